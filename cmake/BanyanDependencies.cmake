@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What banyan builds on: all from the distribution. What is only found and loaded at run time (CUDA, NVML, NCCL) never stops a build.
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(Boost 1.81 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(prometheus-cpp REQUIRED)
+pkg_check_modules(TOMLPLUSPLUS REQUIRED IMPORTED_TARGET tomlplusplus)
+pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+
+find_library(MUNGE_LIBRARY munge REQUIRED)
+add_library(banyan_munge INTERFACE)
+target_link_libraries(banyan_munge INTERFACE ${MUNGE_LIBRARY})
+
+# Slurm. The select plugin needs the internal headers of exactly the release it will run under: scripts/setup puts a configured
+# source tree there. Without it the rest of banyan builds all the same.
+set(BANYAN_SLURM_SOURCE "${CMAKE_SOURCE_DIR}/build/deps/slurm" CACHE PATH "Configured Slurm source tree of the installed release")
+find_library(SLURM_LIBRARY slurm)
+if(EXISTS ${BANYAN_SLURM_SOURCE}/config.h AND SLURM_LIBRARY)
+  set(BANYAN_SLURM ON)
+  file(STRINGS ${BANYAN_SLURM_SOURCE}/META slurm_version REGEX "^  Version:")
+  string(REGEX REPLACE ".*Version:[ \t]*" "" BANYAN_SLURM_VERSION "${slurm_version}")
+else()
+  set(BANYAN_SLURM OFF)
+endif()
+find_path(SLURM_PLUGIN_DIR select_cons_tres.so
+  PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/slurm-wlm /usr/lib64/slurm /usr/lib/slurm NO_DEFAULT_PATH)
+
+# GPU side: headers at build time, libraries by dlopen at run time.
+find_path(CUDA_INCLUDE cuda.h PATHS /usr/local/cuda/include /usr/local/cuda/targets/x86_64-linux/include NO_DEFAULT_PATH)
+find_program(NVCC nvcc PATHS /usr/local/cuda/bin)
+set(BANYAN_GPU_HEADERS "${CMAKE_SOURCE_DIR}/build/deps/gpu" CACHE PATH "Where scripts/setup unpacks NVML's and NCCL's headers")
+find_path(NVML_INCLUDE nvml.h PATHS ${CUDA_INCLUDE} ${BANYAN_GPU_HEADERS}/include NO_DEFAULT_PATH)
+find_path(NCCL_INCLUDE nccl.h PATHS ${CUDA_INCLUDE} ${BANYAN_GPU_HEADERS}/include NO_DEFAULT_PATH)

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# One summary of what was found and what is left out without it.
+
+function(banyan_summary_line name value without)
+  if(value)
+    message(STATUS "  ${name}: ${value}")
+  else()
+    message(STATUS "  ${name}: not found; left out: ${without}")
+  endif()
+endfunction()
+
+message(STATUS "banyan ${PROJECT_VERSION}")
+if(BANYAN_SLURM)
+  set(slurm_found "${BANYAN_SLURM_VERSION} (${BANYAN_SLURM_SOURCE})")
+endif()
+banyan_summary_line("Slurm" "${slurm_found}" "select and SPANK plugins, fault actions (run scripts/setup)")
+banyan_summary_line("CUDA headers" "${CUDA_INCLUDE}" "pinned slots, copies from the GPU")
+banyan_summary_line("nvcc" "${NVCC}" "GPU tests")
+banyan_summary_line("NVML headers" "${NVML_INCLUDE}" "GPU inventory")
+banyan_summary_line("NCCL headers" "${NCCL_INCLUDE}" "NCCL version check")

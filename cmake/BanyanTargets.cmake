@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# How every target of banyan is compiled, and the helpers that declare one.
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+option(BANYAN_WERROR "Treat warnings as errors" OFF)
+set(BANYAN_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them; empty for none")
+
+find_program(BANYAN_CCACHE ccache)
+if(BANYAN_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${BANYAN_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${BANYAN_CCACHE})
+endif()
+
+add_library(banyan_options INTERFACE)
+target_compile_options(banyan_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor $<$<BOOL:${BANYAN_WERROR}>:-Werror>)
+if(BANYAN_SANITIZE)
+  target_compile_options(banyan_options INTERFACE -fsanitize=${BANYAN_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(banyan_options INTERFACE -fsanitize=${BANYAN_SANITIZE})
+endif()
+
+# banyan_library(NAME SOURCES... [PUBLIC_LIBS ...]): a static library of one part; its headers are included as "part/x.hpp".
+function(banyan_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
+  if(IS_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/include)
+    target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
+  endif()
+  target_link_libraries(${name} PUBLIC ${arg_LIBS} PRIVATE banyan_options)
+endfunction()
+
+# banyan_program(NAME SOURCES ... LIBS ... DESTINATION dir): a tool (bin) or a daemon (libexec/banyan).
+function(banyan_program name)
+  cmake_parse_arguments(arg "" "DESTINATION" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} banyan_options)
+  if(arg_DESTINATION)
+    install(TARGETS ${name} DESTINATION ${arg_DESTINATION})
+  endif()
+endfunction()
+
+# banyan_unit_test(NAME SOURCES ... LIBS ...): a Catch2 program that ctest runs under the label "unit".
+function(banyan_unit_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE BANYAN_FIXTURES="${CMAKE_SOURCE_DIR}/test/fixtures")
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} banyan_catch_main banyan_options)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 120)
+endfunction()

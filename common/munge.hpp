@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// munge credentials: who is the peer, as the cluster's shared key vouches for it. Blocking (a local socket,
+// well under a millisecond): from a daemon call through run_blocking. Thread-safe: every call has a context
+// of its own.
+#pragma once
+
+#include <string>
+
+#include <sys/types.h>
+
+#include "common/result.hpp"
+
+namespace banyan::munge {
+
+struct credential {
+    std::string payload;
+    uid_t uid = 0;
+    gid_t gid = 0;
+};
+
+/// `socket` empty = munged's default socket.
+result<std::string> encode(const std::string& socket, const std::string& payload);
+/// Verifies, refuses replays and expired credentials.
+result<credential> decode(const std::string& socket, const std::string& text);
+
+}  // namespace banyan::munge

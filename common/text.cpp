@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "common/text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace banyan {
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+struct numbered_name {
+    std::string_view prefix;
+    std::string_view digits;
+    std::uint64_t number = 0;
+};
+
+// "gpu0042" -> {"gpu", "0042", 42}; digits are empty when the name does not end in a number of sensible
+// length.
+numbered_name split_number(std::string_view name) {
+    std::size_t start = name.size();
+    while (start > 0 && is_digit(name[start - 1])) --start;
+    const auto digits = name.substr(start);
+    if (digits.empty() || digits.size() > 18) return {name, {}, 0};
+    numbered_name out{name.substr(0, start), digits, 0};
+    std::from_chars(digits.data(), digits.data() + digits.size(), out.number);
+    return out;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+        }
+    }
+    return row[b.size()];
+}
+
+}  // namespace
+
+std::string_view trim(std::string_view text) {
+    while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+    while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+    return text;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    for (;;) {
+        const auto at = text.find(separator);
+        parts.push_back(text.substr(0, at));
+        if (at == std::string_view::npos) return parts;
+        text.remove_prefix(at + 1);
+    }
+}
+
+result<std::uint64_t> parse_number(std::string_view text, std::uint64_t max) {
+    std::uint64_t value = 0;
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || ec == std::errc::invalid_argument || end != text.data() + text.size())
+        return fail(errc::invalid_input, fmt::format("\"{}\" is not a whole number", text));
+    if (ec == std::errc::result_out_of_range || value > max)
+        return fail(errc::invalid_input, fmt::format("{} is too large (at most {})", text, max));
+    return value;
+}
+
+result<std::uint64_t> parse_bytes(std::string_view text) {
+    std::size_t digits = 0;
+    while (digits < text.size() && (is_digit(text[digits]) || text[digits] == '.')) ++digits;
+    double value = 0;
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + digits, value);
+    if (digits == 0 || ec != std::errc{} || end != text.data() + digits)
+        return fail(errc::invalid_input, fmt::format("\"{}\" is not a size", text),
+                    "write for example 64M or 1.5G");
+    const auto unit = text.substr(digits);
+    constexpr std::string_view letters = "KMGT";
+    int power = 0;
+    if (!unit.empty() && unit != "B") {
+        const auto at = letters.find(unit[0]);
+        const auto rest = unit.substr(1);
+        if (at == std::string_view::npos || (!rest.empty() && rest != "B" && rest != "iB"))
+            return fail(errc::invalid_input, fmt::format("\"{}\" has an unknown unit \"{}\"", text, unit),
+                        "units are K, M, G and T (powers of 1024)");
+        power = static_cast<int>(at) + 1;
+    }
+    value = std::ldexp(value, 10 * power);
+    if (value >= 9.2e18) return fail(errc::invalid_input, fmt::format("{} is too large", text));
+    return static_cast<std::uint64_t>(value);
+}
+
+result<std::chrono::milliseconds> parse_duration(std::string_view text) {
+    std::size_t digits = 0;
+    while (digits < text.size() && is_digit(text[digits])) ++digits;
+    constexpr std::uint64_t most = 1'000'000'000;
+    auto number = parse_number(text.substr(0, digits), most);
+    const auto unit = text.substr(digits);
+    std::uint64_t factor = 0;
+    if (unit == "ms") factor = 1;
+    if (unit.empty() || unit == "s") factor = 1000;
+    if (unit == "m" || unit == "min") factor = 60'000;
+    if (unit == "h") factor = 3'600'000;
+    if (!number || factor == 0)
+        return fail(errc::invalid_input, fmt::format("\"{}\" is not a duration", text),
+                    "write for example 250ms, 10s, 5m or 2h");
+    return std::chrono::milliseconds(*number * factor);
+}
+
+result<std::vector<std::pair<std::string, std::string>>> parse_key_values(std::string_view text) {
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const auto part : split(text, ',')) {
+        const auto at = part.find('=');
+        if (at == std::string_view::npos || at == 0)
+            return fail(errc::invalid_input, fmt::format("\"{}\" is not key=value", part));
+        const auto key = part.substr(0, at);
+        for (const auto& [known, value] : out)
+            if (known == key) return fail(errc::invalid_input, fmt::format("\"{}\" is given twice", key));
+        out.emplace_back(key, part.substr(at + 1));
+    }
+    return out;
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& known) {
+    std::string best;
+    std::size_t best_distance = std::max<std::size_t>(word.size() / 2, 1) + 1;
+    for (const auto& candidate : known) {
+        const auto distance = edit_distance(word, candidate);
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+std::string format_bytes(std::uint64_t bytes) {
+    constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    auto value = static_cast<double>(bytes);
+    int unit = 0;
+    while (value >= 1024 && unit < 5) {
+        value /= 1024;
+        ++unit;
+    }
+    return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+std::string compress_hostlist(const std::vector<std::string>& names) {
+    std::string out;
+    for (std::size_t i = 0; i < names.size();) {
+        const auto first = split_number(names[i]);
+        if (!out.empty()) out += ',';
+        std::string ranges;
+        std::size_t j = i;
+        while (j < names.size() && !first.digits.empty()) {
+            const auto start = split_number(names[j]);
+            if (start.prefix != first.prefix || start.digits.size() != first.digits.size()) break;
+            std::size_t end = j;
+            while (end + 1 < names.size()) {
+                const auto next = split_number(names[end + 1]);
+                if (next.prefix != first.prefix || next.digits.size() != first.digits.size() ||
+                    next.number != start.number + (end + 1 - j))
+                    break;
+                ++end;
+            }
+            if (!ranges.empty()) ranges += ',';
+            ranges += start.digits;
+            if (end > j) ranges += fmt::format("-{}", split_number(names[end]).digits);
+            j = end + 1;
+        }
+        if (j <= i + 1) {
+            out += names[i];
+            j = i + 1;
+        } else {
+            out += fmt::format("{}[{}]", first.prefix, ranges);
+        }
+        i = j;
+    }
+    return out;
+}
+
+result<std::vector<std::string>> expand_hostlist(std::string_view text, std::size_t max) {
+    std::vector<std::string> out;
+    const auto bad = [&](std::string_view why) {
+        return fail(errc::invalid_input,
+                    fmt::format("\"{}\" is not a host list: {}", text.substr(0, 80), why));
+    };
+    std::size_t at = 0;
+    while (at < text.size()) {
+        // One item ends at a comma outside brackets.
+        const auto stop = text.find_first_of(",[", at);
+        if (stop == std::string_view::npos || text[stop] == ',') {
+            const auto name = text.substr(at, stop == std::string_view::npos ? stop : stop - at);
+            if (name.empty()) return bad("an empty name");
+            out.emplace_back(name);
+            at = stop == std::string_view::npos ? text.size() : stop + 1;
+        } else {
+            const auto close = text.find(']', stop);
+            if (close == std::string_view::npos) return bad("a bracket is not closed");
+            const auto prefix = text.substr(at, stop - at);
+            for (const auto range : split(text.substr(stop + 1, close - stop - 1), ',')) {
+                const auto dash = range.find('-');
+                const auto low = range.substr(0, dash);
+                const auto high = dash == std::string_view::npos ? low : range.substr(dash + 1);
+                const auto first = parse_number(low, max * 1000);
+                const auto last = parse_number(high, max * 1000);
+                if (!first || !last || *last < *first) return bad("a range is not two rising numbers");
+                if (*last - *first >= max - out.size()) return bad(fmt::format("more than {} names", max));
+                for (auto n = *first; n <= *last; ++n)
+                    out.push_back(fmt::format("{}{:0{}}", prefix, n, low.size()));
+            }
+            at = close + 1;
+            if (at < text.size()) {
+                if (text[at] != ',') return bad("text after a bracket");
+                ++at;
+            }
+        }
+        if (out.size() > max) return bad(fmt::format("more than {} names", max));
+    }
+    return out;
+}
+
+}  // namespace banyan

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Small parsers for what people type. All refuse rather than guess; none reads beyond the view it is given.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace banyan {
+
+std::string_view trim(std::string_view text);
+/// Splits at every `separator`; empty parts are kept: "a,,b" gives three.
+std::vector<std::string_view> split(std::string_view text, char separator);
+/// Non-negative decimal number without sign or blanks, at most `max`.
+result<std::uint64_t> parse_number(std::string_view text, std::uint64_t max = UINT64_MAX);
+/// "512", "64K", "4MiB", "1.5G": bytes; K, M, G, T are powers of 1024.
+result<std::uint64_t> parse_bytes(std::string_view text);
+/// "250ms", "10s", "5m", "2h"; a bare number is seconds.
+result<std::chrono::milliseconds> parse_duration(std::string_view text);
+/// "dir=/x,every=1": pairs in the order written. Doubled keys and missing '=' are errors.
+result<std::vector<std::pair<std::string, std::string>>> parse_key_values(std::string_view text);
+/// The member of `known` with the smallest edit distance to `word`, or empty when none is close (for "did you
+/// mean").
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+/// 1536 -> "1.5 KiB".
+std::string format_bytes(std::uint64_t bytes);
+/// Host names as Slurm writes them: {"n01","n02","n05"} -> "n[01-02,05]". Order is kept; only neighbours are
+/// folded.
+std::string compress_hostlist(const std::vector<std::string>& names);
+/// The reverse; at most `max` names.
+result<std::vector<std::string>> expand_hostlist(std::string_view text, std::size_t max = 1'000'000);
+
+}  // namespace banyan

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <catch2/catch.hpp>
+
+#include "common/crc32c.hpp"
+#include "common/text.hpp"
+
+using namespace banyan;
+
+TEST_CASE("numbers refuse signs, blanks, text and overflow", "[common]") {
+    CHECK(parse_number("42").value() == 42);
+    for (const auto* bad :
+         {"", "-1", "+1", " 1", "1 ", "1x", "18446744073709551616", "1000000000000000000000"}) {
+        INFO(bad);
+        CHECK_FALSE(parse_number(bad));
+    }
+    CHECK_FALSE(parse_number("11", 10));
+}
+
+TEST_CASE("sizes and durations", "[common]") {
+    CHECK(parse_bytes("512").value() == 512);
+    CHECK(parse_bytes("64K").value() == 65536);
+    CHECK(parse_bytes("1.5GiB").value() == 1610612736);
+    CHECK_FALSE(parse_bytes("1X"));
+    CHECK_FALSE(parse_bytes("K"));
+    CHECK_FALSE(parse_bytes("99999999999999T"));
+    CHECK(parse_duration("250ms").value() == std::chrono::milliseconds(250));
+    CHECK(parse_duration("2h").value() == std::chrono::hours(2));
+    CHECK(parse_duration("7").value() == std::chrono::seconds(7));
+    CHECK_FALSE(parse_duration("h"));
+    CHECK_FALSE(parse_duration("5 s"));
+}
+
+TEST_CASE("key=value lists refuse doubled keys", "[common]") {
+    const auto pairs = parse_key_values("dir=/a/b,every=1").value();
+    REQUIRE(pairs.size() == 2);
+    CHECK(pairs[0] == std::pair<std::string, std::string>("dir", "/a/b"));
+    CHECK_FALSE(parse_key_values("a=1,a=2"));
+    CHECK_FALSE(parse_key_values("a"));
+    CHECK_FALSE(parse_key_values("a=1,,b=2"));
+}
+
+TEST_CASE("host lists round trip and keep their order", "[common]") {
+    const std::vector<std::string> names{"n03", "n01", "n02", "gpu9", "gpu10", "login"};
+    CHECK(compress_hostlist(names) == "n[03,01-02],gpu9,gpu10,login");
+    CHECK(expand_hostlist(compress_hostlist(names)).value() == names);
+    CHECK(expand_hostlist("n[08-11]").value() == std::vector<std::string>{"n08", "n09", "n10", "n11"});
+    for (const auto* bad : {"n[1-", "n[2-1]", "n[a]", ",", "n[1]x", "n[1-999999999999]", "a,,b"}) {
+        INFO(bad);
+        CHECK_FALSE(expand_hostlist(bad));
+    }
+}
+
+TEST_CASE("the nearest word is offered only when it is near", "[common]") {
+    CHECK(nearest("evry", {"every", "flush"}) == "every");
+    CHECK(nearest("zzzzzz", {"every", "flush"}).empty());
+}
+
+TEST_CASE("crc32c gives RFC 3720's test values and can be continued", "[common]") {
+    std::vector<std::byte> zeros(32), ones(32, std::byte{0xff});
+    CHECK(crc32c(zeros) == 0x8a9136aa);
+    CHECK(crc32c(ones) == 0x62a8ab43);
+    const std::span all(ones);
+    CHECK(crc32c(all.subspan(10), crc32c(all.first(10))) == crc32c(all));
+}
