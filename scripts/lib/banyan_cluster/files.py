@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The text of every file that the parts read: slurm.conf, gres.conf, plugstack.conf, banyan.conf, the simulated nodes' files, and
+the wrappers that lead the fabric's tools to the simulator."""
+
+import glob
+import os
+import shutil
+
+from . import ClusterError
+
+FABRIC_TOOLS = ("ibnetdiscover", "iblinkinfo", "ibqueryerrors", "perfquery", "ibswitches", "ibhosts", "ibstat", "sminfo", "saquery",
+                "smpquery", "ibtracert", "ibportstate", "dump_lfts", "dump_fts")
+
+
+def slurm_plugin_folder():
+    for pattern in ("/usr/lib/*/slurm-wlm/select_cons_tres.so", "/usr/lib64/slurm/select_cons_tres.so",
+                    "/usr/lib/slurm/select_cons_tres.so"):
+        for hit in sorted(glob.glob(pattern)):
+            return os.path.dirname(hit)
+    raise ClusterError("Slurm's plugins are not installed: run scripts/setup")
+
+
+def preload_library():
+    for hit in sorted(glob.glob("/usr/lib/*/umad2sim/libumad2sim.so")):
+        return hit
+    raise ClusterError("ibsim's client library is not installed: run scripts/setup")
+
+
+def slurm_conf(layout):
+    ports = layout.ports()
+    first = ports["slurmd"]
+    names = layout.node_names
+    plugin_path = slurm_plugin_folder()
+    lines = [
+        f"ClusterName={layout.cluster_name}",
+        "SlurmctldHost=localhost",
+        f"SlurmctldPort={ports['slurmctld']}",
+        "AuthType=auth/munge",
+        "CredType=cred/munge",
+        f"AuthInfo=socket={layout.path('run', 'munge.socket')}",
+        "SlurmUser=root",
+        "SlurmdUser=root",
+        f"StateSaveLocation={layout.path('ctld')}",
+        f"SlurmctldPidFile={layout.path('run', 'slurmctld.pid')}",
+        f"SlurmctldLogFile={layout.path('log', 'slurmctld.log')}",
+        f"SlurmdSpoolDir={layout.path('spool')}/%n",
+        f"SlurmdPidFile={layout.path('run')}/slurmd-%n.pid",
+        f"SlurmdLogFile={layout.path('log')}/slurmd-%n.log",
+        "SlurmctldDebug=info",
+        "SlurmdDebug=info",
+        f"MailProg={shutil.which('true') or '/bin/true'}",
+        "ProctrackType=proctrack/linuxproc",
+        "TaskPlugin=task/none",
+        "MpiDefault=none",
+        "JobAcctGatherType=jobacct_gather/none",
+        "SwitchType=switch/none",
+        "TopologyPlugin=topology/none",
+        f"SelectType=select/{layout.select}",
+        "SelectTypeParameters=CR_Core",
+        "GresTypes=gpu",
+        "SchedulerType=sched/backfill",
+        "SchedulerParameters=permit_job_expansion,batch_sched_delay=0,sched_interval=2,bf_interval=2,sched_min_interval=0",
+        "PriorityType=priority/basic",
+        "ReturnToService=2",
+        "SlurmdTimeout=30",
+        "KillWait=5",
+        "EpilogMsgTime=1",
+        "SlurmdParameters=config_overrides",
+        "PropagateResourceLimits=NONE",
+        "PrologFlags=Alloc",
+        f"PluginDir={plugin_path}:{layout.path('lib')}",
+        f"PlugStackConfig={layout.path('etc', 'plugstack.conf')}",
+    ]
+    if layout.submit:
+        lines.append("JobSubmitPlugins=banyan")
+    for index, name in enumerate(names):
+        lines.append(f"NodeName={name} NodeHostname=localhost NodeAddr={layout.address(name)} Port={first + index} "
+                     f"CPUs={max(8, layout.gpus)} RealMemory=1000 Gres=gpu:{layout.gpus} State=UNKNOWN")
+    lines.append("PartitionName=train Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE")
+    return "\n".join(lines) + "\n"
+
+
+def gres_conf(layout):
+    return "".join(f"NodeName={name} Name=gpu File={layout.path('nodes', name, 'dev')}/nvidia[0-{layout.gpus - 1}]\n"
+                   for name in layout.node_names)
+
+
+def plugstack_conf(layout):
+    if not layout.spank:
+        return "# spank_banyan.so is left out of this cluster\n"
+    return f"optional {layout.path('lib', 'spank_banyan.so')} config={layout.path('etc', 'banyan.conf')}\n"
+
+
+def banyan_conf(layout):
+    ports = layout.ports()
+    d = layout.dir
+    return f"""# Written by scripts/cluster.
+[munge]
+socket = "{d}/run/munge.socket"
+
+[topo]
+snapshot = "{d}/fabric.snapshot"
+
+[ckptd]
+socket = "{d}/run/ckptd-%n.sock"
+port = {ports['ckptd']}
+memory_limit = "8G"
+
+[fault]
+controller = "127.0.0.1"
+port = {ports['faultd']}
+bind = "127.0.0.1"
+socket = "{d}/run/faultd.sock"
+dry_run = false
+history = "{d}/incidents.db"
+opensm_log = "{d}/log/opensm.log"
+kmsg = "{d}/kmsg/%n.log"
+root = "{d}/nodes/%n"
+discover = ["{d}/bin/ibnetdiscover"]
+"""
+
+
+def wrapper(layout, tool, target, host):
+    """A wrapper, since LD_PRELOAD must not reach a process that is no client of the simulator. The client writes ./sys-PID."""
+    return f"""#!/bin/sh
+# {tool} on the simulated fabric. Runs in a folder of its own, since a client of the simulator writes to its working directory.
+export IBSIM_SOCKNAME={layout.sockname} {'BANYAN_CLUSTER_DIR'}={layout.dir}
+[ -n "$SIM_HOST" ] || SIM_HOST="{host}"
+export SIM_HOST
+cd {layout.path('fabric', 'cli')} || exit 1
+LD_PRELOAD={preload_library()} exec {target} "$@"
+"""
+
+
+def write_all(layout):
+    etc = layout.path("etc")
+    (etc / "slurm.conf").write_text(slurm_conf(layout))
+    (etc / "gres.conf").write_text(gres_conf(layout))
+    (etc / "plugstack.conf").write_text(plugstack_conf(layout))
+    (etc / "banyan.conf").write_text(banyan_conf(layout))
+    write_nodes(layout)
+    write_wrappers(layout)
+    link_plugins(layout)
+
+
+def write_nodes(layout):
+    """Each node's GPUs as plain files: the devices that gres.conf names, and what the driver says about them."""
+    for node_index, name in enumerate(layout.node_names):
+        layout.path("spool", name).mkdir()
+        layout.path("kmsg", f"{name}.log").touch()
+        devices = layout.path("nodes", name, "dev")
+        devices.mkdir(parents=True)
+        for gpu in range(layout.gpus):
+            (devices / f"nvidia{gpu}").touch()
+            bus = f"0000:{0x10 + gpu:02x}:00.0"
+            folder = layout.path("nodes", name, "proc", "driver", "nvidia", "gpus", bus)
+            folder.mkdir(parents=True)
+            (folder / "information").write_text(
+                "Model: \t\t NVIDIA H100 80GB HBM3\n"
+                f"IRQ:   \t\t {100 + gpu}\n"
+                f"GPU UUID: \t GPU-{node_index + 1:08x}-0000-0000-0000-{gpu:012x}\n"
+                "Video BIOS: \t 96.00.00.00.01\n"
+                "Bus Type: \t PCIe\n"
+                "DMA Size: \t 52 bits\n"
+                f"Bus Location: \t {bus}\n"
+                f"Device Minor: \t {gpu}\n"
+                "GPU Excluded:\t No\n")
+
+
+def write_wrappers(layout):
+    folder = layout.path("bin")
+    for tool in FABRIC_TOOLS:
+        target = shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin")
+        if target:
+            file = folder / tool
+            file.write_text(wrapper(layout, tool, target, f"{layout.node_names[0]} mlx5_0"))
+            file.chmod(0o755)
+
+
+def link_plugins(layout):
+    """Only banyan's plugins stand in the cluster's plugin folder: slurmctld loads every select_*.so that it finds there."""
+    build = layout.build
+    wanted = []
+    if layout.select == "cons_tres_banyan":
+        wanted.append("select_cons_tres_banyan.so")
+    if layout.spank:
+        wanted.append("spank_banyan.so")
+    if layout.submit:
+        wanted.append("job_submit_banyan.so")
+    for name in wanted:
+        target = os.path.join(build, "lib", name)
+        if not os.path.exists(target):
+            raise ClusterError(f"{target} is not built: build it, or leave it out (scripts/cluster up --help)")
+        layout.path("lib", name).symlink_to(target)

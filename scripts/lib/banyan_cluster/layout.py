@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Paths, names and ports of one cluster. Chosen once at `up`, kept in state.json, read back by every other command."""
+
+import hashlib
+import json
+import os
+import socket
+from pathlib import Path
+
+from . import ClusterError
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+# Slurm appends "/spool/n01/n01_<job>.<step>" for its sockets, which hold 107 bytes.
+LONGEST_DIRECTORY = 68
+FOLDERS = ("bin", "ctld", "etc", "fabric/osm", "fabric/cli", "kmsg", "lib", "log", "nodes", "run", "spool", "tmp")
+PORTS = range(20000, 32000)
+
+
+def default_directory():
+    return REPOSITORY / "build" / "cluster"
+
+
+def default_build():
+    return Path(os.environ.get("BANYAN_BUILD", REPOSITORY / "build" / "dev"))
+
+
+class Layout:
+    def __init__(self, directory, options=None):
+        self.dir = Path(os.path.abspath(directory))
+        self.options = dict(options or {})
+        self.tag = hashlib.sha256(str(self.dir).encode()).hexdigest()[:8]
+        self.cluster_name = f"banyan{self.tag}"
+        self.sockname = f"bn{self.tag}"  # prefix of ibsim's abstract sockets
+
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["options"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def path(self, *parts):
+        return self.dir.joinpath(*parts)
+
+    @property
+    def state_file(self):
+        return self.path("state.json")
+
+    @property
+    def digits(self):
+        return max(2, len(str(self.nodes)))
+
+    @property
+    def node_names(self):
+        return [f"n{i:0{self.digits}d}" for i in range(1, self.nodes + 1)]
+
+    def node_range(self):
+        return f"n[{1:0{self.digits}d}-{self.nodes:0{self.digits}d}]"
+
+    def address(self, node):
+        number = int(node.lstrip("n"))
+        return f"127.0.{1 + number // 256}.{number % 256}"
+
+    def ports(self):
+        """Ports by use: slurmctld, ckptd (the same on all nodes), faultd, and one per slurmd."""
+        return {"slurmctld": self.port, "ckptd": self.port + 1, "faultd": self.port + 2, "metrics": self.port + 3,
+                "slurmd": self.port + 8}
+
+    def save(self):
+        text = json.dumps({"options": self.options}, indent=1)
+        temporary = self.path(f".state.{os.getpid()}")
+        temporary.write_text(text + "\n")
+        os.replace(temporary, self.state_file)
+
+
+def load(directory):
+    """The layout of a cluster that was brought up, or None."""
+    layout = Layout(directory)
+    try:
+        data = json.loads(layout.state_file.read_text())
+        layout.options = dict(data["options"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ClusterError(f"{layout.state_file} cannot be read ({error}); remove {layout.dir} after a look into it")
+    return layout
+
+
+def check_directory(directory):
+    length = len(os.fsencode(str(directory)))
+    if length > LONGEST_DIRECTORY:
+        raise ClusterError(f"the directory {directory} is {length} bytes long; the sockets below it allow "
+                           f"{LONGEST_DIRECTORY}: choose a shorter one with --dir")
+    if any(c.isspace() or c in "%#,\\\"'" for c in str(directory)):
+        raise ClusterError(f"the directory {directory} contains a character that slurm.conf cannot hold: "
+                           "choose another one with --dir")
+
+
+def prepare(layout):
+    """Clears what an earlier `up` left in the directory, and makes the folders. Never touches a directory that is not ours."""
+    marker = layout.path(".banyan-cluster")
+    if layout.dir.exists() and any(layout.dir.iterdir()) and not marker.exists():
+        names = {entry.name for entry in layout.dir.iterdir()} - {"lock"}
+        if names:
+            raise ClusterError(f"{layout.dir} holds other files: choose another directory with --dir")
+    layout.dir.mkdir(parents=True, exist_ok=True)
+    marker.write_text("Made by scripts/cluster, which clears this directory at every `up`.\n")
+    clear(layout, keep={".banyan-cluster", "lock"})
+    for folder in FOLDERS:
+        layout.path(folder).mkdir(parents=True)
+
+
+def clear(layout, keep):
+    import shutil
+    for entry in layout.dir.iterdir():
+        if entry.name in keep:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def choose_port(layout):
+    """The first port of a free block. Returns (port, reservation): the reservation is an abstract socket that keeps another
+    `up` from choosing the same block before this one's daemons are bound; it goes with the process."""
+    size = 8 + layout.nodes
+    blocks = len(PORTS) // size
+    first = int(layout.tag, 16) % blocks
+    for attempt in range(blocks):
+        port = PORTS.start + ((first + attempt) % blocks) * size
+        held = _reserve(port, size)
+        if held is None:
+            continue
+        if all(_free(p) for p in range(port, port + size)):
+            return port, held
+        for one in held:
+            one.close()
+    raise ClusterError(f"no {size} free ports in {PORTS.start}-{PORTS.stop - 1}: end what uses them, or ask for fewer --nodes")
+
+
+def _reserve(port, size):
+    # Blocks of clusters with different node counts overlap, so the reservation is made in units of eight ports.
+    held = []
+    for unit in range(port // 8, (port + size - 1) // 8 + 1):
+        one = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        held.append(one)
+        try:
+            one.bind(f"\0banyan-cluster-ports-{unit}")
+        except OSError:
+            for other in held:
+                other.close()
+            return None
+    return held
+
+
+def _free(port):
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+            return True
+        except OSError:
+            return False

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The parts, in the order in which they start, and the question by which each shows that it works."""
+
+import os
+import secrets
+import subprocess
+import threading
+import time
+
+from . import ClusterError, fabric, files
+from .process import Registry, clean_environment, complain_if_dead, spawn, wait_until
+
+
+class Steps:
+    """One line per step with its seconds."""
+
+    def __init__(self, quiet=False):
+        self.quiet, self.begin = quiet, time.monotonic()
+
+    def run(self, title, function, *arguments):
+        start = time.monotonic()
+        function(*arguments)
+        if not self.quiet:
+            print(f"  {title:<58} {time.monotonic() - start:6.2f} s", flush=True)
+
+
+def run_tool(layout, *command, timeout=20):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=timeout,
+                          stdin=subprocess.DEVNULL, env=tool_environment(layout))
+
+
+def tool_environment(layout):
+    env = clean_environment(layout)
+    env["PATH"] = f"{layout.path('bin')}:{layout.build}/bin:{env['PATH']}"
+    return env
+
+
+def start_munged(layout):
+    key = layout.path("etc", "munge.key")
+    key.touch(mode=0o600)
+    key.write_bytes(secrets.token_bytes(128))
+    run = layout.path("run")
+    child = spawn(layout, "munged", ["munged", "--foreground", "--force", f"--key-file={key}", f"--socket={run}/munge.socket",
+                                     f"--pid-file={run}/munged.pid", f"--log-file={layout.path('log', 'munged.log')}",
+                                     f"--seed-file={run}/munged.seed"])
+
+    def ready():
+        complain_if_dead(layout, child, "munged")
+        return answers_munged(layout)
+    wait_until(ready, 10, "munged answers")
+
+
+def answers_munged(layout):
+    socket = layout.path("run", "munge.socket")
+    return socket.exists() and run_tool(layout, "munge", "-S", socket, "-n").returncode == 0
+
+
+def start_slurmctld(layout):
+    child = spawn(layout, "slurmctld", ["slurmctld", "-D", "-f", layout.path("etc", "slurm.conf")])
+
+    def ready():
+        complain_if_dead(layout, child, "slurmctld")
+        return answers_slurmctld(layout)
+    wait_until(ready, 30, "slurmctld answers", pause=0.05)
+
+
+def answers_slurmctld(layout):
+    return " is UP" in run_tool(layout, "scontrol", "ping").stdout
+
+
+def start_slurmds(layout):
+    children = {node: spawn(layout, f"slurmd-{node}", ["slurmd", "-D", "-N", node, "-f", layout.path("etc", "slurm.conf")])
+                for node in layout.node_names}
+
+    def ready():
+        for node, child in children.items():
+            complain_if_dead(layout, child, f"slurmd-{node}")
+        return all(state == "idle" for state in node_states(layout).values())
+    wait_until(ready, 60, "all nodes are idle", pause=0.1)
+
+
+def node_states(layout):
+    """{node: state} as sinfo has it; a node that slurmctld does not list is "unknown"."""
+    states = dict.fromkeys(layout.node_names, "unknown")
+    for line in run_tool(layout, "sinfo", "-h", "-N", "-o", "%N %T").stdout.splitlines():
+        name, _, state = line.partition(" ")
+        states[name] = state.strip()
+    return states
+
+
+def start_fabric(layout):
+    fabric.generate(layout)
+    fabric.start_ibsim(layout)
+    fabric.start_opensm(layout)
+    fabric.discover(layout)
+
+
+def write_snapshot(layout):
+    tool = os.path.join(layout.build, "bin", "banyan-topo")
+    run = run_tool(layout, tool, "snapshot", layout.path("fabric", "discovered"), "-o", layout.path("fabric.snapshot"))
+    if run.returncode != 0:
+        raise ClusterError(f"banyan-topo snapshot failed: {run.stderr.strip()}")
+
+
+def start_faultd(layout):
+    pass
+
+
+def up(layout, steps):
+    """Starts everything. The fabric comes up beside munged; slurmctld needs both."""
+    failures = []
+
+    def aside():
+        try:
+            start_fabric(layout)
+        except Exception as error:  # reported by the main thread
+            failures.append(error)
+    files.write_all(layout)
+    beside = threading.Thread(target=aside)
+    beside.start()
+    try:
+        steps.run("munged", start_munged, layout)
+    finally:
+        beside.join()
+    if failures:
+        raise failures[0]
+    steps.run(f"fabric: ibsim, opensm, {layout.nodes} x {layout.gpus} HCAs discovered", lambda: None)
+    if layout.topo:
+        steps.run("fabric snapshot", write_snapshot, layout)
+    steps.run(f"slurmctld with select/{layout.select}", start_slurmctld, layout)
+    steps.run(f"{layout.nodes} slurmds, all nodes idle", start_slurmds, layout)
+    if layout.fault:
+        steps.run("fault daemon and its agents", start_faultd, layout)
+
+
+def status(layout):
+    """[(part, pid or None, answer, good)]"""
+    registry = Registry(layout)
+    rows = []
+
+    def row(part, answer, good):
+        pid = registry.alive(part)
+        rows.append((part, pid, answer if pid else "not running", bool(pid) and good))
+    good = bool(registry.alive("munged")) and answers_munged(layout)
+    row("munged", "encodes" if good else "no answer", good)
+    alive = bool(registry.alive("slurmctld"))
+    good = alive and answers_slurmctld(layout)
+    row("slurmctld", "is up" if good else "no answer", good)
+    states = node_states(layout) if good else {}
+    for node in layout.node_names:
+        state = states.get(node, "unknown")
+        row(f"slurmd-{node}", state, not state.startswith(("unk", "down")) and not state.endswith("*"))
+    good = bool(registry.alive("ibsim"))
+    row("ibsim", "console open" if good else "no answer", good)
+    good = bool(registry.alive("opensm")) and run_tool(layout, layout.path("bin", "sminfo")).stdout.startswith("sminfo:")
+    row("opensm", "subnet manager answers" if good else "no answer", good)
+    return rows
