@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/protocol/protocol.hpp"
+
+#include "common/wire.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+using nlohmann::json;
+
+result<json> ask(const std::string& socket, message type, const json& meta,
+                 std::chrono::milliseconds timeout) {
+    const auto until = std::chrono::steady_clock::now() + timeout;
+    BANYAN_TRY(const auto fd, wire::connect_unix(socket, until));
+    BANYAN_TRY(auto reply, wire::call(fd.get(), static_cast<std::uint16_t>(type), meta, until));
+    return std::move(reply.meta);
+}
+
+session_answer answer_of(const json& meta) {
+    session_answer out;
+    out.generation = wire::get_number(meta, "generation").value_or(0);
+    out.warning = wire::get_string(meta, "warning", 64 * 1024).value_or("");
+    return out;
+}
+
+json to_meta(const session_request& r) {
+    json nodes = json::array();
+    for (const auto& n : r.nodes)
+        nodes.push_back({{"name", n.name}, {"addr", n.addr}, {"ranks", n.ranks}, {"buddy", n.buddy}});
+    json spares = json::array();
+    for (const auto& s : r.spares) spares.push_back({{"name", s.name}, {"addr", s.addr}});
+    return {{"job", r.job},    {"restart", r.restart}, {"uid", r.uid},     {"gid", r.gid},
+            {"self", r.self},  {"world", r.world},     {"nodes", nodes},   {"spares", spares},
+            {"dir", r.dir},    {"every", r.every},     {"flush", r.flush}, {"slots", r.slots},
+            {"bytes", r.bytes}};
+}
+
+}  // namespace
+
+std::string socket_path(const std::string& configured, const std::string& node) {
+    std::string out = configured;
+    for (auto at = out.find("%n"); at != std::string::npos; at = out.find("%n", at + node.size()))
+        out.replace(at, 2, node);
+    return out;
+}
+
+result<session_answer> session_open(const std::string& socket, const session_request& request,
+                                    std::chrono::milliseconds timeout) {
+    BANYAN_TRY(const auto meta, ask(socket, message::session_open, to_meta(request), timeout));
+    return answer_of(meta);
+}
+
+result<session_answer> step_open(const std::string& socket, std::uint64_t job, std::uint32_t step,
+                                 const std::vector<std::string>& nodes, std::chrono::milliseconds timeout,
+                                 const std::vector<std::uint32_t>& buddies) {
+    json meta{{"job", job}, {"step", step}, {"nodes", nodes}};
+    if (!buddies.empty()) meta["buddies"] = buddies;
+    BANYAN_TRY(const auto reply, ask(socket, message::step_open, meta, timeout));
+    return answer_of(reply);
+}
+
+result<void> session_detach(const std::string& socket, std::uint64_t job, std::chrono::milliseconds timeout) {
+    BANYAN_TRY([[maybe_unused]] const auto reply,
+               ask(socket, message::session_detach, {{"job", job}}, timeout));
+    return {};
+}
+
+result<void> session_close(const std::string& socket, std::uint64_t job, bool drain,
+                           std::chrono::milliseconds timeout) {
+    BANYAN_TRY([[maybe_unused]] const auto reply,
+               ask(socket, message::session_close, {{"job", job}, {"drain", drain}}, timeout));
+    return {};
+}
+
+result<std::vector<sealed_job>> seal_now(const std::string& socket, std::uint64_t job,
+                                         std::chrono::milliseconds timeout) {
+    // The daemon gets a little less than the caller waits, so that its answer arrives in time.
+    const auto inner = timeout - timeout / 8;
+    const json meta{{"job", job}, {"timeout_ms", static_cast<std::uint64_t>(inner.count())}};
+    BANYAN_TRY(const auto reply, ask(socket, message::seal_now, meta, timeout));
+    std::vector<sealed_job> out;
+    const auto jobs = reply.find("jobs");
+    if (jobs == reply.end() || !jobs->is_array())
+        return fail(errc::invalid_input, "ckptd's answer to seal_now has no list of jobs");
+    for (const auto& j : *jobs) {
+        if (!j.is_object()) continue;
+        sealed_job one;
+        BANYAN_TRY(one.job, wire::get_number(j, "job"));
+        if (const auto step = wire::get_number(j, "step", INT64_MAX))
+            one.step = static_cast<std::int64_t>(*step);
+        one.replicated = j.value("replicated", json(false)) == json(true);
+        out.push_back(one);
+    }
+    return out;
+}
+
+result<std::string> status(const std::string& socket, std::chrono::milliseconds timeout) {
+    BANYAN_TRY(const auto meta, ask(socket, message::status, json::object(), timeout));
+    return meta.dump();
+}
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What ckptd understands on its Unix socket, as frames of common/wire, and blocking helpers for those who
+// drive it (the SPANK plugin, the fault daemon, the tools). The rank's own messages (attach, sealed, restore,
+// finalize) are spoken by libbanyan_ckpt alone. Light on purpose: no Asio, no JSON in the header. Every
+// helper connects, asks once and closes; `timeout` covers all of it. Link banyan_ckpt_protocol.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "common/result.hpp"
+
+namespace banyan::ckpt {
+
+/// Frame types on the Unix socket. In brackets: who may send it.
+enum class message : std::uint16_t {
+    reply = 1,            ///< the answer to any request; metadata with "error" is a refusal
+    session_open = 0x10,  ///< [root] open a job's session or renew it after a requeue
+    step_open,            ///< [root] the node of every slot for a step; raises the generation
+    session_detach,       ///< [root] the job left this node: start the lease
+    session_close,        ///< [root, owner] free the memory now
+    attach,               ///< [owner] a rank asks for its memory (the reply carries the memfd)
+    sealed,               ///< [attached rank, one way] a slot is complete
+    stuck,                ///< [attached rank, one way] no slot came free in time
+    restore,              ///< [attached rank] put the newest complete step into a slot
+    finalize,             ///< [attached rank] wait for what is under way
+    seal_now,             ///< [root] bring what is sealed into safety and say how far it got
+    status,               ///< [anyone] sessions, steps, bytes
+};
+
+/// Path that stands in [ckptd] socket of banyan.conf, with %n replaced by the node's name.
+std::string socket_path(const std::string& configured, const std::string& node);
+
+/// One slot of the job's placement: its node, the ranks that run there, and the slot that keeps a copy.
+struct session_node {
+    std::string name;
+    std::string addr;  ///< empty = same as name
+    std::vector<std::uint32_t> ranks;
+    std::uint32_t buddy = 0;  ///< itself when there is no other node
+};
+
+struct session_spare {
+    std::string name;
+    std::string addr;
+};
+
+struct session_request {
+    std::uint64_t job = 0;
+    std::uint32_t restart = 0;  ///< how often the job was requeued (SLURM_RESTART_COUNT)
+    uid_t uid = 0;
+    gid_t gid = 0;
+    std::string self;         ///< this node's name in `nodes` or `spares`
+    std::uint32_t world = 0;  ///< all ranks; every one appears in exactly one node
+    std::vector<session_node> nodes;
+    std::vector<session_spare> spares;
+    std::string dir;          ///< absolute path of the checkpoints in storage; empty = memory only
+    std::uint64_t every = 1;  ///< steps between saves (for reports)
+    std::uint64_t flush = 0;  ///< steps between flushes to storage; 0 = never
+    std::uint32_t slots = 3;  ///< 2 to 8
+    std::uint64_t bytes =
+        0;  ///< expected state of one rank; its memory is made before the reply. 0 = at attach
+};
+
+struct session_answer {
+    std::uint64_t generation = 0;
+    std::string warning;  ///< what the user should know, such as a directory that is not writable; else empty
+};
+
+/// Opens the session, or renews it: same job, higher restart, memory kept. Fails with errc::exhausted and
+/// numbers when the memory limit does not allow it.
+result<session_answer> session_open(const std::string& socket, const session_request& request,
+                                    std::chrono::milliseconds timeout);
+
+/// The node of every slot for step `step` of the job: names from the session's nodes and spares, one per
+/// slot. The same call twice is no error. `buddies` empty = the slots' buddies stay.
+result<session_answer> step_open(const std::string& socket, std::uint64_t job, std::uint32_t step,
+                                 const std::vector<std::string>& nodes, std::chrono::milliseconds timeout,
+                                 const std::vector<std::uint32_t>& buddies = {});
+
+result<void> session_detach(const std::string& socket, std::uint64_t job, std::chrono::milliseconds timeout);
+
+/// `drain`: what is complete in memory and not in storage is flushed first.
+result<void> session_close(const std::string& socket, std::uint64_t job, bool drain,
+                           std::chrono::milliseconds timeout);
+
+struct sealed_job {
+    std::uint64_t job = 0;
+    std::int64_t step = -1;   ///< newest step that is complete in memory on all ranks; -1 = none
+    bool replicated = false;  ///< every rank's shard has a second copy on its buddy
+};
+
+/// `job` 0 = all. Answers when everything sealed is in safety, or after `timeout` with what was reached.
+result<std::vector<sealed_job>> seal_now(const std::string& socket, std::uint64_t job,
+                                         std::chrono::milliseconds timeout);
+
+/// The daemon's state as JSON text (an object; `banyan-ckpt status --json` prints it).
+result<std::string> status(const std::string& socket, std::chrono::milliseconds timeout);
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Figures as scripts/demo and scripts/bench write them."""
+
+import json
+
+
+class Figures:
+    def __init__(self):
+        self.rows = []
+
+    def add(self, figure, value, unit, against, goal=None, holds=None):
+        self.rows.append({"figure": figure, "value": value, "unit": unit, "against": against, "goal": goal, "holds": holds})
+
+    def below(self, figure, value, unit, limit, against="limit"):
+        self.add(figure, value, unit, against, f"< {limit}", value is not None and value < limit)
+
+    def at_most(self, figure, value, unit, limit, against="limit"):
+        self.add(figure, value, unit, against, f"<= {limit}", value is not None and value <= limit)
+
+    def hold(self):
+        return all(row["holds"] is not False for row in self.rows)
+
+    def write(self, path):
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(self.rows, file, indent=1)
+            file.write("\n")
+
+    def table(self):
+        lines = []
+        for row in self.rows:
+            value = "-" if row["value"] is None else f"{row['value']:.1f}" if isinstance(row["value"], float) else str(row["value"])
+            verdict = {True: "holds", False: "MISSED", None: ""}[row["holds"]]
+            lines.append(f"  {row['figure']:<52} {value:>10} {row['unit']:<6} {row['goal'] or '':>8}  {verdict}".rstrip())
+        return "\n".join(lines)

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "controller.hpp"
+
+#include <dlfcn.h>
+
+namespace banyan::slurm {
+
+bool controller::load() {
+    const auto find = [](auto& variable, const char* name) {
+        variable = reinterpret_cast<std::remove_reference_t<decltype(variable)>>(::dlsym(RTLD_DEFAULT, name));
+        return variable != nullptr;
+    };
+    return find(node_table_, "node_record_table_ptr") && find(node_count_, "node_record_count") &&
+           find(idle_, "idle_node_bitmap") && find(up_, "up_node_bitmap");
+}
+
+const controller* controller::get() {
+    static controller instance;
+    static const bool here = instance.load();
+    return here && *instance.idle_ && *instance.node_table_ ? &instance : nullptr;
+}
+
+int controller::find_node(const char* name) const {
+    const node_record_t* found = find_node_record(const_cast<char*>(name));
+    return found ? found->index : -1;
+}
+
+}  // namespace banyan::slurm

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// The variables of slurmctld that the select plugin reads. They are looked up at run time: the plugin is also
+// loaded into srun, slurmd, sinfo and others, which do not have them, and where it must do nothing.
+#pragma once
+
+#include "slurm_compat.hpp"
+
+namespace banyan::slurm {
+
+class controller {
+  public:
+    /// Null in every program but slurmctld.
+    static const controller* get();
+
+    int nodes() const { return *node_count_; }
+    /// Null for a hole in the node table.
+    const node_record_t* node(int index) const { return (*node_table_)[index]; }
+    /// Index of the node called `name`, or -1.
+    int find_node(const char* name) const;
+    const bitstr_t* idle_nodes() const { return *idle_; }
+    const bitstr_t* up_nodes() const { return *up_; }
+
+  private:
+    bool load();
+
+    node_record_t*** node_table_ = nullptr;
+    int* node_count_ = nullptr;
+    bitstr_t** idle_ = nullptr;
+    bitstr_t** up_ = nullptr;
+};
+
+}  // namespace banyan::slurm

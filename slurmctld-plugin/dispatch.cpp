@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// select/cons_tres_banyan: the C edge. Two entry points of select/cons_tres are overridden, the rest is
+// inherited through ELF (see CMakeLists.txt). Each override first is, and on any doubt falls back to, the
+// inherited function.
+#include "slurm_compat.hpp"
+//
+#include <dlfcn.h>
+
+#include "common/guard.hpp"
+#include "controller.hpp"
+#include "job_placement.hpp"
+#include "notice.hpp"
+#include "step_order.hpp"
+
+namespace {
+
+/// The function of the same name in select/cons_tres; null only when the plugin was linked without it.
+template <class Function>
+Function* inherited(const char* name) {
+    return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+extern "C" {
+
+#define BANYAN_EXPORT __attribute__((visibility("default")))
+
+extern BANYAN_EXPORT const char plugin_name[];
+const char plugin_name[] = "Consumable trackable resources, placed on the fabric by banyan";
+extern BANYAN_EXPORT const char plugin_type[];
+const char plugin_type[] = "select/cons_tres_banyan";
+extern BANYAN_EXPORT const uint32_t plugin_id;
+const uint32_t plugin_id = banyan::slurm::plugin_id;
+extern BANYAN_EXPORT const uint32_t plugin_version;
+const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+
+BANYAN_EXPORT int init() {
+    banyan::slurm::install_guard_sink();
+    static const auto inner = inherited<int()>("init");
+    return inner ? inner() : SLURM_ERROR;
+}
+
+BANYAN_EXPORT int fini() {
+    static const auto inner = inherited<int()>("fini");
+    return inner ? inner() : SLURM_SUCCESS;
+}
+
+BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, uint32_t min_nodes,
+                                    uint32_t max_nodes, uint32_t req_nodes, uint16_t mode,
+                                    List preemptee_candidates, List* preemptee_jobs,
+                                    bitstr_t* excluded_cores) {
+    static const auto inner = inherited<banyan::slurm::job_test_function>("select_p_job_test");
+    if (!inner) return SLURM_ERROR;
+    const auto ask = [&](bitstr_t* nodes) {
+        return inner(job, nodes, min_nodes, max_nodes, req_nodes, mode, preemptee_candidates, preemptee_jobs,
+                     excluded_cores);
+    };
+    if (!job->spank_job_env_size) return ask(node_bitmap);
+    // The bitmap may be narrowed already when our code throws: the fallback starts again from what slurmctld
+    // gave.
+    bitstr_t* const given = bit_copy(node_bitmap);
+    const int rc = banyan::guarded(
+        "select_p_job_test",
+        [&] {
+            bit_copybits(node_bitmap, given);
+            return ask(node_bitmap);
+        },
+        [&] { return banyan::slurm::place_job(*job, node_bitmap, banyan::slurm::mode_of(mode), ask); });
+    bit_free(given);
+    return rc;
+}
+
+BANYAN_EXPORT int select_p_step_start(step_record_t* step) {
+    static const auto inner = inherited<banyan::slurm::step_start_function>("select_p_step_start");
+    const int rc = inner ? inner(step) : SLURM_SUCCESS;
+    if (step && step->job_ptr && step->job_ptr->spank_job_env_size)
+        banyan::guarded(
+            "select_p_step_start", [] { return 0; },
+            [&] {
+                banyan::slurm::order_step(*step);
+                return 0;
+            });
+    return rc;
+}
+
+}  // extern "C"

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "fabric_cache.hpp"
+
+#include <cstring>
+#include <ctime>
+
+#include <banyan/topo/snapshot.hpp>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "common/config.hpp"
+#include "notice.hpp"
+
+namespace banyan::slurm {
+namespace {
+
+constexpr const char* topic = "fabric snapshot";
+constexpr const char* consequence =
+    "jobs are placed as by plain cons_tres until it is there: run banyan-topo snapshot";
+constexpr std::int64_t look_again_s = 1;
+
+// "n07, n08 and 12 more": enough to know which, never a page.
+std::string some_names(const std::vector<std::string>& names) {
+    constexpr std::size_t shown = 4;
+    std::string out;
+    for (std::size_t i = 0; i < names.size() && i < shown; ++i) out += (i ? ", " : "") + names[i];
+    if (names.size() > shown) out += fmt::format(" and {} more", names.size() - shown);
+    return out;
+}
+
+}  // namespace
+
+fabric_cache& fabric_cache::instance() {
+    static fabric_cache cache;
+    return cache;
+}
+
+void fabric_cache::read_config() {
+    configured_ = true;
+    path_ = "/var/lib/banyan/fabric.snapshot";
+    max_age_s_ = 7 * 24 * 3600;
+    const auto file = config_file::load(default_config_path());
+    if (!file) return log_state("configuration", file.error().text());
+    auto section = file->section("topo");
+    path_ = section.string("snapshot", path_);
+    max_age_s_ =
+        std::chrono::duration_cast<std::chrono::seconds>(section.duration("max_age", std::chrono::hours(168)))
+            .count();
+    if (const auto done = section.finish(); !done) log_state("configuration", done.error().text());
+}
+
+void fabric_cache::load(std::int64_t now) {
+    struct stat st {};
+    if (::stat(path_.c_str(), &st) != 0) {
+        usable_ = false;
+        file_stamp_ = -1;
+        return log_state(
+            topic, fmt::format("no fabric snapshot at {}: {}; {}", path_, std::strerror(errno), consequence));
+    }
+    const std::int64_t stamp = st.st_mtim.tv_sec * 1'000'000'000LL + st.st_mtim.tv_nsec;
+    if (stamp != file_stamp_) {
+        file_stamp_ = stamp;
+        host_of_node_.clear();
+        auto loaded = topo::load_snapshot(path_);
+        usable_ = loaded.has_value();
+        if (!loaded) return log_state(topic, fmt::format("{}; {}", loaded.error().text(), consequence));
+        fabric_ = std::move(*loaded);
+        log_info(fmt::format("fabric snapshot {}: {} hosts in {} leaf groups", path_, fabric_.hosts.size(),
+                             fabric_.leaf_groups.size()));
+    }
+    if (!usable_) return;
+    if (max_age_s_ > 0 && now - st.st_mtim.tv_sec > max_age_s_) {
+        usable_ = false;
+        file_stamp_ = -1;
+        return log_state(topic, fmt::format("the fabric snapshot {} is {} h old, older than max_age; {}",
+                                            path_, (now - st.st_mtim.tv_sec) / 3600, consequence));
+    }
+    log_state(topic, "");
+}
+
+bool fabric_cache::joined_with(const controller& ctld) const {
+    // A reconfiguration builds the node table anew; comparing one name per call would not see it, all of them
+    // is cheap enough only when something changed, so compare the ends of the table and its size.
+    if (host_of_node_.size() != static_cast<std::size_t>(ctld.nodes())) return false;
+    const auto same = [&](std::size_t host) {
+        const int node = node_of_host_[host];
+        return node < 0 || (ctld.node(node) && fabric_.hosts[host].name == ctld.node(node)->name);
+    };
+    return fabric_.hosts.empty() ||
+           (same(0) && same(fabric_.hosts.size() / 2) && same(fabric_.hosts.size() - 1));
+}
+
+void fabric_cache::join(const controller& ctld) {
+    node_of_host_.assign(fabric_.hosts.size(), -1);
+    host_of_node_.assign(static_cast<std::size_t>(ctld.nodes()), no_host);
+    std::vector<std::string> unknown_to_slurm, without_fabric;
+    for (std::size_t host = 0; host < fabric_.hosts.size(); ++host) {
+        const auto& name = fabric_.hosts[host].name;
+        const int node = ctld.find_node(name.c_str());
+        node_of_host_[host] = node;
+        if (node >= 0)
+            host_of_node_[static_cast<std::size_t>(node)] = static_cast<std::uint32_t>(host);
+        else
+            unknown_to_slurm.push_back(name);
+    }
+    for (int node = 0; node < ctld.nodes(); ++node)
+        if (ctld.node(node) && host_of_node_[static_cast<std::size_t>(node)] == no_host)
+            without_fabric.emplace_back(ctld.node(node)->name);
+    log_state("hosts without node",
+              unknown_to_slurm.empty()
+                  ? ""
+                  : fmt::format("the fabric snapshot has {} hosts that slurm.conf lacks: {}",
+                                unknown_to_slurm.size(), some_names(unknown_to_slurm)));
+    log_state(
+        "nodes without host",
+        without_fabric.empty()
+            ? ""
+            : fmt::format("{} nodes are not in the fabric snapshot, train jobs are not placed on them: {}",
+                          without_fabric.size(), some_names(without_fabric)));
+}
+
+const fabric_cache::view* fabric_cache::get(const controller& ctld) {
+    if (!configured_) read_config();
+    const std::int64_t now = std::time(nullptr);
+    if (now - checked_at_ >= look_again_s) {
+        checked_at_ = now;
+        load(now);
+    }
+    if (!usable_) return nullptr;
+    if (!joined_with(ctld)) join(ctld);
+    return &view_;
+}
+
+}  // namespace banyan::slurm

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// The fabric snapshot as slurmctld sees it: loaded once, looked at again when the file changes, joined with
+// the node table. A snapshot that is missing, damaged or stale is said once, and placement stays off until a
+// good one appears.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <banyan/topo/fabric.hpp>
+
+#include "controller.hpp"
+
+namespace banyan::slurm {
+
+/// Called under slurmctld's job lock only, like everything in this folder; holds no lock of its own.
+class fabric_cache {
+  public:
+    static constexpr std::uint32_t no_host = UINT32_MAX;
+
+    struct view {
+        const topo::fabric& fabric;
+        const std::vector<int>& node_of_host;  ///< host index -> node index, -1 when slurm.conf lacks it
+        const std::vector<std::uint32_t>& host_of_node;  ///< node index -> host index, or no_host
+    };
+
+    /// Null when there is no usable snapshot. The view is good until the next call.
+    const view* get(const controller& ctld);
+
+    static fabric_cache& instance();
+
+  private:
+    void read_config();
+    void load(std::int64_t now);
+    void join(const controller& ctld);
+    bool joined_with(const controller& ctld) const;
+
+    std::string path_;
+    std::int64_t max_age_s_ = 0;
+    std::int64_t checked_at_ = 0;
+    std::int64_t file_stamp_ = -1;  // modification time in ns; -1 = nothing loaded
+    bool configured_ = false;
+    bool usable_ = false;
+    topo::fabric fabric_;
+    std::vector<int> node_of_host_;
+    std::vector<std::uint32_t> host_of_node_;
+    view view_{fabric_, node_of_host_, host_of_node_};
+};
+
+}  // namespace banyan::slurm

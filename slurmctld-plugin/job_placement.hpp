@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// job_test for train jobs: ask placement for nodes, narrow the candidates to them, let cons_tres decide,
+// check its answer. cons_tres with all candidates is the fallback at every turn, so a train job never starts
+// later than a plain one.
+#pragma once
+
+#include <functional>
+
+#include "slurm_compat.hpp"
+
+namespace banyan::slurm {
+
+/// cons_tres' own job_test on `node_bitmap` (candidates in, chosen out) with all other arguments bound.
+using ask_cons_tres = std::function<int(bitstr_t* node_bitmap)>;
+
+/// Returns what cons_tres returned. `node_bitmap` holds the chosen nodes on success, as job_test promises.
+int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const ask_cons_tres& ask);
+
+}  // namespace banyan::slurm

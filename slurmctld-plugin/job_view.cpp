@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "job_view.hpp"
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "spank/train_options.hpp"
+
+namespace banyan::slurm {
+namespace {
+
+constexpr std::string_view plan_variable = "BANYAN_PLAN=";
+
+struct counts {
+    std::uint32_t tasks;           // NO_VAL or 0: not given
+    std::uint32_t tasks_per_node;  // the same
+    std::uint32_t nodes;
+};
+
+bool given(std::uint32_t number) { return number != 0 && number < NO_VAL; }
+bool given16(std::uint16_t number) { return number != 0 && number < NO_VAL16; }
+
+result<std::optional<topo::request>> request_from(char** env, std::uint32_t env_size, const counts& asked) {
+    train::env_reader reader;
+    for (std::uint32_t i = 0; i < env_size; ++i)
+        if (env[i]) reader.take(env[i]);
+    BANYAN_TRY(const auto options, reader.finish());
+    if (!options.parallel) {
+        if (options.spares > 0)
+            return fail(errc::invalid_input, "--train-spares needs --train-parallel",
+                        "add for example --train-parallel=tp=8,dp=4");
+        return std::nullopt;
+    }
+    if (!given(asked.nodes))
+        return fail(errc::invalid_input, "a train job needs a number of nodes", "add -N NODES");
+    std::uint32_t per_node = given(asked.tasks_per_node) ? asked.tasks_per_node : 0;
+    const std::uint32_t ranks = options.parallel->ranks();
+    // sbatch -N 9 --ntasks-per-node=2 states 18 tasks; with a spare 16 of them are ranks. -n alone states the
+    // ranks.
+    if (per_node == 0 && given(asked.tasks) && asked.tasks != ranks)
+        return fail(errc::invalid_input,
+                    fmt::format("--train-parallel={} is {} ranks, but the job has {} tasks",
+                                options.parallel->text(), ranks, asked.tasks),
+                    fmt::format("ask for -n {} or change a dimension", ranks));
+    BANYAN_TRY(auto request, topo::make_request(*options.parallel, asked.nodes, per_node, options.spares));
+    return request;
+}
+
+}  // namespace
+
+result<std::optional<topo::request>> request_of(const job_record_t& job) {
+    const auto* details = job.details;
+    if (!details) return std::nullopt;
+    if (details->max_nodes != 0 && details->max_nodes != details->min_nodes)
+        return fail(errc::invalid_input, "a train job needs a fixed number of nodes, not a range");
+    return request_from(
+        job.spank_job_env, job.spank_job_env_size,
+        {details->num_tasks, given16(details->ntasks_per_node) ? details->ntasks_per_node : 0u,
+         details->min_nodes});
+}
+
+result<std::optional<topo::request>> request_of(const job_desc_msg_t& job) {
+    if (given(job.max_nodes) && given(job.min_nodes) && job.max_nodes != job.min_nodes) {
+        train::env_reader reader;
+        for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i) reader.take(job.spank_job_env[i]);
+        BANYAN_TRY(const auto options, reader.finish());
+        if (options.parallel)
+            return fail(errc::invalid_input, "a train job needs a fixed number of nodes, not a range",
+                        "write -N NODES");
+        return std::nullopt;
+    }
+    return request_from(
+        job.spank_job_env, job.spank_job_env_size,
+        {job.num_tasks, given16(job.ntasks_per_node) ? job.ntasks_per_node : 0u, job.min_nodes});
+}
+
+std::optional<topo::plan> stored_plan(const job_record_t& job) {
+    for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i) {
+        const std::string_view entry = job.spank_job_env[i] ? job.spank_job_env[i] : "";
+        if (!entry.starts_with(plan_variable)) continue;
+        auto plan = topo::parse_plan(entry.substr(plan_variable.size()));
+        if (plan) return std::move(*plan);
+    }
+    return std::nullopt;
+}
+
+void store_plan(job_record_t& job, const topo::plan& plan, const std::string& admin_comment) {
+    const std::string text = std::string(plan_variable) + topo::to_text(plan);
+    std::uint32_t at = 0;
+    while (at < job.spank_job_env_size &&
+           !(job.spank_job_env[at] && std::string_view(job.spank_job_env[at]).starts_with(plan_variable)))
+        ++at;
+    if (at == job.spank_job_env_size) {
+        xrecalloc(job.spank_job_env, at + 2, sizeof(char*));  // one more, and the null that ends the array
+        job.spank_job_env_size = at + 1;
+    } else {
+        xfree(job.spank_job_env[at]);
+    }
+    job.spank_job_env[at] = xstrdup(text.c_str());
+    xfree(job.admin_comment);
+    job.admin_comment = xstrdup(admin_comment.c_str());
+}
+
+}  // namespace banyan::slurm

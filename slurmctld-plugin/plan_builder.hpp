@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// From a placement (host indices) to the plan that is stored with the job (names and addresses).
+#pragma once
+
+#include <banyan/topo/placement.hpp>
+#include <banyan/topo/plan.hpp>
+
+#include "fabric_cache.hpp"
+
+namespace banyan::slurm {
+
+/// Stores `placement` with the job as its plan, one generation after the last, and writes the AdminComment
+/// line.
+void save_placement(job_record_t& job, const fabric_cache::view& fabric, const controller& ctld,
+                    const topo::request& request, const topo::placement& placement);
+
+}  // namespace banyan::slurm

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// Slurm's internal headers, and every difference between the releases that banyan supports, in this one file.
+// Nothing else in this folder tests a version. Tried live: 22.05.8.
+#pragma once
+
+// Slurm's headers are C; some names collide with C++ or with each other's macros, so nothing of ours is
+// included before.
+extern "C" {
+// clang-format off: slurm_xlator.h renames what the headers after it declare
+#include "config.h"
+#include "slurm/slurm.h"
+#include "slurm/slurm_errno.h"
+#include "slurm/slurm_version.h"
+#include "src/common/bitstring.h"
+#include "src/common/hostlist.h"
+#include "src/common/log.h"
+#include "src/common/node_conf.h"
+#include "src/common/select.h"
+#include "src/common/slurm_xlator.h"
+#include "src/common/xmalloc.h"
+#include "src/common/xstring.h"
+#include "src/slurmctld/slurmctld.h"
+// clang-format on
+}
+// What the headers above define as macros and would spoil in C++.
+#undef max
+#undef min
+
+static_assert(SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 5, 0) &&
+                  SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0),
+              "this release's select API has not been tried: job_test's last arguments changed in 23.11");
+
+namespace banyan::slurm {
+
+/// Must be unique among the select plugins that slurmctld loads (all of them, up to 24.11); cons_tres itself
+/// has 109.
+constexpr std::uint32_t plugin_id = 180;
+
+/// What of job_test's mode says why it is asked.
+enum class test_mode { run_now, test_only, will_run };
+inline test_mode mode_of(std::uint16_t mode) {
+    if (SELECT_IS_MODE_TEST_ONLY(mode)) return test_mode::test_only;
+    if (SELECT_IS_MODE_WILL_RUN(mode)) return test_mode::will_run;
+    return test_mode::run_now;
+}
+
+/// The tail of job_test's arguments, passed through untouched.
+struct job_test_tail {
+    List preemptee_candidates;
+    List* preemptee_jobs;
+    bitstr_t* excluded_cores;
+};
+using job_test_function = int(job_record_t*, bitstr_t*, std::uint32_t, std::uint32_t, std::uint32_t,
+                              std::uint16_t, List, List*, bitstr_t*);
+using step_start_function = int(step_record_t*);
+
+}  // namespace banyan::slurm

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// In srun, once the step exists and before its tasks start: asks slurmctld which node got which ranks, and
+// tells the tasks. That is what Slurm really launched, not what was planned.
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "common/text.hpp"
+#include "spank/plugin.hpp"
+
+namespace banyan::spank {
+namespace {
+
+struct layout_deleter {
+    void operator()(slurm_step_layout_t* l) const { slurm_job_step_layout_free(l); }
+};
+using step_layout = std::unique_ptr<slurm_step_layout_t, layout_deleter>;
+
+/// Names of the step's nodes, the one with the smallest rank first: the slots of the placement, in order.
+result<std::vector<std::string>> nodes_by_rank(const slurm_step_layout_t& layout) {
+    BANYAN_TRY(const auto names, expand_hostlist(layout.node_list ? layout.node_list : ""));
+    if (names.size() != layout.node_cnt)
+        return fail(errc::internal, "the step's layout and its node list differ");
+    std::vector<std::size_t> order(names.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto first_rank = [&](std::size_t i) {
+        return layout.tasks[i] ? *std::min_element(layout.tids[i], layout.tids[i] + layout.tasks[i])
+                               : UINT32_MAX;
+    };
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return first_rank(a) < first_rank(b); });
+    std::vector<std::string> out;
+    for (const auto i : order) out.push_back(names[i]);
+    return out;
+}
+
+/// The address under which others reach `node`: Slurm's NodeAddr.
+std::string address_of(const std::string& node) {
+    node_info_msg_t* info = nullptr;
+    if (slurm_load_node_single(&info, const_cast<char*>(node.c_str()), SHOW_ALL) != SLURM_SUCCESS)
+        return node;
+    std::string out = node;
+    if (info->record_count == 1 && info->node_array[0].node_addr) out = info->node_array[0].node_addr;
+    slurm_free_node_info_msg(info);
+    return out;
+}
+
+}  // namespace
+
+int announce_step(spank_t sp) {
+    const auto text = option_text(train::parallel);
+    if (!text) return SLURM_SUCCESS;
+    const auto shape = topo::parse_shape(*text);
+    std::uint32_t job = 0, step = 0;
+    if (!shape || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS)
+        return SLURM_SUCCESS;
+    slurm_step_id_t id{job, NO_VAL, step};
+    const step_layout layout(slurm_job_step_layout_get(&id));
+    if (!layout) {
+        slurm_error(
+            "banyan: slurmctld did not tell the layout of step %u.%u; its tasks get no rank environment", job,
+            step);
+        return SLURM_SUCCESS;
+    }
+    if (layout->task_cnt != shape->ranks()) {
+        if (!given_here(train::parallel))
+            return SLURM_SUCCESS;  // some other step of a train job, such as srun hostname
+        slurm_error(
+            "banyan: --train-parallel=%s is %u ranks, but this step has %u tasks; ask for -n %u or change a "
+            "dimension",
+            text->c_str(), shape->ranks(), layout->task_cnt, shape->ranks());
+        return SLURM_ERROR;
+    }
+    const auto nodes = nodes_by_rank(*layout);
+    if (!nodes) {
+        slurm_error("banyan: %s", nodes.error().text().c_str());
+        return SLURM_SUCCESS;
+    }
+    // Below the kernel's range of ephemeral ports, and another one for each of a job's steps, so that a step
+    // that follows at once does not meet the port of the last.
+    constexpr std::uint32_t first_port = 20000, ports = 12000;
+    const auto port = first_port + (job * 61 + step) % ports;
+    ::setenv("BANYAN_SHAPE", shape->text().c_str(), 1);
+    ::setenv("BANYAN_STEP_NODES", compress_hostlist(*nodes).c_str(), 1);
+    ::setenv("MASTER_ADDR", address_of(nodes->front()).c_str(), 1);
+    ::setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
+    return SLURM_SUCCESS;
+}
+
+}  // namespace banyan::spank

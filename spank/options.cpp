@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cstdlib>
+#include <cstring>
+
+#include "spank/plugin.hpp"
+
+namespace banyan::spank {
+namespace {
+
+using train::option_count;
+using train::option_names;
+using train::which;
+
+// One process is one srun, sbatch or slurmstepd: what its command line said lives as long as the process.
+std::array<std::optional<std::string>, option_count> chosen;
+
+int accept(int index, const char* text, int remote) {
+    const auto option = static_cast<which>(index);
+    const auto checked = train::check(option, text ? text : "");
+    if (!checked) {
+        // In slurmstepd the text was checked by srun already; an error there would only drain the node.
+        if (remote) return SLURM_SUCCESS;
+        slurm_error("banyan: %s", checked.error().text().c_str());
+        return SLURM_ERROR;
+    }
+    chosen[option] = text;
+    return SLURM_SUCCESS;
+}
+
+}  // namespace
+
+settings parse_settings(int ac, char** av) {
+    settings out;
+    for (int i = 0; i < ac; ++i) {
+        const std::string_view argument = av[i];
+        const auto take = [&](std::string_view key, std::string& into) {
+            if (!argument.starts_with(key)) return false;
+            into = argument.substr(key.size());
+            return true;
+        };
+        if (!take("config=", out.config) && !take("ckptd=", out.ckptd) && !take("ckptd_log=", out.ckptd_log))
+            slurm_error(
+                "banyan: plugstack.conf: unknown argument \"%s\"; known are config=, ckptd= and ckptd_log=",
+                av[i]);
+    }
+    return out;
+}
+
+int register_options(spank_t sp) {
+    for (std::size_t i = 0; i < option_count; ++i) {
+        const auto& name = option_names[i];
+        spank_option option{const_cast<char*>(name.option),
+                            const_cast<char*>(name.argument),
+                            const_cast<char*>(name.help),
+                            1,
+                            static_cast<int>(i),
+                            accept};
+        if (spank_option_register(sp, &option) != ESPANK_SUCCESS)
+            slurm_error("banyan: --%s is taken by another plugin", name.option);
+    }
+    return SLURM_SUCCESS;
+}
+
+int settle_options(spank_t sp) {
+    for (std::size_t i = 0; i < option_count; ++i) {
+        const auto& name = option_names[i];
+        const char* twin = std::getenv(name.twin);
+        if (!chosen[i] && twin && *twin) {
+            if (accept(static_cast<int>(i), twin, 0) != SLURM_SUCCESS) {
+                slurm_error("banyan: the value stands in the environment variable %s", name.twin);
+                return SLURM_ERROR;
+            }
+            // Slurm itself carries only what stood on a command line.
+            spank_job_control_setenv(sp, name.env, twin, 1);
+        }
+        if (chosen[i]) ::setenv(name.twin, chosen[i]->c_str(), 1);
+    }
+    return SLURM_SUCCESS;
+}
+
+std::optional<std::string> option_text(which option) { return chosen[option]; }
+
+bool given_here(which option) {
+    if (!chosen[option]) return false;
+    const std::string inherited = std::string("SLURM_SPANK_") + option_names[option].env;
+    const char* left_by_sbatch = std::getenv(inherited.c_str());
+    return !left_by_sbatch || *chosen[option] != left_by_sbatch;
+}
+
+std::string job_variable(spank_t sp, const char* name) {
+    if (spank_context() != S_CTX_REMOTE) {
+        const char* value = std::getenv(name);
+        return value ? value : "";
+    }
+    // spank_getenv tells that the buffer was too small, not how large it should be.
+    constexpr std::size_t most = 256 * 1024;
+    for (std::size_t size = 4096; size <= most; size *= 4) {
+        std::string buffer(size, '\0');
+        const auto rc = spank_getenv(sp, name, buffer.data(), static_cast<int>(size));
+        if (rc == ESPANK_NOSPACE) continue;
+        if (rc != ESPANK_SUCCESS) return {};
+        buffer.resize(std::strlen(buffer.c_str()));
+        return buffer;
+    }
+    return {};
+}
+
+}  // namespace banyan::spank

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// In slurmstepd: before the tasks start the node's checkpoint daemon learns who holds which slot; then every
+// task gets its environment. Nothing here may fail the step: a task without checkpoints trains on.
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "ckptd/protocol/protocol.hpp"
+#include "common/text.hpp"
+#include "spank/plugin.hpp"
+
+namespace banyan::spank {
+namespace {
+
+constexpr auto daemon_timeout = std::chrono::milliseconds(2000);
+
+std::string upper(std::string_view text) {
+    std::string out(text);
+    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::toupper(c); });
+    return out;
+}
+
+bool is_training_step(spank_t sp) { return !job_variable(sp, "BANYAN_STEP_NODES").empty(); }
+
+}  // namespace
+
+int open_step(spank_t sp, const settings& s) {
+    if (job_variable(sp, train::option_names[train::checkpoint].twin).empty() || !is_training_step(sp))
+        return SLURM_SUCCESS;
+    std::uint32_t job = 0, step = 0;
+    if (spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS || step >= SLURM_MAX_NORMAL_STEP_ID)
+        return SLURM_SUCCESS;
+    const auto nodes = expand_hostlist(job_variable(sp, "BANYAN_STEP_NODES"));
+    const auto paths = find_daemon(s, job_variable(sp, "SLURMD_NODENAME"));
+    if (!nodes || !paths) return SLURM_SUCCESS;
+    const auto opened = ckpt::step_open(paths->socket, job, step, *nodes, daemon_timeout);
+    if (!opened)
+        slurm_error("banyan: checkpoints of step %u.%u: %s", job, step, opened.error().text().c_str());
+    return SLURM_SUCCESS;
+}
+
+int set_task_environment(spank_t sp, const settings& s) {
+    const auto shape_text = job_variable(sp, "BANYAN_SHAPE");
+    if (shape_text.empty() || !is_training_step(sp)) return SLURM_SUCCESS;
+    const auto shape = topo::parse_shape(shape_text);
+    std::uint32_t job = 0, rank = 0, world = 0, local_world = 0;
+    int local = 0;
+    if (!shape || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_TASK_GLOBAL_ID, &rank) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_TASK_ID, &local) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_JOB_TOTAL_TASK_COUNT, &world) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &local_world) != ESPANK_SUCCESS || world != shape->ranks())
+        return SLURM_SUCCESS;
+
+    const auto set = [&](const std::string& name, const std::string& value) {
+        spank_setenv(sp, name.c_str(), value.c_str(), 1);
+    };
+    const auto node = job_variable(sp, "SLURMD_NODENAME");
+    set("RANK", std::to_string(rank));
+    set("WORLD_SIZE", std::to_string(world));
+    set("LOCAL_RANK", std::to_string(local));
+    set("LOCAL_WORLD_SIZE", std::to_string(local_world));
+    set("BANYAN_JOB", std::to_string(job));
+    set("BANYAN_NODE", node);
+    const auto coordinates = shape->coordinates(rank);
+    for (const auto dimension : topo::all_dimensions) {
+        const auto name = upper(topo::name_of(dimension));
+        set(fmt::format("BANYAN_{}_RANK", name),
+            std::to_string(coordinates[static_cast<std::size_t>(dimension)]));
+        set(fmt::format("BANYAN_{}_SIZE", name), std::to_string(shape->size(dimension)));
+    }
+    // A fault must surface as an error that ends the step, not as a hang: the supervisor then starts the next
+    // one.
+    set("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3");
+
+    const auto ckpt = train::parse_checkpoint(job_variable(sp, train::option_names[train::checkpoint].twin));
+    if (ckpt) {
+        set("BANYAN_CKPT_EVERY", std::to_string(ckpt->every));
+        if (const auto paths = find_daemon(s, node)) set("BANYAN_CKPT_SOCKET", paths->socket);
+    }
+    return SLURM_SUCCESS;
+}
+
+}  // namespace banyan::spank

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <catch2/catch.hpp>
+
+#include "spank/train_options.hpp"
+
+using namespace banyan;
+using namespace banyan::train;
+
+namespace {
+
+result<options> read(std::initializer_list<const char*> entries) {
+    env_reader reader;
+    for (const auto* entry : entries) reader.take(entry);
+    return reader.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a job without our options has none", "[spank]") {
+    const auto none = read({"PATH=/bin", "_SLURM_SPANK_OPTION_other_x=1"}).value();
+    CHECK_FALSE(none.parallel);
+    CHECK(none.spares == 0);
+    CHECK_FALSE(none.checkpoint);
+}
+
+TEST_CASE("all options of a train job", "[spank]") {
+    const auto o = read({"_SLURM_SPANK_OPTION_banyan_train_parallel=tp=2,pp=2,dp=4",
+                         "_SLURM_SPANK_OPTION_banyan_train_spares=1",
+                         "_SLURM_SPANK_OPTION_banyan_train_ckpt=dir=/lustre/run1,every=2,flush=50,size=64M"})
+                       .value();
+    REQUIRE(o.parallel);
+    CHECK(o.parallel->ranks() == 16);
+    CHECK(o.spares == 1);
+    REQUIRE(o.checkpoint);
+    CHECK(o.checkpoint->directory == "/lustre/run1");
+    CHECK(o.checkpoint->every == 2);
+    CHECK(o.checkpoint->flush == 50);
+    CHECK(o.checkpoint->bytes == 64u << 20);
+}
+
+TEST_CASE("shapes that are refused, each with a reason", "[spank]") {
+    for (const auto* bad : {"", "tp", "tp=", "tp=0", "tp=-1", "tp=2,tp=4", "xp=2", "tp=1000000000000000000",
+                            "tp=2,,dp=2", "tp=4294967296", "tp=65536,dp=65536,pp=65536", "tp=2 dp=2"}) {
+        INFO(bad);
+        const auto checked = check(parallel, bad);
+        REQUIRE_FALSE(checked);
+        CHECK(checked.error().what.starts_with("--train-parallel: "));
+    }
+    CHECK_FALSE(check(parallel, std::string(1 << 20, 'x')));
+}
+
+TEST_CASE("checkpoint keys that are refused", "[spank]") {
+    for (const auto* bad :
+         {"", "dir", "dir=relative", "every=0", "evry=1", "every=x", "flush=10", "dir=/a,every=3,flush=10",
+          "every=1,every=2", "size=many", "every=99999999999999999999"}) {
+        INFO(bad);
+        const auto checked = check(checkpoint, bad);
+        REQUIRE_FALSE(checked);
+        CHECK(checked.error().what.starts_with("--train-ckpt: "));
+        CHECK_FALSE(checked.error().hint.empty());
+    }
+    CHECK(check(checkpoint, "evry=1").error().hint == "did you mean every?");
+}
+
+TEST_CASE("spares are a small number", "[spank]") {
+    CHECK(check(spares, "2"));
+    for (const auto* bad : {"", "-1", "1.5", "1025", "many"}) CHECK_FALSE(check(spares, bad));
+}

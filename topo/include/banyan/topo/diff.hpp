@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What changed between two states of a fabric. Nodes and ports are joined by GUID, never by name or LID.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <banyan/topo/fabric.hpp>
+
+namespace banyan::topo {
+
+struct link_end {
+    guid id = 0;
+    std::uint16_t port = 0;
+    std::string node_name;  ///< description of the switch or HCA
+    node_kind kind = node_kind::switch_node;
+};
+
+struct changed_link {
+    link_end a, b;
+    link_rate before, after;  ///< all zero where the link does not exist
+};
+
+struct changed_node {
+    guid id = 0;
+    std::string name;
+    node_kind kind = node_kind::switch_node;
+};
+
+struct fabric_diff {
+    std::vector<changed_link> lost_links, new_links, changed_rates;
+    std::vector<changed_node> lost_nodes, new_nodes;
+    bool empty() const {
+        return lost_links.empty() && new_links.empty() && changed_rates.empty() && lost_nodes.empty() &&
+               new_nodes.empty();
+    }
+};
+
+/// Links of a lost node are among the lost links too: the caller collapses them where it wants to.
+fabric_diff diff(const fabric& before, const fabric& after);
+
+}  // namespace banyan::topo

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The fabric as everything else sees it: plain data, joined by index. Built from a dump (reader.hpp), kept in
+// a file (snapshot.hpp), compared (diff.hpp), placed on (placement.hpp). No part of it depends on Slurm, on
+// time or on a network.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace banyan::topo {
+
+using guid = std::uint64_t;
+constexpr std::uint32_t none = UINT32_MAX;  ///< an index that refers to nothing
+
+/// Link width in lanes (1, 2, 4, 8, 12; 0 = not known) and rate of one lane in Gbit/s times 10 (0 = not
+/// known).
+struct link_rate {
+    std::uint16_t width = 0;
+    std::uint16_t lane_gbps10 = 0;
+    bool operator==(const link_rate&) const = default;
+};
+
+enum class node_kind : std::uint8_t { switch_node, hca, router };
+
+struct switch_node {
+    guid id = 0;
+    std::string name;         ///< node description, as the switch gives it
+    std::uint32_t lid = 0;    ///< may differ after a restart of the subnet manager
+    std::uint16_t ports = 0;  ///< external ports, connected or not
+    std::uint8_t level = 0;   ///< 0 = leaf (has hosts), 1 = spine, 2 = core, ...
+};
+
+struct hca {
+    guid id = 0;                ///< node GUID
+    std::string name;           ///< node description
+    std::uint32_t host = none;  ///< index into hosts; none for what placement leaves out
+    std::uint16_t rail = 0;     ///< 0..; position of its leaf in the leaf group
+    std::uint32_t leaf = none;  ///< index into switches
+    std::uint16_t leaf_port = 0;
+    link_rate rate;
+};
+
+/// One end of a link: a port of a switch or an HCA.
+struct port_ref {
+    node_kind kind = node_kind::switch_node;
+    std::uint32_t index = none;  ///< into switches or hcas, as kind says
+    std::uint16_t port = 0;
+    bool operator==(const port_ref&) const = default;
+};
+
+struct link {
+    port_ref a, b;  ///< the end with the smaller (GUID, port) first
+    link_rate rate;
+};
+
+struct host {
+    std::string name;
+    std::uint32_t leaf_group = none;
+    double confidence = 1.0;          ///< share of its rails that lead to that group
+    std::vector<std::uint32_t> hcas;  ///< by rail
+};
+
+/// The leaves, one per rail, that serve the same hosts (a "scalable unit" of a rail-optimised fabric).
+struct leaf_group {
+    std::string id;                     ///< "g1", "g2", ... by the smallest host name
+    std::vector<std::uint32_t> leaves;  ///< index into switches, by rail
+    std::vector<std::uint32_t> hosts;   ///< ascending
+    std::uint32_t spine_group = 0;      ///< groups under the same spines have the same number
+};
+
+struct exclusion {
+    guid id = 0;
+    std::string name;
+    std::string kind;  ///< sharp, ufm, storage, router or unattributed
+};
+
+struct defect {
+    std::string kind;
+    std::vector<std::string> objects;
+    std::string evidence;
+    double confidence = 1.0;
+};
+
+struct fabric {
+    std::uint32_t source_crc = 0;       ///< CRC-32C of the dump it was built from
+    std::int64_t created_unix_s = 0;    ///< when, as given by the builder's caller
+    std::vector<switch_node> switches;  ///< by GUID
+    std::vector<hca> hcas;              ///< by GUID
+    std::vector<link> links;
+    std::vector<host> hosts;  ///< by name
+    std::vector<leaf_group> leaf_groups;
+    std::vector<exclusion> excluded;
+    std::vector<defect> defects;
+};
+
+/// Index of the host called `name`, or none. Binary search.
+std::uint32_t find_host(const fabric& f, const std::string& name);
+
+}  // namespace banyan::topo

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A placement as text: the plan that travels with a job (names and addresses instead of indices), and the one
+// line that people read in its AdminComment.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <banyan/topo/placement.hpp>
+
+#include "common/result.hpp"
+
+namespace banyan::topo {
+
+struct plan {
+    std::uint32_t generation = 0;  ///< grows with every change of the assignment
+    std::uint32_t restart = 0;     ///< how often the job had been requeued when this was planned
+    std::string shape;             ///< as shape::text()
+    std::uint32_t ranks_per_node = 0;
+    std::vector<std::string> nodes;        ///< slot -> node name
+    std::vector<std::string> addrs;        ///< slot -> address; empty = the names are the addresses
+    std::vector<std::string> spares;       ///< node names
+    std::vector<std::string> spare_addrs;  ///< as addrs
+    std::vector<std::uint32_t> buddies;    ///< slot -> slot
+};
+
+constexpr std::size_t max_plan_text = 4u << 20;
+constexpr std::size_t max_plan_nodes = 65'536;
+
+/// One line of JSON without a newline; host lists are compressed.
+std::string to_text(const plan& p);
+/// Checks every size and index: what it returns can be used without further checks. The text may come from
+/// anywhere.
+result<plan> parse_plan(std::string_view text);
+
+/// "banyan: tp=2,pp=2,dp=4 nodes=8 ranks=16 spares=1(n09) groups=g1:8 straddling-pp=0/4"
+std::string admin_comment(const request& r, const spread& s, const std::vector<std::string>& spare_names);
+
+struct admin_summary {
+    std::string shape;
+    std::uint32_t nodes = 0;  ///< that run ranks
+    std::uint32_t ranks = 0;
+    std::vector<std::string> spares;
+};
+/// Reads the line back. not_found when the text is not one of ours.
+result<admin_summary> parse_admin_comment(std::string_view text);
+
+}  // namespace banyan::topo

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <banyan/topo/diff.hpp>
+
+namespace banyan::topo {
+namespace {
+
+using link_key = std::tuple<guid, std::uint16_t, guid, std::uint16_t>;
+
+link_end end_of(const fabric& f, const port_ref& p) {
+    if (p.kind == node_kind::hca) return {f.hcas[p.index].id, p.port, f.hcas[p.index].name, p.kind};
+    return {f.switches[p.index].id, p.port, f.switches[p.index].name, p.kind};
+}
+
+std::map<link_key, changed_link> links_of(const fabric& f) {
+    std::map<link_key, changed_link> out;
+    for (const auto& l : f.links) {
+        changed_link c{end_of(f, l.a), end_of(f, l.b), l.rate, l.rate};
+        const link_key key{c.a.id, c.a.port, c.b.id, c.b.port};
+        out.emplace(key, std::move(c));
+    }
+    return out;
+}
+
+std::map<guid, changed_node> nodes_of(const fabric& f) {
+    std::map<guid, changed_node> out;
+    for (const auto& s : f.switches) out.emplace(s.id, changed_node{s.id, s.name, node_kind::switch_node});
+    for (const auto& h : f.hcas) out.emplace(h.id, changed_node{h.id, h.name, node_kind::hca});
+    return out;
+}
+
+}  // namespace
+
+fabric_diff diff(const fabric& before, const fabric& after) {
+    fabric_diff out;
+    const auto old_links = links_of(before), new_links = links_of(after);
+    for (const auto& [key, l] : old_links) {
+        const auto now = new_links.find(key);
+        if (now == new_links.end()) {
+            out.lost_links.push_back(l);
+            out.lost_links.back().after = {};
+        } else if (!(now->second.before == l.before)) {
+            out.changed_rates.push_back(l);
+            out.changed_rates.back().after = now->second.before;
+        }
+    }
+    for (const auto& [key, l] : new_links)
+        if (!old_links.contains(key)) {
+            out.new_links.push_back(l);
+            out.new_links.back().before = {};
+        }
+    const auto old_nodes = nodes_of(before), new_nodes = nodes_of(after);
+    for (const auto& [id, n] : old_nodes)
+        if (!new_nodes.contains(id)) out.lost_nodes.push_back(n);
+    for (const auto& [id, n] : new_nodes)
+        if (!old_nodes.contains(id)) out.new_nodes.push_back(n);
+    return out;
+}
+
+}  // namespace banyan::topo

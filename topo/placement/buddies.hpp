@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <banyan/topo/fabric.hpp>
+
+namespace banyan::topo {
+
+/// Slot -> the slot that keeps a copy of its shards: another leaf group wherever the sizes allow, every slot
+/// the buddy of exactly one, never itself (but for a single slot).
+std::vector<std::uint32_t> choose_buddies(const fabric& f, std::span<const std::uint32_t> nodes);
+
+}  // namespace banyan::topo

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include <banyan/topo/plan.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/text.hpp"
+
+namespace banyan::topo {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view comment_head = "banyan: ";
+
+result<std::vector<std::string>> names_at(const json& from, const char* key) {
+    const auto it = from.find(key);
+    if (it == from.end()) return std::vector<std::string>{};
+    if (!it->is_string())
+        return fail(errc::invalid_input, fmt::format("the plan's \"{}\" is not a host list", key));
+    return expand_hostlist(it->get_ref<const std::string&>(), max_plan_nodes);
+}
+
+result<std::uint32_t> number_at(const json& from, const char* key) {
+    const auto it = from.find(key);
+    if (it == from.end() || !it->is_number_unsigned() || it->get<std::uint64_t>() > UINT32_MAX)
+        return fail(errc::invalid_input, fmt::format("the plan's \"{}\" is not a number", key));
+    return it->get<std::uint32_t>();
+}
+
+result<std::vector<std::uint32_t>> buddies_at(const json& from, std::size_t slots) {
+    const auto it = from.find("buddies");
+    if (it == from.end() || !it->is_array() || it->size() != slots)
+        return fail(errc::invalid_input, "the plan's buddies are not one per slot");
+    std::vector<std::uint32_t> out;
+    std::vector<bool> seen(slots);
+    for (const auto& item : *it) {
+        if (!item.is_number_unsigned() || item.get<std::uint64_t>() >= slots || seen[item.get<std::size_t>()])
+            return fail(errc::invalid_input, "the plan's buddies are not a permutation of the slots");
+        seen[item.get<std::size_t>()] = true;
+        out.push_back(item.get<std::uint32_t>());
+    }
+    return out;
+}
+
+/// The value of " key=value" in a comment, up to the next blank; empty when it is absent.
+std::string_view word_after(std::string_view text, std::string_view key) {
+    for (const auto word : split(text, ' '))
+        if (word.size() > key.size() && word.starts_with(key) && word[key.size()] == '=')
+            return word.substr(key.size() + 1);
+    return {};
+}
+
+}  // namespace
+
+std::string to_text(const plan& p) {
+    json out{{"generation", p.generation},
+             {"restart", p.restart},
+             {"shape", p.shape},
+             {"ranks_per_node", p.ranks_per_node},
+             {"nodes", compress_hostlist(p.nodes)},
+             {"buddies", p.buddies}};
+    if (!p.addrs.empty() && p.addrs != p.nodes) out["addrs"] = compress_hostlist(p.addrs);
+    if (!p.spares.empty()) out["spares"] = compress_hostlist(p.spares);
+    if (!p.spare_addrs.empty() && p.spare_addrs != p.spares)
+        out["spare_addrs"] = compress_hostlist(p.spare_addrs);
+    return out.dump(-1, ' ', true, json::error_handler_t::replace);
+}
+
+result<plan> parse_plan(std::string_view text) {
+    if (text.size() > max_plan_text)
+        return fail(errc::invalid_input, fmt::format("the plan is longer than {} bytes", max_plan_text));
+    const auto from = json::parse(text, nullptr, false);
+    if (!from.is_object()) return fail(errc::invalid_input, "the plan is not a JSON object");
+    plan out;
+    BANYAN_TRY(out.generation, number_at(from, "generation"));
+    BANYAN_TRY(out.restart, number_at(from, "restart"));
+    BANYAN_TRY(out.ranks_per_node, number_at(from, "ranks_per_node"));
+    const auto shape_text = from.find("shape");
+    if (shape_text == from.end() || !shape_text->is_string())
+        return fail(errc::invalid_input, "the plan has no shape");
+    out.shape = shape_text->get<std::string>();
+    BANYAN_TRY(const auto dims, parse_shape(out.shape));
+    BANYAN_TRY(out.nodes, names_at(from, "nodes"));
+    BANYAN_TRY(out.addrs, names_at(from, "addrs"));
+    BANYAN_TRY(out.spares, names_at(from, "spares"));
+    BANYAN_TRY(out.spare_addrs, names_at(from, "spare_addrs"));
+    BANYAN_TRY(out.buddies, buddies_at(from, out.nodes.size()));
+    if (out.nodes.empty() || std::uint64_t{out.ranks_per_node} * out.nodes.size() != dims.ranks())
+        return fail(errc::invalid_input,
+                    fmt::format("the plan's {} nodes with {} ranks each are not the {} ranks of {}",
+                                out.nodes.size(), out.ranks_per_node, dims.ranks(), out.shape));
+    if ((!out.addrs.empty() && out.addrs.size() != out.nodes.size()) ||
+        (!out.spare_addrs.empty() && out.spare_addrs.size() != out.spares.size()))
+        return fail(errc::invalid_input, "the plan's addresses are not one per node");
+    return out;
+}
+
+std::string admin_comment(const request& r, const spread& s, const std::vector<std::string>& spare_names) {
+    std::string groups;
+    constexpr std::size_t shown = 8;
+    for (std::size_t i = 0; i < s.groups.size() && i < shown; ++i)
+        groups += fmt::format("{}{}:{}", i ? "," : "", s.groups[i].first, s.groups[i].second);
+    if (s.groups.size() > shown) groups += fmt::format(",+{}", s.groups.size() - shown);
+    const auto spares = spare_names.empty()
+                            ? std::string("0")
+                            : fmt::format("{}({})", spare_names.size(), compress_hostlist(spare_names));
+    return fmt::format("{}{} nodes={} ranks={} spares={} groups={} straddling-pp={}/{}", comment_head,
+                       r.dims.text(), r.nodes, r.dims.ranks(), spares, groups, s.straddling_units, s.units);
+}
+
+result<admin_summary> parse_admin_comment(std::string_view text) {
+    const auto not_ours = [] { return fail(errc::not_found, "the AdminComment is not banyan's"); };
+    if (!text.starts_with(comment_head)) return not_ours();
+    text.remove_prefix(comment_head.size());
+    admin_summary out;
+    out.shape = text.substr(0, text.find(' '));
+    const auto dims = parse_shape(out.shape);
+    const auto nodes = parse_number(word_after(text, "nodes"), max_plan_nodes);
+    if (!dims || !nodes) return not_ours();
+    out.ranks = dims->ranks();
+    out.nodes = static_cast<std::uint32_t>(*nodes);
+    const auto spares = word_after(text, "spares");
+    const auto open = spares.find('(');
+    if (open != std::string_view::npos && spares.ends_with(')')) {
+        BANYAN_TRY(out.spares,
+                   expand_hostlist(spares.substr(open + 1, spares.size() - open - 2), max_plan_nodes));
+    }
+    return out;
+}
+
+}  // namespace banyan::topo

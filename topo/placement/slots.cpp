@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// From a shape to slots and units: arithmetic on ranks, nothing of the fabric.
+#include <algorithm>
+#include <numeric>
+
+#include <banyan/topo/placement.hpp>
+#include <fmt/format.h>
+
+namespace banyan::topo {
+namespace {
+
+/// Product of the sizes of the dimensions that run before `d` in rank order: the distance of two neighbours
+/// along d.
+std::uint32_t stride_of(const shape& s, dimension d) {
+    std::uint32_t stride = 1;
+    for (const auto& e : s.order) {
+        if (e.dim == d) return stride;
+        stride *= e.size;
+    }
+    return stride;
+}
+
+/// True when blocks of `block` consecutive ranks cut no tensor parallel group, or only into whole blocks.
+bool blocks_keep_tensor_groups(const shape& s, std::uint32_t block) {
+    const auto size = s.size(dimension::tp);
+    const auto extent =
+        stride_of(s, dimension::tp) * size;  // a tp group lies within an aligned range of this length
+    if (size == 1) return true;
+    if (block % extent == 0) return true;
+    return stride_of(s, dimension::tp) == 1 && size % block == 0;
+}
+
+/// Ranks in the order of locality: tensor parallel neighbours first, data parallel ones last.
+std::vector<std::uint32_t> by_locality(const shape& s) {
+    std::vector<std::uint32_t> ranks(s.ranks());
+    std::iota(ranks.begin(), ranks.end(), 0u);
+    const auto key = [&](std::uint32_t rank) {
+        const auto at = s.coordinates(rank);
+        std::uint64_t out = 0;
+        for (auto d = all_dimensions.rbegin(); d != all_dimensions.rend(); ++d)
+            out = out * s.size(*d) + at[static_cast<std::size_t>(*d)];
+        return out;
+    };
+    std::sort(ranks.begin(), ranks.end(), [&](auto a, auto b) { return key(a) < key(b); });
+    return ranks;
+}
+
+}  // namespace
+
+result<request> make_request(const shape& dims, std::uint32_t total_nodes, std::uint32_t ranks_per_node,
+                             std::uint32_t spares) {
+    const auto ranks = dims.ranks();
+    if (total_nodes <= spares)
+        return fail(errc::invalid_input,
+                    fmt::format("{} nodes with {} spares leave none to run on", total_nodes, spares),
+                    fmt::format("ask for -N {} or more", spares + 1));
+    const auto nodes = total_nodes - spares;
+    if (ranks_per_node == 0 && ranks % nodes != 0)
+        return fail(errc::invalid_input,
+                    fmt::format("{} ({} ranks) does not divide over {} nodes", dims.text(), ranks, nodes),
+                    "choose a number of nodes that divides the ranks, plus the spares");
+    if (ranks_per_node == 0) ranks_per_node = ranks / nodes;
+    if (std::uint64_t{nodes} * ranks_per_node != ranks) {
+        const auto hint = ranks % ranks_per_node == 0
+                              ? fmt::format("ask for -N {}{}", ranks / ranks_per_node + spares,
+                                            spares ? " (spares included)" : "")
+                              : fmt::format("{} tasks a node do not divide {} ranks", ranks_per_node, ranks);
+        return fail(
+            errc::invalid_input,
+            fmt::format("--train-parallel={} is {} ranks, but {} nodes with {} tasks each are {}",
+                        dims.text(), ranks, nodes, ranks_per_node, std::uint64_t{nodes} * ranks_per_node),
+            hint);
+    }
+    return request{dims, nodes, ranks_per_node, spares};
+}
+
+std::vector<std::vector<std::uint32_t>> ranks_of_slots(const request& r) {
+    std::vector<std::uint32_t> order;
+    if (blocks_keep_tensor_groups(r.dims, r.ranks_per_node)) {
+        order.resize(r.dims.ranks());
+        std::iota(order.begin(), order.end(), 0u);
+    } else {
+        order = by_locality(r.dims);
+    }
+    std::vector<std::vector<std::uint32_t>> slots(r.nodes);
+    for (std::size_t i = 0; i < order.size(); ++i) slots[i / r.ranks_per_node].push_back(order[i]);
+    for (auto& slot : slots) std::sort(slot.begin(), slot.end());
+    std::sort(slots.begin(), slots.end());
+    return slots;
+}
+
+std::vector<std::uint32_t> units_of_slots(const request& r) {
+    const auto slots = ranks_of_slots(r);
+    std::vector<std::uint32_t> slot_of(r.dims.ranks());
+    for (std::uint32_t s = 0; s < slots.size(); ++s)
+        for (const auto rank : slots[s]) slot_of[rank] = s;
+    // Union of every rank's slot with that of its successor along the pipeline.
+    std::vector<std::uint32_t> parent(r.nodes);
+    std::iota(parent.begin(), parent.end(), 0u);
+    const auto root = [&](std::uint32_t s) {
+        while (parent[s] != s) s = parent[s] = parent[parent[s]];
+        return s;
+    };
+    const auto stride = stride_of(r.dims, dimension::pp);
+    for (std::uint32_t rank = 0; rank < r.dims.ranks(); ++rank) {
+        if (r.dims.coordinates(rank)[static_cast<std::size_t>(dimension::pp)] + 1 >=
+            r.dims.size(dimension::pp))
+            continue;
+        const auto a = root(slot_of[rank]), b = root(slot_of[rank + stride]);
+        parent[std::max(a, b)] = std::min(a, b);
+    }
+    std::vector<std::uint32_t> number(r.nodes, none), units(r.nodes);
+    std::uint32_t next = 0;
+    for (std::uint32_t s = 0; s < r.nodes; ++s) {
+        auto& n = number[root(s)];
+        if (n == none) n = next++;
+        units[s] = n;
+    }
+    return units;
+}
+
+}  // namespace banyan::topo

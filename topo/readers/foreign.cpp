@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "topo/readers/foreign.hpp"
+
+#include <fmt/format.h>
+
+namespace banyan::topo {
+
+std::unexpected<error> not_ibnetdiscover(std::string_view text) {
+    struct mark {
+        std::string_view text;
+        std::string_view tool;
+    };
+    static constexpr mark marks[] = {
+        {"Port xmit", "perfquery"},    {"PortXmitData", "perfquery"},     {"==>", "iblinkinfo"},
+        {"Counter", "ibqueryerrors"},  {"GUID 0x", "ibqueryerrors"},      {"CA 'mlx", "ibstat"},
+        {"Unicast lids", "dump_lfts"}, {" ports ", "ibnetdiscover -l"},   {"<html", "a web page"},
+        {"<!DOCTYPE", "a web page"},   {"ibpanic", "a tool that failed"}, {"ibwarn", "a tool that failed"}};
+    const auto start = text.substr(0, 4096);
+    const auto hint = "give the output of plain ibnetdiscover, without options that change its form";
+    if (start.find('\0') != std::string_view::npos)
+        return fail(errc::invalid_input, "the dump is a binary file", hint);
+    // ibnetdiscover -p: "SW 3 1 0x... 4x HDR - CA ..."
+    for (const std::string_view head : {"SW ", "CA ", "RT "})
+        if (start.starts_with(head) || start.find(fmt::format("\n{}", head)) != std::string_view::npos)
+            return fail(errc::invalid_input, "this is the port list of ibnetdiscover -p, not its topology",
+                        hint);
+    for (const auto& m : marks)
+        if (start.find(m.text) != std::string_view::npos)
+            return fail(errc::invalid_input,
+                        fmt::format("no record of ibnetdiscover in the text: it looks like {}", m.tool),
+                        hint);
+    return fail(errc::invalid_input, "no record of ibnetdiscover in the text", hint);
+}
+
+}  // namespace banyan::topo

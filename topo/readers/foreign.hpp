@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string_view>
+
+#include "common/result.hpp"
+
+namespace banyan::topo {
+
+/// The error for a text without a single record: names the tool whose output it is, where that can be told.
+std::unexpected<error> not_ibnetdiscover(std::string_view text);
+
+}  // namespace banyan::topo
