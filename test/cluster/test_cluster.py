@@ -85,7 +85,8 @@ class Life(unittest.TestCase):
     def test_down_after_kill_of_everything_but_tasks(self):
         self.cluster.nodes = 2
         self.cluster.up()
-        job = self.cluster.sbatch("-N2", "--export=NONE", script="srun sleep 1000 & setsid sleep 1000 & wait\n")
+        job = self.cluster.sbatch("-N2", "--export=NONE", script="export PATH=/usr/bin:/bin\n"
+                                  "srun --export=ALL /usr/bin/sleep 1000 &\nsetsid /usr/bin/sleep 1000 &\nwait\n")
         self.cluster.wait_for(lambda: self.tasks() == 3, "three tasks run")
         self.assertTrue(job)
         for pid in [*self.cluster.parts().values(), *self.parents_of_tasks()]:
