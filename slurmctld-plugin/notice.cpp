@@ -10,8 +10,8 @@
 
 namespace banyan::slurm {
 
-void log_info(const std::string& text) { info("banyan: %s", text.c_str()); }
-void log_error(const std::string& text) { error("banyan: %s", text.c_str()); }
+void log_info(const std::string& text) { slurm_info("banyan: %s", text.c_str()); }
+void log_error(const std::string& text) { slurm_error("banyan: %s", text.c_str()); }
 
 void log_state(const std::string& topic, const std::string& text) {
     static std::map<std::string, std::string> last;  // a handful of topics, all of them literals
@@ -32,7 +32,7 @@ void log_job_once(std::uint32_t job_id, const std::string& text) {
 
 void install_guard_sink() {
     guard_sink = [](const char* entry, const char* what) {
-        error("banyan: %s: internal error: %s; going on as plain cons_tres", entry, what);
+        slurm_error("banyan: %s: internal error: %s; going on as plain cons_tres", entry, what);
     };
 }
 

@@ -4,11 +4,13 @@
 // Nothing else in this folder tests a version. Tried live: 22.05.8.
 #pragma once
 
-// Slurm's headers are C; some names collide with C++ or with each other's macros, so nothing of ours is
-// included before.
+#include <cstdint>
+
+// clang-format off
+// slurm_xlator.h renames what the headers after it declare, so it must stand before them.
 extern "C" {
-// clang-format off: slurm_xlator.h renames what the headers after it declare
 #include "config.h"
+#include "src/common/slurm_xlator.h"
 #include "slurm/slurm.h"
 #include "slurm/slurm_errno.h"
 #include "slurm/slurm_version.h"
@@ -17,13 +19,17 @@ extern "C" {
 #include "src/common/log.h"
 #include "src/common/node_conf.h"
 #include "src/common/select.h"
-#include "src/common/slurm_xlator.h"
 #include "src/common/xmalloc.h"
 #include "src/common/xstring.h"
 #include "src/slurmctld/slurmctld.h"
-// clang-format on
 }
-// What the headers above define as macros and would spoil in C++.
+// clang-format on
+// Macros that would spoil C++ after this point, such as std::expected's error().
+#undef error
+#undef info
+#undef debug
+#undef fatal
+#undef verbose
 #undef max
 #undef min
 

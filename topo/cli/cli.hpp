@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// banyan-topo: one file per subcommand. Each adds itself to the parser and leaves behind what to run.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <banyan/topo/fabric.hpp>
+
+#include "common/result.hpp"
+
+namespace banyan::topo::cli {
+
+/// Exit codes of every subcommand.
+enum exit_code { fine = 0, found_something = 1, unusable = 2 };
+
+/// What the chosen subcommand does; an error is printed as "banyan-topo: what; hint" and ends with
+/// `unusable`.
+using action = std::function<result<int>()>;
+
+void add_check(CLI::App& app, action& chosen);
+void add_diff(CLI::App& app, action& chosen);
+void add_discover(CLI::App& app, action& chosen);
+void add_draw(CLI::App& app, action& chosen);
+void add_gen(CLI::App& app, action& chosen);
+void add_place(CLI::App& app, action& chosen);
+void add_show(CLI::App& app, action& chosen);
+void add_snapshot(CLI::App& app, action& chosen);
+
+/// A dump or a snapshot, told apart by its content; "-" is standard input.
+result<fabric> load_fabric(const std::string& path);
+
+/// Host indices of a Slurm host list; an error names the first that the fabric lacks. An empty list gives all
+/// hosts.
+result<std::vector<std::uint32_t>> hosts_from(const fabric& f, const std::string& hostlist);
+
+}  // namespace banyan::topo::cli

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <memory>
+
+#include <banyan/topo/diff.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "topo/cli/cli.hpp"
+
+namespace banyan::topo::cli {
+namespace {
+
+std::string end_text(const link_end& e) { return fmt::format("{} port {}", e.node_name, e.port); }
+
+nlohmann::json end_json(const link_end& e) {
+    return {{"guid", fmt::format("0x{:016x}", e.id)}, {"node", e.node_name}, {"port", e.port}};
+}
+
+nlohmann::json links_json(const std::vector<changed_link>& links) {
+    auto out = nlohmann::json::array();
+    for (const auto& l : links) out.push_back({{"ends", {end_json(l.a), end_json(l.b)}}});
+    return out;
+}
+
+nlohmann::json nodes_json(const std::vector<changed_node>& nodes) {
+    auto out = nlohmann::json::array();
+    for (const auto& n : nodes) out.push_back({{"guid", fmt::format("0x{:016x}", n.id)}, {"name", n.name}});
+    return out;
+}
+
+void print_text(const fabric_diff& d) {
+    for (const auto& n : d.lost_nodes) fmt::print("- node  {}\n", n.name);
+    for (const auto& n : d.new_nodes) fmt::print("+ node  {}\n", n.name);
+    for (const auto& l : d.lost_links) fmt::print("- link  {} - {}\n", end_text(l.a), end_text(l.b));
+    for (const auto& l : d.new_links) fmt::print("+ link  {} - {}\n", end_text(l.a), end_text(l.b));
+    for (const auto& l : d.changed_rates)
+        fmt::print("~ link  {} - {}: {} -> {} Gbit/s\n", end_text(l.a), end_text(l.b),
+                   l.before.width * l.before.lane_gbps10 / 10, l.after.width * l.after.lane_gbps10 / 10);
+    if (d.empty()) fmt::print("no difference\n");
+}
+
+}  // namespace
+
+void add_diff(CLI::App& app, action& chosen) {
+    struct options {
+        std::string before, after;
+        bool json = false;
+    };
+    const auto o = std::make_shared<options>();
+    auto* sub = app.add_subcommand(
+        "diff", "Links and nodes that came, went or changed speed; exit code 1 when any did");
+    sub->add_option("BEFORE", o->before, "output of ibnetdiscover, or a snapshot")->required();
+    sub->add_option("AFTER", o->after, "the same, later")->required();
+    sub->add_flag("--json", o->json, "print JSON");
+    sub->callback([o, &chosen] {
+        chosen = [o]() -> result<int> {
+            BANYAN_TRY(const auto before, load_fabric(o->before));
+            BANYAN_TRY(const auto after, load_fabric(o->after));
+            const auto d = diff(before, after);
+            if (o->json) {
+                const nlohmann::json out{{"lost_links", links_json(d.lost_links)},
+                                         {"new_links", links_json(d.new_links)},
+                                         {"changed_rates", links_json(d.changed_rates)},
+                                         {"lost_nodes", nodes_json(d.lost_nodes)},
+                                         {"new_nodes", nodes_json(d.new_nodes)}};
+                fmt::print("{}\n", out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
+            } else {
+                print_text(d);
+            }
+            return d.empty() ? fine : found_something;
+        };
+    });
+}
+
+}  // namespace banyan::topo::cli

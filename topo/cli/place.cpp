@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <memory>
+
+#include <banyan/topo/placement.hpp>
+#include <banyan/topo/plan.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/text.hpp"
+#include "topo/cli/cli.hpp"
+
+namespace banyan::topo::cli {
+namespace {
+
+struct options {
+    std::string input, shape, free, prefer;
+    std::uint32_t nodes = 0, ranks_per_node = 0, spares = 0;
+    bool json = false;
+};
+
+std::vector<std::string> names_of(const fabric& f, const std::vector<std::uint32_t>& hosts) {
+    std::vector<std::string> out;
+    for (const auto h : hosts) out.push_back(f.hosts[h].name);
+    return out;
+}
+
+void print_json(const fabric& f, const request& r, const placement& p) {
+    std::vector<std::string> by_rank(r.dims.ranks());
+    const auto ranks = ranks_of_slots(r);
+    for (std::size_t slot = 0; slot < p.nodes.size(); ++slot)
+        for (const auto rank : ranks[slot]) by_rank[rank] = f.hosts[p.nodes[slot]].name;
+    const auto s = spread_of(f, r, p);
+    const nlohmann::json out{{"shape", r.dims.text()},
+                             {"ranks", by_rank},
+                             {"nodes", names_of(f, p.nodes)},
+                             {"spares", names_of(f, p.spares)},
+                             {"buddies", p.buddies},
+                             {"groups", s.groups},
+                             {"units", s.units},
+                             {"straddling_units", s.straddling_units}};
+    fmt::print("{}\n", out.dump(1));
+}
+
+void print_table(const fabric& f, const request& r, const placement& p) {
+    const auto ranks = ranks_of_slots(r);
+    const auto units = units_of_slots(r);
+    fmt::print("{:>5}  {:<16} {:<6} {:>5}  {:<8} {:<24} {}\n", "slot", "node", "group", "unit", "copy at",
+               "ranks", "first rank's place");
+    for (std::size_t slot = 0; slot < p.nodes.size(); ++slot) {
+        const auto& h = f.hosts[p.nodes[slot]];
+        const auto at = r.dims.coordinates(ranks[slot].front());
+        std::string place, text;
+        for (const auto& e : r.dims.order)
+            place += fmt::format("{}{} ", name_of(e.dim), at[static_cast<std::size_t>(e.dim)]);
+        for (const auto rank : ranks[slot]) text += fmt::format("{}{}", text.empty() ? "" : ",", rank);
+        if (text.size() > 24) text = text.substr(0, 21) + "...";
+        fmt::print("{:>5}  {:<16} {:<6} {:>5}  {:<8} {:<24} {}\n", slot, h.name,
+                   h.leaf_group == none ? "?" : f.leaf_groups[h.leaf_group].id, units[slot],
+                   f.hosts[p.nodes[p.buddies[slot]]].name, text, place);
+    }
+    for (const auto spare : p.spares)
+        fmt::print("spare  {:<16} {}\n", f.hosts[spare].name,
+                   f.hosts[spare].leaf_group == none ? "?" : f.leaf_groups[f.hosts[spare].leaf_group].id);
+    fmt::print("{}\n", admin_comment(r, spread_of(f, r, p), names_of(f, p.spares)));
+}
+
+result<int> run(const options& o) {
+    BANYAN_TRY(const auto f, load_fabric(o.input));
+    BANYAN_TRY(const auto dims, parse_shape(o.shape));
+    BANYAN_TRY(const auto free, hosts_from(f, o.free));
+    std::uint32_t total = o.nodes;
+    if (total == 0 && o.ranks_per_node > 0) total = dims.ranks() / o.ranks_per_node + o.spares;
+    if (total == 0)
+        return fail(errc::invalid_input, "neither --nodes nor --ranks-per-node is given", "add one of them");
+    BANYAN_TRY(const auto r, make_request(dims, total, o.ranks_per_node, o.spares));
+    std::vector<std::uint32_t> prefer;
+    if (!o.prefer.empty()) {
+        BANYAN_TRY(prefer, hosts_from(f, o.prefer));
+    }
+    BANYAN_TRY(const auto p, place(f, free, r, prefer));
+    o.json ? print_json(f, r, p) : print_table(f, r, p);
+    return fine;
+}
+
+}  // namespace
+
+void add_place(CLI::App& app, action& chosen) {
+    const auto o = std::make_shared<options>();
+    auto* sub = app.add_subcommand("place", "Say where a job would go, as slurmctld decides it");
+    sub->add_option("FABRIC", o->input, "output of ibnetdiscover, or a snapshot")->required();
+    sub->add_option("--shape", o->shape, "parallel dimensions, innermost first, such as tp=8,pp=4,dp=2")
+        ->required();
+    sub->add_option("--nodes", o->nodes, "nodes of the job, spares included");
+    sub->add_option("--ranks-per-node", o->ranks_per_node, "ranks on each node");
+    sub->add_option("--spares", o->spares, "nodes kept as spares");
+    sub->add_option("--free", o->free, "host list of the nodes to choose from (default: all)");
+    sub->add_option("--prefer", o->prefer, "host list of nodes to take first");
+    sub->add_flag("--json", o->json, "print JSON");
+    sub->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
+}
+
+}  // namespace banyan::topo::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <memory>
+
+#include <banyan/topo/snapshot.hpp>
+#include <fmt/format.h>
+
+#include "topo/cli/cli.hpp"
+
+namespace banyan::topo::cli {
+
+void add_snapshot(CLI::App& app, action& chosen) {
+    struct options {
+        std::string input, output;
+    };
+    const auto o = std::make_shared<options>();
+    auto* sub = app.add_subcommand("snapshot", "Write the snapshot that slurmctld and faultd read");
+    sub->add_option("FABRIC", o->input, "output of ibnetdiscover")->required();
+    sub->add_option("-o,--output", o->output, "file to replace")->required();
+    sub->callback([o, &chosen] {
+        chosen = [o]() -> result<int> {
+            BANYAN_TRY(const auto f, load_fabric(o->input));
+            if (f.hosts.empty())
+                return fail(errc::invalid_input, fmt::format("{} has no compute host", o->input),
+                            "nothing was written");
+            BANYAN_CHECK(save_snapshot(f, o->output));
+            fmt::print("{}: {} hosts in {} leaf groups, {} switches, {} defects\n", o->output, f.hosts.size(),
+                       f.leaf_groups.size(), f.switches.size(), f.defects.size());
+            return fine;
+        };
+    });
+}
+
+}  // namespace banyan::topo::cli
