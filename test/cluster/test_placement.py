@@ -4,7 +4,6 @@ shape, over many shapes and occupancies, for srun alone and for steps of a batch
 
 import json
 import random
-import unittest
 
 from harness import BUILD, ClusterCase, main
 

@@ -117,8 +117,7 @@ def up(options):
         raise ClusterError(f"--without knows {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
     layout.options = {"nodes": options.nodes, "gpus": options.gpus, "group_size": options.group_size, "build": options.build,
                       "select": options.select, "port": 0, **{part: part not in without for part in PARTS}}
-    notice_missing(layout)
-    fresh = not layout.dir.exists()
+    require_built(layout)
     with Lock(layout.dir):
         running = process.find(layout)
         if running:
@@ -141,18 +140,17 @@ def up(options):
     return 0
 
 
-def notice_missing(layout):
-    """For the time being: a part that the build lacks is left out with a notice."""
-    lib, binary = Path(layout.build) / "lib", Path(layout.build) / "bin"
-    needs = {"spank": lib / "spank_banyan.so", "submit": lib / "job_submit_banyan.so", "snapshot": binary / "banyan-topo",
-             "fault": binary / "banyan-faultd"}
-    for part, file in needs.items():
-        if layout.options[part] and not file.exists():
-            print(f"scripts/cluster: {file} is not built; left out: {part}", file=sys.stderr)
-            layout.options[part] = False
-    if layout.select == "cons_tres_banyan" and not (lib / "select_cons_tres_banyan.so").exists():
-        print("scripts/cluster: select_cons_tres_banyan.so is not built; taken instead: select/cons_tres", file=sys.stderr)
-        layout.options["select"] = "cons_tres"
+def require_built(layout):
+    """Everything that `up` starts is there, before anything is started."""
+    needs = [Path("bin", "banyan-topo")]
+    needs += [Path("lib", "select_cons_tres_banyan.so")] if layout.select == "cons_tres_banyan" else []
+    needs += [Path("lib", "spank_banyan.so"), Path("bin", "banyan-ckptd")] if layout.spank else []
+    needs += [Path("lib", "job_submit_banyan.so")] if layout.submit else []
+    needs += [Path("bin", "banyan-faultd"), Path("bin", "banyan-fault")] if layout.fault else []
+    missing = [str(name) for name in needs if not Path(layout.build, name).exists()]
+    if missing:
+        raise ClusterError(f"{layout.build} lacks {', '.join(missing)}: scripts/build builds them; --build names another build, "
+                           "--without and --select leave parts out")
 
 
 def down(options):
