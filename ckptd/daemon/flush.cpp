@@ -37,10 +37,11 @@ result<shard_file> parse_file(const json& meta, std::uint32_t world) {
 task<result<json>> daemon::write_files(session_ptr s, copy_key key) {
     const auto user = s->user;
     const auto dir = s->request.dir;
-    const auto opened = co_await run_blocking(storage_, [user, dir, key] {
+    const auto work = [user, dir, key] {
         if (auto ready = prepare_directory(user, dir); !ready) return ready;
         return open_step(user, dir, key.step);
-    });
+    };
+    const auto opened = co_await run_blocking(storage_, work);
     if (!opened) co_return std::unexpected(opened.error());
     json files = json::array();
     const auto ranks = s->own_ranks();
@@ -49,10 +50,11 @@ task<result<json>> daemon::write_files(session_ptr s, copy_key key) {
         if (!c)
             co_return fail(errc::conflict,
                            fmt::format("rank {}'s step {} is no longer in memory", rank, key.step));
-        auto written = co_await run_blocking(storage_, [user, dir, c, s] {
+        const auto write = [user, dir, c, s] {
             return write_shard(user, dir, c->key.step, c->rank, c->data(), c->chunks,
                                [&](std::uint64_t n) { s->bytes.storage_written += n; });
-        });
+        };
+        auto written = co_await run_blocking(storage_, write);
         if (!written) co_return std::unexpected(written.error());
         files.push_back(file_meta(*written));
     }
@@ -131,8 +133,8 @@ task<void> daemon::commit_files(session_ptr s, flush_state done) {
     const auto user = s->user;
     const auto dir = s->request.dir;
     const auto keep = settings_.keep;
-    const auto committed =
-        co_await run_blocking(storage_, [user, dir, m, keep] { return commit_step(user, dir, m, keep); });
+    const auto work = [user, dir, m, keep] { return commit_step(user, dir, m, keep); };
+    const auto committed = co_await run_blocking(storage_, work);
     if (!committed) {
         ++s->bytes.flush_failures;
         warn(s, fmt::format("step {} was not committed to storage: {}", done.key.step,

@@ -86,9 +86,10 @@ task<result<void>> daemon::ensure_memory(session_ptr s, std::uint32_t rank, std:
     const std::uint32_t slots = s->request.slots;
     const auto name = fmt::format("banyan-slots-{}-{}", s->job(), rank);
     auto budget = budget_;
-    BANYAN_CO_TRY(auto memory, co_await run_blocking(workers_, [budget, name, slots, slot_bytes] {
-                      return shard_memory::make(budget, name, pool_bytes(slots, slot_bytes));
-                  }));
+    const auto work = [budget, name, slots, slot_bytes] {
+        return shard_memory::make(budget, name, pool_bytes(slots, slot_bytes));
+    };
+    BANYAN_CO_TRY(auto memory, co_await run_blocking(workers_, work));
     auto& header = *new (memory->data()) pool_header{};
     header.magic = pool_magic;
     header.slots = slots;
@@ -123,10 +124,11 @@ task<std::string> daemon::check_directory(session_ptr s) {
             const auto uid = who->request.uid;
             const auto gid = who->request.gid;
             const auto dir = who->request.dir;
-            who->user = co_await run_blocking(self->workers_, [uid, gid] { return find_user(uid, gid); });
+            const auto work = [uid, gid] { return find_user(uid, gid); };
+            who->user = co_await run_blocking(self->workers_, work);
             const auto user = who->user;
-            *out =
-                co_await run_blocking(self->storage_, [user, dir] { return prepare_directory(user, dir); });
+            const auto prepare = [user, dir] { return prepare_directory(user, dir); };
+            *out = co_await run_blocking(self->storage_, prepare);
             who->changed->notify();
         }(this, s, answer),
         [](std::exception_ptr) {});

@@ -90,7 +90,8 @@ task<daemon::reply> daemon::on_verify(session_ptr s, json meta) {
     const auto before = s->copies;
     for (const auto& c : before) {
         if (c->key != key || !c->checked || c->dropped) continue;
-        const auto now = co_await run_blocking(workers_, [c] { return chunk_checksums(c->data()); });
+        const auto work = [c] { return chunk_checksums(c->data()); };
+        const auto now = co_await run_blocking(workers_, work);
         if (now == c->chunks && !c->dropped) {
             ranks.push_back(c->rank);
             continue;
@@ -144,7 +145,7 @@ task<std::vector<manifest>> daemon::storage_steps(session_ptr s, std::optional<c
         const auto dir = who->request.dir;
         const auto world = who->request.world;
         const auto job = who->job();
-        *into = co_await run_blocking(self->storage_, [user, dir, world, job, bound] {
+        const auto work = [user, dir, world, job, bound] {
             std::vector<manifest> steps;
             const auto listed = list_steps(user, dir);
             if (!listed) return steps;
@@ -157,7 +158,8 @@ task<std::vector<manifest>> daemon::storage_steps(session_ptr s, std::optional<c
                 steps.push_back(std::move(*m));
             }
             return steps;
-        });
+        };
+        *into = co_await run_blocking(self->storage_, work);
         who->changed->notify();
     }(this, s, newer_than, found));
     const auto until = clock::now() + listing_patience;
@@ -286,10 +288,11 @@ task<result<std::uint64_t>> daemon::fill(session_ptr s, std::uint32_t rank, rest
                                          std::string* source) {
     const auto key = *choice.key;
     if (const auto c = s->find_copy(rank, key); c && c->bytes <= into.size()) {
-        const auto intact = co_await run_blocking(workers_, [c, into] {
+        const auto work = [c, into] {
             std::memcpy(into.data(), c->data().data(), c->bytes);
             return chunk_checksums(into.first(c->bytes)) == c->chunks;
-        });
+        };
+        const auto intact = co_await run_blocking(workers_, work);
         if (intact) {
             *chunks = c->chunks;
             *source = "local";
@@ -312,9 +315,8 @@ task<result<std::uint64_t>> daemon::fill(session_ptr s, std::uint32_t rank, rest
             }
             const auto bytes = *got;
             const auto wanted = *chunks;
-            if (!co_await run_blocking(workers_, [into, bytes, wanted] {
-                    return chunk_checksums(into.first(bytes)) == wanted;
-                })) {
+            const auto work = [into, bytes, wanted] { return chunk_checksums(into.first(bytes)) == wanted; };
+            if (!co_await run_blocking(workers_, work)) {
                 ++s->bytes.damaged;
                 continue;
             }
@@ -327,13 +329,14 @@ task<result<std::uint64_t>> daemon::fill(session_ptr s, std::uint32_t rank, rest
         co_return fail(errc::unavailable, fmt::format("rank {}'s shard of step {} is lost", rank, key.step));
     const auto user = s->user;
     const auto dir = s->request.dir;
-    auto read = co_await run_blocking(storage_, [user, dir, key, rank, into]() -> result<shard_file> {
+    const auto work = [user, dir, key, rank, into]() -> result<shard_file> {
         BANYAN_TRY(const auto m, load_step(user, dir, key.step));
         if (rank >= m.files.size())
             return fail(errc::invalid_input, fmt::format("rank {} is not in the manifest", rank));
         BANYAN_CHECK(read_shard(user, dir, key.step, m.files[rank], into));
         return m.files[rank];
-    });
+    };
+    auto read = co_await run_blocking(storage_, work);
     if (!read) co_return std::unexpected(read.error());
     s->bytes.storage_read += read->bytes;
     *chunks = read->chunks;

@@ -168,7 +168,7 @@ task<void> agent::seal_by_itself() {
 
 task<json> agent::seal(std::uint64_t job, milliseconds timeout) {
     auto sealed = co_await run_blocking(
-        pool_, [socket = ckptd_socket_, job, timeout] { return ckpt::seal_now(socket, job, timeout); });
+        pool_, [this, job, timeout] { return ckpt::seal_now(ckptd_socket_, job, timeout); });
     json jobs = json::array();
     if (sealed)
         for (const auto& s : *sealed) {

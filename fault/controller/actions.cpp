@@ -31,7 +31,7 @@ void controller::record(std::uint64_t number, std::string what, std::string targ
 
 task<bool> controller::claim(std::uint64_t number, std::string what, std::string target) {
     const auto claimed = co_await on_database(
-        [this, number, what, target] { return history_->claim(number, what, target, wall_ms()); });
+        [this, number, &what, &target] { return history_->claim(number, what, target, wall_ms()); });
     if (claimed) co_return *claimed;
     complain(claimed.error());
     const auto* i = engine_.find(number);
@@ -67,7 +67,7 @@ task<void> controller::act_once(std::uint64_t number) {
     engine_.touch();
     if (what.step < step_kind::seal) co_return;
     const auto node = i->object.node;
-    auto jobs = co_await run_blocking(pool_, [this, node] { return slurm_->jobs_on(node); });
+    auto jobs = co_await run_blocking(pool_, [this, &node] { return slurm_->jobs_on(node); });
     if (!jobs) complain(jobs.error());
     auto affected = jobs ? std::move(*jobs) : std::vector<job_status>{};
     if ((i = engine_.find(number)) && i->jobs.empty())
@@ -109,7 +109,7 @@ task<bool> controller::take_node_out(std::uint64_t number, decision what) {
     const bool down = what.step == step_kind::node_out;
     const std::string verb = down ? "node_down" : "node_drain";
     const auto node = i->object.node, reason = slurm_reason(*i);
-    auto status = co_await run_blocking(pool_, [this, node] { return slurm_->node(node); });
+    auto status = co_await run_blocking(pool_, [this, &node] { return slurm_->node(node); });
     if (!co_await claim(number, verb, node)) {
         // Begun by an earlier controller, which may have died in the middle: the reason tells whether it was done.
         const bool done = status && status->reason.find(fmt::format("[{}]", i->id())) != std::string::npos;
@@ -140,7 +140,7 @@ task<bool> controller::take_node_out(std::uint64_t number, decision what) {
         co_return false;
     }
     auto set = co_await run_blocking(
-        pool_, [this, node, reason, down] { return down ? slurm_->set_down(node, reason) : slurm_->set_drain(node, reason); });
+        pool_, [this, &node, &reason, down] { return down ? slurm_->set_down(node, reason) : slurm_->set_drain(node, reason); });
     if (!set) {
         record(number, verb, node, "not done: " + set.error().text(), false);
         co_return false;

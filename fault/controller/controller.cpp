@@ -34,10 +34,7 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
       limiter_(config_.limits()),
       hub_(io, pool, trust_of(config_), metrics_,
            {.cursor_of =
-                [this](std::string node) -> task<std::optional<cursor>> {
-                    auto where = co_await on_database([this, node] { return history_->cursor_of(node); });
-                    co_return where ? std::move(*where) : std::nullopt;
-                },
+                [this](std::string node) { return cursor_of(std::move(node)); },
             .events = [this](std::string node, std::vector<event> events) { return take_events(std::move(node), std::move(events)); },
             .moved =
                 [this](std::string node, cursor where) {
@@ -84,11 +81,18 @@ task<void> controller::save(std::uint64_t number) {
     engine_.touch();
     const auto* i = engine_.find(number);
     if (!i) co_return;
-    const auto kept = co_await on_database([this, copy = *i, tripped = limiter_.tripped()] {
+    const auto copy = *i;
+    const bool tripped = limiter_.tripped();
+    const auto kept = co_await on_database([this, &copy, tripped] {
         (void)history_->set_flag(breaker_flag, tripped);
         return history_->keep(copy);
     });
     if (!kept) complain(kept.error());
+}
+
+task<std::optional<cursor>> controller::cursor_of(std::string node) {
+    auto where = co_await on_database([this, &node] { return history_->cursor_of(node); });
+    co_return where ? std::move(*where) : std::nullopt;
 }
 
 void controller::save_soon(std::uint64_t number) { asio::co_spawn(io_, save(number), asio::detached); }
@@ -112,12 +116,12 @@ task<result<void>> controller::close(std::uint64_t number, std::string who) {
 }
 
 task<result<std::string>> controller::resume(std::string node, std::string who) {
-    BANYAN_CO_TRY(const auto status, co_await run_blocking(pool_, [this, node] { return slurm_->node(node); }));
+    BANYAN_CO_TRY(const auto status, co_await run_blocking(pool_, [this, &node] { return slurm_->node(node); }));
     if (!status.reason.starts_with(our_reason_prefix))
         co_return fail(errc::conflict,
                        fmt::format("node {} has the reason \"{}\", which is not banyan's", node, status.reason),
                        "whoever set it must clear it: scontrol update");
-    BANYAN_CO_CHECK(co_await run_blocking(pool_, [this, node] { return slurm_->resume(node); }));
+    BANYAN_CO_CHECK(co_await run_blocking(pool_, [this, &node] { return slurm_->resume(node); }));
     std::vector<std::uint64_t> closing;
     for (const auto& [number, i] : engine_.all())
         if (i.object.node == node && i.closed_ms == 0 && i.node_out_ms != 0) closing.push_back(number);

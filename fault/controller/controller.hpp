@@ -45,6 +45,7 @@ class controller {
 
   private:
     // events.cpp
+    task<std::optional<cursor>> cursor_of(std::string node);
     task<bool> take_events(std::string node, std::vector<event> events);
     void after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text);
     void after_fabric(std::vector<fabric_fault> missing, std::vector<evidence_line> lines, std::int64_t line_ms);
@@ -60,7 +61,7 @@ class controller {
     task<bool> claim(std::uint64_t number, std::string what, std::string target);
     void record(std::uint64_t number, std::string what, std::string target, std::string text, bool done);
 
-    // save.cpp
+    /// What `f` captures it captures by reference: g++ 12 copies a closure in a co_await expression bit by bit.
     template <class F>
     auto on_database(F f) {
         return run_blocking(database_, std::move(f));

@@ -23,6 +23,10 @@ constexpr std::chrono::seconds patience(150);   // a job's processes may take Ki
 constexpr std::chrono::seconds still_has(15);   // Slurm takes the node away within milliseconds
 constexpr int most_start_tries = 40;
 
+// A node refuses a job whose new credential is not of a later second than the end of its earlier run; clocks may differ by
+// less than a second. That is why Slurm itself waits two minutes.
+constexpr std::int64_t credential_gap_s = 2;
+
 }  // namespace
 
 task<void> controller::follow_job(std::uint64_t number, job_status before) {
@@ -33,6 +37,7 @@ task<void> controller::follow_job(std::uint64_t number, job_status before) {
     const auto begun = steady_clock::now();
     auto pause = first_pause;
     int start_tries = 0;
+    std::time_t pending_since = 0;
     bool requeued = false, started = false;
     asio::steady_timer timer(io_);
     while (steady_clock::now() - begun < patience) {
@@ -78,8 +83,12 @@ task<void> controller::follow_job(std::uint64_t number, job_status before) {
                 pause = first_pause;
             }
         }
-        if (now && now->phase == job_phase::pending && now->start_time > std::time(nullptr) + 1 && start_tries < most_start_tries) {
+        if (now && now->phase == job_phase::pending) {
             requeued = true;
+            if (pending_since == 0) pending_since = std::time(nullptr);
+        }
+        if (now && now->phase == job_phase::pending && std::time(nullptr) >= pending_since + credential_gap_s &&
+            now->start_time > std::time(nullptr) + 1 && start_tries < most_start_tries) {
             ++start_tries;
             const auto done = co_await run_blocking(pool_, [this, id = before.id] { return slurm_->start_now(id); });
             if (done && !started) record(number, "start_now", target, "StartTime=now", true);

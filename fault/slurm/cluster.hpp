@@ -39,8 +39,9 @@ class cluster {
     /// Jobs that hold the node now.
     virtual result<std::vector<job_status>> jobs_on(const std::string& node) = 0;
     virtual result<job_status> job(std::uint32_t id) = 0;
-    /// DOWN ends the node's part of every job; DRAIN lets work end.
+    /// Ends the node's part of every job, and keeps it out until it is resumed.
     virtual result<void> set_down(const std::string& node, const std::string& reason) = 0;
+    /// Lets work end, takes no new.
     virtual result<void> set_drain(const std::string& node, const std::string& reason) = 0;
     virtual result<void> resume(const std::string& node) = 0;
     virtual result<void> requeue(std::uint32_t job) = 0;

@@ -94,7 +94,10 @@ class slurm_cluster final : public cluster {
     }
 
     result<void> set_down(const std::string& node, const std::string& reason) override {
-        return update(node, NODE_STATE_DOWN, reason);
+        // DOWN frees the jobs at once. With ReturnToService=2 a node whose slurmd still answers would be back in a moment:
+        // DRAIN keeps it out.
+        BANYAN_CHECK(update(node, NODE_STATE_DOWN, reason));
+        return update(node, NODE_STATE_DRAIN, reason);
     }
     result<void> set_drain(const std::string& node, const std::string& reason) override {
         return update(node, NODE_STATE_DRAIN, reason);
