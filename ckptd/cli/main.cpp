@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// banyan-ckpt: what the daemon holds, what lies in a checkpoint directory, and whether it is whole.
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "ckptd/daemon/settings.hpp"
+#include "ckptd/protocol/protocol.hpp"
+#include "ckptd/slots/memory.hpp"
+#include "ckptd/store/store.hpp"
+#include "common/config.hpp"
+#include "common/text.hpp"
+
+namespace {
+
+using namespace banyan;
+using nlohmann::json;
+using std::chrono::seconds;
+
+int complain(const error& e) {
+    std::fprintf(stderr, "banyan-ckpt: %s\n", e.text().c_str());
+    return e.code == errc::invalid_input ? 2 : 1;
+}
+
+ckpt::storage_user myself() { return {::geteuid(), ::getegid(), {::getegid()}}; }
+
+std::string step_of(const json& key) { return key.is_object() ? key.value("step", json(0)).dump() : "none"; }
+
+void print_session(const json& s) {
+    const auto& c = s.at("counters");
+    fmt::print("job {}: {}, {} of {} ranks on {}, generation {:x}\n", s.at("job").dump(),
+               s.at("state").get<std::string>(), s.at("ranks").size(), s.at("world").dump(),
+               s.at("node").get<std::string>(), s.at("generation").get<std::uint64_t>());
+    fmt::print("  complete in memory: step {}{}; in storage: step {}\n", step_of(s.at("committed")),
+               s.at("replicated").get<bool>() ? " (copied to a second node)" : "", step_of(s.at("durable")));
+    const auto bytes = [&](const char* key) { return format_bytes(c.at(key).get<std::uint64_t>()); };
+    fmt::print("  memory {}; storage: {} written, {} read; other nodes: {} sent, {} received\n",
+               format_bytes(s.at("memory_bytes").get<std::uint64_t>()), bytes("storage_bytes_written"),
+               bytes("storage_bytes_read"), bytes("peer_bytes_sent"), bytes("peer_bytes_received"));
+    if (const auto w = s.at("warning").get<std::string>(); !w.empty()) fmt::print("  warning: {}\n", w);
+}
+
+int status(const std::string& socket, bool as_json) {
+    const auto text = ckpt::status(socket, seconds(5));
+    if (!text) return complain(text.error());
+    if (as_json) {
+        std::puts(text->c_str());
+        return 0;
+    }
+    try {
+        const auto all = json::parse(*text);
+        fmt::print("node {}: {} of {} in use\n", all.at("node").get<std::string>(),
+                   format_bytes(all.at("memory_used").get<std::uint64_t>()),
+                   format_bytes(all.at("memory_limit").get<std::uint64_t>()));
+        for (const auto& s : all.at("sessions")) print_session(s);
+        return 0;
+    } catch (const json::exception& e) {
+        return complain({errc::invalid_input, std::string("the daemon's answer makes no sense: ") + e.what(),
+                         "is banyan-ckpt of the daemon's release?"});
+    }
+}
+
+int list(const std::string& dir) {
+    const auto steps = ckpt::list_steps(myself(), dir);
+    if (!steps) return complain(steps.error());
+    for (const auto step : *steps) {
+        const auto m = ckpt::load_step(myself(), dir, step);
+        if (!m) {
+            fmt::print("{:>12}  damaged: {}\n", step, m.error().what);
+            continue;
+        }
+        std::uint64_t bytes = 0;
+        for (const auto& f : m->files) bytes += f.bytes;
+        fmt::print("{:>12}  job {}  {} ranks  {}\n", step, m->job, m->world, format_bytes(bytes));
+    }
+    if (steps->empty()) fmt::print("no committed step in {}\n", dir);
+    return 0;
+}
+
+// Every shard against the manifest. Returns the number of damaged files.
+result<std::size_t> verify_step(const std::string& dir, std::uint64_t step) {
+    BANYAN_TRY(const auto m, ckpt::load_step(myself(), dir, step));
+    std::size_t damaged = 0;
+    std::vector<std::byte> buffer;
+    for (const auto& f : m.files) {
+        if (f.bytes > buffer.size()) buffer.resize(f.bytes);
+        if (auto read = ckpt::read_shard(myself(), dir, step, f, buffer); !read) {
+            ++damaged;
+            fmt::print("{}\n", read.error().what);
+        }
+    }
+    fmt::print("step {}: {} of {} files are whole\n", step, m.files.size() - damaged, m.files.size());
+    return damaged;
+}
+
+int verify(const std::string& dir, const std::string& which) {
+    std::vector<std::uint64_t> steps;
+    if (!which.empty()) {
+        const auto step = parse_number(which);
+        if (!step) return complain(step.error());
+        steps = {*step};
+    } else {
+        const auto all = ckpt::list_steps(myself(), dir);
+        if (!all) return complain(all.error());
+        steps = *all;
+        if (steps.empty())
+            return complain({errc::not_found, fmt::format("no committed step in {}", dir), ""});
+    }
+    bool whole = true;
+    for (const auto step : steps) {
+        const auto damaged = verify_step(dir, step);
+        if (!damaged) complain(damaged.error());
+        whole = whole && damaged && *damaged == 0;
+    }
+    return whole ? 0 : 1;
+}
+
+int seal(const std::string& socket, std::uint64_t job) {
+    const auto jobs = ckpt::seal_now(socket, job, seconds(10));
+    if (!jobs) return complain(jobs.error());
+    for (const auto& j : *jobs)
+        fmt::print("job {}: {}{}\n", j.job, j.step < 0 ? "nothing complete" : fmt::format("step {}", j.step),
+                   j.replicated ? ", on two nodes" : "");
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::string socket, config, node, dir, step;
+    std::uint64_t job = 0;
+    bool as_json = false;
+    CLI::App app("Shows and checks what banyan's checkpoint daemon holds.");
+    app.require_subcommand(1);
+    app.add_option("--socket", socket, "the daemon's socket (default: socket in [ckptd] of banyan.conf)");
+    app.add_option("--config", config, "banyan.conf");
+    app.add_option("--node", node, "name of this node, for %n in the socket's path");
+    auto* status_command = app.add_subcommand("status", "sessions, steps and bytes of this node's daemon");
+    status_command->add_flag("--json", as_json, "as the daemon says it");
+    auto* list_command = app.add_subcommand("ls", "committed steps in a checkpoint directory");
+    list_command->add_option("DIR", dir)->required();
+    auto* verify_command =
+        app.add_subcommand("verify", "checksums of every file against the manifest; exit 1 on damage");
+    verify_command->add_option("DIR", dir)->required();
+    verify_command->add_option("STEP", step, "one step (default: all that are committed)");
+    auto* seal_command = app.add_subcommand("seal", "bring what is sealed into safety now (root)");
+    seal_command->add_option("--job", job, "job id; 0 = all");
+    app.fallthrough();
+    CLI11_PARSE(app, argc, argv);
+    if (*list_command) return list(dir);
+    if (*verify_command) return verify(dir, step);
+    if (socket.empty()) {
+        const std::filesystem::path file =
+            config.empty() ? default_config_path() : std::filesystem::path(config);
+        const auto settings = ckpt::load_settings(file, node);
+        if (!settings) return complain(settings.error());
+        socket = settings->socket;
+    }
+    return *seal_command ? seal(socket, job) : status(socket, as_json);
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The client's end of the Unix socket and the mapped slots. Blocking; one thread at a time.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "ckptd/protocol/protocol.hpp"
+#include "ckptd/slots/layout.hpp"
+#include "common/fd.hpp"
+
+namespace banyan::ckpt {
+
+class connection {
+  public:
+    /// Connects to the daemon; nothing is attached yet.
+    result<void> open(const std::string& socket);
+    /// Gets memory for images of `bytes` and maps all of it. Returns the daemon's warning for the user.
+    result<std::string> attach(std::uint64_t job, std::uint32_t rank, std::uint32_t world,
+                               std::uint64_t bytes);
+    /// The reply as it came, a refusal too; an error here means that the connection is lost.
+    result<nlohmann::json> call(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout);
+    /// A one-way message without allocation. False when the daemon is gone.
+    bool post(message type, std::uint64_t slot);
+    void close();
+
+    /// Whether the daemon still holds its end.
+    bool alive() const;
+    bool is_open() const { return static_cast<bool>(fd_); }
+    bool attached() const { return static_cast<bool>(map_); }
+    std::uint64_t slot_bytes() const { return slot_bytes_; }
+    std::uint32_t slots() const { return slots_; }
+    std::uint64_t generation() const { return generation_; }
+    std::byte* slot(std::size_t i) const { return map_.data() + slot_offset(i, slot_bytes_); }
+    pool_header& header() const { return *reinterpret_cast<pool_header*>(map_.data()); }
+    std::byte* base() const { return map_.data(); }
+    std::size_t mapped_bytes() const { return map_.size(); }
+
+  private:
+    unique_fd fd_;
+    mapping map_;
+    std::uint32_t slots_ = 0;
+    std::uint64_t slot_bytes_ = 0;
+    std::uint64_t generation_ = 0;
+};
+
+}  // namespace banyan::ckpt

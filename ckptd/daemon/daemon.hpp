@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One node's checkpoint daemon. All state lives on one io_context thread; what blocks (checksums, allocation,
+// munge) runs on `workers_`, what touches the job's storage on `storage_`, so that stuck storage delays
+// durability alone. The members are spread by subject: run.cpp (sockets, life), local.cpp (messages of this
+// node), peers.cpp (messages of other daemons), seal.cpp (checksum, replicate, vote, commit), flush.cpp
+// (storage), restore.cpp.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include "ckptd/daemon/session.hpp"
+#include "ckptd/daemon/settings.hpp"
+#include "ckptd/net/link.hpp"
+#include "common/log.hpp"
+
+namespace banyan::ckpt {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+/// A process on this node's Unix socket.
+struct local_client {
+    std::uint64_t id = 0;
+    asio::local::stream_protocol::socket socket;
+    uid_t uid = 0;
+    pid_t pid = 0;
+    session_ptr attached;
+    std::uint32_t rank = 0;
+    std::uint64_t generation = 0;
+    int passed_fd = -1;  ///< goes out with the next reply; borrowed
+    std::shared_ptr<shard_memory> passed;
+};
+using client_ptr = std::shared_ptr<local_client>;
+
+class daemon {
+  public:
+    daemon(asio::io_context& io, settings s);
+    ~daemon();
+    /// Opens both sockets and starts to serve; io.run() does the rest.
+    result<void> open();
+
+  private:
+    using reply = result<json>;
+
+    // run.cpp
+    result<void> open_local();
+    result<void> open_peers();
+    task<void> accept_local();
+    task<void> accept_peers();
+    task<void> serve_local(client_ptr client);
+    task<void> serve_peer(std::shared_ptr<asio::ip::tcp::socket> socket);
+    task<void> tick();
+    task<void> stop_on_signal();
+    task<void> stop();
+    void spawn(task<void> work);
+    std::shared_ptr<link> link_to(const std::string& host, bool bulk);
+    session_ptr find_session(std::uint64_t job) const;
+    void warn(const session_ptr& s, const std::string& text);
+    void notify(const session_ptr& s);
+
+    // local.cpp
+    task<reply> handle_local(client_ptr client, std::uint16_t type, json meta);
+    task<reply> on_session_open(json meta);
+    task<reply> on_step_open(json meta);
+    task<reply> on_detach(json meta);
+    task<reply> on_close(client_ptr client, json meta);
+    task<reply> on_attach(client_ptr client, json meta);
+    task<reply> on_finalize(client_ptr client, json meta);
+    task<reply> on_seal_now(json meta);
+    json on_status() const;
+    void on_sealed(const client_ptr& client, const json& meta);
+    void on_disconnect(const client_ptr& client);
+    task<result<void>> make_ready(session_ptr s);
+    task<result<void>> ensure_memory(session_ptr s, std::uint32_t rank, std::uint64_t bytes);
+    task<std::string> check_directory(session_ptr s);
+    void free_session(const session_ptr& s);
+    task<void> drain(session_ptr s, milliseconds timeout);
+
+    // peers.cpp
+    struct peer_state {
+        std::optional<incoming_shard> incoming;
+        session_ptr session;
+    };
+    task<result<void>> handle_peer(std::shared_ptr<asio::ip::tcp::socket> socket, peer_state* state,
+                                   wire::header head, json meta);
+    task<reply> answer_peer(std::uint16_t type, session_ptr s, json meta);
+    task<reply> on_put_begin(peer_state* state, session_ptr s, json meta);
+    task<result<void>> on_put_chunk(std::shared_ptr<asio::ip::tcp::socket> socket, peer_state* state,
+                                    wire::header head, json meta);
+    task<reply> on_put_end(peer_state* state);
+    void end_incoming(peer_state* state);
+    task<result<void>> on_get(std::shared_ptr<asio::ip::tcp::socket> socket, session_ptr s, json meta);
+    result<session_ptr> fence(const json& meta);
+
+    // seal.cpp
+    void note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t slot);
+    void scan_slots(const session_ptr& s, std::uint32_t rank);
+    task<void> secure(session_ptr s, copy_ptr c);
+    task<bool> checksum(session_ptr s, copy_ptr c);
+    task<void> replicate(session_ptr s, copy_ptr c);
+    task<void> cast_vote(session_ptr s, copy_ptr c);
+    void take_vote(const session_ptr& s, std::uint32_t rank, const copy_key& key, bool replicated);
+    void apply_commit(const session_ptr& s, const copy_key& key, bool replicated, bool flush);
+    task<void> vote_again(session_ptr s);
+    /// Sends to every other node of the assignment, without waiting.
+    void broadcast(const session_ptr& s, peer_message type, json meta);
+    task<void> tell(session_ptr s, std::string addr, peer_message type, json meta);
+    json header(const session_ptr& s) const;
+    /// Asks the leader: the first living node in slot order. Nothing = we are it.
+    task<std::optional<reply>> ask_leader(session_ptr s, peer_message type, json meta, milliseconds timeout);
+
+    // flush.cpp
+    task<void> flush_step(session_ptr s, copy_key key);
+    task<result<json>> write_files(session_ptr s, copy_key key);
+    task<reply> take_files(session_ptr s, json meta);
+    task<void> commit_files(session_ptr s, flush_state done);
+    void apply_durable(const session_ptr& s, const copy_key& key);
+    task<reply> on_flush_now(session_ptr s);
+
+    // restore.cpp
+    task<reply> on_restore(client_ptr client, json meta);
+    task<reply> on_decide(session_ptr s, json meta);
+    task<result<restore_choice>> decide(session_ptr s);
+    task<result<restore_choice>> lead(session_ptr s);
+    task<reply> on_inventory(session_ptr s);
+    task<reply> on_verify(session_ptr s, json meta);
+    void on_decided(const session_ptr& s, const std::optional<copy_key>& key);
+    task<std::vector<std::optional<json>>> ask_all(session_ptr s, peer_message type, json meta,
+                                                   milliseconds timeout);
+    task<std::vector<manifest>> storage_steps(session_ptr s, std::optional<copy_key> newer_than);
+    task<result<copy_ptr>> bring(session_ptr s, std::uint32_t rank, restore_choice choice,
+                                 std::string* source);
+    task<result<std::uint64_t>> fill(session_ptr s, std::uint32_t rank, restore_choice choice,
+                                     std::span<std::byte> into, std::vector<std::uint32_t>* chunks,
+                                     std::string* source);
+
+    asio::io_context& io_;
+    settings settings_;
+    peer_trust trust_;
+    std::shared_ptr<memory_budget> budget_;
+    asio::thread_pool workers_, storage_;
+    asio::local::stream_protocol::acceptor local_acceptor_;
+    asio::ip::tcp::acceptor peer_acceptor_;
+    asio::signal_set signals_;
+    std::map<std::uint64_t, session_ptr> sessions_;
+    std::map<std::uint64_t, client_ptr> clients_;
+    std::map<uid_t, std::uint32_t> clients_of_;
+    std::map<std::pair<std::string, bool>, std::shared_ptr<link>> links_;
+    std::uint32_t peers_ = 0;
+    std::uint64_t next_id_ = 1;
+    bool had_session_ = false;
+    bool stopping_ = false;
+    log_limiter limiter_;
+};
+
+}  // namespace banyan::ckpt

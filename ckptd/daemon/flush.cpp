@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// From a commit in memory to a commit in storage. Every node writes its ranks' shards and reports to the
+// leader, which writes the manifest and COMMIT. No failure here stops training: it is said once and tried at
+// the next turn.
+#include <fmt/format.h>
+
+#include "ckptd/daemon/daemon.hpp"
+#include "ckptd/daemon/request.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr milliseconds report_patience{5000};
+
+json file_meta(const shard_file& f) {
+    json out;
+    out["rank"] = f.rank;
+    out["bytes"] = f.bytes;
+    out["crc32c"] = f.crc32c;
+    out["chunks"] = f.chunks;
+    return out;
+}
+
+result<shard_file> parse_file(const json& meta, std::uint32_t world) {
+    if (!meta.is_object()) return fail(errc::invalid_input, "an entry of \"files\" is not an object");
+    shard_file f;
+    BANYAN_TRY(f.rank, wire::get_number(meta, "rank", world - 1));
+    BANYAN_TRY(f.bytes, wire::get_number(meta, "bytes"));
+    BANYAN_TRY(f.crc32c, wire::get_number(meta, "crc32c", UINT32_MAX));
+    BANYAN_TRY(f.chunks, get_numbers(meta, "chunks", chunk_count(f.bytes)));
+    return f;
+}
+
+}  // namespace
+
+task<result<json>> daemon::write_files(session_ptr s, copy_key key) {
+    const auto user = s->user;
+    const auto dir = s->request.dir;
+    const auto opened = co_await run_blocking(storage_, [user, dir, key] {
+        if (auto ready = prepare_directory(user, dir); !ready) return ready;
+        return open_step(user, dir, key.step);
+    });
+    if (!opened) co_return std::unexpected(opened.error());
+    json files = json::array();
+    const auto ranks = s->own_ranks();
+    for (const auto rank : ranks) {
+        const auto c = s->find_copy(rank, key);
+        if (!c)
+            co_return fail(errc::conflict,
+                           fmt::format("rank {}'s step {} is no longer in memory", rank, key.step));
+        auto written = co_await run_blocking(storage_, [user, dir, c, s] {
+            return write_shard(user, dir, c->key.step, c->rank, c->data(), c->chunks,
+                               [&](std::uint64_t n) { s->bytes.storage_written += n; });
+        });
+        if (!written) co_return std::unexpected(written.error());
+        files.push_back(file_meta(*written));
+    }
+    co_return files;
+}
+
+task<void> daemon::flush_step(session_ptr s, copy_key key) {
+    if (!s->slot || s->closed) co_return;
+    if (s->flushing) {
+        ++s->bytes.flushes_skipped;  // storage is slower than the turns: durability lags, training does not
+        co_return;
+    }
+    s->flushing = true;
+    std::vector<copy_ptr> pinned;
+    for (const auto rank : s->own_ranks())
+        if (const auto c = s->find_copy(rank, key)) pinned.push_back(c);
+    for (const auto& c : pinned) c->pinned = true;
+    auto files = co_await write_files(s, key);
+    for (const auto& c : pinned) c->pinned = false;
+    s->flushing = false;
+    s->release(false);
+    s->publish();
+    json meta = header(s);
+    put_key(meta, key);
+    if (files) {
+        meta["files"] = std::move(*files);
+    } else {
+        ++s->bytes.flush_failures;
+        warn(s, fmt::format("step {} was not written to storage: {}", key.step, files.error().text()));
+        meta["failed"] = true;
+    }
+    notify(s);
+    json copy = meta;
+    auto answer = co_await ask_leader(s, peer_message::flushed, std::move(copy), report_patience);
+    if (!answer) co_await take_files(s, std::move(meta));
+}
+
+task<daemon::reply> daemon::take_files(session_ptr s, json meta) {
+    BANYAN_CO_TRY(const auto key, get_key(meta));
+    if (s->durable && key <= *s->durable) co_return json::object();
+    if (!s->flush || s->flush->key < key) {
+        flush_state fresh;
+        fresh.key = key;
+        fresh.files.resize(s->request.world);
+        s->flush = std::move(fresh);
+    }
+    auto& f = *s->flush;
+    if (f.key != key || f.failed) co_return json::object();
+    if (meta.contains("failed")) {
+        f.failed = true;
+        co_return json::object();
+    }
+    const auto it = meta.find("files");
+    if (it == meta.end() || !it->is_array()) co_return fail(errc::invalid_input, "\"files\" is missing");
+    for (const auto& entry : *it) {
+        BANYAN_CO_TRY(auto file, parse_file(entry, s->request.world));
+        auto& place = f.files[file.rank];
+        if (!place) ++f.count;
+        place = std::move(file);
+    }
+    if (f.count == s->request.world) {
+        flush_state done = std::move(f);
+        s->flush.reset();
+        spawn(commit_files(s, std::move(done)));
+    }
+    co_return json::object();
+}
+
+task<void> daemon::commit_files(session_ptr s, flush_state done) {
+    manifest m;
+    m.job = s->job();
+    m.step = done.key.step;
+    m.generation = done.key.generation;
+    m.world = s->request.world;
+    for (auto& f : done.files) m.files.push_back(std::move(*f));
+    const auto user = s->user;
+    const auto dir = s->request.dir;
+    const auto keep = settings_.keep;
+    const auto committed =
+        co_await run_blocking(storage_, [user, dir, m, keep] { return commit_step(user, dir, m, keep); });
+    if (!committed) {
+        ++s->bytes.flush_failures;
+        warn(s, fmt::format("step {} was not committed to storage: {}", done.key.step,
+                            committed.error().text()));
+        notify(s);
+        co_return;
+    }
+    ++s->bytes.flushes;
+    json meta = header(s);
+    put_key(meta, done.key);
+    broadcast(s, peer_message::durable, std::move(meta));
+    apply_durable(s, done.key);
+}
+
+void daemon::apply_durable(const session_ptr& s, const copy_key& key) {
+    if (s->durable && key <= *s->durable) return;
+    s->durable = key;
+    s->publish();
+    notify(s);
+}
+
+task<daemon::reply> daemon::on_flush_now(session_ptr s) {
+    if (!s->committed || (s->durable && *s->durable >= *s->committed)) co_return json::object();
+    if (s->flushing || (s->flush && !s->flush->failed))
+        co_return json::object();  // one is under way; the caller asks by waiting
+    const auto key = *s->committed;
+    json meta = header(s);
+    put_key(meta, key);
+    if (s->committed_replicated) meta["replicated"] = true;
+    meta["flush"] = true;
+    broadcast(s, peer_message::commit, std::move(meta));
+    apply_commit(s, key, s->committed_replicated, true);
+    co_return json::object();
+}
+
+}  // namespace banyan::ckpt

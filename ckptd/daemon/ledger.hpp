@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The leader's book of votes, and the order of checkpoints. Plain data: no clock, no network.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace banyan::ckpt {
+
+/// Names one checkpoint of a job. A generation begins with every requeue and every new step of the job; a
+/// later one is newer whatever its step numbers, for it continues from what was chosen at its start.
+struct copy_key {
+    std::uint64_t generation = 0;
+    std::uint64_t step = 0;
+    auto operator<=>(const copy_key&) const = default;
+};
+
+/// A generation from requeue count and step id; 0 is left for checkpoints of other jobs.
+constexpr std::uint64_t make_generation(std::uint32_t restart, std::optional<std::uint32_t> step) {
+    return ((static_cast<std::uint64_t>(restart) + 1) << 32) |
+           (step ? static_cast<std::uint64_t>(*step) + 1 : 0);
+}
+
+/// Counts the ranks that have put their part of a checkpoint into safety.
+class vote_ledger {
+  public:
+    struct outcome {
+        bool complete = false;    ///< this vote was the last one missing
+        bool replicated = false;  ///< and every rank has a second copy
+    };
+    /// Votes may come twice; a later "replicated" improves an earlier "local only". `world` > rank.
+    outcome vote(const copy_key& key, std::uint32_t rank, bool replicated, std::uint32_t world);
+    /// Forgets everything up to and including `key`.
+    void settle(const copy_key& key) { tallies_.erase(tallies_.begin(), tallies_.upper_bound(key)); }
+    void clear() { tallies_.clear(); }
+    std::size_t open() const { return tallies_.size(); }
+
+  private:
+    static constexpr std::size_t max_open = 32;  // beyond it the oldest can no longer matter
+    struct tally {
+        std::vector<std::uint8_t> state;  ///< 0 = none, 1 = local, 2 = replicated
+        std::uint32_t voted = 0, replicated = 0;
+    };
+    std::map<copy_key, tally> tallies_;
+};
+
+}  // namespace banyan::ckpt

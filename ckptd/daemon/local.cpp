@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Messages on the Unix socket. Who may send what: see protocol.hpp; the uid is the kernel's word, not the
+// peer's.
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "ckptd/daemon/daemon.hpp"
+#include "ckptd/daemon/request.hpp"
+#include "common/text.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr milliseconds owner_patience{5000};    // for the process that held the rank before
+constexpr milliseconds storage_patience{3000};  // for a first look at the checkpoint directory
+constexpr milliseconds drain_patience{60'000};
+constexpr std::size_t header_allowance = 256 * 1024;
+
+bool may_be_root_only(message type) {
+    return type == message::session_open || type == message::step_open || type == message::session_detach ||
+           type == message::seal_now;
+}
+
+}  // namespace
+
+task<daemon::reply> daemon::handle_local(client_ptr client, std::uint16_t type, json meta) {
+    const auto what = static_cast<message>(type);
+    // A daemon that does not run as root serves its own user alone.
+    const bool root = client->uid == 0 || client->uid == ::geteuid();
+    if (may_be_root_only(what) && !root)
+        co_return fail(errc::denied, fmt::format("uid {} may not send this message", client->uid),
+                       "only root may");
+    switch (what) {
+        case message::session_open:
+            co_return co_await on_session_open(std::move(meta));
+        case message::step_open:
+            co_return co_await on_step_open(std::move(meta));
+        case message::session_detach:
+            co_return co_await on_detach(std::move(meta));
+        case message::session_close:
+            co_return co_await on_close(client, std::move(meta));
+        case message::attach:
+            co_return co_await on_attach(client, std::move(meta));
+        case message::sealed:
+            on_sealed(client, meta);
+            co_return json::object();
+        case message::stuck:
+            if (client->attached && client->attached->generation == client->generation) {
+                ++client->attached->bytes.skipped;
+                client->attached->unstick(client->rank);
+            }
+            co_return json::object();
+        case message::restore:
+            co_return co_await on_restore(client, std::move(meta));
+        case message::finalize:
+            co_return co_await on_finalize(client, std::move(meta));
+        case message::seal_now:
+            co_return co_await on_seal_now(std::move(meta));
+        case message::status:
+            co_return on_status();
+        default:
+            co_return fail(errc::invalid_input, fmt::format("unknown message type {}", type));
+    }
+}
+
+json daemon::on_status() const {
+    json sessions = json::array();
+    for (const auto& [job, s] : sessions_) sessions.push_back(describe(*s));
+    json out;
+    out["node"] = settings_.node;
+    out["pid"] = ::getpid();
+    out["memory_limit"] = budget_->limit();
+    out["memory_used"] = budget_->used();
+    out["sessions"] = std::move(sessions);
+    return out;
+}
+
+task<result<void>> daemon::ensure_memory(session_ptr s, std::uint32_t rank, std::uint64_t bytes) {
+    const auto held = co_await s->memory_lock->acquire();
+    auto& r = s->ranks[rank];
+    r.rank = rank;
+    const std::uint64_t slot_bytes = round_to_page(bytes);
+    if (r.memory && r.slots == s->request.slots && r.slot_bytes >= slot_bytes) co_return result<void>{};
+    const std::uint32_t slots = s->request.slots;
+    const auto name = fmt::format("banyan-slots-{}-{}", s->job(), rank);
+    auto budget = budget_;
+    BANYAN_CO_TRY(auto memory, co_await run_blocking(workers_, [budget, name, slots, slot_bytes] {
+                      return shard_memory::make(budget, name, pool_bytes(slots, slot_bytes));
+                  }));
+    auto& header = *new (memory->data()) pool_header{};
+    header.magic = pool_magic;
+    header.slots = slots;
+    header.rank = rank;
+    header.slot_bytes = slot_bytes;
+    header.job = s->job();
+    // Copies in the old memory live on until a newer step is complete; nobody writes there any more.
+    for (const auto& c : s->copies)
+        if (c->rank == rank && c->memory == s->ranks[rank].memory) c->slot = -1;
+    auto& target = s->ranks[rank];
+    target.memory = std::move(memory);
+    target.slots = slots;
+    target.slot_bytes = slot_bytes;
+    co_return result<void>{};
+}
+
+task<result<void>> daemon::make_ready(session_ptr s) {
+    if (s->request.bytes == 0) co_return result<void>{};
+    const auto ranks = s->own_ranks();
+    for (const auto rank : ranks)
+        BANYAN_CO_CHECK(co_await ensure_memory(s, rank, s->request.bytes + header_allowance));
+    co_return result<void>{};
+}
+
+task<std::string> daemon::check_directory(session_ptr s) {
+    if (s->request.dir.empty()) co_return std::string();
+    auto answer = std::make_shared<std::optional<result<void>>>();
+    // The answer may come late or never: a worker of the storage pool waits for it, not this session.
+    asio::co_spawn(
+        io_,
+        [](daemon* self, session_ptr who, std::shared_ptr<std::optional<result<void>>> out) -> task<void> {
+            const auto uid = who->request.uid;
+            const auto gid = who->request.gid;
+            const auto dir = who->request.dir;
+            who->user = co_await run_blocking(self->workers_, [uid, gid] { return find_user(uid, gid); });
+            const auto user = who->user;
+            *out =
+                co_await run_blocking(self->storage_, [user, dir] { return prepare_directory(user, dir); });
+            who->changed->notify();
+        }(this, s, answer),
+        [](std::exception_ptr) {});
+    const auto until = clock::now() + storage_patience;
+    while (!answer->has_value() && clock::now() < until) co_await s->changed->wait(until);
+    if (!answer->has_value())
+        co_return fmt::format(
+            "the checkpoint directory {} does not answer: state is kept in memory only for now",
+            s->request.dir);
+    if (**answer) co_return std::string();
+    co_return fmt::format("{}: state is kept in memory only for now", (*answer)->error().text());
+}
+
+task<daemon::reply> daemon::on_session_open(json meta) {
+    BANYAN_CO_TRY(auto request, parse_session(meta));
+    auto s = find_session(request.job);
+    const bool known = s != nullptr;
+    if (known && s->request.uid != request.uid)
+        co_return fail(
+            errc::conflict,
+            fmt::format("job {} is open for uid {}, not {}", request.job, s->request.uid, request.uid),
+            "close that session first");
+    if (known && request.restart < s->request.restart)
+        co_return fail(errc::conflict,
+                       fmt::format("job {} is at restart {} already", request.job, s->request.restart));
+    const bool renewed = known && request.restart > s->request.restart;
+    if (!known) {
+        s = std::make_shared<session>();
+        s->changed = std::make_shared<async_event>(io_.get_executor());
+        s->memory_lock = std::make_shared<async_lock>(io_.get_executor());
+        s->choice_lock = std::make_shared<async_lock>(io_.get_executor());
+        sessions_[request.job] = s;
+        had_session_ = true;
+    }
+    s->detached = false;
+    if (!known || renewed) {
+        s->request = std::move(request);
+        s->addresses.clear();
+        std::vector<std::string> names;
+        for (const auto& n : s->request.nodes) {
+            s->addresses[n.name] = n.addr;
+            names.push_back(n.name);
+        }
+        for (const auto& n : s->request.spares) s->addresses[n.name] = n.addr;
+        s->assign(names, {});
+        s->user = {s->request.uid, s->request.gid, {s->request.gid}};
+        const auto g = make_generation(s->request.restart, std::nullopt);
+        if (g > s->generation) s->enter_generation(g);
+        s->assigned = std::max(s->assigned, g);
+        s->warning.clear();
+    }
+    if (auto ready = co_await make_ready(s); !ready) {
+        if (!known) free_session(s);
+        co_return std::unexpected(ready.error());
+    }
+    auto warning = co_await check_directory(s);
+    if (!warning.empty()) warn(s, warning);
+    spdlog::info("job {}: session {} for uid {}, {} ranks here of {}, restart {}", s->job(),
+                 known ? "renewed" : "opened", s->request.uid, s->own_ranks().size(), s->request.world,
+                 s->request.restart);
+    json out;
+    out["state"] = "ready";
+    out["warning"] = warning;
+    out["generation"] = s->generation;
+    co_return out;
+}
+
+task<daemon::reply> daemon::on_step_open(json meta) {
+    BANYAN_CO_TRY(const auto job, wire::get_number(meta, "job"));
+    BANYAN_CO_TRY(const auto step, wire::get_number(meta, "step", UINT32_MAX - 1));
+    const auto s = find_session(job);
+    if (!s) co_return fail(errc::not_found, fmt::format("job {} has no session on this node", job));
+    BANYAN_CO_TRY(const auto names, parse_step_nodes(meta, s->request));
+    std::vector<std::uint32_t> buddies;
+    if (meta.contains("buddies")) {
+        BANYAN_CO_TRY(buddies, get_numbers(meta, "buddies", names.size()));
+        for (const auto b : buddies)
+            if (buddies.size() != names.size() || b >= names.size())
+                co_return fail(errc::invalid_input, "\"buddies\" does not fit the slots");
+    }
+    const auto g = make_generation(s->request.restart, static_cast<std::uint32_t>(step));
+    if (g < s->generation || g < s->assigned)
+        co_return fail(errc::conflict,
+                       fmt::format("job {}: step {} is older than the one that runs", job, step));
+    bool same = g == s->assigned;
+    for (std::size_t i = 0; same && i < names.size(); ++i) same = names[i] == s->request.nodes[i].name;
+    if (g == s->assigned && !same)
+        co_return fail(errc::conflict, fmt::format("job {}: step {} is open with other nodes", job, step));
+    if (!same) {
+        if (g > s->generation) s->enter_generation(g);
+        s->assigned = g;
+        // The nodes that leave the assignment stay known: a later step may take them back.
+        for (const auto& [name, addr] :
+             std::map<std::string, std::string>(s->addresses.begin(), s->addresses.end())) {
+            const auto has = [&](const auto& list) {
+                return std::any_of(list.begin(), list.end(), [&](const auto& n) { return n.name == name; });
+            };
+            if (!has(s->request.spares)) s->request.spares.push_back({name, addr});
+        }
+        s->assign(names, buddies);
+    }
+    BANYAN_CO_CHECK(co_await make_ready(s));
+    s->publish();
+    notify(s);
+    spdlog::info("job {}: step {}, slot {}", job, step,
+                 s->slot ? std::to_string(*s->slot) : std::string("none (spare)"));
+    json out;
+    out["state"] = "ready";
+    out["warning"] = s->warning;
+    out["generation"] = s->generation;
+    co_return out;
+}
+
+task<daemon::reply> daemon::on_detach(json meta) {
+    BANYAN_CO_TRY(const auto job, wire::get_number(meta, "job"));
+    const auto s = find_session(job);
+    if (!s) co_return json::object();
+    s->detached = true;
+    s->lease_end = clock::now() + settings_.lease;
+    co_return json::object();
+}
+
+void daemon::free_session(const session_ptr& s) {
+    s->closed = true;
+    sessions_.erase(s->job());
+    for (const auto& [id, client] : clients_)
+        if (client->attached == s) client->attached.reset();
+    notify(s);
+}
+
+task<void> daemon::drain(session_ptr s, milliseconds timeout) {
+    const auto until = clock::now() + timeout;
+    while (s->pending != 0 && !s->closed && clock::now() < until) co_await s->changed->wait(until);
+    if (s->request.dir.empty() || s->request.flush == 0 || !s->committed) co_return;
+    const auto failures = s->bytes.flush_failures.load();
+    while (!s->closed && s->bytes.flush_failures == failures &&
+           (!s->durable || *s->durable < *s->committed) && clock::now() < until) {
+        json meta = header(s);
+        const auto asked =
+            co_await ask_leader(s, peer_message::flush_now, std::move(meta), milliseconds(5000));
+        if (!asked) co_await on_flush_now(s);
+        co_await s->changed->wait(std::min(until, clock::now() + milliseconds(200)));
+    }
+}
+
+task<daemon::reply> daemon::on_close(client_ptr client, json meta) {
+    BANYAN_CO_TRY(const auto job, wire::get_number(meta, "job"));
+    const auto s = find_session(job);
+    if (!s) co_return json::object();
+    if (client->uid != 0 && client->uid != ::geteuid() && client->uid != s->request.uid)
+        co_return fail(errc::denied, fmt::format("job {} is not yours", job));
+    const auto it = meta.find("drain");
+    if (it != meta.end() && it->is_boolean() && it->get<bool>()) co_await drain(s, drain_patience);
+    free_session(s);
+    spdlog::info("job {}: session closed", job);
+    co_return json::object();
+}
+
+task<daemon::reply> daemon::on_attach(client_ptr client, json meta) {
+    BANYAN_CO_TRY(const auto job, wire::get_number(meta, "job"));
+    BANYAN_CO_TRY(const auto rank, wire::get_number(meta, "rank", max_world));
+    BANYAN_CO_TRY(const auto world, wire::get_number(meta, "world", max_world));
+    BANYAN_CO_TRY(const auto bytes, wire::get_number(meta, "bytes", 1ull << 48));
+    const auto s = find_session(job);
+    if (!s)
+        co_return fail(errc::not_found, fmt::format("job {} has no checkpoint session on this node", job),
+                       "was it submitted with --train-ckpt?");
+    if (client->uid != s->request.uid && client->uid != 0)
+        co_return fail(errc::denied, fmt::format("job {} belongs to another user", job));
+    if (world != s->request.world)
+        co_return fail(errc::conflict,
+                       fmt::format("job {} has {} ranks, not {}", job, s->request.world, world));
+    const auto& mine = s->own_ranks();
+    if (std::find(mine.begin(), mine.end(), static_cast<std::uint32_t>(rank)) == mine.end())
+        co_return fail(errc::conflict, fmt::format("rank {} does not run on node {}", rank, s->self()));
+    const auto r = static_cast<std::uint32_t>(rank);
+    const auto until = clock::now() + owner_patience;
+    const auto taken = [&] {
+        const auto it = s->ranks.find(r);
+        return it != s->ranks.end() && it->second.owner != 0 && it->second.owner != client->id &&
+               ::kill(it->second.pid, 0) == 0;
+    };
+    while (taken() && clock::now() < until)
+        co_await s->changed->wait(std::min(until, clock::now() + milliseconds(50)));
+    if (taken())
+        co_return fail(errc::conflict, fmt::format("rank {} is held by process {}", rank, s->ranks[r].pid));
+    // Taken before the memory is made: of two that come at once the second one waits.
+    auto& state = s->ranks[r];
+    state.owner = client->id;
+    state.pid = client->pid;
+    BANYAN_CO_CHECK(co_await ensure_memory(s, r, std::max<std::uint64_t>(bytes, page_bytes)));
+    if (s->closed || !client->socket.is_open()) co_return fail(errc::not_found, "the session ended");
+    client->attached = s;
+    client->rank = r;
+    client->generation = s->generation;
+    auto& now = s->ranks[r];
+    now.generation = s->generation;
+    scan_slots(s, r);
+    s->publish();
+    client->passed = now.memory;
+    json out;
+    out["slots"] = now.slots;
+    out["slot_bytes"] = now.slot_bytes;
+    out["generation"] = s->generation;
+    out["warning"] = !mine.empty() && mine.front() == r ? s->warning : std::string();
+    co_return out;
+}
+
+void daemon::on_sealed(const client_ptr& client, const json& meta) {
+    const auto s = client->attached;
+    const auto slot = wire::get_number(meta, "slot", max_slots - 1);
+    if (!s || !slot) return;
+    if (client->generation != s->generation || s->ranks[client->rank].owner != client->id) {
+        ++s->bytes.refused;
+        return;
+    }
+    note_sealed(s, client->rank, *slot);
+}
+
+void daemon::on_disconnect(const client_ptr& client) {
+    // A rank that failed to attach may still be noted as owner.
+    for (const auto& [job, s] : sessions_) {
+        for (auto& [rank, r] : s->ranks) {
+            if (r.owner != client->id) continue;
+            // Sealed, but killed before it could say so: still a whole checkpoint.
+            if (client->generation == s->generation && r.memory) scan_slots(s, rank);
+            r.owner = 0;
+            r.pid = 0;
+        }
+        notify(s);
+    }
+    client->attached.reset();
+}
+
+task<daemon::reply> daemon::on_finalize(client_ptr client, json meta) {
+    const auto s = client->attached;
+    if (!s) co_return fail(errc::conflict, "no rank is attached on this connection");
+    const auto it = meta.find("drain");
+    if (it != meta.end() && it->is_boolean() && it->get<bool>()) co_await drain(s, drain_patience);
+    co_return json::object();
+}
+
+task<daemon::reply> daemon::on_seal_now(json meta) {
+    BANYAN_CO_TRY(const auto job, wire::get_number(meta, "job"));
+    const auto timeout_ms = wire::get_number(meta, "timeout_ms", 600'000).value_or(1000);
+    const auto until = clock::now() + milliseconds(timeout_ms);
+    // What every rank has sealed commits within milliseconds; what one rank never seals is not waited for
+    // long.
+    const auto straggler = std::min(until, clock::now() + milliseconds(250));
+    json jobs = json::array();
+    const auto before = sessions_;
+    for (const auto& [id, s] : before) {
+        if (job != 0 && id != job) continue;
+        for (const auto& [rank, r] : s->ranks)
+            if (r.memory && r.owner != 0 && r.generation == s->generation) scan_slots(s, rank);
+        const auto newest = [&s = s] {
+            copy_key key;
+            for (const auto& c : s->copies)
+                if (c->slot >= 0 && c->key.generation == s->generation) key = std::max(key, c->key);
+            return key;
+        };
+        while (!s->closed && clock::now() < until) {
+            const bool reached = s->committed && newest() <= *s->committed;
+            if (s->pending == 0 && (reached || newest() == copy_key{} || clock::now() >= straggler)) break;
+            co_await s->changed->wait(std::min(until, clock::now() + milliseconds(20)));
+        }
+        json one;
+        one["job"] = id;
+        if (s->committed) one["step"] = s->committed->step;
+        one["replicated"] = s->committed && s->committed_replicated;
+        jobs.push_back(std::move(one));
+    }
+    if (job != 0 && jobs.empty())
+        co_return fail(errc::not_found, fmt::format("job {} has no session on this node", job));
+    json out;
+    out["jobs"] = std::move(jobs);
+    co_return out;
+}
+
+}  // namespace banyan::ckpt

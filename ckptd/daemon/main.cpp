@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// banyan-ckptd: options, settings, log, run.
+#include <csignal>
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+#include <sys/resource.h>
+
+#include "ckptd/daemon/daemon.hpp"
+#include "common/config.hpp"
+
+namespace {
+
+struct options {
+    std::string config, node, bind, log;
+    bool check = false, dump = false, exit_when_idle = false;
+};
+
+int complain(const banyan::error& e) {
+    std::fprintf(stderr, "banyan-ckptd: %s\n", e.text().c_str());
+    return e.code == banyan::errc::invalid_input ? 2 : 1;
+}
+
+// A node with hundreds of ranks has hundreds of connections and memfds.
+void raise_limits() {
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+int run(const banyan::ckpt::settings& settings, const options& o) {
+    if (auto log = banyan::setup_log("banyan-ckptd", o.log, settings.log_level); !log)
+        return complain(log.error());
+    ::signal(SIGPIPE, SIG_IGN);
+    raise_limits();
+    boost::asio::io_context io(1);
+    banyan::ckpt::daemon daemon(io, settings);
+    if (auto opened = daemon.open(); !opened) return complain(opened.error());
+    io.run();
+    // Workers may sit in storage that never answers: the process ends without them.
+    std::fflush(nullptr);
+    std::_Exit(0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    options o;
+    CLI::App app(
+        "Keeps the newest training state of this node's ranks in memory, on a second node and in storage.");
+    app.add_option("--config", o.config, "banyan.conf (default: $BANYAN_CONF, /etc/banyan/banyan.conf)");
+    app.add_option("--node", o.node, "name of this node (default: short host name)");
+    app.add_option("--bind", o.bind, "address for other nodes' daemons (default: bind in [ckptd])");
+    app.add_option("--log", o.log, "log file (default: standard error)");
+    app.add_flag("--exit-when-idle", o.exit_when_idle, "end when the last session is over");
+    app.add_flag("--check-config", o.check, "read the configuration, say whether it is right, end");
+    app.add_flag("--dump-config", o.dump, "print every value in force, end");
+    CLI11_PARSE(app, argc, argv);
+    const std::filesystem::path config =
+        o.config.empty() ? banyan::default_config_path() : std::filesystem::path(o.config);
+    auto settings = banyan::ckpt::load_settings(config, o.node);
+    if (!settings) return complain(settings.error());
+    if (!o.bind.empty()) settings->bind = o.bind;
+    settings->exit_when_idle = o.exit_when_idle;
+    if (o.dump) std::fputs(banyan::ckpt::dump_settings(*settings).c_str(), stdout);
+    if (o.check) std::puts("the configuration is right");
+    if (o.dump || o.check) return 0;
+    return run(*settings, o);
+}

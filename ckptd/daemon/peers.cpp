@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Messages of the other nodes' daemons. The connection is authenticated; the generation is checked on every
+// message.
+#include <fmt/format.h>
+
+#include "ckptd/daemon/daemon.hpp"
+#include "ckptd/daemon/request.hpp"
+#include "common/crc32c.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr std::size_t replicas_per_rank = 2;  // the newest commit and the one on its way
+
+task<result<void>> reply_to(std::shared_ptr<asio::ip::tcp::socket> socket, result<json> answer) {
+    json meta = answer ? std::move(*answer) : wire::error_meta(answer.error());
+    co_return co_await wire::write_frame(*socket, static_cast<std::uint16_t>(peer_message::reply),
+                                         std::move(meta));
+}
+
+}  // namespace
+
+result<session_ptr> daemon::fence(const json& meta) {
+    BANYAN_TRY(const auto job, wire::get_number(meta, "job"));
+    BANYAN_TRY(const auto generation, wire::get_number(meta, "generation"));
+    const auto s = find_session(job);
+    if (!s)
+        return fail(errc::not_found, fmt::format("job {} has no session on node {}", job, settings_.node));
+    if (generation < s->generation) {
+        ++s->bytes.refused;
+        return fail(errc::conflict, fmt::format("job {}: generation {:x} is over, {:x} runs", job, generation,
+                                                s->generation));
+    }
+    // A newer step has begun elsewhere: what ran here is over, whether we heard of the step or not.
+    if (generation > s->generation) s->enter_generation(generation);
+    return s;
+}
+
+task<result<void>> daemon::handle_peer(std::shared_ptr<asio::ip::tcp::socket> socket, peer_state* state,
+                                       wire::header head, json meta) {
+    const auto type = static_cast<peer_message>(head.type);
+    if (type == peer_message::put_chunk)
+        co_return co_await on_put_chunk(socket, state, head, std::move(meta));
+    if (head.body_bytes != 0) co_return fail(errc::invalid_input, "a body where none belongs");
+    if (type == peer_message::put_end) {
+        auto ended = co_await on_put_end(state);
+        co_return co_await reply_to(socket, std::move(ended));
+    }
+    auto s = fence(meta);
+    if (!s) co_return co_await reply_to(socket, std::unexpected(s.error()));
+    if (type == peer_message::get) co_return co_await on_get(socket, *s, std::move(meta));
+    if (type == peer_message::put_begin) {
+        auto begun = co_await on_put_begin(state, *s, std::move(meta));
+        co_return co_await reply_to(socket, std::move(begun));
+    }
+    auto answer = co_await answer_peer(head.type, *s, std::move(meta));
+    co_return co_await reply_to(socket, std::move(answer));
+}
+
+task<daemon::reply> daemon::answer_peer(std::uint16_t type, session_ptr s, json meta) {
+    switch (static_cast<peer_message>(type)) {
+        case peer_message::vote: {
+            BANYAN_CO_TRY(const auto rank, wire::get_number(meta, "rank", s->request.world - 1));
+            BANYAN_CO_TRY(const auto key, get_key(meta));
+            take_vote(s, static_cast<std::uint32_t>(rank), key, meta.contains("replicated"));
+            json out = json::object();
+            if (s->committed) put_key(out, *s->committed);
+            if (s->committed_replicated) out["replicated"] = true;
+            co_return out;
+        }
+        case peer_message::commit: {
+            BANYAN_CO_TRY(const auto key, get_key(meta));
+            apply_commit(s, key, meta.contains("replicated"), meta.contains("flush"));
+            co_return json::object();
+        }
+        case peer_message::durable: {
+            BANYAN_CO_TRY(const auto key, get_key(meta));
+            apply_durable(s, key);
+            co_return json::object();
+        }
+        case peer_message::decided: {
+            if (!meta.contains("step")) {
+                on_decided(s, std::nullopt);
+                co_return json::object();
+            }
+            BANYAN_CO_TRY(const auto key, get_key(meta));
+            on_decided(s, key);
+            co_return json::object();
+        }
+        case peer_message::flushed:
+            co_return co_await take_files(s, std::move(meta));
+        case peer_message::flush_now:
+            co_return co_await on_flush_now(s);
+        case peer_message::inventory:
+            co_return co_await on_inventory(s);
+        case peer_message::verify:
+            co_return co_await on_verify(s, std::move(meta));
+        case peer_message::decide:
+            co_return co_await on_decide(s, std::move(meta));
+        default:
+            co_return fail(errc::invalid_input, fmt::format("unknown message type {}", type));
+    }
+}
+
+void daemon::end_incoming(peer_state* state) {
+    if (!state->incoming) return;
+    auto& s = state->session;
+    const auto& c = state->incoming->copy;
+    if (--s->incoming[c->rank] == 0) s->incoming.erase(c->rank);
+    if (!c->checked) s->free_replicas[c->rank].push_back(c->memory);
+    state->incoming.reset();
+    state->session.reset();
+}
+
+task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json meta) {
+    end_incoming(state);
+    BANYAN_CO_TRY(const auto rank64, wire::get_number(meta, "rank", s->request.world - 1));
+    BANYAN_CO_TRY(const auto key, get_key(meta));
+    BANYAN_CO_TRY(const auto bytes, wire::get_number(meta, "bytes", 1ull << 48));
+    BANYAN_CO_TRY(auto chunks, get_numbers(meta, "chunks", chunk_count(bytes)));
+    if (bytes == 0 || chunks.size() != chunk_count(bytes))
+        co_return fail(errc::invalid_input, "a shard without its checksums");
+    const auto rank = static_cast<std::uint32_t>(rank64);
+    json out = json::object();
+    if (const auto have = s->find_copy(rank, key); have && have->chunks == chunks) {
+        out["have"] = true;
+        co_return out;
+    }
+    if (s->committed && key < *s->committed)
+        co_return fail(errc::conflict, fmt::format("step {} is older than the commit here", key.step));
+    if (s->incoming.contains(rank)) {
+        out["busy"] = true;
+        co_return out;
+    }
+    copy_ptr oldest;
+    std::size_t held = 0;
+    for (const auto& c : s->copies) {
+        if (c->rank != rank || c->slot >= 0) continue;
+        ++held;
+        if ((!s->committed || c->key != *s->committed) && (!oldest || c->key < oldest->key)) oldest = c;
+    }
+    if (held >= replicas_per_rank) {
+        if (!meta.contains("force") || !oldest) {
+            out["busy"] = true;
+            co_return out;
+        }
+        s->drop_copy(oldest);
+    }
+    auto copy = std::make_shared<shard_copy>();
+    copy->rank = rank;
+    copy->key = key;
+    copy->bytes = bytes;
+    copy->chunks = std::move(chunks);
+    auto& spare = s->free_replicas[rank];
+    std::erase_if(spare, [&](const auto& m) { return m->size() < bytes; });
+    ++s->incoming[rank];
+    if (!spare.empty()) {
+        copy->memory = std::move(spare.back());
+        spare.pop_back();
+    } else {
+        const auto name = fmt::format("banyan-replica-{}-{}", s->job(), rank);
+        const auto size = round_to_page(bytes);
+        auto budget = budget_;
+        auto made = co_await run_blocking(
+            workers_, [budget, name, size] { return shard_memory::make(budget, name, size); });
+        if (!made) {
+            if (--s->incoming[rank] == 0) s->incoming.erase(rank);
+            co_return std::unexpected(made.error());
+        }
+        copy->memory = std::move(*made);
+    }
+    incoming_shard in;
+    in.good.resize(copy->chunks.size());
+    in.copy = std::move(copy);
+    state->incoming = std::move(in);
+    state->session = s;
+    co_return out;
+}
+
+task<result<void>> daemon::on_put_chunk(std::shared_ptr<asio::ip::tcp::socket> socket, peer_state* state,
+                                        wire::header head, json meta) {
+    BANYAN_CO_TRY(const auto i, wire::get_number(meta, "i"));
+    if (!state->incoming || i >= state->incoming->good.size())
+        co_return fail(errc::invalid_input, "a chunk of no transfer");
+    const auto copy = state->incoming->copy;
+    const auto chunk = chunk_of(copy->data(), i);
+    if (head.body_bytes != chunk.size()) co_return fail(errc::invalid_input, "a chunk of the wrong length");
+    BANYAN_CO_CHECK(co_await read_body(*socket, chunk));
+    const auto crc = co_await run_blocking(workers_, [chunk] { return crc32c(chunk); });
+    state->incoming->good[i] = crc == copy->chunks[i];
+    auto& s = state->session;
+    s->bytes.peer_received += chunk.size();
+    if (crc != copy->chunks[i]) ++s->bytes.damaged;
+    co_return result<void>{};
+}
+
+task<daemon::reply> daemon::on_put_end(peer_state* state) {
+    if (!state->incoming) co_return fail(errc::conflict, "no transfer is under way");
+    json bad = json::array();
+    for (std::size_t i = 0; i < state->incoming->good.size(); ++i)
+        if (!state->incoming->good[i]) bad.push_back(i);
+    if (bad.empty()) {
+        const auto s = state->session;
+        const auto copy = state->incoming->copy;
+        const bool late = s->closed || (s->committed && copy->key < *s->committed);
+        copy->checked = !late;
+        end_incoming(state);
+        if (late) co_return fail(errc::conflict, "overtaken by a newer step");
+        s->copies.push_back(copy);
+    }
+    json out;
+    out["bad"] = std::move(bad);
+    co_return out;
+}
+
+task<result<void>> daemon::on_get(std::shared_ptr<asio::ip::tcp::socket> socket, session_ptr s, json meta) {
+    const auto rank = wire::get_number(meta, "rank", s->request.world - 1);
+    const auto key = get_key(meta);
+    const auto copy = rank && key ? s->find_copy(static_cast<std::uint32_t>(*rank), *key) : nullptr;
+    if (!copy) co_return co_await reply_to(socket, fail(errc::not_found, "that shard is not here"));
+    json out;
+    out["bytes"] = copy->bytes;
+    out["chunks"] = copy->chunks;
+    BANYAN_CO_CHECK(co_await reply_to(socket, std::move(out)));
+    for (std::size_t i = 0; i < copy->chunks.size(); ++i) {
+        const auto chunk = chunk_of(copy->data(), i);
+        json none = json::object();
+        BANYAN_CO_CHECK(co_await wire::write_frame(
+            *socket, static_cast<std::uint16_t>(peer_message::get_chunk), std::move(none), chunk));
+        s->bytes.peer_sent += chunk.size();
+    }
+    co_return result<void>{};
+}
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What to restore, and from where. The leader decides once per generation: the newest checkpoint of which
+// every rank has a checked copy on a node of the assignment or which is committed in storage. Nodes outside
+// the assignment are not asked, even if their daemon still answers. Then every node brings its ranks' shards
+// from the nearest source.
+#include <fmt/format.h>
+
+#include "ckptd/daemon/daemon.hpp"
+#include "ckptd/daemon/request.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr milliseconds inventory_patience{4000};
+constexpr milliseconds verify_patience{60'000};  // checksums over all that the node holds
+constexpr milliseconds decide_patience{120'000};
+constexpr milliseconds listing_patience{5000};
+constexpr milliseconds settle_patience{2000};
+
+using rank_slots = std::vector<std::vector<std::uint32_t>>;
+
+bool covers(const rank_slots& holders) {
+    return std::all_of(holders.begin(), holders.end(), [](const auto& h) { return !h.empty(); });
+}
+
+json keys_meta(const session_ptr& s) {
+    json copies = json::array();
+    for (const auto& c : s->copies) {
+        if (!c->checked) continue;
+        json one = json::object();
+        put_key(one, c->key);
+        one["rank"] = c->rank;
+        copies.push_back(std::move(one));
+    }
+    return copies;
+}
+
+// Who says to hold which rank's part of which checkpoint.
+std::map<copy_key, rank_slots> tabulate(const std::vector<std::optional<json>>& answers,
+                                        std::uint32_t world) {
+    std::map<copy_key, rank_slots> out;
+    for (std::uint32_t slot = 0; slot < answers.size(); ++slot) {
+        if (!answers[slot]) continue;
+        const auto it = answers[slot]->find("copies");
+        if (it == answers[slot]->end() || !it->is_array()) continue;
+        for (const auto& entry : *it) {
+            if (!entry.is_object()) continue;
+            const auto key = get_key(entry);
+            const auto rank = wire::get_number(entry, "rank", world - 1);
+            if (!key || !rank) continue;
+            auto& holders = out[*key];
+            holders.resize(world);
+            holders[*rank].push_back(slot);
+        }
+    }
+    return out;
+}
+
+json choice_meta(const restore_choice& choice, const std::vector<std::uint32_t>& ranks) {
+    json out = json::object();
+    if (!choice.key) return out;
+    put_key(out, *choice.key);
+    if (choice.storage) out["storage"] = true;
+    json holders = json::array();
+    for (const auto rank : ranks)
+        holders.push_back(rank < choice.holders.size() ? json(choice.holders[rank]) : json::array());
+    out["holders"] = std::move(holders);
+    return out;
+}
+
+}  // namespace
+
+task<daemon::reply> daemon::on_inventory(session_ptr s) {
+    const auto until = clock::now() + settle_patience;
+    while (s->pending != 0 && clock::now() < until) co_await s->changed->wait(until);
+    json out;
+    out["copies"] = keys_meta(s);
+    if (s->choice) {
+        json decided = json::object();
+        if (s->choice->key) put_key(decided, *s->choice->key);
+        out["decided"] = std::move(decided);
+    }
+    co_return out;
+}
+
+task<daemon::reply> daemon::on_verify(session_ptr s, json meta) {
+    BANYAN_CO_TRY(const auto key, get_key(meta));
+    json ranks = json::array();
+    const auto before = s->copies;
+    for (const auto& c : before) {
+        if (c->key != key || !c->checked || c->dropped) continue;
+        const auto now = co_await run_blocking(workers_, [c] { return chunk_checksums(c->data()); });
+        if (now == c->chunks && !c->dropped) {
+            ranks.push_back(c->rank);
+            continue;
+        }
+        ++s->bytes.damaged;
+        spdlog::error(
+            "job {}: rank {}'s copy of step {} in this node's memory is damaged and will not be used",
+            s->job(), c->rank, key.step);
+        s->drop_copy(c);
+    }
+    json out;
+    out["ranks"] = std::move(ranks);
+    co_return out;
+}
+
+task<std::vector<std::optional<json>>> daemon::ask_all(session_ptr s, peer_message type, json meta,
+                                                       milliseconds timeout) {
+    struct gathering {
+        std::vector<std::optional<json>> answers;
+        std::size_t open = 0;
+    };
+    auto all = std::make_shared<gathering>();
+    all->answers.resize(s->request.nodes.size());
+    for (std::size_t i = 0; i < s->request.nodes.size(); ++i) {
+        if (s->request.nodes[i].name == s->self()) continue;
+        ++all->open;
+        spawn([](daemon* self, session_ptr who, std::shared_ptr<gathering> into, std::size_t at,
+                 std::string addr, peer_message what, json question, milliseconds patience) -> task<void> {
+            auto answer = co_await self->link_to(addr, false)->call(what, std::move(question), patience);
+            if (answer) into->answers[at] = std::move(*answer);
+            --into->open;
+            who->changed->notify();
+        }(this, s, all, i, s->request.nodes[i].addr, type, meta, timeout));
+    }
+    if (s->slot) {
+        auto own = co_await answer_peer(static_cast<std::uint16_t>(type), s, std::move(meta));
+        if (own) all->answers[*s->slot] = std::move(*own);
+    }
+    while (all->open != 0) co_await s->changed->wait(clock::now() + milliseconds(100));
+    co_return std::move(all->answers);
+}
+
+// Committed steps in storage; of this job with their generation, of others as the oldest of all.
+task<std::vector<manifest>> daemon::storage_steps(session_ptr s, std::optional<copy_key> newer_than) {
+    std::vector<manifest> out;
+    if (s->request.dir.empty()) co_return out;
+    auto found = std::make_shared<std::optional<std::vector<manifest>>>();
+    spawn([](daemon* self, session_ptr who, std::optional<copy_key> bound,
+             std::shared_ptr<std::optional<std::vector<manifest>>> into) -> task<void> {
+        const auto user = who->user;
+        const auto dir = who->request.dir;
+        const auto world = who->request.world;
+        const auto job = who->job();
+        *into = co_await run_blocking(self->storage_, [user, dir, world, job, bound] {
+            std::vector<manifest> steps;
+            const auto listed = list_steps(user, dir);
+            if (!listed) return steps;
+            for (const auto step : *listed) {
+                // What memory has whole and newer needs no look at the manifest.
+                if (bound && step <= bound->step) continue;
+                auto m = load_step(user, dir, step);
+                if (!m || m->world != world) continue;
+                if (m->job != job) m->generation = 0;
+                steps.push_back(std::move(*m));
+            }
+            return steps;
+        });
+        who->changed->notify();
+    }(this, s, newer_than, found));
+    const auto until = clock::now() + listing_patience;
+    while (!found->has_value() && clock::now() < until) co_await s->changed->wait(until);
+    if (found->has_value()) co_return std::move(**found);
+    warn(s,
+         fmt::format("the checkpoint directory {} does not answer: only memory is searched", s->request.dir));
+    co_return out;
+}
+
+task<result<restore_choice>> daemon::lead(session_ptr s) {
+    const auto held = co_await s->choice_lock->acquire();
+    if (s->choice && (!s->choice->key || !s->choice->holders.empty() || s->choice->storage))
+        co_return *s->choice;
+    const auto generation = s->generation;
+    json question = header(s);
+    const auto answers = co_await ask_all(s, peer_message::inventory, question, inventory_patience);
+    auto table = tabulate(answers, s->request.world);
+    std::optional<json> adopted;
+    for (const auto& a : answers)
+        if (a && a->contains("decided")) adopted = (*a)["decided"];
+    if (adopted && !adopted->contains("step")) {
+        s->choice = restore_choice{};
+        co_return *s->choice;
+    }
+    std::optional<copy_key> must;
+    if (adopted)
+        if (auto key = get_key(*adopted)) must = *key;
+    std::optional<copy_key> whole;
+    for (const auto& [key, holders] : table)
+        if (covers(holders)) whole = key;
+    const auto steps = co_await storage_steps(s, must ? std::nullopt : whole);
+    std::map<copy_key, bool> candidates;  // key -> in storage
+    for (const auto& [key, holders] : table) candidates[key] = false;
+    for (const auto& m : steps) candidates[{m.generation, m.step}] = true;
+    restore_choice choice;
+    for (auto it = candidates.rbegin(); it != candidates.rend() && !choice.key; ++it) {
+        const auto key = it->first;
+        const bool in_storage = it->second;
+        if (must && key != *must) continue;
+        if (!in_storage && !covers(table[key])) continue;
+        json which = header(s);
+        put_key(which, key);
+        rank_slots checked(s->request.world);
+        if (table.contains(key)) {
+            const auto proofs = co_await ask_all(s, peer_message::verify, std::move(which), verify_patience);
+            for (std::uint32_t slot = 0; slot < proofs.size(); ++slot) {
+                if (!proofs[slot]) continue;
+                const auto ranks = get_numbers(*proofs[slot], "ranks", max_world);
+                if (!ranks) continue;
+                for (const auto r : *ranks)
+                    if (r < checked.size()) checked[r].push_back(slot);
+            }
+        }
+        if (!in_storage && !covers(checked)) continue;
+        choice.key = key;
+        choice.storage = in_storage;
+        choice.holders = std::move(checked);
+    }
+    if (must && !choice.key)
+        co_return fail(errc::unavailable,
+                       fmt::format("step {} was chosen, but is no longer whole", must->step));
+    if (s->generation != generation) co_return fail(errc::conflict, "a newer step of the job has begun");
+    s->choice = choice;
+    json word = header(s);
+    if (choice.key) put_key(word, *choice.key);
+    co_await ask_all(s, peer_message::decided, std::move(word), inventory_patience);
+    // ask_all told ourselves too, and what is told there carries no holders.
+    s->choice = choice;
+    if (choice.key)
+        spdlog::info("job {}: restores step {} of generation {:x} from {}", s->job(), choice.key->step,
+                     choice.key->generation, covers(choice.holders) ? "memory" : "storage");
+    else
+        spdlog::info("job {}: there is no complete checkpoint", s->job());
+    co_return choice;
+}
+
+void daemon::on_decided(const session_ptr& s, const std::optional<copy_key>& key) {
+    if (!s->choice || s->choice->key != key) {
+        s->choice = restore_choice{};
+        s->choice->key = key;
+    }
+    if (!key) return;
+    s->committed = key;
+    s->committed_replicated = false;
+    s->votes.clear();
+    if (s->request.flush != 0) s->flush_epoch = key->step / s->request.flush;
+    s->release(true);
+    s->publish();
+    notify(s);
+}
+
+task<daemon::reply> daemon::on_decide(session_ptr s, json meta) {
+    BANYAN_CO_TRY(const auto ranks, get_numbers(meta, "ranks", max_world));
+    // Whoever asks us found nobody in a lower slot; we look for ourselves before we lead.
+    BANYAN_CO_TRY(const auto choice, co_await decide(s));
+    co_return choice_meta(choice, ranks);
+}
+
+task<result<restore_choice>> daemon::decide(session_ptr s) {
+    json question = header(s);
+    const auto ranks = s->own_ranks();
+    question["ranks"] = ranks;
+    auto answer = co_await ask_leader(s, peer_message::decide, std::move(question), decide_patience);
+    if (!answer) co_return co_await lead(s);
+    if (!*answer) co_return std::unexpected(answer->error());
+    const auto& told = **answer;
+    restore_choice choice;
+    if (!told.contains("step")) co_return choice;
+    BANYAN_CO_TRY(choice.key, get_key(told));
+    choice.storage = told.contains("storage");
+    choice.holders.resize(s->request.world);
+    const auto it = told.find("holders");
+    if (it == told.end() || !it->is_array() || it->size() != ranks.size())
+        co_return fail(errc::invalid_input, "the leader's answer has no holders");
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        json one;
+        one["slots"] = (*it)[i];
+        BANYAN_CO_TRY(choice.holders[ranks[i]], get_numbers(one, "slots", max_world));
+    }
+    co_return choice;
+}
+
+task<result<std::uint64_t>> daemon::fill(session_ptr s, std::uint32_t rank, restore_choice choice,
+                                         std::span<std::byte> into, std::vector<std::uint32_t>* chunks,
+                                         std::string* source) {
+    const auto key = *choice.key;
+    if (const auto c = s->find_copy(rank, key); c && c->bytes <= into.size()) {
+        const auto intact = co_await run_blocking(workers_, [c, into] {
+            std::memcpy(into.data(), c->data().data(), c->bytes);
+            return chunk_checksums(into.first(c->bytes)) == c->chunks;
+        });
+        if (intact) {
+            *chunks = c->chunks;
+            *source = "local";
+            co_return c->bytes;
+        }
+    }
+    const auto holders = rank < choice.holders.size() ? choice.holders[rank] : std::vector<std::uint32_t>();
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        for (const auto slot : holders) {
+            if (slot >= s->request.nodes.size() || s->request.nodes[slot].name == s->self()) continue;
+            json meta = header(s);
+            put_key(meta, key);
+            meta["rank"] = rank;
+            auto got =
+                co_await link_to(s->request.nodes[slot].addr, true)->get(std::move(meta), into, chunks);
+            if (!got) {
+                spdlog::warn("job {}: rank {}'s shard from {}: {}", s->job(), rank,
+                             s->request.nodes[slot].name, got.error().text());
+                continue;
+            }
+            const auto bytes = *got;
+            const auto wanted = *chunks;
+            if (!co_await run_blocking(workers_, [into, bytes, wanted] {
+                    return chunk_checksums(into.first(bytes)) == wanted;
+                })) {
+                ++s->bytes.damaged;
+                continue;
+            }
+            s->bytes.peer_received += bytes;
+            *source = "peer";
+            co_return bytes;
+        }
+    }
+    if (!choice.storage)
+        co_return fail(errc::unavailable, fmt::format("rank {}'s shard of step {} is lost", rank, key.step));
+    const auto user = s->user;
+    const auto dir = s->request.dir;
+    auto read = co_await run_blocking(storage_, [user, dir, key, rank, into]() -> result<shard_file> {
+        BANYAN_TRY(const auto m, load_step(user, dir, key.step));
+        if (rank >= m.files.size())
+            return fail(errc::invalid_input, fmt::format("rank {} is not in the manifest", rank));
+        BANYAN_CHECK(read_shard(user, dir, key.step, m.files[rank], into));
+        return m.files[rank];
+    });
+    if (!read) co_return std::unexpected(read.error());
+    s->bytes.storage_read += read->bytes;
+    *chunks = read->chunks;
+    *source = "storage";
+    co_return read->bytes;
+}
+
+task<result<copy_ptr>> daemon::bring(session_ptr s, std::uint32_t rank, restore_choice choice,
+                                     std::string* source) {
+    const auto key = *choice.key;
+    auto& r = s->ranks[rank];
+    if (const auto have = s->find_copy(rank, key); have && have->slot >= 0 && have->memory == r.memory) {
+        *source = "local";
+        s->bytes.memory_restored += have->bytes;
+        co_return have;
+    }
+    // The process waits for our answer, so every slot is ours; what is in them is not the chosen step.
+    const auto memory = r.memory;
+    const auto slot_bytes = r.slot_bytes;
+    auto& header = *reinterpret_cast<pool_header*>(memory->data());
+    int slot = -1;
+    for (std::size_t i = 0; i < r.slots && slot < 0; ++i) {
+        const bool pinned = std::any_of(s->copies.begin(), s->copies.end(), [&](const auto& c) {
+            return c->memory == memory && c->slot == static_cast<int>(i) && c->pinned;
+        });
+        if (!pinned) slot = static_cast<int>(i);
+    }
+    if (slot < 0) co_return fail(errc::exhausted, "every slot is being flushed");
+    const auto before = s->copies;
+    for (const auto& c : before)
+        if (c->memory == memory && c->slot == slot) s->drop_copy(c);
+    auto& head = header.slot[static_cast<std::size_t>(slot)];
+    begin_write(head);
+    auto copy = std::make_shared<shard_copy>();
+    copy->offset = slot_offset(static_cast<std::size_t>(slot), slot_bytes);
+    BANYAN_CO_TRY(copy->bytes, co_await fill(s, rank, choice, memory->part(copy->offset, slot_bytes),
+                                             &copy->chunks, source));
+    copy->sequence = end_write(head, key.step, key.generation, copy->bytes);
+    copy->rank = rank;
+    copy->key = key;
+    copy->memory = memory;
+    copy->slot = slot;
+    copy->checked = true;
+    if (*source == "local") s->bytes.memory_restored += copy->bytes;
+    s->copies.push_back(copy);
+    co_return copy;
+}
+
+task<daemon::reply> daemon::on_restore(client_ptr client, json meta) {
+    const auto s = client->attached;
+    if (!s) co_return fail(errc::conflict, "no rank is attached on this connection");
+    if (client->generation != s->generation)
+        co_return fail(errc::conflict, "a newer step of the job has begun: this process is of an older one");
+    BANYAN_CO_TRY(const auto choice, co_await decide(s));
+    on_decided(s, choice.key);
+    json out = json::object();
+    out["source"] = "none";
+    if (!choice.key) co_return out;
+    out["step"] = choice.key->step;
+    if (meta.contains("test")) co_return out;
+    std::string source;
+    BANYAN_CO_TRY(const auto copy, co_await bring(s, client->rank, choice, &source));
+    if (s->closed || client->generation != s->generation) co_return fail(errc::conflict, "the session ended");
+    out["source"] = source;
+    out["slot"] = copy->slot;
+    out["bytes"] = copy->bytes;
+    // Whatever lost its second copy gets a new one; what the buddy still has is not sent again.
+    spawn([](daemon* self, session_ptr who, copy_ptr what) -> task<void> {
+        ++who->pending;
+        co_await self->replicate(who, what);
+        --who->pending;
+        who->changed->notify();
+    }(this, s, copy));
+    co_return out;
+}
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// From a sealed slot to a commit in memory: checksum, copy to the buddy, vote, commit.
+#include <fmt/format.h>
+
+#include "ckptd/daemon/daemon.hpp"
+#include "ckptd/daemon/request.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr milliseconds vote_patience{2000};
+constexpr milliseconds busy_patience{5000};
+
+}  // namespace
+
+json daemon::header(const session_ptr& s) const {
+    json out;
+    out["job"] = s->job();
+    out["generation"] = s->generation;
+    return out;
+}
+
+void daemon::note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t slot) {
+    const auto it = s->ranks.find(rank);
+    if (it == s->ranks.end() || !it->second.memory || slot >= it->second.slots) return;
+    const auto& r = it->second;
+    const auto view = read_slot(r.header().slot[slot]);
+    // The header is the user's to write: nothing in it is used before it is in range.
+    if (!view || view->bytes == 0 || view->bytes > r.slot_bytes || view->generation != s->generation) return;
+    if (r.header().slot[slot].released.load() == view->sequence) return;
+    for (const auto& c : s->copies)
+        if (c->memory == r.memory && c->slot == static_cast<int>(slot) && c->sequence == view->sequence)
+            return;
+    // A copy of an earlier life of this slot was overwritten against the rules: it is gone.
+    const auto before = s->copies;
+    for (const auto& c : before)
+        if (c->memory == r.memory && c->slot == static_cast<int>(slot)) {
+            c->dropped = true;
+            std::erase(s->copies, c);
+        }
+    auto c = std::make_shared<shard_copy>();
+    c->rank = rank;
+    c->key = {view->generation, view->step};
+    c->bytes = view->bytes;
+    c->memory = r.memory;
+    c->offset = slot_offset(slot, r.slot_bytes);
+    c->slot = static_cast<int>(slot);
+    c->sequence = view->sequence;
+    s->copies.push_back(c);
+    ++s->bytes.seals;
+    ++s->pending;
+    spawn(secure(s, c));
+}
+
+void daemon::scan_slots(const session_ptr& s, std::uint32_t rank) {
+    const auto it = s->ranks.find(rank);
+    if (it == s->ranks.end()) return;
+    for (std::size_t i = 0; i < it->second.slots; ++i) note_sealed(s, rank, i);
+}
+
+task<bool> daemon::checksum(session_ptr s, copy_ptr c) {
+    const auto before = c->sequence;
+    c->chunks = co_await run_blocking(workers_, [c] { return chunk_checksums(c->data()); });
+    const auto& header = *reinterpret_cast<const pool_header*>(c->memory->data());
+    const auto view = read_slot(header.slot[static_cast<std::size_t>(c->slot < 0 ? 0 : c->slot)]);
+    if (c->slot < 0 || !view || view->sequence != before || view->bytes != c->bytes) {
+        ++s->bytes.torn;
+        co_return false;
+    }
+    c->checked = true;
+    co_return true;
+}
+
+task<void> daemon::secure(session_ptr s, copy_ptr c) {
+    if (co_await checksum(s, c)) {
+        const auto wanted = [&] { return !s->closed && !c->dropped && c->key.generation == s->generation; };
+        if (wanted()) co_await replicate(s, c);
+        if (wanted()) co_await cast_vote(s, c);
+    } else if (!c->dropped) {
+        c->dropped = true;
+        std::erase(s->copies, c);
+    }
+    --s->pending;
+    notify(s);
+}
+
+task<void> daemon::replicate(session_ptr s, copy_ptr c) {
+    if (!s->slot) co_return;
+    const auto own = *s->slot;
+    const auto buddy = s->request.nodes[own].buddy;
+    if (buddy == own) co_return;
+    const auto name = s->request.nodes[buddy].name;
+    const auto to = link_to(s->request.nodes[buddy].addr, true);
+    const auto until = clock::now() + busy_patience;
+    const auto wanted = [c, s] { return !c->dropped && !s->closed; };
+    std::uint64_t sent = 0;
+    while (wanted()) {
+        json meta = header(s);
+        put_key(meta, c->key);
+        meta["rank"] = c->rank;
+        meta["bytes"] = c->bytes;
+        meta["chunks"] = c->chunks;
+        if (clock::now() >= until) meta["force"] = true;
+        sent = 0;
+        const auto put = co_await to->put(std::move(meta), c->data(), wanted, &sent);
+        s->bytes.peer_sent += sent;
+        if (put && *put == link::put_result::done) {
+            c->replicated = true;
+            co_return;
+        }
+        if (!put) {
+            if (wanted() && put.error().code != errc::conflict)
+                warn(s, fmt::format("node {} does not take copies: state of {} is in its own memory only",
+                                    name, s->self()));
+            else if (wanted())
+                spdlog::debug("job {}: rank {} step {}: {}", s->job(), c->rank, c->key.step,
+                              put.error().text());
+            co_return;
+        }
+        co_await s->changed->wait(clock::now() + milliseconds(10));
+    }
+}
+
+task<std::optional<daemon::reply>> daemon::ask_leader(session_ptr s, peer_message type, json meta,
+                                                      milliseconds timeout) {
+    reply last = fail(errc::unavailable, fmt::format("job {}: no daemon answers", s->job()));
+    for (std::size_t i = 0; i < s->request.nodes.size(); ++i) {
+        if (s->request.nodes[i].name == s->self()) co_return std::nullopt;
+        const auto addr = s->request.nodes[i].addr;
+        last = co_await link_to(addr, false)->call(type, meta, timeout);
+        // Dead, or alive without a session: the next one leads, for everybody alike.
+        if (last || (last.error().code != errc::unavailable && last.error().code != errc::not_found)) break;
+    }
+    co_return last;
+}
+
+task<void> daemon::cast_vote(session_ptr s, copy_ptr c) {
+    json meta = header(s);
+    put_key(meta, c->key);
+    meta["rank"] = c->rank;
+    if (c->replicated) meta["replicated"] = true;
+    auto answer = co_await ask_leader(s, peer_message::vote, std::move(meta), vote_patience);
+    c->voted = true;
+    if (!answer) {
+        take_vote(s, c->rank, c->key, c->replicated);
+    } else if (*answer) {
+        // The leader's word may have been lost on its way to us.
+        if (const auto key = get_key(**answer))
+            apply_commit(s, *key, (*answer)->contains("replicated"), false);
+    }
+}
+
+task<void> daemon::vote_again(session_ptr s) {
+    const auto before = s->copies;
+    for (const auto& c : before)
+        if (c->slot >= 0 && c->voted && !c->dropped && c->key.generation == s->generation &&
+            (!s->committed || c->key > *s->committed))
+            co_await cast_vote(s, c);
+}
+
+void daemon::take_vote(const session_ptr& s, std::uint32_t rank, const copy_key& key, bool replicated) {
+    // A save of an older generation is no longer in line with what the others restored.
+    if (key.generation != s->generation || rank >= s->request.world) return;
+    if (s->committed && key <= *s->committed) return;
+    const auto outcome = s->votes.vote(key, rank, replicated, s->request.world);
+    if (!outcome.complete) return;
+    s->votes.settle(key);
+    const auto every = s->request.flush;
+    const bool flush = every != 0 && !s->request.dir.empty() && key.step / every > s->flush_epoch;
+    json meta = header(s);
+    put_key(meta, key);
+    if (outcome.replicated) meta["replicated"] = true;
+    if (flush) meta["flush"] = true;
+    broadcast(s, peer_message::commit, std::move(meta));
+    apply_commit(s, key, outcome.replicated, flush);
+}
+
+void daemon::apply_commit(const session_ptr& s, const copy_key& key, bool replicated, bool flush) {
+    if (!s->committed || key > *s->committed) {
+        s->committed = key;
+        s->committed_replicated = replicated;
+        ++s->bytes.commits;
+        s->votes.settle(key);
+        s->release(false);
+        s->publish();
+        notify(s);
+    }
+    if (!flush || s->request.flush == 0) return;
+    s->flush_epoch = std::max(s->flush_epoch, key.step / s->request.flush);
+    spawn(flush_step(s, key));
+}
+
+task<void> daemon::tell(session_ptr s, std::string addr, peer_message type, json meta) {
+    auto told = co_await link_to(addr, false)->call(type, std::move(meta), vote_patience);
+    if (!told) spdlog::debug("job {}: {} did not hear: {}", s->job(), addr, told.error().text());
+}
+
+void daemon::broadcast(const session_ptr& s, peer_message type, json meta) {
+    for (const auto& n : s->request.nodes)
+        if (n.name != s->self()) spawn(tell(s, n.addr, type, meta));
+}
+
+}  // namespace banyan::ckpt

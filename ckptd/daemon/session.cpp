@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/daemon/session.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_set>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace banyan::ckpt {
+namespace {
+
+void wake(pool_header& header) {
+    header.event.fetch_add(1);
+    ::syscall(SYS_futex, &header.event, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+std::uint64_t word(const std::optional<copy_key>& key) { return key ? key->step + 1 : 0; }
+
+}  // namespace
+
+const std::vector<std::uint32_t>& session::own_ranks() const {
+    static const std::vector<std::uint32_t> none;
+    return slot ? request.nodes[*slot].ranks : none;
+}
+
+void session::assign(const std::vector<std::string>& names, const std::vector<std::uint32_t>& buddies) {
+    slot.reset();
+    for (std::uint32_t i = 0; i < names.size(); ++i) {
+        auto& node = request.nodes[i];
+        node.name = names[i];
+        node.addr = addresses[names[i]];
+        if (!buddies.empty()) node.buddy = buddies[i];
+        if (node.name == request.self) slot = i;
+    }
+}
+
+void session::enter_generation(std::uint64_t g) {
+    generation = g;
+    votes.clear();
+    flush.reset();
+    choice.reset();
+}
+
+copy_ptr session::find_copy(std::uint32_t rank, const copy_key& key) const {
+    copy_ptr found;
+    for (const auto& c : copies)
+        if (c->rank == rank && c->key == key && c->checked && (!found || c->slot >= 0)) found = c;
+    return found;
+}
+
+void session::drop_copy(const copy_ptr& copy) {
+    copy->dropped = true;
+    if (copy->slot >= 0) {
+        const auto it = ranks.find(copy->rank);
+        if (it != ranks.end() && it->second.memory == copy->memory) {
+            auto& header = it->second.header();
+            header.slot[static_cast<std::size_t>(copy->slot)].released.store(copy->sequence);
+            wake(header);
+        }
+    } else if (copy->offset == 0) {
+        free_replicas[copy->rank].push_back(copy->memory);
+    }
+    std::erase(copies, copy);
+}
+
+void session::release(bool only) {
+    if (!committed) return;
+    const auto before = copies;
+    for (const auto& c : before)
+        if (!c->pinned && (c->key < *committed || (only && c->key != *committed))) drop_copy(c);
+    forget_ranks();
+}
+
+void session::forget_ranks() {
+    std::unordered_set<std::uint32_t> held, mine(own_ranks().begin(), own_ranks().end());
+    for (const auto& c : copies) held.insert(c->rank);
+    std::erase_if(ranks, [&](const auto& r) {
+        return !mine.contains(r.first) && !held.contains(r.first) && r.second.owner == 0;
+    });
+    std::unordered_set<std::uint32_t> guests;
+    for (const auto& n : request.nodes)
+        if (slot && n.buddy == *slot) guests.insert(n.ranks.begin(), n.ranks.end());
+    std::erase_if(free_replicas, [&](const auto& r) { return !guests.contains(r.first); });
+}
+
+void session::unstick(std::uint32_t rank) {
+    copy_key newest;
+    for (const auto& c : copies)
+        if (c->rank == rank && c->slot >= 0) newest = std::max(newest, c->key);
+    const auto before = copies;
+    for (const auto& c : before)
+        if (c->rank == rank && c->slot >= 0 && !c->pinned && c->key != newest &&
+            (!committed || c->key != *committed))
+            drop_copy(c);
+}
+
+void session::publish() {
+    for (const auto rank : own_ranks()) {
+        const auto it = ranks.find(rank);
+        if (it == ranks.end() || !it->second.memory) continue;
+        auto& header = it->second.header();
+        header.memory_step.store(word(committed));
+        if (committed_replicated) header.replicated_step.store(word(committed));
+        header.durable_step.store(word(durable));
+        wake(header);
+    }
+}
+
+bool session::warn(const std::string& text) {
+    if (text.empty() || text == warning) return false;
+    warning = text;
+    ++warnings;
+    for (const auto rank : own_ranks()) {
+        const auto it = ranks.find(rank);
+        if (it == ranks.end() || !it->second.memory) continue;
+        auto& header = it->second.header();
+        const auto n = std::min(text.size(), header.warning.size() - 1);
+        std::memcpy(header.warning.data(), text.data(), n);
+        header.warning[n] = '\0';
+        header.warning_count.fetch_add(1);
+        break;  // one rank of the node tells the user
+    }
+    return true;
+}
+
+std::uint64_t session::memory_bytes() const {
+    std::unordered_set<const shard_memory*> seen;
+    std::uint64_t sum = 0;
+    const auto add = [&](const std::shared_ptr<shard_memory>& m) {
+        if (m && seen.insert(m.get()).second) sum += m->size();
+    };
+    for (const auto& [rank, r] : ranks) add(r.memory);
+    for (const auto& c : copies) add(c->memory);
+    for (const auto& [rank, list] : free_replicas)
+        for (const auto& m : list) add(m);
+    return sum;
+}
+
+nlohmann::json describe_key(const std::optional<copy_key>& key) {
+    if (!key) return nullptr;
+    return {{"step", key->step}, {"generation", key->generation}};
+}
+
+nlohmann::json describe(const session& s) {
+    nlohmann::json ranks = nlohmann::json::array(), replicas = nlohmann::json::array();
+    for (const auto& [rank, r] : s.ranks) {
+        nlohmann::json steps = nlohmann::json::array();
+        for (const auto& c : s.copies)
+            if (c->rank == rank && c->slot >= 0) steps.push_back(c->key.step);
+        ranks.push_back(
+            {{"rank", rank}, {"attached", r.owner != 0}, {"slot_bytes", r.slot_bytes}, {"steps", steps}});
+    }
+    for (const auto& c : s.copies)
+        if (c->slot < 0) replicas.push_back({{"rank", c->rank}, {"step", c->key.step}, {"bytes", c->bytes}});
+    const auto& b = s.bytes;
+    nlohmann::json counters{{"storage_bytes_written", b.storage_written.load()},
+                            {"storage_bytes_read", b.storage_read.load()},
+                            {"peer_bytes_sent", b.peer_sent.load()},
+                            {"peer_bytes_received", b.peer_received.load()},
+                            {"memory_bytes_restored", b.memory_restored.load()},
+                            {"seals", b.seals.load()},
+                            {"commits", b.commits.load()},
+                            {"torn", b.torn.load()},
+                            {"damaged", b.damaged.load()},
+                            {"refused", b.refused.load()},
+                            {"skipped", b.skipped.load()},
+                            {"flushes", b.flushes.load()},
+                            {"flush_failures", b.flush_failures.load()},
+                            {"flushes_skipped", b.flushes_skipped.load()}};
+    nlohmann::json nodes = nlohmann::json::array();
+    for (const auto& n : s.request.nodes) nodes.push_back(n.name);
+    const std::uint64_t lag = s.committed && (!s.durable || s.durable->step < s.committed->step)
+                                  ? s.committed->step - (s.durable ? s.durable->step : 0)
+                                  : 0;
+    nlohmann::json out{{"job", s.job()},
+                       {"restart", s.request.restart},
+                       {"uid", s.request.uid},
+                       {"generation", s.generation},
+                       {"state", s.detached ? "detached" : "open"},
+                       {"node", s.self()},
+                       {"world", s.request.world},
+                       {"nodes", nodes},
+                       {"memory_bytes", s.memory_bytes()},
+                       {"committed", describe_key(s.committed)},
+                       {"replicated", s.committed_replicated},
+                       {"durable", describe_key(s.durable)},
+                       {"durable_lag_steps", s.request.flush != 0 ? lag : 0},
+                       {"pending", s.pending},
+                       {"ranks", ranks},
+                       {"replicas", replicas},
+                       {"warning", s.warning},
+                       {"warnings", s.warnings},
+                       {"counters", counters}};
+    out["slot"] = s.slot ? nlohmann::json(*s.slot) : nlohmann::json(nullptr);
+    return out;
+}
+
+}  // namespace banyan::ckpt

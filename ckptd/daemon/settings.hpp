@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the daemon is told: [ckptd] and [munge] of banyan.conf and its own command line.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "common/result.hpp"
+
+namespace banyan::ckpt {
+
+struct settings {
+    std::string node;  ///< this node's name (default: short host name)
+    std::string socket = "/run/banyan/ckptd.sock";
+    std::string bind = "0.0.0.0";
+    std::uint16_t port = 6711;
+    std::chrono::milliseconds lease{600'000};
+    std::uint64_t memory_limit = 64ull << 30;
+    std::uint32_t keep = 2;             ///< committed steps kept in storage
+    std::uint32_t threads = 2;          ///< checksums, memory, munge
+    std::uint32_t storage_threads = 2;  ///< apart, so that stuck storage holds up nothing else
+    std::string munge_socket;
+    std::string log_level = "info";
+    bool exit_when_idle = false;
+};
+
+/// Reads banyan.conf (`path` empty = all defaults). `node` replaces %n in path values.
+result<settings> load_settings(const std::filesystem::path& path, const std::string& node);
+/// The tables as TOML, with every value in force.
+std::string dump_settings(const settings& s);
+/// Host name up to the first dot.
+std::string short_host_name();
+
+}  // namespace banyan::ckpt

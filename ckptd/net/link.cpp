@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/net/link.hpp"
+
+#include <fmt/format.h>
+
+#include "ckptd/daemon/request.hpp"
+#include "ckptd/slots/memory.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr std::chrono::seconds dead_for{2};
+constexpr std::chrono::seconds chunk_patience{10};  // for one chunk or one reply in a transfer
+constexpr int max_rounds = 4;
+constexpr std::size_t max_peer_meta = 4u << 20;
+
+}  // namespace
+
+link::link(asio::any_io_executor executor, link_options options)
+    : executor_(executor), options_(std::move(options)), watchdog_(executor), lock_(executor) {}
+
+void link::close() {
+    watchdog_.cancel();
+    if (!socket_) return;
+    boost::system::error_code ignored;
+    socket_->close(ignored);
+}
+
+// Closing the socket ends whatever waits on it.
+void link::watch(std::chrono::milliseconds timeout) {
+    watchdog_.expires_after(timeout);
+    watchdog_.async_wait([weak = weak_from_this()](boost::system::error_code ec) {
+        if (const auto self = weak.lock(); self && !ec) self->close();
+    });
+}
+
+task<result<void>> link::connect() {
+    if (socket_ && socket_->is_open()) co_return result<void>{};
+    if (clock::now() < dead_until_) co_return fail(errc::unavailable, dead_because_);
+    auto socket =
+        co_await connect_peer(options_.host, options_.port, *options_.pool, *options_.trust, peer_role);
+    if (!socket) {
+        dead_until_ = clock::now() + dead_for;
+        dead_because_ = socket.error().text();
+        co_return fail(errc::unavailable, dead_because_);
+    }
+    socket_.emplace(std::move(*socket));
+    co_return result<void>{};
+}
+
+task<result<nlohmann::json>> link::exchange(peer_message type, nlohmann::json meta) {
+    BANYAN_CO_CHECK(co_await wire::write_frame(*socket_, static_cast<std::uint16_t>(type), std::move(meta)));
+    BANYAN_CO_TRY(auto reply, co_await read_head(*socket_, max_peer_meta));
+    if (reply.first.body_bytes != 0)
+        co_return fail(errc::invalid_input, "the peer sent a body where none belongs");
+    co_return std::move(reply.second);
+}
+
+task<result<nlohmann::json>> link::call(peer_message type, nlohmann::json meta,
+                                        std::chrono::milliseconds timeout) {
+    const auto self = shared_from_this();
+    const auto held = co_await lock_.acquire();
+    const bool fresh = !socket_ || !socket_->is_open();
+    BANYAN_CO_CHECK(co_await connect());
+    watch(timeout);
+    auto reply = co_await exchange(type, meta);
+    if (!reply && !fresh && clock::now() < watchdog_.expiry()) {
+        // An old connection may have ended with a daemon that was started again since.
+        close();
+        BANYAN_CO_CHECK(co_await connect());
+        watch(timeout);
+        reply = co_await exchange(type, std::move(meta));
+    }
+    watchdog_.cancel();
+    if (!reply) {
+        close();
+        co_return fail(errc::unavailable, fmt::format("{}: {}", options_.host, reply.error().text()));
+    }
+    if (auto refused = wire::error_from(*reply)) co_return std::unexpected(std::move(*refused));
+    co_return reply;
+}
+
+task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const std::byte> image,
+                                            std::function<bool()> wanted, std::uint64_t* sent) {
+    watch(chunk_patience);
+    BANYAN_CO_TRY(const auto begun, co_await exchange(peer_message::put_begin, std::move(meta)));
+    if (auto refused = wire::error_from(begun)) {
+        refused->code = errc::conflict;
+        co_return std::unexpected(std::move(*refused));
+    }
+    if (begun.contains("have")) co_return put_result::done;
+    if (begun.contains("busy")) co_return put_result::busy;
+    std::vector<std::uint32_t> missing(chunk_count(image.size()));
+    for (std::uint32_t i = 0; i < missing.size(); ++i) missing[i] = i;
+    for (int round = 0; round < max_rounds && !missing.empty(); ++round) {
+        for (const auto i : missing) {
+            if (!wanted()) break;
+            const auto chunk =
+                image.subspan(i * chunk_bytes, std::min(chunk_bytes, image.size() - i * chunk_bytes));
+            nlohmann::json which;
+            which["i"] = i;
+            watch(chunk_patience);
+            BANYAN_CO_CHECK(co_await wire::write_frame(
+                *socket_, static_cast<std::uint16_t>(peer_message::put_chunk), std::move(which), chunk));
+            *sent += chunk.size();
+        }
+        watch(chunk_patience);
+        nlohmann::json end = nlohmann::json::object();
+        BANYAN_CO_TRY(const auto ended, co_await exchange(peer_message::put_end, std::move(end)));
+        if (auto refused = wire::error_from(ended)) {
+            refused->code = errc::conflict;
+            co_return std::unexpected(std::move(*refused));
+        }
+        BANYAN_CO_TRY(missing, get_numbers(ended, "bad", chunk_count(image.size())));
+        for (const auto i : missing)
+            if (i >= chunk_count(image.size()))
+                co_return fail(errc::invalid_input, "the peer asks for a chunk that is not there");
+        if (!missing.empty() && !wanted()) co_return fail(errc::conflict, "overtaken by a newer step");
+    }
+    if (!missing.empty())
+        co_return fail(errc::conflict,
+                       fmt::format("{} chunks arrived damaged {} times", missing.size(), max_rounds));
+    co_return put_result::done;
+}
+
+task<result<link::put_result>> link::put(nlohmann::json meta, std::span<const std::byte> image,
+                                         std::function<bool()> wanted, std::uint64_t* sent) {
+    const auto self = shared_from_this();
+    const auto held = co_await lock_.acquire();
+    BANYAN_CO_CHECK(co_await connect());
+    auto out = co_await put_on(std::move(meta), image, std::move(wanted), sent);
+    watchdog_.cancel();
+    // A transfer that ended half-way leaves the stream in an unknown state.
+    if (!out && out.error().code != errc::conflict) {
+        close();
+        out.error().code = errc::unavailable;
+    }
+    co_return out;
+}
+
+task<result<std::uint64_t>> link::get_on(nlohmann::json meta, std::span<std::byte> into,
+                                         std::vector<std::uint32_t>* chunks) {
+    watch(chunk_patience);
+    BANYAN_CO_TRY(const auto reply, co_await exchange(peer_message::get, std::move(meta)));
+    if (auto refused = wire::error_from(reply)) {
+        refused->code = errc::conflict;
+        co_return std::unexpected(std::move(*refused));
+    }
+    BANYAN_CO_TRY(const auto bytes, wire::get_number(reply, "bytes", into.size()));
+    BANYAN_CO_TRY(*chunks, get_numbers(reply, "chunks", chunk_count(bytes)));
+    if (chunks->size() != chunk_count(bytes))
+        co_return fail(errc::invalid_input, "a shard without its checksums");
+    for (std::size_t i = 0; i < chunks->size(); ++i) {
+        const auto chunk = chunk_of(into.first(bytes), i);
+        watch(chunk_patience);
+        BANYAN_CO_TRY(const auto head, co_await read_head(*socket_, 64));
+        if (head.first.type != static_cast<std::uint16_t>(peer_message::get_chunk) ||
+            head.first.body_bytes != chunk.size())
+            co_return fail(errc::invalid_input, "the peer broke a transfer off");
+        BANYAN_CO_CHECK(co_await read_body(*socket_, chunk));
+    }
+    co_return bytes;
+}
+
+task<result<std::uint64_t>> link::get(nlohmann::json meta, std::span<std::byte> into,
+                                      std::vector<std::uint32_t>* chunks) {
+    const auto self = shared_from_this();
+    const auto held = co_await lock_.acquire();
+    BANYAN_CO_CHECK(co_await connect());
+    auto out = co_await get_on(std::move(meta), into, chunks);
+    watchdog_.cancel();
+    if (!out && out.error().code != errc::conflict) close();
+    co_return out;
+}
+
+}  // namespace banyan::ckpt

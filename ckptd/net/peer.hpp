@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Messages between the daemons of a job, on TCP after the munge handshake (role "ckptd"). All carry "job" and
+// the sender's "generation"; an older generation than the receiver's is refused. Every request has one reply.
+#pragma once
+
+#include <cstdint>
+
+namespace banyan::ckpt {
+
+enum class peer_message : std::uint16_t {
+    reply = 1,
+    put_begin = 0x100,  ///< a shard follows: rank, key, bytes, checksums; reply {"have"} or {"busy"}
+    put_chunk,          ///< [no reply] {"i"} and the chunk as body
+    put_end,            ///< reply {"bad": [chunks whose checksum differed]}
+    get,                ///< rank and key; reply {"bytes", "chunks"}, then one get_chunk per chunk
+    get_chunk,          ///< [part of a reply] the chunk as body
+    vote,               ///< to the leader: rank, key, "replicated"; reply: newest commit
+    commit,             ///< from the leader: key is complete in memory; "flush": bring it to storage
+    flushed,            ///< to the leader: the node's files of key, or "failed"
+    durable,            ///< from the leader: key is committed in storage
+    flush_now,          ///< to the leader: flush the newest commit though it is not its turn
+    inventory,          ///< from the leader: which copies are there
+    verify,             ///< from the leader: check all copies of key now; reply {"ranks"}
+    decide,             ///< to the leader: what to restore; reply with the holders of the asked ranks
+    decided,            ///< from the leader: the generation's choice
+};
+
+constexpr const char* peer_role = "ckptd";
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/slots/memory.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include "common/crc32c.hpp"
+#include "common/file.hpp"
+#include "common/text.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+// What the kernel could give without swapping; 0 when it does not say.
+std::uint64_t memory_available() {
+    const auto text = read_file("/proc/meminfo", 64 * 1024);
+    if (!text) return 0;
+    const auto at = text->find("MemAvailable:");
+    if (at == std::string::npos) return 0;
+    const auto line = trim(std::string_view(*text).substr(at + 13, text->find('\n', at) - at - 13));
+    const auto kib = parse_number(line.substr(0, line.find(' ')));
+    return kib ? *kib * 1024 : 0;
+}
+
+}  // namespace
+
+result<void> memory_budget::reserve(std::uint64_t bytes, const std::string& what) {
+    auto used = used_.load();
+    do {
+        if (bytes > limit_ || used > limit_ - bytes)
+            return fail(errc::exhausted,
+                        fmt::format("{} needs {}, but {} of the daemon's {} are in use", what,
+                                    format_bytes(bytes), format_bytes(used), format_bytes(limit_)),
+                        "raise memory_limit in [ckptd] of banyan.conf, or use fewer slots");
+    } while (!used_.compare_exchange_weak(used, used + bytes));
+    return {};
+}
+
+result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_budget> budget,
+                                                         std::string name, std::uint64_t bytes) {
+    BANYAN_CHECK(budget->reserve(bytes, name));
+    const auto give_up = [&](std::unexpected<error> e) {
+        budget->release(bytes);
+        return e;
+    };
+    const auto available = memory_available();
+    if (available != 0 && bytes > available)
+        return give_up(fail(errc::exhausted, fmt::format("{} needs {}, but the node has {} left", name,
+                                                         format_bytes(bytes), format_bytes(available))));
+    unique_fd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!fd) return give_up(fail_errno(fmt::format("cannot make {}", name), errno));
+    // Allocated before it is mapped: a full node is an error here, not a SIGBUS later.
+    if (const int e = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes)); e != 0)
+        return give_up(fail_errno(fmt::format("cannot allocate {} for {}", format_bytes(bytes), name), e));
+    if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        return give_up(fail_errno(fmt::format("cannot seal the size of {}", name), errno));
+    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd.get(), 0);
+    if (at == MAP_FAILED) return give_up(fail_errno(fmt::format("cannot map {}", name), errno));
+    return std::shared_ptr<shard_memory>(
+        new shard_memory(std::move(budget), std::move(fd), mapping(at, bytes)));
+}
+
+std::size_t chunk_count(std::uint64_t bytes) { return (bytes + chunk_bytes - 1) / chunk_bytes; }
+
+std::span<std::byte> chunk_of(std::span<std::byte> data, std::size_t index) {
+    const auto from = index * chunk_bytes;
+    return data.subspan(from, std::min(chunk_bytes, data.size() - from));
+}
+
+std::vector<std::uint32_t> chunk_checksums(std::span<const std::byte> data) {
+    std::vector<std::uint32_t> out;
+    out.reserve(chunk_count(data.size()));
+    for (std::size_t at = 0; at < data.size(); at += chunk_bytes)
+        out.push_back(crc32c(data.subspan(at, std::min(chunk_bytes, data.size() - at))));
+    return out;
+}
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The daemon's memory for shards: sealed memfds under one limit for the whole daemon, made ready (allocated
+// and mapped) before anybody waits for them, and checksums over them. Blocking: from the daemon on its worker
+// pool.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckptd/slots/layout.hpp"
+#include "common/fd.hpp"
+#include "common/result.hpp"
+
+namespace banyan::ckpt {
+
+/// How much memory the daemon may hold. Thread-safe.
+class memory_budget {
+  public:
+    explicit memory_budget(std::uint64_t limit) : limit_(limit) {}
+    std::uint64_t limit() const { return limit_; }
+    std::uint64_t used() const { return used_; }
+    /// Takes `bytes` or says with numbers why not.
+    result<void> reserve(std::uint64_t bytes, const std::string& what);
+    void release(std::uint64_t bytes) { used_ -= bytes; }
+
+  private:
+    const std::uint64_t limit_;
+    std::atomic<std::uint64_t> used_{0};
+};
+
+/// One memfd, mapped and populated. Its size is fixed by seals: a rank that maps it cannot shrink it under
+/// us.
+class shard_memory {
+  public:
+    static result<std::shared_ptr<shard_memory>> make(std::shared_ptr<memory_budget> budget, std::string name,
+                                                      std::uint64_t bytes);
+    ~shard_memory() { budget_->release(size()); }
+    shard_memory(const shard_memory&) = delete;
+    shard_memory& operator=(const shard_memory&) = delete;
+
+    int fd() const { return fd_.get(); }
+    std::size_t size() const { return map_.size(); }
+    std::byte* data() const { return map_.data(); }
+    std::span<std::byte> part(std::size_t offset, std::size_t bytes) const {
+        return {data() + offset, bytes};
+    }
+
+  private:
+    shard_memory(std::shared_ptr<memory_budget> budget, unique_fd fd, mapping map)
+        : budget_(std::move(budget)), fd_(std::move(fd)), map_(std::move(map)) {}
+    std::shared_ptr<memory_budget> budget_;
+    unique_fd fd_;
+    mapping map_;
+};
+
+/// CRC-32C of each chunk_bytes of `data`; the last may be shorter.
+std::vector<std::uint32_t> chunk_checksums(std::span<const std::byte> data);
+std::size_t chunk_count(std::uint64_t bytes);
+std::span<std::byte> chunk_of(std::span<std::byte> data, std::size_t index);
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/store/as_user.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/fsuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace banyan::ckpt {
+namespace {
+
+int set_thread_groups(const std::vector<gid_t>& groups) {
+    return static_cast<int>(::syscall(SYS_setgroups, groups.size(), groups.data()));
+}
+
+}  // namespace
+
+storage_user find_user(uid_t uid, gid_t gid) {
+    storage_user out{uid, gid, {gid}};
+    passwd entry{};
+    passwd* found = nullptr;
+    std::vector<char> buffer(16 * 1024);
+    if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) != 0 || !found) return out;
+    int count = 256;
+    std::vector<gid_t> groups(static_cast<std::size_t>(count));
+    if (::getgrouplist(found->pw_name, gid, groups.data(), &count) < 0) {
+        groups.resize(static_cast<std::size_t>(count));
+        if (::getgrouplist(found->pw_name, gid, groups.data(), &count) < 0) return out;
+    }
+    groups.resize(static_cast<std::size_t>(count));
+    out.groups = std::move(groups);
+    return out;
+}
+
+result<as_user> as_user::take(const storage_user& user) {
+    as_user out;
+    if (::geteuid() != 0) return out;
+    const int count = ::getgroups(0, nullptr);
+    out.before_.resize(static_cast<std::size_t>(count < 0 ? 0 : count));
+    if (count > 0 && ::getgroups(count, out.before_.data()) < 0)
+        return fail_errno("cannot read our groups", errno);
+    if (set_thread_groups(user.groups) != 0) return fail_errno("cannot take the user's groups", errno);
+    out.active_ = true;
+    ::setfsgid(user.gid);
+    ::setfsuid(user.uid);
+    // Neither call reports failure; asking with an impossible id tells what is in force.
+    if (::setfsuid(static_cast<uid_t>(-1)) != static_cast<int>(user.uid) ||
+        ::setfsgid(static_cast<gid_t>(-1)) != static_cast<int>(user.gid))
+        return fail(errc::denied, fmt::format("cannot act as uid {}", user.uid));
+    return out;
+}
+
+as_user::~as_user() {
+    if (!active_) return;
+    ::setfsuid(::geteuid());
+    ::setfsgid(::getegid());
+    // A worker that stayed half a user would write the next job's files: better no daemon than that.
+    if (set_thread_groups(before_) != 0 ||
+        ::setfsuid(static_cast<uid_t>(-1)) != static_cast<int>(::geteuid()))
+        std::abort();
+}
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The image of one rank's shard, the same in a slot, on the wire and in a file: plain safetensors. 8 bytes of
+// header length, a JSON header padded with blanks so that data starts on a page, then the tensors. The format
+// allows no holes, so the gaps that keep tensors on 64 bytes are tensors themselves, named __pad__/N.
+// The step stands in __metadata__ with a fixed width: a save patches it in place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace banyan::ckpt {
+
+constexpr std::size_t max_header_bytes = 64u << 20;
+constexpr std::size_t step_digits = 12;
+constexpr std::uint64_t max_step = 999'999'999'999;
+
+struct region {
+    std::string name;
+    std::string dtype;  ///< as safetensors writes it: F32, BF16, U8, ...
+    std::vector<std::uint64_t> shape;
+    std::uint64_t bytes = 0;
+    std::uint64_t offset = 0;  ///< in the image
+};
+
+/// Bytes of one element, 0 for an unknown dtype.
+std::size_t dtype_bytes(std::string_view dtype);
+
+struct image_header {
+    std::string text;         ///< the first bytes of the image, up to the data (a multiple of a page)
+    std::size_t step_at = 0;  ///< where the step's digits stand in `text`
+    std::uint64_t image_bytes = 0;
+};
+
+/// Lays out `regions` (fills in their offsets) and writes the header.
+result<image_header> make_image_header(std::vector<region>& regions, std::uint64_t job, std::uint32_t rank,
+                                       std::uint32_t world);
+/// Writes `step` as step_digits digits at `where`.
+void put_step(char* where, std::uint64_t step);
+
+struct image_contents {
+    std::uint64_t step = 0;
+    std::uint32_t rank = 0, world = 0;
+    std::vector<region> regions;  ///< without padding
+};
+
+/// Reads and checks an image's header: lengths, ranges, dtypes. Copies the header first, so that memory which
+/// changes meanwhile does no harm.
+result<image_contents> read_image(std::span<const std::byte> image);
+
+}  // namespace banyan::ckpt

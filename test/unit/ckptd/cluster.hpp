@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A few nodes on one host for the tests: a private munged, one banyan-ckptd per node on 127.0.2.x, rank
+// processes that use libbanyan_ckpt for real. Everything lives in one temporary directory and ends with this
+// object.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <sys/types.h>
+
+#include "ckptd/protocol/protocol.hpp"
+#include "state.hpp"
+
+namespace ckptd_test {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+/// Waits until `done` holds; false after `patience`.
+bool eventually(const std::function<bool()>& done, std::chrono::milliseconds patience = 10s);
+
+class cluster {
+  public:
+    struct options {
+        int nodes = 2;
+        std::string extra;  ///< more lines of [ckptd]
+        std::vector<std::string> arguments;
+    };
+    explicit cluster(options o);
+    ~cluster();
+    cluster(const cluster&) = delete;
+
+    const std::string& dir() const { return dir_; }
+    std::string name(int node) const { return "n" + std::to_string(node); }
+    std::string socket(int node) const { return dir_ + "/" + name(node) + ".sock"; }
+    std::uint16_t port() const { return port_; }
+    std::string addr(int node) const { return "127.0.2." + std::to_string(10 * base_ + node); }
+    pid_t pid(int node) const { return daemons_.at(node); }
+    bool start(int node);
+    void kill(int node, int signal);
+    json status(int node) const;
+    /// The session of `job` in status, or null.
+    json session(int node, std::uint64_t job) const;
+    json counter(int node, std::uint64_t job, const char* name) const {
+        return session(node, job)["counters"][name];
+    }
+
+    /// `ranks_per_node` ranks on each of nodes 1..active; the rest are spares.
+    banyan::ckpt::session_request request(std::uint64_t job, int active, int ranks_per_node,
+                                          const std::string& storage, std::uint64_t flush) const;
+    /// Opens the session on all nodes that live; fails the test when one refuses. Returns the warnings.
+    std::string open(banyan::ckpt::session_request r) const;
+
+  private:
+    std::string dir_;
+    std::uint16_t port_ = 0;
+    int base_ = 1;
+    pid_t munged_ = -1;
+    std::map<int, pid_t> daemons_;
+    options options_;
+};
+
+/// A rank in a process of its own, on a node. The process runs one line of commands and reports one line
+/// each: what the test may ask is what rank_main.cpp understands.
+class rank_process {
+  public:
+    rank_process(const cluster& c, int node, std::uint64_t job, std::uint32_t rank, std::uint32_t world,
+                 std::size_t bytes);
+    ~rank_process();
+    rank_process(rank_process&& o) noexcept;
+    /// Sends a command and returns the answer; "" when the process is gone.
+    std::string ask(const std::string& command);
+    void say(const std::string& command);
+    std::string hear();
+    void kill();
+    pid_t pid() const { return pid_; }
+
+  private:
+    pid_t pid_ = -1;
+    int to_ = -1, from_ = -1;
+};
+
+/// The same command to all, answers in order.
+std::vector<std::string> ask_all(std::vector<rank_process>& ranks, const std::string& command);
+
+}  // namespace ckptd_test

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The way of a checkpoint through memory: save, replicate, commit, restore from every tier, each compared
+// byte by byte.
+#include <csignal>
+#include <filesystem>
+
+#include <catch2/catch.hpp>
+
+#include "cluster.hpp"
+
+using namespace ckptd_test;
+namespace ckpt = banyan::ckpt;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t state_bytes = 9'500'003;  // three chunks, the last one ragged
+
+std::vector<rank_process> start_ranks(const cluster& c, std::uint64_t job, const std::vector<int>& nodes,
+                                      int per_node = 1, std::size_t bytes = state_bytes) {
+    std::vector<rank_process> out;
+    const auto world = static_cast<std::uint32_t>(nodes.size()) * static_cast<std::uint32_t>(per_node);
+    std::uint32_t rank = 0;
+    for (const int node : nodes)
+        for (int k = 0; k < per_node; ++k) out.emplace_back(c, node, job, rank++, world, bytes);
+    return out;
+}
+
+void all_are(const std::vector<std::string>& answers, const std::string& wanted) {
+    for (const auto& a : answers) CHECK(a == wanted);
+}
+
+}  // namespace
+
+TEST_CASE("state survives the death of all ranks and comes back from local memory", "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(7, 2, 2, "", 0));
+    {
+        auto ranks = start_ranks(c, 7, {1, 2}, 2);
+        all_are(ask_all(ranks, "test"), "-3 0");  // nothing yet
+        for (int step = 1; step <= 5; ++step) all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
+        all_are(ask_all(ranks, "wait 5 2 5000"), "0");
+        for (auto& r : ranks) r.kill();
+    }
+    REQUIRE(ckpt::step_open(c.socket(1), 7, 1, {"n1", "n2"}, 5s));
+    REQUIRE(ckpt::step_open(c.socket(2), 7, 1, {"n1", "n2"}, 5s));
+    auto ranks = start_ranks(c, 7, {1, 2}, 2);
+    all_are(ask_all(ranks, "restart"), "0 5 1 1");
+    all_are(ask_all(ranks, "save 6"), "0");
+    all_are(ask_all(ranks, "wait 6 2 5000"), "0");
+    CHECK(c.counter(1, 7, "storage_bytes_read") == 0);
+    CHECK(c.counter(1, 7, "damaged") == 0);
+}
+
+TEST_CASE("a spare gets the lost node's shards from the buddy's memory", "[ckptd]") {
+    cluster c({4, "", {}});  // n4 is the spare
+    c.open(c.request(9, 3, 2, "", 0));
+    {
+        auto ranks = start_ranks(c, 9, {1, 2, 3}, 2);
+        for (int step = 1; step <= 3; ++step) all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
+        all_are(ask_all(ranks, "wait 3 2 5000"), "0");
+    }
+    const bool answers =
+        GENERATE(true, false);  // a lost node does not count even if its daemon still answers
+    if (!answers) c.kill(2, SIGKILL);
+    const std::vector<std::string> nodes{"n1", "n4", "n3"};
+    for (const int node : {1, 3, 4}) REQUIRE(ckpt::step_open(c.socket(node), 9, 1, nodes, 5s));
+    auto ranks = start_ranks(c, 9, {1, 4, 3}, 2);
+    const auto restored = ask_all(ranks, "restart");
+    for (const std::size_t i : {0, 1, 4, 5}) CHECK(restored[i] == "0 3 1 1");
+    for (const std::size_t i : {2, 3}) CHECK(restored[i] == "0 3 2 1");
+    CHECK(c.counter(4, 9, "peer_bytes_received") >= 2 * state_bytes);
+    CHECK(c.counter(4, 9, "storage_bytes_read") == 0);
+    // What lost its second copy gets one: rank 0's buddy was the lost node.
+    CHECK(eventually([&] {
+        for (const auto& r : c.session(4, 9)["replicas"])
+            if (r["rank"] == 0 && r["step"] == 3) return true;
+        return false;
+    }));
+    all_are(ask_all(ranks, "save 4"), "0");
+    all_are(ask_all(ranks, "wait 4 2 5000"), "0");
+}
+
+TEST_CASE("a requeue on other nodes finds its state wherever it lies", "[ckptd]") {
+    cluster c({3, "", {}});
+    c.open(c.request(11, 2, 1, "", 0));
+    {
+        auto ranks = start_ranks(c, 11, {1, 2});
+        all_are(ask_all(ranks, "save 4"), "0");
+        all_are(ask_all(ranks, "wait 4 2 5000"), "0");
+    }
+    for (const int node : {1, 2}) REQUIRE(ckpt::session_detach(c.socket(node), 11, 5s));
+    // Node 1 is gone; rank 0 now runs on node 2, rank 1 on node 3, which knows nothing.
+    c.kill(1, SIGKILL);
+    auto r = c.request(11, 2, 1, "", 0);
+    r.restart = 1;
+    r.nodes[0].name = "n2";
+    r.nodes[0].addr = c.addr(2);
+    r.nodes[1].name = "n3";
+    r.nodes[1].addr = c.addr(3);
+    r.spares.clear();
+    c.open(r);
+    auto ranks = start_ranks(c, 11, {2, 3});
+    CHECK(ranks[0].ask("restart") == "0 4 1 1");  // its replica lay here
+    CHECK(ranks[1].ask("restart") == "0 4 2 1");
+    all_are(ask_all(ranks, "save 5"), "0");
+    all_are(ask_all(ranks, "wait 5 2 5000"), "0");
+}
+
+TEST_CASE("flush, restart from storage alone, old steps go", "[ckptd]") {
+    cluster c({2, "", {}});
+    const auto storage = c.dir() + "/store";
+    CHECK(c.open(c.request(3, 2, 1, storage, 2)).empty());
+    {
+        auto ranks = start_ranks(c, 3, {1, 2});
+        for (int step = 1; step <= 8; ++step) {
+            all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
+            if (step % 2 == 0) all_are(ask_all(ranks, "wait " + std::to_string(step) + " 3 8000"), "0");
+        }
+    }
+    CHECK(fs::exists(storage + "/step-000000000008/COMMIT"));
+    CHECK(fs::exists(storage + "/step-000000000006/COMMIT"));
+    CHECK_FALSE(fs::exists(storage + "/step-000000000004"));
+    CHECK(std::system((std::string(BANYAN_CKPT) + " verify " + storage + " >/dev/null").c_str()) == 0);
+    // Both daemons lose everything; another job starts from the same directory.
+    for (const int node : {1, 2}) REQUIRE(ckpt::session_close(c.socket(node), 3, false, 5s));
+    c.open(c.request(4, 2, 1, storage, 2));
+    auto ranks = start_ranks(c, 4, {1, 2});
+    all_are(ask_all(ranks, "restart"), "0 8 3 1");
+    CHECK(c.counter(1, 4, "storage_bytes_read") >= state_bytes);
+    all_are(ask_all(ranks, "save 9"), "0");
+    all_are(ask_all(ranks, "finalize 1"), "0");  // 9 is no flush step, but nothing is left behind
+    CHECK(fs::exists(storage + "/step-000000000009/COMMIT"));
+}
+
+TEST_CASE("a single node says that it has no second copy", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(5, 1, 2, "", 0));
+    auto ranks = start_ranks(c, 5, {1, 1}, 1);
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 1 5000"), "0");
+    all_are(ask_all(ranks, "wait 1 2 100"), "-4");
+    const auto sealed = ckpt::seal_now(c.socket(1), 5, 2s);
+    REQUIRE(sealed);
+    REQUIRE(sealed->size() == 1);
+    CHECK(sealed->front().step == 1);
+    CHECK_FALSE(sealed->front().replicated);
+}
+
+TEST_CASE("memory beyond the limit is refused with numbers", "[ckptd]") {
+    cluster c({1, "memory_limit = \"20M\"\n", {}});
+    auto r = c.request(6, 1, 1, "", 0);
+    r.bytes = 10u << 20;
+    r.self = "n1";
+    const auto answer = ckpt::session_open(c.socket(1), r, 5s);
+    REQUIRE_FALSE(answer);
+    CHECK(answer.error().code == banyan::errc::exhausted);
+    CHECK(answer.error().text().find("20") != std::string::npos);
+    CHECK(c.session(1, 6).is_null());
+    r.bytes = 0;
+    REQUIRE(ckpt::session_open(c.socket(1), r, 5s));
+    auto ranks = start_ranks(c, 6, {1}, 1, 30u << 20);
+    CHECK(ranks[0].ask("save 1") == "-7");
+}
+
+TEST_CASE("lease and idle end", "[ckptd]") {
+    cluster c({1, "lease = \"300ms\"\n", {"--exit-when-idle"}});
+    auto r = c.request(8, 1, 1, "", 0);
+    r.bytes = 1 << 20;
+    c.open(r);
+    CHECK(c.status(1)["memory_used"] > 0);
+    REQUIRE(ckpt::session_detach(c.socket(1), 8, 5s));
+    c.open(r);  // renewed in time: the lease is off
+    REQUIRE(ckpt::session_detach(c.socket(1), 8, 5s));
+    CHECK(eventually([&] { return !ckpt::status(c.socket(1), 1s); }));
+    CHECK_FALSE(fs::exists(c.socket(1)));
+}

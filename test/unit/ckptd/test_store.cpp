@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Shards as safetensors, steps in storage, damage found before use, rights of the user.
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ckptd/slots/memory.hpp"
+#include "ckptd/store/safetensors.hpp"
+#include "ckptd/store/store.hpp"
+#include "common/file.hpp"
+
+using namespace banyan::ckpt;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct temporary {
+    fs::path path;
+    temporary() {
+        std::string pattern = (fs::temp_directory_path() / "banyan-store-XXXXXX").string();
+        path = ::mkdtemp(pattern.data());
+    }
+    ~temporary() {
+        std::error_code ignored;
+        fs::remove_all(path, ignored);
+    }
+    std::string dir() const { return (path / "ckpt").string(); }
+};
+
+storage_user self() { return {::geteuid(), ::getegid(), {::getegid()}}; }
+
+std::vector<std::byte> make_image(std::uint64_t step, std::uint32_t rank) {
+    std::vector<region> regions{{"a", "F32", {3, 5}, 60, 0},
+                                {"b \"quoted\"", "U8", {5'000'001}, 5'000'001, 0},
+                                {"c", "I64", {}, 8, 0}};
+    auto head = make_image_header(regions, 12, rank, 2);
+    REQUIRE(head);
+    put_step(head->text.data() + head->step_at, step);
+    std::vector<std::byte> image(head->image_bytes, std::byte{static_cast<unsigned char>(step + rank)});
+    std::memcpy(image.data(), head->text.data(), head->text.size());
+    return image;
+}
+
+void write_step(const std::string& dir, std::uint64_t step, std::size_t keep = 2) {
+    REQUIRE(prepare_directory(self(), dir));
+    REQUIRE(open_step(self(), dir, step));
+    manifest m{12, step, 1, 2, {}};
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+        const auto image = make_image(step, rank);
+        std::uint64_t bytes = 0;
+        auto f = write_shard(self(), dir, step, rank, image, chunk_checksums(image),
+                             [&](std::uint64_t n) { bytes += n; });
+        REQUIRE(f);
+        CHECK(bytes == image.size());
+        m.files.push_back(*f);
+    }
+    REQUIRE(commit_step(self(), dir, m, keep));
+}
+
+void flip(const std::string& path, std::streamoff at) {
+    std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
+    f.seekg(at);
+    const char c = static_cast<char>(f.get() ^ 4);
+    f.seekp(at);
+    f.put(c);
+}
+
+}  // namespace
+
+TEST_CASE("an image is plain safetensors without holes, data on a page", "[ckptd]") {
+    const auto image = make_image(42, 1);
+    std::uint64_t n = 0;
+    std::memcpy(&n, image.data(), 8);
+    CHECK((n + 8) % 4096 == 0);
+    const auto head = nlohmann::json::parse(std::string(reinterpret_cast<const char*>(image.data()) + 8, n));
+    CHECK(head["__metadata__"]["step"] == "000000000042");
+    std::map<std::uint64_t, std::uint64_t> extents;
+    for (const auto& [name, e] : head.items())
+        if (name != "__metadata__") extents[e["data_offsets"][0]] = e["data_offsets"][1];
+    std::uint64_t at = 0;
+    for (const auto& [from, to] : extents) {
+        CHECK(from == at);
+        at = to;
+    }
+    CHECK(at + n + 8 == image.size());
+    const auto back = read_image(image);
+    REQUIRE(back);
+    CHECK(back->step == 42);
+    CHECK(back->rank == 1);
+    REQUIRE(back->regions.size() == 3);
+    for (const auto& r : back->regions) CHECK(r.offset % 64 == 0);
+}
+
+TEST_CASE("a damaged image's header is refused, whatever it claims", "[ckptd]") {
+    auto image = make_image(1, 0);
+    const auto with = [&](std::uint64_t length) {
+        auto copy = image;
+        std::memcpy(copy.data(), &length, 8);
+        return read_image(copy);
+    };
+    CHECK_FALSE(with(UINT64_MAX));
+    CHECK_FALSE(with(image.size()));
+    CHECK_FALSE(with(0));
+    CHECK_FALSE(with(17));
+    const std::string text(reinterpret_cast<const char*>(image.data()), image.size());
+    const auto swapped = [&](const std::string& from, const std::string& to) {
+        auto copy = image;
+        const auto where = text.find(from);
+        REQUIRE(where != std::string::npos);
+        REQUIRE(from.size() == to.size());
+        std::memcpy(copy.data() + where, to.data(), to.size());
+        return read_image(copy);
+    };
+    CHECK(swapped("\"F32\"", "\"F32\""));
+    CHECK_FALSE(swapped("\"F32\"", "\"X32\""));
+    CHECK_FALSE(swapped("[3,5]", "[3,6]"));
+    CHECK_FALSE(swapped("[0,60]", "[9,60]"));
+    CHECK_FALSE(swapped("[5000001]", "[9999999]"));
+    CHECK_FALSE(read_image({}));
+}
+
+TEST_CASE("a step in storage: written, read back, kept and removed", "[ckptd]") {
+    const temporary t;
+    for (const std::uint64_t step : {10, 20, 30}) write_step(t.dir(), step);
+    CHECK(*list_steps(self(), t.dir()) == std::vector<std::uint64_t>{30, 20});
+    CHECK(*banyan::read_file(t.dir() + "/latest", 100) == "step-000000000030\n");
+    const auto m = load_step(self(), t.dir(), 30);
+    REQUIRE(m);
+    const auto image = make_image(30, 1);
+    std::vector<std::byte> back(image.size());
+    REQUIRE(read_shard(self(), t.dir(), 30, m->files[1], back));
+    CHECK(back == image);
+    for (const auto& e : fs::recursive_directory_iterator(t.dir()))
+        CHECK(e.path().filename().string()[0] != '.');
+    // Without COMMIT the step does not exist.
+    fs::remove(t.dir() + "/step-000000000030/COMMIT");
+    CHECK(*list_steps(self(), t.dir()) == std::vector<std::uint64_t>{20});
+    CHECK_FALSE(load_step(self(), t.dir(), 30));
+    CHECK(list_steps(self(), t.dir() + "/none")->empty());
+}
+
+TEST_CASE("damage in storage is found: manifest, shard, length", "[ckptd]") {
+    const temporary t;
+    write_step(t.dir(), 7);
+    const auto folder = t.dir() + "/step-000000000007/";
+    const auto m = load_step(self(), t.dir(), 7);
+    REQUIRE(m);
+    std::vector<std::byte> into(m->files[0].bytes);
+    SECTION("one bit in the second chunk") {
+        flip(folder + "rank-000000.safetensors", 4'500'000);
+        const auto read = read_shard(self(), t.dir(), 7, m->files[0], into);
+        REQUIRE_FALSE(read);
+        CHECK(read.error().what.find("chunk 1") != std::string::npos);
+    }
+    SECTION("a shard that is too short") {
+        fs::resize_file(folder + "rank-000000.safetensors", m->files[0].bytes - 1);
+        CHECK_FALSE(read_shard(self(), t.dir(), 7, m->files[0], into));
+    }
+    SECTION("a FIFO in its place") {
+        fs::remove(folder + "rank-000000.safetensors");
+        REQUIRE(::mkfifo((folder + "rank-000000.safetensors").c_str(), 0600) == 0);
+        CHECK_FALSE(read_shard(self(), t.dir(), 7, m->files[0], into));
+    }
+    SECTION("the manifest") {
+        flip(folder + "MANIFEST.json", 40);
+        CHECK_FALSE(load_step(self(), t.dir(), 7));
+    }
+    SECTION("another step's COMMIT") {
+        write_step(t.dir(), 8);
+        fs::copy_file(t.dir() + "/step-000000000008/COMMIT", folder + "COMMIT",
+                      fs::copy_options::overwrite_existing);
+        CHECK_FALSE(load_step(self(), t.dir(), 7));
+    }
+}
+
+TEST_CASE("memory that changed since its checksum is never written", "[ckptd]") {
+    const temporary t;
+    REQUIRE(prepare_directory(self(), t.dir()));
+    REQUIRE(open_step(self(), t.dir(), 1));
+    auto image = make_image(1, 0);
+    const auto chunks = chunk_checksums(image);
+    image[4'700'000] ^= std::byte{1};
+    CHECK_FALSE(write_shard(self(), t.dir(), 1, 0, image, chunks, [](std::uint64_t) {}));
+    CHECK(fs::is_empty(t.dir() + "/step-000000000001"));
+}
+
+TEST_CASE("storage is touched with the user's rights", "[ckptd]") {
+    if (::geteuid() != 0) return;
+    const temporary t;
+    const storage_user nobody{65534, 65534, {65534}};
+    ::chmod(t.path.c_str(), 0755);
+    CHECK_FALSE(prepare_directory(nobody, t.dir()));
+    fs::create_directory(t.dir());
+    REQUIRE(::chown(t.dir().c_str(), 65534, 65534) == 0);
+    REQUIRE(prepare_directory(nobody, t.dir()));
+    REQUIRE(open_step(nobody, t.dir(), 1));
+    const auto image = make_image(1, 0);
+    REQUIRE(write_shard(nobody, t.dir(), 1, 0, image, chunk_checksums(image), [](std::uint64_t) {}));
+    struct stat st {};
+    REQUIRE(::stat((t.dir() + "/step-000000000001/rank-000000.safetensors").c_str(), &st) == 0);
+    CHECK(st.st_uid == 65534);
+    CHECK(st.st_gid == 65534);
+    std::ofstream(t.path / "root-only") << "x";  // and this thread is root again
+    REQUIRE(::stat((t.path / "root-only").c_str(), &st) == 0);
+    CHECK(st.st_uid == 0);
+}
+
+TEST_CASE("the memory limit holds, and memory comes back", "[ckptd]") {
+    auto budget = std::make_shared<memory_budget>(3 << 20);
+    auto first = shard_memory::make(budget, "one", 2 << 20);
+    REQUIRE(first);
+    CHECK(budget->used() == 2 << 20);
+    CHECK_FALSE(shard_memory::make(budget, "two", 2 << 20));
+    CHECK_FALSE(shard_memory::make(budget, "huge", UINT64_MAX / 2));
+    CHECK(::ftruncate((*first)->fd(), 0) != 0);  // the size is sealed
+    first->reset();
+    CHECK(budget->used() == 0);
+    CHECK(shard_memory::make(budget, "two", 2 << 20));
+}
