@@ -17,8 +17,10 @@ set(BANYAN_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them; empt
 
 find_program(BANYAN_CCACHE ccache)
 if(BANYAN_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${BANYAN_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${BANYAN_CCACHE})
+  # Paths below the source tree do not count, so that all clones and worktrees on a machine share the cache.
+  set(banyan_launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${BANYAN_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${banyan_launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${banyan_launcher})
 endif()
 
 add_library(banyan_options INTERFACE)

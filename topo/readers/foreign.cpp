@@ -10,11 +10,19 @@ std::unexpected<error> not_ibnetdiscover(std::string_view text) {
         std::string_view text;
         std::string_view tool;
     };
-    static constexpr mark marks[] = {
-        {"Port xmit", "perfquery"},    {"PortXmitData", "perfquery"},     {"==>", "iblinkinfo"},
-        {"Counter", "ibqueryerrors"},  {"GUID 0x", "ibqueryerrors"},      {"CA 'mlx", "ibstat"},
-        {"Unicast lids", "dump_lfts"}, {" ports ", "ibnetdiscover -l"},   {"<html", "a web page"},
-        {"<!DOCTYPE", "a web page"},   {"ibpanic", "a tool that failed"}, {"ibwarn", "a tool that failed"}};
+    static constexpr mark marks[] = {{"Port xmit", "perfquery"},
+                                     {"PortXmitData", "perfquery"},
+                                     {"==>", "iblinkinfo"},
+                                     {"Counter", "ibqueryerrors"},
+                                     {"nodes checked", "ibqueryerrors"},
+                                     {"GUID 0x", "ibqueryerrors"},
+                                     {"CA 'mlx", "ibstat"},
+                                     {"Unicast lids", "dump_lfts"},
+                                     {" ports ", "ibnetdiscover -l"},
+                                     {"<html", "a web page"},
+                                     {"<!DOCTYPE", "a web page"},
+                                     {"ibpanic", "a tool that failed"},
+                                     {"ibwarn", "a tool that failed"}};
     const auto start = text.substr(0, 4096);
     const auto hint = "give the output of plain ibnetdiscover, without options that change its form";
     if (start.find('\0') != std::string_view::npos)

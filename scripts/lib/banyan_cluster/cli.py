@@ -163,7 +163,7 @@ def down(options):
         process.end_all(layout)
         verify_nothing_left(layout)
         if layout.path(".banyan-cluster").exists():
-            for name in ("run", "spool"):
+            for name in ("run", "spool", "fabric"):
                 for file in layout.path(name).rglob("*") if layout.path(name).is_dir() else ():
                     if file.is_socket() or file.is_fifo():
                         file.unlink()

@@ -88,7 +88,9 @@ def gres_conf(layout):
 def plugstack_conf(layout):
     if not layout.spank:
         return "# spank_banyan.so is left out of this cluster\n"
-    return f"optional {layout.path('lib', 'spank_banyan.so')} config={layout.path('etc', 'banyan.conf')}\n"
+    words = ["optional", layout.path("lib", "spank_banyan.so"), f"config={layout.path('etc', 'banyan.conf')}",
+             f"ckptd={layout.build}/bin/banyan-ckptd", f"ckptd_log={layout.path('log')}/ckptd-%n.log"]
+    return " ".join(map(str, words)) + "\n"
 
 
 def banyan_conf(layout):

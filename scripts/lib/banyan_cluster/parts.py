@@ -25,8 +25,15 @@ class Steps:
 
 
 def run_tool(layout, *command, timeout=20):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=timeout,
-                          stdin=subprocess.DEVNULL, env=tool_environment(layout))
+    """Runs a tool of the cluster; one that does not answer in time counts as failed with status 124, as timeout(1) has it."""
+    words = [str(word) for word in command]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
+                              env=tool_environment(layout))
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(words, 124, "", f"{words[0]}: no answer within {timeout} s")
+    except OSError as error:
+        raise ClusterError(f"{words[0]} cannot be started: {error.strerror}; run scripts/setup, and build")
 
 
 def tool_environment(layout):
@@ -65,7 +72,7 @@ def start_slurmctld(layout):
 
 
 def answers_slurmctld(layout):
-    return " is UP" in run_tool(layout, "scontrol", "ping").stdout
+    return " is UP" in run_tool(layout, "scontrol", "ping", timeout=8).stdout
 
 
 def start_slurmds(layout):
@@ -141,10 +148,10 @@ def status(layout):
     def row(part, answer, good):
         pid = registry.alive(part)
         rows.append((part, pid, answer if pid else "not running", bool(pid) and good))
-    good = bool(registry.alive("munged")) and answers_munged(layout)
-    row("munged", "encodes" if good else "no answer", good)
-    alive = bool(registry.alive("slurmctld"))
-    good = alive and answers_slurmctld(layout)
+    munge = bool(registry.alive("munged")) and answers_munged(layout)
+    row("munged", "encodes" if munge else "no answer", munge)
+    # Without munged Slurm's tools would try for a long time before they give up.
+    good = munge and bool(registry.alive("slurmctld")) and answers_slurmctld(layout)
     row("slurmctld", "is up" if good else "no answer", good)
     states = node_states(layout) if good else {}
     for node in layout.node_names:
@@ -152,6 +159,7 @@ def status(layout):
         row(f"slurmd-{node}", state, not state.startswith(("unk", "down")) and not state.endswith("*"))
     good = bool(registry.alive("ibsim"))
     row("ibsim", "console open" if good else "no answer", good)
-    good = bool(registry.alive("opensm")) and run_tool(layout, layout.path("bin", "sminfo")).stdout.startswith("sminfo:")
+    # A client of a simulator that is gone waits for ever.
+    good = good and bool(registry.alive("opensm")) and run_tool(layout, layout.path("bin", "sminfo"), timeout=8).stdout.startswith("sminfo:")
     row("opensm", "subnet manager answers" if good else "no answer", good)
     return rows

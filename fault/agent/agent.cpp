@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/agent/agent.hpp"
+
+#include <algorithm>
+
+#include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "ckptd/protocol/protocol.hpp"
+#include "common/file.hpp"
+#include "common/text.hpp"
+
+namespace banyan::fault {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+namespace {
+
+std::string read_boot_id(const std::filesystem::path& root) {
+    for (const auto& base : {root, std::filesystem::path("/")})
+        if (auto text = read_file(base / "proc/sys/kernel/random/boot_id", 256)) return std::string(trim(*text));
+    return "unknown";
+}
+
+}  // namespace
+
+agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings, std::shared_ptr<metrics> counters)
+    : io_(io), pool_(pool), config_(std::move(settings)), metrics_(std::move(counters)) {
+    trust_.munge_socket = config_.munge_socket;
+    trust_.trusted = {0, ::getuid()};
+    boot_id_ = read_boot_id(config_.root);
+    ckptd_socket_ = ckpt::socket_path(config_.ckptd_socket, config_.node);
+    gpus_.refresh(config_.root);
+}
+
+void agent::start() {
+    spdlog::info("agent of {}: log {}, {} GPUs, controller {}:{}", config_.node, config_.kmsg, gpus_.size(), config_.controller,
+                 config_.port);
+    asio::co_spawn(io_, follow_log(), asio::detached);
+    asio::co_spawn(io_, stay_connected(), asio::detached);
+    asio::co_spawn(io_, tick(), asio::detached);
+}
+
+task<void> agent::stay_connected() {
+    constexpr milliseconds quick(100), slowest(5000);
+    auto pause = quick;
+    int tries = 0;
+    for (;;) {
+        auto socket = co_await connect_peer(config_.controller, config_.port, pool_, trust_, peer_role);
+        result<void> ended = socket ? result<void>{} : result<void>(std::unexpected(socket.error()));
+        if (socket) {
+            spdlog::info("connected to the controller");
+            pause = quick;
+            tries = 0;
+            ended = co_await serve(std::move(*socket));
+        }
+        std::uint64_t held = 0;
+        if (!ended && quiet_.pass("controller", steady_clock::now(), held))
+            spdlog::warn("the controller {}:{} is away ({}); {} events wait ({} more such messages held back)", config_.controller,
+                         config_.port, ended.error().text(), queue_.size(), held);
+        asio::steady_timer again(io_, pause);
+        co_await again.async_wait(as_result);
+        if (++tries > 8) pause = std::min(pause * 2, slowest);  // quick at first: a restart takes a second
+    }
+}
+
+task<result<void>> agent::serve(asio::ip::tcp::socket socket) {
+    auto link = std::make_shared<channel>(std::move(socket));
+    json hello = {{"node", config_.node}, {"boot", boot_id_}, {"gpus", gpus_.size()}};
+    BANYAN_CO_CHECK(co_await wire::write_frame(link->socket(), code(message::hello), std::move(hello)));
+    BANYAN_CO_TRY(const auto welcome, co_await wire::read_frame(link->socket()));
+    if (auto refused = wire::error_from(welcome.meta)) co_return std::unexpected(*refused);
+    if (welcome.type != code(message::welcome)) co_return fail(errc::invalid_input, "the controller broke the protocol");
+    link->start();
+    link_ = link;
+    sent_count_ = 0;
+    told_position_ = UINT64_MAX;
+    read_what_was_missed(welcome.meta);
+    pump();
+    send_heartbeat();
+    co_await read_replies(link);
+    link->close();
+    link_.reset();
+    co_return fail(errc::unavailable, "the connection ended");
+}
+
+task<void> agent::read_replies(std::shared_ptr<channel> link) {
+    for (;;) {
+        auto frame = co_await wire::read_frame(link->socket());
+        if (!frame) co_return;
+        if (frame->type == code(message::ack)) {
+            const auto batch = wire::get_number(frame->meta, "batch");
+            if (!batch || *batch != sent_batch_ || sent_count_ == 0) continue;
+            queue_.confirm(std::exchange(sent_count_, 0));
+            pump();
+        } else if (frame->type == code(message::seal)) {
+            after_seal_request(frame->meta);
+        }
+    }
+}
+
+void agent::pump() {
+    if (!link_ || sent_count_ > 0 || queue_.empty()) return;
+    const auto some = queue_.front(max_batch);
+    json list = json::array();
+    for (const auto& e : some) list.push_back(to_json(e));
+    sent_batch_ = ++batch_;
+    json meta = {{"batch", sent_batch_}, {"events", std::move(list)}};
+    if (!link_->send(message::events, std::move(meta))) return;
+    sent_count_ = some.size();
+    sent_at_ = steady_clock::now();
+}
+
+void agent::send_heartbeat() {
+    if (!link_) return;
+    const auto position = device_ ? device_->position() : file_ ? file_->position() : 0;
+    const bool moved = queue_.empty() && position != told_position_;
+    if (!moved && ++beats_ % 5 != 0) return;
+    json meta = {{"queued", queue_.size()}, {"dropped", queue_.dropped()}};
+    if (moved && file_) {
+        meta["cursor"] = {{"boot", boot_id_}, {"stream", file_->stream()}, {"inode", std::uint64_t{file_->inode()}},
+                          {"position", position}};
+    }
+    if (link_->send(message::heartbeat, std::move(meta)) && moved) told_position_ = position;
+}
+
+task<void> agent::tick() {
+    asio::steady_timer timer(io_);
+    for (;;) {
+        timer.expires_after(std::chrono::seconds(1));
+        co_await timer.async_wait(as_result);
+        queue_.flush_repeats(wall_ms());
+        pump();
+        send_heartbeat();
+        metrics_->set_queue(queue_.size());
+        // No acknowledgement: the connection is dead, however alive it looks.
+        if (link_ && sent_count_ > 0 && steady_clock::now() - sent_at_ > std::chrono::seconds(5)) link_->close();
+    }
+}
+
+void agent::after_seal_request(const json& meta) {
+    const auto request = wire::get_number(meta, "request"), job = wire::get_number(meta, "job", UINT32_MAX);
+    const auto timeout = wire::get_number(meta, "timeout_ms", 60'000);
+    if (request && job && timeout)
+        asio::co_spawn(io_, seal_for(*request, *job, milliseconds(static_cast<std::int64_t>(*timeout))), asio::detached);
+}
+
+task<void> agent::seal_for(std::uint64_t request, std::uint64_t job, milliseconds timeout) {
+    auto meta = co_await seal(job, timeout);
+    meta["request"] = request;
+    if (link_) link_->send(message::sealed, std::move(meta));
+}
+
+task<void> agent::seal_by_itself() {
+    sealing_ = true;
+    auto done = co_await seal(0, config_.seal_timeout);
+    sealing_ = false;
+    sealed_at_ = steady_clock::now();
+    const auto text = done["error"].get<std::string>();
+    json meta = {{"at_ms", wall_ms()}, {"text", text.empty() ? done["jobs"].dump() : text}};
+    spdlog::info("sealed on the line: {}", meta["text"].get<std::string>());
+    if (link_) link_->send(message::self_sealed, std::move(meta));
+}
+
+task<json> agent::seal(std::uint64_t job, milliseconds timeout) {
+    auto sealed = co_await run_blocking(
+        pool_, [socket = ckptd_socket_, job, timeout] { return ckpt::seal_now(socket, job, timeout); });
+    json jobs = json::array();
+    if (sealed)
+        for (const auto& s : *sealed) {
+            json one = {{"job", s.job}, {"step", s.step}, {"replicated", s.replicated}};
+            jobs.push_back(std::move(one));
+        }
+    json out = {{"jobs", std::move(jobs)}, {"error", sealed ? "" : sealed.error().what}};
+    co_return out;
+}
+
+}  // namespace banyan::fault

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/agent/event_queue.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace banyan::fault {
+namespace {
+
+std::string sameness(const event& e) {
+    const auto& f = e.fault;
+    return fmt::format("{}/{}/{}/{}/{}/{}", static_cast<int>(f.kind), f.code, f.bdf, f.recovery.value_or(~0u),
+                       f.caused_by.value_or(~0u), f.follow_up);
+}
+
+}  // namespace
+
+void event_queue::put(event e) {
+    if (queue_.size() < capacity_) {
+        queue_.push_back(std::move(e));
+        return;
+    }
+    // Full: the least weighty one goes, the newest of equals; what is on its way stays.
+    ++dropped_;
+    auto least = queue_.end();
+    for (auto it = queue_.begin() + static_cast<std::ptrdiff_t>(std::min(handed_out_, queue_.size())); it != queue_.end(); ++it)
+        if (least == queue_.end() || weight_of(it->fault) <= weight_of(least->fault)) least = it;
+    if (least == queue_.end() || weight_of(least->fault) >= weight_of(e.fault)) return;
+    queue_.erase(least);
+    queue_.push_back(std::move(e));
+}
+
+bool event_queue::push(event e) {
+    if (bursts_.size() >= max_bursts) flush_repeats(INT64_MAX);
+    auto& b = bursts_[sameness(e)];
+    if (e.line_ms - b.since_ms > burst_ms || b.passed == 0) {
+        e.repeats += std::exchange(b.held, 0);
+        b.since_ms = e.line_ms;
+        b.passed = 1;
+        put(std::move(e));
+        return true;
+    }
+    if (b.passed < burst_size) {
+        ++b.passed;
+        put(std::move(e));
+        return true;
+    }
+    ++b.held;
+    b.last = std::move(e);
+    return false;
+}
+
+void event_queue::flush_repeats(std::int64_t now_ms) {
+    for (auto it = bursts_.begin(); it != bursts_.end();) {
+        auto& b = it->second;
+        if (now_ms - b.since_ms <= burst_ms) {
+            ++it;
+            continue;
+        }
+        if (b.held > 0) {
+            b.last.repeats = b.held - 1;
+            put(std::move(b.last));
+        }
+        it = bursts_.erase(it);
+    }
+}
+
+std::vector<event> event_queue::front(std::size_t most) const {
+    handed_out_ = std::min(most, queue_.size());
+    return {queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(handed_out_)};
+}
+
+void event_queue::confirm(std::size_t count) {
+    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(std::min(count, queue_.size())));
+    handed_out_ = 0;
+}
+
+}  // namespace banyan::fault

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The agent's input side: from the log's bytes to events in the queue.
+#include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "fault/agent/agent.hpp"
+#include "fault/sources/kmsg_record.hpp"
+
+namespace banyan::fault {
+namespace {
+
+constexpr std::size_t max_text = 480;
+constexpr std::int64_t fresh_ms = 60'000;  // older lines are history, not a reason to seal
+
+bool is_device(const std::string& path) {
+    struct stat s {};
+    return ::stat(path.c_str(), &s) == 0 && S_ISCHR(s.st_mode);
+}
+
+}  // namespace
+
+task<void> agent::follow_log() {
+    const auto sink = [this](const log_line& line) { after_line(line); };
+    for (;;) {
+        result<void> ended;
+        if (is_device(config_.kmsg)) {
+            device_ = std::make_unique<kmsg_device>(config_.kmsg, sink);
+            ended = co_await device_->run();
+        } else {
+            // What is in the file already was read by an earlier agent; the controller knows how far.
+            file_ = std::make_unique<file_follower>(config_.kmsg, file_follower::start::end, sink);
+            ended = co_await file_->run();
+        }
+        std::uint64_t held = 0;
+        if (!ended && quiet_.pass("log", std::chrono::steady_clock::now(), held))
+            spdlog::error("cannot read the kernel log: {}", ended.error().text());
+        asio::steady_timer again(io_, std::chrono::seconds(1));
+        co_await again.async_wait(as_result);
+    }
+}
+
+void agent::after_line(const log_line& line) {
+    bool dirty = false;
+    const auto record = parse_kmsg(line.raw, dirty);
+    metrics_->count_line(dirty);
+    if (!record.trusted()) return;
+    // One record may hold several lines.
+    std::string_view rest = record.text;
+    while (!rest.empty()) {
+        const auto end = rest.find('\n');
+        take_text(line, rest.substr(0, end));
+        if (end == std::string_view::npos) break;
+        rest.remove_prefix(end + 1);
+    }
+}
+
+void agent::take_text(const log_line& line, std::string_view text) {
+    auto found = parser_.line(text);
+    if (found.identity) gpus_.learn(found.identity->bdf, found.identity->uuid);
+    if (found.fault) after_fault(std::move(*found.fault), line, text);
+}
+
+void agent::after_fault(kernel_fault fault, const log_line& line, std::string_view text) {
+    event e;
+    e.node = config_.node;
+    e.boot_id = boot_id_;
+    e.stream = line.stream;
+    e.position = line.position;
+    e.line_ms = line.line_ms;
+    if (fault.kind != fault_kind::sxid) {
+        if (!gpus_.find(fault.bdf)) gpus_.refresh(config_.root);
+        if (const auto* place = gpus_.find(fault.bdf)) {
+            e.gpu = place->minor;
+            e.uuid = place->uuid;
+        }
+    }
+    e.text = text.substr(0, max_text);
+    e.fault = std::move(fault);
+    metrics_->count_event(e.fault);
+    const bool grave = calls_for_seal(e.fault) && wall_ms() - e.line_ms < fresh_ms;
+    if (queue_.push(std::move(e))) spdlog::info("{}", text.substr(0, max_text));
+    pump();
+    if (grave && !sealing_ && std::chrono::steady_clock::now() - sealed_at_ > std::chrono::seconds(2))
+        asio::co_spawn(io_, seal_by_itself(), asio::detached);
+}
+
+void agent::read_what_was_missed(const nlohmann::json& welcome) {
+    if (!file_ || gap_read_) return;
+    gap_read_ = true;
+    const auto it = welcome.find("cursor");
+    if (it == welcome.end() || !it->is_object()) return;
+    const auto boot = wire::get_string(*it, "boot"), stream = wire::get_string(*it, "stream", 256);
+    const auto inode = wire::get_number(*it, "inode"), position = wire::get_number(*it, "position");
+    if (!boot || !stream || !inode || !position || *boot != boot_id_ || *inode != file_->inode() ||
+        *position >= file_->started_at())
+        return;
+    read_gap(config_.kmsg, file_->inode(), *position, file_->started_at(), *stream,
+             [this](const log_line& line) { after_line(line); });
+}
+
+}  // namespace banyan::fault

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/cli/commands.hpp"
+
+#include <cstdio>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/wire.hpp"
+#include "fault/config.hpp"
+#include "fault/incident/incident.hpp"
+#include "fault/net/protocol.hpp"
+
+namespace banyan::fault {
+
+using nlohmann::json;
+
+namespace {
+
+void put(const std::string& text) {
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+}
+
+std::string as_text(const json& j, int indent) { return j.dump(indent, ' ', false, json::error_handler_t::replace) + "\n"; }
+
+}  // namespace
+
+int client::failed(const error& e) const {
+    std::fprintf(stderr, "banyan-fault: %s\n", e.text().c_str());
+    if (e.code == errc::unavailable) return 1;
+    return e.code == errc::invalid_input ? 2 : 3;
+}
+
+result<json> client::ask(const json& question, int patience_s) {
+    auto settings = load_config(config_path_, {});
+    if (!settings) return fail(errc::invalid_input, settings.error().what, settings.error().hint);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(patience_s);
+    auto fd = wire::connect_unix(settings->socket, until);
+    if (!fd) return fail(errc::unavailable, fd.error().what, "does banyan-faultd controller run on this host?");
+    BANYAN_TRY(auto frame, wire::call(fd->get(), code(message::admin), question, until));
+    return std::move(frame.meta);
+}
+
+int client::incidents(bool as_json, bool follow) {
+    if (follow) return follow_incidents(as_json);
+    const auto answer = ask({{"cmd", "incidents"}});
+    if (!answer) return failed(answer.error());
+    const auto list = answer->value("incidents", json::array());
+    if (as_json) {
+        put(as_text(list, 1));
+        return 0;
+    }
+    if (list.empty()) {
+        put("no incidents\n");
+        return 0;
+    }
+    put(incident_header());
+    for (const auto& i : list) put(incident_row(i));
+    return 0;
+}
+
+int client::follow_incidents(bool as_json) {
+    std::uint64_t revision = 0;
+    std::map<std::string, std::string> shown;  // what was printed last of each
+    if (!as_json) put(incident_header());
+    for (;;) {
+        json question = {{"cmd", "incidents"}};
+        question["revision"] = revision;
+        const auto answer = ask(question, 30);
+        if (!answer) return failed(answer.error());
+        revision = answer->value("revision", revision);
+        for (const auto& i : answer->value("incidents", json::array())) {
+            auto text = as_json ? as_text(i, -1) : incident_row(i);
+            auto& last = shown[i.value("id", "")];
+            if (last == text) continue;
+            put(text);
+            last = std::move(text);
+        }
+    }
+}
+
+int client::explain(const std::string& id, bool as_json) {
+    const auto number = number_of(id);
+    if (!number) return failed({errc::invalid_input, fmt::format("\"{}\" is not an incident, expected f00012", id), {}});
+    json question = {{"cmd", "explain"}};
+    question["number"] = *number;
+    const auto answer = ask(question);
+    if (!answer) return failed(answer.error());
+    put(as_json ? as_text(*answer, 1) : incident_story(*answer));
+    return 0;
+}
+
+int client::status(bool as_json) {
+    const auto answer = ask({{"cmd", "status"}});
+    if (!answer) return failed(answer.error());
+    put(as_json ? as_text(*answer, 1) : status_text(*answer));
+    return 0;
+}
+
+int client::agents(bool as_json) {
+    const auto answer = ask({{"cmd", "agents"}});
+    if (!answer) return failed(answer.error());
+    const auto list = answer->value("agents", json::array());
+    put(as_json ? as_text(list, 1) : agent_table(list));
+    return 0;
+}
+
+int client::close(const std::string& id) {
+    const auto number = number_of(id);
+    if (!number) return failed({errc::invalid_input, fmt::format("\"{}\" is not an incident, expected f00012", id), {}});
+    json question = {{"cmd", "close"}};
+    question["number"] = *number;
+    const auto answer = ask(question);
+    if (!answer) return failed(answer.error());
+    put(fmt::format("incident f{:05d} is closed\n", *number));
+    return 0;
+}
+
+int client::resume(const std::string& node) {
+    json question = {{"cmd", "resume"}};
+    question["node"] = node;
+    const auto answer = ask(question);
+    if (!answer) return failed(answer.error());
+    put(answer->value("text", "done") + "\n");
+    return 0;
+}
+
+int client::reset_breaker() {
+    const auto answer = ask({{"cmd", "reset-breaker"}});
+    if (!answer) return failed(answer.error());
+    put("the circuit breaker is closed\n");
+    return 0;
+}
+
+int client::check_config() {
+    const auto settings = load_config(config_path_, {});
+    if (!settings) return failed({errc::invalid_input, settings.error().what, settings.error().hint});
+    put("the configuration is right\n");
+    return 0;
+}
+
+}  // namespace banyan::fault

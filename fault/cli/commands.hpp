@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The commands of banyan-fault: each asks the controller's Unix socket and prints. Returns the exit code.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "common/result.hpp"
+
+namespace banyan::fault {
+
+class client {
+  public:
+    explicit client(std::string config_path) : config_path_(std::move(config_path)) {}
+
+    int incidents(bool json, bool follow);
+    int explain(const std::string& id, bool json);
+    int status(bool json);
+    int agents(bool json);
+    int close(const std::string& id);
+    int resume(const std::string& node);
+    int reset_breaker();
+    int check_config();
+
+  private:
+    result<nlohmann::json> ask(const nlohmann::json& question, int patience_s = 20);
+    int failed(const error& e) const;
+    int follow_incidents(bool json);
+
+    std::string config_path_;
+};
+
+// Tables of at most 100 columns (print.cpp).
+std::string incident_header();
+std::string incident_row(const nlohmann::json& incident);
+std::string incident_story(const nlohmann::json& incident);
+std::string agent_table(const nlohmann::json& agents);
+std::string status_text(const nlohmann::json& status);
+
+}  // namespace banyan::fault

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// banyan-fault: what broke, why banyan did what it did, and the way back. This file reads the command line.
+//
+// Exit codes: 0 done; 1 the controller does not answer; 2 wrong use or configuration; 3 there is no such thing, or it is
+// refused.
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+
+#include "common/config.hpp"
+#include "fault/cli/commands.hpp"
+
+int main(int argc, char** argv) {
+    using namespace banyan::fault;
+    CLI::App app{"banyan-fault: incidents of this cluster"};
+    app.footer("Exit codes: 0 done, 1 the controller does not answer, 2 wrong use or configuration, 3 not found or refused.");
+    std::string config_path = banyan::default_config_path().string(), id, node;
+    bool json = false, follow = false;
+    app.require_subcommand(1);
+    app.fallthrough();
+    app.add_option("--config", config_path, "banyan.conf (default: $BANYAN_CONF, else /etc/banyan/banyan.conf)");
+    auto* incidents = app.add_subcommand("incidents", "list incidents, the newest last");
+    incidents->add_flag("--json", json, "one JSON object an incident, in a list (with --follow: one a line)");
+    incidents->add_flag("--follow", follow, "go on and print what changes");
+    auto* explain = app.add_subcommand("explain", "everything about one incident");
+    explain->add_option("ID", id, "such as f00012")->required();
+    explain->add_flag("--json", json, "as JSON");
+    auto* status = app.add_subcommand("status", "the controller's state");
+    status->add_flag("--json", json, "as JSON");
+    auto* agents = app.add_subcommand("agents", "the agents and when they were last heard");
+    agents->add_flag("--json", json, "as JSON");
+    auto* close = app.add_subcommand("close", "close an incident; the node stays as it is");
+    close->add_option("ID", id, "such as f00012")->required();
+    auto* resume = app.add_subcommand("resume", "return a node that banyan took out");
+    resume->add_option("NODE", node, "its name in Slurm")->required();
+    auto* breaker = app.add_subcommand("reset-breaker", "let the controller take nodes out again");
+    auto* check = app.add_subcommand("check-config", "say whether the configuration is right");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) == 0 ? 0 : 2;
+    }
+    client asking(config_path);
+    if (check->parsed()) return asking.check_config();
+    if (incidents->parsed()) return asking.incidents(json, follow);
+    if (explain->parsed()) return asking.explain(id, json);
+    if (status->parsed()) return asking.status(json);
+    if (agents->parsed()) return asking.agents(json);
+    if (close->parsed()) return asking.close(id);
+    if (resume->parsed()) return asking.resume(node);
+    if (breaker->parsed()) return asking.reset_breaker();
+    return 2;
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The controller of a cluster: events become incidents, incidents are judged, and what the rules allow is done, once.
+// One io_context, no locks; what blocks runs on two pools: the database's one thread, and a few for the rest.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include "fault/config.hpp"
+#include "fault/controller/fabric_watch.hpp"
+#include "fault/controller/hub.hpp"
+#include "fault/history/history.hpp"
+#include "fault/incident/engine.hpp"
+#include "fault/policy/policy.hpp"
+#include "fault/slurm/cluster.hpp"
+
+namespace banyan::fault {
+
+class controller {
+  public:
+    controller(asio::io_context& io, asio::thread_pool& pool, config settings, std::shared_ptr<metrics> counters,
+               std::unique_ptr<cluster> slurm);
+    /// Opens the history, listens, and goes on where an earlier controller stopped.
+    result<void> start();
+    /// Waits until nothing more is being written.
+    void finish();
+
+    // For the admin socket.
+    const config& settings() const { return config_; }
+    const engine& incidents() const { return engine_; }
+    const hub& agents() const { return hub_; }
+    const limiter& limits() const { return limiter_; }
+    task<result<std::optional<incident>>> find(std::uint64_t number);
+    task<result<void>> close(std::uint64_t number, std::string who);
+    task<result<std::string>> resume(std::string node, std::string who);
+    void reset_breaker();
+
+  private:
+    // events.cpp
+    task<bool> take_events(std::string node, std::vector<event> events);
+    void after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text);
+    void after_fabric(std::vector<fabric_fault> missing, std::vector<evidence_line> lines, std::int64_t line_ms);
+    void announce(const incident& i);
+    bool first_sight(const event& e);
+
+    // actions.cpp
+    task<void> act(std::uint64_t number);
+    task<void> act_once(std::uint64_t number);
+    task<void> seal_jobs(std::uint64_t number, std::vector<job_status> jobs);
+    task<bool> take_node_out(std::uint64_t number, decision what);
+    task<void> follow_job(std::uint64_t number, job_status before);
+    task<bool> claim(std::uint64_t number, std::string what, std::string target);
+    void record(std::uint64_t number, std::string what, std::string target, std::string text, bool done);
+
+    // save.cpp
+    template <class F>
+    auto on_database(F f) {
+        return run_blocking(database_, std::move(f));
+    }
+    task<void> save(std::uint64_t number);
+    void save_soon(std::uint64_t number);
+    void complain(const error& e);
+
+    asio::io_context& io_;
+    asio::thread_pool& pool_;
+    asio::thread_pool database_{1};
+    config config_;
+    std::shared_ptr<metrics> metrics_;
+    std::unique_ptr<cluster> slurm_;
+    std::unique_ptr<history> history_;  // used on database_ only
+    engine engine_;
+    limiter limiter_;
+    hub hub_;
+    fabric_watch fabric_;
+    std::unordered_set<std::string> seen_;  // keys of events under way or just kept
+    std::deque<std::string> seen_order_;
+    std::set<std::uint64_t> acting_, again_;
+    std::uint32_t nodes_ = 0;  // of the cluster; 0 until Slurm said
+    log_limiter quiet_;
+};
+
+}  // namespace banyan::fault

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/controller/hub.hpp"
+
+#include <algorithm>
+
+#include <boost/asio/detached.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "common/text.hpp"
+#include "fault/sources/log_line.hpp"
+
+namespace banyan::fault {
+
+using asio::ip::tcp;
+using nlohmann::json;
+
+std::string seal_report::text() const {
+    std::vector<std::string> parts;
+    for (const auto& [job, step] : steps)
+        parts.push_back(step < 0 ? fmt::format("job {}: no complete step", job) : fmt::format("job {} step {}", job, step));
+    auto out = fmt::format("{}/{} nodes answered", answered, asked);
+    if (!parts.empty()) out += fmt::format("; {}{}", fmt::join(parts, ", "), replicated ? ", replicated" : "");
+    if (!silent.empty()) out += "; silent: " + compress_hostlist(silent);
+    return out;
+}
+
+hub::hub(asio::io_context& io, asio::thread_pool& pool, peer_trust trust, std::shared_ptr<metrics> counters, callbacks calls)
+    : io_(io), pool_(pool), trust_(std::move(trust)), metrics_(std::move(counters)), calls_(std::move(calls)), acceptor_(io) {}
+
+result<void> hub::listen(const std::string& address, std::uint16_t port) {
+    boost::system::error_code ec;
+    const auto place = asio::ip::make_address(address, ec);
+    if (ec) return fail(errc::invalid_input, fmt::format("[fault] bind \"{}\" is not an address", address));
+    const tcp::endpoint endpoint(place, port);
+    acceptor_.open(endpoint.protocol(), ec);
+    if (!ec) acceptor_.set_option(tcp::acceptor::reuse_address(true), ec);
+    if (!ec) acceptor_.bind(endpoint, ec);
+    if (!ec) acceptor_.listen(1024, ec);
+    if (ec)
+        return fail(errc::unavailable, fmt::format("cannot listen on {}:{}: {}", address, port, ec.message()),
+                    "does another controller run here?");
+    asio::co_spawn(io_, accept(), asio::detached);
+    return {};
+}
+
+task<void> hub::accept() {
+    for (;;) {
+        auto [ec, socket] = co_await acceptor_.async_accept(as_result);
+        if (!acceptor_.is_open()) co_return;
+        if (ec || connections_ >= max_connections) {
+            asio::steady_timer pause(io_, std::chrono::milliseconds(100));  // out of descriptors: let some go
+            co_await pause.async_wait(as_result);
+            continue;
+        }
+        asio::co_spawn(io_, serve(std::move(socket)), asio::detached);
+    }
+}
+
+task<result<void>> hub::welcome(std::shared_ptr<channel> link, std::string& node) {
+    BANYAN_CO_TRY(const auto hello, co_await wire::read_frame(link->socket()));
+    if (hello.type != code(message::hello)) co_return fail(errc::invalid_input, "an agent must say hello first");
+    BANYAN_CO_TRY(node, wire::get_string(hello.meta, "node", 256));
+    BANYAN_CO_TRY(auto boot, wire::get_string(hello.meta, "boot", 256));
+    BANYAN_CO_TRY(const auto gpus, wire::get_number(hello.meta, "gpus", 1024));
+    json meta = json::object();
+    const auto where = co_await calls_.cursor_of(node);
+    if (where) {
+        meta["cursor"] = {{"boot", where->boot_id}, {"stream", where->stream}, {"inode", where->inode},
+                          {"position", where->position}};
+    }
+    link->send(message::welcome, std::move(meta));
+    auto& info = agents_[node];
+    info.boot_id = std::move(boot);
+    info.gpus = gpus;
+    info.since_ms = info.heard_ms = wall_ms();
+    info.connected = true;
+    co_return result<void>{};
+}
+
+task<void> hub::serve(tcp::socket socket) {
+    ++connections_;
+    boost::system::error_code ec;
+    const auto from = socket.remote_endpoint(ec).address().to_string(ec);
+    socket.set_option(tcp::no_delay(true), ec);
+    const auto known = co_await handshake_as_listener(socket, pool_, trust_, peer_role);
+    if (!known) {
+        std::uint64_t held = 0;
+        if (quiet_.pass(from, std::chrono::steady_clock::now(), held))
+            spdlog::warn("a connection from {} was refused: {}", from, known.error().text());
+        --connections_;
+        co_return;
+    }
+    auto link = std::make_shared<channel>(std::move(socket));
+    link->start();
+    std::string node;
+    if (const auto ok = co_await welcome(link, node); ok) {
+        if (auto& old = links_[node]; old) old->close();  // the agent was restarted
+        links_[node] = link;
+        agents_[node].address = from;
+        metrics_->set_agents(links_.size());
+        spdlog::info("agent of {} connected from {}", node, from);
+        for (;;) {
+            auto frame = co_await wire::read_frame(link->socket());
+            if (!frame) break;
+            co_await take_frame(link, node, std::move(*frame));
+        }
+        if (links_[node] == link) {
+            links_.erase(node);
+            agents_[node].connected = false;
+            spdlog::info("agent of {} is gone", node);
+        }
+        metrics_->set_agents(links_.size());
+    }
+    link->close();
+    --connections_;
+}
+
+task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire::frame frame) {
+    auto& info = agents_[node];
+    info.heard_ms = wall_ms();
+    const auto& meta = frame.meta;
+    if (frame.type == code(message::events)) {
+        const auto batch = wire::get_number(meta, "batch");
+        const auto list = meta.find("events");
+        if (!batch || list == meta.end() || !list->is_array() || list->size() > max_batch) {
+            spdlog::error("the agent of {} broke the protocol", node);
+            link->close();
+            co_return;
+        }
+        std::vector<event> events;
+        for (const auto& item : *list) {
+            auto e = event_from(item);
+            if (!e || e->node != node) continue;  // an agent speaks of its own node only
+            events.push_back(std::move(*e));
+        }
+        info.events += events.size();
+        const bool kept = co_await calls_.events(node, std::move(events));
+        json reply = {{"batch", *batch}};
+        if (kept) link->send(message::ack, std::move(reply));
+    } else if (frame.type == code(message::sealed)) {
+        take_sealed(node, meta);
+    } else if (frame.type == code(message::self_sealed)) {
+        const auto at = wire::get_number(meta, "at_ms", INT64_MAX);
+        const auto text = wire::get_string(meta, "text");
+        if (at && text) calls_.self_sealed(node, static_cast<std::int64_t>(*at), *text);
+    } else if (frame.type == code(message::heartbeat)) {
+        info.queued = wire::get_number(meta, "queued").value_or(0);
+        info.dropped = wire::get_number(meta, "dropped").value_or(0);
+        const auto it = meta.find("cursor");
+        if (it == meta.end() || !it->is_object()) co_return;
+        const auto boot = wire::get_string(*it, "boot", 256), stream = wire::get_string(*it, "stream", 256);
+        const auto inode = wire::get_number(*it, "inode"), position = wire::get_number(*it, "position");
+        if (boot && stream && inode && position) calls_.moved(node, cursor{*boot, *stream, *inode, *position});
+    }
+}
+
+void hub::take_sealed(const std::string& node, const json& meta) {
+    const auto request = wire::get_number(meta, "request");
+    const auto it = request ? sealings_.find(*request) : sealings_.end();
+    if (it == sealings_.end() || it->second.waiting.erase(node) == 0) return;
+    auto& report = it->second.report;
+    const auto why = wire::get_string(meta, "error");
+    if (why && why->empty()) ++report.answered;
+    else report.silent.push_back(node);
+    if (const auto jobs = meta.find("jobs"); jobs != meta.end() && jobs->is_array())
+        for (const auto& one : *jobs) {
+            const auto job = wire::get_number(one, "job");
+            const auto step = one.find("step");
+            if (!job || step == one.end() || !step->is_number_integer()) continue;
+            const auto value = step->get<std::int64_t>();
+            const auto [kept, fresh] = report.steps.try_emplace(*job, value);
+            if (!fresh) kept->second = std::min(kept->second, value);
+            const auto copied = one.find("replicated");
+            report.replicated &= copied != one.end() && copied->is_boolean() && copied->get<bool>();
+        }
+    if (it->second.waiting.empty()) it->second.done->cancel();
+}
+
+task<seal_report> hub::seal(std::vector<std::string> nodes, std::uint64_t job, std::chrono::milliseconds timeout) {
+    const auto request = next_request_++;
+    auto timer = std::make_shared<asio::steady_timer>(io_, timeout);
+    {
+        auto& s = sealings_[request];
+        s.done = timer;
+        s.report.asked = nodes.size();
+        json meta = {{"request", request}, {"job", job}, {"timeout_ms", timeout.count()}};
+        for (const auto& node : nodes) {
+            const auto it = links_.find(node);
+            if (it != links_.end() && it->second->send(message::seal, meta)) s.waiting.insert(node);
+            else s.report.silent.push_back(node);
+        }
+    }
+    if (!sealings_[request].waiting.empty()) co_await timer->async_wait(as_result);
+    auto s = std::move(sealings_[request]);
+    sealings_.erase(request);
+    s.report.silent.insert(s.report.silent.end(), s.waiting.begin(), s.waiting.end());
+    std::ranges::sort(s.report.silent);
+    co_return std::move(s.report);
+}
+
+std::string hub::boot_of(const std::string& node) const {
+    const auto it = agents_.find(node);
+    return it == agents_.end() ? std::string() : it->second.boot_id;
+}
+
+}  // namespace banyan::fault

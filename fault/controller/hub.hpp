@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The controller's side of the agents: accepts them (munge), hands on what they say, asks them to seal.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+
+#include "common/handshake.hpp"
+#include "common/log.hpp"
+#include "fault/event.hpp"
+#include "fault/history/history.hpp"
+#include "fault/metrics/metrics.hpp"
+#include "fault/net/channel.hpp"
+
+namespace banyan::fault {
+
+/// What came of asking several nodes to seal.
+struct seal_report {
+    std::size_t asked = 0, answered = 0;
+    std::vector<std::string> silent;              ///< not connected, or no answer in time
+    std::map<std::uint64_t, std::int64_t> steps;  ///< job -> oldest of the nodes' newest steps
+    bool replicated = true;
+    std::string text() const;
+};
+
+struct agent_info {
+    std::string boot_id, address;
+    std::int64_t since_ms = 0, heard_ms = 0;
+    std::uint64_t gpus = 0, queued = 0, dropped = 0, events = 0;
+    bool connected = false;
+};
+
+class hub {
+  public:
+    struct callbacks {
+        std::function<task<std::optional<cursor>>(std::string node)> cursor_of;
+        /// False: could not be kept; the agent sends them again.
+        std::function<task<bool>(std::string node, std::vector<event> events)> events;
+        std::function<void(std::string node, cursor where)> moved;
+        std::function<void(std::string node, std::int64_t at_ms, std::string text)> self_sealed;
+    };
+
+    hub(asio::io_context& io, asio::thread_pool& pool, peer_trust trust, std::shared_ptr<metrics> counters, callbacks calls);
+
+    result<void> listen(const std::string& address, std::uint16_t port);
+    /// Asks the agents of `nodes`; back when all answered or after `timeout`. job 0 = all jobs.
+    task<seal_report> seal(std::vector<std::string> nodes, std::uint64_t job, std::chrono::milliseconds timeout);
+    const std::map<std::string, agent_info>& agents() const { return agents_; }
+    /// The boot that a node runs now, as its agent said; empty when unknown.
+    std::string boot_of(const std::string& node) const;
+
+  private:
+    struct session {
+        std::string node;
+        std::shared_ptr<channel> link;
+    };
+    struct sealing {
+        std::set<std::string> waiting;
+        seal_report report;
+        std::shared_ptr<asio::steady_timer> done;
+    };
+
+    task<void> accept();
+    task<void> serve(asio::ip::tcp::socket socket);
+    task<result<void>> welcome(std::shared_ptr<channel> link, std::string& node);
+    task<void> take_frame(std::shared_ptr<channel> link, std::string node, wire::frame frame);
+    void take_sealed(const std::string& node, const nlohmann::json& meta);
+
+    static constexpr std::size_t max_connections = 20'000;
+    asio::io_context& io_;
+    asio::thread_pool& pool_;
+    peer_trust trust_;
+    std::shared_ptr<metrics> metrics_;
+    callbacks calls_;
+    asio::ip::tcp::acceptor acceptor_;
+    std::map<std::string, std::shared_ptr<channel>> links_;
+    std::map<std::string, agent_info> agents_;
+    std::map<std::uint64_t, sealing> sealings_;
+    std::uint64_t next_request_ = 1;
+    std::size_t connections_ = 0;
+    log_limiter quiet_;
+};
+
+}  // namespace banyan::fault

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/event.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/wire.hpp"
+#include "fault/catalog/xid.hpp"
+
+namespace banyan::fault {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t max_name = 256, max_text = 512;
+
+std::int64_t signed_or(const json& meta, const char* key, std::int64_t fallback) {
+    const auto it = meta.find(key);
+    return it != meta.end() && it->is_number_integer() ? it->get<std::int64_t>() : fallback;
+}
+
+std::optional<std::uint32_t> optional_number(const json& meta, const char* key) {
+    const auto it = meta.find(key);
+    if (it == meta.end() || !it->is_number_unsigned() || it->get<std::uint64_t>() > UINT32_MAX) return {};
+    return it->get<std::uint32_t>();
+}
+
+weight verdict_weight(const kernel_fault& fault) {
+    if (!fault.recovery) return weight::alert;
+    switch (static_cast<recovery>(*fault.recovery)) {
+        case recovery::none: return weight::note;
+        case recovery::gpu_reset:
+        case recovery::drain_and_reset: return weight::reset;
+        case recovery::node_reboot: return weight::node_out;
+        default: return weight::alert;  // codes that nobody has seen are a person's business
+    }
+}
+
+}  // namespace
+
+std::string event::key() const { return fmt::format("{}\n{}\n{}\n{}", node, boot_id, stream, position); }
+
+weight weight_of(const kernel_fault& fault) {
+    if (fault.kind == fault_kind::bus_loss) return weight::node_out;
+    if (fault.kind == fault_kind::sxid) {
+        if (fault.follow_up) return weight::sympathetic;
+        return fault.severity == link_severity::correctable || fault.severity == link_severity::nonfatal ? weight::note
+                                                                                                         : weight::alert;
+    }
+    if (fault.code == 154) return verdict_weight(fault);
+    if (fault.caused_by) return weight::sympathetic;
+    const auto* row = catalog::find_xid(fault.code);
+    if (!row) return weight::alert;
+    switch (row->bucket) {
+        case catalog::bucket::cleanup: return weight::sympathetic;
+        case catalog::bucket::ignore:
+        case catalog::bucket::advice: return weight::note;
+        case catalog::bucket::restart_app: return weight::app;
+        case catalog::bucket::reset_gpu:
+        case catalog::bucket::ecc_double: return weight::reset;
+        case catalog::bucket::restart_node: return weight::node_out;
+        default: return weight::alert;
+    }
+}
+
+bool calls_for_seal(const kernel_fault& fault) {
+    const auto w = weight_of(fault);
+    if (w == weight::node_out || w == weight::reset) return true;
+    // Precursors: a row waits for remapping, an NVLink fails. The healthy peers have milliseconds left to be saved.
+    return fault.kind == fault_kind::xid && (fault.code == 63 || fault.code == 74 || (fault.code >= 144 && fault.code <= 150));
+}
+
+json to_json(const event& e) {
+    const auto& f = e.fault;
+    json out = {{"node", e.node},   {"boot", e.boot_id}, {"stream", e.stream}, {"position", e.position},
+                {"line_ms", e.line_ms}, {"gpu", e.gpu},  {"uuid", e.uuid},     {"text", e.text},
+                {"repeats", e.repeats}, {"kind", static_cast<unsigned>(f.kind)}, {"code", f.code}, {"bdf", f.bdf},
+                {"severity", static_cast<unsigned>(f.severity)}, {"follow_up", f.follow_up}};
+    if (f.caused_by) out["caused_by"] = *f.caused_by;
+    if (f.recovery) out["recovery"] = *f.recovery;
+    if (f.link) out["link"] = *f.link;
+    if (f.gpu_instance) out["gpu_instance"] = *f.gpu_instance;
+    return out;
+}
+
+result<event> event_from(const json& meta) {
+    if (!meta.is_object()) return fail(errc::invalid_input, "an event is not an object");
+    event e;
+    BANYAN_TRY(e.node, wire::get_string(meta, "node", max_name));
+    BANYAN_TRY(e.boot_id, wire::get_string(meta, "boot", max_name));
+    BANYAN_TRY(e.stream, wire::get_string(meta, "stream", max_name));
+    BANYAN_TRY(e.position, wire::get_number(meta, "position"));
+    BANYAN_TRY(const auto kind, wire::get_number(meta, "kind", 2));
+    BANYAN_TRY(const auto code, wire::get_number(meta, "code", UINT32_MAX));
+    BANYAN_TRY(const auto severity, wire::get_number(meta, "severity", 3));
+    BANYAN_TRY(e.fault.bdf, wire::get_string(meta, "bdf", 32));
+    BANYAN_TRY(e.text, wire::get_string(meta, "text", max_text));
+    BANYAN_TRY(e.uuid, wire::get_string(meta, "uuid", max_name));
+    BANYAN_TRY(e.repeats, wire::get_number(meta, "repeats"));
+    BANYAN_TRY(const auto line_ms, wire::get_number(meta, "line_ms", INT64_MAX));
+    e.line_ms = static_cast<std::int64_t>(line_ms);
+    e.gpu = static_cast<int>(std::clamp<std::int64_t>(signed_or(meta, "gpu", -1), -1, 1023));
+    e.fault.kind = static_cast<fault_kind>(kind);
+    e.fault.code = static_cast<std::uint32_t>(code);
+    e.fault.severity = static_cast<link_severity>(severity);
+    const auto follow = meta.find("follow_up");
+    e.fault.follow_up = follow != meta.end() && follow->is_boolean() && follow->get<bool>();
+    e.fault.caused_by = optional_number(meta, "caused_by");
+    e.fault.recovery = optional_number(meta, "recovery");
+    e.fault.gpu_instance = optional_number(meta, "gpu_instance");
+    if (meta.contains("link")) e.fault.link = static_cast<int>(std::clamp<std::int64_t>(signed_or(meta, "link", -1), -1, 4095));
+    return e;
+}
+
+}  // namespace banyan::fault

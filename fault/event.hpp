@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What an agent tells the controller: one fault line of one node, with a name (node, boot, stream, position) that is
+// never used twice, so that sending it again does no harm.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "common/result.hpp"
+#include "fault/sources/kernel_fault.hpp"
+
+namespace banyan::fault {
+
+struct event {
+    std::string node, boot_id, stream;
+    std::uint64_t position = 0;
+    std::int64_t line_ms = 0;  ///< wall clock
+    kernel_fault fault;
+    int gpu = -1;  ///< device minor, -1 when not known
+    std::string uuid;
+    std::string text;           ///< the line, cleaned and cut
+    std::uint64_t repeats = 0;  ///< equal lines that were held back since the last one sent
+
+    std::string key() const;
+};
+
+/// How much an event weighs when it stands alone; see docs/runbook.
+enum class weight : std::uint8_t {
+    sympathetic,  ///< a consequence: 45, an SXid's second line
+    note,         ///< known and harmless
+    app,          ///< speaks of the application
+    alert,        ///< a person should look: unknown numbers, NVLink, support
+    reset,        ///< the GPU must be reset
+    node_out,     ///< the machine must be restarted
+};
+weight weight_of(const kernel_fault& fault);
+/// Worth sealing a checkpoint at once, before anybody has judged.
+bool calls_for_seal(const kernel_fault& fault);
+
+/// The driver's own verdict (Xid 154); the number decides, since the names changed between branches.
+enum class recovery : std::uint32_t { none = 0, gpu_reset = 1, node_reboot = 2, drain_p2p = 3, drain_and_reset = 4 };
+
+nlohmann::json to_json(const event& e);
+result<event> event_from(const nlohmann::json& meta);
+
+}  // namespace banyan::fault

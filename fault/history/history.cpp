@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/history/history.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "fault/history/statement.hpp"
+
+namespace banyan::fault {
+namespace {
+
+constexpr int schema_version = 1;
+
+constexpr const char* tables = R"(
+CREATE TABLE IF NOT EXISTS incidents(number INTEGER PRIMARY KEY, state TEXT NOT NULL, node_out_ms INTEGER NOT NULL,
+                                     json TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS events(node TEXT, boot TEXT, stream TEXT, position INTEGER, line_ms INTEGER, incident INTEGER,
+                                  text TEXT, PRIMARY KEY(node, boot, stream, position)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims(incident INTEGER, what TEXT, target TEXT, at_ms INTEGER,
+                                  PRIMARY KEY(incident, what, target)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS cursors(node TEXT PRIMARY KEY, boot TEXT, stream TEXT, inode INTEGER, position INTEGER)
+    WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS flags(name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
+)";
+
+// SQLite's integers are signed; the bits stay the same.
+std::int64_t bits(std::uint64_t n) { return static_cast<std::int64_t>(n); }
+
+result<void> run(sqlite3* db, const char* sql) {
+    if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
+    return fail(errc::unavailable, std::string("the history cannot be used: ") + sqlite3_errmsg(db),
+                "see [fault] history: is the disk full or read-only?");
+}
+
+}  // namespace
+
+void history::closer::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+
+result<void> history::prepare_tables() {
+    BANYAN_CHECK(run(db_.get(), "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=2000;"));
+    statement version(db_.get(), "PRAGMA user_version");
+    BANYAN_TRY(const bool row, version.step());
+    const auto found = row ? version.number(0) : 0;
+    if (found != 0 && found != schema_version)
+        return fail(errc::conflict, fmt::format("the history is of version {}, this program knows {}", found, schema_version),
+                    "use the banyan that wrote it, or move the file away");
+    BANYAN_CHECK(run(db_.get(), tables));
+    return run(db_.get(), fmt::format("PRAGMA user_version={}", schema_version).c_str());
+}
+
+result<history> history::open(const std::filesystem::path& path, std::string& warning) {
+    std::error_code ec;
+    if (!path.parent_path().empty()) std::filesystem::create_directories(path.parent_path(), ec);
+    for (int attempt = 0;; ++attempt) {
+        sqlite3* db = nullptr;
+        const int rc = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+        history out(db);
+        if (rc != SQLITE_OK)
+            return fail(errc::denied, fmt::format("cannot open the history {}: {}", path.string(), sqlite3_errmsg(db)));
+        auto prepared = out.prepare_tables();
+        if (prepared) return out;
+        const int why = sqlite3_errcode(db);
+        if (attempt > 0 || (why != SQLITE_NOTADB && why != SQLITE_CORRUPT)) return std::unexpected(prepared.error());
+        out.db_.reset();
+        const auto aside = path.string() + ".damaged";
+        std::filesystem::rename(path, aside, ec);
+        if (ec) return std::unexpected(prepared.error());
+        for (const char* rest : {"-wal", "-shm"}) std::filesystem::remove(path.string() + rest, ec);
+        warning = fmt::format("the history {} is damaged: put aside as {}, a new one begins", path.string(), aside);
+    }
+}
+
+result<bool> history::knows(const event& e) {
+    statement s(db_.get(), "SELECT 1 FROM events WHERE node=? AND boot=? AND stream=? AND position=?");
+    return s.bind(e.node).bind(e.boot_id).bind(e.stream).bind(bits(e.position)).step();
+}
+
+result<void> history::put(const incident& i) {
+    statement s(db_.get(), "INSERT OR REPLACE INTO incidents VALUES(?,?,?,?)");
+    const auto text = to_json(i).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    BANYAN_CHECK(s.bind(bits(i.number)).bind(name_of(i.state)).bind(i.node_out_ms).bind(text).step());
+    return {};
+}
+
+result<void> history::keep(const incident& i) { return put(i); }
+
+result<void> history::keep(const std::vector<kept_event>& events, const std::vector<incident>& incidents) {
+    BANYAN_CHECK(run(db_.get(), "BEGIN IMMEDIATE"));
+    const auto all = [&]() -> result<void> {
+        for (const auto& [e, number] : events) {
+            statement s(db_.get(), "INSERT OR IGNORE INTO events VALUES(?,?,?,?,?,?,?)");
+            s.bind(e.node).bind(e.boot_id).bind(e.stream).bind(bits(e.position)).bind(e.line_ms);
+            BANYAN_CHECK(s.bind(bits(number)).bind(e.text).step());
+        }
+        for (const auto& i : incidents) BANYAN_CHECK(put(i));
+        return run(db_.get(), "COMMIT");
+    }();
+    if (!all) (void)run(db_.get(), "ROLLBACK");
+    return all;
+}
+
+result<bool> history::claim(std::uint64_t incident, const std::string& what, const std::string& target, std::int64_t at_ms) {
+    statement s(db_.get(), "INSERT OR IGNORE INTO claims VALUES(?,?,?,?)");
+    BANYAN_CHECK(s.bind(bits(incident)).bind(what).bind(target).bind(at_ms).step());
+    return sqlite3_changes(db_.get()) == 1;
+}
+
+result<std::vector<incident>> history::incidents(std::size_t most) {
+    statement s(db_.get(), "SELECT json FROM incidents ORDER BY number DESC LIMIT ?");
+    s.bind(static_cast<std::int64_t>(most));
+    std::vector<incident> out;
+    for (;;) {
+        BANYAN_TRY(const bool row, s.step());
+        if (!row) break;
+        // One that cannot be read is left out rather than keeping the daemon from its work.
+        if (auto i = incident_from(nlohmann::json::parse(s.text(0), nullptr, false))) out.push_back(std::move(*i));
+    }
+    std::ranges::reverse(out);
+    return out;
+}
+
+result<std::optional<incident>> history::find(std::uint64_t number) {
+    statement s(db_.get(), "SELECT json FROM incidents WHERE number=?");
+    BANYAN_TRY(const bool row, s.bind(bits(number)).step());
+    if (!row) return std::optional<incident>{};
+    BANYAN_TRY(auto found, incident_from(nlohmann::json::parse(s.text(0), nullptr, false)));
+    return std::optional(std::move(found));
+}
+
+result<std::vector<std::int64_t>> history::taken_since(std::int64_t since_ms) {
+    statement s(db_.get(), "SELECT node_out_ms FROM incidents WHERE node_out_ms>? ORDER BY node_out_ms");
+    s.bind(since_ms);
+    std::vector<std::int64_t> out;
+    for (;;) {
+        BANYAN_TRY(const bool row, s.step());
+        if (!row) return out;
+        out.push_back(s.number(0));
+    }
+}
+
+result<void> history::set_cursor(const std::string& node, const cursor& c) {
+    statement s(db_.get(), "INSERT OR REPLACE INTO cursors VALUES(?,?,?,?,?)");
+    BANYAN_CHECK(s.bind(node).bind(c.boot_id).bind(c.stream).bind(bits(c.inode)).bind(bits(c.position)).step());
+    return {};
+}
+
+result<std::optional<cursor>> history::cursor_of(const std::string& node) {
+    statement s(db_.get(), "SELECT boot, stream, inode, position FROM cursors WHERE node=?");
+    BANYAN_TRY(const bool row, s.bind(node).step());
+    if (!row) return std::optional<cursor>{};
+    return cursor{s.text(0), s.text(1), static_cast<std::uint64_t>(s.number(2)), static_cast<std::uint64_t>(s.number(3))};
+}
+
+result<void> history::set_flag(const std::string& name, bool on) {
+    statement s(db_.get(), "INSERT OR REPLACE INTO flags VALUES(?,?)");
+    BANYAN_CHECK(s.bind(name).bind(std::int64_t{on}).step());
+    return {};
+}
+
+result<bool> history::flag(const std::string& name) {
+    statement s(db_.get(), "SELECT value FROM flags WHERE name=?");
+    BANYAN_TRY(const bool row, s.bind(name).step());
+    return row && s.number(0) != 0;
+}
+
+}  // namespace banyan::fault

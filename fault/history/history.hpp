@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What happened, on disk (SQLite): incidents, the events they were made of, the actions that were begun, and how far
+// each agent was read. It is what keeps the controller from acting twice after a restart. Blocking: one thread at a time
+// (the controller's database thread).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "fault/event.hpp"
+#include "fault/incident/incident.hpp"
+
+struct sqlite3;
+
+namespace banyan::fault {
+
+/// Where the agent of a node was last read, so that it can read what it missed.
+struct cursor {
+    std::string boot_id, stream;
+    std::uint64_t inode = 0, position = 0;
+};
+
+/// An event with the incident that took it.
+struct kept_event {
+    event what;
+    std::uint64_t incident = 0;
+};
+
+class history {
+  public:
+    /// Creates the file and its folder when missing. A damaged file is put aside (".damaged") and said so in
+    /// `warning`.
+    static result<history> open(const std::filesystem::path& path, std::string& warning);
+
+    result<bool> knows(const event& e);
+    /// Events and the incidents they changed, together or not at all.
+    result<void> keep(const std::vector<kept_event>& events, const std::vector<incident>& incidents);
+    result<void> keep(const incident& i);
+    /// True when nobody claimed this action before: the caller now does it. False: it was begun earlier.
+    result<bool> claim(std::uint64_t incident, const std::string& what, const std::string& target, std::int64_t at_ms);
+
+    /// The newest `most` incidents, oldest first.
+    result<std::vector<incident>> incidents(std::size_t most);
+    result<std::optional<incident>> find(std::uint64_t number);
+    /// Times of nodes taken out since then, for the limits.
+    result<std::vector<std::int64_t>> taken_since(std::int64_t since_ms);
+
+    result<void> set_cursor(const std::string& node, const cursor& c);
+    result<std::optional<cursor>> cursor_of(const std::string& node);
+    result<void> set_flag(const std::string& name, bool on);
+    result<bool> flag(const std::string& name);
+
+  private:
+    struct closer {
+        void operator()(sqlite3* db) const;
+    };
+    explicit history(sqlite3* db) : db_(db) {}
+    result<void> prepare_tables();
+    result<void> put(const incident& i);
+
+    std::unique_ptr<sqlite3, closer> db_;
+};
+
+}  // namespace banyan::fault

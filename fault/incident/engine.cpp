@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/incident/engine.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "fault/catalog/xid.hpp"
+
+namespace banyan::fault {
+namespace {
+
+std::string gpu_words(const event& e) {
+    return e.gpu >= 0 ? fmt::format("GPU {}", e.gpu) : fmt::format("GPU at {}", e.fault.bdf);
+}
+
+std::string cause_words(const event& e) {
+    const auto& f = e.fault;
+    if (f.kind == fault_kind::bus_loss) return gpu_words(e) + " fell off the bus";
+    if (f.kind == fault_kind::sxid)
+        return fmt::format("SXid {} NVSwitch {}{}", f.code, f.bdf, f.link ? fmt::format(" link {}", *f.link) : "");
+    if (f.code == 79) return fmt::format("Xid 79 {} fell off the bus", gpu_words(e));
+    const auto* row = catalog::find_xid(f.code);
+    return fmt::format("Xid {} {}: {}", f.code, gpu_words(e), row ? row->description : "a number that is not known");
+}
+
+std::string reason_of(const event& e, weight w) {
+    const auto& f = e.fault;
+    if (f.kind == fault_kind::sxid) return "nvswitch";
+    if (f.kind == fault_kind::bus_loss || f.code == 79) return "gpu-xid-79";
+    const auto* row = f.kind == fault_kind::xid ? catalog::find_xid(f.code) : nullptr;
+    switch (w) {
+        case weight::node_out: return "gpu-reboot";
+        case weight::reset: return "gpu-reset";
+        case weight::app: return "gpu-app";
+        case weight::alert: return !row ? "gpu-unknown" : row->bucket == catalog::bucket::nvlink ? "gpu-nvlink" : "gpu-alert";
+        default: return "gpu-note";
+    }
+}
+
+severity severity_of(weight w) {
+    if (w == weight::node_out) return severity::fatal;
+    if (w == weight::reset) return severity::error;
+    return w == weight::alert ? severity::warning : severity::notice;
+}
+
+// 94 and 95 follow a 48; a 145 on another GPU than the culprit's is a healthy peer that lost its partner.
+bool is_consequence(const incident& i, const event& e) {
+    const auto code = e.fault.kind == fault_kind::xid ? e.fault.code : 0;
+    if ((code == 94 || code == 95) && i.codes.contains(48)) return true;
+    return code == 145 && e.fault.bdf != i.object.bdf && i.root_weight >= static_cast<std::uint8_t>(weight::alert);
+}
+
+std::string_view verdict_words(std::uint32_t code) {
+    switch (static_cast<recovery>(code)) {
+        case recovery::none: return "nothing";
+        case recovery::gpu_reset: return "a GPU reset";
+        case recovery::node_reboot: return "a node reboot";
+        case recovery::drain_p2p: return "peer traffic to be drained";
+        case recovery::drain_and_reset: return "a drain and a GPU reset";
+    }
+    return "an action that is not known";
+}
+
+}  // namespace
+
+incident* engine::home_of(const event& e) {
+    for (auto it = incidents_.rbegin(); it != incidents_.rend(); ++it) {
+        auto& i = it->second;
+        if (i.closed_ms != 0 || i.object.node != e.node || i.boot_id != e.boot_id) continue;
+        if (i.object.kind == object_kind::link || i.object.kind == object_kind::hca) continue;
+        // The driver goes on about a card that is already out: that is no new incident.
+        const bool out = i.node_out_ms != 0 && i.object.bdf == e.fault.bdf;
+        if (out || std::abs(e.line_ms - i.last_ms) <= window_ms_) return &i;
+    }
+    return nullptr;
+}
+
+void engine::become_root(incident& i, const event& e, weight w) {
+    const auto before = static_cast<weight>(i.root_weight);
+    // A verdict (154) speaks about the fault before it: the earlier line stays the cause, unless it was harmless.
+    const bool verdict = e.fault.kind == fault_kind::xid && e.fault.code == 154;
+    const bool keep = verdict && before == weight::alert && i.object.bdf == e.fault.bdf;
+    if (!keep) {
+        i.object.kind = e.fault.kind == fault_kind::sxid ? object_kind::sw : object_kind::gpu;
+        i.object.node = e.node;
+        i.object.gpu = e.fault.kind == fault_kind::sxid ? -1 : e.gpu;
+        i.object.bdf = e.fault.bdf;
+        i.object.uuid = e.uuid;
+        i.cause = cause_words(e);
+    }
+    if (verdict) i.cause += fmt::format("; the driver asks for {}", verdict_words(e.fault.recovery.value_or(~0u)));
+    i.reason = reason_of(e, w);
+    i.severity = severity_of(w);
+    i.root_weight = static_cast<std::uint8_t>(w);
+    if (i.line_ms == 0 || w >= weight::reset) i.line_ms = e.line_ms;  // latencies count from the line that decides
+}
+
+engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
+    outcome out;
+    auto* home = home_of(e);
+    auto w = weight_of(e.fault);
+    if (home && is_consequence(*home, e)) w = weight::sympathetic;
+    if (!home) {
+        incident fresh;
+        fresh.boot_id = e.boot_id;
+        become_root(fresh, e, w);
+        home = &open(std::move(fresh), now_ms);
+        out.created = true;
+        out.escalated = w > weight::sympathetic;
+    } else if (w > static_cast<weight>(home->root_weight)) {
+        become_root(*home, e, w);
+        out.escalated = true;
+    }
+    home->add_evidence({e.line_ms, e.node, e.text, e.repeats});
+    if (e.fault.kind != fault_kind::sxid) home->codes[e.fault.code] += 1 + e.repeats;
+    if (e.fault.recovery) home->verdict = e.fault.recovery;
+    home->last_ms = std::max(home->last_ms, e.line_ms);
+    out.number = home->number;
+    touch();
+    return out;
+}
+
+incident& engine::open(incident made, std::int64_t now_ms) {
+    forget_old();
+    made.number = next_++;
+    made.incident_ms = now_ms;
+    if (made.line_ms == 0) made.line_ms = now_ms;
+    made.last_ms = std::max(made.last_ms, made.line_ms);
+    touch();
+    const auto number = made.number;
+    return incidents_.insert_or_assign(number, std::move(made)).first->second;
+}
+
+void engine::restore(incident kept) {
+    next_ = std::max(next_, kept.number + 1);
+    const auto number = kept.number;
+    incidents_.insert_or_assign(number, std::move(kept));
+}
+
+incident* engine::find(std::uint64_t number) {
+    const auto it = incidents_.find(number);
+    return it == incidents_.end() ? nullptr : &it->second;
+}
+
+void engine::forget_old() {
+    if (incidents_.size() < max_kept) return;
+    // The history keeps them all; memory keeps what can still change, then the newest.
+    const auto it = std::ranges::find_if(incidents_, [](const auto& pair) {
+        return pair.second.state == incident_state::done && (pair.second.closed_ms != 0 || pair.second.node_out_ms == 0);
+    });
+    incidents_.erase(it == incidents_.end() ? incidents_.begin() : it);
+}
+
+}  // namespace banyan::fault

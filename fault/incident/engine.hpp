@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Lines in, incidents out: a storm of hundreds of lines on eight GPUs is one incident with one culprit. Keeps what is
+// open and the recent past; pure (no clock, no files): time comes in with each call.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "fault/event.hpp"
+#include "fault/incident/incident.hpp"
+
+namespace banyan::fault {
+
+class engine {
+  public:
+    struct outcome {
+        std::uint64_t number = 0;
+        bool created = false;
+        bool escalated = false;  ///< weighs more than before: the policy must look again
+    };
+
+    explicit engine(std::int64_t window_ms = 30'000) : window_ms_(window_ms) {}
+
+    outcome absorb(const event& e, std::int64_t now_ms);
+    /// A new incident that did not come from the kernel log (the fabric's).
+    incident& open(incident made, std::int64_t now_ms);
+    /// From the history, at start.
+    void restore(incident kept);
+
+    incident* find(std::uint64_t number);
+    const std::map<std::uint64_t, incident>& all() const { return incidents_; }
+    /// Changes whenever something that a watcher could see may have changed.
+    std::uint64_t revision() const { return revision_; }
+    void touch() { ++revision_; }
+
+  private:
+    incident* home_of(const event& e);
+    void become_root(incident& i, const event& e, weight w);
+    void forget_old();
+
+    static constexpr std::size_t max_kept = 2000;
+    std::int64_t window_ms_;
+    std::uint64_t next_ = 1, revision_ = 1;
+    std::map<std::uint64_t, incident> incidents_;
+};
+
+}  // namespace banyan::fault

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/incident/incident.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "common/text.hpp"
+
+namespace banyan::fault {
+
+std::string object::text() const {
+    const auto end = [](const end_point& e) { return fmt::format("{} port {}", e.node, e.port); };
+    switch (kind) {
+        case object_kind::gpu:
+            return gpu >= 0 ? fmt::format("{} GPU {} ({})", node, gpu, bdf) : fmt::format("{} GPU at {}", node, bdf);
+        case object_kind::hca:
+            return ends.size() > 1 ? fmt::format("{} {} ({})", node, hca, end(ends[1])) : fmt::format("{} {}", node, hca);
+        case object_kind::link:
+            return ends.size() > 1 ? fmt::format("{} <-> {}", end(ends[0]), end(ends[1])) : "a link";
+        case object_kind::sw: return bdf.empty() ? fmt::format("switch {}", node) : fmt::format("{} NVSwitch {}", node, bdf);
+        case object_kind::node: return node;
+    }
+    return node;
+}
+
+std::string incident::id() const { return fmt::format("f{:05d}", number); }
+
+std::optional<std::uint64_t> number_of(std::string_view id) {
+    if (id.starts_with('f')) id.remove_prefix(1);
+    const auto n = parse_number(id, INT64_MAX);
+    return n ? std::optional(*n) : std::nullopt;
+}
+
+void incident::add_evidence(evidence_line line) {
+    ++lines;
+    lines += line.repeats;
+    if (evidence.size() < max_evidence) evidence.push_back(std::move(line));
+}
+
+const action_record* incident::find_action(const std::string& what, const std::string& target) const {
+    const auto it = std::ranges::find_if(actions, [&](const auto& a) { return a.what == what && a.target == target; });
+    return it == actions.end() ? nullptr : &*it;
+}
+
+namespace {
+constexpr std::array<std::string_view, 5> kinds{"gpu", "hca", "link", "switch", "node"};
+constexpr std::array<std::string_view, 4> severities{"notice", "warning", "error", "fatal"};
+constexpr std::array<std::string_view, 3> states{"open", "acting", "done"};
+}  // namespace
+
+std::string_view name_of(object_kind k) { return kinds[static_cast<std::size_t>(k)]; }
+std::string_view name_of(severity s) { return severities[static_cast<std::size_t>(s)]; }
+std::string_view name_of(incident_state s) { return states[static_cast<std::size_t>(s)]; }
+
+}  // namespace banyan::fault

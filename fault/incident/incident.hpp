@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// An incident: one thing that broke, however many lines speak of it. Object, cause, evidence, what was done and when.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "common/result.hpp"
+
+namespace banyan::fault {
+
+enum class object_kind : std::uint8_t { gpu, hca, link, sw, node };
+enum class severity : std::uint8_t { notice, warning, error, fatal };
+enum class incident_state : std::uint8_t { open, acting, done };
+
+struct end_point {
+    std::string node;  ///< switch or host name
+    std::string name;  ///< the whole node description
+    std::uint32_t port = 0;
+    std::uint64_t guid = 0;
+    bool operator==(const end_point&) const = default;
+};
+
+struct object {
+    object_kind kind = object_kind::node;
+    std::string node;  ///< host; the switch's name for a switch
+    int gpu = -1;
+    std::string bdf, uuid;
+    std::string hca;               ///< "mlx5_1"
+    std::vector<end_point> ends;   ///< link: two; hca: its own and the switch's
+    std::string text() const;      ///< "n03 GPU 3 (0000:5d:00)"
+};
+
+struct action_record {
+    std::string what;    ///< seal, node_down, node_drain, job, requeue, start_now ...
+    std::string target;  ///< node or job
+    std::int64_t at_ms = 0;
+    std::string result;
+};
+
+struct evidence_line {
+    std::int64_t at_ms = 0;
+    std::string source;  ///< node, or "opensm"
+    std::string text;
+    std::uint64_t repeats = 0;
+};
+
+struct incident {
+    static constexpr std::size_t max_evidence = 64;
+
+    std::uint64_t number = 0;
+    struct object object;
+    std::string reason;  ///< gpu-xid-79, fabric-link ...: names the page in docs/runbook
+    std::string cause;   ///< "Xid 79 GPU 3 fell off the bus"
+    enum severity severity = severity::notice;
+    incident_state state = incident_state::open;
+    std::string advice;  ///< what the policy decided, in words
+    std::vector<std::uint64_t> jobs;
+    std::vector<action_record> actions;
+    std::vector<evidence_line> evidence;
+    std::uint64_t lines = 0;  ///< all of them, those not kept included
+    std::string boot_id;
+    std::map<std::uint32_t, std::uint64_t> codes;  ///< Xid -> lines
+    std::optional<std::uint32_t> verdict;          ///< of Xid 154
+    std::uint8_t root_weight = 0;
+    std::int64_t line_ms = 0, incident_ms = 0, sealed_ms = 0, node_out_ms = 0, last_ms = 0, closed_ms = 0;
+    std::string closed_by;
+
+    std::string id() const;
+    void add_evidence(evidence_line line);
+    const action_record* find_action(const std::string& what, const std::string& target) const;
+};
+
+/// "f00012" -> 12.
+std::optional<std::uint64_t> number_of(std::string_view id);
+std::string_view name_of(object_kind k);
+std::string_view name_of(severity s);
+std::string_view name_of(incident_state s);
+
+nlohmann::json to_json(const incident& i);
+/// Reads what to_json wrote (from the history); checked, since a file can be damaged.
+result<incident> incident_from(const nlohmann::json& j);
+
+}  // namespace banyan::fault

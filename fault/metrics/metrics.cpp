@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/metrics/metrics.hpp"
+
+#include <prometheus/counter.h>
+#include <prometheus/exposer.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+namespace banyan::fault {
+
+using namespace prometheus;
+
+struct metrics::impl {
+    std::shared_ptr<Registry> registry = std::make_shared<Registry>();
+    Family<Counter>& lines = BuildCounter().Name("banyan_fault_log_lines_total").Help("Kernel log lines read").Register(*registry);
+    Family<Counter>& events = BuildCounter()
+                                  .Name("banyan_fault_events_total")
+                                  .Help("Fault lines understood, by kind and number")
+                                  .Register(*registry);
+    Family<Counter>& incidents =
+        BuildCounter().Name("banyan_fault_incidents_total").Help("Incidents opened, by reason").Register(*registry);
+    Family<Counter>& actions =
+        BuildCounter().Name("banyan_fault_actions_total").Help("Actions, by what and outcome").Register(*registry);
+    Family<Gauge>& gauges = BuildGauge().Name("banyan_fault_queued_events").Help("Events not yet acknowledged").Register(*registry);
+    Family<Gauge>& agents_family = BuildGauge().Name("banyan_fault_agents").Help("Agents connected").Register(*registry);
+    Family<Gauge>& open_family = BuildGauge().Name("banyan_fault_incidents_open").Help("Incidents not closed").Register(*registry);
+    Histogram& latency = BuildHistogram()
+                             .Name("banyan_fault_line_to_incident_seconds")
+                             .Help("From the log line to the incident")
+                             .Register(*registry)
+                             .Add({}, Histogram::BucketBoundaries{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10});
+    Counter& clean = lines.Add({{"state", "clean"}});
+    Counter& dirty = lines.Add({{"state", "dirty"}});
+    Gauge& queued = gauges.Add({});
+    Gauge& agents = agents_family.Add({});
+    Gauge& open = open_family.Add({});
+    std::unique_ptr<Exposer> exposer;
+};
+
+metrics::metrics() : impl_(std::make_unique<impl>()) {}
+metrics::~metrics() = default;
+
+result<std::string> metrics::serve(const std::string& address) {
+    try {
+        impl_->exposer = std::make_unique<Exposer>(address, 1);
+        impl_->exposer->RegisterCollectable(impl_->registry);
+        const auto ports = impl_->exposer->GetListeningPorts();
+        const auto host = address.substr(0, address.rfind(':'));
+        return host + ":" + std::to_string(ports.empty() ? 0 : ports.front());
+    } catch (const std::exception& e) {  // civetweb's own words say little
+        return fail(errc::unavailable, "cannot serve metrics on " + address + ": " + e.what(), "see [fault] metrics");
+    }
+}
+
+void metrics::count_line(bool dirty) { (dirty ? impl_->dirty : impl_->clean).Increment(); }
+
+void metrics::count_event(const kernel_fault& fault) {
+    static constexpr const char* kinds[] = {"xid", "sxid", "bus_loss"};
+    // The number comes from a log: only plausible ones become labels.
+    const auto number = fault.code < 100'000 ? std::to_string(fault.code) : "other";
+    impl_->events.Add({{"kind", kinds[static_cast<std::size_t>(fault.kind)]}, {"code", number}}).Increment();
+}
+
+void metrics::count_incident(const std::string& reason, double seconds) {
+    impl_->incidents.Add({{"reason", reason}}).Increment();
+    impl_->latency.Observe(seconds);
+}
+
+void metrics::count_action(const std::string& what, bool done) {
+    impl_->actions.Add({{"what", what}, {"outcome", done ? "done" : "not_done"}}).Increment();
+}
+
+void metrics::set_queue(std::size_t events) { impl_->queued.Set(static_cast<double>(events)); }
+void metrics::set_agents(std::size_t connected) { impl_->agents.Set(static_cast<double>(connected)); }
+void metrics::set_open(std::size_t incidents) { impl_->open.Set(static_cast<double>(incidents)); }
+
+}  // namespace banyan::fault

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The few numbers that Prometheus gets. Off unless [fault] metrics names an address; counting works all the same. Never
+// asks Slurm for anything.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/result.hpp"
+#include "fault/sources/kernel_fault.hpp"
+
+namespace banyan::fault {
+
+class metrics {
+  public:
+    metrics();
+    ~metrics();
+    metrics(const metrics&) = delete;
+    metrics& operator=(const metrics&) = delete;
+
+    /// "127.0.0.1:9712"; port 0 = any free one. The address that it listens on.
+    result<std::string> serve(const std::string& address);
+
+    void count_line(bool dirty);
+    void count_event(const kernel_fault& fault);
+    void count_incident(const std::string& reason, double line_to_incident_seconds);
+    void count_action(const std::string& what, bool done);
+    void set_queue(std::size_t events);
+    void set_agents(std::size_t connected);
+    void set_open(std::size_t incidents);
+
+  private:
+    struct impl;
+    std::unique_ptr<impl> impl_;
+};
+
+}  // namespace banyan::fault

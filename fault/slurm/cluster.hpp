@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the controller asks of the cluster and does to it. The only way to Slurm; libslurm.cpp is the only file of this
+// part that includes a Slurm header. Every call may block for seconds: call it on the pool.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace banyan::fault {
+
+struct node_status {
+    std::string name;
+    bool down = false, drained = false;  ///< drained: DRAIN is set, whether or not work still runs
+    std::string reason;
+};
+
+enum class job_phase : std::uint8_t { pending, running, completing, ended };
+
+struct job_status {
+    std::uint32_t id = 0;
+    job_phase phase = job_phase::ended;
+    std::vector<std::string> nodes;  ///< empty unless it holds some
+    std::string batch_host, admin_comment;
+    bool may_requeue = false;
+    std::uint32_t restarts = 0;
+    std::int64_t start_time = 0;  ///< epoch seconds; of a pending job: not before
+};
+
+class cluster {
+  public:
+    virtual ~cluster() = default;
+    virtual result<std::uint32_t> node_count() = 0;
+    virtual result<node_status> node(const std::string& name) = 0;
+    /// Jobs that hold the node now.
+    virtual result<std::vector<job_status>> jobs_on(const std::string& node) = 0;
+    virtual result<job_status> job(std::uint32_t id) = 0;
+    /// DOWN ends the node's part of every job; DRAIN lets work end.
+    virtual result<void> set_down(const std::string& node, const std::string& reason) = 0;
+    virtual result<void> set_drain(const std::string& node, const std::string& reason) = 0;
+    virtual result<void> resume(const std::string& node) = 0;
+    virtual result<void> requeue(std::uint32_t job) = 0;
+    /// StartTime=now for a pending job.
+    virtual result<void> start_now(std::uint32_t job) = 0;
+};
+
+/// Talks to slurmctld through libslurm, which reads $SLURM_CONF. Calls before a configuration exists fail with
+/// errc::unavailable, and work as soon as there is one.
+std::unique_ptr<cluster> make_slurm_cluster();
+
+/// Reasons that begin so are ours: nothing else is ever changed.
+constexpr std::string_view our_reason_prefix = "banyan:";
+
+}  // namespace banyan::fault

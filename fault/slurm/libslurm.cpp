@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The cluster interface over libslurm's public calls.
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <mutex>
+
+#include <fmt/format.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <unistd.h>
+
+#include "common/text.hpp"
+#include "fault/slurm/cluster.hpp"
+
+namespace banyan::fault {
+namespace {
+
+std::string text_of(const char* text) { return text ? text : ""; }
+
+std::unexpected<error> slurm_failed(const std::string& doing) {
+    const int err = slurm_get_errno();
+    return fail(err == ESLURM_INVALID_JOB_ID ? errc::not_found : errc::unavailable,
+                fmt::format("{}: {}", doing, slurm_strerror(err)));
+}
+
+job_status status_of(const slurm_job_info_t& j) {
+    job_status out;
+    out.id = j.job_id;
+    const auto base = j.job_state & JOB_STATE_BASE;
+    if (j.job_state & JOB_COMPLETING) out.phase = job_phase::completing;
+    else if (base == JOB_PENDING) out.phase = job_phase::pending;
+    else if (base == JOB_RUNNING || base == JOB_SUSPENDED) out.phase = job_phase::running;
+    if (out.phase == job_phase::running || out.phase == job_phase::completing)
+        if (auto names = expand_hostlist(text_of(j.nodes))) out.nodes = std::move(*names);
+    out.batch_host = text_of(j.batch_host);
+    out.admin_comment = text_of(j.admin_comment);
+    out.may_requeue = j.requeue != 0;
+    out.restarts = j.restart_cnt;
+    out.start_time = j.start_time;
+    return out;
+}
+
+class slurm_cluster final : public cluster {
+  public:
+    result<std::uint32_t> node_count() override {
+        BANYAN_CHECK(ready());
+        node_info_msg_t* answer = nullptr;
+        if (slurm_load_node(0, &answer, SHOW_ALL) != SLURM_SUCCESS) return slurm_failed("cannot list the nodes");
+        const auto count = answer->record_count;
+        slurm_free_node_info_msg(answer);
+        return count;
+    }
+
+    result<node_status> node(const std::string& name) override {
+        BANYAN_CHECK(ready());
+        node_info_msg_t* answer = nullptr;
+        auto asked = name;
+        if (slurm_load_node_single(&answer, asked.data(), SHOW_ALL) != SLURM_SUCCESS)
+            return slurm_failed("cannot read node " + name);
+        const std::unique_ptr<node_info_msg_t, void (*)(node_info_msg_t*)> owner(answer, slurm_free_node_info_msg);
+        for (std::uint32_t i = 0; i < answer->record_count; ++i) {
+            const auto& n = answer->node_array[i];
+            if (!n.name || name != n.name) continue;
+            return node_status{name, (n.node_state & NODE_STATE_BASE) == NODE_STATE_DOWN,
+                               (n.node_state & NODE_STATE_DRAIN) != 0, text_of(n.reason)};
+        }
+        return fail(errc::not_found, fmt::format("Slurm has no node {}", name));
+    }
+
+    result<std::vector<job_status>> jobs_on(const std::string& node) override {
+        BANYAN_CHECK(ready());
+        job_info_msg_t* answer = nullptr;
+        if (slurm_load_jobs(0, &answer, SHOW_ALL) != SLURM_SUCCESS) return slurm_failed("cannot list the jobs");
+        const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer, slurm_free_job_info_msg);
+        std::vector<job_status> out;
+        for (std::uint32_t i = 0; i < answer->record_count; ++i) {
+            auto job = status_of(answer->job_array[i]);
+            if (job.phase == job_phase::running && std::ranges::find(job.nodes, node) != job.nodes.end())
+                out.push_back(std::move(job));
+        }
+        return out;
+    }
+
+    result<job_status> job(std::uint32_t id) override {
+        BANYAN_CHECK(ready());
+        job_info_msg_t* answer = nullptr;
+        if (slurm_load_job(&answer, id, SHOW_ALL) != SLURM_SUCCESS) return slurm_failed(fmt::format("cannot read job {}", id));
+        const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer, slurm_free_job_info_msg);
+        if (answer->record_count == 0) return fail(errc::not_found, fmt::format("Slurm has no job {}", id));
+        return status_of(answer->job_array[0]);
+    }
+
+    result<void> set_down(const std::string& node, const std::string& reason) override {
+        return update(node, NODE_STATE_DOWN, reason);
+    }
+    result<void> set_drain(const std::string& node, const std::string& reason) override {
+        return update(node, NODE_STATE_DRAIN, reason);
+    }
+    result<void> resume(const std::string& node) override { return update(node, NODE_RESUME, {}); }
+
+    result<void> requeue(std::uint32_t job) override {
+        BANYAN_CHECK(ready());
+        if (slurm_requeue(job, 0) != SLURM_SUCCESS) return slurm_failed(fmt::format("cannot requeue job {}", job));
+        return {};
+    }
+
+    result<void> start_now(std::uint32_t job) override {
+        BANYAN_CHECK(ready());
+        job_desc_msg_t change;
+        slurm_init_job_desc_msg(&change);
+        change.job_id = job;
+        change.begin_time = std::time(nullptr);
+        if (slurm_update_job(&change) != SLURM_SUCCESS)
+            return slurm_failed(fmt::format("cannot set the start time of job {}", job));
+        return {};
+    }
+
+  private:
+    // libslurm ends the process when there is no slurm.conf: look first.
+    result<void> ready() {
+        const std::lock_guard hold(starting_);
+        if (started_) return {};
+        const char* named = std::getenv("SLURM_CONF");
+        const std::string path = named && *named ? named : SLURM_DEFAULT_CONF;
+        std::error_code ec;
+        if (!std::filesystem::is_regular_file(path, ec))
+            return fail(errc::unavailable, fmt::format("there is no {}: Slurm cannot be reached", path),
+                        "set SLURM_CONF for banyan-faultd");
+        slurm_init(nullptr);
+        started_ = true;
+        return {};
+    }
+
+    result<void> update(const std::string& node, std::uint32_t state, std::string reason) {
+        BANYAN_CHECK(ready());
+        auto name = node;
+        update_node_msg_t change;
+        slurm_init_update_node_msg(&change);
+        change.node_names = name.data();
+        change.node_state = state;
+        if (!reason.empty()) {
+            change.reason = reason.data();
+            change.reason_uid = ::getuid();
+        }
+        if (slurm_update_node(&change) != SLURM_SUCCESS) return slurm_failed("cannot change the state of node " + node);
+        return {};
+    }
+
+    static constexpr const char* SLURM_DEFAULT_CONF = "/etc/slurm/slurm.conf";
+    std::mutex starting_;  // guards started_: slurm_init must run once
+    bool started_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<cluster> make_slurm_cluster() { return std::make_unique<slurm_cluster>(); }
+
+}  // namespace banyan::fault

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/sources/file_follower.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
+namespace banyan::fault {
+namespace {
+
+// When the file was last written, as long as that is not in the future: the best there is for a line without a stamp.
+std::int64_t written_ms(const struct stat& s) {
+    const auto modified = static_cast<std::int64_t>(s.st_mtim.tv_sec) * 1000 + s.st_mtim.tv_nsec / 1'000'000;
+    return std::min(modified, wall_ms());
+}
+
+}  // namespace
+
+file_follower::file_follower(std::filesystem::path path, start from, line_sink sink)
+    : path_(std::move(path)), from_(from), sink_(std::move(sink)) {}
+
+std::string file_follower::stream() const { return fmt::format("{}-{}-{}", inode_, born_ms_, generation_); }
+
+bool file_follower::open_file(bool first) {
+    unique_fd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    struct stat s {};
+    if (!fd || ::fstat(fd.get(), &s) != 0 || !S_ISREG(s.st_mode)) return false;
+    file_ = std::move(fd);
+    inode_ = s.st_ino;
+    device_ = s.st_dev;
+    read_at_ = first && from_ == start::end ? static_cast<std::uint64_t>(s.st_size) : 0;
+    if (first) started_at_ = read_at_;
+    splitter_.restart(read_at_);
+    watch_file();
+    return true;
+}
+
+void file_follower::watch_file() {
+    if (file_watch_ >= 0) ::inotify_rm_watch(notify_.get(), file_watch_);
+    file_watch_ = ::inotify_add_watch(notify_.get(), path_.c_str(), IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF);
+}
+
+bool file_follower::replaced() const {
+    struct stat s {};
+    if (::stat(path_.c_str(), &s) != 0) return false;  // deleted: the old one is read on until a new one comes
+    return s.st_ino != inode_ || s.st_dev != device_;
+}
+
+void file_follower::read_rest() {
+    std::array<char, 65536> buffer;
+    const auto name = stream();
+    for (;;) {
+        struct stat s {};
+        if (::fstat(file_.get(), &s) != 0) return;
+        if (static_cast<std::uint64_t>(s.st_size) < read_at_) {
+            ++generation_;
+            ++counters_.restarts;
+            read_at_ = 0;
+            splitter_.restart(0);
+            return read_rest();
+        }
+        const auto n = ::pread(file_.get(), buffer.data(), buffer.size(), static_cast<off_t>(read_at_));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return;
+        read_at_ += static_cast<std::uint64_t>(n);
+        const auto when = written_ms(s);
+        splitter_.feed({buffer.data(), static_cast<std::size_t>(n)}, [&](std::string_view line, std::uint64_t at) {
+            ++counters_.lines;
+            sink_({line, name, at, when});
+        });
+        counters_.cut = splitter_.cut_lines();
+    }
+}
+
+void file_follower::look() {
+    if (file_) read_rest();
+    if (file_ && !replaced()) return;
+    const bool had = static_cast<bool>(file_);
+    if (!open_file(false)) return;
+    if (had) ++counters_.restarts;
+    ++generation_;
+    read_rest();
+}
+
+task<result<void>> file_follower::run() {
+    notify_.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+    if (!notify_) co_return fail_errno("cannot watch " + path_.string(), errno, "raise fs.inotify.max_user_instances");
+    const auto parent = path_.parent_path().empty() ? std::filesystem::path(".") : path_.parent_path();
+    if (::inotify_add_watch(notify_.get(), parent.c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0)
+        co_return fail_errno("cannot watch the folder " + parent.string(), errno);
+    open_file(true);
+    asio::posix::stream_descriptor wake(co_await asio::this_coro::executor, ::dup(notify_.get()));
+    waiting_ = &wake;
+    for (;;) {
+        look();
+        auto [ec] = co_await wake.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
+        if (ec) break;
+        std::array<char, 8192> events;
+        while (::read(notify_.get(), events.data(), events.size()) > 0) {
+        }
+    }
+    waiting_ = nullptr;
+    co_return result<void>{};
+}
+
+void file_follower::stop() {
+    boost::system::error_code ignored;
+    if (waiting_) static_cast<asio::posix::stream_descriptor*>(waiting_)->cancel(ignored);
+}
+
+void read_gap(const std::filesystem::path& path, ino_t inode, std::uint64_t from, std::uint64_t to,
+              const std::string& stream, const line_sink& sink) {
+    const unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat s {};
+    if (!fd || ::fstat(fd.get(), &s) != 0 || s.st_ino != inode || static_cast<std::uint64_t>(s.st_size) < to) return;
+    line_splitter splitter;
+    splitter.restart(from);
+    std::array<char, 65536> buffer;
+    while (from < to) {
+        const auto n = ::pread(fd.get(), buffer.data(), std::min<std::uint64_t>(buffer.size(), to - from),
+                               static_cast<off_t>(from));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return;
+        from += static_cast<std::uint64_t>(n);
+        splitter.feed({buffer.data(), static_cast<std::size_t>(n)}, [&](std::string_view line, std::uint64_t at) {
+            sink({line, stream, at, written_ms(s)});
+        });
+    }
+}
+
+}  // namespace banyan::fault

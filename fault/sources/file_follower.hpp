@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Follows a plain log file by name: woken by inotify (never by a timer), through truncation in place, replacement
+// by another file, deletion and late creation. Gives whole lines, never fails for what is in them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include <sys/types.h>
+
+#include "common/fd.hpp"
+#include "common/wire_async.hpp"
+#include "fault/sources/line_splitter.hpp"
+#include "fault/sources/log_line.hpp"
+
+namespace banyan::fault {
+
+class file_follower {
+  public:
+    enum class start { beginning, end };
+
+    /// `from` says where a file begins that exists when run() starts; one that appears later is read whole.
+    file_follower(std::filesystem::path path, start from, line_sink sink);
+
+    /// Until the executor stops or `stop` is called. Returns an error when inotify is not to be had.
+    task<result<void>> run();
+    void stop();
+
+    const source_counters& counters() const { return counters_; }
+    std::string stream() const;
+    std::uint64_t position() const { return splitter_.position(); }
+    /// Where reading began in the file that was there at the start (for reading the gap before it).
+    std::uint64_t started_at() const { return started_at_; }
+    ino_t inode() const { return inode_; }
+
+  private:
+    bool open_file(bool first);
+    void look();        // everything that can be read now
+    void read_rest();   // to the end of the open file
+    bool replaced() const;
+    void watch_file();
+
+    std::filesystem::path path_;
+    start from_;
+    line_sink sink_;
+    line_splitter splitter_;
+    unique_fd file_, notify_;
+    int file_watch_ = -1;
+    ino_t inode_ = 0;
+    dev_t device_ = 0;
+    std::uint64_t read_at_ = 0, started_at_ = 0, generation_ = 0;
+    std::int64_t born_ms_ = wall_ms();
+    source_counters counters_;
+    void* waiting_ = nullptr;  // the descriptor that run() waits on, while it does
+};
+
+/// The lines of `path` from `from` to `to`, when the file is still the one with that inode. For what was written while
+/// nobody followed.
+void read_gap(const std::filesystem::path& path, ino_t inode, std::uint64_t from, std::uint64_t to,
+              const std::string& stream, const line_sink& sink);
+
+}  // namespace banyan::fault

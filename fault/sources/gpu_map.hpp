@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which GPU sits at which PCI address: read from <root>/proc/driver/nvidia/gpus/<bdf>/information, completed by what
+// the kernel log tells.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace banyan::fault {
+
+struct gpu_place {
+    int minor = -1;  ///< as in /dev/nvidiaN; -1 when not known
+    std::string uuid, model;
+};
+
+class gpu_map {
+  public:
+    /// Reads anew; keeps what it knew about a card that no longer shows (a lost one leaves /proc).
+    void refresh(const std::filesystem::path& root);
+    void learn(const std::string& bdf, const std::string& uuid) { places_[bdf].uuid = uuid; }
+    const gpu_place* find(const std::string& bdf) const;
+    std::size_t size() const { return places_.size(); }
+
+  private:
+    std::map<std::string, gpu_place> places_;
+};
+
+}  // namespace banyan::fault

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One fault as the kernel log tells it: the grammar of the GPU driver's Xid lines, of NVSwitch SXid lines, and of
+// "fallen off the bus" without a number. Everything but the number is optional, since branches and modes (MIG)
+// differ. Pure: text in, fault out; no clock, no files.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace banyan::fault {
+
+enum class fault_kind : std::uint8_t { xid, sxid, bus_loss };
+enum class link_severity : std::uint8_t { none, correctable, nonfatal, fatal };
+
+struct kernel_fault {
+    fault_kind kind = fault_kind::xid;
+    std::uint32_t code = 0;  ///< Xid or SXid number; 79 for a loss of the bus that came without one
+    std::string bdf;         ///< "0000:5d:00", lower case, without function
+    std::optional<std::uint32_t> gpu_instance, compute_instance;  ///< MIG
+    std::string pid, process;                                      ///< as printed; empty when absent
+    std::optional<std::uint32_t> caused_by;                        ///< 45: "caused by previous Xid N"
+    std::optional<std::uint32_t> recovery;                         ///< 154: the new action's number
+    std::optional<int> link;
+    link_severity severity = link_severity::none;  ///< SXid
+    bool follow_up = false;  ///< SXid: a Severity or Data line of the event before it
+    std::string message;
+};
+
+/// "GPU at PCI:0000:5d:00: GPU-<uuid>": not a fault, but tells which card sits where.
+struct gpu_identity {
+    std::string bdf, uuid;
+};
+
+/// Keeps what a message that spans several lines needs; one per log. Feed every line in order.
+class kernel_parser {
+  public:
+    struct found {
+        std::optional<kernel_fault> fault;
+        std::optional<gpu_identity> identity;
+    };
+    found line(std::string_view text);
+
+  private:
+    std::string pending_bdf_;  // of "The NVIDIA GPU <bdf>", waiting for "fallen off the bus"
+    int pending_lines_ = 0;    // lines left until it is forgotten
+};
+
+/// A text that begins with "5d:00", "0000:5d:00" or "0000:5d:00.0": the normal form and what follows it.
+std::optional<std::pair<std::string, std::string_view>> take_bdf(std::string_view text);
+
+}  // namespace banyan::fault

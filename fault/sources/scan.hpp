@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Small steps over a text: each takes something from the front of the view, or leaves it alone.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace banyan::fault::scan {
+
+inline bool drop(std::string_view& text, std::string_view prefix) {
+    if (!text.starts_with(prefix)) return false;
+    text.remove_prefix(prefix.size());
+    return true;
+}
+
+template <class Number>
+std::optional<Number> take_any(std::string_view& text, int base) {
+    Number value = 0;
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    if (ec != std::errc{}) return {};
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return value;
+}
+
+inline std::optional<std::uint32_t> take_number(std::string_view& text) { return take_any<std::uint32_t>(text, 10); }
+inline std::optional<std::uint32_t> take_hex_number(std::string_view& text) {
+    return take_any<std::uint32_t>(text, 16);
+}
+inline std::optional<std::uint64_t> take_long(std::string_view& text) { return take_any<std::uint64_t>(text, 10); }
+inline std::optional<std::uint64_t> take_hex_long(std::string_view& text) {
+    return take_any<std::uint64_t>(text, 16);
+}
+
+}  // namespace banyan::fault::scan

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the cluster tests stand on: one cluster per test file, brought up by scripts/cluster as a developer does it.
+
+    class Placement(ClusterCase):
+        def test_it(self):
+            job = self.cluster.sbatch("-N4", script="srun hostname\\n")
+            self.cluster.wait_for_job(job, "COMPLETED")
+
+Tests wait on conditions; the deadline of a wait is generous, since it passes only when something is wrong.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BANYAN_BUILD", REPOSITORY / "build" / "dev"))
+DEADLINE = 60
+sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
+
+
+class Failure(AssertionError):
+    """A command that should have worked, with what it printed."""
+
+
+class Cluster:
+    def __init__(self, directory=None, nodes=16, options=()):
+        # Short, since Slurm's sockets lie below it.
+        self.dir = Path(directory or tempfile.mkdtemp(prefix="banyan-"))
+        self.nodes = nodes
+        self.options = [str(option) for option in options]
+
+    # -- life --------------------------------------------------------------------------------------------------------------
+
+    def script(self, *words, check=True, timeout=120):
+        """Runs scripts/cluster WORDS on this cluster."""
+        return _run([REPOSITORY / "scripts" / "cluster", *words[:1], "--dir", self.dir, *words[1:]], check, timeout)
+
+    def up(self):
+        return self.script("up", "--nodes", self.nodes, "--build", BUILD, *self.options)
+
+    def down(self):
+        return self.script("down")
+
+    def remove(self):
+        """Ends it and removes its directory, after a look at what it leaves."""
+        self.script("down", "--purge")
+
+    # -- commands ----------------------------------------------------------------------------------------------------------
+
+    def run(self, *words, check=True, timeout=DEADLINE, env=None, cwd=None, input=None):
+        """Runs a command with the tools pointing at the cluster. Returns the CompletedProcess with text output."""
+        return _run([REPOSITORY / "scripts" / "cluster", "exec", "--dir", self.dir, "--", *words], check, timeout, env, cwd, input)
+
+    def start(self, *words, **popen):
+        """Starts a command and does not wait for it. The caller waits, or `down` ends it."""
+        popen.setdefault("stdout", subprocess.PIPE)
+        popen.setdefault("stderr", subprocess.STDOUT)
+        command = [REPOSITORY / "scripts" / "cluster", "exec", "--dir", self.dir, "--", *words]
+        return subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, text=True, **popen)
+
+    def out(self, *words, **options):
+        return self.run(*words, **options).stdout.strip()
+
+    def sbatch(self, *options, script, env=None):
+        """Submits a batch script; its output goes to slurm-JOB.out in the cluster's directory. Returns the job id."""
+        text = script if script.startswith("#!") else "#!/bin/bash\n" + script
+        work = self.dir / "tmp"
+        return int(self.out("sbatch", "--parsable", f"--chdir={work}", f"--output={work}/slurm-%j.out", *options, input=text,
+                            env=env).split(";")[0])
+
+    def output(self, job):
+        """What a batch script has printed so far."""
+        try:
+            return (self.dir / "tmp" / f"slurm-{job}.out").read_text(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def job(self, job):
+        """The fields of `scontrol show job`."""
+        words = self.run("scontrol", "-o", "show", "job", job, check=False).stdout
+        fields = {}
+        for word in words.split():
+            key, equals, value = word.partition("=")
+            if equals:
+                fields.setdefault(key, value)
+        start = words.find("AdminComment=")
+        if start >= 0:
+            fields["AdminComment"] = words[start + len("AdminComment="):].split(" OverSubscribe=")[0]
+        return fields
+
+    def node(self, node):
+        """The node as `scontrol show node` has it: its state flags, and its reason."""
+        words = self.out("scontrol", "-o", "show", "node", node)
+        state = words.partition(" State=")[2].split(" ")[0]
+        reason = words.partition(" Reason=")[2].rpartition(" [")[0]
+        return {"state": state.split("+"), "reason": reason, "text": words}
+
+    def hosts(self, expression):
+        """The names in a compressed host list."""
+        return self.out("scontrol", "show", "hostnames", expression).split() if expression else []
+
+    # -- waiting -----------------------------------------------------------------------------------------------------------
+
+    def wait_for(self, condition, what, timeout=DEADLINE, pause=0.05):
+        """Waits until condition() is true, and returns what it returned."""
+        end = time.monotonic() + timeout
+        while True:
+            value = condition()
+            if value:
+                return value
+            if time.monotonic() > end:
+                raise Failure(f"{what}: not within {timeout} s\n{self.evidence()}")
+            time.sleep(pause)
+
+    def wait_for_job(self, job, state="COMPLETED", timeout=DEADLINE):
+        ends = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE"}
+
+        def reached():
+            now = self.job(job).get("JobState")
+            if now != state and now in ends:
+                raise Failure(f"job {job} is {now}, not {state}; it printed:\n{self.output(job)}\n{self.evidence()}")
+            return now == state
+        self.wait_for(reached, f"job {job} is {state}", timeout)
+
+    def wait_for_nodes_idle(self, timeout=DEADLINE):
+        self.wait_for(lambda: set(self.out("sinfo", "-h", "-o", "%T").split()) == {"idle"}, "all nodes are idle", timeout)
+
+    # -- trouble -----------------------------------------------------------------------------------------------------------
+
+    def kmsg(self, node, text):
+        """Appends a line to a node's kernel log; returns the time right before."""
+        before = time.monotonic()
+        with open(self.dir / "kmsg" / f"{node}.log", "ab") as file:
+            file.write(text.encode() + b"\n")
+        return before
+
+    def link(self, action, node, port):
+        self.script("link", action, node, port)
+
+    def parts(self):
+        """{part: pid} as recorded."""
+        return {file.stem: json.loads(file.read_text())["pid"] for file in (self.dir / "run" / "parts").glob("*.json")}
+
+    def evidence(self):
+        """The last lines of the logs that explain most failures."""
+        lines = []
+        for name in ("slurmctld.log", "slurmd-n01.log", "faultd-controller.out", "opensm.log"):
+            file = self.dir / "log" / name
+            if file.exists():
+                lines += [f"--- {name}", *file.read_text(errors="replace").splitlines()[-15:]]
+        return "\n".join(lines)
+
+
+def _run(command, check, timeout, env=None, cwd=None, input=None):
+    """Runs a command to its end. Its output goes through files: a daemon that inherits them must not hold us up."""
+    command = [str(word) for word in command]
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, tempfile.TemporaryFile("w+") as stdin:
+        if input is not None:
+            stdin.write(input)
+            stdin.seek(0)
+        try:
+            run = subprocess.run(command, stdin=stdin, stdout=out, stderr=err, timeout=timeout, cwd=cwd,
+                                 env={**os.environ, **(env or {})})
+            status = run.returncode
+        except subprocess.TimeoutExpired:
+            status = None
+        out.seek(0)
+        err.seek(0)
+        done = subprocess.CompletedProcess(command, status, out.read(), err.read())
+    if status is None or (check and status != 0):
+        ended = f"did not end within {timeout} s" if status is None else f"ended with {status}"
+        raise Failure(f"{' '.join(command)} {ended}\n--- stdout\n{done.stdout}\n--- stderr\n{done.stderr}")
+    return done
+
+
+class ClusterCase(unittest.TestCase):
+    """A test file whose tests share one cluster."""
+    nodes = 16
+    options = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(nodes=cls.nodes, options=cls.options)
+        cls.addClassCleanup(cls.cluster.remove)
+        cls.cluster.up()
+
+    def setUp(self):
+        self.cluster.wait_for_nodes_idle()
+
+    def run(self, result=None):
+        # With a failed test the logs are worth more than a clean folder.
+        before = len(result.failures) + len(result.errors)
+        super().run(result)
+        if len(result.failures) + len(result.errors) > before and os.environ.get("BANYAN_KEEP"):
+            keep = Path(os.environ["BANYAN_KEEP"]) / f"{self.id()}"
+            shutil.copytree(self.cluster.dir / "log", keep, dirs_exist_ok=True)
+
+
+# -- what may be left of a cluster: looked for without the code that ends it -----------------------------------------------
+
+def processes_of(directory):
+    """Processes with the directory in their environment, command line, working directory or open files."""
+    found = {}
+    needle = os.fsencode(str(directory))
+    spared = {os.getpid(), os.getppid()}
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) in spared:
+            continue
+        try:
+            stat = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
+            if stat[0] in (b"Z", b"X"):
+                continue
+            seen = Path(f"/proc/{name}/environ").read_bytes() + Path(f"/proc/{name}/cmdline").read_bytes()
+            for link in [f"/proc/{name}/cwd", *(f"/proc/{name}/fd/{fd}" for fd in os.listdir(f"/proc/{name}/fd"))]:
+                try:
+                    seen += os.fsencode(os.readlink(link))
+                except OSError:
+                    continue
+        except OSError:
+            continue
+        if needle in seen:
+            found[int(name)] = Path(f"/proc/{name}/comm").read_text().strip() if os.path.exists(f"/proc/{name}/comm") else "?"
+    return found
+
+
+def sockets_of(directory, sockname):
+    """Unix sockets bound below the directory or under the fabric's abstract prefix."""
+    with open("/proc/net/unix", encoding="utf-8", errors="replace") as file:
+        return [line.split()[-1] for line in file if str(directory) in line or f"@{sockname}" in line]
+
+
+def mounts_of(directory):
+    return [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f" {directory}" in line]
+
+
+def port_is_free(port):
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+            return True
+        except OSError:
+            return False
+
+
+def main():
+    unittest.main(verbosity=2)

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include "fixtures.hpp"
+
+using namespace banyan;
+using namespace banyan::topo;
+using namespace banyan::topo::test;
+
+namespace {
+
+std::vector<std::uint32_t> some_free(const fabric& f, double occupied, std::mt19937& random) {
+    std::vector<std::uint32_t> out;
+    std::uniform_real_distribution<double> dice(0, 1);
+    for (std::uint32_t h = 0; h < f.hosts.size(); ++h)
+        if (dice(random) >= occupied) out.push_back(h);
+    return out;
+}
+
+/// The fewest straddling units that any choice of whole units allows: units of one size, so it is bin
+/// filling.
+std::uint32_t fewest_straddling(const fabric& f, const std::vector<std::uint32_t>& free, std::uint32_t units,
+                                std::uint32_t unit_size) {
+    std::map<std::uint32_t, std::uint32_t> in_group;
+    for (const auto h : free) ++in_group[f.hosts[h].leaf_group];
+    std::uint32_t whole = 0;
+    for (const auto& [group, n] : in_group) whole += n / unit_size;
+    return whole >= units ? 0 : units - whole;
+}
+
+void check_sound(const fabric& f, const std::vector<std::uint32_t>& free, const request& r,
+                 const placement& p) {
+    REQUIRE(p.nodes.size() == r.nodes);
+    REQUIRE(p.spares.size() == r.spares);
+    std::set<std::uint32_t> used(p.nodes.begin(), p.nodes.end());
+    used.insert(p.spares.begin(), p.spares.end());
+    CHECK(used.size() == r.nodes + r.spares);
+    CHECK(std::includes(free.begin(), free.end(), used.begin(), used.end()));
+    std::set<std::uint32_t> buddies(p.buddies.begin(), p.buddies.end());
+    CHECK(buddies.size() == r.nodes);
+    if (r.nodes > 1)
+        for (std::uint32_t s = 0; s < r.nodes; ++s) CHECK(p.buddies[s] != s);
+    (void)f;
+}
+
+}  // namespace
+
+TEST_CASE("random jobs on random fabrics: sound, deterministic, no unit broken without need", "[topo]") {
+    std::mt19937 random(7);
+    const char* const shapes[] = {"tp=2,pp=2,dp=4", "tp=2,dp=4,pp=2", "pp=3,dp=4",
+                                  "dp=6",           "tp=4,pp=4,dp=2", "dp=5,pp=2"};
+    int placed = 0;
+    for (int round = 0; round < 600; ++round) {
+        std::vector<std::uint32_t> sizes(1 + random() % 6);
+        for (auto& s : sizes) s = 1 + random() % 12;
+        const auto f = groups_of(sizes, 2);
+        const auto free = some_free(f, 0.1 * static_cast<double>(random() % 8), random);
+        const auto dims = parse_shape(shapes[random() % std::size(shapes)]).value();
+        const auto per_node = dims.ranks() % 2 == 0 && random() % 2 ? 2u : 1u;
+        const auto spares = static_cast<std::uint32_t>(random() % 3);
+        const auto r = make_request(dims, dims.ranks() / per_node + spares, per_node, spares).value();
+        const auto p = place(f, free, r);
+        if (free.size() < r.nodes + r.spares) {
+            CHECK(p.error().code == errc::exhausted);
+            continue;
+        }
+        ++placed;
+        INFO(dims.text() << " on " << free.size() << " free of " << f.hosts.size());
+        REQUIRE(p);
+        check_sound(f, free, r, *p);
+        CHECK(place(f, free, r)->nodes == p->nodes);
+        const auto units = units_of_slots(r);
+        const auto unit_count = *std::max_element(units.begin(), units.end()) + 1;
+        const auto s = spread_of(f, r, *p);
+        CHECK(s.straddling_units <= fewest_straddling(f, free, unit_count, r.nodes / unit_count));
+        // The same nodes arranged again break no more units.
+        auto again = arrange(f, p->nodes, r).value();
+        CHECK(spread_of(f, r, again).straddling_units <= s.straddling_units);
+    }
+    CHECK(placed > 200);
+}
+
+TEST_CASE("the tightest leaf group that holds all of it", "[topo]") {
+    const auto f = groups_of({12, 8, 10});
+    const auto r = make("tp=1,pp=2,dp=4", 8);
+    const auto p = place(f, all_hosts(f), r).value();
+    CHECK(spread_of(f, r, p).groups == decltype(spread::groups){{"g2", 8}});
+}
+
+TEST_CASE("a spare next to the job is worth a looser group", "[topo]") {
+    const auto f = groups_of({12, 8, 10});
+    const auto r = make("pp=2,dp=4", 9, 1);
+    const auto p = place(f, all_hosts(f), r).value();
+    CHECK(spread_of(f, r, p).groups == decltype(spread::groups){{"g3", 8}});
+    CHECK(f.hosts[p.spares[0]].leaf_group == 2);
+}
+
+TEST_CASE("without room beside the job the spare is in the nearest group", "[topo]") {
+    const auto f = groups_of({8, 8, 8, 8}, 2);  // g1,g2 and g3,g4 under one spine each
+    auto free = all_hosts(f);
+    std::erase_if(free, [&](auto h) { return f.hosts[h].leaf_group == 0 && h % 8 >= 4; });
+    std::erase_if(free, [&](auto h) { return f.hosts[h].leaf_group == 1; });
+    const auto r = make("pp=2,dp=4", 9, 1);
+    const auto p = place(f, free, r).value();
+    CHECK(spread_of(f, r, p).groups.size() == 1);
+    CHECK(spread_of(f, r, p).groups[0].first == "g3");
+    CHECK(f.hosts[p.spares[0]].leaf_group == 3);
+}
+
+TEST_CASE("two groups share evenly, in whole units", "[topo]") {
+    const auto f = groups_of({8, 8});
+    const auto r = make("pp=2,dp=6", 12);
+    const auto s = spread_of(f, r, place(f, all_hosts(f), r).value());
+    CHECK(s.groups == decltype(spread::groups){{"g1", 6}, {"g2", 6}});
+    CHECK(s.straddling_units == 0);
+}
+
+TEST_CASE("copies go to the other leaf group", "[topo]") {
+    const auto f = groups_of({8, 8});
+    const auto r = make("pp=2,dp=6", 12);
+    const auto p = place(f, all_hosts(f), r).value();
+    for (std::uint32_t slot = 0; slot < 12; ++slot)
+        CHECK(f.hosts[p.nodes[slot]].leaf_group != f.hosts[p.nodes[p.buddies[slot]]].leaf_group);
+}
+
+TEST_CASE("a unit straddles only where nothing holds it whole", "[topo]") {
+    const auto f = groups_of({3, 3, 3});
+    const auto r = make("pp=2,dp=4", 8);
+    const auto s = spread_of(f, r, place(f, all_hosts(f), r).value());
+    CHECK(s.units == 4);
+    CHECK(s.straddling_units == 1);
+}
+
+TEST_CASE("preferred nodes are taken first", "[topo]") {
+    const auto f = groups_of({8, 8});
+    const std::vector<std::uint32_t> prefer{9, 12, 14, 15};
+    const auto r = make("pp=2,dp=2", 4);
+    const auto p = place(f, all_hosts(f), r, prefer).value();
+    CHECK(std::set<std::uint32_t>(p.nodes.begin(), p.nodes.end()) ==
+          std::set<std::uint32_t>(prefer.begin(), prefer.end()));
+}
+
+TEST_CASE("hosts without a leaf group are used last and never crash", "[topo]") {
+    auto f = groups_of({4, 4});
+    for (std::uint32_t h = 0; h < 4; ++h) f.hosts[h].leaf_group = none;
+    const auto p = place(f, all_hosts(f), make("pp=2,dp=2", 4)).value();
+    for (const auto h : p.nodes) CHECK(h >= 4);
+    CHECK(place(f, all_hosts(f), make("dp=8", 8)));
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <random>
+
+#include <banyan/topo/plan.hpp>
+#include <catch2/catch.hpp>
+
+#include "fixtures.hpp"
+
+using namespace banyan;
+using namespace banyan::topo;
+using namespace banyan::topo::test;
+
+namespace {
+
+plan example() {
+    plan p;
+    p.generation = 3;
+    p.restart = 1;
+    p.shape = "tp=2,pp=2,dp=2";
+    p.ranks_per_node = 2;
+    p.nodes = {"n03", "n01", "n02", "n07"};
+    p.addrs = {"127.0.1.3", "127.0.1.1", "127.0.1.2", "127.0.1.7"};
+    p.spares = {"n09"};
+    p.spare_addrs = {"127.0.1.9"};
+    p.buddies = {2, 3, 0, 1};
+    return p;
+}
+
+}  // namespace
+
+TEST_CASE("a plan comes back as it was written", "[topo]") {
+    const auto p = example();
+    const auto text = to_text(p);
+    CHECK(text.find('\n') == std::string::npos);
+    const auto again = parse_plan(text).value();
+    CHECK(again.nodes == p.nodes);
+    CHECK(again.addrs == p.addrs);
+    CHECK(again.spares == p.spares);
+    CHECK(again.spare_addrs == p.spare_addrs);
+    CHECK(again.buddies == p.buddies);
+    CHECK(again.generation == 3);
+    CHECK(again.restart == 1);
+    CHECK(to_text(again) == text);
+}
+
+TEST_CASE("a plan that contradicts itself is refused", "[topo]") {
+    auto p = example();
+    SECTION("too few nodes") { p.nodes.pop_back(); }
+    SECTION("buddy outside") { p.buddies[0] = 9; }
+    SECTION("two copies in one place") { p.buddies[0] = 3; }
+    SECTION("addresses missing") { p.addrs.pop_back(); }
+    SECTION("unknown shape") { p.shape = "x=8"; }
+    SECTION("no ranks") { p.ranks_per_node = 0; }
+    CHECK_FALSE(parse_plan(to_text(p)));
+}
+
+TEST_CASE("plans that were changed at random never crash the parser", "[topo]") {
+    const auto text = to_text(example());
+    std::mt19937 random(3);
+    int refused = 0;
+    for (int i = 0; i < 20000; ++i) {
+        auto changed = text;
+        for (int k = 0; k < 3; ++k) changed[random() % changed.size()] = static_cast<char>(random());
+        refused += !parse_plan(changed.substr(0, random() % (changed.size() + 1)));
+    }
+    CHECK(refused > 10000);
+}
+
+TEST_CASE("the AdminComment line, and back", "[topo]") {
+    const auto f = groups_of({8, 8});
+    const auto r = make("tp=2,pp=2,dp=4", 9, 1);
+    const auto p = place(f, all_hosts(f), r).value();
+    const auto line = admin_comment(r, spread_of(f, r, p), {"n009"});
+    CHECK(line == "banyan: tp=2,pp=2,dp=4 nodes=8 ranks=16 spares=1(n009) groups=g1:8 straddling-pp=0/4");
+    const auto back = parse_admin_comment(line).value();
+    CHECK(back.shape == "tp=2,pp=2,dp=4");
+    CHECK(back.nodes == 8);
+    CHECK(back.ranks == 16);
+    CHECK(back.spares == std::vector<std::string>{"n009"});
+    CHECK(parse_admin_comment("a note by the admin").error().code == errc::not_found);
+    CHECK(parse_admin_comment("banyan: broken").error().code == errc::not_found);
+}

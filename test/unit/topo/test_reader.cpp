@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <banyan/topo/reader.hpp>
+#include <catch2/catch.hpp>
+
+#include "fixtures.hpp"
+
+using namespace banyan;
+using namespace banyan::topo;
+using namespace banyan::topo::test;
+
+namespace {
+
+const char* const one_link = R"(#
+# Topology file: generated on Sat Nov 21 02:03:10 2026
+#
+
+vendid=0x2c9
+devid=0xd2f2
+sysimgguid=0xfc6a
+switchguid=0xfc6a(fc6a)
+Switch	64 "S-000000000000fc6a"		# "MF0;leaf "A":MQM9790/U1" enhanced port 0 lid 3 lmc 0
+[1]	"H-000000000000a088"[1](a089) 		# "n01 mlx5_0" lid 121 4xNDR
+
+vendid=0x2c9
+devid=0x1021
+caguid=0xa088
+Ca	1 "H-000000000000a088"		# "n01 mlx5_0"
+[1](a089) 	"S-000000000000fc6a"[1]		# lid 121 lmc 0 "MF0;leaf "A":MQM9790/U1" lid 3 4xNDR
+)";
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
+        text.replace(at, what.size(), with);
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("a dump of two nodes, with quotes in a name", "[topo]") {
+    const auto d = read_ibnetdiscover(one_link).value();
+    CHECK(d.complaints.empty());
+    REQUIRE(d.nodes.size() == 2);
+    CHECK(d.nodes[0].name == "MF0;leaf \"A\":MQM9790/U1");
+    CHECK(d.nodes[0].lid == 3);
+    CHECK(d.nodes[0].ports == 64);
+    CHECK(d.nodes[0].line == 9);
+    CHECK(d.nodes[1].system == 0);
+    REQUIRE(d.nodes[0].peers.size() == 1);
+    CHECK(d.nodes[0].peers[0].peer == 0xa088);
+    CHECK(d.nodes[0].peers[0].rate == link_rate{4, 1000});
+    CHECK(d.nodes[1].peers[0].rate == link_rate{4, 1000});
+    CHECK(d.nodes[1].peers[0].peer_port == 1);
+}
+
+TEST_CASE("forms that mean the same", "[topo]") {
+    const auto plain = read_ibnetdiscover(one_link).value();
+    const auto same = [&](const std::string& text) {
+        const auto d = read_ibnetdiscover(text).value();
+        REQUIRE(d.nodes.size() == 2);
+        CHECK(d.complaints.empty());
+        CHECK(d.nodes[0].name == plain.nodes[0].name);
+        CHECK(d.nodes[0].peers[0].rate == plain.nodes[0].peers[0].rate);
+        CHECK(d.nodes[1].peers[0].peer == plain.nodes[1].peers[0].peer);
+    };
+    SECTION("CRLF") { same(replaced(one_link, "\n", "\r\n")); }
+    SECTION("tabs turned to blanks") { same(replaced(one_link, "\t", "    ")); }
+    SECTION("error lines before it") { same(std::string("ibwarn: [1] sim_connect: attached\n") + one_link); }
+    SECTION("external ports and chassis") {
+        same(replaced(replaced(one_link, "[1]\t\"H-", "[1][ext 3]\t\"H-"), "sysimgguid=0xfc6a",
+                      "sysimgguid=0xfc6a\t\t# Chassis 1 slot 2"));
+    }
+    SECTION("full speeds") { same(replaced(one_link, "4xNDR", "4xNDR s=16 w=2 v=1")); }
+}
+
+TEST_CASE("unknown speeds are unknown, not an error", "[topo]") {
+    const auto d = read_ibnetdiscover(replaced(one_link, "4xNDR", "4x???")).value();
+    CHECK(d.nodes[0].peers[0].rate == link_rate{4, 0});
+    CHECK(d.complaints.empty());
+}
+
+TEST_CASE("a broken line is reported with its place, the rest is read", "[topo]") {
+    const auto d =
+        read_ibnetdiscover(replaced(one_link, "[1]\t\"H-000000000000a088\"", "[1]\t\"Hx00000000a088\""))
+            .value();
+    REQUIRE(d.complaints.size() == 1);
+    CHECK(d.complaints[0].line == 10);
+    CHECK(d.complaints[0].column > 1);
+    CHECK(d.nodes.size() == 2);
+    CHECK(d.nodes[1].peers.size() == 1);
+}
+
+TEST_CASE("real dumps are read without a complaint", "[topo]") {
+    for (const auto* name :
+         {"ibnetdiscover.txt", "ibnetdiscover-after-faults.txt", "ibnetdiscover-3level-sharp.txt",
+          "ibnetdiscover-fattree3.txt", "ibnetdiscover-ndr-ibsim0.12.txt"}) {
+        INFO(name);
+        CHECK(read_ibnetdiscover(fixture(name)).value().complaints.empty());
+    }
+}
+
+TEST_CASE("what is no dump gets a reason and a hint", "[topo]") {
+    const auto refused = [](const std::string& text) {
+        const auto d = read_ibnetdiscover(text);
+        REQUIRE_FALSE(d);
+        CHECK_FALSE(d.error().hint.empty());
+        return d.error().what;
+    };
+    CHECK(refused("").find("empty") != std::string::npos);
+    CHECK(refused(fixture("ibnetdiscover-p.txt")).find("-p") != std::string::npos);
+    CHECK(refused(fixture("iblinkinfo.txt")).find("iblinkinfo") != std::string::npos);
+    CHECK(refused(fixture("perfquery.txt")).find("perfquery") != std::string::npos);
+    CHECK(refused(fixture("ibqueryerrors.txt")).find("ibqueryerrors") != std::string::npos);
+    CHECK(refused(fixture("dump_lfts.txt")).find("dump_lfts") != std::string::npos);
+    CHECK(refused("<html><body>404</body></html>\n").find("web page") != std::string::npos);
+    CHECK(refused(std::string("\x7f"
+                              "ELF\0\0\0",
+                              8))
+              .find("binary") != std::string::npos);
+    CHECK(refused("hello\n").find("no record") != std::string::npos);
+}
+
+TEST_CASE("a dump that was cut in the middle is refused", "[topo]") {
+    const auto whole = fixture("ibnetdiscover.txt");
+    for (const auto share : {2, 3, 4, 7}) {
+        const auto cut = whole.substr(0, whole.size() / static_cast<std::size_t>(share));
+        INFO(share);
+        const auto d = read_ibnetdiscover(cut);
+        REQUIRE_FALSE(d);
+        CHECK(d.error().what.find("cut at line") != std::string::npos);
+    }
+    // Cut at a line's end too, where only the missing records tell.
+    const auto at = whole.find('\n', whole.size() / 2);
+    CHECK_FALSE(read_ibnetdiscover(whole.substr(0, at + 1)));
+}
