@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What follows from the end of a step: a pure function of how it ended, what the allocation was and is, and
+// whether the training got further. No clock, no Slurm.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace banyan::supervisor {
+
+struct step_end {
+    int code = 0;            ///< as a shell sees it: 128 + signal when srun itself was ended by one
+    bool cancelled = false;  ///< somebody asked for the end
+};
+
+/// The allocation as slurmctld sees it.
+struct allocation {
+    bool known = true;    ///< false: slurmctld does not answer
+    bool running = true;  ///< false: the job is ending, whatever the reason
+    std::string state;
+    std::vector<std::string> nodes;
+};
+
+struct situation {
+    step_end end;
+    std::vector<std::string> nodes_before;  ///< of the allocation when the step began
+    allocation now;
+    std::uint32_t nodes_needed = 1;
+    bool planned = false;  ///< the job has a plan (--train-parallel)
+    std::optional<std::uint64_t> saved_before,
+        saved_after;                                ///< newest complete step; empty = none or unknown
+    std::uint32_t restarts = 0, idle_restarts = 0;  ///< so far
+    std::uint32_t max_restarts = 0, max_idle_restarts = 0;
+};
+
+enum class action : std::uint8_t { finish, restart, wait };
+
+struct decision {
+    action what = action::finish;
+    std::uint32_t idle_restarts = 0;  ///< the new count, when it is restart
+    std::string why;                  ///< of an end: empty when there is nothing to explain
+};
+
+decision decide(const situation& s);
+
+/// Nodes that are in `before` and not in `now`.
+std::vector<std::string> lost_nodes(const std::vector<std::string>& before,
+                                    const std::vector<std::string>& now);
+
+/// The line that announces a restart. `step` such as "3.0" or empty when unknown; `spares`: nodes that may
+/// now come in.
+std::string restart_line(const situation& s, const std::string& step, const std::vector<std::string>& spares);
+
+}  // namespace banyan::supervisor

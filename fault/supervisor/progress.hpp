@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How far the training is: the newest step that this node's checkpoint daemon holds complete.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace banyan::supervisor {
+
+/// The daemon's socket: $BANYAN_CKPT_SOCKET, else from banyan.conf with `node` for %n; empty when there is
+/// none.
+std::string checkpoint_socket(const std::string& node);
+
+/// Asks the daemon; nullopt when it does not answer at once or has no complete step of the job.
+std::optional<std::uint64_t> newest_saved(const std::string& socket, std::uint32_t job);
+
+/// The same from the daemon's status text.
+std::optional<std::uint64_t> newest_in_status(std::string_view json, std::uint32_t job);
+
+}  // namespace banyan::supervisor

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <catch2/catch.hpp>
+
+#include "fault/supervisor/decision.hpp"
+#include "fault/supervisor/progress.hpp"
+
+using namespace banyan::supervisor;
+using names = std::vector<std::string>;
+
+namespace {
+
+/// A rank failed in a job with a plan of two nodes and one spare; training got from step 4 to 9.
+situation usual() {
+    situation s;
+    s.end = {1, false};
+    s.nodes_before = s.now.nodes = {"n01", "n02", "n03"};
+    s.nodes_needed = 2;
+    s.planned = true;
+    s.saved_before = 4;
+    s.saved_after = 9;
+    s.max_restarts = 10;
+    s.max_idle_restarts = 3;
+    return s;
+}
+
+struct row {
+    const char* what;
+    void (*change)(situation&);
+    action expected;
+    std::uint32_t idle;
+};
+
+const row rows[] = {
+    {"a rank failed", [](situation&) {}, action::restart, 0},
+    {"all went well", [](situation& s) { s.end.code = 0; }, action::finish, 0},
+    {"cancelled", [](situation& s) { s.end.cancelled = true; }, action::finish, 0},
+    {"the job is ending", [](situation& s) { s.now.running = false; }, action::finish, 0},
+    {"a node left, a spare is there",
+     [](situation& s) {
+         s.now.nodes = {"n01", "n03"};
+     },
+     action::restart, 0},
+    {"two nodes left", [](situation& s) { s.now.nodes = {"n01"}; }, action::wait, 0},
+    {"the limit of restarts", [](situation& s) { s.restarts = 10; }, action::finish, 0},
+    {"no progress, first time", [](situation& s) { s.saved_after = 4; }, action::restart, 1},
+    {"no progress again and again",
+     [](situation& s) {
+         s.saved_after = 4;
+         s.idle_restarts = 3;
+     },
+     action::finish, 0},
+    {"no progress, but a node was lost",
+     [](situation& s) {
+         s.saved_after = 4;
+         s.idle_restarts = 3;
+         s.now.nodes = {"n01", "n03"};
+     },
+     action::restart, 3},
+    {"progress clears the count", [](situation& s) { s.idle_restarts = 3; }, action::restart, 0},
+    {"a first step saved is progress",
+     [](situation& s) {
+         s.idle_restarts = 3;
+         s.saved_before.reset();
+     },
+     action::restart, 0},
+    {"nothing known of progress counts as none",
+     [](situation& s) { s.saved_before = s.saved_after = std::nullopt; }, action::restart, 1},
+    {"the controller does not answer",
+     [](situation& s) {
+         s.now = {false, true, "", {}};
+     },
+     action::wait, 0},
+    {"no plan: a failure is srun's", [](situation& s) { s.planned = false; }, action::finish, 0},
+    {"no plan, a node left",
+     [](situation& s) {
+         s.planned = false;
+         s.nodes_needed = 1;
+         s.now.nodes = {"n02"};
+     },
+     action::restart, 0},
+};
+
+}  // namespace
+
+TEST_CASE("what follows from the end of a step", "[supervisor]") {
+    for (const auto& r : rows) {
+        auto s = usual();
+        r.change(s);
+        const auto d = decide(s);
+        INFO(r.what << ": " << d.why);
+        CHECK(d.what == r.expected);
+        if (d.what == action::restart) CHECK(d.idle_restarts == r.idle);
+    }
+}
+
+TEST_CASE("the line that announces a restart", "[supervisor]") {
+    auto s = usual();
+    CHECK(restart_line(s, "3.0", {"n03"}) ==
+          "step 3.0 ended with code 1; starting it again on the same nodes, restart 1");
+    s.now.nodes = {"n01", "n03"};
+    CHECK(restart_line(s, "3.0", {"n03"}) ==
+          "step 3.0 ended with code 1 (n02 left the allocation); starting it again with n03 instead, restart "
+          "1");
+    CHECK(restart_line(s, "", {}) ==
+          "the step ended with code 1 (n02 left the allocation); starting it again on n[01,03], restart 1");
+}
+
+TEST_CASE("the newest step in the daemon's status", "[supervisor]") {
+    const char* text =
+        R"({"sessions":[{"job":4,"committed":{"step":3}},{"job":7,"committed":{"step":42,"generation":2}}]})";
+    CHECK(newest_in_status(text, 7) == 42);
+    CHECK_FALSE(newest_in_status(text, 5));
+    for (const char* wrong : {"", "{", "[]", "{}", R"({"sessions":7})", R"({"sessions":[7,{"job":"7"}]})",
+                              R"({"sessions":[{"job":7,"committed":null}]})",
+                              R"({"sessions":[{"job":7,"committed":{"step":"x"}}]})"})
+        CHECK_FALSE(newest_in_status(wrong, 7));
+}
