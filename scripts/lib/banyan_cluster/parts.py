@@ -40,6 +40,7 @@ def run_tool(layout, *command, timeout=20):
 def tool_environment(layout):
     env = clean_environment(layout)
     env["PATH"] = f"{layout.path('bin')}:{layout.build}/bin:{env['PATH']}"
+    env["BANYAN_TRAINER"] = f"{layout.build}/bin/banyan-trainer"  # where examples/trainer/job.sh looks for it
     return env
 
 
