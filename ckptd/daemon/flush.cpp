@@ -37,8 +37,13 @@ result<shard_file> parse_file(const json& meta, std::uint32_t world) {
 task<result<json>> daemon::write_files(session_ptr s, copy_key key) {
     const auto user = s->user;
     const auto dir = s->request.dir;
-    const auto work = [user, dir, key] {
+    const auto job = s->job();
+    const auto work = [user, dir, key, job] {
         if (auto ready = prepare_directory(user, dir); !ready) return ready;
+        // Told twice to flush the same checkpoint: its COMMIT stands, and the same bytes are written again.
+        if (const auto m = load_step(user, dir, key.step);
+            m && m->job == job && m->generation == key.generation)
+            return result<void>{};
         return open_step(user, dir, key.step);
     };
     const auto opened = co_await run_blocking(storage_, work);
@@ -62,7 +67,7 @@ task<result<json>> daemon::write_files(session_ptr s, copy_key key) {
 }
 
 task<void> daemon::flush_step(session_ptr s, copy_key key) {
-    if (!s->slot || s->closed) co_return;
+    if (!s->slot || s->closed || (s->durable && key <= *s->durable)) co_return;
     if (s->flushing) {
         ++s->bytes.flushes_skipped;  // storage is slower than the turns: durability lags, training does not
         co_return;
@@ -102,7 +107,7 @@ task<daemon::reply> daemon::take_files(session_ptr s, json meta) {
         s->flush = std::move(fresh);
     }
     auto& f = *s->flush;
-    if (f.key != key || f.failed) co_return json::object();
+    if (f.key != key || f.failed || f.committing) co_return json::object();
     if (meta.contains("failed")) {
         f.failed = true;
         co_return json::object();
@@ -116,9 +121,9 @@ task<daemon::reply> daemon::take_files(session_ptr s, json meta) {
         place = std::move(file);
     }
     if (f.count == s->request.world) {
-        flush_state done = std::move(f);
-        s->flush.reset();
-        spawn(commit_files(s, std::move(done)));
+        // The entry stays until storage has answered: nobody may begin the same flush anew meanwhile.
+        f.committing = true;
+        spawn(commit_files(s, f));
     }
     co_return json::object();
 }
@@ -135,6 +140,7 @@ task<void> daemon::commit_files(session_ptr s, flush_state done) {
     const auto keep = settings_.keep;
     const auto work = [user, dir, m, keep] { return commit_step(user, dir, m, keep); };
     const auto committed = co_await run_blocking(storage_, work);
+    if (s->flush && s->flush->key == done.key) s->flush.reset();
     if (!committed) {
         ++s->bytes.flush_failures;
         warn(s, fmt::format("step {} was not committed to storage: {}", done.key.step,
@@ -160,6 +166,7 @@ task<daemon::reply> daemon::on_flush_now(session_ptr s) {
     if (!s->committed || (s->durable && *s->durable >= *s->committed)) co_return json::object();
     if (s->flushing || (s->flush && !s->flush->failed))
         co_return json::object();  // one is under way; the caller asks by waiting
+    s->flush.reset();              // what is left there has failed
     const auto key = *s->committed;
     json meta = header(s);
     put_key(meta, key);

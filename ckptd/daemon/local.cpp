@@ -16,6 +16,7 @@ namespace {
 constexpr milliseconds owner_patience{5000};    // for the process that held the rank before
 constexpr milliseconds storage_patience{3000};  // for a first look at the checkpoint directory
 constexpr milliseconds drain_patience{60'000};
+constexpr milliseconds drain_settle{5000};
 constexpr std::size_t header_allowance = 256 * 1024;
 
 bool may_be_root_only(message type) {
@@ -261,7 +262,17 @@ void daemon::free_session(const session_ptr& s) {
 
 task<void> daemon::drain(session_ptr s, milliseconds timeout) {
     const auto until = clock::now() + timeout;
-    while (s->pending != 0 && !s->closed && clock::now() < until) co_await s->changed->wait(until);
+    // What this node has sealed becomes complete as soon as the last rank seals it; one that never does is
+    // not waited for long.
+    const auto straggler = std::min(until, clock::now() + drain_settle);
+    const auto open = [&] {
+        return std::any_of(s->copies.begin(), s->copies.end(), [&](const auto& c) {
+            return c->slot >= 0 && c->key.generation == s->generation &&
+                   (!s->committed || c->key > *s->committed);
+        });
+    };
+    while (!s->closed && (s->pending != 0 ? clock::now() < until : open() && clock::now() < straggler))
+        co_await s->changed->wait(std::min(until, clock::now() + milliseconds(50)));
     if (s->request.dir.empty() || s->request.flush == 0 || !s->committed) co_return;
     const auto failures = s->bytes.flush_failures.load();
     while (!s->closed && s->bytes.flush_failures == failures &&

@@ -73,7 +73,12 @@ json choice_meta(const restore_choice& choice, const std::vector<std::uint32_t>&
 
 task<daemon::reply> daemon::on_inventory(session_ptr s) {
     const auto until = clock::now() + settle_patience;
-    while (s->pending != 0 && clock::now() < until) co_await s->changed->wait(until);
+    const auto unchecked = [&] {
+        return std::any_of(s->copies.begin(), s->copies.end(),
+                           [](const auto& c) { return !c->checked && !c->dropped; });
+    };
+    while (unchecked() && clock::now() < until)
+        co_await s->changed->wait(std::min(until, clock::now() + milliseconds(10)));
     json out;
     out["copies"] = keys_meta(s);
     if (s->choice) {
@@ -170,6 +175,24 @@ task<std::vector<manifest>> daemon::storage_steps(session_ptr s, std::optional<c
     co_return out;
 }
 
+// The slots whose nodes have a copy of each rank's part that stands up to its checksums now.
+task<std::vector<std::vector<std::uint32_t>>> daemon::verified_holders(session_ptr s, copy_key key,
+                                                                       bool any) {
+    rank_slots checked(s->request.world);
+    if (!any) co_return checked;
+    json which = header(s);
+    put_key(which, key);
+    const auto proofs = co_await ask_all(s, peer_message::verify, std::move(which), verify_patience);
+    for (std::uint32_t slot = 0; slot < proofs.size(); ++slot) {
+        if (!proofs[slot]) continue;
+        const auto ranks = get_numbers(*proofs[slot], "ranks", max_world);
+        if (!ranks) continue;
+        for (const auto r : *ranks)
+            if (r < checked.size()) checked[r].push_back(slot);
+    }
+    co_return checked;
+}
+
 task<result<restore_choice>> daemon::lead(session_ptr s) {
     const auto held = co_await s->choice_lock->acquire();
     if (s->choice && (!s->choice->key || !s->choice->holders.empty() || s->choice->storage))
@@ -191,33 +214,30 @@ task<result<restore_choice>> daemon::lead(session_ptr s) {
     std::optional<copy_key> whole;
     for (const auto& [key, holders] : table)
         if (covers(holders)) whole = key;
-    const auto steps = co_await storage_steps(s, must ? std::nullopt : whole);
-    std::map<copy_key, bool> candidates;  // key -> in storage
-    for (const auto& [key, holders] : table) candidates[key] = false;
-    for (const auto& m : steps) candidates[{m.generation, m.step}] = true;
     restore_choice choice;
-    for (auto it = candidates.rbegin(); it != candidates.rend() && !choice.key; ++it) {
-        const auto key = it->first;
-        const bool in_storage = it->second;
-        if (must && key != *must) continue;
-        if (!in_storage && !covers(table[key])) continue;
-        json which = header(s);
-        put_key(which, key);
-        rank_slots checked(s->request.world);
-        if (table.contains(key)) {
-            const auto proofs = co_await ask_all(s, peer_message::verify, std::move(which), verify_patience);
-            for (std::uint32_t slot = 0; slot < proofs.size(); ++slot) {
-                if (!proofs[slot]) continue;
-                const auto ranks = get_numbers(*proofs[slot], "ranks", max_world);
-                if (!ranks) continue;
-                for (const auto r : *ranks)
-                    if (r < checked.size()) checked[r].push_back(slot);
+    // First with a look only at what storage has newer than memory; when memory turns out damaged, at all of
+    // it.
+    for (int pass = 0; pass < 2 && !choice.key; ++pass) {
+        const bool all = pass == 1 || must || !whole;
+        const auto steps = co_await storage_steps(s, all ? std::nullopt : whole);
+        std::map<copy_key, bool> candidates;  // key -> in storage
+        for (const auto& [key, holders] : table) candidates[key] = false;
+        for (const auto& m : steps) candidates[{m.generation, m.step}] = true;
+        for (auto it = candidates.rbegin(); it != candidates.rend() && !choice.key; ++it) {
+            const auto key = it->first;
+            const bool in_storage = it->second;
+            if (must && key != *must) continue;
+            if (!in_storage && !covers(table[key])) continue;
+            auto checked = co_await verified_holders(s, key, table.contains(key));
+            if (in_storage || covers(checked)) {
+                choice.key = key;
+                choice.storage = in_storage;
+                choice.holders = std::move(checked);
+            } else if (!all) {
+                break;
             }
         }
-        if (!in_storage && !covers(checked)) continue;
-        choice.key = key;
-        choice.storage = in_storage;
-        choice.holders = std::move(checked);
+        if (all) break;
     }
     if (must && !choice.key)
         co_return fail(errc::unavailable,

@@ -94,7 +94,9 @@ task<void> daemon::replicate(session_ptr s, copy_ptr c) {
     const auto name = s->request.nodes[buddy].name;
     const auto to = link_to(s->request.nodes[buddy].addr, true);
     const auto until = clock::now() + busy_patience;
-    const std::function<bool()> wanted = [c, s] { return !c->dropped && !s->closed; };
+    const std::function<bool()> wanted = [c, s, born = s->generation] {
+        return !c->dropped && !s->closed && s->generation == born;
+    };
     // In the order of the steps: the buddy has room for two, and room given to a newer one first could leave
     // every rank with another pair.
     const auto older = [&] {

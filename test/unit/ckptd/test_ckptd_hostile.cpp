@@ -105,7 +105,7 @@ TEST_CASE("wrong requests are refused with a reason", "[ckptd]") {
     bad(m::step_open, {{"job", 5}, {"step", 1}, {"nodes", {"n1"}}});
     bad(m::seal_now, {{"job", 5}});
     bad(static_cast<m>(0x4444), json::object());
-    CHECK(c.session(1, 1)["generation"] == c.session(1, 1)["generation"]);
+    CHECK(c.session(1, 1)["state"] == "open");
 }
 
 TEST_CASE("a rank's lies in its own slot headers harm nobody", "[ckptd]") {
@@ -154,14 +154,14 @@ TEST_CASE("garbage on the sockets ends the connection, never the daemon", "[ckpt
                 bytes.assign(reinterpret_cast<const char*>(long_body.data()), long_body.size());
                 break;
             case 2:
-                bytes = good(static_cast<std::uint16_t>(random() % 0x120), "{\"job\":1,\"generation\":99}");
+                bytes = good(static_cast<std::uint16_t>(random() % 0x120), "{\"job\":77,\"generation\":99}");
                 break;
             case 3:
                 bytes = good(0x10, std::string(5000, '['));
                 break;
             case 4:
                 bytes = good(static_cast<std::uint16_t>(0x10 + random() % 12),
-                             R"({"job":1,"nodes":[[]],"step":{},"rank":null})");
+                             R"({"job":77,"nodes":[[]],"step":{},"rank":null})");
                 break;
             default:
                 bytes.resize(random() % 300);
