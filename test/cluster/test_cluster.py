@@ -152,6 +152,8 @@ class Life(unittest.TestCase):
         (self.cluster.dir / "thesis.txt").write_text("mine")
         refused = self.cluster.script("up", check=False)
         self.assertIn("holds other files", refused.stderr)
+        self.cluster.script("down", "--purge")
+        self.assertEqual([path.name for path in self.cluster.dir.iterdir()], ["thesis.txt"])
         self.assertEqual((self.cluster.dir / "thesis.txt").read_text(), "mine")
         (self.cluster.dir / "thesis.txt").unlink()
 

@@ -118,6 +118,7 @@ def up(options):
     layout.options = {"nodes": options.nodes, "gpus": options.gpus, "group_size": options.group_size, "build": options.build,
                       "select": options.select, "port": 0, **{part: part not in without for part in PARTS}}
     require_built(layout)
+    layouts.check_foreign(layout)
     with Lock(layout.dir):
         running = process.find(layout)
         if running:
@@ -155,20 +156,22 @@ def require_built(layout):
 
 def down(options):
     layout = layouts.load(options.dir) or Layout(options.dir)
-    if not layout.dir.exists():
+    if not layouts.is_ours(layout):
+        # `up` was never there: nothing runs, and nothing is ours to remove but an empty folder.
+        if options.purge and layout.dir.is_dir() and not any(layout.dir.iterdir()):
+            layout.dir.rmdir()
         return 0
     with Lock(layout.dir):
         process.end_parts(layout, ("slurmctld", "faultd", "opensm"), grace=3)
         process.end_parts(layout, ("slurmd",), grace=2)
         process.end_all(layout)
         verify_nothing_left(layout)
-        if layout.path(".banyan-cluster").exists():
-            for name in ("run", "spool", "fabric"):
-                for file in layout.path(name).rglob("*") if layout.path(name).is_dir() else ():
-                    if file.is_socket() or file.is_fifo():
-                        file.unlink()
-            if options.purge:
-                layouts.clear(layout, keep=())
+        for name in ("run", "spool", "fabric"):
+            for file in layout.path(name).rglob("*") if layout.path(name).is_dir() else ():
+                if file.is_socket() or file.is_fifo():
+                    file.unlink()
+        if options.purge:
+            layouts.clear(layout, keep=())
     if options.purge and layout.dir.is_dir() and not any(layout.dir.iterdir()):
         layout.dir.rmdir()
     return 0
