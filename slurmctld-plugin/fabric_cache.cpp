@@ -50,31 +50,29 @@ void fabric_cache::read_config() {
 }
 
 void fabric_cache::load(std::int64_t now) {
-    struct stat st {};
+    usable_ = false;
+    struct stat st{};
     if (::stat(path_.c_str(), &st) != 0) {
-        usable_ = false;
         file_stamp_ = -1;
-        return log_state(
-            topic, fmt::format("no fabric snapshot at {}: {}; {}", path_, std::strerror(errno), consequence));
+        return log_state(topic, fmt::format("no fabric snapshot at {}: {}; {}", path_, std::strerror(errno), consequence));
     }
     const std::int64_t stamp = st.st_mtim.tv_sec * 1'000'000'000LL + st.st_mtim.tv_nsec;
     if (stamp != file_stamp_) {
         file_stamp_ = stamp;
         host_of_node_.clear();
         auto loaded = topo::load_snapshot(path_);
-        usable_ = loaded.has_value();
+        loaded_ = loaded.has_value();
         if (!loaded) return log_state(topic, fmt::format("{}; {}", loaded.error().text(), consequence));
         fabric_ = std::move(*loaded);
         log_info(fmt::format("fabric snapshot {}: {} hosts in {} leaf groups", path_, fabric_.hosts.size(),
                              fabric_.leaf_groups.size()));
     }
-    if (!usable_) return;
-    if (max_age_s_ > 0 && now - st.st_mtim.tv_sec > max_age_s_) {
-        usable_ = false;
-        file_stamp_ = -1;
-        return log_state(topic, fmt::format("the fabric snapshot {} is {} h old, older than max_age; {}",
-                                            path_, (now - st.st_mtim.tv_sec) / 3600, consequence));
-    }
+    if (!loaded_) return;
+    const auto age_s = now - st.st_mtim.tv_sec;
+    if (max_age_s_ > 0 && age_s > max_age_s_)
+        return log_state(topic, fmt::format("the fabric snapshot {} is older than max_age ({} h); {}", path_, max_age_s_ / 3600,
+                                            consequence));
+    usable_ = true;
     log_state(topic, "");
 }
 

@@ -42,7 +42,8 @@ class fabric_cache {
     std::int64_t checked_at_ = 0;
     std::int64_t file_stamp_ = -1;  // modification time in ns; -1 = nothing loaded
     bool configured_ = false;
-    bool usable_ = false;
+    bool loaded_ = false;  // fabric_ holds the file's content
+    bool usable_ = false;  // and it is not too old
     topo::fabric fabric_;
     std::vector<int> node_of_host_;
     std::vector<std::uint32_t> host_of_node_;

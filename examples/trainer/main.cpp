@@ -23,10 +23,11 @@ void train(const settings& conf, schedule& steps, state& s, checkpoint& saves, r
     while (s.count.step < conf.work.steps) {
         const auto begin = clock::now();
         const float loss = steps.step(s);
-        saves.after_step();
         std::this_thread::sleep_until(begin + conf.step_time);
         const std::chrono::duration<double, std::milli> took = clock::now() - begin;
+        // Printed before it is saved: a step that is restored has its line in the log.
         if (owns_loss) out.step(s.count.step, loss, took.count());
+        saves.after_step();
     }
 }
 

@@ -18,7 +18,8 @@ namespace banyan::topo::cli {
 namespace {
 
 struct options {
-    std::string input, nodes, plan, color = "auto";
+    std::string input, nodes, shape, plan, color = "auto";
+    std::uint32_t spares = 0;
 };
 
 /// What a cell shows of a host beside its name.
@@ -29,24 +30,38 @@ struct mark {
 };
 using marks = std::unordered_map<std::uint32_t, mark>;
 
+/// Slots and spares by name, with the letter of each slot's unit.
+result<void> mark_slots(const fabric& f, const request& r, const std::vector<std::uint32_t>& nodes,
+                        const std::vector<std::uint32_t>& spares, marks& out) {
+    const auto units = units_of_slots(r);
+    if (units.size() != nodes.size()) return fail(errc::internal, "slots and nodes differ");
+    for (std::size_t slot = 0; slot < nodes.size(); ++slot)
+        if (nodes[slot] < f.hosts.size())
+            out[nodes[slot]] = {fmt::format("{}{}", static_cast<char>('A' + units[slot] % 26), slot), units[slot], false};
+    for (const auto host : spares)
+        if (host < f.hosts.size()) out[host] = {"spare", 0, true};
+    return {};
+}
+
 result<marks> marks_from(const fabric& f, const options& o) {
     marks out;
     if (!o.plan.empty()) {
         BANYAN_TRY(const auto plan, parse_plan(o.plan));
         BANYAN_TRY(const auto dims, parse_shape(plan.shape));
-        BANYAN_TRY(const auto r,
-                   make_request(dims, static_cast<std::uint32_t>(plan.nodes.size()), plan.ranks_per_node, 0));
-        const auto units = units_of_slots(r);
-        for (std::size_t slot = 0; slot < plan.nodes.size(); ++slot) {
-            const auto host = find_host(f, plan.nodes[slot]);
-            const std::string letter(1, static_cast<char>('A' + units[slot] % 26));
-            if (host != none) out[host] = {fmt::format("{}{}", letter, slot), units[slot], false};
-        }
-        for (const auto& name : plan.spares)
-            if (const auto host = find_host(f, name); host != none) out[host] = {"spare", 0, true};
+        BANYAN_TRY(const auto r, make_request(dims, static_cast<std::uint32_t>(plan.nodes.size()), plan.ranks_per_node, 0));
+        std::vector<std::uint32_t> nodes, spares;
+        for (const auto& name : plan.nodes) nodes.push_back(find_host(f, name));
+        for (const auto& name : plan.spares) spares.push_back(find_host(f, name));
+        BANYAN_CHECK(mark_slots(f, r, nodes, spares, out));
     } else if (!o.nodes.empty()) {
         BANYAN_TRY(const auto hosts, hosts_from(f, o.nodes));
         for (const auto host : hosts) out[host] = {"job", 0, false};
+        if (!o.shape.empty()) {
+            BANYAN_TRY(const auto dims, parse_shape(o.shape));
+            BANYAN_TRY(const auto r, make_request(dims, static_cast<std::uint32_t>(hosts.size()), 0, o.spares));
+            BANYAN_TRY(const auto p, place(f, hosts, r));
+            BANYAN_CHECK(mark_slots(f, r, p.nodes, p.spares, out));
+        }
     }
     return out;
 }
@@ -141,6 +156,8 @@ void add_draw(CLI::App& app, action& chosen) {
     auto* sub = app.add_subcommand("draw", "Draw the fabric, and a job's nodes on it");
     sub->add_option("FABRIC", o->input, "output of ibnetdiscover, or a snapshot")->required();
     sub->add_option("--nodes", o->nodes, "host list of a job's nodes");
+    sub->add_option("--shape", o->shape, "its parallel dimensions: marks the slot of each node");
+    sub->add_option("--spares", o->spares, "how many of its nodes are spares");
     sub->add_option("--plan", o->plan, "a job's plan (BANYAN_PLAN in its prolog's environment)");
     sub->add_option("--color", o->color, "auto, always or never")
         ->check(CLI::IsMember({"auto", "always", "never"}));

@@ -57,7 +57,8 @@ def act_place(story):
     record = story.record(job)
     print(record["AdminComment"])
     nodes = re.search(r"(?:^| )NodeList=(\S+)", " ".join(f"{k}={v}" for k, v in record.items())).group(1)
-    print(story.tool("banyan-topo", "draw", story.cluster / "fabric.snapshot", "--nodes", nodes).rstrip())
+    print(story.tool("banyan-topo", "draw", story.cluster / "fabric.snapshot", "--nodes", nodes, "--shape", SHAPE,
+                     "--spares", 1).rstrip())
     return job, log
 
 
@@ -170,9 +171,10 @@ def measure(story, job, log, reference, act):
     figures = Figures()
     done = trainer_log.read(log)
     incident, line_ms = act["incident"], act["line_ms"]
-    first_after = min(at for step, at in done.step_times if at > incident["times"]["node_out_ms"])
     before = max(step for step, at in done.step_times if at <= line_ms)
     resumed = [r for r in done.restored if r["at"] > incident["times"]["node_out_ms"]]
+    # The old step may print a last line while it is being killed: the new one's first comes after the restore.
+    first_after = min(at for step, at in done.step_times if at > max(r["at"] for r in resumed))
     lost = before - resumed[0]["step"]
     storage = sum(r["bytes"] for r in resumed if r["source"] == "storage")
     same = trainer_log.losses(done) == trainer_log.losses(reference)
