@@ -32,6 +32,14 @@ result<shard_file> parse_file(const json& meta, std::uint32_t world) {
     return f;
 }
 
+// The user hears of failing storage once, not at every turn; what fails now stands in status.
+bool told_already(session& s, const std::string& text) {
+    if (s.warning.find(s.request.dir) == std::string::npos) return false;
+    s.warning = text;
+    ++s.warnings;
+    return true;
+}
+
 }  // namespace
 
 task<result<json>> daemon::write_files(session_ptr s, copy_key key) {
@@ -88,7 +96,9 @@ task<void> daemon::flush_step(session_ptr s, copy_key key) {
         meta["files"] = std::move(*files);
     } else {
         ++s->bytes.flush_failures;
-        warn(s, fmt::format("step {} was not written to storage: {}", key.step, files.error().text()));
+        const auto text =
+            fmt::format("checkpoints do not reach storage in {}: {}", s->request.dir, files.error().text());
+        if (!told_already(*s, text)) warn(s, text);
         meta["failed"] = true;
     }
     notify(s);
@@ -143,8 +153,9 @@ task<void> daemon::commit_files(session_ptr s, flush_state done) {
     if (s->flush && s->flush->key == done.key) s->flush.reset();
     if (!committed) {
         ++s->bytes.flush_failures;
-        warn(s, fmt::format("step {} was not committed to storage: {}", done.key.step,
-                            committed.error().text()));
+        const auto text =
+            fmt::format("checkpoints do not reach storage in {}: {}", dir, committed.error().text());
+        if (!told_already(*s, text)) warn(s, text);
         notify(s);
         co_return;
     }
@@ -158,6 +169,7 @@ task<void> daemon::commit_files(session_ptr s, flush_state done) {
 void daemon::apply_durable(const session_ptr& s, const copy_key& key) {
     if (s->durable && key <= *s->durable) return;
     s->durable = key;
+    if (s->warning.find(s->request.dir) != std::string::npos) s->warning.clear();  // it works again
     s->publish();
     notify(s);
 }

@@ -204,6 +204,12 @@ task<result<restore_choice>> daemon::lead(session_ptr s) {
     std::optional<json> adopted;
     for (const auto& a : answers)
         if (a && a->contains("decided")) adopted = (*a)["decided"];
+    // A choice that a commit of this generation has overtaken counts no more, though a node may not know it
+    // yet.
+    if (adopted && s->committed && s->committed->generation == generation) {
+        const auto key = get_key(*adopted);
+        if (!key || *key < *s->committed) adopted.reset();
+    }
     if (adopted && !adopted->contains("step")) {
         s->choice = restore_choice{};
         co_return *s->choice;

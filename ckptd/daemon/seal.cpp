@@ -193,6 +193,7 @@ void daemon::apply_commit(const session_ptr& s, const copy_key& key, bool replic
         s->committed = key;
         s->committed_replicated = replicated;
         ++s->bytes.commits;
+        s->choice.reset();  // all ranks have saved since: who restarts now wants this one or a newer
         s->votes.settle(key);
         s->release(false);
         s->publish();
