@@ -75,7 +75,7 @@ std::optional<opensm_event> understand(std::string_view text) {
 
 std::optional<opensm_event> opensm_parser::line(std::string_view text) {
     if (text.ends_with('\r')) text.remove_suffix(1);
-    if (text.starts_with('\t')) {
+    if (text.starts_with('\t') || text.starts_with(' ')) {
         auto waiting = std::exchange(unlink_, std::nullopt);
         const auto guid = hex_after(text, "remote node 0x");
         const auto port = number_after(text, "port ");
