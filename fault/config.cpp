@@ -60,25 +60,29 @@ result<config> load_config(const std::filesystem::path& path, std::string node) 
     c.seal_timeout = s.duration("seal_timeout", c.seal_timeout);
     c.discover_timeout = s.duration("discover_timeout", c.discover_timeout);
     c.settle = s.duration("settle", c.settle);
-    c.drains_per_hour = static_cast<std::uint32_t>(s.integer("drains_per_hour", c.drains_per_hour, 0, 1'000'000));
+    c.drains_per_hour =
+        static_cast<std::uint32_t>(s.integer("drains_per_hour", c.drains_per_hour, 0, 1'000'000));
     c.breaker_percent = static_cast<std::uint32_t>(s.integer("breaker_percent", c.breaker_percent, 1, 100));
     c.breaker_window = s.duration("breaker_window", c.breaker_window);
     c.max_event_age = s.duration("max_event_age", c.max_event_age);
     BANYAN_CHECK(s.finish());
     if (c.discover.empty())
-        return fail(errc::invalid_input, "[fault] discover is empty", "name a program, such as [\"ibnetdiscover\"]");
+        return fail(errc::invalid_input, "[fault] discover is empty",
+                    "name a program, such as [\"ibnetdiscover\"]");
     return c;
 }
 
 std::string config::dump() const {
     return fmt::format(
-        "# node {}\n[fault]\ncontroller = \"{}\"\nport = {}\nbind = \"{}\"\nsocket = \"{}\"\ndry_run = {}\nhistory = \"{}\"\n"
-        "opensm_log = \"{}\"\nkmsg = \"{}\"\nroot = \"{}\"\ndiscover = [{:?}]\nmetrics = \"{}\"\nwindow = \"{}ms\"\n"
+        "# node {}\n[fault]\ncontroller = \"{}\"\nport = {}\nbind = \"{}\"\nsocket = \"{}\"\ndry_run = "
+        "{}\nhistory = \"{}\"\n"
+        "opensm_log = \"{}\"\nkmsg = \"{}\"\nroot = \"{}\"\ndiscover = [{:?}]\nmetrics = \"{}\"\nwindow = "
+        "\"{}ms\"\n"
         "seal_timeout = \"{}ms\"\ndiscover_timeout = \"{}ms\"\nsettle = \"{}ms\"\ndrains_per_hour = {}\n"
         "breaker_percent = {}\nbreaker_window = \"{}ms\"\nmax_event_age = \"{}ms\"\n",
-        node, controller, port, bind, socket, dry_run, history, opensm_log, kmsg, root, fmt::join(discover, ", "), metrics,
-        window.count(), seal_timeout.count(), discover_timeout.count(), settle.count(), drains_per_hour, breaker_percent,
-        breaker_window.count(), max_event_age.count());
+        node, controller, port, bind, socket, dry_run, history, opensm_log, kmsg, root,
+        fmt::join(discover, ", "), metrics, window.count(), seal_timeout.count(), discover_timeout.count(),
+        settle.count(), drains_per_hour, breaker_percent, breaker_window.count(), max_event_age.count());
 }
 
 }  // namespace banyan::fault

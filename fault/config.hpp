@@ -21,7 +21,7 @@ struct config {
     std::uint16_t port = 6712;
     bool dry_run = true;
     std::vector<std::string> discover;
-    std::chrono::milliseconds window{30'000}, seal_timeout{300}, discover_timeout{10'000}, settle{100},
+    std::chrono::milliseconds window{30'000}, seal_timeout{300}, discover_timeout{10'000}, settle{25},
         breaker_window{300'000}, max_event_age{600'000};
     std::uint32_t drains_per_hour = 8, breaker_percent = 50;
 

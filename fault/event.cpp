@@ -28,11 +28,15 @@ std::optional<std::uint32_t> optional_number(const json& meta, const char* key) 
 weight verdict_weight(const kernel_fault& fault) {
     if (!fault.recovery) return weight::alert;
     switch (static_cast<recovery>(*fault.recovery)) {
-        case recovery::none: return weight::note;
+        case recovery::none:
+            return weight::note;
         case recovery::gpu_reset:
-        case recovery::drain_and_reset: return weight::reset;
-        case recovery::node_reboot: return weight::node_out;
-        default: return weight::alert;  // codes that nobody has seen are a person's business
+        case recovery::drain_and_reset:
+            return weight::reset;
+        case recovery::node_reboot:
+            return weight::node_out;
+        default:
+            return weight::alert;  // codes that nobody has seen are a person's business
     }
 }
 
@@ -44,38 +48,57 @@ weight weight_of(const kernel_fault& fault) {
     if (fault.kind == fault_kind::bus_loss) return weight::node_out;
     if (fault.kind == fault_kind::sxid) {
         if (fault.follow_up) return weight::sympathetic;
-        return fault.severity == link_severity::correctable || fault.severity == link_severity::nonfatal ? weight::note
-                                                                                                         : weight::alert;
+        return fault.severity == link_severity::correctable || fault.severity == link_severity::nonfatal
+                   ? weight::note
+                   : weight::alert;
     }
     if (fault.code == 154) return verdict_weight(fault);
     if (fault.caused_by) return weight::sympathetic;
     const auto* row = catalog::find_xid(fault.code);
     if (!row) return weight::alert;
     switch (row->bucket) {
-        case catalog::bucket::cleanup: return weight::sympathetic;
+        case catalog::bucket::cleanup:
+            return weight::sympathetic;
         case catalog::bucket::ignore:
-        case catalog::bucket::advice: return weight::note;
-        case catalog::bucket::restart_app: return weight::app;
+        case catalog::bucket::advice:
+            return weight::note;
+        case catalog::bucket::restart_app:
+            return weight::app;
         case catalog::bucket::reset_gpu:
-        case catalog::bucket::ecc_double: return weight::reset;
-        case catalog::bucket::restart_node: return weight::node_out;
-        default: return weight::alert;
+        case catalog::bucket::ecc_double:
+            return weight::reset;
+        case catalog::bucket::restart_node:
+            return weight::node_out;
+        default:
+            return weight::alert;
     }
 }
 
 bool calls_for_seal(const kernel_fault& fault) {
     const auto w = weight_of(fault);
     if (w == weight::node_out || w == weight::reset) return true;
-    // Precursors: a row waits for remapping, an NVLink fails. The healthy peers have milliseconds left to be saved.
-    return fault.kind == fault_kind::xid && (fault.code == 63 || fault.code == 74 || (fault.code >= 144 && fault.code <= 150));
+    // Precursors: a row waits for remapping, an NVLink fails. The healthy peers have milliseconds left to be
+    // saved.
+    return fault.kind == fault_kind::xid &&
+           (fault.code == 63 || fault.code == 74 || (fault.code >= 144 && fault.code <= 150));
 }
 
 json to_json(const event& e) {
     const auto& f = e.fault;
-    json out = {{"node", e.node},   {"boot", e.boot_id}, {"stream", e.stream}, {"position", e.position},
-                {"line_ms", e.line_ms}, {"gpu", e.gpu},  {"uuid", e.uuid},     {"text", e.text},
-                {"repeats", e.repeats}, {"kind", static_cast<unsigned>(f.kind)}, {"code", f.code}, {"bdf", f.bdf},
-                {"severity", static_cast<unsigned>(f.severity)}, {"follow_up", f.follow_up}};
+    json out = {{"node", e.node},
+                {"boot", e.boot_id},
+                {"stream", e.stream},
+                {"position", e.position},
+                {"line_ms", e.line_ms},
+                {"gpu", e.gpu},
+                {"uuid", e.uuid},
+                {"text", e.text},
+                {"repeats", e.repeats},
+                {"kind", static_cast<unsigned>(f.kind)},
+                {"code", f.code},
+                {"bdf", f.bdf},
+                {"severity", static_cast<unsigned>(f.severity)},
+                {"follow_up", f.follow_up}};
     if (f.caused_by) out["caused_by"] = *f.caused_by;
     if (f.recovery) out["recovery"] = *f.recovery;
     if (f.link) out["link"] = *f.link;
@@ -108,7 +131,8 @@ result<event> event_from(const json& meta) {
     e.fault.caused_by = optional_number(meta, "caused_by");
     e.fault.recovery = optional_number(meta, "recovery");
     e.fault.gpu_instance = optional_number(meta, "gpu_instance");
-    if (meta.contains("link")) e.fault.link = static_cast<int>(std::clamp<std::int64_t>(signed_or(meta, "link", -1), -1, 4095));
+    if (meta.contains("link"))
+        e.fault.link = static_cast<int>(std::clamp<std::int64_t>(signed_or(meta, "link", -1), -1, 4095));
     return e;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an agent tells the controller: one fault line of one node, with a name (node, boot, stream, position) that is
-// never used twice, so that sending it again does no harm.
+// What an agent tells the controller: one fault line of one node, with a name (node, boot, stream, position)
+// that is never used twice, so that sending it again does no harm.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,13 @@ weight weight_of(const kernel_fault& fault);
 bool calls_for_seal(const kernel_fault& fault);
 
 /// The driver's own verdict (Xid 154); the number decides, since the names changed between branches.
-enum class recovery : std::uint32_t { none = 0, gpu_reset = 1, node_reboot = 2, drain_p2p = 3, drain_and_reset = 4 };
+enum class recovery : std::uint32_t {
+    none = 0,
+    gpu_reset = 1,
+    node_reboot = 2,
+    drain_p2p = 3,
+    drain_and_reset = 4
+};
 
 nlohmann::json to_json(const event& e);
 result<event> event_from(const nlohmann::json& meta);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// banyan-faultd: `agent` on every node, `controller` once per cluster. This file reads the command line; run.cpp runs.
+// banyan-faultd: `agent` on every node, `controller` once per cluster. This file reads the command line;
+// run.cpp runs.
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
@@ -15,7 +16,8 @@ int main(int argc, char** argv) {
     bool check = false, dump = false;
     app.require_subcommand(1);
     app.fallthrough();
-    app.add_option("--config", config_path, "banyan.conf (default: $BANYAN_CONF, else /etc/banyan/banyan.conf)");
+    app.add_option("--config", config_path,
+                   "banyan.conf (default: $BANYAN_CONF, else /etc/banyan/banyan.conf)");
     app.add_option("--node", node, "this node's name (default: the short host name)");
     app.add_option("--log", log, "log to this file instead of standard error");
     app.add_option("--log-level", level, "trace, debug, info, warn, error or off");
@@ -37,5 +39,6 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "banyan-faultd: %s\n", ok.error().text().c_str());
         return 2;
     }
-    return agent->parsed() ? banyan::fault::run_agent(std::move(*settings)) : banyan::fault::run_controller(std::move(*settings));
+    return agent->parsed() ? banyan::fault::run_agent(std::move(*settings))
+                           : banyan::fault::run_controller(std::move(*settings));
 }

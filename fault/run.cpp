@@ -18,8 +18,10 @@ constexpr std::size_t blocking_threads = 4;
 std::shared_ptr<metrics> make_metrics(const config& settings) {
     auto out = std::make_shared<metrics>();
     if (settings.metrics.empty()) return out;
-    if (const auto where = out->serve(settings.metrics)) spdlog::info("metrics on {}", *where);
-    else spdlog::error("{}", where.error().text());  // a daemon that heals is worth more than its numbers
+    if (const auto where = out->serve(settings.metrics))
+        spdlog::info("metrics on {}", *where);
+    else
+        spdlog::error("{}", where.error().text());  // a daemon that heals is worth more than its numbers
     return out;
 }
 

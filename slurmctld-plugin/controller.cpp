@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "controller.hpp"
 
-#include <dlfcn.h>
-
 #include <type_traits>
+
+#include <dlfcn.h>
 
 namespace banyan::slurm {
 
@@ -13,13 +13,16 @@ bool controller::load() {
         return variable != nullptr;
     };
     return find(node_table_, "node_record_table_ptr") && find(node_count_, "node_record_count") &&
-           find(idle_, "idle_node_bitmap") && find(up_, "up_node_bitmap");
+           find(idle_, "idle_node_bitmap") && find(completing_, "cg_node_bitmap") &&
+           find(available_, "avail_node_bitmap");
 }
 
 const controller* controller::get() {
     static controller instance;
     static const bool here = instance.load();
-    return here && *instance.idle_ && *instance.node_table_ ? &instance : nullptr;
+    return here && *instance.idle_ && *instance.completing_ && *instance.available_ && *instance.node_table_
+               ? &instance
+               : nullptr;
 }
 
 int controller::find_node(const char* name) const {

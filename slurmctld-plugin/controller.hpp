@@ -19,7 +19,10 @@ class controller {
     /// Index of the node called `name`, or -1.
     int find_node(const char* name) const;
     const bitstr_t* idle_nodes() const { return *idle_; }
-    const bitstr_t* up_nodes() const { return *up_; }
+    /// The node still ends its last job, and will be free after it: neither down nor drained.
+    bool frees_up_soon(int index) const {
+        return bit_test(*completing_, index) && bit_test(*available_, index);
+    }
 
   private:
     bool load();
@@ -27,7 +30,8 @@ class controller {
     node_record_t*** node_table_ = nullptr;
     int* node_count_ = nullptr;
     bitstr_t** idle_ = nullptr;
-    bitstr_t** up_ = nullptr;
+    bitstr_t** completing_ = nullptr;
+    bitstr_t** available_ = nullptr;
 };
 
 }  // namespace banyan::slurm

@@ -2,6 +2,7 @@
 #include "job_placement.hpp"
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <memory>
 
@@ -95,6 +96,27 @@ std::optional<topo::placement> place_again(const fabric_cache::view& fabric, con
     return std::move(*swapped);
 }
 
+/// A requeued job waits for those of its nodes that still end its last run, since they hold its shards; but
+/// not for long: a node that hangs in COMPLETING must not hold the job. True while it should wait.
+bool wait_for_shards(const fabric_cache::view& fabric, const controller& ctld, const job_record_t& job) {
+    constexpr std::time_t longest_s = 10;
+    struct waiting {
+        std::uint32_t job_id = 0, restart = 0;
+        std::time_t since = 0;
+    };
+    static std::array<waiting, 256> known{};  // jobs by number; a clash only shortens a wait
+    const auto before = stored_plan(job);
+    if (!before || before->restart >= job.restart_cnt) return false;
+    const auto hosts = hosts_of(fabric, ctld, before->nodes);
+    if (std::none_of(hosts.begin(), hosts.end(),
+                     [&](auto host) { return ctld.frees_up_soon(fabric.node_of_host[host]); }))
+        return false;
+    auto& entry = known[job.job_id % known.size()];
+    if (entry.job_id != job.job_id || entry.restart != job.restart_cnt)
+        entry = {job.job_id, job.restart_cnt, std::time(nullptr)};
+    return std::time(nullptr) - entry.since < longest_s;
+}
+
 result<topo::placement> choose(const fabric_cache::view& fabric, const controller& ctld,
                                const job_record_t& job, const topo::request& request,
                                const std::vector<std::uint32_t>& free) {
@@ -139,6 +161,8 @@ int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const as
     if (!*request || !ctld || mode == test_mode::test_only) return ask(node_bitmap);
     const auto* fabric = fabric_cache::instance().get(*ctld);
     if (!fabric) return ask(node_bitmap);
+
+    if (wait_for_shards(*fabric, *ctld, job)) return ESLURM_NODES_BUSY;
 
     // Placement sees the nodes that are free now. When the job can start now, this is where it goes; when it
     // cannot, cons_tres looks into the future with all candidates, and placement is asked again once they are

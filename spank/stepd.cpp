@@ -22,6 +22,16 @@ std::string upper(std::string_view text) {
     return out;
 }
 
+/// This node's name before slurmstepd has set SLURMD_NODENAME: until then the variable is that of the batch
+/// script's node.
+std::string own_name(spank_t sp) {
+    std::uint32_t index = 0;
+    const auto nodes = expand_hostlist(job_variable(sp, "SLURM_STEP_NODELIST"));
+    if (!nodes || spank_get_item(sp, S_JOB_NODEID, &index) != ESPANK_SUCCESS || index >= nodes->size())
+        return {};
+    return (*nodes)[index];
+}
+
 bool is_training_step(spank_t sp) { return !job_variable(sp, "BANYAN_STEP_NODES").empty(); }
 
 }  // namespace
@@ -34,7 +44,7 @@ int open_step(spank_t sp, const settings& s) {
         spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS || step >= SLURM_MAX_NORMAL_STEP_ID)
         return SLURM_SUCCESS;
     const auto nodes = expand_hostlist(job_variable(sp, "BANYAN_STEP_NODES"));
-    const auto paths = find_daemon(s, job_variable(sp, "SLURMD_NODENAME"));
+    const auto paths = find_daemon(s, own_name(sp));
     if (!nodes || !paths) return SLURM_SUCCESS;
     const auto opened = ckpt::step_open(paths->socket, job, step, *nodes, daemon_timeout);
     if (!opened)

@@ -125,6 +125,7 @@ class daemon {
     task<reply> on_decide(session_ptr s, json meta);
     task<result<restore_choice>> decide(session_ptr s);
     task<result<restore_choice>> lead(session_ptr s);
+    task<std::vector<std::vector<std::uint32_t>>> verified_holders(session_ptr s, copy_key key, bool any);
     task<reply> on_inventory(session_ptr s);
     task<reply> on_verify(session_ptr s, json meta);
     void on_decided(const session_ptr& s, const std::optional<copy_key>& key);

@@ -37,10 +37,16 @@ result<shard_file> parse_file(const json& meta, std::uint32_t world) {
 task<result<json>> daemon::write_files(session_ptr s, copy_key key) {
     const auto user = s->user;
     const auto dir = s->request.dir;
-    const auto opened = co_await run_blocking(storage_, [user, dir, key] {
+    const auto job = s->job();
+    const auto work = [user, dir, key, job] {
         if (auto ready = prepare_directory(user, dir); !ready) return ready;
+        // Told twice to flush the same checkpoint: its COMMIT stands, and the same bytes are written again.
+        if (const auto m = load_step(user, dir, key.step);
+            m && m->job == job && m->generation == key.generation)
+            return result<void>{};
         return open_step(user, dir, key.step);
-    });
+    };
+    const auto opened = co_await run_blocking(storage_, work);
     if (!opened) co_return std::unexpected(opened.error());
     json files = json::array();
     const auto ranks = s->own_ranks();
@@ -49,10 +55,11 @@ task<result<json>> daemon::write_files(session_ptr s, copy_key key) {
         if (!c)
             co_return fail(errc::conflict,
                            fmt::format("rank {}'s step {} is no longer in memory", rank, key.step));
-        auto written = co_await run_blocking(storage_, [user, dir, c, s] {
+        const auto write = [user, dir, c, s] {
             return write_shard(user, dir, c->key.step, c->rank, c->data(), c->chunks,
                                [&](std::uint64_t n) { s->bytes.storage_written += n; });
-        });
+        };
+        auto written = co_await run_blocking(storage_, write);
         if (!written) co_return std::unexpected(written.error());
         files.push_back(file_meta(*written));
     }
@@ -60,7 +67,7 @@ task<result<json>> daemon::write_files(session_ptr s, copy_key key) {
 }
 
 task<void> daemon::flush_step(session_ptr s, copy_key key) {
-    if (!s->slot || s->closed) co_return;
+    if (!s->slot || s->closed || (s->durable && key <= *s->durable)) co_return;
     if (s->flushing) {
         ++s->bytes.flushes_skipped;  // storage is slower than the turns: durability lags, training does not
         co_return;
@@ -100,7 +107,7 @@ task<daemon::reply> daemon::take_files(session_ptr s, json meta) {
         s->flush = std::move(fresh);
     }
     auto& f = *s->flush;
-    if (f.key != key || f.failed) co_return json::object();
+    if (f.key != key || f.failed || f.committing) co_return json::object();
     if (meta.contains("failed")) {
         f.failed = true;
         co_return json::object();
@@ -114,9 +121,9 @@ task<daemon::reply> daemon::take_files(session_ptr s, json meta) {
         place = std::move(file);
     }
     if (f.count == s->request.world) {
-        flush_state done = std::move(f);
-        s->flush.reset();
-        spawn(commit_files(s, std::move(done)));
+        // The entry stays until storage has answered: nobody may begin the same flush anew meanwhile.
+        f.committing = true;
+        spawn(commit_files(s, f));
     }
     co_return json::object();
 }
@@ -131,8 +138,9 @@ task<void> daemon::commit_files(session_ptr s, flush_state done) {
     const auto user = s->user;
     const auto dir = s->request.dir;
     const auto keep = settings_.keep;
-    const auto committed =
-        co_await run_blocking(storage_, [user, dir, m, keep] { return commit_step(user, dir, m, keep); });
+    const auto work = [user, dir, m, keep] { return commit_step(user, dir, m, keep); };
+    const auto committed = co_await run_blocking(storage_, work);
+    if (s->flush && s->flush->key == done.key) s->flush.reset();
     if (!committed) {
         ++s->bytes.flush_failures;
         warn(s, fmt::format("step {} was not committed to storage: {}", done.key.step,
@@ -158,6 +166,7 @@ task<daemon::reply> daemon::on_flush_now(session_ptr s) {
     if (!s->committed || (s->durable && *s->durable >= *s->committed)) co_return json::object();
     if (s->flushing || (s->flush && !s->flush->failed))
         co_return json::object();  // one is under way; the caller asks by waiting
+    s->flush.reset();              // what is left there has failed
     const auto key = *s->committed;
     json meta = header(s);
     put_key(meta, key);

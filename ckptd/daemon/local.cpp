@@ -16,6 +16,7 @@ namespace {
 constexpr milliseconds owner_patience{5000};    // for the process that held the rank before
 constexpr milliseconds storage_patience{3000};  // for a first look at the checkpoint directory
 constexpr milliseconds drain_patience{60'000};
+constexpr milliseconds drain_settle{5000};
 constexpr std::size_t header_allowance = 256 * 1024;
 
 bool may_be_root_only(message type) {
@@ -86,9 +87,10 @@ task<result<void>> daemon::ensure_memory(session_ptr s, std::uint32_t rank, std:
     const std::uint32_t slots = s->request.slots;
     const auto name = fmt::format("banyan-slots-{}-{}", s->job(), rank);
     auto budget = budget_;
-    BANYAN_CO_TRY(auto memory, co_await run_blocking(workers_, [budget, name, slots, slot_bytes] {
-                      return shard_memory::make(budget, name, pool_bytes(slots, slot_bytes));
-                  }));
+    const auto work = [budget, name, slots, slot_bytes] {
+        return shard_memory::make(budget, name, pool_bytes(slots, slot_bytes));
+    };
+    BANYAN_CO_TRY(auto memory, co_await run_blocking(workers_, work));
     auto& header = *new (memory->data()) pool_header{};
     header.magic = pool_magic;
     header.slots = slots;
@@ -123,10 +125,11 @@ task<std::string> daemon::check_directory(session_ptr s) {
             const auto uid = who->request.uid;
             const auto gid = who->request.gid;
             const auto dir = who->request.dir;
-            who->user = co_await run_blocking(self->workers_, [uid, gid] { return find_user(uid, gid); });
+            const auto work = [uid, gid] { return find_user(uid, gid); };
+            who->user = co_await run_blocking(self->workers_, work);
             const auto user = who->user;
-            *out =
-                co_await run_blocking(self->storage_, [user, dir] { return prepare_directory(user, dir); });
+            const auto prepare = [user, dir] { return prepare_directory(user, dir); };
+            *out = co_await run_blocking(self->storage_, prepare);
             who->changed->notify();
         }(this, s, answer),
         [](std::exception_ptr) {});
@@ -259,7 +262,17 @@ void daemon::free_session(const session_ptr& s) {
 
 task<void> daemon::drain(session_ptr s, milliseconds timeout) {
     const auto until = clock::now() + timeout;
-    while (s->pending != 0 && !s->closed && clock::now() < until) co_await s->changed->wait(until);
+    // What this node has sealed becomes complete as soon as the last rank seals it; one that never does is
+    // not waited for long.
+    const auto straggler = std::min(until, clock::now() + drain_settle);
+    const auto open = [&] {
+        return std::any_of(s->copies.begin(), s->copies.end(), [&](const auto& c) {
+            return c->slot >= 0 && c->key.generation == s->generation &&
+                   (!s->committed || c->key > *s->committed);
+        });
+    };
+    while (!s->closed && (s->pending != 0 ? clock::now() < until : open() && clock::now() < straggler))
+        co_await s->changed->wait(std::min(until, clock::now() + milliseconds(50)));
     if (s->request.dir.empty() || s->request.flush == 0 || !s->committed) co_return;
     const auto failures = s->bytes.flush_failures.load();
     while (!s->closed && s->bytes.flush_failures == failures &&

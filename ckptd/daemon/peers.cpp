@@ -48,7 +48,10 @@ task<result<void>> daemon::handle_peer(std::shared_ptr<asio::ip::tcp::socket> so
         co_return co_await reply_to(socket, std::move(ended));
     }
     auto s = fence(meta);
-    if (!s) co_return co_await reply_to(socket, std::unexpected(s.error()));
+    if (!s) {
+        reply refused = std::unexpected(s.error());
+        co_return co_await reply_to(socket, std::move(refused));
+    }
     if (type == peer_message::get) co_return co_await on_get(socket, *s, std::move(meta));
     if (type == peer_message::put_begin) {
         auto begun = co_await on_put_begin(state, *s, std::move(meta));
@@ -162,8 +165,8 @@ task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json 
         const auto name = fmt::format("banyan-replica-{}-{}", s->job(), rank);
         const auto size = round_to_page(bytes);
         auto budget = budget_;
-        auto made = co_await run_blocking(
-            workers_, [budget, name, size] { return shard_memory::make(budget, name, size); });
+        const auto work = [budget, name, size] { return shard_memory::make(budget, name, size); };
+        auto made = co_await run_blocking(workers_, work);
         if (!made) {
             if (--s->incoming[rank] == 0) s->incoming.erase(rank);
             co_return std::unexpected(made.error());
@@ -187,7 +190,8 @@ task<result<void>> daemon::on_put_chunk(std::shared_ptr<asio::ip::tcp::socket> s
     const auto chunk = chunk_of(copy->data(), i);
     if (head.body_bytes != chunk.size()) co_return fail(errc::invalid_input, "a chunk of the wrong length");
     BANYAN_CO_CHECK(co_await read_body(*socket, chunk));
-    const auto crc = co_await run_blocking(workers_, [chunk] { return crc32c(chunk); });
+    const auto work = [chunk] { return crc32c(chunk); };
+    const auto crc = co_await run_blocking(workers_, work);
     state->incoming->good[i] = crc == copy->chunks[i];
     auto& s = state->session;
     s->bytes.peer_received += chunk.size();
@@ -218,11 +222,15 @@ task<result<void>> daemon::on_get(std::shared_ptr<asio::ip::tcp::socket> socket,
     const auto rank = wire::get_number(meta, "rank", s->request.world - 1);
     const auto key = get_key(meta);
     const auto copy = rank && key ? s->find_copy(static_cast<std::uint32_t>(*rank), *key) : nullptr;
-    if (!copy) co_return co_await reply_to(socket, fail(errc::not_found, "that shard is not here"));
+    if (!copy) {
+        reply missing = fail(errc::not_found, "that shard is not here");
+        co_return co_await reply_to(socket, std::move(missing));
+    }
     json out;
     out["bytes"] = copy->bytes;
     out["chunks"] = copy->chunks;
-    BANYAN_CO_CHECK(co_await reply_to(socket, std::move(out)));
+    reply found = std::move(out);
+    BANYAN_CO_CHECK(co_await reply_to(socket, std::move(found)));
     for (std::size_t i = 0; i < copy->chunks.size(); ++i) {
         const auto chunk = chunk_of(copy->data(), i);
         json none = json::object();

@@ -73,7 +73,12 @@ json choice_meta(const restore_choice& choice, const std::vector<std::uint32_t>&
 
 task<daemon::reply> daemon::on_inventory(session_ptr s) {
     const auto until = clock::now() + settle_patience;
-    while (s->pending != 0 && clock::now() < until) co_await s->changed->wait(until);
+    const auto unchecked = [&] {
+        return std::any_of(s->copies.begin(), s->copies.end(),
+                           [](const auto& c) { return !c->checked && !c->dropped; });
+    };
+    while (unchecked() && clock::now() < until)
+        co_await s->changed->wait(std::min(until, clock::now() + milliseconds(10)));
     json out;
     out["copies"] = keys_meta(s);
     if (s->choice) {
@@ -90,7 +95,8 @@ task<daemon::reply> daemon::on_verify(session_ptr s, json meta) {
     const auto before = s->copies;
     for (const auto& c : before) {
         if (c->key != key || !c->checked || c->dropped) continue;
-        const auto now = co_await run_blocking(workers_, [c] { return chunk_checksums(c->data()); });
+        const auto work = [c] { return chunk_checksums(c->data()); };
+        const auto now = co_await run_blocking(workers_, work);
         if (now == c->chunks && !c->dropped) {
             ranks.push_back(c->rank);
             continue;
@@ -144,7 +150,7 @@ task<std::vector<manifest>> daemon::storage_steps(session_ptr s, std::optional<c
         const auto dir = who->request.dir;
         const auto world = who->request.world;
         const auto job = who->job();
-        *into = co_await run_blocking(self->storage_, [user, dir, world, job, bound] {
+        const auto work = [user, dir, world, job, bound] {
             std::vector<manifest> steps;
             const auto listed = list_steps(user, dir);
             if (!listed) return steps;
@@ -157,7 +163,8 @@ task<std::vector<manifest>> daemon::storage_steps(session_ptr s, std::optional<c
                 steps.push_back(std::move(*m));
             }
             return steps;
-        });
+        };
+        *into = co_await run_blocking(self->storage_, work);
         who->changed->notify();
     }(this, s, newer_than, found));
     const auto until = clock::now() + listing_patience;
@@ -166,6 +173,24 @@ task<std::vector<manifest>> daemon::storage_steps(session_ptr s, std::optional<c
     warn(s,
          fmt::format("the checkpoint directory {} does not answer: only memory is searched", s->request.dir));
     co_return out;
+}
+
+// The slots whose nodes have a copy of each rank's part that stands up to its checksums now.
+task<std::vector<std::vector<std::uint32_t>>> daemon::verified_holders(session_ptr s, copy_key key,
+                                                                       bool any) {
+    rank_slots checked(s->request.world);
+    if (!any) co_return checked;
+    json which = header(s);
+    put_key(which, key);
+    const auto proofs = co_await ask_all(s, peer_message::verify, std::move(which), verify_patience);
+    for (std::uint32_t slot = 0; slot < proofs.size(); ++slot) {
+        if (!proofs[slot]) continue;
+        const auto ranks = get_numbers(*proofs[slot], "ranks", max_world);
+        if (!ranks) continue;
+        for (const auto r : *ranks)
+            if (r < checked.size()) checked[r].push_back(slot);
+    }
+    co_return checked;
 }
 
 task<result<restore_choice>> daemon::lead(session_ptr s) {
@@ -189,33 +214,30 @@ task<result<restore_choice>> daemon::lead(session_ptr s) {
     std::optional<copy_key> whole;
     for (const auto& [key, holders] : table)
         if (covers(holders)) whole = key;
-    const auto steps = co_await storage_steps(s, must ? std::nullopt : whole);
-    std::map<copy_key, bool> candidates;  // key -> in storage
-    for (const auto& [key, holders] : table) candidates[key] = false;
-    for (const auto& m : steps) candidates[{m.generation, m.step}] = true;
     restore_choice choice;
-    for (auto it = candidates.rbegin(); it != candidates.rend() && !choice.key; ++it) {
-        const auto key = it->first;
-        const bool in_storage = it->second;
-        if (must && key != *must) continue;
-        if (!in_storage && !covers(table[key])) continue;
-        json which = header(s);
-        put_key(which, key);
-        rank_slots checked(s->request.world);
-        if (table.contains(key)) {
-            const auto proofs = co_await ask_all(s, peer_message::verify, std::move(which), verify_patience);
-            for (std::uint32_t slot = 0; slot < proofs.size(); ++slot) {
-                if (!proofs[slot]) continue;
-                const auto ranks = get_numbers(*proofs[slot], "ranks", max_world);
-                if (!ranks) continue;
-                for (const auto r : *ranks)
-                    if (r < checked.size()) checked[r].push_back(slot);
+    // First with a look only at what storage has newer than memory; when memory turns out damaged, at all of
+    // it.
+    for (int pass = 0; pass < 2 && !choice.key; ++pass) {
+        const bool all = pass == 1 || must || !whole;
+        const auto steps = co_await storage_steps(s, all ? std::nullopt : whole);
+        std::map<copy_key, bool> candidates;  // key -> in storage
+        for (const auto& [key, holders] : table) candidates[key] = false;
+        for (const auto& m : steps) candidates[{m.generation, m.step}] = true;
+        for (auto it = candidates.rbegin(); it != candidates.rend() && !choice.key; ++it) {
+            const auto key = it->first;
+            const bool in_storage = it->second;
+            if (must && key != *must) continue;
+            if (!in_storage && !covers(table[key])) continue;
+            auto checked = co_await verified_holders(s, key, table.contains(key));
+            if (in_storage || covers(checked)) {
+                choice.key = key;
+                choice.storage = in_storage;
+                choice.holders = std::move(checked);
+            } else if (!all) {
+                break;
             }
         }
-        if (!in_storage && !covers(checked)) continue;
-        choice.key = key;
-        choice.storage = in_storage;
-        choice.holders = std::move(checked);
+        if (all) break;
     }
     if (must && !choice.key)
         co_return fail(errc::unavailable,
@@ -286,10 +308,11 @@ task<result<std::uint64_t>> daemon::fill(session_ptr s, std::uint32_t rank, rest
                                          std::string* source) {
     const auto key = *choice.key;
     if (const auto c = s->find_copy(rank, key); c && c->bytes <= into.size()) {
-        const auto intact = co_await run_blocking(workers_, [c, into] {
+        const auto work = [c, into] {
             std::memcpy(into.data(), c->data().data(), c->bytes);
             return chunk_checksums(into.first(c->bytes)) == c->chunks;
-        });
+        };
+        const auto intact = co_await run_blocking(workers_, work);
         if (intact) {
             *chunks = c->chunks;
             *source = "local";
@@ -312,9 +335,8 @@ task<result<std::uint64_t>> daemon::fill(session_ptr s, std::uint32_t rank, rest
             }
             const auto bytes = *got;
             const auto wanted = *chunks;
-            if (!co_await run_blocking(workers_, [into, bytes, wanted] {
-                    return chunk_checksums(into.first(bytes)) == wanted;
-                })) {
+            const auto work = [into, bytes, wanted] { return chunk_checksums(into.first(bytes)) == wanted; };
+            if (!co_await run_blocking(workers_, work)) {
                 ++s->bytes.damaged;
                 continue;
             }
@@ -327,13 +349,14 @@ task<result<std::uint64_t>> daemon::fill(session_ptr s, std::uint32_t rank, rest
         co_return fail(errc::unavailable, fmt::format("rank {}'s shard of step {} is lost", rank, key.step));
     const auto user = s->user;
     const auto dir = s->request.dir;
-    auto read = co_await run_blocking(storage_, [user, dir, key, rank, into]() -> result<shard_file> {
+    const auto work = [user, dir, key, rank, into]() -> result<shard_file> {
         BANYAN_TRY(const auto m, load_step(user, dir, key.step));
         if (rank >= m.files.size())
             return fail(errc::invalid_input, fmt::format("rank {} is not in the manifest", rank));
         BANYAN_CHECK(read_shard(user, dir, key.step, m.files[rank], into));
         return m.files[rank];
-    });
+    };
+    auto read = co_await run_blocking(storage_, work);
     if (!read) co_return std::unexpected(read.error());
     s->bytes.storage_read += read->bytes;
     *chunks = read->chunks;

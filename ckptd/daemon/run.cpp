@@ -140,10 +140,11 @@ task<void> daemon::serve_local(client_ptr client) {
         if (client->passed) {
             const auto memory = std::move(client->passed);
             const int fd = client->socket.native_handle();
-            const auto sent = co_await run_blocking(workers_, [fd, memory, reply_type, meta] {
+            const auto work = [fd, memory, reply_type, meta] {
                 return wire::send_frame_with_fd(fd, reply_type, meta, memory->fd(),
                                                 clock::now() + milliseconds(500));
-            });
+            };
+            const auto sent = co_await run_blocking(workers_, work);
             if (!sent) break;
         } else if (!co_await wire::write_frame(client->socket, reply_type, std::move(meta))) {
             break;

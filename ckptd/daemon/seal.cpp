@@ -61,7 +61,8 @@ void daemon::scan_slots(const session_ptr& s, std::uint32_t rank) {
 
 task<bool> daemon::checksum(session_ptr s, copy_ptr c) {
     const auto before = c->sequence;
-    c->chunks = co_await run_blocking(workers_, [c] { return chunk_checksums(c->data()); });
+    const auto work = [c] { return chunk_checksums(c->data()); };
+    c->chunks = co_await run_blocking(workers_, work);
     const auto& header = *reinterpret_cast<const pool_header*>(c->memory->data());
     const auto view = read_slot(header.slot[static_cast<std::size_t>(c->slot < 0 ? 0 : c->slot)]);
     if (c->slot < 0 || !view || view->sequence != before || view->bytes != c->bytes) {
@@ -93,7 +94,18 @@ task<void> daemon::replicate(session_ptr s, copy_ptr c) {
     const auto name = s->request.nodes[buddy].name;
     const auto to = link_to(s->request.nodes[buddy].addr, true);
     const auto until = clock::now() + busy_patience;
-    const auto wanted = [c, s] { return !c->dropped && !s->closed; };
+    const std::function<bool()> wanted = [c, s, born = s->generation] {
+        return !c->dropped && !s->closed && s->generation == born;
+    };
+    // In the order of the steps: the buddy has room for two, and room given to a newer one first could leave
+    // every rank with another pair.
+    const auto older = [&] {
+        return std::any_of(s->copies.begin(), s->copies.end(), [&](const auto& o) {
+            return o->rank == c->rank && o->slot >= 0 && o->key < c->key &&
+                   o->key.generation == c->key.generation && !o->replicated && !o->voted;
+        });
+    };
+    while (wanted() && older() && clock::now() < until) co_await s->changed->wait(until);
     std::uint64_t sent = 0;
     while (wanted()) {
         json meta = header(s);

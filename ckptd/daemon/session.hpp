@@ -75,6 +75,7 @@ struct flush_state {
     std::vector<std::optional<shard_file>> files;
     std::uint32_t count = 0;
     bool failed = false;
+    bool committing = false;
 };
 
 /// Written by worker threads too.

@@ -22,13 +22,14 @@ struct new_file {
     bool direct = false;
 };
 
-result<new_file> create(const std::string& path) {
+result<new_file> create(const std::string& path, bool aligned) {
     ::unlink(path.c_str());  // what a killed predecessor left
     constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     new_file out;
-    out.fd.reset(::open(path.c_str(), flags | O_DIRECT, 0666));
+    // Direct writes want the memory on a page; a slot is, another caller's buffer may not be.
+    if (aligned) out.fd.reset(::open(path.c_str(), flags | O_DIRECT, 0666));
     out.direct = static_cast<bool>(out.fd);
-    if (!out.fd && errno == EINVAL) {
+    if (!out.fd && (!aligned || errno == EINVAL)) {
         ::unlink(path.c_str());  // some file systems create the file before they refuse the flag
         out.fd.reset(::open(path.c_str(), flags, 0666));
     }
@@ -59,7 +60,7 @@ result<shard_file> write_shard(const storage_user& user, const std::string& dir,
     const auto folder = step_folder(dir, step);
     const auto final_path = folder + "/" + shard_name(rank);
     const auto path = folder + "/." + shard_name(rank) + ".tmp";
-    BANYAN_TRY(auto file, create(path));
+    BANYAN_TRY(auto file, create(path, reinterpret_cast<std::uintptr_t>(image.data()) % page_bytes == 0));
     const auto give_up = [&](error e) {
         ::unlink(path.c_str());
         return std::unexpected(std::move(e));

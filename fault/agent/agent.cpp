@@ -22,13 +22,15 @@ namespace {
 
 std::string read_boot_id(const std::filesystem::path& root) {
     for (const auto& base : {root, std::filesystem::path("/")})
-        if (auto text = read_file(base / "proc/sys/kernel/random/boot_id", 256)) return std::string(trim(*text));
+        if (auto text = read_file(base / "proc/sys/kernel/random/boot_id", 256))
+            return std::string(trim(*text));
     return "unknown";
 }
 
 }  // namespace
 
-agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings, std::shared_ptr<metrics> counters)
+agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings,
+             std::shared_ptr<metrics> counters)
     : io_(io), pool_(pool), config_(std::move(settings)), metrics_(std::move(counters)) {
     trust_.munge_socket = config_.munge_socket;
     trust_.trusted = {0, ::getuid()};
@@ -38,8 +40,8 @@ agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings, std
 }
 
 void agent::start() {
-    spdlog::info("agent of {}: log {}, {} GPUs, controller {}:{}", config_.node, config_.kmsg, gpus_.size(), config_.controller,
-                 config_.port);
+    spdlog::info("agent of {}: log {}, {} GPUs, controller {}:{}", config_.node, config_.kmsg, gpus_.size(),
+                 config_.controller, config_.port);
     asio::co_spawn(io_, follow_log(), asio::detached);
     asio::co_spawn(io_, stay_connected(), asio::detached);
     asio::co_spawn(io_, tick(), asio::detached);
@@ -60,8 +62,9 @@ task<void> agent::stay_connected() {
         }
         std::uint64_t held = 0;
         if (!ended && quiet_.pass("controller", steady_clock::now(), held))
-            spdlog::warn("the controller {}:{} is away ({}); {} events wait ({} more such messages held back)", config_.controller,
-                         config_.port, ended.error().text(), queue_.size(), held);
+            spdlog::warn(
+                "the controller {}:{} is away ({}); {} events wait ({} more such messages held back)",
+                config_.controller, config_.port, ended.error().text(), queue_.size(), held);
         asio::steady_timer again(io_, pause);
         co_await again.async_wait(as_result);
         if (++tries > 8) pause = std::min(pause * 2, slowest);  // quick at first: a restart takes a second
@@ -74,7 +77,8 @@ task<result<void>> agent::serve(asio::ip::tcp::socket socket) {
     BANYAN_CO_CHECK(co_await wire::write_frame(link->socket(), code(message::hello), std::move(hello)));
     BANYAN_CO_TRY(const auto welcome, co_await wire::read_frame(link->socket()));
     if (auto refused = wire::error_from(welcome.meta)) co_return std::unexpected(*refused);
-    if (welcome.type != code(message::welcome)) co_return fail(errc::invalid_input, "the controller broke the protocol");
+    if (welcome.type != code(message::welcome))
+        co_return fail(errc::invalid_input, "the controller broke the protocol");
     link->start();
     link_ = link;
     sent_count_ = 0;
@@ -122,7 +126,9 @@ void agent::send_heartbeat() {
     if (!moved && ++beats_ % 5 != 0) return;
     json meta = {{"queued", queue_.size()}, {"dropped", queue_.dropped()}};
     if (moved && file_) {
-        meta["cursor"] = {{"boot", boot_id_}, {"stream", file_->stream()}, {"inode", std::uint64_t{file_->inode()}},
+        meta["cursor"] = {{"boot", boot_id_},
+                          {"stream", file_->stream()},
+                          {"inode", std::uint64_t{file_->inode()}},
                           {"position", position}};
     }
     if (link_->send(message::heartbeat, std::move(meta)) && moved) told_position_ = position;
@@ -138,7 +144,8 @@ task<void> agent::tick() {
         send_heartbeat();
         metrics_->set_queue(queue_.size());
         // No acknowledgement: the connection is dead, however alive it looks.
-        if (link_ && sent_count_ > 0 && steady_clock::now() - sent_at_ > std::chrono::seconds(5)) link_->close();
+        if (link_ && sent_count_ > 0 && steady_clock::now() - sent_at_ > std::chrono::seconds(5))
+            link_->close();
     }
 }
 
@@ -146,7 +153,8 @@ void agent::after_seal_request(const json& meta) {
     const auto request = wire::get_number(meta, "request"), job = wire::get_number(meta, "job", UINT32_MAX);
     const auto timeout = wire::get_number(meta, "timeout_ms", 60'000);
     if (request && job && timeout)
-        asio::co_spawn(io_, seal_for(*request, *job, milliseconds(static_cast<std::int64_t>(*timeout))), asio::detached);
+        asio::co_spawn(io_, seal_for(*request, *job, milliseconds(static_cast<std::int64_t>(*timeout))),
+                       asio::detached);
 }
 
 task<void> agent::seal_for(std::uint64_t request, std::uint64_t job, milliseconds timeout) {
@@ -168,7 +176,7 @@ task<void> agent::seal_by_itself() {
 
 task<json> agent::seal(std::uint64_t job, milliseconds timeout) {
     auto sealed = co_await run_blocking(
-        pool_, [socket = ckptd_socket_, job, timeout] { return ckpt::seal_now(socket, job, timeout); });
+        pool_, [this, job, timeout] { return ckpt::seal_now(ckptd_socket_, job, timeout); });
     json jobs = json::array();
     if (sealed)
         for (const auto& s : *sealed) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The agent of one node: reads the kernel log, has the local checkpoint daemon seal at once when a line is grave, and
-// sends every fault to the controller until it is acknowledged. It judges nothing and touches nothing else.
+// The agent of one node: reads the kernel log, has the local checkpoint daemon seal at once when a line is
+// grave, and sends every fault to the controller until it is acknowledged. It judges nothing and touches
+// nothing else.
 #pragma once
 
 #include <memory>

@@ -24,7 +24,8 @@ void event_queue::put(event e) {
     // Full: the least weighty one goes, the newest of equals; what is on its way stays.
     ++dropped_;
     auto least = queue_.end();
-    for (auto it = queue_.begin() + static_cast<std::ptrdiff_t>(std::min(handed_out_, queue_.size())); it != queue_.end(); ++it)
+    for (auto it = queue_.begin() + static_cast<std::ptrdiff_t>(std::min(handed_out_, queue_.size()));
+         it != queue_.end(); ++it)
         if (least == queue_.end() || weight_of(it->fault) <= weight_of(least->fault)) least = it;
     if (least == queue_.end() || weight_of(least->fault) >= weight_of(e.fault)) return;
     queue_.erase(least);
@@ -72,7 +73,8 @@ std::vector<event> event_queue::front(std::size_t most) const {
 }
 
 void event_queue::confirm(std::size_t count) {
-    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(std::min(count, queue_.size())));
+    queue_.erase(queue_.begin(),
+                 queue_.begin() + static_cast<std::ptrdiff_t>(std::min(count, queue_.size())));
     handed_out_ = 0;
 }
 

@@ -12,8 +12,9 @@ constexpr xid_row table[] = {
 #include "xid_table.inc"
 };
 
-constexpr std::array<std::string_view, 10> names{"ignore", "advice",     "cleanup",   "restart_app",  "support",
-                                                 "nvlink", "ecc_double", "reset_gpu", "restart_node", "verdict"};
+constexpr std::array<std::string_view, 10> names{"ignore",       "advice", "cleanup",    "restart_app",
+                                                 "support",      "nvlink", "ecc_double", "reset_gpu",
+                                                 "restart_node", "verdict"};
 
 }  // namespace
 

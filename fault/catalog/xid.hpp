@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every Xid number asks for, as a table generated from xid.tsv. It is the fallback: when the driver prints
-// its own verdict (Xid 154), that decides.
+// What every Xid number asks for, as a table generated from xid.tsv. It is the fallback: when the driver
+// prints its own verdict (Xid 154), that decides.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,9 @@ void put(const std::string& text) {
     std::fflush(stdout);
 }
 
-std::string as_text(const json& j, int indent) { return j.dump(indent, ' ', false, json::error_handler_t::replace) + "\n"; }
+std::string as_text(const json& j, int indent) {
+    return j.dump(indent, ' ', false, json::error_handler_t::replace) + "\n";
+}
 
 }  // namespace
 
@@ -38,7 +40,8 @@ result<json> client::ask(const json& question, int patience_s) {
     if (!settings) return fail(errc::invalid_input, settings.error().what, settings.error().hint);
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(patience_s);
     auto fd = wire::connect_unix(settings->socket, until);
-    if (!fd) return fail(errc::unavailable, fd.error().what, "does banyan-faultd controller run on this host?");
+    if (!fd)
+        return fail(errc::unavailable, fd.error().what, "does banyan-faultd controller run on this host?");
     BANYAN_TRY(auto frame, wire::call(fd->get(), code(message::admin), question, until));
     return std::move(frame.meta);
 }
@@ -83,7 +86,9 @@ int client::follow_incidents(bool as_json) {
 
 int client::explain(const std::string& id, bool as_json) {
     const auto number = number_of(id);
-    if (!number) return failed({errc::invalid_input, fmt::format("\"{}\" is not an incident, expected f00012", id), {}});
+    if (!number)
+        return failed(
+            {errc::invalid_input, fmt::format("\"{}\" is not an incident, expected f00012", id), {}});
     json question = {{"cmd", "explain"}};
     question["number"] = *number;
     const auto answer = ask(question);
@@ -109,7 +114,9 @@ int client::agents(bool as_json) {
 
 int client::close(const std::string& id) {
     const auto number = number_of(id);
-    if (!number) return failed({errc::invalid_input, fmt::format("\"{}\" is not an incident, expected f00012", id), {}});
+    if (!number)
+        return failed(
+            {errc::invalid_input, fmt::format("\"{}\" is not an incident, expected f00012", id), {}});
     json question = {{"cmd", "close"}};
     question["number"] = *number;
     const auto answer = ask(question);

@@ -2,8 +2,8 @@
 //
 // banyan-fault: what broke, why banyan did what it did, and the way back. This file reads the command line.
 //
-// Exit codes: 0 done; 1 the controller does not answer; 2 wrong use or configuration; 3 there is no such thing, or it is
-// refused.
+// Exit codes: 0 done; 1 the controller does not answer; 2 wrong use or configuration; 3 there is no such
+// thing, or it is refused.
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
@@ -14,12 +14,15 @@
 int main(int argc, char** argv) {
     using namespace banyan::fault;
     CLI::App app{"banyan-fault: incidents of this cluster"};
-    app.footer("Exit codes: 0 done, 1 the controller does not answer, 2 wrong use or configuration, 3 not found or refused.");
+    app.footer(
+        "Exit codes: 0 done, 1 the controller does not answer, 2 wrong use or configuration, 3 not found or "
+        "refused.");
     std::string config_path = banyan::default_config_path().string(), id, node;
     bool json = false, follow = false;
     app.require_subcommand(1);
     app.fallthrough();
-    app.add_option("--config", config_path, "banyan.conf (default: $BANYAN_CONF, else /etc/banyan/banyan.conf)");
+    app.add_option("--config", config_path,
+                   "banyan.conf (default: $BANYAN_CONF, else /etc/banyan/banyan.conf)");
     auto* incidents = app.add_subcommand("incidents", "list incidents, the newest last");
     incidents->add_flag("--json", json, "one JSON object an incident, in a list (with --follow: one a line)");
     incidents->add_flag("--follow", follow, "go on and print what changes");

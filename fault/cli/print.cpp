@@ -50,7 +50,8 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
 std::string object_text(const json& i) { return i.value("object", json::object()).value("text", "?"); }
 
 std::string state_of(const json& i) {
-    return i.value("times", json::object()).value("closed_ms", std::int64_t{0}) != 0 ? "closed" : i.value("state", "?");
+    return i.value("times", json::object()).value("closed_ms", std::int64_t{0}) != 0 ? "closed"
+                                                                                     : i.value("state", "?");
 }
 
 struct moment {
@@ -63,13 +64,16 @@ std::vector<moment> moments_of(const json& i) {
     std::vector<moment> out;
     for (const auto& e : i.value("evidence", json::array())) {
         auto text = fmt::format("{}: {}", e.value("source", "?"), e.value("text", ""));
-        if (const auto more = e.value("repeats", std::uint64_t{0})) text += fmt::format(" (and {} more)", more);
+        if (const auto more = e.value("repeats", std::uint64_t{0}))
+            text += fmt::format(" (and {} more)", more);
         out.push_back({e.value("at_ms", std::int64_t{0}), std::move(text)});
     }
-    out.push_back({times.value("incident_ms", std::int64_t{0}), fmt::format("incident {} opened", i.value("id", "?"))});
+    out.push_back(
+        {times.value("incident_ms", std::int64_t{0}), fmt::format("incident {} opened", i.value("id", "?"))});
     for (const auto& a : i.value("actions", json::array()))
-        out.push_back({a.value("at_ms", std::int64_t{0}),
-                       fmt::format("{} {}: {}", a.value("what", "?"), a.value("target", ""), a.value("result", ""))});
+        out.push_back(
+            {a.value("at_ms", std::int64_t{0}),
+             fmt::format("{} {}: {}", a.value("what", "?"), a.value("target", ""), a.value("result", ""))});
     if (const auto closed = times.value("closed_ms", std::int64_t{0}))
         out.push_back({closed, "closed by " + i.value("closed_by", "?")});
     std::ranges::stable_sort(out, {}, &moment::at);
@@ -79,13 +83,15 @@ std::vector<moment> moments_of(const json& i) {
 }  // namespace
 
 std::string incident_header() {
-    return fmt::format("{:<7} {:<18} {:<8} {:<7} {:<32} {}\n", "ID", "SINCE", "SEVERITY", "STATE", "OBJECT", "CAUSE");
+    return fmt::format("{:<7} {:<18} {:<8} {:<7} {:<32} {}\n", "ID", "SINCE", "SEVERITY", "STATE", "OBJECT",
+                       "CAUSE");
 }
 
 std::string incident_row(const json& i) {
     const auto since = i.value("times", json::object()).value("incident_ms", std::int64_t{0});
     return fmt::format("{:<7} {:<18} {:<8} {:<7} {:<32} {}\n", i.value("id", "?"), clock_text(since, true),
-                       i.value("severity", "?"), state_of(i), cut(object_text(i), 32), cut(i.value("cause", "?"), 23));
+                       i.value("severity", "?"), state_of(i), cut(object_text(i), 32),
+                       cut(i.value("cause", "?"), 23));
 }
 
 std::string incident_story(const json& i) {
@@ -98,7 +104,8 @@ std::string incident_story(const json& i) {
     field("object", object_text(i));
     field("uuid", object.value("uuid", ""));
     for (const auto& end : object.value("ends", json::array()))
-        field("end", fmt::format("{} port {} ({})", end.value("name", "?"), end.value("port", 0), end.value("guid", "?")));
+        field("end", fmt::format("{} port {} ({})", end.value("name", "?"), end.value("port", 0),
+                                 end.value("guid", "?")));
     field("cause", i.value("cause", ""));
     field("advice", i.value("advice", ""));
     field("page", fmt::format("docs/runbook/{}.md", i.value("reason", "")));
@@ -113,25 +120,31 @@ std::string incident_story(const json& i) {
 }
 
 std::string agent_table(const json& agents) {
-    auto out = fmt::format("{:<24} {:<10} {:<18} {:<18} {:>4} {:>7} {:>6} {:>7}\n", "NODE", "STATE", "ADDRESS", "HEARD", "GPUS",
-                           "EVENTS", "QUEUED", "DROPPED");
+    auto out = fmt::format("{:<24} {:<10} {:<18} {:<18} {:>4} {:>7} {:>6} {:>7}\n", "NODE", "STATE",
+                           "ADDRESS", "HEARD", "GPUS", "EVENTS", "QUEUED", "DROPPED");
     const auto number = [](const json& a, const char* key) { return a.value(key, std::uint64_t{0}); };
     for (const auto& a : agents)
-        out += fmt::format("{:<24} {:<10} {:<18} {:<18} {:>4} {:>7} {:>6} {:>7}\n", cut(a.value("node", "?"), 24),
-                           a.value("connected", false) ? "connected" : "away", cut(a.value("address", ""), 18),
-                           clock_text(a.value("heard_ms", std::int64_t{0}), true), number(a, "gpus"), number(a, "events"),
-                           number(a, "queued"), number(a, "dropped"));
+        out += fmt::format("{:<24} {:<10} {:<18} {:<18} {:>4} {:>7} {:>6} {:>7}\n",
+                           cut(a.value("node", "?"), 24), a.value("connected", false) ? "connected" : "away",
+                           cut(a.value("address", ""), 18),
+                           clock_text(a.value("heard_ms", std::int64_t{0}), true), number(a, "gpus"),
+                           number(a, "events"), number(a, "queued"), number(a, "dropped"));
     return out;
 }
 
 std::string status_text(const json& s) {
     return fmt::format(
-        "controller   running (pid {})\nmode         {}\nagents       {} of {} connected\nincidents    {} open\n"
-        "taken out    {} nodes within the hour, at most {}\nbreaker      {}\nfabric log   {}\nhistory      {}\n",
-        s.value("pid", 0), s.value("dry_run", true) ? "dry run: says what it would do" : "acting", s.value("agents_connected", 0),
-        s.value("agents", 0), s.value("incidents_open", 0), s.value("taken_last_hour", 0), s.value("drains_per_hour", 0),
-        s.value("breaker_open", false) ? "open: no node is taken out until banyan-fault reset-breaker" : "closed",
-        s.value("opensm_log", "").empty() ? "not watched" : s.value("opensm_log", ""), s.value("history", ""));
+        "controller   running (pid {})\nmode         {}\nagents       {} of {} connected\nincidents    {} "
+        "open\n"
+        "taken out    {} nodes within the hour, at most {}\nbreaker      {}\nfabric log   {}\nhistory      "
+        "{}\n",
+        s.value("pid", 0), s.value("dry_run", true) ? "dry run: says what it would do" : "acting",
+        s.value("agents_connected", 0), s.value("agents", 0), s.value("incidents_open", 0),
+        s.value("taken_last_hour", 0), s.value("drains_per_hour", 0),
+        s.value("breaker_open", false) ? "open: no node is taken out until banyan-fault reset-breaker"
+                                       : "closed",
+        s.value("opensm_log", "").empty() ? "not watched" : s.value("opensm_log", ""),
+        s.value("history", ""));
 }
 
 }  // namespace banyan::fault

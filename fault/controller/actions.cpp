@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is done about an incident, in order: seal, node out, then each job that had the node. Every step is claimed in the
-// history first, so that a restart repeats none.
+// What is done about an incident, in order: seal, node out, then each job that had the node. Every step is
+// claimed in the history first, so that a restart repeats none.
 #include <algorithm>
 
 #include <boost/asio/detached.hpp>
@@ -15,12 +15,14 @@ namespace {
 
 // "Xid 79 GPU 3 fell off the bus" -> "banyan: gpu: Xid 79 GPU 3 fell off the bus [f00012]"
 std::string slurm_reason(const incident& i) {
-    return fmt::format("{} {}: {} [{}]", our_reason_prefix, name_of(i.object.kind), i.cause.substr(0, 160), i.id());
+    return fmt::format("{} {}: {} [{}]", our_reason_prefix, name_of(i.object.kind), i.cause.substr(0, 160),
+                       i.id());
 }
 
 }  // namespace
 
-void controller::record(std::uint64_t number, std::string what, std::string target, std::string text, bool done) {
+void controller::record(std::uint64_t number, std::string what, std::string target, std::string text,
+                        bool done) {
     auto* i = engine_.find(number);
     if (!i) return;
     metrics_->count_action(what, done);
@@ -31,7 +33,7 @@ void controller::record(std::uint64_t number, std::string what, std::string targ
 
 task<bool> controller::claim(std::uint64_t number, std::string what, std::string target) {
     const auto claimed = co_await on_database(
-        [this, number, what, target] { return history_->claim(number, what, target, wall_ms()); });
+        [this, number, &what, &target] { return history_->claim(number, what, target, wall_ms()); });
     if (claimed) co_return *claimed;
     complain(claimed.error());
     const auto* i = engine_.find(number);
@@ -67,7 +69,7 @@ task<void> controller::act_once(std::uint64_t number) {
     engine_.touch();
     if (what.step < step_kind::seal) co_return;
     const auto node = i->object.node;
-    auto jobs = co_await run_blocking(pool_, [this, node] { return slurm_->jobs_on(node); });
+    auto jobs = co_await run_blocking(pool_, [this, &node] { return slurm_->jobs_on(node); });
     if (!jobs) complain(jobs.error());
     auto affected = jobs ? std::move(*jobs) : std::vector<job_status>{};
     if ((i = engine_.find(number)) && i->jobs.empty())
@@ -78,7 +80,8 @@ task<void> controller::act_once(std::uint64_t number) {
     // After a restart the node may be out already, while its jobs still wait for us.
     if ((i = engine_.find(number)) && affected.empty() && out)
         for (const auto id : i->jobs)
-            if (auto job = co_await run_blocking(pool_, [this, id] { return slurm_->job(static_cast<std::uint32_t>(id)); }))
+            if (auto job = co_await run_blocking(
+                    pool_, [this, id] { return slurm_->job(static_cast<std::uint32_t>(id)); }))
                 affected.push_back(std::move(*job));
     if (!out || what.step != step_kind::node_out) co_return;
     auto left = std::make_shared<std::size_t>(affected.size());
@@ -109,9 +112,10 @@ task<bool> controller::take_node_out(std::uint64_t number, decision what) {
     const bool down = what.step == step_kind::node_out;
     const std::string verb = down ? "node_down" : "node_drain";
     const auto node = i->object.node, reason = slurm_reason(*i);
-    auto status = co_await run_blocking(pool_, [this, node] { return slurm_->node(node); });
+    auto status = co_await run_blocking(pool_, [this, &node] { return slurm_->node(node); });
     if (!co_await claim(number, verb, node)) {
-        // Begun by an earlier controller, which may have died in the middle: the reason tells whether it was done.
+        // Begun by an earlier controller, which may have died in the middle: the reason tells whether it was
+        // done.
         const bool done = status && status->reason.find(fmt::format("[{}]", i->id())) != std::string::npos;
         if (done && i->node_out_ms == 0) i->node_out_ms = wall_ms();
         co_return done;
@@ -122,7 +126,8 @@ task<bool> controller::take_node_out(std::uint64_t number, decision what) {
     }
     if (config_.dry_run) {
         limiter_.count(wall_ms());
-        record(number, verb, node, fmt::format("dry run: would set {} {} with \"{}\"", node, down ? "DOWN" : "DRAIN", reason),
+        record(number, verb, node,
+               fmt::format("dry run: would set {} {} with \"{}\"", node, down ? "DOWN" : "DRAIN", reason),
                false);
         co_return false;
     }
@@ -132,15 +137,18 @@ task<bool> controller::take_node_out(std::uint64_t number, decision what) {
     }
     const bool ours = status->reason.starts_with(our_reason_prefix);
     if (!status->reason.empty() && !ours) {
-        record(number, verb, node, fmt::format("left alone: the node has the reason \"{}\"", status->reason), false);
+        record(number, verb, node, fmt::format("left alone: the node has the reason \"{}\"", status->reason),
+               false);
         co_return false;
     }
     if (ours ? (status->down || (!down && status->drained)) : (status->down || status->drained)) {
-        record(number, verb, node, fmt::format("nothing to do: the node is out already (\"{}\")", status->reason), false);
+        record(number, verb, node,
+               fmt::format("nothing to do: the node is out already (\"{}\")", status->reason), false);
         co_return false;
     }
-    auto set = co_await run_blocking(
-        pool_, [this, node, reason, down] { return down ? slurm_->set_down(node, reason) : slurm_->set_drain(node, reason); });
+    auto set = co_await run_blocking(pool_, [this, &node, &reason, down] {
+        return down ? slurm_->set_down(node, reason) : slurm_->set_drain(node, reason);
+    });
     if (!set) {
         record(number, verb, node, "not done: " + set.error().text(), false);
         co_return false;

@@ -28,12 +28,14 @@ uid_t uid_of(int fd) {
 
 // True when somebody listens on the socket at `path`.
 bool is_alive(const std::string& path) {
-    return wire::connect_unix(path, std::chrono::steady_clock::now() + std::chrono::milliseconds(500)).has_value();
+    return wire::connect_unix(path, std::chrono::steady_clock::now() + std::chrono::milliseconds(500))
+        .has_value();
 }
 
 }  // namespace
 
-admin_server::admin_server(asio::io_context& io, controller& what) : io_(io), controller_(what), acceptor_(io) {}
+admin_server::admin_server(asio::io_context& io, controller& what)
+    : io_(io), controller_(what), acceptor_(io) {}
 
 admin_server::~admin_server() {
     std::error_code ignored;
@@ -45,7 +47,8 @@ result<void> admin_server::listen(const std::string& path) {
     const std::filesystem::path place(path);
     if (!place.parent_path().empty()) std::filesystem::create_directories(place.parent_path(), ec);
     if (std::filesystem::is_socket(place, ec)) {
-        if (is_alive(path)) return fail(errc::conflict, fmt::format("a controller listens on {} already", path));
+        if (is_alive(path))
+            return fail(errc::conflict, fmt::format("a controller listens on {} already", path));
         std::filesystem::remove(place, ec);  // left behind by one that was killed
     }
     boost::system::error_code failed;
@@ -53,7 +56,9 @@ result<void> admin_server::listen(const std::string& path) {
     acceptor_.open(endpoint.protocol(), failed);
     if (!failed) acceptor_.bind(endpoint, failed);
     if (!failed) acceptor_.listen(64, failed);
-    if (failed) return fail(errc::unavailable, fmt::format("cannot listen on {}: {}", path, failed.message()), "see [fault] socket");
+    if (failed)
+        return fail(errc::unavailable, fmt::format("cannot listen on {}: {}", path, failed.message()),
+                    "see [fault] socket");
     path_ = path;
     ::chmod(path.c_str(), 0666);
     asio::co_spawn(io_, accept(), asio::detached);
@@ -96,18 +101,25 @@ json admin_server::status() const {
     for (const auto& [number, i] : controller_.incidents().all()) open += i.closed_ms == 0;
     for (const auto& [node, info] : controller_.agents().agents()) connected += info.connected;
     const auto& c = controller_.settings();
-    return {{"node", c.node}, {"dry_run", c.dry_run}, {"breaker_open", controller_.limits().tripped()},
+    return {{"node", c.node},
+            {"dry_run", c.dry_run},
+            {"breaker_open", controller_.limits().tripped()},
             {"taken_last_hour", controller_.limits().taken_since(wall_ms() - 3'600'000)},
-            {"drains_per_hour", c.drains_per_hour}, {"agents", controller_.agents().agents().size()},
-            {"agents_connected", connected}, {"incidents_open", open}, {"opensm_log", c.opensm_log},
-            {"history", c.history}, {"pid", ::getpid()}};
+            {"drains_per_hour", c.drains_per_hour},
+            {"agents", controller_.agents().agents().size()},
+            {"agents_connected", connected},
+            {"incidents_open", open},
+            {"opensm_log", c.opensm_log},
+            {"history", c.history},
+            {"pid", ::getpid()}};
 }
 
 json admin_server::agents() const {
     json out = json::array();
     for (const auto& [node, a] : controller_.agents().agents()) {
-        json one = {{"node", node}, {"connected", a.connected}, {"address", a.address}, {"boot", a.boot_id}, {"gpus", a.gpus},
-                    {"since_ms", a.since_ms}, {"heard_ms", a.heard_ms}, {"events", a.events}, {"queued", a.queued},
+        json one = {{"node", node},           {"connected", a.connected}, {"address", a.address},
+                    {"boot", a.boot_id},      {"gpus", a.gpus},           {"since_ms", a.since_ms},
+                    {"heard_ms", a.heard_ms}, {"events", a.events},       {"queued", a.queued},
                     {"dropped", a.dropped}};
         out.push_back(std::move(one));
     }
@@ -136,7 +148,9 @@ task<result<json>> admin_server::answer(json meta, uid_t uid) {
     if (cmd == "explain") {
         BANYAN_CO_TRY(const auto number, wire::get_number(meta, "number", INT64_MAX));
         BANYAN_CO_TRY(const auto found, co_await controller_.find(number));
-        if (!found) co_return fail(errc::not_found, fmt::format("there is no incident f{:05d}", number), "banyan-fault incidents");
+        if (!found)
+            co_return fail(errc::not_found, fmt::format("there is no incident f{:05d}", number),
+                           "banyan-fault incidents");
         co_return to_json(*found);
     }
     if (uid != 0 && uid != ::getuid())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The Unix socket that banyan-fault asks. Anybody on the host may look; only root and the daemon's own user may change
-// something.
+// The Unix socket that banyan-fault asks. Anybody on the host may look; only root and the daemon's own user
+// may change something.
 #pragma once
 
 #include <memory>

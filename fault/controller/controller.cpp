@@ -23,8 +23,8 @@ peer_trust trust_of(const config& c) {
 
 }  // namespace
 
-controller::controller(asio::io_context& io, asio::thread_pool& pool, config settings, std::shared_ptr<metrics> counters,
-                       std::unique_ptr<cluster> slurm)
+controller::controller(asio::io_context& io, asio::thread_pool& pool, config settings,
+                       std::shared_ptr<metrics> counters, std::unique_ptr<cluster> slurm)
     : io_(io),
       pool_(pool),
       config_(std::move(settings)),
@@ -33,17 +33,17 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
       engine_(config_.window.count()),
       limiter_(config_.limits()),
       hub_(io, pool, trust_of(config_), metrics_,
-           {.cursor_of =
-                [this](std::string node) -> task<std::optional<cursor>> {
-                    auto where = co_await on_database([this, node] { return history_->cursor_of(node); });
-                    co_return where ? std::move(*where) : std::nullopt;
+           {.cursor_of = [this](std::string node) { return cursor_of(std::move(node)); },
+            .events =
+                [this](std::string node, std::vector<event> events) {
+                    return take_events(std::move(node), std::move(events));
                 },
-            .events = [this](std::string node, std::vector<event> events) { return take_events(std::move(node), std::move(events)); },
             .moved =
                 [this](std::string node, cursor where) {
                     asio::post(database_, [this, node, where] { (void)history_->set_cursor(node, where); });
                 },
-            .self_sealed = [this](std::string node, std::int64_t at, std::string text) { after_self_seal(node, at, text); }}),
+            .self_sealed = [this](std::string node, std::int64_t at,
+                                  std::string text) { after_self_seal(node, at, text); }}),
       fabric_(io, pool, config_, [this](auto missing, auto lines, auto line_ms) {
           after_fabric(std::move(missing), std::move(lines), line_ms);
       }) {}
@@ -66,29 +66,36 @@ result<void> controller::start() {
     BANYAN_CHECK(hub_.listen(config_.bind, config_.port));
     fabric_.start();
     for (const auto number : unfinished) asio::co_spawn(io_, act(number), asio::detached);
-    spdlog::info("controller: port {}, {} incidents known, {} unfinished{}", config_.port, engine_.all().size(), unfinished.size(),
+    spdlog::info("controller: port {}, {} incidents known, {} unfinished{}", config_.port,
+                 engine_.all().size(), unfinished.size(),
                  config_.dry_run ? "; dry run: Slurm is not touched" : "");
     return {};
 }
 
-void controller::finish() {
-    database_.join();
-}
+void controller::finish() { database_.join(); }
 
 void controller::complain(const error& e) {
     std::uint64_t held = 0;
-    if (quiet_.pass(e.what, std::chrono::steady_clock::now(), held)) spdlog::error("{} ({} more held back)", e.text(), held);
+    if (quiet_.pass(e.what, std::chrono::steady_clock::now(), held))
+        spdlog::error("{} ({} more held back)", e.text(), held);
 }
 
 task<void> controller::save(std::uint64_t number) {
     engine_.touch();
     const auto* i = engine_.find(number);
     if (!i) co_return;
-    const auto kept = co_await on_database([this, copy = *i, tripped = limiter_.tripped()] {
+    const auto copy = *i;
+    const bool tripped = limiter_.tripped();
+    const auto kept = co_await on_database([this, &copy, tripped] {
         (void)history_->set_flag(breaker_flag, tripped);
         return history_->keep(copy);
     });
     if (!kept) complain(kept.error());
+}
+
+task<std::optional<cursor>> controller::cursor_of(std::string node) {
+    auto where = co_await on_database([this, &node] { return history_->cursor_of(node); });
+    co_return where ? std::move(*where) : std::nullopt;
 }
 
 void controller::save_soon(std::uint64_t number) { asio::co_spawn(io_, save(number), asio::detached); }
@@ -100,8 +107,11 @@ task<result<std::optional<incident>>> controller::find(std::uint64_t number) {
 
 task<result<void>> controller::close(std::uint64_t number, std::string who) {
     auto* i = engine_.find(number);
-    if (!i) co_return fail(errc::not_found, fmt::format("there is no open incident f{:05d}", number), "banyan-fault incidents");
-    if (acting_.contains(number)) co_return fail(errc::conflict, fmt::format("incident {} is being acted on", i->id()), "try again");
+    if (!i)
+        co_return fail(errc::not_found, fmt::format("there is no open incident f{:05d}", number),
+                       "banyan-fault incidents");
+    if (acting_.contains(number))
+        co_return fail(errc::conflict, fmt::format("incident {} is being acted on", i->id()), "try again");
     i->state = incident_state::done;
     if (i->closed_ms == 0) {
         i->closed_ms = wall_ms();
@@ -112,12 +122,14 @@ task<result<void>> controller::close(std::uint64_t number, std::string who) {
 }
 
 task<result<std::string>> controller::resume(std::string node, std::string who) {
-    BANYAN_CO_TRY(const auto status, co_await run_blocking(pool_, [this, node] { return slurm_->node(node); }));
+    BANYAN_CO_TRY(const auto status,
+                  co_await run_blocking(pool_, [this, &node] { return slurm_->node(node); }));
     if (!status.reason.starts_with(our_reason_prefix))
-        co_return fail(errc::conflict,
-                       fmt::format("node {} has the reason \"{}\", which is not banyan's", node, status.reason),
-                       "whoever set it must clear it: scontrol update");
-    BANYAN_CO_CHECK(co_await run_blocking(pool_, [this, node] { return slurm_->resume(node); }));
+        co_return fail(
+            errc::conflict,
+            fmt::format("node {} has the reason \"{}\", which is not banyan's", node, status.reason),
+            "whoever set it must clear it: scontrol update");
+    BANYAN_CO_CHECK(co_await run_blocking(pool_, [this, &node] { return slurm_->resume(node); }));
     std::vector<std::uint64_t> closing;
     for (const auto& [number, i] : engine_.all())
         if (i.object.node == node && i.closed_ms == 0 && i.node_out_ms != 0) closing.push_back(number);

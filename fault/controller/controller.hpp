@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The controller of a cluster: events become incidents, incidents are judged, and what the rules allow is done, once.
-// One io_context, no locks; what blocks runs on two pools: the database's one thread, and a few for the rest.
+// The controller of a cluster: events become incidents, incidents are judged, and what the rules allow is
+// done, once. One io_context, no locks; what blocks runs on two pools: the database's one thread, and a few
+// for the rest.
 #pragma once
 
 #include <deque>
@@ -26,12 +27,16 @@ namespace banyan::fault {
 
 class controller {
   public:
-    controller(asio::io_context& io, asio::thread_pool& pool, config settings, std::shared_ptr<metrics> counters,
-               std::unique_ptr<cluster> slurm);
+    controller(asio::io_context& io, asio::thread_pool& pool, config settings,
+               std::shared_ptr<metrics> counters, std::unique_ptr<cluster> slurm);
     /// Opens the history, listens, and goes on where an earlier controller stopped.
     result<void> start();
     /// Waits until nothing more is being written.
     void finish();
+
+    /// What an agent sent. True: kept, the agent may forget them. Events that were seen before change
+    /// nothing.
+    task<bool> take_events(std::string node, std::vector<event> events);
 
     // For the admin socket.
     const config& settings() const { return config_; }
@@ -45,9 +50,10 @@ class controller {
 
   private:
     // events.cpp
-    task<bool> take_events(std::string node, std::vector<event> events);
+    task<std::optional<cursor>> cursor_of(std::string node);
     void after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text);
-    void after_fabric(std::vector<fabric_fault> missing, std::vector<evidence_line> lines, std::int64_t line_ms);
+    void after_fabric(std::vector<fabric_fault> missing, std::vector<evidence_line> lines,
+                      std::int64_t line_ms);
     void announce(const incident& i);
     bool first_sight(const event& e);
 
@@ -60,7 +66,8 @@ class controller {
     task<bool> claim(std::uint64_t number, std::string what, std::string target);
     void record(std::uint64_t number, std::string what, std::string target, std::string text, bool done);
 
-    // save.cpp
+    /// What `f` captures it captures by reference: g++ 12 copies a closure in a co_await expression bit by
+    /// bit.
     template <class F>
     auto on_database(F f) {
         return run_blocking(database_, std::move(f));

@@ -47,7 +47,8 @@ task<bool> controller::take_events(std::string /*node*/, std::vector<event> even
         if (out.escalated) judge.insert(out.number);
         if (auto* i = engine_.find(out.number)) {
             if (out.created) announce(*i);
-            if (out.created && !out.escalated) i->state = incident_state::done;  // a consequence whose cause is not seen
+            if (out.created && !out.escalated)
+                i->state = incident_state::done;  // a consequence whose cause is not seen
         }
         fresh.push_back({std::move(events[n]), out.number});
     }
@@ -63,7 +64,8 @@ task<bool> controller::take_events(std::string /*node*/, std::vector<event> even
 }
 
 void controller::announce(const incident& i) {
-    metrics_->count_incident(i.reason, static_cast<double>(std::max<std::int64_t>(0, i.incident_ms - i.line_ms)) / 1000.0);
+    metrics_->count_incident(
+        i.reason, static_cast<double>(std::max<std::int64_t>(0, i.incident_ms - i.line_ms)) / 1000.0);
     metrics_->set_open(static_cast<std::size_t>(
         std::ranges::count_if(engine_.all(), [](const auto& pair) { return pair.second.closed_ms == 0; })));
     spdlog::warn("incident {} {}: {} ({})", i.id(), name_of(i.severity), i.cause, i.object.text());
@@ -80,7 +82,8 @@ void controller::after_self_seal(const std::string& node, std::int64_t at_ms, co
     }
 }
 
-void controller::after_fabric(std::vector<fabric_fault> missing, std::vector<evidence_line> lines, std::int64_t line_ms) {
+void controller::after_fabric(std::vector<fabric_fault> missing, std::vector<evidence_line> lines,
+                              std::int64_t line_ms) {
     const auto now = wall_ms();
     std::set<std::string> still, covered;
     for (const auto& fault : missing) {
@@ -92,8 +95,10 @@ void controller::after_fabric(std::vector<fabric_fault> missing, std::vector<evi
     for (const auto& [number, i] : engine_.all()) {
         if (i.closed_ms != 0 || i.boot_id != "fabric") continue;
         const auto key = key_of(i.object);
-        if (still.contains(key)) open.insert(key);
-        else healed.push_back(number);
+        if (still.contains(key))
+            open.insert(key);
+        else
+            healed.push_back(number);
     }
     for (const auto number : healed) {
         auto* i = engine_.find(number);

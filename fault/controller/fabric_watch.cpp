@@ -10,7 +10,11 @@ namespace banyan::fault {
 using std::chrono::steady_clock;
 
 fabric_watch::fabric_watch(asio::io_context& io, asio::thread_pool& pool, const config& settings, report to)
-    : io_(io), pool_(pool), config_(settings), report_(std::move(to)), told_(io, steady_clock::time_point::max()) {}
+    : io_(io),
+      pool_(pool),
+      config_(settings),
+      report_(std::move(to)),
+      told_(io, steady_clock::time_point::max()) {}
 
 void fabric_watch::start() {
     if (config_.opensm_log.empty()) {
@@ -50,8 +54,10 @@ void fabric_watch::after_line(const log_line& line) {
 
 task<void> fabric_watch::look_when_told() {
     // The state at start: what the snapshot has and the fabric lacks broke while nobody watched.
-    const auto loaded = co_await run_blocking(pool_, [this] { return memory_.load_snapshot(config_.snapshot); });
-    if (!loaded) spdlog::info("no fabric snapshot ({}): the first look is taken as whole", loaded.error().what);
+    const auto loaded =
+        co_await run_blocking(pool_, [this] { return memory_.load_snapshot(config_.snapshot); });
+    if (!loaded)
+        spdlog::info("no fabric snapshot ({}): the first look is taken as whole", loaded.error().what);
     co_await look();
     for (;;) {
         while (!changed_) co_await told_.async_wait(as_result);

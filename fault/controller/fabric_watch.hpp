@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Watches the subnet manager's log; after a change it looks at the fabric itself and says what is missing now. The log
-// alone names neither link nor port.
+// Watches the subnet manager's log; after a change it looks at the fabric itself and says what is missing
+// now. The log alone names neither link nor port.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,8 @@ namespace banyan::fault {
 
 class fabric_watch {
   public:
-    /// All that is missing now; `evidence` = the lines that made us look; `line_ms` = when the first of them was written.
+    /// All that is missing now; `evidence` = the lines that made us look; `line_ms` = when the first of them
+    /// was written.
     using report = std::function<void(std::vector<fabric_fault> missing, std::vector<evidence_line> evidence,
                                       std::int64_t line_ms)>;
 

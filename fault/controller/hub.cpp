@@ -19,15 +19,23 @@ using nlohmann::json;
 std::string seal_report::text() const {
     std::vector<std::string> parts;
     for (const auto& [job, step] : steps)
-        parts.push_back(step < 0 ? fmt::format("job {}: no complete step", job) : fmt::format("job {} step {}", job, step));
+        parts.push_back(step < 0 ? fmt::format("job {}: no complete step", job)
+                                 : fmt::format("job {} step {}", job, step));
     auto out = fmt::format("{}/{} nodes answered", answered, asked);
-    if (!parts.empty()) out += fmt::format("; {}{}", fmt::join(parts, ", "), replicated ? ", replicated" : "");
+    if (!parts.empty())
+        out += fmt::format("; {}{}", fmt::join(parts, ", "), replicated ? ", replicated" : "");
     if (!silent.empty()) out += "; silent: " + compress_hostlist(silent);
     return out;
 }
 
-hub::hub(asio::io_context& io, asio::thread_pool& pool, peer_trust trust, std::shared_ptr<metrics> counters, callbacks calls)
-    : io_(io), pool_(pool), trust_(std::move(trust)), metrics_(std::move(counters)), calls_(std::move(calls)), acceptor_(io) {}
+hub::hub(asio::io_context& io, asio::thread_pool& pool, peer_trust trust, std::shared_ptr<metrics> counters,
+         callbacks calls)
+    : io_(io),
+      pool_(pool),
+      trust_(std::move(trust)),
+      metrics_(std::move(counters)),
+      calls_(std::move(calls)),
+      acceptor_(io) {}
 
 result<void> hub::listen(const std::string& address, std::uint16_t port) {
     boost::system::error_code ec;
@@ -60,14 +68,17 @@ task<void> hub::accept() {
 
 task<result<void>> hub::welcome(std::shared_ptr<channel> link, std::string& node) {
     BANYAN_CO_TRY(const auto hello, co_await wire::read_frame(link->socket()));
-    if (hello.type != code(message::hello)) co_return fail(errc::invalid_input, "an agent must say hello first");
+    if (hello.type != code(message::hello))
+        co_return fail(errc::invalid_input, "an agent must say hello first");
     BANYAN_CO_TRY(node, wire::get_string(hello.meta, "node", 256));
     BANYAN_CO_TRY(auto boot, wire::get_string(hello.meta, "boot", 256));
     BANYAN_CO_TRY(const auto gpus, wire::get_number(hello.meta, "gpus", 1024));
     json meta = json::object();
     const auto where = co_await calls_.cursor_of(node);
     if (where) {
-        meta["cursor"] = {{"boot", where->boot_id}, {"stream", where->stream}, {"inode", where->inode},
+        meta["cursor"] = {{"boot", where->boot_id},
+                          {"stream", where->stream},
+                          {"inode", where->inode},
                           {"position", where->position}};
     }
     link->send(message::welcome, std::move(meta));
@@ -152,7 +163,8 @@ task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire
         if (it == meta.end() || !it->is_object()) co_return;
         const auto boot = wire::get_string(*it, "boot", 256), stream = wire::get_string(*it, "stream", 256);
         const auto inode = wire::get_number(*it, "inode"), position = wire::get_number(*it, "position");
-        if (boot && stream && inode && position) calls_.moved(node, cursor{*boot, *stream, *inode, *position});
+        if (boot && stream && inode && position)
+            calls_.moved(node, cursor{*boot, *stream, *inode, *position});
     }
 }
 
@@ -162,8 +174,10 @@ void hub::take_sealed(const std::string& node, const json& meta) {
     if (it == sealings_.end() || it->second.waiting.erase(node) == 0) return;
     auto& report = it->second.report;
     const auto why = wire::get_string(meta, "error");
-    if (why && why->empty()) ++report.answered;
-    else report.silent.push_back(node);
+    if (why && why->empty())
+        ++report.answered;
+    else
+        report.silent.push_back(node);
     if (const auto jobs = meta.find("jobs"); jobs != meta.end() && jobs->is_array())
         for (const auto& one : *jobs) {
             const auto job = wire::get_number(one, "job");
@@ -178,7 +192,8 @@ void hub::take_sealed(const std::string& node, const json& meta) {
     if (it->second.waiting.empty()) it->second.done->cancel();
 }
 
-task<seal_report> hub::seal(std::vector<std::string> nodes, std::uint64_t job, std::chrono::milliseconds timeout) {
+task<seal_report> hub::seal(std::vector<std::string> nodes, std::uint64_t job,
+                            std::chrono::milliseconds timeout) {
     const auto request = next_request_++;
     auto timer = std::make_shared<asio::steady_timer>(io_, timeout);
     {
@@ -188,8 +203,10 @@ task<seal_report> hub::seal(std::vector<std::string> nodes, std::uint64_t job, s
         json meta = {{"request", request}, {"job", job}, {"timeout_ms", timeout.count()}};
         for (const auto& node : nodes) {
             const auto it = links_.find(node);
-            if (it != links_.end() && it->second->send(message::seal, meta)) s.waiting.insert(node);
-            else s.report.silent.push_back(node);
+            if (it != links_.end() && it->second->send(message::seal, meta))
+                s.waiting.insert(node);
+            else
+                s.report.silent.push_back(node);
         }
     }
     if (!sealings_[request].waiting.empty()) co_await timer->async_wait(as_result);

@@ -48,11 +48,13 @@ class hub {
         std::function<void(std::string node, std::int64_t at_ms, std::string text)> self_sealed;
     };
 
-    hub(asio::io_context& io, asio::thread_pool& pool, peer_trust trust, std::shared_ptr<metrics> counters, callbacks calls);
+    hub(asio::io_context& io, asio::thread_pool& pool, peer_trust trust, std::shared_ptr<metrics> counters,
+        callbacks calls);
 
     result<void> listen(const std::string& address, std::uint16_t port);
     /// Asks the agents of `nodes`; back when all answered or after `timeout`. job 0 = all jobs.
-    task<seal_report> seal(std::vector<std::string> nodes, std::uint64_t job, std::chrono::milliseconds timeout);
+    task<seal_report> seal(std::vector<std::string> nodes, std::uint64_t job,
+                           std::chrono::milliseconds timeout);
     const std::map<std::string, agent_info>& agents() const { return agents_; }
     /// The boot that a node runs now, as its agent said; empty when unknown.
     std::string boot_of(const std::string& node) const;

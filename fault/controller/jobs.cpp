@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What becomes of a job whose node was taken out: left to banyan-run while enough nodes remain, else requeued, and a
-// requeued one starts now rather than after Slurm's two minutes.
+// What becomes of a job whose node was taken out: left to banyan-run while enough nodes remain, else
+// requeued, and a requeued one starts now rather than after Slurm's two minutes.
 #include <algorithm>
 #include <ctime>
 
@@ -19,9 +19,13 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr milliseconds first_pause(20), longest_pause(250);
-constexpr std::chrono::seconds patience(150);   // a job's processes may take KillWait and an epilog to end
-constexpr std::chrono::seconds still_has(15);   // Slurm takes the node away within milliseconds
+constexpr std::chrono::seconds patience(150);  // a job's processes may take KillWait and an epilog to end
+constexpr std::chrono::seconds still_has(15);  // Slurm takes the node away within milliseconds
 constexpr int most_start_tries = 40;
+
+// A node refuses a job whose new credential is not of a later second than the end of its earlier run; clocks
+// may differ by less than a second. That is why Slurm itself waits two minutes.
+constexpr std::int64_t credential_gap_s = 2;
 
 }  // namespace
 
@@ -33,6 +37,7 @@ task<void> controller::follow_job(std::uint64_t number, job_status before) {
     const auto begun = steady_clock::now();
     auto pause = first_pause;
     int start_tries = 0;
+    std::time_t pending_since = 0;
     bool requeued = false, started = false;
     asio::steady_timer timer(io_);
     while (steady_clock::now() - begun < patience) {
@@ -42,7 +47,8 @@ task<void> controller::follow_job(std::uint64_t number, job_status before) {
             co_return;
         }
         if (now && now->phase == job_phase::ended) {
-            record(number, "job", target, before.may_requeue ? "ended" : "ended: it may not be requeued", true);
+            record(number, "job", target, before.may_requeue ? "ended" : "ended: it may not be requeued",
+                   true);
             co_return;
         }
         if (now && now->phase == job_phase::running) {
@@ -58,40 +64,52 @@ task<void> controller::follow_job(std::uint64_t number, job_status before) {
             if (!has && !requeued) {
                 if (!needed || now->nodes.size() >= *needed) {
                     record(number, "job", target,
-                           fmt::format("goes on: {} nodes left{}; banyan-run puts a spare in place", now->nodes.size(),
-                                       needed ? fmt::format(", {} needed", *needed) : ""),
+                           fmt::format("goes on: {} nodes left{}; banyan-run puts a spare in place",
+                                       now->nodes.size(), needed ? fmt::format(", {} needed", *needed) : ""),
                            true);
                     co_return;
                 }
                 if (!now->may_requeue) {
                     record(number, "job", target,
-                           fmt::format("{} nodes left, {} needed, and it may not be requeued", now->nodes.size(), *needed), false);
+                           fmt::format("{} nodes left, {} needed, and it may not be requeued",
+                                       now->nodes.size(), *needed),
+                           false);
                     co_return;
                 }
                 if (!co_await claim(number, "requeue", target)) co_return;
-                const auto done = co_await run_blocking(pool_, [this, id = before.id] { return slurm_->requeue(id); });
+                const auto done =
+                    co_await run_blocking(pool_, [this, id = before.id] { return slurm_->requeue(id); });
                 record(number, "requeue", target,
-                       done ? fmt::format("{} nodes left, {} needed", now->nodes.size(), *needed) : done.error().text(),
+                       done ? fmt::format("{} nodes left, {} needed", now->nodes.size(), *needed)
+                            : done.error().text(),
                        done.has_value());
                 if (!done) co_return;
                 requeued = true;
                 pause = first_pause;
             }
         }
-        if (now && now->phase == job_phase::pending && now->start_time > std::time(nullptr) + 1 && start_tries < most_start_tries) {
+        if (now && now->phase == job_phase::pending) {
             requeued = true;
+            if (pending_since == 0) pending_since = std::time(nullptr);
+        }
+        if (now && now->phase == job_phase::pending &&
+            std::time(nullptr) >= pending_since + credential_gap_s &&
+            now->start_time > std::time(nullptr) + 1 && start_tries < most_start_tries) {
             ++start_tries;
-            const auto done = co_await run_blocking(pool_, [this, id = before.id] { return slurm_->start_now(id); });
+            const auto done =
+                co_await run_blocking(pool_, [this, id = before.id] { return slurm_->start_now(id); });
             if (done && !started) record(number, "start_now", target, "StartTime=now", true);
             if (done) started = true;
-            if (!done && start_tries == most_start_tries) record(number, "start_now", target, done.error().text(), false);
+            if (!done && start_tries == most_start_tries)
+                record(number, "start_now", target, done.error().text(), false);
             pause = first_pause;
         }
         timer.expires_after(pause);
         co_await timer.async_wait(as_result);
         pause = std::min(pause * 3 / 2, longest_pause);
     }
-    record(number, "job", target, started ? "waits for free nodes" : "did not settle in time: left alone", started);
+    record(number, "job", target, started ? "waits for free nodes" : "did not settle in time: left alone",
+           started);
 }
 
 }  // namespace banyan::fault

@@ -86,7 +86,9 @@ result<std::string> run_command(const std::vector<std::string>& argv, std::chron
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now()).count();
         late = left <= 0;
         if (late || too_much) break;
-        if (::poll(fds.data(), fds.size(), static_cast<int>(std::min<long long>(left, 60'000))) < 0 && errno != EINTR) break;
+        if (::poll(fds.data(), fds.size(), static_cast<int>(std::min<long long>(left, 60'000))) < 0 &&
+            errno != EINTR)
+            break;
         for (auto& p : fds) {
             if (p.fd < 0 || !(p.revents & (POLLIN | POLLHUP | POLLERR))) continue;
             const auto n = ::read(p.fd, buffer.data(), buffer.size());
@@ -102,12 +104,17 @@ result<std::string> run_command(const std::vector<std::string>& argv, std::chron
     }
     if (too_much || late) until = clock::now();
     const int status = reap(child, until);
-    if (late) return fail(errc::unavailable, fmt::format("{} did not end within {} ms", argv[0], timeout.count()));
-    if (too_much) return fail(errc::exhausted, fmt::format("{} printed more than {}", argv[0], format_bytes(max_bytes)));
+    if (late)
+        return fail(errc::unavailable, fmt::format("{} did not end within {} ms", argv[0], timeout.count()));
+    if (too_much)
+        return fail(errc::exhausted,
+                    fmt::format("{} printed more than {}", argv[0], format_bytes(max_bytes)));
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        const auto last = trim(std::string_view(complaint).substr(complaint.find_last_of('\n', complaint.size() - 2) + 1));
-        return fail(errc::unavailable, fmt::format("{} ended with {}: {}", argv[0],
-                                                   WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), last));
+        const auto last =
+            trim(std::string_view(complaint).substr(complaint.find_last_of('\n', complaint.size() - 2) + 1));
+        return fail(errc::unavailable,
+                    fmt::format("{} ended with {}: {}", argv[0],
+                                WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), last));
     }
     return text;
 }

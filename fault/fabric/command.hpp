@@ -11,8 +11,8 @@
 
 namespace banyan::fault {
 
-/// Fails when the program is not found, exits other than 0, prints more than `max_bytes` or runs past `timeout` (then
-/// it gets SIGTERM, and SIGKILL a second later).
+/// Fails when the program is not found, exits other than 0, prints more than `max_bytes` or runs past
+/// `timeout` (then it gets SIGTERM, and SIGKILL a second later).
 result<std::string> run_command(const std::vector<std::string>& argv, std::chrono::milliseconds timeout,
                                 std::size_t max_bytes = 256u << 20);
 

@@ -50,7 +50,8 @@ fabric_fault lost_link(const topo::changed_link& l) {
     out.object.node = l.a.node_name;
     out.object.ends = {switch_end(l.a), switch_end(l.b)};
     out.reason = "fabric-link";
-    out.cause = fmt::format("link down: {} port {} <-> {} port {}", l.a.node_name, l.a.port, l.b.node_name, l.b.port);
+    out.cause =
+        fmt::format("link down: {} port {} <-> {} port {}", l.a.node_name, l.a.port, l.b.node_name, l.b.port);
     return out;
 }
 
@@ -64,7 +65,8 @@ fabric_fault lost_host_link(const topo::changed_link& l, const directory& names)
     out.object.hca = blank == std::string::npos ? card.node_name : card.node_name.substr(blank + 1);
     out.object.ends = {{out.object.node, card.node_name, card.port, card.id}, switch_end(other)};
     out.reason = "host-link";
-    out.cause = fmt::format("link of {} {} down: {} port {}", out.object.node, out.object.hca, other.node_name, other.port);
+    out.cause = fmt::format("link of {} {} down: {} port {}", out.object.node, out.object.hca,
+                            other.node_name, other.port);
     out.how_bad = severity::error;
     return out;
 }
@@ -102,10 +104,14 @@ std::vector<fabric_fault> collapse(const topo::fabric& before, const topo::fabri
     for (const auto& l : d.lost_links) {
         const bool between = is_switch(l.a) && is_switch(l.b);
         auto fault = between ? lost_link(l) : lost_host_link(l, names);
-        if (auto it = dead.find(l.a.id); it != dead.end()) it->second.covers.push_back(fault.key());
-        else if (it = dead.find(l.b.id); it != dead.end()) it->second.covers.push_back(fault.key());
-        else if (between) out.push_back(std::move(fault));
-        else by_host[names.host_index(is_switch(l.a) ? l.b.id : l.a.id)].push_back(std::move(fault));
+        if (auto it = dead.find(l.a.id); it != dead.end())
+            it->second.covers.push_back(fault.key());
+        else if (it = dead.find(l.b.id); it != dead.end())
+            it->second.covers.push_back(fault.key());
+        else if (between)
+            out.push_back(std::move(fault));
+        else
+            by_host[names.host_index(is_switch(l.a) ? l.b.id : l.a.id)].push_back(std::move(fault));
     }
     for (auto& [id, fault] : dead) out.push_back(std::move(fault));
     for (auto& [host, faults] : by_host) {
@@ -166,10 +172,12 @@ result<std::vector<fabric_fault>> fabric_memory::compare(std::string_view text) 
     const auto d = topo::diff(*impl_->accepted, now);
     const auto nodes = impl_->accepted->switches.size() + impl_->accepted->hcas.size();
     if (d.lost_nodes.size() * 2 > nodes)
-        return fail(errc::unavailable,
-                    fmt::format("{} of {} nodes of the fabric are not seen: this host's own link is more likely at fault",
-                                d.lost_nodes.size(), nodes),
-                    "check the HCA that [fault] discover uses");
+        return fail(
+            errc::unavailable,
+            fmt::format(
+                "{} of {} nodes of the fabric are not seen: this host's own link is more likely at fault",
+                d.lost_nodes.size(), nodes),
+            "check the HCA that [fault] discover uses");
     auto out = collapse(*impl_->accepted, d);
     if (d.lost_links.empty() && d.lost_nodes.empty()) impl_->accepted = std::move(now);
     return out;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is missing from the fabric now, compared with the accepted one: each missing thing once, named by its ends, and a
-// dead switch or host instead of all its links. The only place of fault/ that looks into topo's model.
+// What is missing from the fabric now, compared with the accepted one: each missing thing once, named by its
+// ends, and a dead switch or host instead of all its links. The only place of fault/ that looks into topo's
+// model.
 #pragma once
 
 #include <memory>
@@ -35,8 +36,8 @@ class fabric_memory {
     bool has_fabric() const;
     /// Takes the snapshot as accepted.
     result<void> load_snapshot(const std::string& path);
-    /// `dump`: ibnetdiscover's output. The first one is accepted when there is no snapshot; later ones are compared,
-    /// and accepted when nothing is missing (so that what was added counts from then on).
+    /// `dump`: ibnetdiscover's output. The first one is accepted when there is no snapshot; later ones are
+    /// compared, and accepted when nothing is missing (so that what was added counts from then on).
     result<std::vector<fabric_fault>> compare(std::string_view dump);
 
   private:

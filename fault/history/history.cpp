@@ -39,12 +39,14 @@ result<void> run(sqlite3* db, const char* sql) {
 void history::closer::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
 result<void> history::prepare_tables() {
-    BANYAN_CHECK(run(db_.get(), "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=2000;"));
+    BANYAN_CHECK(
+        run(db_.get(), "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=2000;"));
     statement version(db_.get(), "PRAGMA user_version");
     BANYAN_TRY(const bool row, version.step());
     const auto found = row ? version.number(0) : 0;
     if (found != 0 && found != schema_version)
-        return fail(errc::conflict, fmt::format("the history is of version {}, this program knows {}", found, schema_version),
+        return fail(errc::conflict,
+                    fmt::format("the history is of version {}, this program knows {}", found, schema_version),
                     "use the banyan that wrote it, or move the file away");
     BANYAN_CHECK(run(db_.get(), tables));
     return run(db_.get(), fmt::format("PRAGMA user_version={}", schema_version).c_str());
@@ -55,20 +57,24 @@ result<history> history::open(const std::filesystem::path& path, std::string& wa
     if (!path.parent_path().empty()) std::filesystem::create_directories(path.parent_path(), ec);
     for (int attempt = 0;; ++attempt) {
         sqlite3* db = nullptr;
-        const int rc = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+        const int rc =
+            sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
         history out(db);
         if (rc != SQLITE_OK)
-            return fail(errc::denied, fmt::format("cannot open the history {}: {}", path.string(), sqlite3_errmsg(db)));
+            return fail(errc::denied,
+                        fmt::format("cannot open the history {}: {}", path.string(), sqlite3_errmsg(db)));
         auto prepared = out.prepare_tables();
         if (prepared) return out;
         const int why = sqlite3_errcode(db);
-        if (attempt > 0 || (why != SQLITE_NOTADB && why != SQLITE_CORRUPT)) return std::unexpected(prepared.error());
+        if (attempt > 0 || (why != SQLITE_NOTADB && why != SQLITE_CORRUPT))
+            return std::unexpected(prepared.error());
         out.db_.reset();
         const auto aside = path.string() + ".damaged";
         std::filesystem::rename(path, aside, ec);
         if (ec) return std::unexpected(prepared.error());
         for (const char* rest : {"-wal", "-shm"}) std::filesystem::remove(path.string() + rest, ec);
-        warning = fmt::format("the history {} is damaged: put aside as {}, a new one begins", path.string(), aside);
+        warning =
+            fmt::format("the history {} is damaged: put aside as {}, a new one begins", path.string(), aside);
     }
 }
 
@@ -101,7 +107,8 @@ result<void> history::keep(const std::vector<kept_event>& events, const std::vec
     return all;
 }
 
-result<bool> history::claim(std::uint64_t incident, const std::string& what, const std::string& target, std::int64_t at_ms) {
+result<bool> history::claim(std::uint64_t incident, const std::string& what, const std::string& target,
+                            std::int64_t at_ms) {
     statement s(db_.get(), "INSERT OR IGNORE INTO claims VALUES(?,?,?,?)");
     BANYAN_CHECK(s.bind(bits(incident)).bind(what).bind(target).bind(at_ms).step());
     return sqlite3_changes(db_.get()) == 1;
@@ -115,7 +122,8 @@ result<std::vector<incident>> history::incidents(std::size_t most) {
         BANYAN_TRY(const bool row, s.step());
         if (!row) break;
         // One that cannot be read is left out rather than keeping the daemon from its work.
-        if (auto i = incident_from(nlohmann::json::parse(s.text(0), nullptr, false))) out.push_back(std::move(*i));
+        if (auto i = incident_from(nlohmann::json::parse(s.text(0), nullptr, false)))
+            out.push_back(std::move(*i));
     }
     std::ranges::reverse(out);
     return out;
@@ -142,7 +150,8 @@ result<std::vector<std::int64_t>> history::taken_since(std::int64_t since_ms) {
 
 result<void> history::set_cursor(const std::string& node, const cursor& c) {
     statement s(db_.get(), "INSERT OR REPLACE INTO cursors VALUES(?,?,?,?,?)");
-    BANYAN_CHECK(s.bind(node).bind(c.boot_id).bind(c.stream).bind(bits(c.inode)).bind(bits(c.position)).step());
+    BANYAN_CHECK(
+        s.bind(node).bind(c.boot_id).bind(c.stream).bind(bits(c.inode)).bind(bits(c.position)).step());
     return {};
 }
 
@@ -150,7 +159,8 @@ result<std::optional<cursor>> history::cursor_of(const std::string& node) {
     statement s(db_.get(), "SELECT boot, stream, inode, position FROM cursors WHERE node=?");
     BANYAN_TRY(const bool row, s.bind(node).step());
     if (!row) return std::optional<cursor>{};
-    return cursor{s.text(0), s.text(1), static_cast<std::uint64_t>(s.number(2)), static_cast<std::uint64_t>(s.number(3))};
+    return cursor{s.text(0), s.text(1), static_cast<std::uint64_t>(s.number(2)),
+                  static_cast<std::uint64_t>(s.number(3))};
 }
 
 result<void> history::set_flag(const std::string& name, bool on) {

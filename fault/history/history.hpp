@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What happened, on disk (SQLite): incidents, the events they were made of, the actions that were begun, and how far
-// each agent was read. It is what keeps the controller from acting twice after a restart. Blocking: one thread at a time
-// (the controller's database thread).
+// What happened, on disk (SQLite): incidents, the events they were made of, the actions that were begun, and
+// how far each agent was read. It is what keeps the controller from acting twice after a restart. Blocking:
+// one thread at a time (the controller's database thread).
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,8 @@ class history {
     result<void> keep(const std::vector<kept_event>& events, const std::vector<incident>& incidents);
     result<void> keep(const incident& i);
     /// True when nobody claimed this action before: the caller now does it. False: it was begun earlier.
-    result<bool> claim(std::uint64_t incident, const std::string& what, const std::string& target, std::int64_t at_ms);
+    result<bool> claim(std::uint64_t incident, const std::string& what, const std::string& target,
+                       std::int64_t at_ms);
 
     /// The newest `most` incidents, oldest first.
     result<std::vector<incident>> incidents(std::size_t most);

@@ -21,7 +21,9 @@ class statement {
         if (sqlite3_prepare_v2(db, sql, -1, &made, nullptr) == SQLITE_OK) it_.reset(made);
     }
     statement& bind(std::string_view text) {
-        if (it_) sqlite3_bind_text(it_.get(), ++bound_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+        if (it_)
+            sqlite3_bind_text(it_.get(), ++bound_, text.data(), static_cast<int>(text.size()),
+                              SQLITE_TRANSIENT);
         return *this;
     }
     statement& bind(std::int64_t value) {
@@ -39,7 +41,8 @@ class statement {
     }
     std::string text(int column) const {
         const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(it_.get(), column));
-        return data ? std::string(data, static_cast<std::size_t>(sqlite3_column_bytes(it_.get(), column))) : std::string();
+        return data ? std::string(data, static_cast<std::size_t>(sqlite3_column_bytes(it_.get(), column)))
+                    : std::string();
     }
     std::int64_t number(int column) const { return sqlite3_column_int64(it_.get(), column); }
 

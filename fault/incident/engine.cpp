@@ -19,10 +19,12 @@ std::string cause_words(const event& e) {
     const auto& f = e.fault;
     if (f.kind == fault_kind::bus_loss) return gpu_words(e) + " fell off the bus";
     if (f.kind == fault_kind::sxid)
-        return fmt::format("SXid {} NVSwitch {}{}", f.code, f.bdf, f.link ? fmt::format(" link {}", *f.link) : "");
+        return fmt::format("SXid {} NVSwitch {}{}", f.code, f.bdf,
+                           f.link ? fmt::format(" link {}", *f.link) : "");
     if (f.code == 79) return fmt::format("Xid 79 {} fell off the bus", gpu_words(e));
     const auto* row = catalog::find_xid(f.code);
-    return fmt::format("Xid {} {}: {}", f.code, gpu_words(e), row ? row->description : "a number that is not known");
+    return fmt::format("Xid {} {}: {}", f.code, gpu_words(e),
+                       row ? row->description : "a number that is not known");
 }
 
 std::string reason_of(const event& e, weight w) {
@@ -31,11 +33,16 @@ std::string reason_of(const event& e, weight w) {
     if (f.kind == fault_kind::bus_loss || f.code == 79) return "gpu-xid-79";
     const auto* row = f.kind == fault_kind::xid ? catalog::find_xid(f.code) : nullptr;
     switch (w) {
-        case weight::node_out: return "gpu-reboot";
-        case weight::reset: return "gpu-reset";
-        case weight::app: return "gpu-app";
-        case weight::alert: return !row ? "gpu-unknown" : row->bucket == catalog::bucket::nvlink ? "gpu-nvlink" : "gpu-alert";
-        default: return "gpu-note";
+        case weight::node_out:
+            return "gpu-reboot";
+        case weight::reset:
+            return "gpu-reset";
+        case weight::app:
+            return "gpu-app";
+        case weight::alert:
+            return !row ? "gpu-unknown" : row->bucket == catalog::bucket::nvlink ? "gpu-nvlink" : "gpu-alert";
+        default:
+            return "gpu-note";
     }
 }
 
@@ -49,16 +56,22 @@ severity severity_of(weight w) {
 bool is_consequence(const incident& i, const event& e) {
     const auto code = e.fault.kind == fault_kind::xid ? e.fault.code : 0;
     if ((code == 94 || code == 95) && i.codes.contains(48)) return true;
-    return code == 145 && e.fault.bdf != i.object.bdf && i.root_weight >= static_cast<std::uint8_t>(weight::alert);
+    return code == 145 && e.fault.bdf != i.object.bdf &&
+           i.root_weight >= static_cast<std::uint8_t>(weight::alert);
 }
 
 std::string_view verdict_words(std::uint32_t code) {
     switch (static_cast<recovery>(code)) {
-        case recovery::none: return "nothing";
-        case recovery::gpu_reset: return "a GPU reset";
-        case recovery::node_reboot: return "a node reboot";
-        case recovery::drain_p2p: return "peer traffic to be drained";
-        case recovery::drain_and_reset: return "a drain and a GPU reset";
+        case recovery::none:
+            return "nothing";
+        case recovery::gpu_reset:
+            return "a GPU reset";
+        case recovery::node_reboot:
+            return "a node reboot";
+        case recovery::drain_p2p:
+            return "peer traffic to be drained";
+        case recovery::drain_and_reset:
+            return "a drain and a GPU reset";
     }
     return "an action that is not known";
 }
@@ -79,7 +92,8 @@ incident* engine::home_of(const event& e) {
 
 void engine::become_root(incident& i, const event& e, weight w) {
     const auto before = static_cast<weight>(i.root_weight);
-    // A verdict (154) speaks about the fault before it: the earlier line stays the cause, unless it was harmless.
+    // A verdict (154) speaks about the fault before it: the earlier line stays the cause, unless it was
+    // harmless.
     const bool verdict = e.fault.kind == fault_kind::xid && e.fault.code == 154;
     const bool keep = verdict && before == weight::alert && i.object.bdf == e.fault.bdf;
     if (!keep) {
@@ -90,11 +104,13 @@ void engine::become_root(incident& i, const event& e, weight w) {
         i.object.uuid = e.uuid;
         i.cause = cause_words(e);
     }
-    if (verdict) i.cause += fmt::format("; the driver asks for {}", verdict_words(e.fault.recovery.value_or(~0u)));
+    if (verdict)
+        i.cause += fmt::format("; the driver asks for {}", verdict_words(e.fault.recovery.value_or(~0u)));
     i.reason = reason_of(e, w);
     i.severity = severity_of(w);
     i.root_weight = static_cast<std::uint8_t>(w);
-    if (i.line_ms == 0 || w >= weight::reset) i.line_ms = e.line_ms;  // latencies count from the line that decides
+    if (i.line_ms == 0 || w >= weight::reset)
+        i.line_ms = e.line_ms;  // latencies count from the line that decides
 }
 
 engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
@@ -148,7 +164,8 @@ void engine::forget_old() {
     if (incidents_.size() < max_kept) return;
     // The history keeps them all; memory keeps what can still change, then the newest.
     const auto it = std::ranges::find_if(incidents_, [](const auto& pair) {
-        return pair.second.state == incident_state::done && (pair.second.closed_ms != 0 || pair.second.node_out_ms == 0);
+        return pair.second.state == incident_state::done &&
+               (pair.second.closed_ms != 0 || pair.second.node_out_ms == 0);
     });
     incidents_.erase(it == incidents_.end() ? incidents_.begin() : it);
 }

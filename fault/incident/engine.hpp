@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Lines in, incidents out: a storm of hundreds of lines on eight GPUs is one incident with one culprit. Keeps what is
-// open and the recent past; pure (no clock, no files): time comes in with each call.
+// Lines in, incidents out: a storm of hundreds of lines on eight GPUs is one incident with one culprit. Keeps
+// what is open and the recent past; pure (no clock, no files): time comes in with each call.
 #pragma once
 
 #include <cstdint>

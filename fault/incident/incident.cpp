@@ -15,13 +15,17 @@ std::string object::text() const {
     const auto end = [](const end_point& e) { return fmt::format("{} port {}", e.node, e.port); };
     switch (kind) {
         case object_kind::gpu:
-            return gpu >= 0 ? fmt::format("{} GPU {} ({})", node, gpu, bdf) : fmt::format("{} GPU at {}", node, bdf);
+            return gpu >= 0 ? fmt::format("{} GPU {} ({})", node, gpu, bdf)
+                            : fmt::format("{} GPU at {}", node, bdf);
         case object_kind::hca:
-            return ends.size() > 1 ? fmt::format("{} {} ({})", node, hca, end(ends[1])) : fmt::format("{} {}", node, hca);
+            return ends.size() > 1 ? fmt::format("{} {} ({})", node, hca, end(ends[1]))
+                                   : fmt::format("{} {}", node, hca);
         case object_kind::link:
             return ends.size() > 1 ? fmt::format("{} <-> {}", end(ends[0]), end(ends[1])) : "a link";
-        case object_kind::sw: return bdf.empty() ? fmt::format("switch {}", node) : fmt::format("{} NVSwitch {}", node, bdf);
-        case object_kind::node: return node;
+        case object_kind::sw:
+            return bdf.empty() ? fmt::format("switch {}", node) : fmt::format("{} NVSwitch {}", node, bdf);
+        case object_kind::node:
+            return node;
     }
     return node;
 }
@@ -41,7 +45,8 @@ void incident::add_evidence(evidence_line line) {
 }
 
 const action_record* incident::find_action(const std::string& what, const std::string& target) const {
-    const auto it = std::ranges::find_if(actions, [&](const auto& a) { return a.what == what && a.target == target; });
+    const auto it =
+        std::ranges::find_if(actions, [&](const auto& a) { return a.what == what && a.target == target; });
     return it == actions.end() ? nullptr : &*it;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An incident: one thing that broke, however many lines speak of it. Object, cause, evidence, what was done and when.
+// An incident: one thing that broke, however many lines speak of it. Object, cause, evidence, what was done
+// and when.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +33,9 @@ struct object {
     std::string node;  ///< host; the switch's name for a switch
     int gpu = -1;
     std::string bdf, uuid;
-    std::string hca;               ///< "mlx5_1"
-    std::vector<end_point> ends;   ///< link: two; hca: its own and the switch's
-    std::string text() const;      ///< "n03 GPU 3 (0000:5d:00)"
+    std::string hca;              ///< "mlx5_1"
+    std::vector<end_point> ends;  ///< link: two; hca: its own and the switch's
+    std::string text() const;     ///< "n03 GPU 3 (0000:5d:00)"
 };
 
 struct action_record {

@@ -54,7 +54,10 @@ class reader {
 json ends_json(const std::vector<end_point>& ends) {
     auto out = json::array();
     for (const auto& e : ends)
-        out.push_back({{"node", e.node}, {"name", e.name}, {"port", e.port}, {"guid", fmt::format("0x{:016x}", e.guid)}});
+        out.push_back({{"node", e.node},
+                       {"name", e.name},
+                       {"port", e.port},
+                       {"guid", fmt::format("0x{:016x}", e.guid)}});
     return out;
 }
 
@@ -96,16 +99,29 @@ json to_json(const incident& i) {
     for (const auto& a : i.actions)
         actions.push_back({{"what", a.what}, {"target", a.target}, {"at_ms", a.at_ms}, {"result", a.result}});
     for (const auto& e : i.evidence)
-        evidence.push_back({{"at_ms", e.at_ms}, {"source", e.source}, {"text", e.text}, {"repeats", e.repeats}});
+        evidence.push_back(
+            {{"at_ms", e.at_ms}, {"source", e.source}, {"text", e.text}, {"repeats", e.repeats}});
     json codes = json::object();
     for (const auto& [code, count] : i.codes) codes[std::to_string(code)] = count;
-    json out = {{"id", i.id()}, {"number", i.number}, {"object", std::move(object)}, {"reason", i.reason},
-                {"cause", i.cause}, {"severity", name_of(i.severity)}, {"state", name_of(i.state)},
-                {"advice", i.advice}, {"jobs", i.jobs}, {"actions", std::move(actions)},
-                {"evidence", std::move(evidence)}, {"lines", i.lines}, {"boot", i.boot_id},
-                {"codes", std::move(codes)}, {"weight", i.root_weight}, {"closed_by", i.closed_by}};
-    out["times"] = {{"line_ms", i.line_ms}, {"incident_ms", i.incident_ms}, {"sealed_ms", i.sealed_ms},
-                    {"node_out_ms", i.node_out_ms}, {"last_ms", i.last_ms}, {"closed_ms", i.closed_ms}};
+    json out = {{"id", i.id()},
+                {"number", i.number},
+                {"object", std::move(object)},
+                {"reason", i.reason},
+                {"cause", i.cause},
+                {"severity", name_of(i.severity)},
+                {"state", name_of(i.state)},
+                {"advice", i.advice},
+                {"jobs", i.jobs},
+                {"actions", std::move(actions)},
+                {"evidence", std::move(evidence)},
+                {"lines", i.lines},
+                {"boot", i.boot_id},
+                {"codes", std::move(codes)},
+                {"weight", i.root_weight},
+                {"closed_by", i.closed_by}};
+    out["times"] = {{"line_ms", i.line_ms},     {"incident_ms", i.incident_ms},
+                    {"sealed_ms", i.sealed_ms}, {"node_out_ms", i.node_out_ms},
+                    {"last_ms", i.last_ms},     {"closed_ms", i.closed_ms}};
     if (i.verdict) out["verdict"] = *i.verdict;
     return out;
 }
@@ -136,21 +152,25 @@ result<incident> incident_from(const json& j) {
     for (const auto& item : in.list("evidence")) {
         evidence_line e;
         reader r(item);
-        r.get("at_ms", e.at_ms), r.get("source", e.source), r.get("text", e.text), r.get("repeats", e.repeats);
+        r.get("at_ms", e.at_ms), r.get("source", e.source), r.get("text", e.text),
+            r.get("repeats", e.repeats);
         i.evidence.push_back(std::move(e));
     }
     if (const auto codes = j.find("codes"); codes != j.end() && codes->is_object())
         for (const auto& [code, count] : codes->items())
             if (count.is_number_unsigned())
-                i.codes[static_cast<std::uint32_t>(std::strtoul(code.c_str(), nullptr, 10))] = count.get<std::uint64_t>();
-    if (const auto v = j.find("verdict"); v != j.end() && v->is_number_unsigned()) i.verdict = v->get<std::uint32_t>();
+                i.codes[static_cast<std::uint32_t>(std::strtoul(code.c_str(), nullptr, 10))] =
+                    count.get<std::uint64_t>();
+    if (const auto v = j.find("verdict"); v != j.end() && v->is_number_unsigned())
+        i.verdict = v->get<std::uint32_t>();
     if (const auto times = j.find("times"); times != j.end() && times->is_object()) {
         reader t(*times);
         t.get("line_ms", i.line_ms), t.get("incident_ms", i.incident_ms), t.get("sealed_ms", i.sealed_ms);
         t.get("node_out_ms", i.node_out_ms), t.get("last_ms", i.last_ms), t.get("closed_ms", i.closed_ms);
     }
     if (in.wrong())
-        return fail(errc::invalid_input, fmt::format("incident {} in the history: field \"{}\" is wrong", i.id(), in.wrong()));
+        return fail(errc::invalid_input,
+                    fmt::format("incident {} in the history: field \"{}\" is wrong", i.id(), in.wrong()));
     return i;
 }
 

@@ -13,23 +13,34 @@ using namespace prometheus;
 
 struct metrics::impl {
     std::shared_ptr<Registry> registry = std::make_shared<Registry>();
-    Family<Counter>& lines = BuildCounter().Name("banyan_fault_log_lines_total").Help("Kernel log lines read").Register(*registry);
+    Family<Counter>& lines =
+        BuildCounter().Name("banyan_fault_log_lines_total").Help("Kernel log lines read").Register(*registry);
     Family<Counter>& events = BuildCounter()
                                   .Name("banyan_fault_events_total")
                                   .Help("Fault lines understood, by kind and number")
                                   .Register(*registry);
-    Family<Counter>& incidents =
-        BuildCounter().Name("banyan_fault_incidents_total").Help("Incidents opened, by reason").Register(*registry);
-    Family<Counter>& actions =
-        BuildCounter().Name("banyan_fault_actions_total").Help("Actions, by what and outcome").Register(*registry);
-    Family<Gauge>& gauges = BuildGauge().Name("banyan_fault_queued_events").Help("Events not yet acknowledged").Register(*registry);
-    Family<Gauge>& agents_family = BuildGauge().Name("banyan_fault_agents").Help("Agents connected").Register(*registry);
-    Family<Gauge>& open_family = BuildGauge().Name("banyan_fault_incidents_open").Help("Incidents not closed").Register(*registry);
-    Histogram& latency = BuildHistogram()
-                             .Name("banyan_fault_line_to_incident_seconds")
-                             .Help("From the log line to the incident")
-                             .Register(*registry)
-                             .Add({}, Histogram::BucketBoundaries{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10});
+    Family<Counter>& incidents = BuildCounter()
+                                     .Name("banyan_fault_incidents_total")
+                                     .Help("Incidents opened, by reason")
+                                     .Register(*registry);
+    Family<Counter>& actions = BuildCounter()
+                                   .Name("banyan_fault_actions_total")
+                                   .Help("Actions, by what and outcome")
+                                   .Register(*registry);
+    Family<Gauge>& gauges = BuildGauge()
+                                .Name("banyan_fault_queued_events")
+                                .Help("Events not yet acknowledged")
+                                .Register(*registry);
+    Family<Gauge>& agents_family =
+        BuildGauge().Name("banyan_fault_agents").Help("Agents connected").Register(*registry);
+    Family<Gauge>& open_family =
+        BuildGauge().Name("banyan_fault_incidents_open").Help("Incidents not closed").Register(*registry);
+    Histogram& latency =
+        BuildHistogram()
+            .Name("banyan_fault_line_to_incident_seconds")
+            .Help("From the log line to the incident")
+            .Register(*registry)
+            .Add({}, Histogram::BucketBoundaries{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10});
     Counter& clean = lines.Add({{"state", "clean"}});
     Counter& dirty = lines.Add({{"state", "dirty"}});
     Gauge& queued = gauges.Add({});
@@ -49,7 +60,8 @@ result<std::string> metrics::serve(const std::string& address) {
         const auto host = address.substr(0, address.rfind(':'));
         return host + ":" + std::to_string(ports.empty() ? 0 : ports.front());
     } catch (const std::exception& e) {  // civetweb's own words say little
-        return fail(errc::unavailable, "cannot serve metrics on " + address + ": " + e.what(), "see [fault] metrics");
+        return fail(errc::unavailable, "cannot serve metrics on " + address + ": " + e.what(),
+                    "see [fault] metrics");
     }
 }
 

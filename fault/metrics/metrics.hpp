@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The few numbers that Prometheus gets. Off unless [fault] metrics names an address; counting works all the same. Never
-// asks Slurm for anything.
+// The few numbers that Prometheus gets. Off unless [fault] metrics names an address; counting works all the
+// same. Never asks Slurm for anything.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,9 @@ bool channel::send(message type, nlohmann::json meta) {
     return true;
 }
 
-void channel::start() { asio::co_spawn(socket_.get_executor(), write_loop(shared_from_this()), asio::detached); }
+void channel::start() {
+    asio::co_spawn(socket_.get_executor(), write_loop(shared_from_this()), asio::detached);
+}
 
 void channel::close() {
     if (!open_) return;

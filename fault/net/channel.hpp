@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The sending half of a connection: frames go into a bounded queue, one coroutine writes them in order. All calls from
-// the one thread of the io_context.
+// The sending half of a connection: frames go into a bounded queue, one coroutine writes them in order. All
+// calls from the one thread of the io_context.
 #pragma once
 
 #include <deque>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What agents, the controller and banyan-fault say to each other, as frames of common/wire. Agents connect to the
-// controller by TCP (munge handshake, role "faultd"); banyan-fault uses the controller's Unix socket.
+// What agents, the controller and banyan-fault say to each other, as frames of common/wire. Agents connect to
+// the controller by TCP (munge handshake, role "faultd"); banyan-fault uses the controller's Unix socket.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace banyan::fault {
 inline constexpr const char* peer_role = "faultd";
 
 enum class message : std::uint16_t {
-    hello = 1,   ///< agent: {node, boot, gpus}
-    welcome,     ///< controller: {cursor?: {boot, stream, inode, position}}
-    events,      ///< agent: {batch, events: [...]}; sent again until acknowledged
-    ack,         ///< controller: {batch}; the events are kept
-    heartbeat,   ///< agent: {stream, inode, position, counters}
-    seal,        ///< controller: {request, job, timeout_ms}
-    sealed,      ///< agent: {request, jobs: [{job, step, replicated}], error}
-    self_sealed, ///< agent: {at_ms, text}; it sealed by itself when it saw the line
+    hello = 1,     ///< agent: {node, boot, gpus}
+    welcome,       ///< controller: {cursor?: {boot, stream, inode, position}}
+    events,        ///< agent: {batch, events: [...]}; sent again until acknowledged
+    ack,           ///< controller: {batch}; the events are kept
+    heartbeat,     ///< agent: {stream, inode, position, counters}
+    seal,          ///< controller: {request, job, timeout_ms}
+    sealed,        ///< agent: {request, jobs: [{job, step, replicated}], error}
+    self_sealed,   ///< agent: {at_ms, text}; it sealed by itself when it saw the line
     admin = 0x40,  ///< banyan-fault: {cmd, ...}
     answer,        ///< controller: what was asked for, or {error, hint, code}
 };

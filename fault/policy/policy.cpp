@@ -15,11 +15,16 @@ constexpr std::int64_t hour_ms = 3'600'000;
 decision rule_for_kernel(const incident& i) {
     switch (static_cast<weight>(i.root_weight)) {
         case weight::sympathetic:
-        case weight::note: return {step_kind::none, true, "known and harmless by itself: nothing to do"};
-        case weight::app: return {step_kind::none, true, "speaks of the application, not of the hardware: never drained"};
-        case weight::alert: return {step_kind::alert, true, "a person should look: banyan takes no node out for this alone"};
-        case weight::reset: return {step_kind::drain, true, "the GPU needs a reset: the node takes no new work"};
-        case weight::node_out: return {step_kind::node_out, true, "the machine must be restarted: the node is taken out now"};
+        case weight::note:
+            return {step_kind::none, true, "known and harmless by itself: nothing to do"};
+        case weight::app:
+            return {step_kind::none, true, "speaks of the application, not of the hardware: never drained"};
+        case weight::alert:
+            return {step_kind::alert, true, "a person should look: banyan takes no node out for this alone"};
+        case weight::reset:
+            return {step_kind::drain, true, "the GPU needs a reset: the node takes no new work"};
+        case weight::node_out:
+            return {step_kind::node_out, true, "the machine must be restarted: the node is taken out now"};
     }
     return {};
 }
@@ -28,13 +33,19 @@ decision rule_for_kernel(const incident& i) {
 
 decision rule_for(const incident& i) {
     switch (i.object.kind) {
-        case object_kind::link: return {step_kind::alert, true, "the fabric routes around it: jobs are left alone"};
-        case object_kind::hca: return {step_kind::seal, true, "checkpoints of the node's jobs are sealed; the node stays"};
-        case object_kind::gpu: return rule_for_kernel(i);
+        case object_kind::link:
+            return {step_kind::alert, true, "the fabric routes around it: jobs are left alone"};
+        case object_kind::hca:
+            return {step_kind::seal, true, "checkpoints of the node's jobs are sealed; the node stays"};
+        case object_kind::gpu:
+            return rule_for_kernel(i);
         case object_kind::sw:
-            return i.reason == "nvswitch" ? rule_for_kernel(i)
-                                          : decision{step_kind::alert, true, "the fabric routes around it where it can"};
-        case object_kind::node: return {step_kind::seal, true, "checkpoints of the node's jobs are sealed; Slurm judges the node"};
+            return i.reason == "nvswitch"
+                       ? rule_for_kernel(i)
+                       : decision{step_kind::alert, true, "the fabric routes around it where it can"};
+        case object_kind::node:
+            return {step_kind::seal, true,
+                    "checkpoints of the node's jobs are sealed; Slurm judges the node"};
     }
     return {};
 }
@@ -46,7 +57,8 @@ std::uint32_t limiter::taken_since(std::int64_t since_ms) const {
 decision limiter::decide(const incident& i, bool current_boot, std::uint32_t nodes, std::int64_t now_ms) {
     auto out = rule_for(i);
     if (out.step != step_kind::drain && out.step != step_kind::node_out) return out;
-    while (!taken_.empty() && taken_.front() < now_ms - std::max(hour_ms, limits_.breaker_window_ms)) taken_.pop_front();
+    while (!taken_.empty() && taken_.front() < now_ms - std::max(hour_ms, limits_.breaker_window_ms))
+        taken_.pop_front();
     const auto hold = [&](std::string why) {
         out.allowed = false;
         out.why = std::move(why);
@@ -58,7 +70,8 @@ decision limiter::decide(const incident& i, bool current_boot, std::uint32_t nod
     } else if (tripped_) {
         hold("the circuit breaker is open; banyan-fault reset-breaker closes it");
     } else if (taken_since(now_ms - hour_ms) >= limits_.drains_per_hour) {
-        hold(fmt::format("{} nodes were taken out within the hour, which is the limit", limits_.drains_per_hour));
+        hold(fmt::format("{} nodes were taken out within the hour, which is the limit",
+                         limits_.drains_per_hour));
     } else if (nodes > 0) {
         // Small clusters must be able to lose a few nodes; so many at once in a large one is rarely hardware.
         const auto most = std::max<std::uint32_t>(3, nodes * limits_.breaker_percent / 100);

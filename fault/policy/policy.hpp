@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an incident asks for, and whether it may be done now. Rules and limits only: pure, no clock, no Slurm. What
-// cannot be decided is an alert: a person decides.
+// What an incident asks for, and whether it may be done now. Rules and limits only: pure, no clock, no Slurm.
+// What cannot be decided is an alert: a person decides.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ class limiter {
   public:
     explicit limiter(policy_limits limits) : limits_(limits) {}
 
-    /// rule_for, narrowed by age, boot, rate and breaker. `nodes` = nodes of the cluster, 0 when not known. May trip the
-    /// breaker.
+    /// rule_for, narrowed by age, boot, rate and breaker. `nodes` = nodes of the cluster, 0 when not known.
+    /// May trip the breaker.
     decision decide(const incident& i, bool current_boot, std::uint32_t nodes, std::int64_t now_ms);
     /// A node was taken out (or would have been, in dry run).
     void count(std::int64_t at_ms) { taken_.push_back(at_ms); }

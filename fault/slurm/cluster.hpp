@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the controller asks of the cluster and does to it. The only way to Slurm; libslurm.cpp is the only file of this
-// part that includes a Slurm header. Every call may block for seconds: call it on the pool.
+// What the controller asks of the cluster and does to it. The only way to Slurm; libslurm.cpp is the only
+// file of this part that includes a Slurm header. Every call may block for seconds: call it on the pool.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,9 @@ class cluster {
     /// Jobs that hold the node now.
     virtual result<std::vector<job_status>> jobs_on(const std::string& node) = 0;
     virtual result<job_status> job(std::uint32_t id) = 0;
-    /// DOWN ends the node's part of every job; DRAIN lets work end.
+    /// Ends the node's part of every job, and keeps it out until it is resumed.
     virtual result<void> set_down(const std::string& node, const std::string& reason) = 0;
+    /// Lets work end, takes no new.
     virtual result<void> set_drain(const std::string& node, const std::string& reason) = 0;
     virtual result<void> resume(const std::string& node) = 0;
     virtual result<void> requeue(std::uint32_t job) = 0;
@@ -48,8 +49,8 @@ class cluster {
     virtual result<void> start_now(std::uint32_t job) = 0;
 };
 
-/// Talks to slurmctld through libslurm, which reads $SLURM_CONF. Calls before a configuration exists fail with
-/// errc::unavailable, and work as soon as there is one.
+/// Talks to slurmctld through libslurm, which reads $SLURM_CONF. Calls before a configuration exists fail
+/// with errc::unavailable, and work as soon as there is one.
 std::unique_ptr<cluster> make_slurm_cluster();
 
 /// Reasons that begin so are ours: nothing else is ever changed.

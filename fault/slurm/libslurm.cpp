@@ -30,9 +30,12 @@ job_status status_of(const slurm_job_info_t& j) {
     job_status out;
     out.id = j.job_id;
     const auto base = j.job_state & JOB_STATE_BASE;
-    if (j.job_state & JOB_COMPLETING) out.phase = job_phase::completing;
-    else if (base == JOB_PENDING) out.phase = job_phase::pending;
-    else if (base == JOB_RUNNING || base == JOB_SUSPENDED) out.phase = job_phase::running;
+    if (j.job_state & JOB_COMPLETING)
+        out.phase = job_phase::completing;
+    else if (base == JOB_PENDING)
+        out.phase = job_phase::pending;
+    else if (base == JOB_RUNNING || base == JOB_SUSPENDED)
+        out.phase = job_phase::running;
     if (out.phase == job_phase::running || out.phase == job_phase::completing)
         if (auto names = expand_hostlist(text_of(j.nodes))) out.nodes = std::move(*names);
     out.batch_host = text_of(j.batch_host);
@@ -48,7 +51,8 @@ class slurm_cluster final : public cluster {
     result<std::uint32_t> node_count() override {
         BANYAN_CHECK(ready());
         node_info_msg_t* answer = nullptr;
-        if (slurm_load_node(0, &answer, SHOW_ALL) != SLURM_SUCCESS) return slurm_failed("cannot list the nodes");
+        if (slurm_load_node(0, &answer, SHOW_ALL) != SLURM_SUCCESS)
+            return slurm_failed("cannot list the nodes");
         const auto count = answer->record_count;
         slurm_free_node_info_msg(answer);
         return count;
@@ -60,7 +64,8 @@ class slurm_cluster final : public cluster {
         auto asked = name;
         if (slurm_load_node_single(&answer, asked.data(), SHOW_ALL) != SLURM_SUCCESS)
             return slurm_failed("cannot read node " + name);
-        const std::unique_ptr<node_info_msg_t, void (*)(node_info_msg_t*)> owner(answer, slurm_free_node_info_msg);
+        const std::unique_ptr<node_info_msg_t, void (*)(node_info_msg_t*)> owner(answer,
+                                                                                 slurm_free_node_info_msg);
         for (std::uint32_t i = 0; i < answer->record_count; ++i) {
             const auto& n = answer->node_array[i];
             if (!n.name || name != n.name) continue;
@@ -73,8 +78,10 @@ class slurm_cluster final : public cluster {
     result<std::vector<job_status>> jobs_on(const std::string& node) override {
         BANYAN_CHECK(ready());
         job_info_msg_t* answer = nullptr;
-        if (slurm_load_jobs(0, &answer, SHOW_ALL) != SLURM_SUCCESS) return slurm_failed("cannot list the jobs");
-        const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer, slurm_free_job_info_msg);
+        if (slurm_load_jobs(0, &answer, SHOW_ALL) != SLURM_SUCCESS)
+            return slurm_failed("cannot list the jobs");
+        const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer,
+                                                                               slurm_free_job_info_msg);
         std::vector<job_status> out;
         for (std::uint32_t i = 0; i < answer->record_count; ++i) {
             auto job = status_of(answer->job_array[i]);
@@ -87,14 +94,19 @@ class slurm_cluster final : public cluster {
     result<job_status> job(std::uint32_t id) override {
         BANYAN_CHECK(ready());
         job_info_msg_t* answer = nullptr;
-        if (slurm_load_job(&answer, id, SHOW_ALL) != SLURM_SUCCESS) return slurm_failed(fmt::format("cannot read job {}", id));
-        const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer, slurm_free_job_info_msg);
+        if (slurm_load_job(&answer, id, SHOW_ALL) != SLURM_SUCCESS)
+            return slurm_failed(fmt::format("cannot read job {}", id));
+        const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer,
+                                                                               slurm_free_job_info_msg);
         if (answer->record_count == 0) return fail(errc::not_found, fmt::format("Slurm has no job {}", id));
         return status_of(answer->job_array[0]);
     }
 
     result<void> set_down(const std::string& node, const std::string& reason) override {
-        return update(node, NODE_STATE_DOWN, reason);
+        // DOWN frees the jobs at once. With ReturnToService=2 a node whose slurmd still answers would be back
+        // in a moment: DRAIN keeps it out.
+        BANYAN_CHECK(update(node, NODE_STATE_DOWN, reason));
+        return update(node, NODE_STATE_DRAIN, reason);
     }
     result<void> set_drain(const std::string& node, const std::string& reason) override {
         return update(node, NODE_STATE_DRAIN, reason);
@@ -103,7 +115,8 @@ class slurm_cluster final : public cluster {
 
     result<void> requeue(std::uint32_t job) override {
         BANYAN_CHECK(ready());
-        if (slurm_requeue(job, 0) != SLURM_SUCCESS) return slurm_failed(fmt::format("cannot requeue job {}", job));
+        if (slurm_requeue(job, 0) != SLURM_SUCCESS)
+            return slurm_failed(fmt::format("cannot requeue job {}", job));
         return {};
     }
 
@@ -145,7 +158,8 @@ class slurm_cluster final : public cluster {
             change.reason = reason.data();
             change.reason_uid = ::getuid();
         }
-        if (slurm_update_node(&change) != SLURM_SUCCESS) return slurm_failed("cannot change the state of node " + node);
+        if (slurm_update_node(&change) != SLURM_SUCCESS)
+            return slurm_failed("cannot change the state of node " + node);
         return {};
     }
 

@@ -7,7 +7,8 @@ namespace banyan::fault {
 namespace {
 
 std::unexpected<error> absent() {
-    return fail(errc::unavailable, "this banyan-faultd was built without libslurm", "install libslurm-dev and build again");
+    return fail(errc::unavailable, "this banyan-faultd was built without libslurm",
+                "install libslurm-dev and build again");
 }
 
 class no_cluster final : public cluster {

@@ -14,7 +14,8 @@
 namespace banyan::fault {
 namespace {
 
-// When the file was last written, as long as that is not in the future: the best there is for a line without a stamp.
+// When the file was last written, as long as that is not in the future: the best there is for a line without
+// a stamp.
 std::int64_t written_ms(const struct stat& s) {
     const auto modified = static_cast<std::int64_t>(s.st_mtim.tv_sec) * 1000 + s.st_mtim.tv_nsec / 1'000'000;
     return std::min(modified, wall_ms());
@@ -43,12 +44,14 @@ bool file_follower::open_file(bool first) {
 
 void file_follower::watch_file() {
     if (file_watch_ >= 0) ::inotify_rm_watch(notify_.get(), file_watch_);
-    file_watch_ = ::inotify_add_watch(notify_.get(), path_.c_str(), IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF);
+    file_watch_ = ::inotify_add_watch(notify_.get(), path_.c_str(),
+                                      IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF);
 }
 
 bool file_follower::replaced() const {
     struct stat s {};
-    if (::stat(path_.c_str(), &s) != 0) return false;  // deleted: the old one is read on until a new one comes
+    if (::stat(path_.c_str(), &s) != 0)
+        return false;  // deleted: the old one is read on until a new one comes
     return s.st_ino != inode_ || s.st_dev != device_;
 }
 
@@ -70,10 +73,11 @@ void file_follower::read_rest() {
         if (n <= 0) return;
         read_at_ += static_cast<std::uint64_t>(n);
         const auto when = written_ms(s);
-        splitter_.feed({buffer.data(), static_cast<std::size_t>(n)}, [&](std::string_view line, std::uint64_t at) {
-            ++counters_.lines;
-            sink_({line, name, at, when});
-        });
+        splitter_.feed({buffer.data(), static_cast<std::size_t>(n)},
+                       [&](std::string_view line, std::uint64_t at) {
+                           ++counters_.lines;
+                           sink_({line, name, at, when});
+                       });
         counters_.cut = splitter_.cut_lines();
     }
 }
@@ -90,7 +94,8 @@ void file_follower::look() {
 
 task<result<void>> file_follower::run() {
     notify_.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-    if (!notify_) co_return fail_errno("cannot watch " + path_.string(), errno, "raise fs.inotify.max_user_instances");
+    if (!notify_)
+        co_return fail_errno("cannot watch " + path_.string(), errno, "raise fs.inotify.max_user_instances");
     const auto parent = path_.parent_path().empty() ? std::filesystem::path(".") : path_.parent_path();
     if (::inotify_add_watch(notify_.get(), parent.c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0)
         co_return fail_errno("cannot watch the folder " + parent.string(), errno);
@@ -118,7 +123,8 @@ void read_gap(const std::filesystem::path& path, ino_t inode, std::uint64_t from
               const std::string& stream, const line_sink& sink) {
     const unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat s {};
-    if (!fd || ::fstat(fd.get(), &s) != 0 || s.st_ino != inode || static_cast<std::uint64_t>(s.st_size) < to) return;
+    if (!fd || ::fstat(fd.get(), &s) != 0 || s.st_ino != inode || static_cast<std::uint64_t>(s.st_size) < to)
+        return;
     line_splitter splitter;
     splitter.restart(from);
     std::array<char, 65536> buffer;
@@ -128,9 +134,10 @@ void read_gap(const std::filesystem::path& path, ino_t inode, std::uint64_t from
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return;
         from += static_cast<std::uint64_t>(n);
-        splitter.feed({buffer.data(), static_cast<std::size_t>(n)}, [&](std::string_view line, std::uint64_t at) {
-            sink({line, stream, at, written_ms(s)});
-        });
+        splitter.feed({buffer.data(), static_cast<std::size_t>(n)},
+                      [&](std::string_view line, std::uint64_t at) {
+                          sink({line, stream, at, written_ms(s)});
+                      });
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Follows a plain log file by name: woken by inotify (never by a timer), through truncation in place, replacement
-// by another file, deletion and late creation. Gives whole lines, never fails for what is in them.
+// Follows a plain log file by name: woken by inotify (never by a timer), through truncation in place,
+// replacement by another file, deletion and late creation. Gives whole lines, never fails for what is in
+// them.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +38,8 @@ class file_follower {
 
   private:
     bool open_file(bool first);
-    void look();        // everything that can be read now
-    void read_rest();   // to the end of the open file
+    void look();       // everything that can be read now
+    void read_rest();  // to the end of the open file
     bool replaced() const;
     void watch_file();
 
@@ -56,8 +57,8 @@ class file_follower {
     void* waiting_ = nullptr;  // the descriptor that run() waits on, while it does
 };
 
-/// The lines of `path` from `from` to `to`, when the file is still the one with that inode. For what was written while
-/// nobody followed.
+/// The lines of `path` from `from` to `to`, when the file is still the one with that inode. For what was
+/// written while nobody followed.
 void read_gap(const std::filesystem::path& path, ino_t inode, std::uint64_t from, std::uint64_t to,
               const std::string& stream, const line_sink& sink);
 

@@ -23,7 +23,8 @@ void gpu_map::refresh(const std::filesystem::path& root) {
             if (colon == std::string_view::npos) continue;
             const auto key = trim(line.substr(0, colon)), value = trim(line.substr(colon + 1));
             if (key == "Device Minor") {
-                if (const auto minor = parse_number(value, most_cards)) known.minor = static_cast<int>(*minor);
+                if (const auto minor = parse_number(value, most_cards))
+                    known.minor = static_cast<int>(*minor);
             } else if (key == "GPU UUID") {
                 known.uuid = value.substr(0, 64);
             } else if (key == "Model") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which GPU sits at which PCI address: read from <root>/proc/driver/nvidia/gpus/<bdf>/information, completed by what
-// the kernel log tells.
+// Which GPU sits at which PCI address: read from <root>/proc/driver/nvidia/gpus/<bdf>/information, completed
+// by what the kernel log tells.
 #pragma once
 
 #include <filesystem>

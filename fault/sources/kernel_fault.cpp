@@ -20,14 +20,15 @@ constexpr std::size_t max_comm = 15;  // the kernel's task names have at most 15
 
 std::string bounded(std::string_view text) { return std::string(text.substr(0, max_message)); }
 
-// A process name is free text and may hold ", ". It ends at the comma after which a known message begins, else
-// at the first one; it cannot be longer than a task name.
+// A process name is free text and may hold ", ". It ends at the comma after which a known message begins,
+// else at the first one; it cannot be longer than a task name.
 std::size_t end_of_name(std::string_view text) {
     static constexpr std::array<std::string_view, 16> starts{
-        "Ch",   "GPU ", "Row ",   "Timeout", "Contained", "Uncontained", "NVLink", "Graphics",
+        "Ch",   "GPU ", "Row ",  "Timeout", "Contained", "Uncontained", "NVLink", "Graphics",
         "MMU ", "chan", "pbdma", "DBE",     "RC ",       "Engine",      "RST",    "recovery"};
     std::size_t first = std::string_view::npos;
-    for (auto at = text.find(", "); at != std::string_view::npos && at <= max_comm; at = text.find(", ", at + 1)) {
+    for (auto at = text.find(", "); at != std::string_view::npos && at <= max_comm;
+         at = text.find(", ", at + 1)) {
         if (first == std::string_view::npos) first = at;
         const auto rest = text.substr(at + 2);
         if (std::ranges::any_of(starts, [&](auto s) { return rest.starts_with(s); })) return at;
@@ -93,8 +94,8 @@ std::optional<kernel_fault> parse_xid(std::string_view rest) {
     return out;
 }
 
-// After "SXid (": "PCI:bdf.f): N, [Fatal|Non-fatal|Correctable, ][Link NN ]text"; the number may also be followed by
-// "Severity ..." or "Data {...}", which belong to the event before.
+// After "SXid (": "PCI:bdf.f): N, [Fatal|Non-fatal|Correctable, ][Link NN ]text"; the number may also be
+// followed by "Severity ..." or "Data {...}", which belong to the event before.
 std::optional<kernel_fault> parse_sxid(std::string_view rest) {
     kernel_fault out;
     out.kind = fault_kind::sxid;
@@ -109,9 +110,12 @@ std::optional<kernel_fault> parse_sxid(std::string_view rest) {
     out.code = *code;
     drop(rest, " ");
     out.follow_up = rest.starts_with("Severity ") || rest.starts_with("Data ");
-    if (drop(rest, "Fatal, ")) out.severity = link_severity::fatal;
-    else if (drop(rest, "Non-fatal, ")) out.severity = link_severity::nonfatal;
-    else if (drop(rest, "Correctable, ")) out.severity = link_severity::correctable;
+    if (drop(rest, "Fatal, "))
+        out.severity = link_severity::fatal;
+    else if (drop(rest, "Non-fatal, "))
+        out.severity = link_severity::nonfatal;
+    else if (drop(rest, "Correctable, "))
+        out.severity = link_severity::correctable;
     out.link = link_in(rest);
     out.message = bounded(rest);
     return out;
@@ -141,7 +145,8 @@ std::optional<std::pair<std::string, std::string_view>> take_bdf(std::string_vie
         if (n < 2 || n > 8) break;
         part[parts] = text.substr(at, n);
         at += n;
-        if (parts < 2 && at < text.size() && text[at] == ':' && hex(at + 1) >= 2) ++at;
+        if (parts < 2 && at < text.size() && text[at] == ':' && hex(at + 1) >= 2)
+            ++at;
         else {
             ++parts;
             break;
@@ -156,7 +161,8 @@ std::optional<std::pair<std::string, std::string_view>> take_bdf(std::string_vie
         (out += ':') += part[i];
     }
     std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
-    if (at + 1 < text.size() && text[at] == '.' && std::isdigit(static_cast<unsigned char>(text[at + 1]))) at += 2;
+    if (at + 1 < text.size() && text[at] == '.' && std::isdigit(static_cast<unsigned char>(text[at + 1])))
+        at += 2;
     return std::pair{std::move(out), text.substr(at)};
 }
 

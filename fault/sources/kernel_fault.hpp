@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One fault as the kernel log tells it: the grammar of the GPU driver's Xid lines, of NVSwitch SXid lines, and of
-// "fallen off the bus" without a number. Everything but the number is optional, since branches and modes (MIG)
-// differ. Pure: text in, fault out; no clock, no files.
+// One fault as the kernel log tells it: the grammar of the GPU driver's Xid lines, of NVSwitch SXid lines,
+// and of "fallen off the bus" without a number. Everything but the number is optional, since branches and
+// modes (MIG) differ. Pure: text in, fault out; no clock, no files.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ struct kernel_fault {
     std::uint32_t code = 0;  ///< Xid or SXid number; 79 for a loss of the bus that came without one
     std::string bdf;         ///< "0000:5d:00", lower case, without function
     std::optional<std::uint32_t> gpu_instance, compute_instance;  ///< MIG
-    std::string pid, process;                                      ///< as printed; empty when absent
-    std::optional<std::uint32_t> caused_by;                        ///< 45: "caused by previous Xid N"
-    std::optional<std::uint32_t> recovery;                         ///< 154: the new action's number
+    std::string pid, process;                                     ///< as printed; empty when absent
+    std::optional<std::uint32_t> caused_by;                       ///< 45: "caused by previous Xid N"
+    std::optional<std::uint32_t> recovery;                        ///< 154: the new action's number
     std::optional<int> link;
     link_severity severity = link_severity::none;  ///< SXid
-    bool follow_up = false;  ///< SXid: a Severity or Data line of the event before it
+    bool follow_up = false;                        ///< SXid: a Severity or Data line of the event before it
     std::string message;
 };
 

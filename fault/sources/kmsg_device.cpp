@@ -13,7 +13,8 @@
 
 namespace banyan::fault {
 
-kmsg_device::kmsg_device(std::filesystem::path path, line_sink sink) : path_(std::move(path)), sink_(std::move(sink)) {
+kmsg_device::kmsg_device(std::filesystem::path path, line_sink sink)
+    : path_(std::move(path)), sink_(std::move(sink)) {
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);  // the clock of the records
     boot_ms_ = wall_ms() - (static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000);
@@ -33,7 +34,8 @@ void kmsg_device::give(std::string_view record) {
 task<result<void>> kmsg_device::run() {
     const int fd = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
-        co_return fail_errno("cannot open " + path_.string(), errno, "the agent must run as root to read the kernel log");
+        co_return fail_errno("cannot open " + path_.string(), errno,
+                             "the agent must run as root to read the kernel log");
     asio::posix::stream_descriptor device(co_await asio::this_coro::executor, fd);
     std::array<char, 16384> buffer;  // larger than any record
     for (;;) {

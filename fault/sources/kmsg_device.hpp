@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reads the real /dev/kmsg from the oldest record that the ring still holds. Records that the ring lost are counted.
+// Reads the real /dev/kmsg from the oldest record that the ring still holds. Records that the ring lost are
+// counted.
 #pragma once
 
 #include <filesystem>

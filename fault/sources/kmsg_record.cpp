@@ -30,8 +30,11 @@ bool take_head(std::string_view& raw, kmsg_record& out) {
 std::size_t utf8_length(std::string_view text) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const auto lead = byte(0);
-    const std::size_t n = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3
-                          : lead >= 0xf0 && lead < 0xf5                 ? 4 : 0;
+    const std::size_t n = lead < 0x80                   ? 1
+                          : lead >= 0xc2 && lead < 0xe0 ? 2
+                          : lead >= 0xe0 && lead < 0xf0 ? 3
+                          : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                        : 0;
     if (n == 0 || n > text.size()) return 0;
     for (std::size_t i = 1; i < n; ++i)
         if ((byte(i) & 0xc0) != 0x80) return 0;
@@ -51,7 +54,9 @@ kmsg_record parse_kmsg(std::string_view raw, bool& dirty) {
         if (out.has_head && raw.size() >= 4 && raw.starts_with("\\x")) {
             auto digits = raw.substr(2, 2);
             if (const auto value = scan::take_hex_number(digits); value && digits.empty()) {
-                out.text += *value == '\n' ? '\n' : *value >= 0x20 && *value < 0x7f ? static_cast<char>(*value) : ' ';
+                out.text += *value == '\n'                    ? '\n'
+                            : *value >= 0x20 && *value < 0x7f ? static_cast<char>(*value)
+                                                              : ' ';
                 raw.remove_prefix(4);
                 continue;
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One record of /dev/kmsg: "prio,seq,usec,flags[,...];text", with \xNN escapes. A plain line is a record without
-// the head. Pure.
+// One record of /dev/kmsg: "prio,seq,usec,flags[,...];text", with \xNN escapes. A plain line is a record
+// without the head. Pure.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct kmsg_record {
     bool trusted() const { return !has_head || (priority >> 3) <= 1; }
 };
 
-/// Never fails: what has no valid head is plain text. Invalid UTF-8 and control bytes are replaced; `dirty` is set
-/// when there were any.
+/// Never fails: what has no valid head is plain text. Invalid UTF-8 and control bytes are replaced; `dirty`
+/// is set when there were any.
 kmsg_record parse_kmsg(std::string_view raw, bool& dirty);
 
 }  // namespace banyan::fault

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Bytes in, lines out, whatever the bytes are: half lines wait for their rest, over-long lines are cut (their head
-// is kept, the rest skipped to the next line feed). Memory is bounded by `max_line`.
+// Bytes in, lines out, whatever the bytes are: half lines wait for their rest, over-long lines are cut (their
+// head is kept, the rest skipped to the next line feed). Memory is bounded by `max_line`.
 #pragma once
 
 #include <cstdint>

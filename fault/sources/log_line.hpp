@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A line as a source gives it: what it says, when it was written, and where it stood. Stream and position name the
-// line for ever, so that nobody acts on it twice.
+// A line as a source gives it: what it says, when it was written, and where it stood. Stream and position
+// name the line for ever, so that nobody acts on it twice.
 #pragma once
 
 #include <chrono>

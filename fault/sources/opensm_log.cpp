@@ -13,13 +13,14 @@ constexpr std::size_t max_text = 400;
 
 // "Nov 21 02:25:41 541466 [69D3740] 0x03 -> " from the front.
 bool drop_head(std::string_view& line) {
-    if (line.size() < 20 || !std::isalpha(static_cast<unsigned char>(line[0])) || line[3] != ' ') return false;
+    if (line.size() < 20 || !std::isalpha(static_cast<unsigned char>(line[0])) || line[3] != ' ')
+        return false;
     const auto thread = line.find('[');
     if (thread == std::string_view::npos || thread > 40) return false;
     const auto level = line.find("] 0x", thread);
     const auto arrow = line.find(" -> ", thread);
-    if (level == std::string_view::npos || arrow == std::string_view::npos || level > thread + 32 || arrow < level ||
-        arrow > level + 12)
+    if (level == std::string_view::npos || arrow == std::string_view::npos || level > thread + 32 ||
+        arrow < level || arrow > level + 12)
         return false;
     line.remove_prefix(arrow + 4);
     return true;
@@ -39,7 +40,8 @@ std::optional<std::uint32_t> number_after(std::string_view text, std::string_vie
     return scan::take_number(text);
 }
 
-// "... GUID:0x<hex> LID range [24, 24] of node:NAME": a name holds blanks, ';' and '/', so it is all that is left.
+// "... GUID:0x<hex> LID range [24, 24] of node:NAME": a name holds blanks, ';' and '/', so it is all that is
+// left.
 std::optional<opensm_event> port_change(std::string_view text, opensm_kind kind) {
     opensm_event out;
     out.kind = kind;
@@ -61,7 +63,8 @@ std::optional<opensm_event> understand(std::string_view text) {
         out.lid = number_after(text, "from LID:").value_or(0);
         return out;
     }
-    if (text.find("Removed port with GUID:") != std::string_view::npos) return port_change(text, opensm_kind::removed);
+    if (text.find("Removed port with GUID:") != std::string_view::npos)
+        return port_change(text, opensm_kind::removed);
     if (text.find("Discovered new port with GUID:") != std::string_view::npos)
         return port_change(text, opensm_kind::discovered);
     if (text.ends_with("SUBNET UP")) return out;

@@ -25,11 +25,15 @@ std::optional<Number> take_any(std::string_view& text, int base) {
     return value;
 }
 
-inline std::optional<std::uint32_t> take_number(std::string_view& text) { return take_any<std::uint32_t>(text, 10); }
+inline std::optional<std::uint32_t> take_number(std::string_view& text) {
+    return take_any<std::uint32_t>(text, 10);
+}
 inline std::optional<std::uint32_t> take_hex_number(std::string_view& text) {
     return take_any<std::uint32_t>(text, 16);
 }
-inline std::optional<std::uint64_t> take_long(std::string_view& text) { return take_any<std::uint64_t>(text, 10); }
+inline std::optional<std::uint64_t> take_long(std::string_view& text) {
+    return take_any<std::uint64_t>(text, 10);
+}
 inline std::optional<std::uint64_t> take_hex_long(std::string_view& text) {
     return take_any<std::uint64_t>(text, 16);
 }

@@ -43,12 +43,28 @@ job_plan plan_of(const std::string& admin_comment) {
     return {summary->nodes, summary->ranks, std::move(summary->spares)};
 }
 
-std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std::string>& given) {
+std::vector<std::string> spares_to_leave_out(const job_plan& plan, const std::vector<std::string>& nodes) {
+    std::vector<std::string> out;
+    auto surplus = nodes.size() > plan.nodes ? nodes.size() - plan.nodes : 0;
+    for (auto spare = plan.spares.rbegin(); spare != plan.spares.rend() && surplus > 0; ++spare) {
+        if (std::find(nodes.begin(), nodes.end(), *spare) == nodes.end()) continue;
+        out.push_back(*spare);
+        --surplus;
+    }
+    return out;
+}
+
+std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std::string>& nodes,
+                                    const std::vector<std::string>& given) {
     std::vector<std::string> out{"srun"};
     // A lost node or rank must end the step, for its peers cannot go on; the next step is our part.
-    if (plan.nodes)
+    if (plan.nodes) {
         out.insert(out.end(), {"--no-kill=off", "--kill-on-bad-exit=1", "-N", std::to_string(plan.nodes),
                                "-n", std::to_string(plan.ranks)});
+        // Left to itself srun takes the first nodes of the allocation, spare or not.
+        if (const auto unused = spares_to_leave_out(plan, nodes); !unused.empty())
+            out.push_back("--exclude=" + compress_hostlist(unused));
+    }
     out.insert(out.end(), given.begin(), given.end());
     return out;
 }
@@ -90,7 +106,7 @@ int supervisor::run() {
 }
 
 result<step_end> supervisor::run_step() {
-    const auto words = srun_words(plan_, opts_.srun);
+    const auto words = srun_words(plan_, nodes_, opts_.srun);
     detail(fmt::format("running {}", fmt::join(words, " ")));
     step_.reset();
     return run_child(words, signals_, [this](pid_t srun) { look_at_step(srun); });

@@ -23,9 +23,13 @@ struct job_plan {
 };
 job_plan plan_of(const std::string& admin_comment);
 
-/// srun and all its words. With a plan, -N and -n follow from it unless the user's own words, which come
-/// later, say else.
-std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std::string>& given);
+/// The spares that the next step does not need, the last of the plan first, when the allocation has `nodes`.
+std::vector<std::string> spares_to_leave_out(const job_plan& plan, const std::vector<std::string>& nodes);
+
+/// srun and all its words for an allocation of `nodes`. With a plan, -N, -n and --exclude follow from it
+/// unless the user's own words, which come later, say else.
+std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std::string>& nodes,
+                                    const std::vector<std::string>& given);
 
 class supervisor {
   public:

@@ -34,6 +34,8 @@ class Cluster:
     def __init__(self, directory=None, nodes=16, options=()):
         # Short, since Slurm's sockets lie below it.
         self.dir = Path(directory or tempfile.mkdtemp(prefix="banyan-"))
+        if not directory:
+            self.dir.chmod(0o755)  # jobs of other users reach the sockets in it
         self.nodes = nodes
         self.options = [str(option) for option in options]
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scripts/cluster itself: it comes up, it goes down, it leaves nothing, and two of them do not meet."""
 
+import concurrent.futures
 import os
 import signal
 import subprocess
 import unittest
 from pathlib import Path
 
-from harness import Cluster, main, mounts_of, port_is_free, processes_of, sockets_of
+from harness import BUILD, Cluster, main, mounts_of, port_is_free, processes_of, sockets_of
 
 from banyan_cluster import layout as layouts
 
@@ -57,11 +58,20 @@ class Life(unittest.TestCase):
         self.assertIn("run already", again.stderr)
         self.assertEqual(self.cluster.script("status").returncode, 0)
 
+    def test_two_ups_in_one_directory(self):
+        self.cluster.nodes = 2
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            both = [pool.submit(self.cluster.script, "up", "--nodes", 2, "--build", BUILD, check=False) for _ in range(2)]
+        done = sorted((one.result().returncode, one.result().stderr) for one in both)
+        self.assertEqual([code for code, _ in done], [0, 1], done)
+        self.assertRegex(done[1][1], "another `up` or `down`|run already")
+        self.assertEqual(self.cluster.script("status").returncode, 0)
+
     def test_down_after_kill_of_each_part(self):
         """Every part is killed once; each time status says so and down leaves nothing. A step runs all the while, so that tasks
         whose slurmstepd is gone are among what has to be found."""
         self.cluster.nodes = 3
-        victims = ["munged", "slurmctld", "slurmd-n02", "ibsim", "opensm", "slurmstepd"]
+        victims = ["munged", "slurmctld", "slurmd-n02", "ibsim", "opensm", "faultd-controller", "faultd-n03", "slurmstepd"]
         for victim in victims:
             with self.subTest(victim):
                 self.cluster.up()
@@ -76,7 +86,7 @@ class Life(unittest.TestCase):
                     os.kill(pid, signal.SIGKILL)
                 if victim != "slurmstepd":
                     self.cluster.wait_for(lambda: self.cluster.script("status", check=False).returncode == 1, "status says so")
-                    self.assertRegex(self.cluster.script("status", check=False).stdout, f"{victim} .*(not running|no answer)")
+                    self.assertRegex(self.cluster.script("status", check=False).stdout, f"{victim} .*(not running|no answer|not heard)")
                 self.cluster.down()
                 self.assert_nothing_left()
                 self.assertEqual(self.tasks(), 0)
@@ -100,8 +110,8 @@ class Life(unittest.TestCase):
 
     def test_down_after_kill_of_up(self):
         """`up` itself dies half-way."""
-        command = ["scripts/cluster", "up", "--dir", str(self.cluster.dir), "--nodes", "4"]
-        starting = subprocess.Popen(command, cwd=Path(__file__).resolve().parents[2], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        command = ["scripts/cluster", "up", "--dir", str(self.cluster.dir), "--nodes", "4", "--build", str(BUILD)]
+        starting = subprocess.Popen(command, cwd=Path(__file__).resolve().parents[2], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.cluster.wait_for(lambda: (self.cluster.dir / "run" / "parts" / "ibsim.json").exists(), "ibsim is started", pause=0.001)
         starting.kill()
         starting.communicate()
@@ -112,8 +122,9 @@ class Life(unittest.TestCase):
         self.cluster.nodes = 4
         other = Cluster(nodes=2)
         self.addCleanup(other.remove)
-        self.cluster.up()
-        other.up()
+        with concurrent.futures.ThreadPoolExecutor() as pool:  # at the same moment: they must not choose the same ports
+            for done in [pool.submit(self.cluster.up), pool.submit(other.up)]:
+                done.result()
         self.assertEqual(len(self.cluster.out("srun", "-N4", "hostname").split()), 4)
         self.assertEqual(len(other.out("srun", "-N2", "hostname").split()), 2)
         self.assertIn('"n04 mlx5_0"', self.cluster.out("ibnetdiscover"))
@@ -141,6 +152,8 @@ class Life(unittest.TestCase):
         (self.cluster.dir / "thesis.txt").write_text("mine")
         refused = self.cluster.script("up", check=False)
         self.assertIn("holds other files", refused.stderr)
+        self.cluster.script("down", "--purge")
+        self.assertEqual([path.name for path in self.cluster.dir.iterdir()], ["thesis.txt"])
         self.assertEqual((self.cluster.dir / "thesis.txt").read_text(), "mine")
         (self.cluster.dir / "thesis.txt").unlink()
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from . import ClusterError, fabric, layout as layouts, parts, process
 from .layout import Layout
 
+PARTS = ("spank", "submit", "snapshot", "fault")  # what `up --without` can leave out
+
 
 def main(arguments=None):
     options = parse(arguments)
@@ -42,7 +44,7 @@ def parse(arguments):
     sub.add_argument("--group-size", type=number(1, 32), default=8, help="nodes of a leaf group (default 8)")
     sub.add_argument("--build", default=str(layouts.default_build()), help="the build to take (default: $BANYAN_BUILD, else build/dev)")
     sub.add_argument("--select", choices=("cons_tres_banyan", "cons_tres"), default="cons_tres_banyan", help="the select plugin")
-    sub.add_argument("--without", default="", metavar="PART,...", help="leave out: spank, submit, topo, fault")
+    sub.add_argument("--without", default="", metavar="PART,...", help="leave out: spank, submit, snapshot, fault")
     sub.add_argument("--quiet", action="store_true", help="print nothing but errors")
     command("down", down, "End every process of the cluster; its files stay.").add_argument(
         "--purge", action="store_true", help="remove the directory too")
@@ -110,13 +112,13 @@ def up(options):
     if not Path(options.build).is_absolute():
         options.build = os.path.abspath(options.build)
     without = {word for word in options.without.split(",") if word}
-    unknown = without - {"spank", "submit", "topo", "fault"}
+    unknown = without - set(PARTS)
     if unknown:
-        raise ClusterError(f"--without knows spank, submit, topo and fault, not {', '.join(sorted(unknown))}")
+        raise ClusterError(f"--without knows {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
     layout.options = {"nodes": options.nodes, "gpus": options.gpus, "group_size": options.group_size, "build": options.build,
-                      "select": options.select, "port": 0, **{part: part not in without for part in ("spank", "submit", "topo", "fault")}}
-    notice_missing(layout)
-    fresh = not layout.dir.exists()
+                      "select": options.select, "port": 0, **{part: part not in without for part in PARTS}}
+    require_built(layout)
+    layouts.check_foreign(layout)
     with Lock(layout.dir):
         running = process.find(layout)
         if running:
@@ -139,36 +141,37 @@ def up(options):
     return 0
 
 
-def notice_missing(layout):
-    """For the time being: a part that the build lacks is left out with a notice."""
-    lib, binary = Path(layout.build) / "lib", Path(layout.build) / "bin"
-    needs = {"spank": lib / "spank_banyan.so", "submit": lib / "job_submit_banyan.so", "topo": binary / "banyan-topo",
-             "fault": binary / "banyan-faultd"}
-    for part, file in needs.items():
-        if layout.options[part] and not file.exists():
-            print(f"scripts/cluster: {file} is not built; left out: {part}", file=sys.stderr)
-            layout.options[part] = False
-    if layout.select == "cons_tres_banyan" and not (lib / "select_cons_tres_banyan.so").exists():
-        print("scripts/cluster: select_cons_tres_banyan.so is not built; taken instead: select/cons_tres", file=sys.stderr)
-        layout.options["select"] = "cons_tres"
+def require_built(layout):
+    """Everything that `up` starts is there, before anything is started."""
+    needs = [Path("bin", "banyan-topo")]
+    needs += [Path("lib", "select_cons_tres_banyan.so")] if layout.select == "cons_tres_banyan" else []
+    needs += [Path("lib", "spank_banyan.so"), Path("bin", "banyan-ckptd")] if layout.spank else []
+    needs += [Path("lib", "job_submit_banyan.so")] if layout.submit else []
+    needs += [Path("bin", "banyan-faultd"), Path("bin", "banyan-fault")] if layout.fault else []
+    missing = [str(name) for name in needs if not Path(layout.build, name).exists()]
+    if missing:
+        raise ClusterError(f"{layout.build} lacks {', '.join(missing)}: scripts/build builds them; --build names another build, "
+                           "--without and --select leave parts out")
 
 
 def down(options):
     layout = layouts.load(options.dir) or Layout(options.dir)
-    if not layout.dir.exists():
+    if not layouts.is_ours(layout):
+        # `up` was never there: nothing runs, and nothing is ours to remove but an empty folder.
+        if options.purge and layout.dir.is_dir() and not any(layout.dir.iterdir()):
+            layout.dir.rmdir()
         return 0
     with Lock(layout.dir):
         process.end_parts(layout, ("slurmctld", "faultd", "opensm"), grace=3)
         process.end_parts(layout, ("slurmd",), grace=2)
         process.end_all(layout)
         verify_nothing_left(layout)
-        if layout.path(".banyan-cluster").exists():
-            for name in ("run", "spool", "fabric"):
-                for file in layout.path(name).rglob("*") if layout.path(name).is_dir() else ():
-                    if file.is_socket() or file.is_fifo():
-                        file.unlink()
-            if options.purge:
-                layouts.clear(layout, keep=())
+        for name in ("run", "spool", "fabric"):
+            for file in layout.path(name).rglob("*") if layout.path(name).is_dir() else ():
+                if file.is_socket() or file.is_fifo():
+                    file.unlink()
+        if options.purge:
+            layouts.clear(layout, keep=())
     if options.purge and layout.dir.is_dir() and not any(layout.dir.iterdir()):
         layout.dir.rmdir()
     return 0

@@ -24,11 +24,10 @@ def generate(layout):
     tool = os.path.join(layout.build, "bin", "banyan-topo")
     command = [tool, "gen", "--nodes", layout.nodes, "--group-size", layout.group_size, "--rails", layout.gpus, "--spines", 4,
                "--links", 2, "--host-prefix", "n", "--host-digits", layout.digits, "--sm-host", SM_HOST, "-o", netfile]
-    if not os.access(tool, os.X_OK):
-        from . import netfile as fallback
-        netfile.write_text(fallback.text(layout))
-        return
-    run = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=clean_environment(layout))
+    try:
+        run = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=clean_environment(layout))
+    except OSError as error:
+        raise ClusterError(f"{tool}: {error.strerror}; scripts/build builds it")
     if run.returncode != 0:
         raise ClusterError(f"banyan-topo gen failed: {run.stderr.strip()}")
 

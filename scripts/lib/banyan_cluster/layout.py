@@ -95,13 +95,20 @@ def check_directory(directory):
                            "choose another one with --dir")
 
 
+def is_ours(layout):
+    """An earlier `up` made the directory."""
+    return layout.path(".banyan-cluster").exists()
+
+
+def check_foreign(layout):
+    """Refuses a directory with files that no `up` made, before anything is written there."""
+    if layout.dir.exists() and not is_ours(layout) and {entry.name for entry in layout.dir.iterdir()} - {"lock"}:
+        raise ClusterError(f"{layout.dir} holds other files: choose another directory with --dir")
+
+
 def prepare(layout):
-    """Clears what an earlier `up` left in the directory, and makes the folders. Never touches a directory that is not ours."""
+    """Clears what an earlier `up` left in the directory, and makes the folders."""
     marker = layout.path(".banyan-cluster")
-    if layout.dir.exists() and any(layout.dir.iterdir()) and not marker.exists():
-        names = {entry.name for entry in layout.dir.iterdir()} - {"lock"}
-        if names:
-            raise ClusterError(f"{layout.dir} holds other files: choose another directory with --dir")
     layout.dir.mkdir(parents=True, exist_ok=True)
     marker.write_text("Made by scripts/cluster, which clears this directory at every `up`.\n")
     clear(layout, keep={".banyan-cluster", "lock"})

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The parts, in the order in which they start, and the question by which each shows that it works."""
 
+import json
 import os
 import secrets
 import subprocess
@@ -39,6 +40,7 @@ def run_tool(layout, *command, timeout=20):
 def tool_environment(layout):
     env = clean_environment(layout)
     env["PATH"] = f"{layout.path('bin')}:{layout.build}/bin:{env['PATH']}"
+    env["BANYAN_TRAINER"] = f"{layout.build}/bin/banyan-trainer"  # where examples/trainer/job.sh looks for it
     return env
 
 
@@ -110,7 +112,33 @@ def write_snapshot(layout):
 
 
 def start_faultd(layout):
-    pass
+    """The controller, and one agent per node; ready when the controller hears them all."""
+    daemon = os.path.join(layout.build, "bin", "banyan-faultd")
+    config = layout.path("etc", "banyan.conf")
+    children = {"faultd-controller": spawn(layout, "faultd-controller", [
+        daemon, "controller", "--config", config, "--node", "controller", "--log", layout.path("log", "faultd-controller.log")])}
+    for node in layout.node_names:
+        part = f"faultd-{node}"
+        children[part] = spawn(layout, part, [daemon, "agent", "--config", config, "--node", node, "--log",
+                                              layout.path("log", f"{part}.log")])
+
+    def ready():
+        for part, child in children.items():
+            complain_if_dead(layout, child, part)
+        agents = connected_agents(layout)
+        return agents is not None and set(layout.node_names) <= agents
+    wait_until(ready, 30, "the fault daemon hears every agent", pause=0.05)
+
+
+def connected_agents(layout):
+    """The nodes whose agents the controller hears; None when the controller does not answer."""
+    run = run_tool(layout, os.path.join(layout.build, "bin", "banyan-fault"), "agents", "--json", timeout=8)
+    try:
+        answer = json.loads(run.stdout)
+        agents = answer.get("agents", []) if isinstance(answer, dict) else answer
+        return {agent["node"] for agent in agents if agent.get("connected")} if run.returncode == 0 else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def up(layout, steps):
@@ -132,7 +160,7 @@ def up(layout, steps):
     if failures:
         raise failures[0]
     steps.run(f"fabric: ibsim, opensm, {layout.nodes} x {layout.gpus} HCAs discovered", lambda: None)
-    if layout.topo:
+    if layout.snapshot:
         steps.run("fabric snapshot", write_snapshot, layout)
     steps.run(f"slurmctld with select/{layout.select}", start_slurmctld, layout)
     steps.run(f"{layout.nodes} slurmds, all nodes idle", start_slurmds, layout)
@@ -162,4 +190,10 @@ def status(layout):
     # A client of a simulator that is gone waits for ever.
     good = good and bool(registry.alive("opensm")) and run_tool(layout, layout.path("bin", "sminfo"), timeout=8).stdout.startswith("sminfo:")
     row("opensm", "subnet manager answers" if good else "no answer", good)
+    if layout.fault:
+        agents = connected_agents(layout) if registry.alive("faultd-controller") else None
+        row("faultd-controller", "no answer" if agents is None else f"hears {len(agents)} agents", agents is not None)
+        for node in layout.node_names:
+            heard = agents is not None and node in agents
+            row(f"faultd-{node}", "connected" if heard else "not heard", heard)
     return rows

@@ -15,6 +15,7 @@ import time
 from . import ClusterError
 
 MARKER = "BANYAN_CLUSTER_DIR"
+_started = []  # daemons outlive us: a Popen that is dropped would complain about that
 
 
 def wait_until(condition, timeout, what, pause=0.02):
@@ -87,6 +88,7 @@ def spawn(layout, part, command, env=None, stdin=subprocess.DEVNULL, cwd=None):
         except OSError as error:
             raise ClusterError(f"{command[0]} cannot be started: {error.strerror}; run scripts/setup")
     Registry(layout).add(part, child.pid)
+    _started.append(child)
     return child
 
 

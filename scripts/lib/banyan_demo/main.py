@@ -77,9 +77,8 @@ def act_fabric_faults(story):
     leaf, port, spine = first_uplink(story)
     at = story.link("down", leaf, port)
     link = story.incident(lambda i: i["object"]["kind"] == "link" and i["times"]["line_ms"] >= at - 50, "leaf-spine link")
-    ends = " - ".join(f"{e['node']} port {e['port']}" for e in link["object"]["ends"])
     story.note(at, f"a leaf-spine cable is pulled ({leaf} port {port})")
-    story.note(link["times"]["incident_ms"], f"faultd [{link['id']}]: link {ends}; jobs left alone")
+    story.note(link["times"]["incident_ms"], f"faultd [{link['id']}]: {link['cause']}; jobs left alone")
     story.link("up", leaf, port)
     hca, node = "H-" + host_hca(story, "n16", 2), "n16"
     at2 = story.link("down", hca, 1)

@@ -74,7 +74,8 @@ TEST_CASE("a spare gets the lost node's shards from the buddy's memory", "[ckptd
     CHECK(c.counter(4, 9, "storage_bytes_read") == 0);
     // What lost its second copy gets one: rank 0's buddy was the lost node.
     CHECK(eventually([&] {
-        for (const auto& r : c.session(4, 9)["replicas"])
+        const auto session = c.session(4, 9);
+        for (const auto& r : session["replicas"])
             if (r["rank"] == 0 && r["step"] == 3) return true;
         return false;
     }));

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The sample configuration says the truth: every key is known to its daemon, and the value shown is the default in force."""
+
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from harness import BUILD, REPOSITORY, main
+
+SAMPLE = REPOSITORY / "etc" / "banyan.conf"
+DAEMONS = {"banyan-faultd": ["controller"], "banyan-ckptd": []}
+
+
+def milliseconds(text):
+    """Durations compare by what they mean: a daemon dumps 10m as 600000ms."""
+    number = re.fullmatch(r'"(\d+)(ms|s|m|h)"', text)
+    return int(number[1]) * {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}[number[2]] if number else text
+
+
+def size(value):
+    number = re.fullmatch(r'"?(\d+)([KMGT]?)i?B?"?', str(value))
+    return int(number[1]) << {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[number[2]] if number else value
+
+
+def tables(text):
+    """{(table, key): value} of TOML without nesting."""
+    found, table = {}, None
+    for line in text.splitlines():
+        if match := re.fullmatch(r"\[(\w+)\]", line):
+            table = match[1]
+        elif match := re.fullmatch(r"(\w+) = (.*)", line):
+            found[table, match[1]] = milliseconds(match[2])
+    return found
+
+
+class Sample(unittest.TestCase):
+    def run_daemon(self, name, *options):
+        program = BUILD / "bin" / name
+        self.assertTrue(program.exists(), f"{program} is not built")
+        return subprocess.run([program, *DAEMONS[name], *options], capture_output=True, text=True, timeout=20, check=False)
+
+    def uncommented(self):
+        return re.sub(r"^#(\w+ = )", r"\1", SAMPLE.read_text(), flags=re.M)
+
+    def test_every_key_is_known(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+            file.write(self.uncommented())
+            file.flush()
+            for name in DAEMONS:
+                run = self.run_daemon(name, "--config", file.name, "--check-config")
+                self.assertEqual(run.returncode, 0, run.stderr)
+
+    def test_an_unknown_key_is_not(self):
+        for name, table in (("banyan-faultd", "fault"), ("banyan-ckptd", "ckptd")):
+            with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+                file.write(f"[{table}]\nprot = 1\n")
+                file.flush()
+                run = self.run_daemon(name, "--config", file.name, "--check-config")
+                self.assertNotEqual(run.returncode, 0)
+                self.assertIn("port", run.stderr)
+
+    def test_the_defaults_are_the_defaults(self):
+        shown = tables(self.uncommented())
+        for name, table in (("banyan-faultd", "fault"), ("banyan-ckptd", "ckptd")):
+            run = self.run_daemon(name, "--config", SAMPLE, "--dump-config")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            real = {key: value for key, value in tables(run.stdout).items() if key[0] == table}
+            self.assertEqual({key: size(value) for key, value in shown.items() if key[0] == table},
+                             {key: size(value) for key, value in real.items()})
+
+    def test_units_start_what_is_installed(self):
+        for unit in sorted((REPOSITORY / "etc" / "systemd").iterdir()):
+            command = re.search(r"^ExecStart=(\S+)", unit.read_text(), re.M)[1]
+            self.assertIn(Path(command).name, DAEMONS, unit.name)
+
+
+if __name__ == "__main__":
+    main()

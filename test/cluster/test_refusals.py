@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a user gets wrong is refused at submission with the reason; what breaks under a job is told once, and the job trains on."""
+
+import os
+import signal
+
+from harness import main
+from training import SHAPE, TrainingCase
+
+
+class Refusals(TrainingCase):
+    def refused(self, *words, script=None):
+        done = self.cluster.run(*words, check=False, input=script)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        return done.stderr
+
+    def test_shapes_that_do_not_fit(self):
+        script = "#!/bin/bash\ntrue\n"
+        for shape, nodes, reason in ((SHAPE, 7, "is 16 ranks, but 7 nodes with 2 tasks each are 14"),
+                                     ("tp=2,xx=4", 8, 'unknown dimension "xx"'),
+                                     ("tp=2,tp=4", 8, "dimension tp is given twice"),
+                                     ("tp=1000000000000000000", 8, "is not a size"),
+                                     ("tp=0", 8, "is not a size"),
+                                     ("", 8, "the shape is empty")):
+            with self.subTest(shape=shape):
+                text = self.refused("sbatch", f"-N{nodes}", "--ntasks-per-node=2", f"--train-parallel={shape}", script=script)
+                self.assertIn(reason, text)
+        self.assertEqual(self.cluster.out("squeue", "-h"), "")
+
+    def test_a_step_with_other_tasks_than_ranks(self):
+        text = self.refused("srun", "-N4", "-n8", "--train-parallel=tp=2,dp=2", "true")
+        self.assertIn("4 ranks, but", text)
+
+    def test_the_environment_twin_is_checked_too(self):
+        done = self.cluster.run("sbatch", "-N8", check=False, input="#!/bin/bash\ntrue\n", env={"BANYAN_TRAIN_PARALLEL": "tp=x"})
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("BANYAN_TRAIN_PARALLEL", done.stderr)
+
+    def test_help_names_the_options(self):
+        text = self.cluster.out("srun", "--help")
+        for option in ("--train-parallel", "--train-spares", "--train-ckpt"):
+            self.assertIn(option, text)
+        self.assertIn("[banyan]", text)
+
+    def test_a_directory_that_cannot_be_written_is_told_once_and_the_job_trains_on(self):
+        job = self.submit(8, steps=20, ckpt="dir=/proc/no-such-directory,every=1,flush=5")
+        self.wait_finished(job)
+        text = self.cluster.output(job)
+        self.assertIn("/proc/no-such-directory", text)
+        self.assertLessEqual(text.count("/proc/no-such-directory"), 16)
+
+    def test_without_its_daemon_the_job_trains_on(self):
+        job = self.submit(8, steps=80)
+        self.wait_step(job, 10)
+        for pid in self.daemons():
+            os.kill(pid, signal.SIGKILL)
+        self.wait_finished(job)
+        told = [line for line in self.cluster.output(job).splitlines() if "checkpoints are off" in line]
+        self.assertTrue(told)
+        self.assertLessEqual(len(told), 16)  # once a rank
+
+    def daemons(self):
+        """Process ids of this cluster's checkpoint daemons."""
+        out = []
+        for name in os.listdir("/proc"):
+            if not name.isdigit():
+                continue
+            try:
+                if os.path.basename(os.readlink(f"/proc/{name}/exe")) == "banyan-ckptd":
+                    with open(f"/proc/{name}/cmdline", "rb") as file:
+                        if os.fsencode(str(self.cluster.dir)) in file.read():
+                            out.append(int(name))
+            except OSError:
+                continue
+        return out
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whole training jobs: saved in memory, killed, healed with a spare, requeued; the loss is always that of an undisturbed run."""
+
+import json
+import os
+import signal
+
+from harness import main
+from training import XID_79, TrainingCase
+
+from banyan_demo import trainer_log
+
+
+class Training(TrainingCase):
+    def setUp(self):
+        super().setUp()
+        # A node that an earlier test took out comes back the way an administrator brings it back.
+        self.addCleanup(self.return_nodes)
+
+    def return_nodes(self):
+        for name in self.cluster.hosts(self.cluster.out("sinfo", "-h", "-o", "%N")):
+            if "DOWN" in self.cluster.node(name)["state"] or "DRAIN" in self.cluster.node(name)["state"]:
+                self.cluster.run("scontrol", "update", f"nodename={name}", "state=resume", check=False)
+
+    def test_the_state_survives_every_rank(self):
+        reference = self.undisturbed()
+        job = self.submit(8)
+        self.wait_step(job, 15)
+        placed = {rank: node for rank, (_, node) in self.ranks(job).items()}
+        self.assertEqual(len(placed), 16)
+        for pid, _ in self.ranks(job).values():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        log = self.wait_finished(job)
+        self.assertEqual(trainer_log.losses(log), reference)
+        self.assertEqual({r["source"] for r in log.restored}, {"local"})
+        self.assertEqual({r["rank"]: r["node"] for r in log.restored}, placed)
+        self.assertLessEqual(log.replayed, 1)
+
+    def test_the_state_survives_the_step(self):
+        reference = self.undisturbed()
+        job = self.submit(8)
+        self.wait_step(job, 15)
+        self.cluster.run("scancel", "--signal=KILL", f"{job}.0")
+        log = self.wait_finished(job)
+        self.assertEqual(trainer_log.losses(log), reference)
+        self.assertEqual(len(log.starts), 2)
+
+    def test_a_spare_takes_the_place_of_a_failed_node(self):
+        reference = self.undisturbed()
+        job = self.submit(9, spares=1, ckpt=f"dir={self.checkpoints()},every=1,flush=10")
+        self.wait_step(job, 20)
+        before = {rank: node for rank, (_, node) in self.ranks(job).items()}
+        victim = sorted(set(before.values()))[3]
+        self.cluster.kmsg(victim, XID_79)
+        log = self.wait_finished(job)
+        self.assertEqual(trainer_log.losses(log), reference)
+        after = {r["rank"]: r for r in log.restored}
+        self.assertEqual(len(after), 16)
+        moved = {rank for rank, node in before.items() if after[rank]["node"] != node}
+        self.assertEqual(moved, {rank for rank, node in before.items() if node == victim})
+        self.assertEqual({after[rank]["source"] for rank in moved}, {"peer"})
+        self.assertEqual({after[rank]["source"] for rank in set(after) - moved}, {"local"})
+        self.assertLessEqual(log.replayed, 1)
+        node = self.cluster.node(victim)
+        # DOWN takes it out of the job; once its slurmd registers again the drain keeps it out.
+        self.assertTrue({"DOWN", "DRAIN"} & set(node["state"]), node["text"])
+        self.assertTrue(node["reason"].startswith("banyan:"), node["reason"])
+        incident = self.incident(lambda i: i["object"]["node"] == victim)
+        self.assertEqual((incident["object"]["kind"], incident["object"]["gpu"]), ("gpu", 3))
+        self.assertIn(job, incident["jobs"])
+
+    def test_without_a_spare_the_job_is_requeued_at_once(self):
+        reference = self.undisturbed()
+        job = self.submit(8)
+        self.wait_step(job, 20)
+        before = {rank: node for rank, (_, node) in self.ranks(job).items()}
+        # Neither the batch host nor the last one.
+        victim = sorted(set(before.values()))[4]
+        self.cluster.kmsg(victim, XID_79)
+        log = self.wait_finished(job)
+        self.assertEqual(trainer_log.losses(log), reference)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "1")
+        after = {r["rank"]: r for r in log.restored}
+        self.assertEqual({rank for rank, node in before.items() if after[rank]["node"] != node},
+                         {rank for rank, node in before.items() if node == victim})
+        self.assertNotIn("storage", {r["source"] for r in log.restored})
+
+    def test_a_broken_leaf_spine_link_leaves_the_job_alone(self):
+        job = self.submit(8, steps=80)
+        self.wait_step(job, 5)
+        leaf, port = self.uplink()
+        self.cluster.link("down", leaf, port)
+        incident = self.incident(lambda i: i["object"]["kind"] == "link" and not i["times"]["closed_ms"])
+        ends = {(end["name"] or end["node"]).split(":")[0].split(";")[-1].split("-")[0] for end in incident["object"]["ends"]}
+        self.assertEqual(ends, {"leaf", "spine"})
+        self.assertTrue(all(end["port"] > 0 for end in incident["object"]["ends"]))
+        self.cluster.link("up", leaf, port)
+        log = self.wait_finished(job)
+        self.assertEqual(len(log.starts), 1)
+        self.assertEqual(log.restored, [])
+
+    # -- help --------------------------------------------------------------------------------------------------------------
+
+    def checkpoints(self):
+        folder = self.cluster.dir / "tmp" / self.id().rpartition(".")[2]
+        folder.mkdir()
+        return folder
+
+    def incident(self, condition):
+        def look():
+            return next((i for i in json.loads(self.cluster.out("banyan-fault", "incidents", "--json")) if condition(i)), None)
+        return self.cluster.wait_for(look, "the incident")
+
+    def uplink(self):
+        """(node id, port) of the first leaf's link to a spine."""
+        leaf = None
+        for line in self.cluster.out("ibnetdiscover").splitlines():
+            if line.startswith("Switch"):
+                leaf = line.split('"')[1] if "leaf" in line else None
+            elif leaf and line.startswith("[") and "spine" in line:
+                return leaf, int(line[1:line.index("]")])
+        self.fail("the fabric has no uplink")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of whole training jobs share: submitting the example trainer, and reading what it printed."""
+
+import os
+import sys
+from pathlib import Path
+
+from harness import BUILD, REPOSITORY, ClusterCase
+
+sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
+
+from banyan_demo import trainer_log  # noqa: E402
+
+SHAPE = "tp=2,pp=2,dp=4"
+XID_79 = "NVRM: Xid (PCI:0000:13:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+
+
+class TrainingCase(ClusterCase):
+    """A cluster on which jobs train."""
+
+    def submit(self, nodes, spares=0, steps=60, step_ms=40, ckpt="every=1", shape=SHAPE, per_node=2, options=()):
+        """Submits the example's own batch script. Returns the job id."""
+        cluster = self.cluster
+        words = [f"-N{nodes}", f"--ntasks-per-node={per_node}", "--gres=gpu:8", "--no-kill", "--requeue", "--open-mode=append",
+                 f"--train-parallel={shape}", f"--chdir={cluster.dir}/tmp", f"--output={cluster.dir}/tmp/slurm-%j.out", *options]
+        if spares:
+            words.append(f"--train-spares={spares}")
+        if ckpt:
+            words.append(f"--train-ckpt={ckpt}")
+        out = cluster.out("sbatch", "--parsable", *words, REPOSITORY / "examples/trainer/job.sh", "--steps", steps, "--step-ms", step_ms,
+                          env={"BANYAN_TRAINER": str(BUILD / "bin" / "banyan-trainer")})
+        return int(out)
+
+    def log(self, job):
+        return trainer_log.read(self.cluster.dir / "tmp" / f"slurm-{job}.out")
+
+    def wait_step(self, job, step):
+        def reached():
+            # A job that ended early tells why in its output.
+            if self.cluster.job(job).get("JobState") in ("FAILED", "CANCELLED", "NODE_FAIL"):
+                self.fail(f"job {job} ended:\n{self.cluster.output(job)}\n{self.cluster.evidence()}")
+            return max(self.log(job).steps, default=0) >= step
+        self.cluster.wait_for(reached, f"training step {step} of job {job}; it printed:\n{self.cluster.output(job)[-2000:]}")
+
+    def wait_finished(self, job, timeout=90):
+        self.cluster.wait_for_job(job, timeout=timeout)
+        return self.log(job)
+
+    def ranks(self, job):
+        """{rank: (pid, node)} of the job's trainers."""
+        out = {}
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                if os.path.basename(os.readlink(entry / "exe")) != "banyan-trainer":
+                    continue
+                env = dict(item.partition("=")[::2] for item in (entry / "environ").read_text(errors="replace").split("\0"))
+            except OSError:
+                continue
+            if env.get("SLURM_JOB_ID") == str(job) and env.get("SLURM_CONF", "").startswith(str(self.cluster.dir)):
+                out[int(env["RANK"])] = (int(entry.name), env["BANYAN_NODE"])
+        return out
+
+    def undisturbed(self, steps=60, step_ms=40):
+        """Loss bits by step of a run that nothing happens to; once per class."""
+        cls = type(self)
+        if not hasattr(cls, "reference"):
+            job = self.submit(8, steps=steps, step_ms=step_ms)
+            cls.reference = trainer_log.losses(self.wait_finished(job))
+            self.assertEqual(sorted(cls.reference), list(range(1, steps + 1)))
+        return cls.reference

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A cluster in memory, for tests of the controller's order of actions only. What real Slurm does is tested on
+// a real one.
+#pragma once
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <mutex>
+
+#include "fault/slurm/cluster.hpp"
+
+namespace banyan::fault::testing {
+
+struct fake_state {
+    std::mutex lock;  // guards all of it: the controller calls from its pool
+    std::map<std::string, node_status> nodes;
+    std::map<std::uint32_t, job_status> jobs;
+    std::vector<std::string> calls;  // what was changed
+};
+
+class fake_cluster final : public cluster {
+  public:
+    explicit fake_cluster(fake_state& s) : s_(s) {}
+
+    result<std::uint32_t> node_count() override { return static_cast<std::uint32_t>(s_.nodes.size()); }
+    result<node_status> node(const std::string& name) override {
+        const std::lock_guard hold(s_.lock);
+        return s_.nodes[name];
+    }
+    result<std::vector<job_status>> jobs_on(const std::string& node) override {
+        const std::lock_guard hold(s_.lock);
+        std::vector<job_status> out;
+        for (const auto& [id, job] : s_.jobs)
+            if (std::ranges::find(job.nodes, node) != job.nodes.end()) out.push_back(job);
+        return out;
+    }
+    result<job_status> job(std::uint32_t id) override {
+        const std::lock_guard hold(s_.lock);
+        return s_.jobs[id];
+    }
+    result<void> set_down(const std::string& node, const std::string& reason) override {
+        const std::lock_guard hold(s_.lock);
+        s_.calls.push_back("down " + node);
+        s_.nodes[node] = {node, true, true, reason};
+        for (auto& [id, job] : s_.jobs) std::erase(job.nodes, node);
+        return {};
+    }
+    result<void> set_drain(const std::string& node, const std::string& reason) override {
+        const std::lock_guard hold(s_.lock);
+        s_.calls.push_back("drain " + node);
+        s_.nodes[node] = {node, false, true, reason};
+        return {};
+    }
+    result<void> resume(const std::string& node) override {
+        const std::lock_guard hold(s_.lock);
+        s_.calls.push_back("resume " + node);
+        s_.nodes[node] = {node, false, false, ""};
+        return {};
+    }
+    result<void> requeue(std::uint32_t job) override {
+        const std::lock_guard hold(s_.lock);
+        s_.calls.push_back("requeue " + std::to_string(job));
+        s_.jobs[job].phase = job_phase::pending;
+        s_.jobs[job].nodes.clear();
+        s_.jobs[job].start_time = std::time(nullptr) + 121;
+        return {};
+    }
+    result<void> start_now(std::uint32_t job) override {
+        const std::lock_guard hold(s_.lock);
+        s_.calls.push_back("start " + std::to_string(job));
+        auto& j = s_.jobs[job];
+        j.phase = job_phase::running;
+        j.start_time = std::time(nullptr);
+        ++j.restarts;
+        return {};
+    }
+
+  private:
+    fake_state& s_;
+};
+
+}  // namespace banyan::fault::testing

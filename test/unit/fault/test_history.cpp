@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fstream>
+
+#include <catch2/catch.hpp>
+#include <unistd.h>
+
+#include "fault/history/history.hpp"
+#include "fault/incident/engine.hpp"
+#include "test/unit/fault/lines.hpp"
+
+using namespace banyan::fault;
+using namespace banyan::fault::testing;
+
+namespace {
+
+struct scratch {
+    std::filesystem::path dir =
+        std::filesystem::temp_directory_path() / ("banyan-history-" + std::to_string(::getpid()));
+    scratch() { std::filesystem::create_directories(dir); }
+    ~scratch() { std::filesystem::remove_all(dir); }
+};
+
+history open(const std::filesystem::path& path) {
+    std::string warning;
+    auto h = history::open(path, warning);
+    REQUIRE(h);
+    return std::move(*h);
+}
+
+}  // namespace
+
+TEST_CASE("what is kept is there again, and nothing is done twice", "[fault]") {
+    scratch s;
+    const auto path = s.dir / "deep" / "history.db";
+    const auto e = event_of(gpu_line(3, "79, x"), 1'000'000, 17);
+    engine live;
+    const auto number = live.absorb(e, 1'000'001).number;
+    live.find(number)->node_out_ms = 1'000'050;
+    {
+        auto h = open(path);
+        CHECK_FALSE(*h.knows(e));
+        REQUIRE(h.keep({{e, number}}, {*live.find(number)}));
+        REQUIRE(h.keep({{e, number}}, {*live.find(number)}));  // again: no harm
+        CHECK(*h.claim(number, "node_down", "n03", 5));
+        CHECK_FALSE(*h.claim(number, "node_down", "n03", 6));
+        REQUIRE(h.set_cursor("n03", {"boot", "stream", UINT64_MAX, 4096}));
+        REQUIRE(h.set_flag("breaker", true));
+    }
+    auto h = open(path);
+    CHECK(*h.knows(e));
+    CHECK_FALSE(*h.claim(number, "node_down", "n03", 7));
+    CHECK(*h.claim(number, "requeue", "12", 7));
+    const auto kept = h.incidents(10);
+    REQUIRE(kept);
+    REQUIRE(kept->size() == 1);
+    CHECK(kept->front().cause == "Xid 79 GPU 3 fell off the bus");
+    CHECK(h.find(number)->has_value());
+    CHECK_FALSE(h.find(999)->has_value());
+    CHECK(*h.taken_since(0) == std::vector<std::int64_t>{1'000'050});
+    CHECK(h.taken_since(1'000'050)->empty());
+    const auto where = h.cursor_of("n03");
+    REQUIRE((where && *where));
+    CHECK((*where)->inode == UINT64_MAX);
+    CHECK((*where)->position == 4096);
+    CHECK_FALSE(h.cursor_of("n99")->has_value());
+    CHECK(*h.flag("breaker"));
+    engine again;
+    for (auto i : *kept) again.restore(std::move(i));
+    CHECK(again.absorb(event_of(gpu_line(1, "79, x"), 1'000'000, 0, "n09"), 0).number == number + 1);
+}
+
+TEST_CASE("a damaged history is put aside", "[fault]") {
+    scratch s;
+    const auto path = s.dir / "history.db";
+    std::ofstream(path) << std::string(8192, 'z');
+    std::string warning;
+    auto h = history::open(path, warning);
+    REQUIRE(h);
+    CHECK(warning.find("damaged") != std::string::npos);
+    CHECK(std::filesystem::exists(path.string() + ".damaged"));
+    CHECK(*h->claim(1, "a", "b", 1));
+}
+
+TEST_CASE("a place that cannot be written is said", "[fault]") {
+    std::string warning;
+    const auto h = history::open("/proc/nowhere/history.db", warning);
+    REQUIRE_FALSE(h);
+    CHECK(h.error().what.find("/proc/nowhere/history.db") != std::string::npos);
+}
