@@ -51,10 +51,11 @@ void fabric_cache::read_config() {
 
 void fabric_cache::load(std::int64_t now) {
     usable_ = false;
-    struct stat st{};
+    struct stat st {};
     if (::stat(path_.c_str(), &st) != 0) {
         file_stamp_ = -1;
-        return log_state(topic, fmt::format("no fabric snapshot at {}: {}; {}", path_, std::strerror(errno), consequence));
+        return log_state(
+            topic, fmt::format("no fabric snapshot at {}: {}; {}", path_, std::strerror(errno), consequence));
     }
     const std::int64_t stamp = st.st_mtim.tv_sec * 1'000'000'000LL + st.st_mtim.tv_nsec;
     if (stamp != file_stamp_) {
@@ -70,8 +71,8 @@ void fabric_cache::load(std::int64_t now) {
     if (!loaded_) return;
     const auto age_s = now - st.st_mtim.tv_sec;
     if (max_age_s_ > 0 && age_s > max_age_s_)
-        return log_state(topic, fmt::format("the fabric snapshot {} is older than max_age ({} h); {}", path_, max_age_s_ / 3600,
-                                            consequence));
+        return log_state(topic, fmt::format("the fabric snapshot {} is older than max_age ({} h); {}", path_,
+                                            max_age_s_ / 3600, consequence));
     usable_ = true;
     log_state(topic, "");
 }

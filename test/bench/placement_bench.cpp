@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What placement adds to a job_test: the time of topo::place on fabrics of 128 to 12,800 hosts, 0 to 95 % occupied, jobs of 1 to
-// 4,096 nodes. Prints a table, or with --json FILE the list of figures.
-#include <fmt/format.h>
-
+// What placement adds to a job_test: the time of topo::place on fabrics of 128 to 12,800 hosts, 0 to 95 %
+// occupied, jobs of 1 to 4,096 nodes. Prints a table, or with --json FILE the list of figures.
 #include <algorithm>
-#include <banyan/topo/placement.hpp>
 #include <chrono>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
+
+#include <banyan/topo/placement.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace {
 
@@ -42,7 +42,8 @@ std::vector<double> measure(std::uint32_t hosts) {
     for (const double occupied : {0.0, 0.3, 0.6, 0.8, 0.95})
         for (std::uint32_t nodes = 1; nodes <= 4096; nodes *= 4) {
             const auto pp = std::min(nodes, 4u);
-            const auto r = make_request(parse_shape(fmt::format("tp=8,pp={},dp={}", pp, nodes / pp)).value(), nodes + 1, 8, 1);
+            const auto r = make_request(parse_shape(fmt::format("tp=8,pp={},dp={}", pp, nodes / pp)).value(),
+                                        nodes + 1, 8, 1);
             for (int repeat = 0; repeat < 20; ++repeat) {
                 std::vector<std::uint32_t> free;
                 for (std::uint32_t h = 0; h < hosts; ++h)
@@ -65,12 +66,21 @@ int main(int argc, char** argv) {
     auto figures = nlohmann::json::array();
     for (const std::uint32_t hosts : {128u, 1024u, 12800u}) {
         const auto times = measure(hosts);
-        const auto at = [&](double share) { return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))]; };
+        const auto at = [&](double share) {
+            return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))];
+        };
         const double goal = hosts > 1024 ? 3.0 : 0.5;
         figures.push_back({{"figure", fmt::format("placement of one job, {} hosts, p50", hosts)},
-                           {"value", at(0.5)}, {"unit", "ms"}, {"against", "-"}, {"goal", nullptr}, {"holds", nullptr}});
+                           {"value", at(0.5)},
+                           {"unit", "ms"},
+                           {"against", "-"},
+                           {"goal", nullptr},
+                           {"holds", nullptr}});
         figures.push_back({{"figure", fmt::format("placement of one job, {} hosts, p99", hosts)},
-                           {"value", at(0.99)}, {"unit", "ms"}, {"against", "limit"}, {"goal", fmt::format("<= {}", goal)},
+                           {"value", at(0.99)},
+                           {"unit", "ms"},
+                           {"against", "limit"},
+                           {"goal", fmt::format("<= {}", goal)},
                            {"holds", at(0.99) <= goal}});
     }
     if (argc == 3 && std::string_view(argv[1]) == "--json") {
@@ -78,6 +88,6 @@ int main(int argc, char** argv) {
         return 0;
     }
     for (const auto& f : figures)
-        fmt::print("{:<45} {:>9.4f} {} {}\n", f["figure"].get<std::string>(), f["value"].get<double>(), f["unit"].get<std::string>(),
-                   f["goal"].is_null() ? "" : f["goal"].get<std::string>());
+        fmt::print("{:<45} {:>9.4f} {} {}\n", f["figure"].get<std::string>(), f["value"].get<double>(),
+                   f["unit"].get<std::string>(), f["goal"].is_null() ? "" : f["goal"].get<std::string>());
 }

@@ -37,7 +37,8 @@ result<void> mark_slots(const fabric& f, const request& r, const std::vector<std
     if (units.size() != nodes.size()) return fail(errc::internal, "slots and nodes differ");
     for (std::size_t slot = 0; slot < nodes.size(); ++slot)
         if (nodes[slot] < f.hosts.size())
-            out[nodes[slot]] = {fmt::format("{}{}", static_cast<char>('A' + units[slot] % 26), slot), units[slot], false};
+            out[nodes[slot]] = {fmt::format("{}{}", static_cast<char>('A' + units[slot] % 26), slot),
+                                units[slot], false};
     for (const auto host : spares)
         if (host < f.hosts.size()) out[host] = {"spare", 0, true};
     return {};
@@ -48,7 +49,8 @@ result<marks> marks_from(const fabric& f, const options& o) {
     if (!o.plan.empty()) {
         BANYAN_TRY(const auto plan, parse_plan(o.plan));
         BANYAN_TRY(const auto dims, parse_shape(plan.shape));
-        BANYAN_TRY(const auto r, make_request(dims, static_cast<std::uint32_t>(plan.nodes.size()), plan.ranks_per_node, 0));
+        BANYAN_TRY(const auto r,
+                   make_request(dims, static_cast<std::uint32_t>(plan.nodes.size()), plan.ranks_per_node, 0));
         std::vector<std::uint32_t> nodes, spares;
         for (const auto& name : plan.nodes) nodes.push_back(find_host(f, name));
         for (const auto& name : plan.spares) spares.push_back(find_host(f, name));
@@ -58,7 +60,8 @@ result<marks> marks_from(const fabric& f, const options& o) {
         for (const auto host : hosts) out[host] = {"job", 0, false};
         if (!o.shape.empty()) {
             BANYAN_TRY(const auto dims, parse_shape(o.shape));
-            BANYAN_TRY(const auto r, make_request(dims, static_cast<std::uint32_t>(hosts.size()), 0, o.spares));
+            BANYAN_TRY(const auto r,
+                       make_request(dims, static_cast<std::uint32_t>(hosts.size()), 0, o.spares));
             BANYAN_TRY(const auto p, place(f, hosts, r));
             BANYAN_CHECK(mark_slots(f, r, p.nodes, p.spares, out));
         }

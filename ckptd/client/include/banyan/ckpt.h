@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * libbanyan_ckpt: a training process hands its state to its node's checkpoint daemon, which keeps the newest steps in
- * memory outside the process, copies them to another node and brings them to storage behind the job's back.
+ * libbanyan_ckpt: a training process hands its state to its node's checkpoint daemon, which keeps the newest
+ * steps in memory outside the process, copies them to another node and brings them to storage behind the
+ * job's back.
  *
  *     bck_init(NULL, -1, -1);                                  // job, rank, world from the environment
  *     bck_protect("weights", w, n * sizeof *w, "F32", shape, 2);
  *     uint64_t step = 0;
- *     if (bck_restart(&step, NULL) == BCK_OK) ++step;          // the regions now hold the newest complete step
- *     for (; step < steps; ++step) { train(); bck_checkpoint(step); }
- *     bck_finalize(1);
+ *     if (bck_restart(&step, NULL) == BCK_OK) ++step;          // the regions now hold the newest complete
+ * step for (; step < steps; ++step) { train(); bck_checkpoint(step); } bck_finalize(1);
  *
- * Every function returns BCK_OK (0) or a negative BCK_E_... code and never throws, exits or raises a signal; bck_error()
- * says in words what the last code of this thread meant. No failure here needs to stop the training: without a daemon
- * bck_checkpoint returns BCK_E_NODAEMON at once, after one line on standard error for the whole process.
- * Thread-safety: calls may come from any thread; they take turns. The protected memory must not change during
- * bck_checkpoint and bck_restart. After fork() only the parent may use the library.
+ * Every function returns BCK_OK (0) or a negative BCK_E_... code and never throws, exits or raises a signal;
+ * bck_error() says in words what the last code of this thread meant. No failure here needs to stop the
+ * training: without a daemon bck_checkpoint returns BCK_E_NODAEMON at once, after one line on standard error
+ * for the whole process. Thread-safety: calls may come from any thread; they take turns. The protected memory
+ * must not change during bck_checkpoint and bck_restart. After fork() only the parent may use the library.
  */
 #ifndef BANYAN_CKPT_H
 #define BANYAN_CKPT_H
@@ -54,23 +54,26 @@ enum bck_tier {
 /* Where bck_restart found this rank's shard. */
 enum bck_source { BCK_FROM_NONE = 0, BCK_FROM_LOCAL = 1, BCK_FROM_PEER = 2, BCK_FROM_STORAGE = 3 };
 
-/* Connects to the daemon. `job`: job id in decimal, NULL or "0" = $BANYAN_JOB; `rank` -1 = $RANK; `world` -1 = $WORLD_SIZE.
- * The socket is $BANYAN_CKPT_SOCKET. Without a daemon returns BCK_E_NODAEMON; the other calls may be made all the same. */
+/* Connects to the daemon. `job`: job id in decimal, NULL or "0" = $BANYAN_JOB; `rank` -1 = $RANK; `world` -1
+ * = $WORLD_SIZE. The socket is $BANYAN_CKPT_SOCKET. Without a daemon returns BCK_E_NODAEMON; the other calls
+ * may be made all the same. */
 BCK_API int bck_init(const char* job, int rank, int world);
 
-/* Registers a region of `bytes` bytes at `ptr` (host or GPU memory) under `name` (1 to 512 bytes of UTF-8, no leading
- * "__"). `dtype` as safetensors writes it: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I64 I32 I16 I8 U64 U32 U16 U8 BOOL; `shape` has
- * `ndim` (0 to 16) extents whose product times the element's size must be `bytes`. The same name again replaces the
- * region. Regions are written in the order in which their names first came. */
-BCK_API int bck_protect(const char* name, void* ptr, size_t bytes, const char* dtype, const uint64_t* shape, int ndim);
+/* Registers a region of `bytes` bytes at `ptr` (host or GPU memory) under `name` (1 to 512 bytes of UTF-8, no
+ * leading
+ * "__"). `dtype` as safetensors writes it: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I64 I32 I16 I8 U64 U32 U16 U8
+ * BOOL; `shape` has `ndim` (0 to 16) extents whose product times the element's size must be `bytes`. The same
+ * name again replaces the region. Regions are written in the order in which their names first came. */
+BCK_API int bck_protect(const char* name, void* ptr, size_t bytes, const char* dtype, const uint64_t* shape,
+                        int ndim);
 
 /* The same as a row of bytes. */
 BCK_API int bck_protect_bytes(const char* name, void* ptr, size_t bytes);
 
-/* Copies all regions into a slot of the daemon's memory and seals it; what follows (checksum, second copy, storage)
- * is the daemon's. `step` counts up to 999999999999. The call waits up to BANYAN_CKPT_WAIT_MS (2000) for a free slot,
- * then skips this save with BCK_E_BUSY. Neither allocates nor faults pages once the memory is attached, which the
- * first call of bck_restart_test, bck_restart or bck_checkpoint does. */
+/* Copies all regions into a slot of the daemon's memory and seals it; what follows (checksum, second copy,
+ * storage) is the daemon's. `step` counts up to 999999999999. The call waits up to BANYAN_CKPT_WAIT_MS (2000)
+ * for a free slot, then skips this save with BCK_E_BUSY. Neither allocates nor faults pages once the memory
+ * is attached, which the first call of bck_restart_test, bck_restart or bck_checkpoint does. */
 BCK_API int bck_checkpoint(uint64_t step);
 
 /* Waits until `step` or a newer one has reached `tier`. `timeout_ms` 0 only looks; -1 waits without end. */
@@ -79,15 +82,17 @@ BCK_API int bck_wait(uint64_t step, int tier, int timeout_ms);
 /* The step that bck_restart would bring back, the same on all ranks; BCK_E_NOTFOUND when there is none. */
 BCK_API int bck_restart_test(uint64_t* step);
 
-/* Fills the regions with the newest complete step. `step` and `source` (one of enum bck_source) may be NULL. On an error
- * the regions may hold a part of it only when the code is BCK_E_DEVICE. */
+/* Fills the regions with the newest complete step. `step` and `source` (one of enum bck_source) may be NULL.
+ * On an error the regions may hold a part of it only when the code is BCK_E_DEVICE. */
 BCK_API int bck_restart(uint64_t* step, int* source);
 
-/* Ends the use of the library. `drain` != 0: waits (at most a minute) until what was saved is complete in memory and,
- * when the job has a checkpoint directory, in storage. The saved steps stay with the daemon either way. */
+/* Ends the use of the library. `drain` != 0: waits (at most a minute) until what was saved is complete in
+ * memory and, when the job has a checkpoint directory, in storage. The saved steps stay with the daemon
+ * either way. */
 BCK_API int bck_finalize(int drain);
 
-/* What the last error of the calling thread was, in words; "" when there was none. Valid until its next call. */
+/* What the last error of the calling thread was, in words; "" when there was none. Valid until its next call.
+ */
 BCK_API const char* bck_error(void);
 
 #ifdef __cplusplus
