@@ -102,6 +102,15 @@ class Training(TrainingCase):
         self.assertEqual(len(log.starts), 1)
         self.assertEqual(log.restored, [])
 
+    def test_a_broken_host_link_names_node_and_hca(self):
+        hca = next(line.split('"')[1] for line in self.cluster.out("ibnetdiscover").splitlines()
+                   if line.startswith("Ca") and '"n14 mlx5_5"' in line)
+        self.cluster.link("down", hca, 1)
+        incident = self.incident(lambda i: i["object"]["kind"] == "hca" and i["object"]["node"] == "n14")
+        self.assertEqual(incident["object"]["hca"], "mlx5_5")
+        self.cluster.link("up", hca, 1)
+        self.incident(lambda i: i["id"] == incident["id"] and i["times"]["closed_ms"])
+
     # -- help --------------------------------------------------------------------------------------------------------------
 
     def checkpoints(self):

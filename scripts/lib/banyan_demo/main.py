@@ -7,6 +7,7 @@ import re
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -195,8 +196,32 @@ def measure(story, job, log, reference, act):
     return figures
 
 
+class Memory(threading.Thread):
+    """Peak of the memory that all processes of the cluster use together; shared pages are counted once (PSS)."""
+
+    def __init__(self, directory):
+        super().__init__(daemon=True)
+        self.marker = f"BANYAN_CLUSTER_DIR={directory}".encode()
+        self.directory = str(directory).encode()
+        self.peak_kib, self.over = 0, threading.Event()
+
+    def run(self):
+        while not self.over.wait(1):
+            self.peak_kib = max(self.peak_kib, sum(self.process(entry) for entry in Path("/proc").glob("[0-9]*")))
+
+    def process(self, entry):
+        try:
+            if self.marker not in (entry / "environ").read_bytes() and self.directory not in (entry / "cmdline").read_bytes():
+                return 0
+            return int(re.search(r"^Pss:\s+(\d+)", (entry / "smaps_rollup").read_text(), re.M).group(1))
+        except (OSError, AttributeError):
+            return 0  # it ended while we looked
+
+
 def play(options):
     start = time.monotonic()
+    memory = Memory(options.dir)
+    memory.start()
     cluster("up", "--dir", options.dir, "--nodes", 16)
     story = Story(options.dir, REPOSITORY, options.steps, options.step_ms)
     act_discover(story)
@@ -211,6 +236,8 @@ def play(options):
     heading("Figures")
     figures = measure(story, job, log, reference,
                       {"incident": incident, "line_ms": line_ms, "link_ms": link_ms, "host_ms": host_ms})
+    memory.over.set()
+    figures.at_most("memory of all processes together, peak", memory.peak_kib // 1024, "MiB", 4096)
     figures.below("demo after set-up", time.monotonic() - start, "s", 180)
     print(figures.table())
     if options.json:
