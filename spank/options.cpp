@@ -66,12 +66,14 @@ int settle_options(spank_t sp) {
         const auto& name = option_names[i];
         const char* twin = std::getenv(name.twin);
         if (!chosen[i] && twin && *twin) {
+            // Slurm itself carries only what stood on a command line. A wrong value goes along too: slurmctld
+            // then refuses the job, whereas our own error is not heard where plugstack.conf calls the plugin
+            // optional.
+            spank_job_control_setenv(sp, name.env, twin, 1);
             if (accept(static_cast<int>(i), twin, 0) != SLURM_SUCCESS) {
                 slurm_error("banyan: the value stands in the environment variable %s", name.twin);
                 return SLURM_ERROR;
             }
-            // Slurm itself carries only what stood on a command line.
-            spank_job_control_setenv(sp, name.env, twin, 1);
         }
         if (chosen[i]) ::setenv(name.twin, chosen[i]->c_str(), 1);
     }

@@ -32,9 +32,14 @@ class Refusals(TrainingCase):
         self.assertIn("4 ranks, but", text)
 
     def test_the_environment_twin_is_checked_too(self):
-        done = self.cluster.run("sbatch", "-N8", check=False, input="#!/bin/bash\ntrue\n", env={"BANYAN_TRAIN_PARALLEL": "tp=x"})
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("BANYAN_TRAIN_PARALLEL", done.stderr)
+        text = self.refused("env", "BANYAN_TRAIN_PARALLEL=tp=x", "sbatch", "-N8", script="#!/bin/bash\ntrue\n")
+        self.assertIn("BANYAN_TRAIN_PARALLEL", text)
+
+    def test_the_environment_twin_stands_for_the_option(self):
+        out = self.cluster.out("env", "BANYAN_TRAIN_PARALLEL=dp=2,tp=2", "srun", "-N2", "--ntasks-per-node=2", "bash", "-c",
+                               "echo $RANK $BANYAN_TP_RANK $SLURMD_NODENAME")
+        # Data parallel innermost: ranks 0 and 2 are one tensor parallel group, and share a node.
+        self.assertEqual(sorted(out.splitlines()), ["0 0 n01", "1 0 n02", "2 1 n01", "3 1 n02"])
 
     def test_help_names_the_options(self):
         text = self.cluster.out("srun", "--help")

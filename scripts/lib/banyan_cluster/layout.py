@@ -102,7 +102,9 @@ def is_ours(layout):
 
 def check_foreign(layout):
     """Refuses a directory with files that no `up` made, before anything is written there."""
-    if layout.dir.exists() and not is_ours(layout) and {entry.name for entry in layout.dir.iterdir()} - {"lock"}:
+    names = {entry.name for entry in layout.dir.iterdir()} - {"lock"} if layout.dir.exists() else set()
+    # Looked for after the names: another `up` that works there just now writes its marker before anything else.
+    if names and not is_ours(layout):
         raise ClusterError(f"{layout.dir} holds other files: choose another directory with --dir")
 
 
