@@ -184,7 +184,8 @@ void hub::take_sealed(const std::string& node, const json& meta) {
             const auto step = one.find("step");
             if (!job || step == one.end() || !step->is_number_integer()) continue;
             const auto value = step->get<std::int64_t>();
-            // Each answer is about all ranks, as far as that daemon has heard: the newest is the truth. A spare has heard nothing.
+            // Each answer is about all ranks, as far as that daemon has heard: the newest is the truth. A
+            // spare has heard nothing.
             const auto [kept, fresh] = report.steps.try_emplace(*job, value);
             if (!fresh) kept->second = std::max(kept->second, value);
             if (value < 0) continue;

@@ -14,6 +14,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(REPOSITORY / "scripts/lib"))
 
+from banyan_cluster import layout, process  # noqa: E402
 from banyan_demo import trainer_log  # noqa: E402
 from banyan_demo.figures import Figures  # noqa: E402
 from banyan_demo.story import SHAPE, VICTIM_GPU, DemoError, Story  # noqa: E402
@@ -201,21 +202,20 @@ class Memory(threading.Thread):
 
     def __init__(self, directory):
         super().__init__(daemon=True)
-        self.marker = f"BANYAN_CLUSTER_DIR={directory}".encode()
-        self.directory = str(directory).encode()
-        self.peak_kib, self.over = 0, threading.Event()
+        self.directory, self.peak_kib, self.over = directory, 0, threading.Event()
 
     def run(self):
         while not self.over.wait(1):
-            self.peak_kib = max(self.peak_kib, sum(self.process(entry) for entry in Path("/proc").glob("[0-9]*")))
+            known = layout.load(self.directory)
+            if known:
+                self.peak_kib = max(self.peak_kib, sum(pss_kib(pid) for pid in process.find(known)))
 
-    def process(self, entry):
-        try:
-            if self.marker not in (entry / "environ").read_bytes() and self.directory not in (entry / "cmdline").read_bytes():
-                return 0
-            return int(re.search(r"^Pss:\s+(\d+)", (entry / "smaps_rollup").read_text(), re.M).group(1))
-        except (OSError, AttributeError):
-            return 0  # it ended while we looked
+
+def pss_kib(pid):
+    try:
+        return int(re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M).group(1))
+    except (OSError, AttributeError):
+        return 0  # it ended while we looked
 
 
 def play(options):
