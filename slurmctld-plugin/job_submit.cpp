@@ -31,6 +31,7 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
     return banyan::guarded(
         "job_submit", [] { return SLURM_SUCCESS; },
         [&]() -> int {
+            banyan::slurm::forget_plan(*job);
             const auto request = banyan::slurm::request_of(*job);
             if (request) return SLURM_SUCCESS;
             if (err_msg) *err_msg = xstrdup(("banyan: " + request.error().text()).c_str());

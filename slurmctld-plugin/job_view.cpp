@@ -11,6 +11,7 @@ namespace banyan::slurm {
 namespace {
 
 constexpr std::string_view plan_variable = "BANYAN_PLAN=";
+const std::string comment_mark = " | ";
 
 struct counts {
     std::uint32_t tasks;           // NO_VAL or 0: not given
@@ -75,6 +76,18 @@ result<std::optional<topo::request>> request_of(const job_desc_msg_t& job) {
         {job.num_tasks, given16(job.ntasks_per_node) ? job.ntasks_per_node : 0u, job.min_nodes});
 }
 
+void forget_plan(job_desc_msg_t& job) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i) {
+        char*& entry = job.spank_job_env[i];
+        if (entry && std::string_view(entry).starts_with(plan_variable))
+            xfree(entry);
+        else
+            job.spank_job_env[kept++] = entry;
+    }
+    job.spank_job_env_size = kept;
+}
+
 std::optional<topo::plan> stored_plan(const job_record_t& job) {
     for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i) {
         const std::string_view entry = job.spank_job_env[i] ? job.spank_job_env[i] : "";
@@ -98,8 +111,16 @@ void store_plan(job_record_t& job, const topo::plan& plan, const std::string& ad
         xfree(job.spank_job_env[at]);
     }
     job.spank_job_env[at] = xstrdup(text.c_str());
+    // What an administrator wrote there stays, behind our line.
+    const std::string before = job.admin_comment ? job.admin_comment : "";
+    const auto theirs = topo::parse_admin_comment(before) ? before.find(comment_mark) : std::string::npos;
+    std::string text_for_people = admin_comment;
+    if (theirs != std::string::npos)
+        text_for_people += before.substr(theirs);
+    else if (!before.empty() && !topo::parse_admin_comment(before))
+        text_for_people += comment_mark + before;
     xfree(job.admin_comment);
-    job.admin_comment = xstrdup(admin_comment.c_str());
+    job.admin_comment = xstrdup(text_for_people.c_str());
 }
 
 }  // namespace banyan::slurm

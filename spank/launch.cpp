@@ -42,9 +42,6 @@ bool answers(const std::string& socket) {
 
 result<void> start(std::vector<std::string> words) {
     std::vector<std::string> variables{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"};
-    // Lets scripts/cluster find the daemon again; harmless elsewhere.
-    if (const char* cluster = std::getenv("BANYAN_CLUSTER_DIR"))
-        variables.push_back(fmt::format("BANYAN_CLUSTER_DIR={}", cluster));
     std::vector<char*> arguments, environment;
     for (auto& w : words) arguments.push_back(w.data());
     for (auto& v : variables) environment.push_back(v.data());

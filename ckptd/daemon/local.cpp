@@ -247,6 +247,11 @@ task<daemon::reply> daemon::on_detach(json meta) {
     BANYAN_CO_TRY(const auto job, wire::get_number(meta, "job"));
     const auto s = find_session(job);
     if (!s) co_return json::object();
+    if (s->all_finished()) {
+        spdlog::info("job {}: ended, memory freed", job);
+        free_session(s);
+        co_return json::object();
+    }
     s->detached = true;
     s->lease_end = clock::now() + settings_.lease;
     co_return json::object();
@@ -378,7 +383,11 @@ task<daemon::reply> daemon::on_finalize(client_ptr client, json meta) {
     const auto s = client->attached;
     if (!s) co_return fail(errc::conflict, "no rank is attached on this connection");
     const auto it = meta.find("drain");
-    if (it != meta.end() && it->is_boolean() && it->get<bool>()) co_await drain(s, drain_patience);
+    if (it != meta.end() && it->is_boolean() && it->get<bool>()) {
+        const auto generation = client->generation;
+        co_await drain(s, drain_patience);
+        if (generation == s->generation) s->finished.insert(client->rank);
+    }
     co_return json::object();
 }
 

@@ -37,7 +37,15 @@ void session::assign(const std::vector<std::string>& names, const std::vector<st
     }
 }
 
+bool session::all_finished() const {
+    if (!slot) return copies.empty();  // a spare that was never needed
+    const auto& ranks_here = own_ranks();
+    return std::all_of(ranks_here.begin(), ranks_here.end(),
+                       [&](auto rank) { return finished.contains(rank); });
+}
+
 void session::enter_generation(std::uint64_t g) {
+    finished.clear();
     generation = g;
     votes.clear();
     flush.reset();

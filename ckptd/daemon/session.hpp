@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -93,6 +94,7 @@ struct session {
     std::uint64_t generation = 0;       ///< messages of an older one are refused
     std::uint64_t assigned = 0;         ///< generation of the assignment
     std::optional<std::uint32_t> slot;  ///< ours; nothing for a spare
+    std::set<std::uint32_t> finished;   ///< ranks that ended of their own will in this generation
     bool detached = false;
     bool closed = false;
     std::chrono::steady_clock::time_point lease_end{};
@@ -121,6 +123,8 @@ struct session {
     const std::string& self() const { return request.self; }
     /// The ranks that this node runs now.
     const std::vector<std::uint32_t>& own_ranks() const;
+    /// All ranks of this node have said that they need nothing any more.
+    bool all_finished() const;
     /// A new assignment: names in slot order.
     void assign(const std::vector<std::string>& names, const std::vector<std::uint32_t>& buddies);
     /// Forgets what belongs to an older generation; the copies stay.

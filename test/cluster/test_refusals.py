@@ -64,21 +64,6 @@ class Refusals(TrainingCase):
         self.assertTrue(told)
         self.assertLessEqual(len(told), 16)  # once a rank
 
-    def daemons(self):
-        """Process ids of this cluster's checkpoint daemons."""
-        out = []
-        for name in os.listdir("/proc"):
-            if not name.isdigit():
-                continue
-            try:
-                if os.path.basename(os.readlink(f"/proc/{name}/exe")) == "banyan-ckptd":
-                    with open(f"/proc/{name}/cmdline", "rb") as file:
-                        if os.fsencode(str(self.cluster.dir)) in file.read():
-                            out.append(int(name))
-            except OSError:
-                continue
-        return out
-
 
 if __name__ == "__main__":
     main()

@@ -38,6 +38,8 @@ class Training(TrainingCase):
         self.assertEqual({r["source"] for r in log.restored}, {"local"})
         self.assertEqual({r["rank"]: r["node"] for r in log.restored}, placed)
         self.assertLessEqual(log.replayed, 1)
+        # The job ended of its own will: nobody needs its memory any more, and without a session the daemons end.
+        self.cluster.wait_for(lambda: not self.daemons(), "the checkpoint daemons end")
 
     def test_the_state_survives_the_step(self):
         reference = self.undisturbed()

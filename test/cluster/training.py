@@ -62,6 +62,21 @@ class TrainingCase(ClusterCase):
                 out[int(env["RANK"])] = (int(entry.name), env["BANYAN_NODE"])
         return out
 
+    def daemons(self):
+        """Process ids of this cluster's checkpoint daemons."""
+        out = []
+        for name in os.listdir("/proc"):
+            if not name.isdigit():
+                continue
+            try:
+                if os.path.basename(os.readlink(f"/proc/{name}/exe")) == "banyan-ckptd":
+                    with open(f"/proc/{name}/cmdline", "rb") as file:
+                        if os.fsencode(str(self.cluster.dir)) in file.read():
+                            out.append(int(name))
+            except OSError:
+                continue
+        return out
+
     def undisturbed(self, steps=60, step_ms=40):
         """Loss bits by step of a run that nothing happens to; once per class."""
         cls = type(self)

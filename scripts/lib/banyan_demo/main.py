@@ -133,8 +133,9 @@ def note_restore(story, restored, at):
         by_source.setdefault(one["source"], [0, 0])
         by_source[one["source"]][0] += 1
         by_source[one["source"]][1] += one["bytes"]
-    text = ", ".join(f"{n} ranks from {'the buddy' if s == 'peer' else s} memory ({b / 1048576:.1f} MiB)" if s in ("local", "peer")
-                     else f"{n} ranks from {s} ({b / 1048576:.1f} MiB)" for s, (n, b) in sorted(by_source.items()))
+    names = {"local": "local memory", "peer": "their buddies' memory"}
+    text = ", ".join(f"{n} ranks from {names.get(source, source)} ({size / 1048576:.1f} MiB)"
+                     for source, (n, size) in sorted(by_source.items()))
     story.note(max(r["at"] for r in restored), f"step {restored[0]['step']} restored: {text}")
 
 

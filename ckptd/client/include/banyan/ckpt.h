@@ -88,7 +88,7 @@ BCK_API int bck_restart(uint64_t* step, int* source);
 
 /* Ends the use of the library. `drain` != 0: waits (at most a minute) until what was saved is complete in
  * memory and, when the job has a checkpoint directory, in storage. The saved steps stay with the daemon
- * either way. */
+ * until the job ends, and for its lease after that unless every rank of the node has drained. */
 BCK_API int bck_finalize(int drain);
 
 /* What the last error of the calling thread was, in words; "" when there was none. Valid until its next call.
