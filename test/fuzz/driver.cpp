@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Runs a libFuzzer entry without libFuzzer: every file of the corpus as it is, then mutations of them until
-// time is up. The seed is printed, so that a crash can be run again: DRIVER --seed N --seconds S CORPUS...
-#include <chrono>
+// Runs a libFuzzer entry without libFuzzer: every file of the corpus as it is, then so many mutations of
+// them. The same seed gives the same inputs: DRIVER [--seed N] [--runs N] CORPUS...
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -69,14 +68,13 @@ void mutate(text& t, const std::vector<text>& corpus, std::mt19937_64& random) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::uint64_t seed = std::random_device{}();
-    int seconds = 10;
+    std::uint64_t seed = 1, runs = 1000;
     std::vector<text> corpus{{}};
     for (int i = 1; i < argc; ++i) {
         if (!std::strcmp(argv[i], "--seed") && i + 1 < argc)
             seed = std::strtoull(argv[++i], nullptr, 10);
-        else if (!std::strcmp(argv[i], "--seconds") && i + 1 < argc)
-            seconds = std::atoi(argv[++i]);
+        else if (!std::strcmp(argv[i], "--runs") && i + 1 < argc)
+            runs = std::strtoull(argv[++i], nullptr, 10);
         else
             for (auto& t : read_corpus(argv[i])) corpus.push_back(std::move(t));
     }
@@ -84,9 +82,7 @@ int main(int argc, char** argv) {
     std::fflush(stdout);
     for (const auto& t : corpus) LLVMFuzzerTestOneInput(t.data(), t.size());
     std::mt19937_64 random(seed);
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
-    std::uint64_t runs = 0;
-    for (; std::chrono::steady_clock::now() < until; ++runs) {
+    for (std::uint64_t run = 0; run < runs; ++run) {
         auto t = corpus[random() % corpus.size()];
         for (auto n = 1 + random() % 8; n > 0; --n) mutate(t, corpus, random);
         LLVMFuzzerTestOneInput(t.data(), t.size());

@@ -12,17 +12,17 @@ namespace {
 struct half {
     guid a, b;
     std::uint16_t a_port, b_port;
-    node_kind a_kind, b_kind;
     link_rate rate;
-    bool from_a;  // which end's record said so
 
     auto key() const { return std::tuple(a, a_port, b, b_port); }
 };
 
-port_ref ref(const state& s, node_kind kind, guid id, std::uint16_t port) {
-    const auto& index = kind == node_kind::hca ? s.hca_of : s.switch_of;
-    const auto at = index.find(id);
-    return {kind, at == index.end() ? none : at->second, port};
+/// The GUID decides what a node is, not what its neighbour calls it. Routers and nodes without a record have
+/// no index.
+port_ref ref(const state& s, guid id, std::uint16_t port) {
+    if (const auto at = s.hca_of.find(id); at != s.hca_of.end()) return {node_kind::hca, at->second, port};
+    const auto at = s.switch_of.find(id);
+    return {node_kind::switch_node, at == s.switch_of.end() ? none : at->second, port};
 }
 
 }  // namespace
@@ -36,9 +36,9 @@ void take_links(state& s) {
                     {"loop", {n.name}, fmt::format("port {} leads back to the same node", p.port), 1.0});
                 continue;
             }
-            half h{n.id, p.peer, p.port, p.peer_port, n.kind, p.peer_kind, p.rate, true};
+            half h{n.id, p.peer, p.port, p.peer_port, p.rate};
             if (std::tuple(p.peer, p.peer_port) < std::tuple(n.id, p.port))
-                h = {p.peer, n.id, p.peer_port, p.port, p.peer_kind, n.kind, p.rate, false};
+                h = {p.peer, n.id, p.peer_port, p.port, p.rate};
             halves.push_back(h);
         }
     std::sort(halves.begin(), halves.end(), [](const half& x, const half& y) { return x.key() < y.key(); });
@@ -46,10 +46,9 @@ void take_links(state& s) {
         std::size_t j = i + 1;
         while (j < halves.size() && halves[j].key() == halves[i].key()) ++j;
         const auto& h = halves[i];
-        const link l{ref(s, h.a_kind, h.a, h.a_port), ref(s, h.b_kind, h.b, h.b_port), h.rate};
+        const link l{ref(s, h.a, h.a_port), ref(s, h.b, h.b_port), h.rate};
         const bool both = j - i >= 2;
         i = j;
-        // Routers and nodes without a record have no index; their links are of no use to anybody.
         if (l.a.index == none || l.b.index == none) continue;
         s.out.links.push_back(l);
         if (!both)

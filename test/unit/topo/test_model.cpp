@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <banyan/topo/reader.hpp>
+#include <banyan/topo/snapshot.hpp>
 #include <catch2/catch.hpp>
 
 #include "fixtures.hpp"
@@ -102,4 +103,12 @@ TEST_CASE("a doubled GUID is a defect, and the first record counts", "[topo]") {
     const auto f = build(text + text.substr(start, end - start) + "\n");
     CHECK(count(f, "duplicate-guid") == 1);
     CHECK(f.hosts.size() == 16);
+}
+
+TEST_CASE("a port that calls its peer a router while the record says switch", "[topo]") {
+    auto text = fixture("ibnetdiscover.txt");
+    text.replace(text.find("\"S-", text.find("]\t\"S-")), 3, "\"R-");
+    const auto f = build(text);
+    CHECK(f.links.size() == model_of("ibnetdiscover.txt").links.size());
+    CHECK(decode_snapshot(encode_snapshot(f)).has_value());
 }
