@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <fmt/format.h>
 
 #include "topo/model/build.hpp"
@@ -18,8 +19,10 @@ constexpr double least_agreement = 0.75;  ///< below that, ports or device numbe
 struct seat {
     std::uint32_t leaf = none;
     std::uint16_t port = 0;
-    auto operator<=>(const seat&) const = default;
+    bool operator==(const seat&) const = default;
 };
+
+std::uint64_t key(const seat& s) { return std::uint64_t{s.leaf} << 16 | s.port; }
 
 class seats {
   public:
@@ -32,7 +35,7 @@ class seats {
             port_of_host_.push_back(usual(ports).value);
         }
         for (std::uint32_t i = 0; i < f_.hcas.size(); ++i)
-            if (f_.hcas[i].host != none && f_.hcas[i].leaf != none) taken_[actual(i)] = i;
+            if (f_.hcas[i].host != none && f_.hcas[i].leaf != none) taken_[key(actual(i))] = i;
     }
 
     seat actual(std::uint32_t i) const { return {f_.hcas[i].leaf, f_.hcas[i].leaf_port}; }
@@ -48,7 +51,7 @@ class seats {
     }
 
     std::uint32_t at(const seat& where) const {
-        const auto found = taken_.find(where);
+        const auto found = taken_.find(key(where));
         return found == taken_.end() ? none : found->second;
     }
 
@@ -75,7 +78,7 @@ class seats {
     const fabric& f_;
     std::vector<std::uint16_t> port_of_host_;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> leaf_of_device_;
-    std::map<seat, std::uint32_t> taken_;
+    boost::unordered_flat_map<std::uint64_t, std::uint32_t> taken_;  ///< by key(seat)
 };
 
 void misplaced(state& s, std::uint32_t i, const seats& all) {
