@@ -19,6 +19,11 @@ NEEDS_SLURM = {"banyan-run"}
 EXAMPLES = {"banyan-trainer"}  # shown by example, explained by its own help
 
 
+def setUpModule():
+    if not (BUILD / "bin" / "banyan-topo").exists():
+        raise AssertionError(f"no program in {BUILD}/bin: run scripts/build")
+
+
 def source(name):
     return next(page for page in PAGES if page.name == name).read_text()
 
@@ -70,8 +75,7 @@ class Programs(unittest.TestCase):
 
     def test_every_program_has_a_page(self):
         built = {path.name for path in (BUILD / "bin").glob("banyan-*")} - EXAMPLES
-        self.assertTrue(built, f"no program in {BUILD}/bin")
-        self.assertEqual(built, {program for program, _ in self.programs()})
+        self.assertEqual(built, {program for program, _ in self.programs()}, "programs built, and those with a page in docs/man")
 
     def test_pages_and_help_are_the_same(self):
         wrong = []
@@ -170,7 +174,14 @@ class Configuration(unittest.TestCase):
             elif match := re.fullmatch(r"#?(\w+) = (.*)", line):
                 sample[table, match[1]] = match[2]
         self.assertTrue(sample)
-        self.assertEqual({key: default for key, (default, _) in self.keys().items()}, sample)
+        paged = {key: default for key, (default, _) in self.keys().items()}
+        wrong = []
+        for key in sorted(sample.keys() | paged.keys()):
+            lines = (f"docs/man/banyan.conf.5: {paged.get(key, 'nothing')}", f"etc/banyan.conf: {sample.get(key, 'nothing')}")
+            if paged.get(key) != sample.get(key):
+                wrong.append(f"[{key[0]}] {key[1]} = in " + "; in ".join(lines))
+        if wrong:
+            self.fail("page and sample differ:\n" + "\n".join(wrong))
 
     def test_the_daemons_know_every_key(self):
         for tables in (("ckptd", "munge"), ("fault",)):
