@@ -89,8 +89,10 @@ def differences(program, page, helps, paged):
     """What to do to the page, one text for each thing that is wrong."""
     wrong = []
     for name in sorted(helps.keys() - paged.keys()):
-        heading = " ".join([f".SS {name}"] + helps[name].arguments)
-        wrong.append(f'docs/man/{page} lacks "{program} {name}": add below .SH COMMANDS\n{heading}')
+        told = helps[name]
+        heading = " ".join([f".SS {name}"] + told.arguments)
+        paragraphs = [paragraph(option) for option in told.options if "--help" not in option.names]
+        wrong.append("\n".join([f'docs/man/{page} lacks "{program} {name}": add below .SH COMMANDS', heading, *paragraphs]))
     for name in sorted(paged.keys() - helps.keys()):
         wrong.append(f'docs/man/{page} has ".SS {name}", but {program} has no such command: take it away')
     for name in sorted(helps.keys() & paged.keys()):
@@ -110,22 +112,32 @@ def differences(program, page, helps, paged):
     return wrong
 
 
+def value_of(option):
+    """What a help text calls the option's value; "" for none."""
+    return re.split(r"[:=]", option.value.replace("REQUIRED", ""))[0].strip()
+
+
+def paragraph(option):
+    """An option as a page should have it; its words are those of the help text."""
+    tag = ", ".join(option.names).replace("-", "\\-")
+    head = f'.BI "{tag}" " {value_of(option)}"' if value_of(option) else f".B {tag}"
+    return f".TP\n{head}\n{option.text.strip()}"
+
+
 def missing(option, written, page, command, where):
     """What the page does not say of an option that `command` has."""
-    tag = ", ".join(option.names).replace("-", "\\-")
-    value = option.value.replace("REQUIRED", "").split(":")[0].split("=")[0].strip()
-    lines = f'.TP\n.BI "{tag}" " {value}"' if value else f'.TP\n.B {tag}'
+    lines = "\n".join(paragraph(option).splitlines()[:2])
     same = [other for other in written.options if set(option.names) & set(other.names)]
     if not same:
-        return [f'{page}: "{command}" takes {", ".join(option.names)}; add {where}\n{lines}\n{option.text.strip()}']
+        return [f'{page}: "{command}" takes {", ".join(option.names)}; add {where}\n{paragraph(option)}']
     other, out = same[0], []
     head = f'{page}, {", ".join(option.names)} {where}:'
     if len(same) > 1:
         out.append(f"{head} it is there {len(same)} times")
     if not set(option.names) <= set(other.names):
         out.append(f"{head} the tag has only {', '.join(other.names)}; write\n{lines}")
-    if bool(value) != bool(other.value):
-        out.append(f"{head} it takes {'a' if value else 'no'} value; write\n{lines}")
+    if bool(value_of(option)) != bool(other.value):
+        out.append(f"{head} it takes {'a' if value_of(option) else 'no'} value; write\n{lines}")
     for bounds in re.findall(r"\[(-?\d+) - (-?\d+)\]", option.value):
         if " to ".join(bounds) not in other.text:
             out.append(f'{head} its range is missing; write "{" to ".join(bounds)}"')
