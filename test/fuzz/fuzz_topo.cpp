@@ -12,7 +12,7 @@ using namespace banyan::topo;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    if (const auto dump = read_ibnetdiscover(text)) {
+    if (const auto dump = read_ibnetdiscover(std::string(text))) {
         const auto f = build_fabric(*dump);
         // Whatever could be built can be stored and read back.
         if (!decode_snapshot(encode_snapshot(f))) std::abort();

@@ -13,7 +13,7 @@
 namespace banyan::topo::cli {
 
 result<fabric> load_fabric(const std::string& path) {
-    BANYAN_TRY(const auto text, read_file(path == "-" ? "/dev/stdin" : path, max_dump_bytes));
+    BANYAN_TRY(auto text, read_file(path == "-" ? "/dev/stdin" : path, max_dump_bytes));
     const auto in_file = [&](const error& e) {
         return fail(e.code, fmt::format("{}: {}", path, e.what), e.hint);
     };
@@ -22,7 +22,7 @@ result<fabric> load_fabric(const std::string& path) {
         if (!loaded) return in_file(loaded.error());
         return loaded;
     }
-    const auto dump = read_ibnetdiscover(text);
+    const auto dump = read_ibnetdiscover(std::move(text));
     if (!dump) return in_file(dump.error());
     build_options options;
     options.created_unix_s = std::time(nullptr);

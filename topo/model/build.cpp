@@ -4,21 +4,44 @@
 #include <fmt/format.h>
 
 namespace banyan::topo {
+namespace build {
+
+std::string hex(guid id) { return fmt::format("0x{:016x}", id); }
+
+std::string end_name(const fabric& f, const port_ref& p) {
+    return fmt::format("{} port {}",
+                       p.kind == node_kind::hca ? f.hcas[p.index].name : f.switches[p.index].name, p.port);
+}
+
+std::string name_pattern(std::string_view name) {
+    std::string out;
+    for (const char c : name)
+        if (c < '0' || c > '9')
+            out += c;
+        else if (out.empty() || out.back() != '#')
+            out += '#';
+    return out;
+}
+
+}  // namespace build
 
 fabric build_fabric(const dump& d, const build_options& options) {
     fabric out;
     out.source_crc = d.crc;
     out.created_unix_s = options.created_unix_s;
-    build::state s{d, options, out, {}, {}, {}, {}};
+    build::state s{d, options, out, {}, 0, {}, {}, {}, {}, {}};
     build::take_nodes(s);
     build::take_links(s);
-    build::name_hosts(s);
+    build::find_boxes(s);
+    build::take_hosts(s);
     build::find_levels(s);
     build::group_leaves(s);
-    build::find_defects(s);
+    build::take_site(s);
+    build::find_host_defects(s);
+    build::find_switch_defects(s);
+    build::find_slow_links(s);
     for (const auto& c : d.complaints)
-        out.defects.push_back(
-            {"unreadable", {fmt::format("line {} column {}", c.line, c.column)}, c.what, 1.0});
+        s.report("unreadable", {fmt::format("line {} column {}", c.line, c.column)}, c.what, 1.0);
     return out;
 }
 

@@ -4,28 +4,54 @@
 #pragma once
 
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <vector>
 
 #include <banyan/topo/reader.hpp>
 
 namespace banyan::topo::build {
 
-/// What the steps share beside the fabric itself.
+/// Where a node of the dump went: an index into switches or hcas; none for routers and doubled records.
+struct node_place {
+    node_kind kind = node_kind::router;
+    std::uint32_t index = none;
+};
+
+/// What the steps share beside the fabric itself. Vectors "by HCA" and "by host" go with out.hcas, out.hosts.
 struct state {
     const dump& source;
     const build_options& options;
     fabric& out;
-    std::unordered_map<guid, std::uint32_t> switch_of, hca_of;  ///< GUID -> index
-    std::vector<std::uint32_t> device_of_hca;                   ///< N of mlx5_N, UINT32_MAX when unknown
-    std::vector<guid> system_of_hca;
+
+    std::vector<dump_node> nodes;          ///< the dump's, then one for each peer without a record
+    std::size_t with_record = 0;           ///< how many of them are the dump's
+    std::vector<node_place> place;         ///< by node
+    std::vector<std::uint32_t> peer_node;  ///< by port of the dump: index into nodes
+
+    std::vector<std::string_view> host_name_of_hca;  ///< by HCA; empty = its name tells no host
+    std::vector<std::uint32_t> device_of_hca;        ///< by HCA: N of mlx5_N, none when unknown
+    std::vector<guid> system_of_hca;                 ///< by HCA
+
+    void report(std::string kind, std::vector<std::string> objects, std::string evidence, double confidence) {
+        out.defects.push_back({std::move(kind), std::move(objects), std::move(evidence), confidence});
+    }
 };
 
-void take_nodes(state& s);    // nodes.cpp: switches and HCAs by GUID; routers and aggregation nodes aside
+void take_nodes(state& s);    // nodes.cpp: switches and HCAs by GUID; routers aside
 void take_links(state& s);    // links.cpp: every cable once, with both ends
-void name_hosts(state& s);    // hosts.cpp: HCAs to hosts; management hosts aside
+void find_boxes(state& s);    // boxes.cpp: the planes of one box; aggregation nodes
+void take_hosts(state& s);    // hosts.cpp: HCAs to hosts by name and evidence; what is no compute host aside
 void find_levels(state& s);   // levels.cpp: leaf, spine, core
-void group_leaves(state& s);  // groups.cpp: leaf groups, rails, spine groups
-void find_defects(state& s);  // defects.cpp
+void group_leaves(state& s);  // groups.cpp: leaf groups, rails, spine groups, islands
+void take_site(state& s);     // site.cpp: what the site file says
+void find_host_defects(state& s);    // host_defects.cpp: rails, cables and names of hosts
+void find_switch_defects(state& s);  // switch_defects.cpp: leaves, uplinks and names of switches
+void find_slow_links(state& s);      // link_defects.cpp
+
+std::string hex(guid id);  ///< "0x000a..."
+/// "<description> port N"
+std::string end_name(const fabric& f, const port_ref& p);
+/// "gpu#-ib#" of "gpu12-ib3": hosts of one kind have the same.
+std::string name_pattern(std::string_view name);
 
 }  // namespace banyan::topo::build

@@ -1,137 +1,143 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Leaf groups are tolerant: two leaves serve the same group when most of the hosts on the smaller one are
-// also on the other. Not equal host sets (one down link would split a group), not connected components (one
-// odd host would join two).
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "topo/model/build.hpp"
+#include "topo/model/grouping.hpp"
+#include "topo/model/union_find.hpp"
+#include "topo/model/usual.hpp"
 
 namespace banyan::topo::build {
 namespace {
 
-class union_find {
-  public:
-    explicit union_find(std::size_t n) : parent_(n) { std::iota(parent_.begin(), parent_.end(), 0u); }
-    std::uint32_t root(std::uint32_t x) {
-        while (parent_[x] != x) x = parent_[x] = parent_[parent_[x]];
-        return x;
+void make_groups(fabric& f, const grouping& g) {
+    f.leaf_groups.resize(g.count);
+    for (std::uint32_t i = 0; i < g.count; ++i) {
+        f.leaf_groups[i].id = "g" + std::to_string(i + 1);
+        f.leaf_groups[i].alignment = g.alignment[i];
     }
-    void join(std::uint32_t a, std::uint32_t b) {
-        a = root(a);
-        b = root(b);
-        parent_[std::max(a, b)] = std::min(a, b);
+    for (std::uint32_t h = 0; h < f.hosts.size(); ++h) {
+        f.hosts[h].leaf_group = g.group_of_host[h];
+        if (g.group_of_host[h] != none) f.leaf_groups[g.group_of_host[h]].hosts.push_back(h);
+    }
+    // The other planes of a box have no HCA of their own: a leaf is a box.
+    for (std::uint32_t sw = 0; sw < f.switches.size(); ++sw)
+        if (g.group_of_leaf[sw] != none) f.leaf_groups[g.group_of_leaf[sw]].leaves.push_back(sw);
+}
+
+/// Rails go by the device number that most HCAs on a leaf have; where the names give none, by their position
+/// in the host.
+class rail_order {
+  public:
+    rail_order(const state& s, const leaf_group& group) {
+        for (const auto h : group.hosts)
+            for (std::size_t at = 0; at < s.out.hosts[h].hcas.size(); ++at) {
+                const auto i = s.out.hosts[h].hcas[at];
+                auto& e = leaves_[s.out.hcas[i].leaf];
+                if (s.device_of_hca[i] != none) e.devices.push_back(s.device_of_hca[i]);
+                e.positions.push_back(at);
+            }
+    }
+    std::pair<std::uint32_t, std::size_t> key(std::uint32_t leaf) const {
+        const auto at = leaves_.find(leaf);
+        if (at == leaves_.end()) return {none, SIZE_MAX};
+        const auto& e = at->second;
+        return {e.devices.empty() ? none : usual(e.devices).value, usual(e.positions).value};
     }
 
   private:
-    std::vector<std::uint32_t> parent_;
+    struct evidence {
+        std::vector<std::uint32_t> devices;
+        std::vector<std::size_t> positions;
+    };
+    std::map<std::uint32_t, evidence> leaves_;
 };
 
-std::vector<std::uint32_t> leaves_of(const fabric& f, const host& h) {
+void order_rails(const state& s, leaf_group& group) {
+    const rail_order order(s, group);
+    std::map<std::uint32_t, std::pair<std::uint32_t, std::size_t>> key;
+    for (const auto leaf : group.leaves) key[leaf] = order.key(leaf);
+    std::stable_sort(group.leaves.begin(), group.leaves.end(),
+                     [&](auto a, auto b) { return key[a] < key[b]; });
+}
+
+/// An HCA is on the rail of its leaf, also where that serves another group; a host lists its HCAs by rail.
+void number_rails(fabric& f) {
+    std::vector<std::uint16_t> rail_of_leaf(f.switches.size());
+    for (const auto& g : f.leaf_groups)
+        for (std::size_t rail = 0; rail < g.leaves.size(); ++rail)
+            rail_of_leaf[g.leaves[rail]] = static_cast<std::uint16_t>(rail);
+    for (auto& h : f.hcas)
+        if (h.leaf != none) h.rail = rail_of_leaf[h.leaf];
+    for (auto& h : f.hosts)
+        std::stable_sort(h.hcas.begin(), h.hcas.end(),
+                         [&](auto a, auto b) { return f.hcas[a].rail < f.hcas[b].rail; });
+}
+
+void rate_hosts(fabric& f, const grouping& g) {
+    for (auto& h : f.hosts) {
+        const auto there = std::count_if(h.hcas.begin(), h.hcas.end(), [&](auto i) {
+            return f.hcas[i].leaf != none && g.group_of_leaf[f.hcas[i].leaf] == h.leaf_group;
+        });
+        h.confidence = h.leaf_group == none || h.hcas.empty()
+                           ? 0
+                           : static_cast<double>(there) / static_cast<double>(h.hcas.size());
+    }
+}
+
+/// Numbers 0.. by the first group of each set.
+std::vector<std::uint32_t> number(union_find& sets, std::size_t n) {
+    std::map<std::uint32_t, std::uint32_t> seen;
     std::vector<std::uint32_t> out;
-    for (const auto i : h.hcas)
-        if (f.hcas[i].leaf != none) out.push_back(f.hcas[i].leaf);
-    std::sort(out.begin(), out.end());
-    out.erase(std::unique(out.begin(), out.end()), out.end());
+    for (std::uint32_t i = 0; i < n; ++i)
+        out.push_back(seen.try_emplace(sets.root(i), static_cast<std::uint32_t>(seen.size())).first->second);
     return out;
 }
 
-union_find join_leaves(const fabric& f) {
-    std::vector<std::uint32_t> hosts_on(f.switches.size());
-    std::unordered_map<std::uint64_t, std::uint32_t> shared;
-    for (const auto& h : f.hosts) {
-        const auto leaves = leaves_of(f, h);
-        for (std::size_t i = 0; i < leaves.size(); ++i) {
-            ++hosts_on[leaves[i]];
-            for (std::size_t j = i + 1; j < leaves.size(); ++j)
-                ++shared[std::uint64_t{leaves[i]} << 32 | leaves[j]];
-        }
-    }
-    union_find groups(f.switches.size());
-    for (const auto& [pair, count] : shared) {
-        const auto a = static_cast<std::uint32_t>(pair >> 32), b = static_cast<std::uint32_t>(pair);
-        if (2 * count > std::min(hosts_on[a], hosts_on[b])) groups.join(a, b);
-    }
-    return groups;
-}
-
-/// The rails of a group: its leaves by the device number that most of their HCAs have.
-void order_rails(state& s, leaf_group& group) {
-    std::unordered_map<std::uint32_t, std::pair<double, double>>
-        sum;  // leaf -> (sum, count) of positions in the host
-    for (const auto h : group.hosts)
-        for (std::size_t at = 0; at < s.out.hosts[h].hcas.size(); ++at) {
-            auto& [total, count] = sum[s.out.hcas[s.out.hosts[h].hcas[at]].leaf];
-            total += static_cast<double>(at);
-            count += 1;
-        }
-    const auto mean = [&](std::uint32_t leaf) {
-        const auto& [total, count] = sum[leaf];
-        return count > 0 ? total / count : 1e9;
-    };
-    std::stable_sort(group.leaves.begin(), group.leaves.end(),
-                     [&](auto a, auto b) { return mean(a) < mean(b); });
-    for (std::size_t rail = 0; rail < group.leaves.size(); ++rail)
-        for (const auto h : group.hosts)
-            for (const auto i : s.out.hosts[h].hcas)
-                if (s.out.hcas[i].leaf == group.leaves[rail])
-                    s.out.hcas[i].rail = static_cast<std::uint16_t>(rail);
-}
-
-/// Groups that reach the same switch above their leaves have the same spine group.
-void number_spine_groups(fabric& f, const std::vector<std::uint32_t>& group_of_leaf) {
-    union_find joined(f.leaf_groups.size());
-    std::unordered_map<std::uint32_t, std::uint32_t> first_group_of_spine;
+/// Groups that reach the same switch above their leaves have the same spine group; those that any link
+/// connects are on one island.
+void number_tiers(fabric& f, const grouping& g) {
+    const auto group_of = [&](std::uint32_t sw) { return g.group_of_leaf[f.switches[sw].box]; };
+    union_find spines(f.leaf_groups.size()), islands(f.switches.size());
+    std::vector<std::uint32_t> first_group(f.switches.size(), none);
     for (const auto& l : f.links) {
         if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
+        islands.join(l.a.index, l.b.index);
         for (const auto& [low, high] : {std::pair(l.a.index, l.b.index), std::pair(l.b.index, l.a.index)}) {
-            if (group_of_leaf[low] == none || f.switches[high].level != 1) continue;
-            const auto [at, fresh] = first_group_of_spine.try_emplace(high, group_of_leaf[low]);
-            if (!fresh) joined.join(at->second, group_of_leaf[low]);
+            if (group_of(low) == none || f.switches[high].level != 1) continue;
+            if (first_group[high] == none)
+                first_group[high] = group_of(low);
+            else
+                spines.join(first_group[high], group_of(low));
         }
     }
-    std::map<std::uint32_t, std::uint32_t> number;
-    for (std::uint32_t g = 0; g < f.leaf_groups.size(); ++g)
-        f.leaf_groups[g].spine_group =
-            number.try_emplace(joined.root(g), static_cast<std::uint32_t>(number.size())).first->second;
+    const auto spine_group = number(spines, f.leaf_groups.size());
+    std::map<std::uint32_t, std::uint32_t> island_of_root;
+    // The leaves of a group are one island by their hosts, even where each rail has spines of its own.
+    for (const auto& group : f.leaf_groups)
+        for (const auto leaf : group.leaves) islands.join(group.leaves[0], leaf);
+    for (std::uint32_t i = 0; i < f.leaf_groups.size(); ++i) {
+        auto& group = f.leaf_groups[i];
+        group.spine_group = spine_group[i];
+        const auto root = group.leaves.empty() ? none : islands.root(group.leaves[0]);
+        group.island =
+            island_of_root.try_emplace(root, static_cast<std::uint32_t>(island_of_root.size())).first->second;
+    }
 }
 
 }  // namespace
 
 void group_leaves(state& s) {
     auto& f = s.out;
-    auto joined = join_leaves(f);
-    std::vector<std::uint32_t> group_of_leaf(f.switches.size(), none);
-    std::unordered_map<std::uint32_t, std::uint32_t> group_of_root;
-    // Hosts are sorted by name, so groups come out numbered by their smallest host.
-    for (std::uint32_t h = 0; h < f.hosts.size(); ++h) {
-        std::map<std::uint32_t, std::uint32_t> votes;
-        for (const auto i : f.hosts[h].hcas)
-            if (f.hcas[i].leaf != none) ++votes[joined.root(f.hcas[i].leaf)];
-        if (votes.empty()) continue;
-        const auto best = std::max_element(votes.begin(), votes.end(),
-                                           [](auto& a, auto& b) { return a.second < b.second; });
-        const auto [at, fresh] =
-            group_of_root.try_emplace(best->first, static_cast<std::uint32_t>(f.leaf_groups.size()));
-        if (fresh) {
-            f.leaf_groups.emplace_back();
-            f.leaf_groups.back().id = "g" + std::to_string(f.leaf_groups.size());
-        }
-        f.hosts[h].leaf_group = at->second;
-        f.hosts[h].confidence =
-            static_cast<double>(best->second) / static_cast<double>(f.hosts[h].hcas.size());
-        f.leaf_groups[at->second].hosts.push_back(h);
-    }
-    for (std::uint32_t sw = 0; sw < f.switches.size(); ++sw) {
-        const auto at = group_of_root.find(joined.root(sw));
-        if (f.switches[sw].level != 0 || at == group_of_root.end()) continue;
-        group_of_leaf[sw] = at->second;
-        f.leaf_groups[at->second].leaves.push_back(sw);
-    }
+    hcas_of_hosts hosts;
+    hosts.reserve(f.hosts.size());
+    for (const auto& h : f.hosts) hosts.push_back(h.hcas);
+    const auto g = group_hosts(f, hosts);
+    make_groups(f, g);
+    rate_hosts(f, g);
     for (auto& group : f.leaf_groups) order_rails(s, group);
-    number_spine_groups(f, group_of_leaf);
+    number_rails(f);
+    number_tiers(f, g);
 }
 
 }  // namespace banyan::topo::build

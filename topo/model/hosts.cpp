@@ -1,89 +1,149 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "topo/model/hosts.hpp"
+
 #include <algorithm>
 #include <map>
-#include <string>
+#include <unordered_set>
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <fmt/format.h>
 
-#include "topo/model/build.hpp"
 #include "topo/model/names.hpp"
+#include "topo/model/usual.hpp"
 
 namespace banyan::topo::build {
 namespace {
 
-using hcas_by_host = std::map<std::string, std::vector<std::uint32_t>>;
-
-/// HCAs with a factory name that share a system image with named ones belong to that host.
-void attribute_by_system(state& s, hcas_by_host& hosts, std::vector<std::uint32_t>& nameless) {
-    std::unordered_map<guid, std::string> host_of_system;
-    for (const auto& [name, hcas] : hosts)
-        for (const auto h : hcas)
-            if (s.system_of_hca[h]) host_of_system.emplace(s.system_of_hca[h], name);
-    std::erase_if(nameless, [&](std::uint32_t h) {
-        const auto at = s.system_of_hca[h] ? host_of_system.find(s.system_of_hca[h]) : host_of_system.end();
-        if (at == host_of_system.end()) return false;
-        hosts[at->second].push_back(h);
-        s.out.defects.push_back({"factory-name",
-                                 {fmt::format("0x{:016x}", s.out.hcas[h].id)},
-                                 fmt::format("taken for an HCA of {} (same system image GUID)", at->second),
-                                 0.9});
-        return true;
-    });
+void exclude(state& s, std::uint32_t hca, const char* kind, std::string why) {
+    s.out.excluded.push_back({s.out.hcas[hca].id, s.out.hcas[hca].name, kind, std::move(why)});
 }
 
-/// A host with one HCA where its peers have several serves the fabric, not jobs: a subnet manager or UFM
-/// host.
-bool is_management(const state& s, const std::string& name, std::size_t hcas, std::size_t usual) {
-    const auto& named = s.options.exclude_hosts;
-    if (std::find(named.begin(), named.end(), name) != named.end()) return true;
-    return hcas == 1 && usual >= 4;
+bool contains(const std::vector<std::string>& list, std::string_view name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-std::size_t usual_count(const hcas_by_host& hosts) {
-    std::vector<std::size_t> counts;
-    for (const auto& [name, hcas] : hosts) counts.push_back(hcas.size());
-    if (counts.empty()) return 0;
-    std::nth_element(counts.begin(), counts.begin() + counts.size() / 2, counts.end());
-    return counts[counts.size() / 2];
+/// HCAs by the host that their name tells, the others as homeless; aggregation nodes and storage devices go.
+host_list list_by_name(state& s) {
+    const auto& storage = s.options.site.storage_devices;
+    host_list out;
+    boost::unordered_flat_map<std::string_view, std::uint32_t> known;
+    std::vector<std::pair<std::string_view, std::vector<std::uint32_t>>> found;
+    s.host_name_of_hca.resize(s.out.hcas.size());
+    s.device_of_hca.resize(s.out.hcas.size(), none);
+    for (std::uint32_t i = 0; i < s.out.hcas.size(); ++i) {
+        auto& hca = s.out.hcas[i];
+        const auto name = read_hca_name(hca.name);
+        s.device_of_hca[i] = name.device;
+        if (name.kind == hca_name::trust::aggregation) {
+            exclude(s, i, "sharp", "an aggregation node inside a switch");
+            if (hca.leaf != none) s.out.switches[hca.leaf].sharp = true;
+        } else if (!storage.empty() && contains(storage, name.device_name)) {
+            exclude(s, i, "storage", "the site file names its device");
+        } else if (name.kind == hca_name::trust::factory || name.kind == hca_name::trust::generic) {
+            out.homeless.push_back(i);
+        } else {
+            s.host_name_of_hca[i] = name.host;
+            const auto [at, fresh] = known.try_emplace(name.host, static_cast<std::uint32_t>(found.size()));
+            if (fresh) found.emplace_back(name.host, std::vector<std::uint32_t>{});
+            found[at->second].second.push_back(i);
+        }
+    }
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [name, hcas] : found) {
+        out.names.push_back(name);
+        out.hcas.push_back(std::move(hcas));
+    }
+    return out;
+}
+
+/// Tells hosts that serve the fabric or storage from those that compute.
+class service_hosts {
+  public:
+    service_hosts(const state& s, const host_list& hosts) : site_(s.options.site) {
+        std::vector<std::size_t> counts;
+        for (std::size_t h = 0; h < hosts.names.size(); ++h) {
+            counts.push_back(hosts.hcas[h].size());
+            if (hosts.hcas[h].size() > 1) patterns_.insert(name_pattern(hosts.names[h]));
+        }
+        usual_ = usual(counts).value;
+    }
+    /// The kind of exclusion and why; empty for a compute host.
+    std::pair<const char*, std::string> operator()(std::string_view name, std::size_t hcas) const {
+        if (contains(site_.management_hosts, name))
+            return {"ufm", "the site file names it a management host"};
+        if (contains(site_.storage_hosts, name)) return {"storage", "the site file names it a storage host"};
+        if (is_storage_name(name)) return {"storage", "named as storage servers are"};
+        // A host that has lost its rails is named as the others are, and must not vanish.
+        if (hcas == 1 && usual_ >= 4 && !patterns_.contains(name_pattern(name)))
+            return {"ufm",
+                    fmt::format("one HCA where most hosts have {}, and a name of another form", usual_)};
+        return {};
+    }
+
+  private:
+    const site_description& site_;
+    std::size_t usual_ = 0;
+    std::unordered_set<std::string> patterns_;
+};
+
+void set_services_aside(state& s, host_list& hosts) {
+    const service_hosts service(s, hosts);
+    std::size_t kept = 0;
+    for (std::size_t h = 0; h < hosts.names.size(); ++h) {
+        const auto [kind, why] = service(hosts.names[h], hosts.hcas[h].size());
+        if (kind) {
+            for (const auto i : hosts.hcas[h]) exclude(s, i, kind, why);
+            continue;
+        }
+        hosts.names[kept] = hosts.names[h];
+        if (kept != h) hosts.hcas[kept] = std::move(hosts.hcas[h]);
+        ++kept;
+    }
+    hosts.names.resize(kept);
+    hosts.hcas.resize(kept);
+}
+
+void report_homeless(state& s, const host_list& hosts, const grouping& g) {
+    // HCAs on one port of the leaves of one group are one host, whatever it is called.
+    std::map<std::pair<std::uint32_t, std::uint16_t>, std::size_t> together;
+    const auto seat = [&](const hca& h) {
+        return std::pair(h.leaf == none ? none : g.group_of_leaf[h.leaf], h.leaf_port);
+    };
+    for (const auto i : hosts.homeless) ++together[seat(s.out.hcas[i])];
+    for (const auto i : hosts.homeless) {
+        const auto& h = s.out.hcas[i];
+        const auto others = together[seat(h)] - 1;
+        const auto why = h.leaf == none ? std::string("it has no link")
+                         : others > 0
+                             ? fmt::format(
+                                   "on port {} of its leaf, as {} others of the same leaf group: a host "
+                                   "without a name",
+                                   h.leaf_port, others)
+                             : fmt::format("nothing shows which host it belongs to");
+        exclude(s, i, "unattributed", why);
+        if (s.host_name_of_hca[i].empty())
+            s.report("factory-name", {hex(h.id)}, fmt::format("\"{}\" names no host; {}", h.name, why), 1.0);
+    }
 }
 
 }  // namespace
 
-void name_hosts(state& s) {
-    hcas_by_host hosts;
-    std::vector<std::uint32_t> nameless;
-    for (std::uint32_t h = 0; h < s.out.hcas.size(); ++h) {
-        const auto name = read_hca_name(s.out.hcas[h].name);
-        if (name.kind == hca_name::trust::aggregation)
-            s.out.excluded.push_back({s.out.hcas[h].id, s.out.hcas[h].name, "sharp"});
-        else if (name.kind == hca_name::trust::factory)
-            nameless.push_back(h);
-        else
-            hosts[std::string(name.host)].push_back(h);
-    }
-    attribute_by_system(s, hosts, nameless);
-    for (const auto h : nameless) {
-        s.out.excluded.push_back({s.out.hcas[h].id, s.out.hcas[h].name, "unattributed"});
-        s.out.defects.push_back(
-            {"factory-name",
-             {fmt::format("0x{:016x}", s.out.hcas[h].id)},
-             fmt::format("\"{}\" names no host; set the node description (rdma-ndd)", s.out.hcas[h].name),
-             1.0});
-    }
-    const auto usual = usual_count(hosts);
-    for (auto& [name, hcas] : hosts) {
-        if (is_management(s, name, hcas.size(), usual)) {
-            for (const auto h : hcas) s.out.excluded.push_back({s.out.hcas[h].id, s.out.hcas[h].name, "ufm"});
-            continue;
-        }
+void take_hosts(state& s) {
+    auto hosts = list_by_name(s);
+    attribute_by_system(s, hosts);
+    set_services_aside(s, hosts);
+    const auto groups = group_hosts(s.out, hosts.hcas);
+    settle_doubled_names(s, hosts, groups);
+    attribute_by_port(s, hosts, groups);
+    report_homeless(s, hosts, groups);
+    s.out.hosts.reserve(hosts.names.size());
+    for (std::size_t i = 0; i < hosts.names.size(); ++i) {
         const auto index = static_cast<std::uint32_t>(s.out.hosts.size());
-        for (const auto h : hcas) s.out.hcas[h].host = index;
-        std::stable_sort(hcas.begin(), hcas.end(),
-                         [&](auto a, auto b) { return s.device_of_hca[a] < s.device_of_hca[b]; });
-        host out;
-        out.name = name;
-        out.hcas = std::move(hcas);
-        s.out.hosts.push_back(std::move(out));
+        for (const auto h : hosts.hcas[i]) s.out.hcas[h].host = index;
+        host h;
+        h.name = hosts.names[i];
+        h.hcas = std::move(hosts.hcas[i]);
+        s.out.hosts.push_back(std::move(h));
     }
 }
 

@@ -1,35 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <deque>
+#include <algorithm>
 
 #include "topo/model/build.hpp"
 
 namespace banyan::topo::build {
 
-/// A leaf has a host's HCA; every other switch is as high as its shortest way down to a leaf.
+/// A leaf has a host's HCA; every other switch is as high as its shortest way down to a leaf. Decided on the
+/// whole fabric, so a leaf stays one whoever uses it.
 void find_levels(state& s) {
+    auto& f = s.out;
     constexpr std::uint8_t unknown = UINT8_MAX;
-    std::vector<std::vector<std::uint32_t>> neighbours(s.out.switches.size());
-    for (const auto& l : s.out.links) {
-        if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
-        neighbours[l.a.index].push_back(l.b.index);
-        neighbours[l.b.index].push_back(l.a.index);
-    }
-    for (auto& sw : s.out.switches) sw.level = unknown;
-    std::deque<std::uint32_t> queue;
-    for (const auto& h : s.out.hcas)
-        if (h.host != none && h.leaf != none && s.out.switches[h.leaf].level == unknown) {
-            s.out.switches[h.leaf].level = 0;
-            queue.push_back(h.leaf);
+    std::vector<std::vector<std::uint32_t>> neighbours(f.switches.size());
+    for (auto& sw : f.switches) sw.level = unknown;
+    std::vector<std::uint32_t> queue;
+    for (const auto& l : f.links) {
+        if (l.a.kind == node_kind::switch_node && l.b.kind == node_kind::switch_node) {
+            neighbours[l.a.index].push_back(l.b.index);
+            neighbours[l.b.index].push_back(l.a.index);
+            continue;
         }
-    while (!queue.empty()) {
-        const auto at = queue.front();
-        queue.pop_front();
-        for (const auto next : neighbours[at])
-            if (s.out.switches[next].level == unknown) {
-                s.out.switches[next].level = static_cast<std::uint8_t>(s.out.switches[at].level + 1);
+        const auto& [hca_end, switch_end] =
+            l.a.kind == node_kind::hca ? std::pair(l.a, l.b) : std::pair(l.b, l.a);
+        if (switch_end.kind != node_kind::switch_node || f.hcas[hca_end.index].host == none) continue;
+        if (f.switches[switch_end.index].level == 0) continue;
+        f.switches[switch_end.index].level = 0;
+        queue.push_back(switch_end.index);
+    }
+    std::sort(queue.begin(), queue.end());
+    for (std::size_t at = 0; at < queue.size(); ++at)
+        for (const auto next : neighbours[queue[at]])
+            if (f.switches[next].level == unknown) {
+                // A chain longer than any fabric must not count round to `unknown`.
+                f.switches[next].level =
+                    static_cast<std::uint8_t>(std::min(f.switches[queue[at]].level + 1, unknown - 1));
                 queue.push_back(next);
             }
-    }
 }
 
 }  // namespace banyan::topo::build

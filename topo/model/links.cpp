@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <algorithm>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -9,62 +8,44 @@
 namespace banyan::topo::build {
 namespace {
 
-struct half {
-    guid a, b;
-    std::uint16_t a_port, b_port;
-    link_rate rate;
+/// Whether node `n` lists the link from its port `port` to `peer`'s port `peer_port`.
+bool lists(const state& s, std::uint32_t n, std::uint16_t port, guid peer, std::uint16_t peer_port) {
+    for (const auto& p : s.source.ports_of(s.nodes[n]))
+        if (p.port == port && p.peer == peer && p.peer_port == peer_port) return true;
+    return false;
+}
 
-    auto key() const { return std::tuple(a, a_port, b, b_port); }
-};
-
-/// The GUID decides what a node is, not what its neighbour calls it. Routers and nodes without a record have
-/// no index.
-port_ref ref(const state& s, guid id, std::uint16_t port) {
-    if (const auto at = s.hca_of.find(id); at != s.hca_of.end()) return {node_kind::hca, at->second, port};
-    const auto at = s.switch_of.find(id);
-    return {node_kind::switch_node, at == s.switch_of.end() ? none : at->second, port};
+void take_link(state& s, std::uint32_t n, std::uint32_t port_index) {
+    const auto& p = s.source.ports[port_index];
+    const auto peer = s.peer_node[port_index];
+    const auto& self = s.nodes[n];
+    // Routers have no index; their links are of no use to anybody.
+    if (s.place[n].index == none || s.place[peer].index == none) return;
+    const bool other_lists = lists(s, peer, p.peer_port, self.id, p.port);
+    const bool first = std::tuple(self.id, p.port) < std::tuple(p.peer, p.peer_port);
+    if (other_lists && !first) return;  // taken from the other end
+    const port_ref here{s.place[n].kind, s.place[n].index, p.port};
+    const port_ref there{s.place[peer].kind, s.place[peer].index, p.peer_port};
+    s.out.links.push_back(first ? link{here, there, p.rate} : link{there, here, p.rate});
+    if (!other_lists && peer < s.with_record)
+        s.report("one-way-link", {end_name(s.out, here), end_name(s.out, there)},
+                 fmt::format("only {} lists the link", self.name), 1.0);
 }
 
 }  // namespace
 
 void take_links(state& s) {
-    std::vector<half> halves;
-    for (const auto& n : s.source.nodes)
-        for (const auto& p : n.peers) {
-            if (p.peer == n.id) {
-                s.out.defects.push_back(
-                    {"loop", {n.name}, fmt::format("port {} leads back to the same node", p.port), 1.0});
-                continue;
+    for (std::uint32_t n = 0; n < s.with_record; ++n)
+        for (auto i = s.nodes[n].first_port, end = i + s.nodes[n].port_count; i < end; ++i) {
+            if (s.peer_node[i] != n) {
+                take_link(s, n, i);
+            } else if (s.place[n].index != none && s.source.ports[i].port <= s.source.ports[i].peer_port) {
+                s.report("loop", {std::string(s.nodes[n].name)},
+                         fmt::format("port {} leads to port {} of the same node", s.source.ports[i].port,
+                                     s.source.ports[i].peer_port),
+                         1.0);
             }
-            half h{n.id, p.peer, p.port, p.peer_port, p.rate};
-            if (std::tuple(p.peer, p.peer_port) < std::tuple(n.id, p.port))
-                h = {p.peer, n.id, p.peer_port, p.port, p.rate};
-            halves.push_back(h);
         }
-    std::sort(halves.begin(), halves.end(), [](const half& x, const half& y) { return x.key() < y.key(); });
-    for (std::size_t i = 0; i < halves.size();) {
-        std::size_t j = i + 1;
-        while (j < halves.size() && halves[j].key() == halves[i].key()) ++j;
-        const auto& h = halves[i];
-        const link l{ref(s, h.a, h.a_port), ref(s, h.b, h.b_port), h.rate};
-        const bool both = j - i >= 2;
-        i = j;
-        if (l.a.index == none || l.b.index == none) continue;
-        s.out.links.push_back(l);
-        if (!both)
-            s.out.defects.push_back({"one-way-link",
-                                     {fmt::format("0x{:016x} port {}", h.a, h.a_port),
-                                      fmt::format("0x{:016x} port {}", h.b, h.b_port)},
-                                     "only one end lists the link",
-                                     1.0});
-        for (const auto& [hca_end, switch_end] : {std::pair(l.a, l.b), std::pair(l.b, l.a)}) {
-            if (hca_end.kind != node_kind::hca || switch_end.kind != node_kind::switch_node) continue;
-            auto& hca = s.out.hcas[hca_end.index];
-            hca.leaf = switch_end.index;
-            hca.leaf_port = switch_end.port;
-            hca.rate = l.rate;
-        }
-    }
 }
 
 }  // namespace banyan::topo::build

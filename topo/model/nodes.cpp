@@ -1,43 +1,102 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <numeric>
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <fmt/format.h>
 
 #include "topo/model/build.hpp"
 #include "topo/model/names.hpp"
 
 namespace banyan::topo::build {
+namespace {
 
-void take_nodes(state& s) {
-    std::vector<const dump_node*> sorted;
-    for (const auto& n : s.source.nodes) sorted.push_back(&n);
-    std::stable_sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->id < b->id; });
-    const dump_node* last = nullptr;
-    for (const auto* n : sorted) {
-        if (last && last->id == n->id) {
-            s.out.defects.push_back(
-                {"duplicate-guid",
-                 {fmt::format("0x{:016x}", n->id)},
-                 fmt::format("records at lines {} and {}; the first is taken", last->line, n->line),
-                 1.0});
-            continue;
-        }
-        last = n;
-        if (n->kind == node_kind::router) {
-            s.out.excluded.push_back({n->id, n->name, "router"});
-        } else if (n->kind == node_kind::switch_node) {
-            s.switch_of[n->id] = static_cast<std::uint32_t>(s.out.switches.size());
-            s.out.switches.push_back({n->id, n->name, n->lid, n->ports, 0});
-        } else {
-            s.hca_of[n->id] = static_cast<std::uint32_t>(s.out.hcas.size());
-            hca h;
-            h.id = n->id;
-            h.name = n->name;
-            s.out.hcas.push_back(std::move(h));
-            s.system_of_hca.push_back(n->system);
-            s.device_of_hca.push_back(read_hca_name(n->name).device);
+using node_index = boost::unordered_flat_map<guid, std::uint32_t>;
+
+/// Joins by GUID. The first record of a GUID counts.
+node_index index_records(state& s) {
+    node_index out;
+    out.reserve(s.nodes.size());
+    for (std::uint32_t i = 0; i < s.nodes.size(); ++i) {
+        const auto [at, fresh] = out.try_emplace(s.nodes[i].id, i);
+        if (!fresh) {
+            s.report("duplicate-guid", {hex(s.nodes[i].id)},
+                     fmt::format("records at lines {} and {}; the first is taken", s.nodes[at->second].line,
+                                 s.nodes[i].line),
+                     1.0);
+            s.nodes[i].port_count = 0;
         }
     }
+    return out;
+}
+
+/// A peer without a record is taken as its neighbours describe it: a dirty dump must not lose a host's rail.
+void find_peers(state& s, node_index& known) {
+    s.peer_node.resize(s.source.ports.size(), none);
+    for (std::uint32_t n = 0; n < s.with_record; ++n)
+        for (auto i = s.nodes[n].first_port, end = i + s.nodes[n].port_count; i < end; ++i) {
+            const auto& p = s.source.ports[i];
+            const auto [at, fresh] = known.try_emplace(p.peer, static_cast<std::uint32_t>(s.nodes.size()));
+            s.peer_node[i] = at->second;
+            if (!fresh) continue;
+            dump_node stub;
+            stub.id = p.peer;
+            stub.kind = p.peer_kind;
+            stub.name = p.peer_name;
+            stub.lid = p.peer_lid;
+            s.nodes.push_back(stub);
+            s.report(
+                "no-record", {hex(p.peer), std::string(p.peer_name)},
+                fmt::format("named by {} port {}, but its own record is missing; taken as its neighbours "
+                            "describe it",
+                            s.nodes[n].name, p.port),
+                1.0);
+        }
+}
+
+void take(state& s, std::uint32_t index) {
+    const auto& n = s.nodes[index];
+    const auto mapped = s.options.names.empty() ? s.options.names.end() : s.options.names.find(n.id);
+    const std::string name(mapped == s.options.names.end() ? n.name : std::string_view(mapped->second));
+    auto& place = s.place[index];
+    place.kind = n.kind;
+    if (n.kind == node_kind::router) {
+        s.out.excluded.push_back(
+            {n.id, name, "router", "its record is that of a router: the subnet ends there"});
+    } else if (n.kind == node_kind::switch_node) {
+        place.index = static_cast<std::uint32_t>(s.out.switches.size());
+        switch_node sw;
+        sw.id = n.id;
+        sw.name = name;
+        sw.lid = n.lid;
+        sw.ports = n.ports;
+        sw.box = place.index;
+        s.out.switches.push_back(std::move(sw));
+    } else {
+        place.index = static_cast<std::uint32_t>(s.out.hcas.size());
+        hca h;
+        h.id = n.id;
+        h.name = name;
+        h.lid = n.lid;
+        s.out.hcas.push_back(std::move(h));
+        s.system_of_hca.push_back(n.system);
+    }
+}
+
+}  // namespace
+
+void take_nodes(state& s) {
+    s.nodes = s.source.nodes;
+    s.with_record = s.nodes.size();
+    auto known = index_records(s);
+    find_peers(s, known);
+    s.place.resize(s.nodes.size());
+    std::vector<std::uint32_t> by_guid;
+    by_guid.reserve(s.nodes.size());
+    for (std::uint32_t i = 0; i < s.nodes.size(); ++i)
+        if (known.at(s.nodes[i].id) == i) by_guid.push_back(i);
+    std::sort(by_guid.begin(), by_guid.end(), [&](auto a, auto b) { return s.nodes[a].id < s.nodes[b].id; });
+    for (const auto i : by_guid) take(s, i);
 }
 
 }  // namespace banyan::topo::build

@@ -212,10 +212,4 @@ spread spread_of(const fabric& f, const request& r, const placement& p) {
     return out;
 }
 
-std::uint32_t find_host(const fabric& f, const std::string& name) {
-    const auto at = std::lower_bound(f.hosts.begin(), f.hosts.end(), name,
-                                     [](const host& h, const std::string& n) { return h.name < n; });
-    return at != f.hosts.end() && at->name == name ? static_cast<std::uint32_t>(at - f.hosts.begin()) : none;
-}
-
 }  // namespace banyan::topo

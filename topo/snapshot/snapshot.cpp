@@ -14,7 +14,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "snapshots are written as the machine has them");
 constexpr std::string_view magic("BNYNFAB\0", 8);
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 constexpr std::size_t head_bytes = 24;
 
 // One description of the fields serves both directions: `io` is a writer or a reader.
@@ -30,6 +30,9 @@ void fields(Io& io, switch_node& s) {
     io.number(s.lid);
     io.number(s.ports);
     io.number(s.level);
+    io.number(s.box);
+    io.number(s.plane);
+    io.number(s.sharp);
 }
 template <class Io>
 void fields(Io& io, hca& h) {
@@ -39,7 +42,10 @@ void fields(Io& io, hca& h) {
     io.number(h.rail);
     io.number(h.leaf);
     io.number(h.leaf_port);
+    io.number(h.lid);
+    io.number(h.planes);
     fields(io, h.rate);
+    io.number(h.confidence);
 }
 template <class Io>
 void fields(Io& io, port_ref& p) {
@@ -59,6 +65,8 @@ void fields(Io& io, host& h) {
     io.number(h.leaf_group);
     io.number(h.confidence);
     io.list(h.hcas);
+    io.text(h.nvlink_domain);
+    io.list(h.failure_domains);
 }
 template <class Io>
 void fields(Io& io, leaf_group& g) {
@@ -66,12 +74,22 @@ void fields(Io& io, leaf_group& g) {
     io.list(g.leaves);
     io.list(g.hosts);
     io.number(g.spine_group);
+    io.number(g.island);
+    io.number(g.alignment);
 }
 template <class Io>
 void fields(Io& io, exclusion& e) {
     io.number(e.id);
     io.text(e.name);
     io.text(e.kind);
+    io.text(e.why);
+}
+template <class Io>
+void fields(Io& io, wan_link& w) {
+    io.number(w.a);
+    io.number(w.b);
+    io.number(w.gbps);
+    io.number(w.rtt_ms);
 }
 template <class Io>
 void fields(Io& io, defect& d) {
@@ -91,6 +109,7 @@ void fields(Io& io, fabric& f) {
     io.list(f.leaf_groups);
     io.list(f.excluded);
     io.list(f.defects);
+    io.list(f.wan);
 }
 
 class writer {
@@ -177,6 +196,8 @@ bool good_end(const fabric& f, const port_ref& p) {
 bool consistent(const fabric& f) {
     for (const auto& h : f.hcas)
         if (!within(h.host, f.hosts.size()) || !within(h.leaf, f.switches.size())) return false;
+    for (const auto& sw : f.switches)
+        if (sw.box >= f.switches.size()) return false;
     for (const auto& l : f.links)
         if (!good_end(f, l.a) || !good_end(f, l.b)) return false;
     for (std::size_t i = 0; i < f.hosts.size(); ++i) {

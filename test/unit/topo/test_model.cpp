@@ -75,25 +75,57 @@ TEST_CASE("a lost host, spine and link show", "[topo]") {
     CHECK(f.defects[0].objects == std::vector<std::string>{"MF0;leaf-02:MQM9790/U1"});
 }
 
-TEST_CASE("an HCA with a factory name is listed, never lost", "[topo]") {
+TEST_CASE("an HCA with a factory name goes to the host on its port of the other leaves", "[topo]") {
     const auto f = build(replaced(fixture("ibnetdiscover.txt"), "\"gpu0003 mlx5_2\"",
                                   "\"MT4129 ConnectX7   Mellanox Technologies\""));
     CHECK(f.hosts.size() == 16);
-    CHECK(f.hosts[find_host(f, "gpu0003")].hcas.size() == 7);
+    const auto& hcas = f.hosts[find_host(f, "gpu0003")].hcas;
+    REQUIRE(hcas.size() == 8);
+    CHECK(f.hcas[hcas[2]].confidence < 1.0001);
     CHECK(count(f, "factory-name") == 1);
-    CHECK(count(f, "missing-rail") == 1);
-    CHECK(std::count_if(f.excluded.begin(), f.excluded.end(),
-                        [](auto& e) { return e.kind == "unattributed"; }) == 1);
+    CHECK(count(f, "missing-rail") == 0);
+    CHECK(f.defects.size() == 1);
+}
+
+TEST_CASE("a host whose every name is a factory's is listed, never lost", "[topo]") {
+    auto text = fixture("ibnetdiscover.txt");
+    for (int device = 0; device < 8; ++device)
+        text = replaced(text, "\"gpu0003 mlx5_" + std::to_string(device) + "\"",
+                        "\"MT4129 ConnectX7   Mellanox Technologies\"");
+    const auto f = build(text);
+    CHECK(f.hosts.size() == 15);
+    CHECK(std::count_if(f.excluded.begin(), f.excluded.end(), [](auto& e) {
+              return e.kind == "unattributed" && e.why.find("7 others") != std::string::npos;
+          }) == 8);
+    CHECK(count(f, "factory-name") == 8);
 }
 
 TEST_CASE("an odd cable does not join or split groups", "[topo]") {
-    // gpu0001's rail 0 and rail 1 exchanged: still one group, still eight rails.
+    // gpu0001's rail 0 and rail 1 exchanged: still one group, still eight rails, and the two are named.
     auto text = replaced(fixture("ibnetdiscover.txt"), "gpu0001 mlx5_0", "gpu0001 mlx5_X");
     text = replaced(replaced(text, "gpu0001 mlx5_1", "gpu0001 mlx5_0"), "gpu0001 mlx5_X", "gpu0001 mlx5_1");
     const auto f = build(text);
     CHECK(f.leaf_groups.size() == 1);
     CHECK(f.leaf_groups[0].leaves.size() == 8);
     CHECK(f.switches[f.leaf_groups[0].leaves[0]].name == "MF0;leaf-01:MQM9790/U1");
+    REQUIRE(f.defects.size() == 1);
+    CHECK(f.defects[0].kind == "swapped-cables");
+    CHECK(f.defects[0].objects == std::vector<std::string>{"gpu0001 mlx5_1", "gpu0001 mlx5_0"});
+}
+
+TEST_CASE("a host that lost all rails but one is still a compute host", "[topo]") {
+    auto text = fixture("ibnetdiscover.txt");
+    for (int device = 1; device < 8; ++device) {
+        const auto name = "\"gpu0009 mlx5_" + std::to_string(device) + "\"";
+        // The head of its record, and the line of the leaf that leads to it.
+        for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name)) {
+            const auto start = text.rfind('\n', at);
+            text.erase(start, text.find('\n', at) - start);
+        }
+    }
+    const auto f = build(text);
+    CHECK(find_host(f, "gpu0009") != none);
+    CHECK(count(f, "missing-rail") == 1);
 }
 
 TEST_CASE("a doubled GUID is a defect, and the first record counts", "[topo]") {

@@ -45,11 +45,12 @@ TEST_CASE("a dump of two nodes, with quotes in a name", "[topo]") {
     CHECK(d.nodes[0].ports == 64);
     CHECK(d.nodes[0].line == 9);
     CHECK(d.nodes[1].system == 0);
-    REQUIRE(d.nodes[0].peers.size() == 1);
-    CHECK(d.nodes[0].peers[0].peer == 0xa088);
-    CHECK(d.nodes[0].peers[0].rate == link_rate{4, 1000});
-    CHECK(d.nodes[1].peers[0].rate == link_rate{4, 1000});
-    CHECK(d.nodes[1].peers[0].peer_port == 1);
+    REQUIRE(d.ports_of(d.nodes[0]).size() == 1);
+    CHECK(d.nodes[1].lid == 121);
+    CHECK(d.ports_of(d.nodes[0])[0].peer == 0xa088);
+    CHECK(d.ports_of(d.nodes[0])[0].rate == link_rate{4, 1000});
+    CHECK(d.ports_of(d.nodes[1])[0].rate == link_rate{4, 1000});
+    CHECK(d.ports_of(d.nodes[1])[0].peer_port == 1);
 }
 
 TEST_CASE("forms that mean the same", "[topo]") {
@@ -59,8 +60,8 @@ TEST_CASE("forms that mean the same", "[topo]") {
         REQUIRE(d.nodes.size() == 2);
         CHECK(d.complaints.empty());
         CHECK(d.nodes[0].name == plain.nodes[0].name);
-        CHECK(d.nodes[0].peers[0].rate == plain.nodes[0].peers[0].rate);
-        CHECK(d.nodes[1].peers[0].peer == plain.nodes[1].peers[0].peer);
+        CHECK(d.ports_of(d.nodes[0])[0].rate == plain.ports_of(plain.nodes[0])[0].rate);
+        CHECK(d.ports_of(d.nodes[1])[0].peer == plain.ports_of(plain.nodes[1])[0].peer);
     };
     SECTION("CRLF") { same(replaced(one_link, "\n", "\r\n")); }
     SECTION("tabs turned to blanks") { same(replaced(one_link, "\t", "    ")); }
@@ -74,7 +75,7 @@ TEST_CASE("forms that mean the same", "[topo]") {
 
 TEST_CASE("unknown speeds are unknown, not an error", "[topo]") {
     const auto d = read_ibnetdiscover(replaced(one_link, "4xNDR", "4x???")).value();
-    CHECK(d.nodes[0].peers[0].rate == link_rate{4, 0});
+    CHECK(d.ports_of(d.nodes[0])[0].rate == link_rate{4, 0});
     CHECK(d.complaints.empty());
 }
 
@@ -86,7 +87,7 @@ TEST_CASE("a broken line is reported with its place, the rest is read", "[topo]"
     CHECK(d.complaints[0].line == 10);
     CHECK(d.complaints[0].column > 1);
     CHECK(d.nodes.size() == 2);
-    CHECK(d.nodes[1].peers.size() == 1);
+    CHECK(d.nodes[1].port_count == 1);
 }
 
 TEST_CASE("real dumps are read without a complaint", "[topo]") {
@@ -106,7 +107,6 @@ TEST_CASE("what is no dump gets a reason and a hint", "[topo]") {
         return d.error().what;
     };
     CHECK(refused("").find("empty") != std::string::npos);
-    CHECK(refused(fixture("ibnetdiscover-p.txt")).find("-p") != std::string::npos);
     CHECK(refused(fixture("iblinkinfo.txt")).find("iblinkinfo") != std::string::npos);
     CHECK(refused(fixture("perfquery.txt")).find("perfquery") != std::string::npos);
     CHECK(refused(fixture("ibqueryerrors.txt")).find("ibqueryerrors") != std::string::npos);
@@ -119,6 +119,48 @@ TEST_CASE("what is no dump gets a reason and a hint", "[topo]") {
     CHECK(refused("hello\n").find("no record") != std::string::npos);
 }
 
+TEST_CASE("the port list of -p gives the same links", "[topo]") {
+    const auto records = model_of("ibnetdiscover-after-faults.txt");
+    const auto ports = model_of("ibnetdiscover-p-after-faults.txt");
+    CHECK(ports.links.size() == records.links.size());
+    CHECK(ports.switches.size() == records.switches.size());
+    CHECK(ports.hosts.size() == records.hosts.size());
+    REQUIRE(ports.leaf_groups.size() == records.leaf_groups.size());
+    CHECK(ports.leaf_groups[0].leaves.size() == records.leaf_groups[0].leaves.size());
+    CHECK(ports.defects.size() == records.defects.size());
+}
+
+TEST_CASE("lists and differences of ibnetdiscover are told from its topology", "[topo]") {
+    const auto list =
+        read_ibnetdiscover("Ca\t : 0xa088c20300001000 ports 1 devid 0x1021 vendid 0x2c9 \"n01 mlx5_0\"\n");
+    REQUIRE_FALSE(list);
+    CHECK(list.error().what.find("-l") != std::string::npos);
+    const auto changed = read_ibnetdiscover(replaced(one_link, "[1]\t\"H-", "< [1]\t\"H-"));
+    REQUIRE_FALSE(changed);
+    CHECK(changed.error().what.find("--diff") != std::string::npos);
+}
+
+TEST_CASE("chassis headings of -g are no broken lines", "[topo]") {
+    const auto d = read_ibnetdiscover(std::string("Chassis 1 (guid 0xfc6a)\n# Spine Nodes\n") + one_link +
+                                      "\nNon-Chassis Nodes\n")
+                       .value();
+    CHECK(d.complaints.empty());
+    CHECK(d.nodes.size() == 2);
+}
+
+TEST_CASE("a node-name map", "[topo]") {
+    const auto names =
+        read_name_map("# ours\n0xa088 \"n07 mlx5_3\"  # moved\n\n0x00000000fc6a \"leaf \"B\"\"\n").value();
+    CHECK(names.at(0xa088) == "n07 mlx5_3");
+    CHECK(names.at(0xfc6a) == "leaf \"B\"");
+    CHECK(read_name_map("0xa088 n07\n").error().what.find("line 1") != std::string::npos);
+    build_options options;
+    options.names = names;
+    const auto f = build_fabric(read_ibnetdiscover(one_link).value(), options);
+    CHECK(find_host(f, "n07") != none);
+    CHECK(f.switches[0].name == "leaf \"B\"");
+}
+
 TEST_CASE("a dump that was cut in the middle is refused", "[topo]") {
     const auto whole = fixture("ibnetdiscover.txt");
     for (const auto share : {2, 3, 4, 7}) {
@@ -126,7 +168,7 @@ TEST_CASE("a dump that was cut in the middle is refused", "[topo]") {
         INFO(share);
         const auto d = read_ibnetdiscover(cut);
         REQUIRE_FALSE(d);
-        CHECK(d.error().what.find("cut at line") != std::string::npos);
+        CHECK(d.error().what.find("cut after line") != std::string::npos);
     }
     // Cut at a line's end too, where only the missing records tell.
     const auto at = whole.find('\n', whole.size() / 2);

@@ -42,6 +42,7 @@ TEST_CASE("a snapshot whose indices point outside is refused, checksum or not", 
     SECTION("host") { f.leaf_groups[0].hosts[0] = 100000; }
     SECTION("link") { f.links[0].b.index = none; }
     SECTION("router as a link's end") { f.links[0].a.kind = node_kind::router; }
+    SECTION("box") { f.switches[0].box = none; }
     SECTION("unsorted hosts") { std::swap(f.hosts[0], f.hosts[1]); }
     CHECK(decode_snapshot(encode_snapshot(f)).error().what.find("index") != std::string::npos);
 }

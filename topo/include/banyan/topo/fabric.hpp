@@ -29,7 +29,13 @@ struct switch_node {
     std::string name;         ///< node description, as the switch gives it
     std::uint32_t lid = 0;    ///< may differ after a restart of the subnet manager
     std::uint16_t ports = 0;  ///< external ports, connected or not
-    std::uint8_t level = 0;   ///< 0 = leaf (has hosts), 1 = spine, 2 = core, ...
+    std::uint8_t level = 0;  ///< 0 = leaf (has hosts), 1 = spine, 2 = core, ...; UINT8_MAX = no way to a host
+    /// A box of several planes (Quantum-X800: four) is several switches; this is the index of the one that
+    /// stands for all of them, its own where it is alone. A plane is not a rail: it is a share of each HCA's
+    /// link.
+    std::uint32_t box = none;
+    std::uint8_t plane = 0;  ///< 0.. within the box
+    bool sharp = false;      ///< has an aggregation node
 };
 
 struct hca {
@@ -37,9 +43,12 @@ struct hca {
     std::string name;           ///< node description
     std::uint32_t host = none;  ///< index into hosts; none for what placement leaves out
     std::uint16_t rail = 0;     ///< 0..; position of its leaf in the leaf group
-    std::uint32_t leaf = none;  ///< index into switches
+    std::uint32_t leaf = none;  ///< index into switches: the box where there are planes
     std::uint16_t leaf_port = 0;
-    link_rate rate;
+    std::uint32_t lid = 0;    ///< of its first port; 0 = not known
+    std::uint8_t planes = 0;  ///< ports that lead to a switch: 1, or one for each plane
+    link_rate rate;           ///< of one port
+    float confidence = 1;     ///< that it belongs to its host: 1 when its own name says so
 };
 
 /// One end of a link: a port of a switch or an HCA.
@@ -58,8 +67,10 @@ struct link {
 struct host {
     std::string name;
     std::uint32_t leaf_group = none;
-    double confidence = 1.0;          ///< share of its rails that lead to that group
-    std::vector<std::uint32_t> hcas;  ///< by rail
+    double confidence = 1.0;                   ///< share of its rails that lead to that group
+    std::vector<std::uint32_t> hcas;           ///< by rail
+    std::string nvlink_domain;                 ///< as the site file has it; empty = only the host itself
+    std::vector<std::string> failure_domains;  ///< "rack=r12", "pdu=a", as the site file has them
 };
 
 /// The leaves, one per rail, that serve the same hosts (a "scalable unit" of a rail-optimised fabric).
@@ -68,12 +79,22 @@ struct leaf_group {
     std::vector<std::uint32_t> leaves;  ///< index into switches, by rail
     std::vector<std::uint32_t> hosts;   ///< ascending
     std::uint32_t spine_group = 0;      ///< groups under the same spines have the same number
+    std::uint32_t island = 0;           ///< groups that no link connects have different ones
+    double alignment = 0;  ///< share of its HCAs on their host's usual leaf port; 0 = cannot be told
 };
 
 struct exclusion {
     guid id = 0;
     std::string name;
     std::string kind;  ///< sharp, ufm, storage, router or unattributed
+    std::string why;   ///< the evidence
+};
+
+/// A link between sites that no fabric tool sees.
+struct wan_link {
+    std::uint32_t a = 0, b = 0;  ///< islands
+    double gbps = 0;
+    double rtt_ms = 0;
 };
 
 struct defect {
@@ -93,6 +114,7 @@ struct fabric {
     std::vector<leaf_group> leaf_groups;
     std::vector<exclusion> excluded;
     std::vector<defect> defects;
+    std::vector<wan_link> wan;
 };
 
 /// Index of the host called `name`, or none. Binary search.

@@ -5,36 +5,42 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <banyan/topo/fabric.hpp>
+#include <banyan/topo/site.hpp>
 
 #include "common/result.hpp"
 
 namespace banyan::topo {
 
-/// A port line of a record: what the peer is, as this side sees it.
+/// A connected port of a node, as the node itself lists it.
 struct dump_port {
-    std::uint16_t port = 0;
-    node_kind peer_kind = node_kind::switch_node;
     guid peer = 0;
+    std::string_view peer_name;
+    std::uint32_t peer_lid = 0;  ///< 0 = not given
+    std::uint16_t port = 0;
     std::uint16_t peer_port = 0;
-    std::string peer_name;
+    node_kind peer_kind = node_kind::switch_node;
     link_rate rate;
 };
 
 /// One switch, HCA or router of the dump.
 struct dump_node {
-    node_kind kind = node_kind::switch_node;
     guid id = 0;
     guid system = 0;  ///< system image GUID; 0 = not given
-    std::string name;
-    std::uint32_t lid = 0;
-    std::uint16_t ports = 0;
-    std::uint32_t line = 0;  ///< where its record stands, from 1
-    std::vector<dump_port> peers;
+    std::string_view name;
+    std::uint32_t lid = 0;         ///< of a switch, or of an HCA's first port
+    std::uint32_t line = 0;        ///< where its record stands, from 1
+    std::uint32_t first_port = 0;  ///< its connected ports are dump::ports[first_port .. + port_count)
+    std::uint32_t port_count = 0;
+    std::uint16_t ports = 0;  ///< external ports, connected or not
+    node_kind kind = node_kind::switch_node;
 };
 
 /// A line that could not be read, or a record that contradicts the others. The rest of the dump was read.
@@ -44,22 +50,35 @@ struct complaint {
     std::string what;
 };
 
+/// Owns the text that its names point into; may be copied and moved.
 struct dump {
+    std::shared_ptr<const std::string> text;
     std::vector<dump_node> nodes;  ///< in the order of the file
+    std::vector<dump_port> ports;
     std::vector<complaint> complaints;
     std::uint32_t crc = 0;  ///< CRC-32C of the text
+
+    std::span<const dump_port> ports_of(const dump_node& n) const {
+        return std::span(ports).subspan(n.first_port, n.port_count);
+    }
 };
 
 constexpr std::size_t max_dump_bytes = std::size_t{1} << 30;
 
-/// An error only where nothing usable is in the text: empty, cut in the middle, or another tool's output
-/// (with a hint).
-result<dump> read_ibnetdiscover(std::string_view text);
+/// Takes the plain form, also with -g, -f and --node-name-map, ibdiagnet's file of the same form, and the
+/// port list of -p. That has no node GUIDs of HCAs: their port GUIDs stand for them. An error only where
+/// nothing usable is in the text: empty, cut in the middle, or another tool's output (with a hint).
+result<dump> read_ibnetdiscover(std::string text);
 
+/// What a dump cannot tell. All of it is optional.
 struct build_options {
-    std::int64_t created_unix_s = 0;         ///< recorded in the fabric
-    std::vector<std::string> exclude_hosts;  ///< management hosts and the like, by name
+    std::int64_t created_unix_s = 0;    ///< recorded in the fabric
+    std::map<guid, std::string> names;  ///< node names by GUID; they win over the descriptions
+    site_description site;
 };
+
+/// A node-name map as the InfiniBand tools take it: lines of GUID and quoted name, # comments.
+result<std::map<guid, std::string>> read_name_map(std::string_view text);
 
 /// Never fails: what does not fit the model is listed in excluded and defects.
 fabric build_fabric(const dump& d, const build_options& options = {});

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What only the site knows and no fabric tool prints: racks and power, what leads to storage, NVLink domains,
+// links to other sites. A TOML file:
+//
+//     [management]
+//     hosts = "ufm[1-2]"
+//     [storage]
+//     hosts = "oss[01-16]"
+//     devices = ["mlx5_8"]          # HCAs of compute nodes that lead to storage
+//     [[failure_domain]]
+//     kind = "rack"
+//     name = "r12"
+//     hosts = "gpu[0001-0008]"
+//     [[nvlink_domain]]
+//     name = "rack-3"
+//     hosts = "gpu[0001-0018]"
+//     [[wan]]
+//     sites = ["gpu[0001-0512]", "gpu[0513-1024]"]
+//     gbps = 800
+//     rtt_ms = 2.5
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace banyan::topo {
+
+struct named_hosts {
+    std::string kind;  ///< of a failure domain: "rack", "pdu", ...; else empty
+    std::string name;
+    std::vector<std::string> hosts;
+};
+
+struct wan_description {
+    std::vector<std::string> a, b;  ///< hosts of either site
+    double gbps = 0;
+    double rtt_ms = 0;
+};
+
+struct site_description {
+    std::vector<std::string> management_hosts;
+    std::vector<std::string> storage_hosts;
+    std::vector<std::string> storage_devices;  ///< "mlx5_8"
+    std::vector<named_hosts> failure_domains;
+    std::vector<named_hosts> nvlink_domains;
+    std::vector<wan_description> wan;
+};
+
+/// `name` of the file is for messages. Unknown keys, wrong types and unreadable host lists are errors.
+result<site_description> read_site(std::string_view text, const std::string& name);
+
+}  // namespace banyan::topo

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A box of several planes shows as several switches, "...:Q3400_RA/U1" to "/U4". One of them stands for all,
+// so that a leaf is a box. Also what hangs on switches: aggregation nodes, and each HCA's leaf.
+#include <map>
+#include <set>
+
+#include "topo/model/build.hpp"
+
+namespace banyan::topo::build {
+namespace {
+
+struct unit_name {
+    std::string_view box;
+    std::uint8_t unit = 0;  ///< N of "/UN"; 0 = none
+};
+
+unit_name split_unit(std::string_view name) {
+    const auto at = name.rfind("/U");
+    if (at == std::string_view::npos || name.size() != at + 3) return {};
+    const char digit = name[at + 2];
+    if (digit < '1' || digit > '9') return {};
+    return {name.substr(0, at), static_cast<std::uint8_t>(digit - '0')};
+}
+
+void join_planes(fabric& f) {
+    // Almost every switch is "/U1" alone; only those with a higher unit make a box.
+    std::set<std::string_view> boxes;
+    for (const auto& sw : f.switches)
+        if (const auto u = split_unit(sw.name); u.unit > 1) boxes.insert(u.box);
+    if (boxes.empty()) return;
+    std::map<std::string_view, std::map<std::uint8_t, std::uint32_t>> units;
+    std::set<std::string_view> doubled;  // two switches with the same name are no box
+    for (std::uint32_t i = 0; i < f.switches.size(); ++i)
+        if (const auto u = split_unit(f.switches[i].name); boxes.contains(u.box))
+            if (!units[u.box].emplace(u.unit, i).second) doubled.insert(u.box);
+    for (const auto& [box, members] : units) {
+        if (doubled.contains(box)) continue;
+        for (const auto& [unit, i] : members) {
+            f.switches[i].box = members.begin()->second;
+            f.switches[i].plane = static_cast<std::uint8_t>(unit - 1);
+        }
+    }
+}
+
+void take_hca_end(fabric& f, const port_ref& hca_end, const port_ref& switch_end, const link_rate& rate) {
+    auto& h = f.hcas[hca_end.index];
+    ++h.planes;
+    const auto& sw = f.switches[switch_end.index];
+    // An HCA of several ports counts where its first plane is.
+    if (h.leaf != none && sw.plane > 0) return;
+    if (h.leaf != none && h.leaf != sw.box) return;
+    h.leaf = sw.box;
+    h.leaf_port = switch_end.port;
+    h.rate = rate;
+}
+
+}  // namespace
+
+void find_boxes(state& s) {
+    auto& f = s.out;
+    join_planes(f);
+    for (const auto& l : f.links) {
+        if (l.a.kind == node_kind::hca && l.b.kind == node_kind::switch_node)
+            take_hca_end(f, l.a, l.b, l.rate);
+        if (l.b.kind == node_kind::hca && l.a.kind == node_kind::switch_node)
+            take_hca_end(f, l.b, l.a, l.rate);
+    }
+}
+
+}  // namespace banyan::topo::build

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include <banyan/topo/fabric.hpp>
+
+namespace banyan::topo {
+
+std::uint32_t find_host(const fabric& f, const std::string& name) {
+    const auto at = std::lower_bound(f.hosts.begin(), f.hosts.end(), name,
+                                     [](const host& h, const std::string& n) { return h.name < n; });
+    return at == f.hosts.end() || at->name != name ? none : static_cast<std::uint32_t>(at - f.hosts.begin());
+}
+
+}  // namespace banyan::topo

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "topo/model/grouping.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <boost/container_hash/hash.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include "topo/model/union_find.hpp"
+#include "topo/model/usual.hpp"
+
+namespace banyan::topo::build {
+namespace {
+
+using leaf_set = std::vector<std::uint32_t>;
+
+leaf_set leaves_of(const fabric& f, const std::vector<std::uint32_t>& hcas) {
+    leaf_set out;
+    for (const auto i : hcas)
+        if (f.hcas[i].leaf != none) out.push_back(f.hcas[i].leaf);
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+}
+
+union_find join_leaves(const fabric& f, const hcas_of_hosts& hosts) {
+    // Most hosts of a group have the very same leaves: those are counted once.
+    boost::unordered_flat_map<leaf_set, std::uint32_t, boost::hash<leaf_set>> alike;
+    for (const auto& hcas : hosts) ++alike[leaves_of(f, hcas)];
+    std::vector<std::uint32_t> hosts_on(f.switches.size());
+    boost::unordered_flat_map<std::uint64_t, std::uint32_t> shared;
+    for (const auto& [leaves, count] : alike)
+        for (std::size_t i = 0; i < leaves.size(); ++i) {
+            hosts_on[leaves[i]] += count;
+            for (std::size_t j = i + 1; j < leaves.size(); ++j)
+                shared[std::uint64_t{leaves[i]} << 32 | leaves[j]] += count;
+        }
+    union_find out(f.switches.size());
+    for (const auto& [pair, count] : shared) {
+        const auto a = static_cast<std::uint32_t>(pair >> 32), b = static_cast<std::uint32_t>(pair);
+        if (2 * count > hosts_on[a] + hosts_on[b] - count) out.join(a, b);
+    }
+    return out;
+}
+
+void place_hosts(grouping& g, const fabric& f, const hcas_of_hosts& hosts) {
+    auto joined = join_leaves(f, hosts);
+    std::vector<std::uint32_t> group_of_root(f.switches.size(), none), roots;
+    for (std::size_t h = 0; h < hosts.size(); ++h) {
+        roots.clear();
+        for (const auto i : hosts[h])
+            if (f.hcas[i].leaf != none) roots.push_back(joined.root(f.hcas[i].leaf));
+        if (roots.empty()) continue;
+        auto& group = group_of_root[usual(roots).value];
+        if (group == none) group = g.count++;
+        g.group_of_host[h] = group;
+    }
+    for (std::uint32_t sw = 0; sw < f.switches.size(); ++sw)
+        g.group_of_leaf[sw] = group_of_root[joined.root(sw)];
+}
+
+/// Leaves whose set won no host of its own go to the group of most of the hosts on them.
+void place_stray_leaves(grouping& g, const fabric& f, const hcas_of_hosts& hosts) {
+    std::map<std::uint32_t, std::vector<std::uint32_t>> votes;
+    std::vector<bool> reached(f.switches.size());
+    for (std::size_t h = 0; h < hosts.size(); ++h)
+        for (const auto i : hosts[h]) {
+            const auto leaf = f.hcas[i].leaf;
+            if (leaf == none) continue;
+            reached[leaf] = true;
+            if (g.group_of_leaf[leaf] == none) votes[leaf].push_back(g.group_of_host[h]);
+        }
+    for (const auto& [leaf, groups] : votes) g.group_of_leaf[leaf] = usual(groups).value;
+    for (std::size_t sw = 0; sw < reached.size(); ++sw)
+        if (!reached[sw]) g.group_of_leaf[sw] = none;
+}
+
+void find_ports(grouping& g, const fabric& f, const hcas_of_hosts& hosts) {
+    std::vector<std::uint32_t> aligned(g.count), all(g.count);
+    std::vector<std::uint16_t> ports;
+    for (std::uint32_t h = 0; h < hosts.size(); ++h) {
+        const auto group = g.group_of_host[h];
+        ports.clear();
+        for (const auto i : hosts[h])
+            if (f.hcas[i].leaf != none) ports.push_back(f.hcas[i].leaf_port);
+        if (group == none || ports.empty()) continue;
+        const auto most = usual(ports);
+        g.port_of_host[h] = most.value;
+        if (most.of < 3) continue;  // one or two HCAs show no pattern
+        aligned[group] += static_cast<std::uint32_t>(most.have);
+        all[group] += static_cast<std::uint32_t>(most.of);
+        const auto [at, fresh] = g.host_of_port.try_emplace(std::uint64_t{group} << 16 | most.value, h);
+        if (!fresh) at->second = none;
+    }
+    for (std::size_t i = 0; i < g.count; ++i)
+        if (all[i] > 0) g.alignment[i] = static_cast<double>(aligned[i]) / static_cast<double>(all[i]);
+}
+
+}  // namespace
+
+std::uint32_t grouping::host_at(std::uint32_t group, std::uint16_t port) const {
+    const auto at = host_of_port.find(std::uint64_t{group} << 16 | port);
+    return at == host_of_port.end() ? none : at->second;
+}
+
+grouping group_hosts(const fabric& f, const hcas_of_hosts& hosts) {
+    grouping g;
+    g.group_of_leaf.assign(f.switches.size(), none);
+    g.group_of_host.assign(hosts.size(), none);
+    g.port_of_host.assign(hosts.size(), 0);
+    place_hosts(g, f, hosts);
+    g.alignment.assign(g.count, 0);
+    place_stray_leaves(g, f, hosts);
+    find_ports(g, f, hosts);
+    return g;
+}
+
+}  // namespace banyan::topo::build

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Where each HCA should be: on its rail's leaf of its host's group, at the port where its host sits on the
+// other leaves. What is elsewhere is swapped with another, on a foreign leaf, or on a wrong rail.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "topo/model/build.hpp"
+#include "topo/model/usual.hpp"
+
+namespace banyan::topo::build {
+namespace {
+
+constexpr double least_agreement = 0.75;  ///< below that, ports or device numbers show nothing
+
+struct seat {
+    std::uint32_t leaf = none;
+    std::uint16_t port = 0;
+    auto operator<=>(const seat&) const = default;
+};
+
+class seats {
+  public:
+    explicit seats(const state& s) : s_(s), f_(s.out) {
+        find_devices();
+        for (std::uint32_t h = 0; h < f_.hosts.size(); ++h) {
+            std::vector<std::uint16_t> ports;
+            for (const auto i : f_.hosts[h].hcas)
+                if (f_.hcas[i].leaf != none) ports.push_back(f_.hcas[i].leaf_port);
+            port_of_host_.push_back(usual(ports).value);
+        }
+        for (std::uint32_t i = 0; i < f_.hcas.size(); ++i)
+            if (f_.hcas[i].host != none && f_.hcas[i].leaf != none) taken_[actual(i)] = i;
+    }
+
+    seat actual(std::uint32_t i) const { return {f_.hcas[i].leaf, f_.hcas[i].leaf_port}; }
+
+    seat expected(std::uint32_t i) const {
+        const auto& hca = f_.hcas[i];
+        const auto group = f_.hosts[hca.host].leaf_group;
+        seat out = actual(i);
+        if (const auto at = leaf_of_device_.find({group, s_.device_of_hca[i]}); at != leaf_of_device_.end())
+            out.leaf = at->second;
+        if (f_.leaf_groups[group].alignment >= least_agreement) out.port = port_of_host_[hca.host];
+        return out;
+    }
+
+    std::uint32_t at(const seat& where) const {
+        const auto found = taken_.find(where);
+        return found == taken_.end() ? none : found->second;
+    }
+
+  private:
+    /// (group, device) -> leaf, for each leaf on which most HCAs have that device.
+    void find_devices() {
+        std::vector<std::vector<std::uint32_t>> devices(f_.switches.size());
+        for (std::uint32_t g = 0; g < f_.leaf_groups.size(); ++g) {
+            for (const auto h : f_.leaf_groups[g].hosts)
+                for (const auto i : f_.hosts[h].hcas)
+                    if (f_.hcas[i].leaf != none && s_.device_of_hca[i] != none)
+                        devices[f_.hcas[i].leaf].push_back(s_.device_of_hca[i]);
+            for (const auto leaf : f_.leaf_groups[g].leaves) {
+                const auto most = usual(std::move(devices[leaf]));
+                if (most.of < 3 || most.share() < least_agreement) continue;
+                const auto [at, fresh] = leaf_of_device_.try_emplace({g, most.value}, leaf);
+                if (!fresh) at->second = none;  // two leaves for one device: the names are no rail order
+            }
+        }
+        std::erase_if(leaf_of_device_, [](const auto& entry) { return entry.second == none; });
+    }
+
+    const state& s_;
+    const fabric& f_;
+    std::vector<std::uint16_t> port_of_host_;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> leaf_of_device_;
+    std::map<seat, std::uint32_t> taken_;
+};
+
+void misplaced(state& s, std::uint32_t i, const seats& all) {
+    const auto& f = s.out;
+    const auto& hca = f.hcas[i];
+    const auto& host = f.hosts[hca.host];
+    const auto should = all.expected(i);
+    if (should == all.actual(i)) return;
+    const auto other = all.at(should);
+    if (other != none && other != i && all.expected(other) == all.actual(i)) {
+        if (i < other)
+            s.report("swapped-cables", {hca.name, f.hcas[other].name},
+                     fmt::format("{} port {} and {} port {}: each is where the other should be",
+                                 f.switches[hca.leaf].name, hca.leaf_port,
+                                 f.switches[f.hcas[other].leaf].name, f.hcas[other].leaf_port),
+                     0.95);
+        return;
+    }
+    const auto& leaves = f.leaf_groups[host.leaf_group].leaves;
+    if (std::find(leaves.begin(), leaves.end(), hca.leaf) == leaves.end())
+        s.report("foreign-leaf", {hca.name},
+                 fmt::format("on {}, which serves another leaf group than {} of {}",
+                             f.switches[hca.leaf].name, f.leaf_groups[host.leaf_group].id, host.name),
+                 host.confidence);
+    else if (should.leaf != hca.leaf)
+        s.report("wrong-rail", {hca.name},
+                 fmt::format("on {}; HCAs of this number are on {}", f.switches[hca.leaf].name,
+                             f.switches[should.leaf].name),
+                 0.9);
+}
+
+void find_misplaced(state& s) {
+    const seats all(s);
+    for (std::uint32_t i = 0; i < s.out.hcas.size(); ++i) {
+        const auto& hca = s.out.hcas[i];
+        if (hca.host == none || hca.leaf == none || s.out.hosts[hca.host].leaf_group == none) continue;
+        misplaced(s, i, all);
+    }
+}
+
+void find_missing_rails(state& s) {
+    std::vector<std::size_t> everywhere, of_group;
+    for (const auto& h : s.out.hosts) everywhere.push_back(h.hcas.size());
+    const auto usual_anywhere = usual(everywhere);
+    for (const auto& g : s.out.leaf_groups) {
+        of_group.clear();
+        for (const auto h : g.hosts) of_group.push_back(s.out.hosts[h].hcas.size());
+        // A group that lacks a leaf has fewer everywhere: that is the leaf's defect. In a group of one or two
+        // hosts only the rest of the fabric can tell.
+        const auto here = usual(of_group);
+        const auto expected = here.of >= 3 ? here.value : std::max(here.value, usual_anywhere.value);
+        for (const auto h : g.hosts)
+            if (s.out.hosts[h].hcas.size() < expected)
+                s.report(
+                    "missing-rail", {s.out.hosts[h].name},
+                    fmt::format("{} HCAs on the fabric, most hosts of {} have {}", s.out.hosts[h].hcas.size(),
+                                here.of >= 3 ? g.id : "the fabric", expected),
+                    0.95);
+    }
+    for (const auto& h : s.out.hosts)
+        if (h.leaf_group == none)
+            s.report("missing-rail", {h.name}, "none of its HCAs has a link to a switch", 1.0);
+}
+
+}  // namespace
+
+void find_host_defects(state& s) {
+    find_missing_rails(s);
+    find_misplaced(s);
+}
+
+}  // namespace banyan::topo::build

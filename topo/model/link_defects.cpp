@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Each link against those of its own kind: host links by the name pattern of their hosts, links between
+// switches by their levels. Capacity is width times speed, so "1xXDR" beside its like is no narrow link.
+#include <map>
+
+#include <fmt/format.h>
+
+#include "topo/model/build.hpp"
+#include "topo/model/usual.hpp"
+
+namespace banyan::topo::build {
+namespace {
+
+struct kind_of_link {
+    std::vector<std::uint16_t> widths, speeds;
+};
+
+class kinds {
+  public:
+    explicit kinds(const fabric& f) : f_(f), pattern_of_host_(f.hosts.size()) {
+        std::map<std::string, std::uint32_t> known;
+        for (std::size_t h = 0; h < f.hosts.size(); ++h)
+            pattern_of_host_[h] =
+                known.try_emplace(name_pattern(f.hosts[h].name), static_cast<std::uint32_t>(known.size()))
+                    .first->second;
+    }
+    /// none for links of what placement leaves out.
+    std::uint32_t operator()(const link& l) const {
+        constexpr std::uint32_t switches = 1u << 31;
+        if (l.a.kind == node_kind::switch_node && l.b.kind == node_kind::switch_node) {
+            const std::uint32_t a = f_.switches[l.a.index].level, b = f_.switches[l.b.index].level;
+            return switches | std::min(a, b) << 8 | std::max(a, b);
+        }
+        const auto host = f_.hcas[(l.a.kind == node_kind::hca ? l.a : l.b).index].host;
+        return host == none ? none : pattern_of_host_[host];
+    }
+
+  private:
+    const fabric& f_;
+    std::vector<std::uint32_t> pattern_of_host_;
+};
+
+}  // namespace
+
+void find_slow_links(state& s) {
+    const kinds kind(s.out);
+    std::map<std::uint32_t, kind_of_link> all;
+    for (const auto& l : s.out.links)
+        if (const auto k = kind(l); k != none) {
+            auto& of_kind = all[k];
+            if (l.rate.width != 0) of_kind.widths.push_back(l.rate.width);
+            if (l.rate.lane_gbps10 != 0) of_kind.speeds.push_back(l.rate.lane_gbps10);
+        }
+    std::map<std::uint32_t, link_rate> usual_rate;
+    for (auto& [k, of_kind] : all)
+        usual_rate[k] = {usual(std::move(of_kind.widths)).value, usual(std::move(of_kind.speeds)).value};
+    for (const auto& l : s.out.links) {
+        const auto k = kind(l);
+        if (k == none) continue;
+        const auto& expected = usual_rate[k];
+        const std::vector<std::string> ends{end_name(s.out, l.a), end_name(s.out, l.b)};
+        if (l.rate.width != 0 && l.rate.width < expected.width)
+            s.report("narrow-link", ends,
+                     fmt::format("{} lanes, most links of its kind have {}", l.rate.width, expected.width),
+                     0.95);
+        if (l.rate.lane_gbps10 != 0 && l.rate.lane_gbps10 < expected.lane_gbps10)
+            s.report("slow-link", ends,
+                     fmt::format("{} Gbit/s a lane, most links of its kind have {}",
+                                 l.rate.lane_gbps10 / 10.0, expected.lane_gbps10 / 10.0),
+                     0.95);
+    }
+}
+
+}  // namespace banyan::topo::build

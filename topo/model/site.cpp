@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+
+#include "topo/model/build.hpp"
+
+namespace banyan::topo::build {
+namespace {
+
+std::uint32_t host_or_complain(state& s, const std::string& name, const std::string& where) {
+    const auto at = find_host(s.out, name);
+    if (at == none)
+        s.report("unknown-host", {name},
+                 fmt::format("the site file names it in {}; the fabric has no such host", where), 1.0);
+    return at;
+}
+
+/// The island of the first host that the fabric knows; none when it knows no one of them.
+std::uint32_t island_of(const state& s, const std::vector<std::string>& hosts) {
+    for (const auto& name : hosts)
+        if (const auto h = find_host(s.out, name); h != none && s.out.hosts[h].leaf_group != none)
+            return s.out.leaf_groups[s.out.hosts[h].leaf_group].island;
+    return none;
+}
+
+}  // namespace
+
+void take_site(state& s) {
+    const auto& site = s.options.site;
+    for (const auto& d : site.failure_domains)
+        for (const auto& name : d.hosts)
+            if (const auto h = host_or_complain(s, name, fmt::format("{} {}", d.kind, d.name)); h != none)
+                s.out.hosts[h].failure_domains.push_back(fmt::format("{}={}", d.kind, d.name));
+    for (const auto& d : site.nvlink_domains)
+        for (const auto& name : d.hosts)
+            if (const auto h = host_or_complain(s, name, fmt::format("NVLink domain {}", d.name)); h != none)
+                s.out.hosts[h].nvlink_domain = d.name;
+    for (const auto& w : site.wan) {
+        const auto a = island_of(s, w.a), b = island_of(s, w.b);
+        if (a != none && b != none) s.out.wan.push_back({a, b, w.gbps, w.rtt_ms});
+    }
+}
+
+}  // namespace banyan::topo::build

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Leaf groups against groups of the same kind of hosts, and the mesh between two levels of switches: in a
+// tree, every lower switch has the same number of links to every upper one of its block. Missing links are
+// laid to the one switch that explains most of them.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <boost/container_hash/hash.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <fmt/format.h>
+
+#include "topo/model/build.hpp"
+#include "topo/model/names.hpp"
+#include "topo/model/union_find.hpp"
+#include "topo/model/usual.hpp"
+
+namespace banyan::topo::build {
+namespace {
+
+std::string pattern_of(const fabric& f, const leaf_group& g) {
+    std::vector<std::string> patterns;
+    for (const auto h : g.hosts) patterns.push_back(name_pattern(f.hosts[h].name));
+    return usual(std::move(patterns)).value;
+}
+
+void find_missing_leaves(state& s) {
+    auto& f = s.out;
+    std::map<std::string, std::vector<std::size_t>> leaves_by_pattern;
+    std::vector<std::string> patterns;
+    for (const auto& g : f.leaf_groups) {
+        patterns.push_back(pattern_of(f, g));
+        leaves_by_pattern[patterns.back()].push_back(g.leaves.size());
+    }
+    for (std::size_t i = 0; i < f.leaf_groups.size(); ++i) {
+        const auto& g = f.leaf_groups[i];
+        const auto expected = usual(leaves_by_pattern[patterns[i]]);
+        if (g.leaves.size() >= expected.value) continue;
+        std::vector<std::string> names;
+        for (const auto leaf : g.leaves) names.push_back(f.switches[leaf].name);
+        s.report("missing-leaf", std::move(names),
+                 fmt::format("{} has {} leaves, most groups of such hosts have {}", g.id, g.leaves.size(),
+                             expected.value),
+                 0.9);
+    }
+}
+
+/// Links between one level and the next.
+struct mesh {
+    std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> lowers_of;  ///< upper -> lower -> links
+    std::vector<std::uint32_t> all_lowers;
+};
+
+std::vector<mesh> meshes_of(const fabric& f) {
+    std::vector<mesh> out;
+    const auto at_level = [&](std::size_t level) -> mesh& {
+        if (out.size() <= level) out.resize(level + 1);
+        return out[level];
+    };
+    boost::unordered_flat_map<std::uint64_t, std::uint32_t> count;  // upper << 32 | lower
+    for (const auto& l : f.links) {
+        if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
+        auto low = l.a.index, high = l.b.index;
+        if (f.switches[low].level > f.switches[high].level) std::swap(low, high);
+        if (f.switches[high].level == UINT8_MAX || f.switches[high].level != f.switches[low].level + 1)
+            continue;
+        ++count[std::uint64_t{high} << 32 | low];
+    }
+    for (const auto& [pair, links] : count) {
+        const auto high = static_cast<std::uint32_t>(pair >> 32), low = static_cast<std::uint32_t>(pair);
+        at_level(f.switches[low].level).lowers_of[high][low] = links;
+    }
+    for (std::uint32_t i = 0; i < f.switches.size(); ++i)
+        if (f.switches[i].level < out.size()) out[f.switches[i].level].all_lowers.push_back(i);
+    return out;
+}
+
+/// Uppers that lead mostly to the same lowers. Compared by their distinct sets, of which a sound fabric has
+/// few.
+std::vector<std::vector<std::uint32_t>> blocks_of(const mesh& m) {
+    using lower_set = std::vector<std::uint32_t>;
+    std::map<lower_set, std::vector<std::uint32_t>> alike;
+    for (const auto& [upper, lowers] : m.lowers_of) {
+        lower_set set;
+        for (const auto& [low, links] : lowers) set.push_back(low);
+        alike[set].push_back(upper);
+    }
+    std::vector<const lower_set*> sets;
+    std::map<std::uint32_t, std::vector<std::uint32_t>> sets_of_lower;
+    for (const auto& [set, uppers] : alike) {
+        for (const auto low : set) sets_of_lower[low].push_back(static_cast<std::uint32_t>(sets.size()));
+        sets.push_back(&set);
+    }
+    boost::unordered_flat_map<std::uint64_t, std::uint32_t> shared;
+    for (const auto& [low, with] : sets_of_lower)
+        for (std::size_t i = 0; i < with.size(); ++i)
+            for (std::size_t j = i + 1; j < with.size(); ++j)
+                ++shared[std::uint64_t{with[i]} << 32 | with[j]];
+    union_find joined(sets.size());
+    for (const auto& [pair, count] : shared) {
+        const auto a = static_cast<std::uint32_t>(pair >> 32), b = static_cast<std::uint32_t>(pair);
+        if (2 * count > std::min(sets[a]->size(), sets[b]->size())) joined.join(a, b);
+    }
+    std::map<std::uint32_t, std::vector<std::uint32_t>> blocks;
+    std::uint32_t at = 0;
+    for (const auto& [set, uppers] : alike) {
+        auto& block = blocks[joined.root(at++)];
+        block.insert(block.end(), uppers.begin(), uppers.end());
+    }
+    std::vector<std::vector<std::uint32_t>> out;
+    for (auto& [root, uppers] : blocks) out.push_back(std::move(uppers));
+    return out;
+}
+
+/// The lowers that belong to each block: a lower is where most of its links lead.
+std::vector<std::vector<std::uint32_t>> lowers_of_blocks(
+    const mesh& m, const std::vector<std::vector<std::uint32_t>>& blocks) {
+    std::map<std::uint32_t, std::map<std::size_t, std::uint32_t>> links;  // lower -> block -> links
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+        for (const auto upper : blocks[b])
+            for (const auto& [low, n] : m.lowers_of.at(upper)) links[low][b] += n;
+    std::vector<std::vector<std::uint32_t>> out(blocks.size());
+    for (const auto& [low, by_block] : links) {
+        // A lower may belong to several blocks (a spine under several planes of cores); a cable or two to one
+        // of them are a mistake, not membership.
+        std::uint32_t most = 0;
+        for (const auto& [b, n] : by_block) most = std::max(most, n);
+        for (const auto& [b, n] : by_block)
+            if (2 * n > most) out[b].push_back(low);
+    }
+    return out;
+}
+
+struct gap {
+    std::uint32_t low, high, missing;
+};
+
+void report_gaps(state& s, std::vector<gap> gaps, std::uint32_t expected) {
+    const auto& f = s.out;
+    while (!gaps.empty()) {
+        // The switch that explains most; a lower one where both do, since one leaf's cables fail more easily.
+        std::map<std::uint32_t, std::vector<gap>> by_low, by_high;
+        for (const auto& g : gaps) {
+            by_low[g.low].push_back(g);
+            by_high[g.high].push_back(g);
+        }
+        const auto larger = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
+        const auto low = std::max_element(by_low.begin(), by_low.end(), larger);
+        const auto high = std::max_element(by_high.begin(), by_high.end(), larger);
+        const bool upper = high->second.size() > low->second.size();
+        const auto& culprit = upper ? *high : *low;
+        std::uint32_t missing = 0;
+        for (const auto& g : culprit.second) missing += g.missing;
+        const auto& first = culprit.second.front();
+        s.report(upper ? "asymmetric-spine" : "missing-uplink", {f.switches[culprit.first].name},
+                 fmt::format("{} of {} links missing to {} switches, {} among them", missing,
+                             expected * culprit.second.size(), culprit.second.size(),
+                             f.switches[upper ? first.low : first.high].name),
+                 0.9);
+        std::erase_if(gaps, [&](const gap& g) { return (upper ? g.high : g.low) == culprit.first; });
+    }
+}
+
+void check_block(state& s, const mesh& m, const std::vector<std::uint32_t>& uppers,
+                 const std::vector<std::uint32_t>& lowers) {
+    if (uppers.size() * lowers.size() < 4) return;  // too small to show what is usual
+    const auto links = [&](std::uint32_t high, std::uint32_t low) {
+        const auto& of = m.lowers_of.at(high);
+        const auto at = of.find(low);
+        return at == of.end() ? 0u : at->second;
+    };
+    std::vector<std::uint32_t> all;
+    for (const auto high : uppers)
+        for (const auto low : lowers) all.push_back(links(high, low));
+    const auto expected = usual(std::move(all));
+    if (expected.value == 0 || expected.share() < 0.6) return;  // no full mesh: nothing to compare with
+    std::vector<gap> gaps;
+    for (const auto high : uppers)
+        for (const auto low : lowers)
+            if (const auto n = links(high, low); n < expected.value)
+                gaps.push_back({low, high, expected.value - n});
+    report_gaps(s, std::move(gaps), expected.value);
+}
+
+void find_gaps(state& s) {
+    for (const auto& m : meshes_of(s.out)) {
+        const auto blocks = blocks_of(m);
+        const auto lowers = lowers_of_blocks(m, blocks);
+        std::set<std::uint32_t> linked;
+        for (std::size_t b = 0; b < blocks.size(); ++b) {
+            check_block(s, m, blocks[b], lowers[b]);
+            linked.insert(lowers[b].begin(), lowers[b].end());
+        }
+        for (const auto low : m.all_lowers)
+            if (!linked.contains(low) && !m.lowers_of.empty() && s.out.switches[low].level == 0)
+                s.report("missing-uplink", {s.out.switches[low].name},
+                         "no link leads up from it, as from its like", 0.9);
+    }
+}
+
+void find_bad_names(state& s) {
+    std::map<std::string_view, std::vector<const switch_node*>> by_name;
+    for (const auto& sw : s.out.switches) {
+        if (is_factory_switch(sw.name) || sw.name.empty())
+            s.report("factory-name", {hex(sw.id)},
+                     fmt::format("the switch is called \"{}\": it was never given a name", sw.name), 1.0);
+        else
+            by_name[sw.name].push_back(&sw);
+    }
+    for (const auto& [name, switches] : by_name) {
+        if (switches.size() < 2) continue;
+        std::vector<std::string> guids;
+        for (const auto* sw : switches) guids.push_back(hex(sw->id));
+        s.report("duplicate-name", std::move(guids), fmt::format("switches that are all called \"{}\"", name),
+                 1.0);
+    }
+}
+
+}  // namespace
+
+void find_switch_defects(state& s) {
+    find_missing_leaves(s);
+    find_gaps(s);
+    find_bad_names(s);
+}
+
+}  // namespace banyan::topo::build

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The forms of ibnetdiscover's output. Each reader fills `out` from its text; what it cannot read is in
+// out.complaints.
+#pragma once
+
+#include <string_view>
+
+#include <banyan/topo/reader.hpp>
+
+namespace banyan::topo {
+
+/// The plain form. Returns how many lines carry the marks of --diff ("< ", "> ").
+std::size_t read_records(std::string_view text, dump& out);
+/// The form of -p.
+void read_port_list(std::string_view text, dump& out);
+
+/// Whether the text has a line that -p prints.
+bool is_port_list(std::string_view text);
+
+/// Notes what is wrong with a line. A binary file does not fill the memory with complaints about itself.
+void complain(dump& out, std::uint32_t line, std::uint32_t column, std::string what);
+
+/// Calls `take(number, line)` for every line, without its end (LF or CRLF) and trailing blanks.
+template <class Take>
+void for_each_line(std::string_view text, Take take) {
+    std::uint32_t number = 0;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto end = text.find('\n', at);
+        auto line = text.substr(at, end == std::string_view::npos ? end : end - at);
+        at = end == std::string_view::npos ? text.size() : end + 1;
+        while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
+            line.remove_suffix(1);
+        take(++number, line);
+    }
+}
+
+}  // namespace banyan::topo
