@@ -86,6 +86,15 @@ class Programs(unittest.TestCase):
             self.fail("pages and --help differ:\n\n" + "\n\n".join(wrong))
 
 
+class Defects(unittest.TestCase):
+    def test_every_kind_of_defect_is_explained(self):
+        told = {tag for section, _, tag, _ in man_page.tagged(source("banyan-topo.1")) if section == "DEFECTS"}
+        calls = [call for path in (REPOSITORY / "topo" / "model").glob("*.cpp")
+                 for call in re.findall(r"\breport\(([^{]*)", path.read_text())]
+        found = {kind for call in calls for kind in re.findall(r'"([a-z]+(?:-[a-z]+)*)"', call)}
+        self.assertEqual(told, found, "kinds below .SH DEFECTS of docs/man/banyan-topo.1, and those that topo/model reports")
+
+
 class Configuration(unittest.TestCase):
     maxDiff = None
     CHECKED_BY = {"ckptd": ["banyan-ckptd"], "munge": ["banyan-ckptd"], "fault": ["banyan-faultd", "controller"]}
