@@ -38,6 +38,29 @@ struct config_section::impl {
     }
 };
 
+namespace {
+
+/// Everything in banyan.conf stands in one of its tables; each table's own keys are checked by whoever reads
+/// it.
+result<void> only_known_tables(const toml::table& file, const std::string& path) {
+    const std::vector<std::string> known{"munge", "topo", "ckptd", "fault"};
+    for (const auto& [key, node] : file) {
+        const std::string name(key.str());
+        const auto where = fmt::format("{}:{}", path, node.source().begin.line);
+        if (std::find(known.begin(), known.end(), name) == known.end()) {
+            const auto close = nearest(name, known);
+            return fail(errc::invalid_input, fmt::format("{}: there is no [{}]", where, name),
+                        close.empty() ? "the tables are [munge], [topo], [ckptd] and [fault]"
+                                      : fmt::format("did you mean [{}]?", close));
+        }
+        if (!node.is_table())
+            return fail(errc::invalid_input, fmt::format("{}: {} is no table", where, name));
+    }
+    return {};
+}
+
+}  // namespace
+
 result<config_file> config_file::load(const std::filesystem::path& path) {
     auto loaded = std::make_shared<impl>();
     loaded->path = path.string();
@@ -50,6 +73,7 @@ result<config_file> config_file::load(const std::filesystem::path& path) {
             return fail(errc::invalid_input, fmt::format("{}:{}:{}: {}", path.string(), e.source().begin.line,
                                                          e.source().begin.column, e.description()));
         }
+        BANYAN_CHECK(only_known_tables(loaded->table, loaded->path));
     }
     config_file out;
     out.impl_ = std::move(loaded);

@@ -25,7 +25,11 @@ int main(int argc, char** argv) {
     app.add_flag("--dump-config", dump, "print the configuration in force, and end");
     const auto* agent = app.add_subcommand("agent", "reads this node's kernel log");
     app.add_subcommand("controller", "judges and acts, once per cluster");
-    CLI11_PARSE(app, argc, argv);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) == 0 ? 0 : 2;
+    }
 
     auto settings = banyan::fault::load_config(config_path, node);
     if (!settings) {

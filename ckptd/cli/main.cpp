@@ -136,6 +136,7 @@ int main(int argc, char** argv) {
     bool as_json = false;
     CLI::App app("Shows and checks what banyan's checkpoint daemon holds.");
     app.require_subcommand(1);
+    app.fallthrough();  // inherited by the subcommands added from here on
     app.add_option("--socket", socket, "the daemon's socket (default: socket in [ckptd] of banyan.conf)");
     app.add_option("--config", config, "banyan.conf");
     app.add_option("--node", node, "name of this node, for %n in the socket's path");
@@ -149,8 +150,11 @@ int main(int argc, char** argv) {
     verify_command->add_option("STEP", step, "one step (default: all that are committed)");
     auto* seal_command = app.add_subcommand("seal", "bring what is sealed into safety now (root)");
     seal_command->add_option("--job", job, "job id; 0 = all");
-    app.fallthrough();
-    CLI11_PARSE(app, argc, argv);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) == 0 ? 0 : 2;
+    }
     if (*list_command) return list(dir);
     if (*verify_command) return verify(dir, step);
     if (socket.empty()) {

@@ -57,7 +57,11 @@ int main(int argc, char** argv) {
     app.add_flag("--exit-when-idle", o.exit_when_idle, "end when the last session is over");
     app.add_flag("--check-config", o.check, "read the configuration, say whether it is right, end");
     app.add_flag("--dump-config", o.dump, "print every value in force, end");
-    CLI11_PARSE(app, argc, argv);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) == 0 ? 0 : 2;
+    }
     const std::filesystem::path config =
         o.config.empty() ? banyan::default_config_path() : std::filesystem::path(o.config);
     auto settings = banyan::ckpt::load_settings(config, o.node);
