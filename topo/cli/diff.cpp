@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <memory>
+#include <set>
 
+#include <banyan/topo/capacity.hpp>
 #include <banyan/topo/diff.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -22,20 +24,47 @@ nlohmann::json links_json(const std::vector<changed_link>& links) {
     return out;
 }
 
+nlohmann::json rates_json(const std::vector<changed_link>& links) {
+    auto out = nlohmann::json::array();
+    for (const auto& l : links)
+        out.push_back({{"ends", {end_json(l.a), end_json(l.b)}},
+                       {"gbps", {{"before", gbps(l.before)}, {"after", gbps(l.after)}}}});
+    return out;
+}
+
 nlohmann::json nodes_json(const std::vector<changed_node>& nodes) {
     auto out = nlohmann::json::array();
     for (const auto& n : nodes) out.push_back({{"guid", fmt::format("0x{:016x}", n.id)}, {"name", n.name}});
     return out;
 }
 
+nlohmann::json moved_json(const std::vector<moved_link>& links) {
+    auto out = nlohmann::json::array();
+    for (const auto& l : links)
+        out.push_back(
+            {{"port", end_json(l.kept)}, {"before", end_json(l.before)}, {"after", end_json(l.after)}});
+    return out;
+}
+
 void print_text(const fabric_diff& d) {
     for (const auto& n : d.lost_nodes) fmt::print("- node  {}\n", n.name);
     for (const auto& n : d.new_nodes) fmt::print("+ node  {}\n", n.name);
-    for (const auto& l : d.lost_links) fmt::print("- link  {} - {}\n", end_text(l.a), end_text(l.b));
-    for (const auto& l : d.new_links) fmt::print("+ link  {} - {}\n", end_text(l.a), end_text(l.b));
+    // What moved is told as that, not as a loss and a gain.
+    std::set<std::pair<guid, std::uint16_t>> moved;
+    for (const auto& l : d.moved_links) {
+        moved.insert({l.kept.id, l.kept.port});
+        fmt::print("> link  {}: from {} to {}\n", end_text(l.kept), end_text(l.before), end_text(l.after));
+    }
+    const auto told = [&](const changed_link& l) {
+        return moved.contains({l.a.id, l.a.port}) || moved.contains({l.b.id, l.b.port});
+    };
+    for (const auto& l : d.lost_links)
+        if (!told(l)) fmt::print("- link  {} - {}\n", end_text(l.a), end_text(l.b));
+    for (const auto& l : d.new_links)
+        if (!told(l)) fmt::print("+ link  {} - {}\n", end_text(l.a), end_text(l.b));
     for (const auto& l : d.changed_rates)
-        fmt::print("~ link  {} - {}: {} -> {} Gbit/s\n", end_text(l.a), end_text(l.b),
-                   l.before.width * l.before.lane_gbps10 / 10, l.after.width * l.after.lane_gbps10 / 10);
+        fmt::print("~ link  {} - {}: {} -> {} Gbit/s\n", end_text(l.a), end_text(l.b), gbps(l.before),
+                   gbps(l.after));
     if (d.empty()) fmt::print("no difference\n");
 }
 
@@ -48,7 +77,7 @@ void add_diff(CLI::App& app, action& chosen) {
     };
     const auto o = std::make_shared<options>();
     auto* sub = app.add_subcommand(
-        "diff", "Links and nodes that came, went or changed speed; exit code 1 when any did");
+        "diff", "Links and nodes that came, went, moved or changed speed; exit code 1 when any did");
     sub->add_option("BEFORE", o->before, "output of ibnetdiscover, or a snapshot")->required();
     sub->add_option("AFTER", o->after, "the same, later")->required();
     sub->add_flag("--json", o->json, "print JSON");
@@ -60,7 +89,8 @@ void add_diff(CLI::App& app, action& chosen) {
             if (o->json) {
                 const nlohmann::json out{{"lost_links", links_json(d.lost_links)},
                                          {"new_links", links_json(d.new_links)},
-                                         {"changed_rates", links_json(d.changed_rates)},
+                                         {"moved_links", moved_json(d.moved_links)},
+                                         {"changed_rates", rates_json(d.changed_rates)},
                                          {"lost_nodes", nodes_json(d.lost_nodes)},
                                          {"new_nodes", nodes_json(d.new_nodes)}};
                 fmt::print("{}\n", out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
