@@ -95,7 +95,7 @@ class Defects(unittest.TestCase):
         check = (REPOSITORY / "topo" / "cli" / "check.cpp").read_text()
         against_golden = set(re.findall(r'out\.push_back\(\s*\{"([a-z-]+)"', check))
         self.assertEqual(told, found | against_golden, "kinds below .SH DEFECTS of docs/man/banyan-topo.1, and those that are reported")
-        advised = set(re.findall(r'\{"([a-z-]+)", "', check))
+        advised = set(re.findall(r'\{"([a-z-]+)",\s+"', check))
         self.assertEqual(told, advised, "kinds below .SH DEFECTS of docs/man/banyan-topo.1, and those that check has advice for")
 
 
