@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <map>
 #include <memory>
 #include <set>
 
@@ -46,22 +47,38 @@ nlohmann::json moved_json(const std::vector<moved_link>& links) {
     return out;
 }
 
+/// Nodes with how many links came or went with them; the other links are returned.
+std::vector<const changed_link*> print_nodes(const std::vector<changed_node>& nodes,
+                                             const std::vector<changed_link>& links, char sign) {
+    std::map<guid, std::size_t> links_of;
+    for (const auto& n : nodes) links_of[n.id] = 0;
+    std::vector<const changed_link*> others;
+    for (const auto& l : links) {
+        bool with_node = false;
+        for (const auto* e : {&l.a, &l.b})
+            if (const auto at = links_of.find(e->id); at != links_of.end()) ++at->second, with_node = true;
+        if (!with_node) others.push_back(&l);
+    }
+    for (const auto& n : nodes) fmt::print("{} node  {} with {} links\n", sign, n.name, links_of[n.id]);
+    return others;
+}
+
 void print_text(const fabric_diff& d) {
-    for (const auto& n : d.lost_nodes) fmt::print("- node  {}\n", n.name);
-    for (const auto& n : d.new_nodes) fmt::print("+ node  {}\n", n.name);
+    const auto lost = print_nodes(d.lost_nodes, d.lost_links, '-');
+    const auto fresh = print_nodes(d.new_nodes, d.new_links, '+');
     // What moved is told as that, not as a loss and a gain.
     std::set<std::pair<guid, std::uint16_t>> moved;
     for (const auto& l : d.moved_links) {
         moved.insert({l.kept.id, l.kept.port});
         fmt::print("> link  {}: from {} to {}\n", end_text(l.kept), end_text(l.before), end_text(l.after));
     }
-    const auto told = [&](const changed_link& l) {
-        return moved.contains({l.a.id, l.a.port}) || moved.contains({l.b.id, l.b.port});
+    const auto print_links = [&](const std::vector<const changed_link*>& links, char sign) {
+        for (const auto* l : links)
+            if (!moved.contains({l->a.id, l->a.port}) && !moved.contains({l->b.id, l->b.port}))
+                fmt::print("{} link  {} - {}\n", sign, end_text(l->a), end_text(l->b));
     };
-    for (const auto& l : d.lost_links)
-        if (!told(l)) fmt::print("- link  {} - {}\n", end_text(l.a), end_text(l.b));
-    for (const auto& l : d.new_links)
-        if (!told(l)) fmt::print("+ link  {} - {}\n", end_text(l.a), end_text(l.b));
+    print_links(lost, '-');
+    print_links(fresh, '+');
     for (const auto& l : d.changed_rates)
         fmt::print("~ link  {} - {}: {} -> {} Gbit/s\n", end_text(l.a), end_text(l.b), gbps(l.before),
                    gbps(l.after));
