@@ -9,6 +9,8 @@
 #include <fmt/color.h>
 #include <fmt/format.h>
 
+#include "topo/draw/escape.hpp"
+
 namespace banyan::topo::cli {
 namespace {
 
@@ -43,10 +45,13 @@ class picture {
         }
     }
 
+    /// What a terminal may be shown of a name from the wire.
+    std::string name(std::uint32_t host) const { return draw::clean(f_.hosts[host].name); }
+
     std::string cell(std::uint32_t host, std::size_t width) const {
         const auto at = marks_.find(host);
-        const auto text = at == marks_.end() ? f_.hosts[host].name
-                                             : fmt::format("{} {}", f_.hosts[host].name, at->second->label);
+        const auto text =
+            at == marks_.end() ? name(host) : fmt::format("{} {}", name(host), at->second->label);
         const auto padded = fmt::format("{:<{}}", text, width);
         if (!color_) return at == marks_.end() ? " " + padded + " " : "[" + padded + "]";
         if (at == marks_.end())
@@ -66,7 +71,7 @@ class picture {
         for (const auto h : g.hosts) {
             const auto at = marks_.find(h);
             width = std::max(
-                width, f_.hosts[h].name.size() + (at == marks_.end() ? 0 : at->second->label.size() + 1));
+                width, draw::columns(name(h)) + (at == marks_.end() ? 0 : at->second->label.size() + 1));
         }
         const auto title = fmt::format("- {}: {} hosts x {} rails{} ", g.id, g.hosts.size(), g.leaves.size(),
                                        marks_.empty() ? "" : fmt::format(", {} of the job", used));

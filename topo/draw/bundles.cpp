@@ -32,7 +32,7 @@ std::vector<bundle> collect(const fabric& f, const scene& s) {
     for (std::size_t i = 0; i < f.links.size(); ++i) {
         const auto& l = f.links[i];
         if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
-        auto low = l.a.index, high = l.b.index;
+        auto low = box_of(f, l.a.index), high = box_of(f, l.b.index);
         if (low == high) continue;
         if (std::pair(f.switches[high].level, high) < std::pair(f.switches[low].level, low))
             std::swap(low, high);

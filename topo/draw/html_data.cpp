@@ -7,13 +7,14 @@
 //   rates                [text, colour] of each rate that occurs
 //   hosts                name: list, group: column
 //   groups               id: list, leaves: column of counts, leaf: column, rail by rail
-//   switches             name: list; guid, level, ports: columns
+//   switches             name: list; box (itself, or what it is a plane of), guid, level, ports: columns
 //   hcas                 part: list of name endings ("+" = after the host's name, "=" = the whole name);
 //                        guid, host, leaf, port, rail, name (into part), rate: columns
-//   links                between switches: a, ap (port), b, bp, rate: columns
+//   links                between boxes: a, ap (port), b, bp, rate: columns
 //   odd                  [low, high, count, usual, severity] of each bundle that is not well
 //   pods, cores, stray   spines and groups of each pod; other switches
-//   defects              [kind, severity, evidence, objects, switches, hcas, hosts]
+//   defects              [kind, severity, evidence, objects, switches, hcas, hosts,
+//                        switches at the ends of its links]
 //   job                  text, colors, marks: [host, slot, colour, spare, label, about]; or null
 #include <algorithm>
 #include <unordered_map>
@@ -88,7 +89,10 @@ json groups_of(const fabric& f) {
 json switches_of(const fabric& f) {
     auto names = json::array();
     for (const auto& s : f.switches) names.push_back(clean(s.name));
+    column boxes;
+    for (std::uint32_t i = 0; i < f.switches.size(); ++i) boxes.push_back(plus_one(box_of(f, i)));
     return {{"name", names},
+            {"box", pack(boxes)},
             {"guid", packed(f.switches, [](const auto& s) { return s.id; })},
             {"level", packed(f.switches, [](const auto& s) { return s.level; })},
             {"ports", packed(f.switches, [](const auto& s) { return s.ports; })}};
@@ -123,9 +127,9 @@ json links_of(const fabric& f, rate_table& rates) {
     std::sort(list.begin(), list.end(), [](const link& x, const link& y) {
         return std::pair(x.a.index, x.a.port) < std::pair(y.a.index, y.a.port);
     });
-    return {{"a", packed(list, [](const auto& l) { return plus_one(l.a.index); })},
+    return {{"a", packed(list, [&](const auto& l) { return plus_one(box_of(f, l.a.index)); })},
             {"ap", packed(list, [](const auto& l) { return l.a.port; })},
-            {"b", packed(list, [](const auto& l) { return plus_one(l.b.index); })},
+            {"b", packed(list, [&](const auto& l) { return plus_one(box_of(f, l.b.index)); })},
             {"bp", packed(list, [](const auto& l) { return l.b.port; })},
             {"rate", packed(list, [&](const auto& l) { return rates.index(l.rate); })}};
 }
@@ -137,8 +141,12 @@ json defects_of(const fabric& f, const scene& s) {
         for (const auto& o : f.defects[i].objects)
             if (objects.size() < most_objects) objects.push_back(clean(o));
         const auto& t = s.defects[i];
+        std::vector<std::uint32_t> ends;
+        for (const auto l : t.links)
+            for (const auto& end : {f.links[l].a, f.links[l].b})
+                if (end.kind == node_kind::switch_node) ends.push_back(box_of(f, end.index));
         out.push_back({clean(f.defects[i].kind), t.severity, clean(f.defects[i].evidence), objects,
-                       t.switches, t.hcas, t.hosts});
+                       t.switches, t.hcas, t.hosts, ends});
     }
     return out;
 }

@@ -22,14 +22,26 @@ class designer {
   public:
     designer(const fabric& f, const scene& s, bool with_job) : f_(f), s_(s), detail_(choose(f)) {
         std::size_t name = 0, rails = 1;
-        if (detail_ == detail::cards)
+        if (detail_ != detail::cells)
             for (const auto& h : f.hosts) name = std::max(name, columns(clean(h.name)));
         for (const auto& g : f.leaf_groups) rails = std::max(rails, g.leaves.size());
+        std::vector<std::size_t> members;
+        for (const auto& g : f.leaf_groups) members.push_back(g.hosts.size());
+        std::sort(members.begin(), members.end());
+        if (!members.empty()) usual_hosts_ = static_cast<int>(members[members.size() / 2]);
+        most_leaves_ = static_cast<int>(rails);
+        if (detail_ == detail::cards)
+            for (const auto& g : f.leaf_groups)
+                for (const auto leaf : g.leaves)
+                    leaf_w_ = std::clamp(
+                        static_cast<int>(columns(clean(short_name(f.switches[leaf].name)))) * 6 + 8, leaf_w_,
+                        58);
         const auto card_w = std::max({58, static_cast<int>(std::min<std::size_t>(name, 20)) * 7 + 14,
                                       static_cast<int>(std::min<std::size_t>(rails, 16)) * 8 + 12});
         if (detail_ == detail::cards) size_ = {card_w, with_job ? 50 : 36, 6, 12, 30, 20, 150};
         if (detail_ == detail::cells) size_ = {12, 12, 2, 10, 40, 10, 132};
-        if (detail_ == detail::tiles) size_ = {4, 4, 1, 7, 19, 4, 72};
+        if (detail_ == detail::tiles)
+            size_ = {4, 4, 1, 7, 19, 4, 34 + static_cast<int>(std::clamp<std::size_t>(name, 6, 14)) * 6};
     }
 
     layout run(int top) {
@@ -79,13 +91,21 @@ class designer {
         const int hosts = static_cast<int>(group.hosts.size()),
                   leaves = static_cast<int>(group.leaves.size());
         const int px = size_.cell_w + size_.pitch_gap, py = size_.cell_h + size_.pitch_gap;
+        // Groups of about the usual size get its columns, so that all look alike.
+        const int like = hosts * 2 > usual_hosts_ * 3 ? hosts : usual_hosts_;
         const double wide = detail_ == detail::cards ? 1.5 : detail_ == detail::cells ? 1.6 : 4.0;
-        int per_row = static_cast<int>(std::ceil(std::sqrt(hosts * wide * py / px)));
-        per_row = std::max(per_row, (size_.least_w + size_.pitch_gap) / px);
-        per_row = even_columns(hosts, per_row, 512);
-        const int leaf_w = detail_ == detail::cards ? 30 : detail_ == detail::cells ? 10 : 4;
-        const int inner =
-            std::max({per_row * px - size_.pitch_gap, size_.least_w, leaves * (leaf_w + 2) - 2});
+        const int leaf_w = detail_ == detail::cards ? leaf_w_ : detail_ == detail::cells ? 10 : 4;
+        const int least = std::max(size_.least_w, std::max(most_leaves_, leaves) * (leaf_w + 2) - 2);
+        const int wanted =
+            std::max(static_cast<int>(std::ceil(std::sqrt(like * wide * py / px))), least / px);
+        const int per_row = even_columns(like, wanted, 512);
+        const int inner = std::max(per_row * px - size_.pitch_gap, least);
+        // Cards take the room that wide leaves give them.
+        const int host_w =
+            detail_ != detail::cards
+                ? size_.cell_w
+                : std::min((inner + size_.pitch_gap) / per_row - size_.pitch_gap, size_.cell_w * 8 / 5);
+        const int step = host_w + size_.pitch_gap;
         const int leaf_y = size_.pad / 2 + 1, hosts_y = leaf_y + size_.leaf_h + size_.head;
         const int rows = (hosts + per_row - 1) / per_row;
         // Leaves share the whole width, in rail order.
@@ -94,11 +114,11 @@ class designer {
             out.leaves.push_back({group.leaves[static_cast<std::size_t>(i)],
                                   {size_.pad + from, leaf_y, to - from - 2, size_.leaf_h}});
         }
-        const int shift = (inner - (per_row * px - size_.pitch_gap)) / 2;
+        const int shift = (inner - (per_row * step - size_.pitch_gap)) / 2;
         for (int i = 0; i < hosts; ++i)
-            out.hosts.push_back({group.hosts[static_cast<std::size_t>(i)],
-                                 {size_.pad + shift + i % per_row * px, hosts_y + i / per_row * py,
-                                  size_.cell_w, size_.cell_h}});
+            out.hosts.push_back(
+                {group.hosts[static_cast<std::size_t>(i)],
+                 {size_.pad + shift + i % per_row * step, hosts_y + i / per_row * py, host_w, size_.cell_h}});
         out.at = {0, 0, inner + 2 * size_.pad, hosts_y + rows * py - size_.pitch_gap + size_.pad};
         return out;
     }
@@ -203,6 +223,7 @@ class designer {
     const scene& s_;
     detail detail_;
     sizes size_{};
+    int usual_hosts_ = 1, most_leaves_ = 1, leaf_w_ = 30;
     std::size_t drawn_ = 0;
 };
 

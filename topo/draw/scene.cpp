@@ -24,14 +24,18 @@ void place_switches(const fabric& f, scene& s) {
         s.pods[at->second].groups.push_back(g);
         pod_of_group[g] = at->second;
     }
+    for (std::uint32_t i = 0; i < f.switches.size(); ++i)
+        s.group_of_switch[i] = s.group_of_switch[box_of(f, i)];
     std::vector<std::uint32_t> pod_of_spine(f.switches.size(), none);
     for (const auto& l : f.links) {
         if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
-        for (const auto& [low, high] : {std::pair(l.a.index, l.b.index), std::pair(l.b.index, l.a.index)})
+        const auto a = box_of(f, l.a.index), b = box_of(f, l.b.index);
+        for (const auto& [low, high] : {std::pair(a, b), std::pair(b, a)})
             if (s.group_of_switch[low] != none && f.switches[high].level == 1 && pod_of_spine[high] == none)
                 pod_of_spine[high] = pod_of_group[s.group_of_switch[low]];
     }
     for (std::uint32_t i = 0; i < f.switches.size(); ++i) {
+        if (box_of(f, i) != i) continue;
         const auto level = f.switches[i].level;
         if (pod_of_spine[i] != none)
             s.pods[pod_of_spine[i]].spines.push_back(i);
@@ -52,7 +56,7 @@ void place_switches(const fabric& f, scene& s) {
 void apply_defects(const fabric& f, scene& s) {
     s.defects = find_targets(f);
     for (const auto& d : s.defects) {
-        for (const auto i : d.switches) worsen(s.switches, i, d.severity);
+        for (const auto i : d.switches) worsen(s.switches, box_of(f, i), d.severity);
         for (const auto i : d.hcas) worsen(s.hcas, i, d.severity);
         for (const auto i : d.hosts) worsen(s.hosts, i, d.severity);
         for (const auto i : d.links) worsen(s.links, i, d.severity);

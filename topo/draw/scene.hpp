@@ -60,7 +60,7 @@ struct rate_use {
 struct scene {
     std::vector<health> switches, hcas, hosts, links, groups;
     std::vector<std::uint32_t> defects_of_group;
-    std::vector<std::uint32_t> group_of_switch;  ///< of a leaf; none otherwise
+    std::vector<std::uint32_t> group_of_switch;  ///< of a leaf, any plane; none otherwise
     std::vector<targets> defects;                ///< as fabric.defects
     std::vector<pod> pods;
     std::vector<std::uint32_t> cores;  ///< above the spines, highest level first
@@ -75,6 +75,12 @@ scene make_scene(const fabric& f);
 std::vector<targets> find_targets(const fabric& f);
 /// Links between switches, bundled and judged against the usual bundle of their levels.
 std::vector<bundle> bundle_links(const fabric& f, const scene& s);
+
+/// The switch that stands for all planes of a box: pictures show boxes.
+inline std::uint32_t box_of(const fabric& f, std::uint32_t sw) {
+    const auto box = f.switches[sw].box;
+    return box < f.switches.size() ? box : sw;
+}
 
 /// Gbit/s.
 inline std::uint32_t speed(const link_rate& r) { return std::uint32_t{r.width} * r.lane_gbps10 / 10; }

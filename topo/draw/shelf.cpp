@@ -10,8 +10,8 @@ namespace banyan::topo::draw {
 int even_columns(int boxes, int wanted, int most) {
     int best = std::clamp(wanted, 1, std::max(1, std::min(most, boxes)));
     const auto cost = [&](int n) { return (n - boxes % n) % n * 2 + std::abs(n - wanted); };
-    const int around = std::max(1, wanted / 4);
-    for (int n = std::max(1, wanted - around); n <= std::min({wanted + around, most, boxes}); ++n)
+    const int around = std::max(2, wanted / 4);
+    for (int n = std::min({wanted + around, most, boxes}); n >= std::max(2, wanted - around); --n)
         if (cost(n) < cost(best)) best = n;
     return best;
 }

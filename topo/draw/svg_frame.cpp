@@ -112,7 +112,7 @@ int write_legend(context& c, int y) {
               "<rect x=\"2\" y=\"-3\" width=\"6\" height=\"6\" rx=\"1\" fill=\"#5b97bd\"/>"
               "<rect x=\"11\" y=\"-3\" width=\"6\" height=\"6\" rx=\"1\" class=\"gap\"/>");
     else
-        l.add("a cell is a host", square("#a9c1d3", "none"));
+        l.add("a cell is a host", square(c.j ? "#dde3e8" : "#a9c1d3", "none"));
     if (c.j) {
         l.next_row();
         write_job_legend(c, l);

@@ -72,7 +72,7 @@ void write_rails(context& c, const box& card, std::uint32_t host) {
         if (const auto hole = std::find(at.begin(), at.end(), none); hole != at.end()) *hole = i;
     for (std::size_t r = 0; r < rails; ++r) {
         const box dot{card.x + 8 + static_cast<int>(r) * 8, card.y + 22, 6, 6};
-        if (at[r] == none) {
+        if (at[r] == none || c.f.hcas[at[r]].leaf == none) {
             put(c, "{}/>\n", rect(dot, 1, "gap"));
             continue;
         }
