@@ -11,14 +11,19 @@ namespace {
 
 const char* name_of(slurm_plugin plugin) { return plugin == slurm_plugin::tree ? "tree" : "block"; }
 
-std::string head(const fabric& f, const slurm_layout& layout, const std::string& what) {
+std::string counted(std::size_t n, const char* one) {
+    return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
+}
+
+std::string head(const fabric& f, const slurm_layout& layout, slurm_plugin plugin, const std::string& what) {
     std::size_t nodes = 0;
     for (const auto& leaf : layout.leaves) nodes += leaf.nodes.size();
     auto out = fmt::format(
         "# {}\n# Written by banyan-topo slurm from the fabric dump with CRC-32C 0x{:08x}; write it again "
-        "when the fabric "
-        "changes.\n# {} nodes in {} leaf groups or blocks, each node in one of them.\n",
-        what, f.source_crc, nodes, layout.leaves.size());
+        "when the "
+        "fabric changes.\n# {} in {}, each in one of them.\n",
+        what, f.source_crc, counted(nodes, "node"),
+        counted(layout.leaves.size(), plugin == slurm_plugin::tree ? "leaf group" : "block"));
     for (const auto& note : layout.notes) out += fmt::format("# {}\n", note);
     return out;
 }
@@ -33,7 +38,7 @@ std::string joined(const std::vector<std::uint32_t>& numbers) {
 
 std::string topology_conf(const fabric& f, const slurm_layout& layout, slurm_plugin plugin) {
     auto out =
-        head(f, layout,
+        head(f, layout, plugin,
              plugin == slurm_plugin::tree
                  ? "topology.conf for TopologyPlugin=topology/tree: the rails of a leaf group are one switch."
                  : "topology.conf for TopologyPlugin=topology/block, which Slurm has from 23.11 on.");
@@ -49,7 +54,7 @@ std::string topology_conf(const fabric& f, const slurm_layout& layout, slurm_plu
 
 std::string topology_yaml(const fabric& f, const slurm_layout& layout, slurm_plugin plugin) {
     auto out = head(
-        f, layout,
+        f, layout, plugin,
         fmt::format(
             "topology.yaml with topology/{}, for Slurm 25.05 and later, which then ignore topology.conf.",
             name_of(plugin)));
