@@ -16,7 +16,8 @@ namespace banyan::topo::cli {
 namespace {
 
 struct options {
-    std::string input, node, hwloc, xml;
+    fabric_input input;
+    std::string node, hwloc, xml;
     bool live = false, json = false;
 };
 
@@ -60,7 +61,9 @@ result<std::size_t> choose_type(const fabric& f, const report& r, const options&
 result<report> make_report(const fabric& f, const options& o) {
     report r;
     r.types = node_types(f);
-    if (r.types.empty()) return fail(errc::invalid_input, fmt::format("{} has no compute host", o.input));
+    if (r.types.empty())
+        return fail(errc::invalid_input, fmt::format("{} has no compute host", o.input.path()),
+                    "banyan-topo show says what was left out");
     if (o.live) {
         BANYAN_TRY(r.box, read_live_machine());
     } else if (!o.hwloc.empty()) {
@@ -175,12 +178,12 @@ result<int> run(const options& o) {
     if (!o.xml.empty() && o.hwloc.empty() && !o.live)
         return fail(errc::invalid_input, "--xml needs the machine's PCIe tree",
                     "add --hwloc FILE (lstopo --of xml FILE) or --live");
-    BANYAN_TRY(const auto f, load_fabric(o.input));
+    BANYAN_TRY(const auto f, o.input.load());
     BANYAN_TRY(const auto r, make_report(f, o));
     if (!o.xml.empty()) {
         if (r.affinity->gpus.empty() && r.affinity->missing.size() == devices_of(r.types[r.chosen]).size())
             return fail(errc::invalid_input, "the machine has neither a GPU nor an HCA of the fabric",
-                        "was the XML written on a node of this type? --node NAME says which");
+                        "take the XML of a node of that type, or run it there; --node NAME says which");
         BANYAN_CHECK(write_file_atomic(o.xml, nccl_topology_xml(*r.box, r.types[r.chosen], f.source_crc)));
     }
     o.json ? print_json(f, r) : print_text(f, r);
@@ -193,20 +196,21 @@ void add_nccl(CLI::App& app, action& chosen) {
     const auto o = std::make_shared<options>();
     auto* sub = app.add_subcommand(
         "nccl", "Write NCCL_IB_HCA, GPU-HCA affinity and NCCL's topology file for each node type");
-    sub->add_option("FABRIC", o->input, "output of ibnetdiscover, or a snapshot")->required();
+    o->input.add_to(*sub);
     sub->add_option("--node", o->node, "this host's type only, and the type of the machine");
     auto* hwloc =
         sub->add_option("--hwloc", o->hwloc, "a node's PCIe tree, as lstopo --of xml FILE writes it");
     sub->add_flag("--live", o->live, "the PCIe tree of the machine that this runs on")->excludes(hwloc);
     sub->add_option("--xml", o->xml,
-                    "file to replace with a topology for NCCL_TOPO_FILE; needs --hwloc or --live");
+                    "file to replace with a topology for NCCL_TOPO_FILE;\n"
+                    "needs --hwloc or --live");
     sub->add_flag("--json", o->json, "print JSON");
     sub->footer(
-        "NCCL_IB_HCA is in its exact form and in rail order; HCAs that lead to storage, as the site file or\n"
-        "the fabric shows them, are not in it. Paths are those of nvidia-smi topo -m: PIX one PCIe switch, "
-        "PXB\n"
-        "several, PHB a host bridge, NODE one NUMA node, SYS several. Without --node the machine's own name\n"
-        "decides which type it is of, or there being one type only.");
+        "NCCL_IB_HCA is in its exact form and in rail order, without the HCAs that lead to\n"
+        "storage, as the site file or the fabric shows them. Paths are those of nvidia-smi\n"
+        "topo -m: PIX one PCIe switch, PXB several, PHB a host bridge, NODE one NUMA node,\n"
+        "SYS several. Without --node the machine's own name decides which type it is of,\n"
+        "or there being one type only.");
     sub->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
 }
 

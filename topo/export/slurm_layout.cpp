@@ -117,9 +117,8 @@ class layout_builder {
 
     std::unexpected<error> nobody() const {
         if (by_domain() && !f_.hosts.empty())
-            return fail(
-                errc::invalid_input, "no host of the fabric has an NVLink domain",
-                "take a snapshot made with a site file that has [[nvlink_domain]], or --blocks leaf-group");
+            return fail(errc::invalid_input, "no host of the fabric has an NVLink domain",
+                        "give --site FILE with [[nvlink_domain]], or --blocks leaf-group");
         if (options_.nodes)
             return fail(errc::invalid_input,
                         fmt::format("none of the {} nodes of this Slurm is on the fabric, which has {}",
@@ -229,7 +228,7 @@ class layout_builder {
                         "... times that",
                         sizes[i]),
                     sizes[0]
-                        ? fmt::format("for example --block-size {} {}", sizes[0], std::uint64_t{sizes[0]} * 2)
+                        ? fmt::format("for example --block-size {},{}", sizes[0], std::uint64_t{sizes[0]} * 2)
                         : "a block has at least one node");
         }
         return {};
