@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <hwloc.h>
 
+#include "topo/export/trial.hpp"
+
 namespace banyan::topo {
 namespace {
 
@@ -153,12 +155,19 @@ result<machine> read_hwloc_xml(const std::string& text, const std::string& name)
                     "write it on a node with: lstopo --of xml FILE");
     };
     if (text.size() > max_hwloc_bytes || text.find('\0') != std::string::npos) return unreadable();
-    BANYAN_TRY(const auto t, fresh(0));
-    // The length includes the zero at the end.
-    if (hwloc_topology_set_xmlbuffer(t.get(), text.c_str(), static_cast<int>(text.size() + 1)) != 0 ||
-        hwloc_topology_load(t.get()) != 0)
-        return unreadable();
-    auto m = reader(t.get()).read();
+    machine m;
+    const auto load = [&] {
+        const auto t = fresh(0);
+        // The length includes the zero at the end.
+        if (!t ||
+            hwloc_topology_set_xmlbuffer(t->get(), text.c_str(), static_cast<int>(text.size() + 1)) != 0 ||
+            hwloc_topology_load(t->get()) != 0)
+            return false;
+        m = reader(t->get()).read();
+        return true;
+    };
+    // libhwloc 2.9 ends with a segmentation fault on some damaged files.
+    if (!survives(load) || !load()) return unreadable();
     if (m.devices.empty())
         return fail(
             errc::invalid_input, fmt::format("{} has no PCI device that counts: no GPU, HCA or bridge", name),

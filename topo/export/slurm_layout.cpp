@@ -2,20 +2,17 @@
 //
 // Which node stands under which leaf, and which leaves stand together.
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "topo/export/slurm.hpp"
+#include "topo/export/slurm_blocks.hpp"
 #include "topo/export/slurm_names.hpp"
 
 namespace banyan::topo {
 namespace {
-
-/// Slurm keeps sixteen levels of blocks.
-constexpr std::uint32_t most_doublings = 15;
 
 class layout_builder {
   public:
@@ -29,7 +26,7 @@ class layout_builder {
         if (options_.plugin == slurm_plugin::tree) {
             make_tree();
         } else {
-            BANYAN_CHECK(choose_block_sizes());
+            BANYAN_CHECK(choose_block_sizes(out_, options_.block_sizes));
         }
         return std::move(out_);
     }
@@ -85,20 +82,17 @@ class layout_builder {
         note("Left out, since two hosts claim the name", doubled_);
         note("On the fabric, but no node of this Slurm", foreign_);
         if (options_.nodes) {
+            std::set<std::string> mentioned(unnameable_.begin(), unnameable_.end());
+            mentioned.insert(ungrouped_.begin(), ungrouped_.end());
+            mentioned.insert(doubled_.begin(), doubled_.end());
             std::vector<std::string> absent;
             for (const auto& name : options_.nodes->names)
-                if (!seated_.contains(name) && !mentioned(name)) absent.push_back(name);
+                if (!seated_.contains(name) && !mentioned.contains(name)) absent.push_back(name);
             note("Nodes of this Slurm that are no compute host of the fabric", absent);
             if (options_.nodes->includes)
                 out_.notes.push_back("The Include lines of slurm.conf were not followed.");
         }
         note_services();
-    }
-
-    bool mentioned(const std::string& name) const {
-        for (const auto* list : {&ungrouped_, &unnameable_, &doubled_})
-            if (std::find(list->begin(), list->end(), name) != list->end()) return true;
-        return false;
     }
 
     /// What the fabric's model has set aside: these hosts compute nothing, so they do not count as left out.
@@ -177,61 +171,6 @@ class layout_builder {
         if (out_.roots.size() > 1)
             out_.notes.push_back(
                 fmt::format("{} fabrics that no link joins: no job spans two of them.", out_.roots.size()));
-    }
-
-    result<void> choose_block_sizes() {
-        const auto [smallest, largest] =
-            std::minmax_element(out_.leaves.begin(), out_.leaves.end(),
-                                [](const auto& a, const auto& b) { return a.nodes.size() < b.nodes.size(); });
-        const auto least = static_cast<std::uint32_t>(smallest->nodes.size());
-        out_.block_sizes = options_.block_sizes;
-        if (out_.block_sizes.empty()) {
-            out_.block_sizes = {least};
-            if (const auto blocks = blocks_under_a_spine(); blocks > 1)
-                out_.block_sizes.push_back(least * blocks);
-            if (smallest->nodes.size() != largest->nodes.size())
-                out_.notes.push_back(
-                    fmt::format("Blocks have {} ({}) to {} nodes ({}); BlockSizes goes by the smallest. "
-                                "--block-size sets another.",
-                                least, smallest->name, largest->nodes.size(), largest->name));
-        }
-        BANYAN_CHECK(check_block_sizes());
-        if (out_.block_sizes.front() > least)
-            out_.notes.push_back(
-                fmt::format("Block {} has {} nodes, fewer than {}: Slurm 23.11 to 24.11 refuse this file.",
-                            smallest->name, least, out_.block_sizes.front()));
-        return {};
-    }
-
-    /// How many blocks each spine group has, where it is the same power of two for all but the last; else 0.
-    std::uint32_t blocks_under_a_spine() const {
-        std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> count;
-        for (const auto& leaf : out_.leaves) ++count[{leaf.island, leaf.spine_group}];
-        const auto first = count.begin()->second;
-        if (count.size() < 2 || !std::has_single_bit(first) || first > (1u << most_doublings)) return 0;
-        for (auto at = count.begin(); at != count.end(); ++at)
-            if (std::next(at) == count.end() ? at->second > first : at->second != first) return 0;
-        return first;
-    }
-
-    result<void> check_block_sizes() const {
-        const auto& sizes = out_.block_sizes;
-        for (std::size_t i = 0; i < sizes.size(); ++i) {
-            const auto times = sizes[0] ? sizes[i] / sizes[0] : 0;
-            const bool fits = times > 0 && sizes[i] % sizes[0] == 0 && std::has_single_bit(times) &&
-                              times <= (1u << most_doublings) && (i == 0 || sizes[i] > sizes[i - 1]);
-            if (!fits)
-                return fail(
-                    errc::invalid_input,
-                    fmt::format(
-                        "--block-size {}: Slurm takes the base size first, then rising sizes of 2, 4, 8, "
-                        "... times that",
-                        sizes[i]),
-                    sizes[0]
-                        ? fmt::format("for example --block-size {},{}", sizes[0], std::uint64_t{sizes[0]} * 2)
-                        : "a block has at least one node");
-        }
-        return {};
     }
 
     const fabric& f_;
