@@ -25,8 +25,10 @@ void add_diff(CLI::App& app, action& chosen);
 void add_discover(CLI::App& app, action& chosen);
 void add_draw(CLI::App& app, action& chosen);
 void add_gen(CLI::App& app, action& chosen);
+void add_nccl(CLI::App& app, action& chosen);
 void add_place(CLI::App& app, action& chosen);
 void add_show(CLI::App& app, action& chosen);
+void add_slurm(CLI::App& app, action& chosen);
 void add_snapshot(CLI::App& app, action& chosen);
 
 /// The FABRIC that most subcommands take, and what helps to read it. A dump or a snapshot, told apart by its

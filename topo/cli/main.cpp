@@ -16,6 +16,8 @@ int main(int argc, char** argv) {
     add_place(app, chosen);
     add_snapshot(app, chosen);
     add_discover(app, chosen);
+    add_slurm(app, chosen);
+    add_nccl(app, chosen);
     add_gen(app, chosen);
     app.footer(
         "A FABRIC is the output of ibnetdiscover, or a snapshot of it; - is standard input.\n"

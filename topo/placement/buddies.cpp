@@ -2,7 +2,6 @@
 #include "topo/placement/buddies.hpp"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 namespace banyan::topo {
@@ -10,9 +9,10 @@ namespace banyan::topo {
 std::vector<std::uint32_t> choose_buddies(const fabric& f, std::span<const std::uint32_t> nodes) {
     const auto n = nodes.size();
     std::vector<std::uint32_t> group(n), order(n), buddies(n);
-    std::map<std::uint32_t, std::size_t> size;
+    std::vector<std::size_t> size(f.leaf_groups.size() + 1);  // the last: hosts without a group
     for (std::size_t slot = 0; slot < n; ++slot) {
-        group[slot] = nodes[slot] < f.hosts.size() ? f.hosts[nodes[slot]].leaf_group : none;
+        const auto g = nodes[slot] < f.hosts.size() ? f.hosts[nodes[slot]].leaf_group : none;
+        group[slot] = std::min<std::uint32_t>(g, static_cast<std::uint32_t>(f.leaf_groups.size()));
         ++size[group[slot]];
     }
     std::iota(order.begin(), order.end(), 0u);
@@ -23,7 +23,7 @@ std::vector<std::uint32_t> choose_buddies(const fabric& f, std::span<const std::
     // With the groups side by side, a rotation by the largest group's size leads out of every group that is
     // at most half of all.
     std::size_t shift = 0;
-    for (const auto& [g, count] : size) shift = std::max(shift, count);
+    for (const auto count : size) shift = std::max(shift, count);
     if (shift == n) shift = n / 2;
     for (std::size_t i = 0; i < n; ++i) buddies[order[i]] = order[(i + shift) % n];
     return buddies;

@@ -3,6 +3,8 @@
 
 #include <banyan/topo/traffic.hpp>
 
+#include "topo/placement/layout.hpp"
+
 namespace banyan::topo {
 namespace {
 
@@ -11,18 +13,14 @@ std::size_t at(dimension d) { return static_cast<std::size_t>(d); }
 
 /// Where each slot is, so that the loops over ranks need not look at the fabric.
 struct seats {
-    std::vector<std::uint32_t> slot_of_rank;
+    job_layout layout;
     std::vector<std::uint32_t> local_of_rank;         ///< position in the slot: which GPU, and so which rail
     std::vector<std::uint32_t> group, spine, island;  ///< by slot; none = not on a leaf group
 
-    seats(const fabric& f, const request& r, const placement& p)
-        : slot_of_rank(r.dims.ranks()), local_of_rank(r.dims.ranks()) {
-        const auto ranks = ranks_of_slots(r);
-        for (std::uint32_t slot = 0; slot < ranks.size(); ++slot) {
-            for (std::uint32_t i = 0; i < ranks[slot].size(); ++i) {
-                slot_of_rank[ranks[slot][i]] = slot;
-                local_of_rank[ranks[slot][i]] = i;
-            }
+    seats(const fabric& f, const request& r, const placement& p) : layout(r), local_of_rank(r.dims.ranks()) {
+        for (std::uint32_t slot = 0; slot < r.nodes; ++slot) {
+            for (std::uint32_t i = 0; i < layout.ranks[slot].size(); ++i)
+                local_of_rank[layout.ranks[slot][i]] = i;
             const auto host = p.nodes[slot];
             const auto g = host < f.hosts.size() ? f.hosts[host].leaf_group : none;
             group.push_back(g);
@@ -59,7 +57,7 @@ class uplink_load {
             by_group_[g].resize(f.leaf_groups[g].leaves.size());
     }
     void add(std::uint32_t rank, double bytes) {
-        const auto g = seats_.group[seats_.slot_of_rank[rank]];
+        const auto g = seats_.group[seats_.layout.slot_of_rank[rank]];
         if (g == none || by_group_[g].empty()) return;
         by_group_[g][seats_.local_of_rank[rank] % by_group_[g].size()] += bytes;
     }
@@ -107,7 +105,7 @@ class counter {
             groups.clear();
             spines.clear();
             for (std::uint32_t i = 0; i < size; ++i) {
-                const auto slot = seats_.slot_of_rank[first + i * stride];
+                const auto slot = seats_.layout.slot_of_rank[first + i * stride];
                 if (groups.empty() || groups.back() != seats_.group[slot])
                     groups.push_back(seats_.group[slot]);
                 if (spines.empty() || spines.back() != seats_.spine[slot])
@@ -128,7 +126,7 @@ class counter {
         return static_cast<std::uint32_t>(std::unique(v.begin(), v.end()) - v.begin());
     }
     void send(dimension_cost& out, std::uint32_t from, std::uint32_t to) {
-        const auto t = seats_.between(seats_.slot_of_rank[from], seats_.slot_of_rank[to]);
+        const auto t = seats_.between(seats_.layout.slot_of_rank[from], seats_.layout.slot_of_rank[to]);
         const auto bytes = per_edge_[at(out.dim)];
         out.bytes[at(t)] += bytes;
         if (t >= tier::spine) load_.add(from, bytes);

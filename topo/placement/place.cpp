@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "topo/placement/buddies.hpp"
+#include "topo/placement/layout.hpp"
 #include "topo/placement/pools.hpp"
 
 namespace banyan::topo {
@@ -84,9 +85,8 @@ struct choice {
     std::uint32_t broken = 0;  ///< units that straddle
 };
 
-choice choose(const fabric& f, const candidates& from, const request& r) {
-    const auto units = by_number(units_of_slots(r));
-    const auto bundles = by_number(bundles_of_slots(r));
+choice choose(const fabric& f, const candidates& from, const request& r, const job_layout& layout) {
+    const auto units = by_number(layout.units), bundles = by_number(layout.bundles);
     auto pools = make_pools(f, from);
     const auto share = [&](const slots_of_piece& pieces) {
         for (auto& p : pools) p.pieces = 0;
@@ -133,11 +133,12 @@ result<placement> place(const fabric& f, const candidates& from, const request& 
     for (const auto host : from.free)
         if (host >= f.hosts.size())
             return fail(errc::internal, fmt::format("host {} is not on the fabric", host));
+    const job_layout layout(r);
     const auto sound = sound_hosts(f, from);
-    if (sound.size() == from.free.size() || sound.size() < needed) return choose(f, from, r).placed;
-    auto safe = choose(f, {sound, from.prefer, from.risk}, r);
+    if (sound.size() == from.free.size() || sound.size() < needed) return choose(f, from, r, layout).placed;
+    auto safe = choose(f, {sound, from.prefer, from.risk}, r, layout);
     if (safe.broken == 0) return std::move(safe.placed);
-    auto any = choose(f, from, r);
+    auto any = choose(f, from, r, layout);
     return any.broken < safe.broken ? std::move(any.placed) : std::move(safe.placed);
 }
 

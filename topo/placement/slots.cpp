@@ -7,6 +7,8 @@
 #include <banyan/topo/placement.hpp>
 #include <fmt/format.h>
 
+#include "topo/placement/layout.hpp"
+
 namespace banyan::topo {
 namespace {
 
@@ -90,18 +92,30 @@ std::vector<std::vector<std::uint32_t>> ranks_of_slots(const request& r) {
     return slots;
 }
 
-namespace {
+job_layout::job_layout(const request& r) : ranks(ranks_of_slots(r)), slot_of_rank(r.dims.ranks()) {
+    for (std::uint32_t s = 0; s < ranks.size(); ++s)
+        for (const auto rank : ranks[s]) slot_of_rank[rank] = s;
+    // dp runs slowest, so that what else connects units makes them neighbours.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> keyed;
+    for (std::uint32_t s = 0; s < r.nodes; ++s)
+        keyed.emplace_back(r.dims.coordinates(ranks[s].front())[static_cast<std::size_t>(dimension::dp)], s);
+    std::sort(keyed.begin(), keyed.end());
+    std::vector<std::uint32_t> sequence;
+    for (const auto& [dp, s] : keyed) sequence.push_back(s);
 
-/// Sets of slots that the process groups of `dims` connect, each named by its smallest slot.
-std::vector<std::uint32_t> connect(const request& r, std::initializer_list<dimension> dims) {
-    const auto slots = ranks_of_slots(r);
-    std::vector<std::uint32_t> slot_of(r.dims.ranks());
-    for (std::uint32_t s = 0; s < slots.size(); ++s)
-        for (const auto rank : slots[s]) slot_of[rank] = s;
-    std::vector<std::uint32_t> parent(r.nodes);
-    std::iota(parent.begin(), parent.end(), 0u);
+    std::vector<std::uint32_t> sets(r.nodes);
+    std::iota(sets.begin(), sets.end(), 0u);
+    connect(r, {dimension::tp, dimension::pp}, sets);
+    units = dense(sets, sequence);
+    connect(r, {dimension::cp, dimension::ep}, sets);
+    bundles = dense(sets, sequence);
+}
+
+/// Joins the sets of slots that the process groups of `dims` connect; each set is named by its smallest slot.
+void job_layout::connect(const request& r, std::initializer_list<dimension> dims,
+                         std::vector<std::uint32_t>& sets) const {
     const auto root = [&](std::uint32_t s) {
-        while (parent[s] != s) s = parent[s] = parent[parent[s]];
+        while (sets[s] != s) s = sets[s] = sets[sets[s]];
         return s;
     };
     for (const auto d : dims) {
@@ -109,17 +123,16 @@ std::vector<std::uint32_t> connect(const request& r, std::initializer_list<dimen
         if (size < 2) continue;
         for (std::uint32_t rank = 0; rank < r.dims.ranks(); ++rank) {
             if (rank / stride % size + 1 >= size) continue;
-            const auto a = root(slot_of[rank]), b = root(slot_of[rank + stride]);
-            parent[std::max(a, b)] = std::min(a, b);
+            const auto a = root(slot_of_rank[rank]), b = root(slot_of_rank[rank + stride]);
+            sets[std::max(a, b)] = std::min(a, b);
         }
     }
-    for (std::uint32_t s = 0; s < r.nodes; ++s) parent[s] = root(s);
-    return parent;
+    for (std::uint32_t s = 0; s < sets.size(); ++s) sets[s] = root(s);
 }
 
 /// Numbers sets 0.. in the order in which `sequence` meets them.
-std::vector<std::uint32_t> dense(const std::vector<std::uint32_t>& sets,
-                                 const std::vector<std::uint32_t>& sequence) {
+std::vector<std::uint32_t> job_layout::dense(const std::vector<std::uint32_t>& sets,
+                                             const std::vector<std::uint32_t>& sequence) {
     std::vector<std::uint32_t> number(sets.size(), none), out(sets.size());
     std::uint32_t next = 0;
     for (const auto slot : sequence) {
@@ -130,26 +143,6 @@ std::vector<std::uint32_t> dense(const std::vector<std::uint32_t>& sets,
     return out;
 }
 
-/// Slots with dp running slowest, so that what else connects units makes them neighbours.
-std::vector<std::uint32_t> dp_last(const request& r) {
-    const auto slots = ranks_of_slots(r);
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> keyed;
-    for (std::uint32_t s = 0; s < r.nodes; ++s)
-        keyed.emplace_back(r.dims.coordinates(slots[s].front())[static_cast<std::size_t>(dimension::dp)], s);
-    std::sort(keyed.begin(), keyed.end());
-    std::vector<std::uint32_t> out;
-    for (const auto& [dp, s] : keyed) out.push_back(s);
-    return out;
-}
-
-}  // namespace
-
-std::vector<std::uint32_t> units_of_slots(const request& r) {
-    return dense(connect(r, {dimension::tp, dimension::pp}), dp_last(r));
-}
-
-std::vector<std::uint32_t> bundles_of_slots(const request& r) {
-    return dense(connect(r, {dimension::tp, dimension::cp, dimension::ep, dimension::pp}), dp_last(r));
-}
+std::vector<std::uint32_t> units_of_slots(const request& r) { return job_layout(r).units; }
 
 }  // namespace banyan::topo

@@ -54,10 +54,6 @@ std::vector<std::vector<std::uint32_t>> ranks_of_slots(const request& r);
 /// that other dimensions than dp connect have neighbouring numbers, and dp runs slowest.
 std::vector<std::uint32_t> units_of_slots(const request& r);
 
-/// Bundle of each slot: units that context or expert parallel groups connect. Equal to the units without
-/// those dimensions.
-std::vector<std::uint32_t> bundles_of_slots(const request& r);
-
 /// The hosts to choose from.
 struct candidates {
     std::span<const std::uint32_t> free;    ///< ascending indices into fabric::hosts

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "topo/export/node_types.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "topo/model/names.hpp"
+
+namespace banyan::topo {
+namespace {
+
+unsigned gbps(const link_rate& r) { return unsigned{r.width} * r.lane_gbps10 / 10; }
+
+/// The kernel's device name, if the description has one. It ends up in shells and in XML, and a description
+/// is free text: anything but a plain word is no name.
+std::string device_of(const std::string& description) {
+    const auto name = read_hca_name(description).device_name;
+    const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+               c == '-';
+    });
+    // Old drivers call every device HCA-1; the kernel never does.
+    return plain && !name.starts_with("HCA-") ? std::string(name) : std::string();
+}
+
+struct leaf_port {
+    std::uint32_t leaf = none;  ///< the box
+    std::uint16_t port = 0;
+    unsigned gbps = 0;
+};
+
+/// For each HCA its ports that lead to switches, the lowest for each box.
+std::vector<std::vector<leaf_port>> leaf_ports(const fabric& f) {
+    std::vector<std::vector<leaf_port>> out(f.hcas.size());
+    for (const auto& l : f.links) {
+        const auto& [hca, sw] = l.a.kind == node_kind::hca ? std::pair(l.a, l.b) : std::pair(l.b, l.a);
+        if (hca.kind != node_kind::hca || sw.kind != node_kind::switch_node) continue;
+        const auto box = f.switches[sw.index].box == none ? sw.index : f.switches[sw.index].box;
+        auto& ports = out[hca.index];
+        const auto same =
+            std::find_if(ports.begin(), ports.end(), [&](const auto& p) { return p.leaf == box; });
+        if (same == ports.end())
+            ports.push_back({box, hca.port, gbps(l.rate)});
+        else
+            same->port = std::min(same->port, hca.port);
+    }
+    return out;
+}
+
+std::vector<std::uint16_t> rails_of_leaves(const fabric& f) {
+    std::vector<std::uint16_t> out(f.switches.size());
+    for (const auto& g : f.leaf_groups)
+        for (std::size_t rail = 0; rail < g.leaves.size(); ++rail)
+            out[g.leaves[rail]] = static_cast<std::uint16_t>(rail);
+    return out;
+}
+
+using key = std::vector<std::tuple<std::uint16_t, std::string, std::uint16_t>>;
+
+}  // namespace
+
+std::vector<node_type> node_types(const fabric& f) {
+    const auto ports = leaf_ports(f);
+    const auto rails = rails_of_leaves(f);
+    std::map<key, node_type> types;
+    for (std::uint32_t h = 0; h < f.hosts.size(); ++h) {
+        std::vector<rail_device> devices;
+        for (const auto i : f.hosts[h].hcas)
+            for (const auto& p : ports[i])
+                devices.push_back({rails[p.leaf], device_of(f.hcas[i].name), p.port, p.gbps});
+        std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
+            return std::tie(a.rail, a.device, a.port) < std::tie(b.rail, b.device, b.port);
+        });
+        key k;
+        for (const auto& d : devices) k.emplace_back(d.rail, d.device, d.port);
+        auto& type = types[k];
+        type.hosts.push_back(h);
+        if (type.devices.empty()) type.devices = devices;
+        for (std::size_t i = 0; i < devices.size(); ++i)
+            type.devices[i].gbps = std::max(type.devices[i].gbps, devices[i].gbps);
+    }
+    std::vector<node_type> out;
+    for (auto& [k, type] : types) out.push_back(std::move(type));
+    std::stable_sort(out.begin(), out.end(),
+                     [](const auto& a, const auto& b) { return a.hosts.size() > b.hosts.size(); });
+    return out;
+}
+
+std::string nccl_ib_hca(const node_type& type) {
+    std::string out;
+    for (const auto& d : type.devices)
+        if (!d.device.empty()) out += fmt::format("{}{}:{}", out.empty() ? "=" : ",", d.device, d.port);
+    return out;
+}
+
+}  // namespace banyan::topo

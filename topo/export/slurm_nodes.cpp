@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "topo/export/slurm_nodes.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "common/text.hpp"
+
+namespace banyan::topo {
+namespace {
+
+/// Parts of a host list at the commas outside brackets.
+std::vector<std::string_view> split_items(std::string_view text) {
+    std::vector<std::string_view> items;
+    std::size_t start = 0;
+    bool inside = false;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (text[at] == '[') inside = true;
+        if (text[at] == ']') inside = false;
+        if (text[at] != ',' || inside) continue;
+        items.push_back(text.substr(start, at - start));
+        start = at + 1;
+    }
+    items.push_back(text.substr(start));
+    return items;
+}
+
+/// Appends to each of `heads` each of what "[01-16,20]" stands for.
+result<std::vector<std::string>> multiply(const std::vector<std::string>& heads, std::string_view bracket) {
+    BANYAN_TRY(const auto numbers, expand_hostlist(bracket, max_slurm_nodes));
+    if (heads.size() * numbers.size() > max_slurm_nodes)
+        return fail(errc::invalid_input, fmt::format("a host list of more than {} names", max_slurm_nodes));
+    std::vector<std::string> out;
+    out.reserve(heads.size() * numbers.size());
+    for (const auto& head : heads)
+        for (const auto& number : numbers) out.push_back(head + number);
+    return out;
+}
+
+result<std::vector<std::string>> expand_item(std::string_view item) {
+    std::vector<std::string> names{""};
+    while (!item.empty()) {
+        const auto open = item.find('[');
+        const auto literal = item.substr(0, open);
+        if (literal.find(']') != std::string_view::npos)
+            return fail(errc::invalid_input,
+                        fmt::format("\"{}\" closes a bracket that is not open", literal));
+        for (auto& name : names) name += literal;
+        if (open == std::string_view::npos) break;
+        const auto close = item.find(']', open);
+        if (close == std::string_view::npos)
+            return fail(errc::invalid_input,
+                        fmt::format("\"{}\" has a bracket that is not closed", item.substr(0, 80)));
+        BANYAN_TRY(names, multiply(names, item.substr(open, close - open + 1)));
+        item.remove_prefix(close + 1);
+    }
+    return names;
+}
+
+bool same_word(std::string_view a, std::string_view b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+/// The key=value pairs of a line; a value may stand in double quotes, blanks around the '=' do not count.
+class pairs {
+  public:
+    explicit pairs(std::string_view line) : rest_(line) {}
+    std::optional<std::pair<std::string_view, std::string_view>> next() {
+        rest_ = trim(rest_);
+        const auto equals = rest_.find('=');
+        if (equals == std::string_view::npos) return {};
+        const auto key = trim(rest_.substr(0, equals));
+        rest_ = trim(rest_.substr(equals + 1));
+        const bool quoted = rest_.starts_with('"');
+        if (quoted) rest_.remove_prefix(1);
+        const auto end = std::min(rest_.find_first_of(quoted ? "\"" : " \t"), rest_.size());
+        const auto value = rest_.substr(0, end);
+        rest_.remove_prefix(std::min(end + (quoted ? 1 : 0), rest_.size()));
+        return std::pair(key, value);
+    }
+
+  private:
+    std::string_view rest_;
+};
+
+class conf_reader {
+  public:
+    conf_reader(const std::string& name) : name_(name) {}
+
+    /// One whole line, continuations joined; `number` is where it began.
+    result<void> take(std::string_view line, std::size_t number) {
+        line = trim(line);
+        if (same_word(line.substr(0, 7), "include") && line.size() > 7 && (line[7] == ' ' || line[7] == '\t'))
+            out_.includes = true;
+        pairs words(line);
+        const auto first = words.next();
+        if (!first || !same_word(first->first, "NodeName") || same_word(first->second, "DEFAULT")) return {};
+        const auto names = expand_slurm_hostlist(first->second);
+        if (!names) return bad(number, names.error());
+        out_.names.insert(out_.names.end(), names->begin(), names->end());
+        if (out_.names.size() > max_slurm_nodes)
+            return bad(number, {errc::invalid_input, fmt::format("more than {} nodes", max_slurm_nodes), ""});
+        while (const auto word = words.next()) {
+            if (!same_word(word->first, "NodeHostname")) continue;
+            const auto hosts = expand_slurm_hostlist(word->second);
+            if (!hosts) return bad(number, hosts.error());
+            // One host for many nodes is a test cluster on one machine: it tells nothing about a fabric.
+            if (hosts->size() != names->size()) continue;
+            for (std::size_t i = 0; i < names->size(); ++i)
+                out_.by_hostname.emplace((*hosts)[i], (*names)[i]);
+        }
+        return {};
+    }
+
+    slurm_nodes finish() {
+        std::sort(out_.names.begin(), out_.names.end());
+        out_.names.erase(std::unique(out_.names.begin(), out_.names.end()), out_.names.end());
+        return std::move(out_);
+    }
+
+  private:
+    std::unexpected<error> bad(std::size_t number, const error& e) const {
+        return fail(e.code, fmt::format("{}:{}: {}", name_, number, e.what), "correct the NodeName line");
+    }
+    std::string name_;
+    slurm_nodes out_;
+};
+
+}  // namespace
+
+result<std::vector<std::string>> expand_slurm_hostlist(std::string_view text) {
+    std::vector<std::string> out;
+    for (const auto item : split_items(text)) {
+        if (trim(item).empty())
+            return fail(errc::invalid_input,
+                        fmt::format("\"{}\" is not a host list: an empty name", text.substr(0, 80)),
+                        "write for example n[01-16],login1");
+        BANYAN_TRY(auto names, expand_item(trim(item)));
+        if (out.size() + names.size() > max_slurm_nodes)
+            return fail(errc::invalid_input,
+                        fmt::format("a host list of more than {} names", max_slurm_nodes));
+        out.insert(out.end(), std::make_move_iterator(names.begin()), std::make_move_iterator(names.end()));
+    }
+    return out;
+}
+
+result<slurm_nodes> nodes_of_hostlist(std::string_view hostlist) {
+    slurm_nodes out;
+    BANYAN_TRY(out.names, expand_slurm_hostlist(hostlist));
+    std::sort(out.names.begin(), out.names.end());
+    out.names.erase(std::unique(out.names.begin(), out.names.end()), out.names.end());
+    return out;
+}
+
+result<slurm_nodes> nodes_of_slurm_conf(std::string_view text, const std::string& name) {
+    conf_reader reader(name);
+    std::string whole;
+    std::size_t number = 0, began = 0;
+    while (!text.empty()) {
+        const auto end = std::min(text.find('\n'), text.size());
+        auto line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (++number; whole.empty()) began = number;
+        line = trim(line.substr(0, line.find('#')));
+        const bool goes_on = line.ends_with('\\');
+        if (goes_on) line.remove_suffix(1);
+        whole += line;
+        if (goes_on && !text.empty()) continue;
+        BANYAN_CHECK(reader.take(whole, began));
+        whole.clear();
+    }
+    auto out = reader.finish();
+    if (out.names.empty())
+        return fail(errc::invalid_input, fmt::format("{} declares no node", name),
+                    out.includes ? "Include lines are not followed: name the file that has the NodeName lines"
+                                 : "expected lines such as NodeName=n[01-16] CPUs=64");
+    return out;
+}
+
+}  // namespace banyan::topo
