@@ -163,8 +163,8 @@ TEST_CASE("slurm.conf: NodeName lines in all their forms", "[export]") {
         "State=UNKNOWN\n"
         "NodeName=\"r[1-2]c[1-2]\" Reason=\"NodeName=bad\" # r9\nNodeName=a1,a2 NodeHostname=gpu[1-2] "
         "Port=7\n"
-        "NodeName=t[1-3] NodeHostname=localhost\nPartitionName=p Nodes=n[50-60]\nNodeName=c1 CPUs=2 # "
-        "NodeHostname=gpu9\nInclude more.conf",
+        "NodeName=t[1-3] NodeHostname=localhost\nPartitionName=p Nodes=n[50-60]\nNodeName=c1#old "
+        "CPUs=2\nInclude more.conf",
         "slurm.conf");
     REQUIRE(read);
     CHECK(read->names == std::vector<std::string>{"a1", "a2", "c1", "n01", "n02", "n07", "r1c1", "r1c2",
