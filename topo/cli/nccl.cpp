@@ -175,6 +175,9 @@ void print_text(const fabric& f, const report& r) {
 }
 
 result<int> run(const options& o) {
+    if (o.live && !o.hwloc.empty())
+        return fail(errc::invalid_input, "--hwloc and --live both say where the PCIe tree is from",
+                    "give one of them");
     if (!o.xml.empty() && o.hwloc.empty() && !o.live)
         return fail(errc::invalid_input, "--xml needs the machine's PCIe tree",
                     "add --hwloc FILE (lstopo --of xml FILE) or --live");
@@ -198,9 +201,8 @@ void add_nccl(CLI::App& app, action& chosen) {
         "nccl", "Write NCCL_IB_HCA, GPU-HCA affinity and NCCL's topology file for each node type");
     o->input.add_to(*sub);
     sub->add_option("--node", o->node, "this host's type only, and the type of the machine");
-    auto* hwloc =
-        sub->add_option("--hwloc", o->hwloc, "a node's PCIe tree, as lstopo --of xml FILE writes it");
-    sub->add_flag("--live", o->live, "the PCIe tree of the machine that this runs on")->excludes(hwloc);
+    sub->add_option("--hwloc", o->hwloc, "a node's PCIe tree, as lstopo --of xml FILE writes it");
+    sub->add_flag("--live", o->live, "the PCIe tree of the machine that this runs on");
     sub->add_option("--xml", o->xml,
                     "file to replace with a topology for NCCL_TOPO_FILE;\n"
                     "needs --hwloc or --live");

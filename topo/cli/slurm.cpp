@@ -27,6 +27,9 @@ result<slurm_export> wanted(const options& o) {
         (!o.block_sizes.empty() || out.blocks == slurm_blocks::nvlink_domain))
         return fail(errc::invalid_input, "--block-size and --blocks belong to --plugin block",
                     "leave them out for a tree");
+    if (!o.nodes.empty() && !o.slurm_conf.empty())
+        return fail(errc::invalid_input, "--nodes and --slurm-conf both say which nodes Slurm has",
+                    "give one of them");
     if (!o.nodes.empty()) {
         auto nodes = nodes_of_hostlist(o.nodes);
         if (!nodes) return fail(nodes.error().code, "--nodes: " + nodes.error().what, nodes.error().hint);
@@ -83,11 +86,10 @@ void add_slurm(CLI::App& app, action& chosen) {
                     "what is a block: a leaf-group (default), or an\n"
                     "nvlink-domain as the site file has them")
         ->check(CLI::IsMember({"leaf-group", "nvlink-domain"}));
-    auto* nodes = sub->add_option("--nodes", o->nodes, "write these of Slurm's nodes only, such as n[01-16]");
+    sub->add_option("--nodes", o->nodes, "write these of Slurm's nodes only, such as n[01-16]");
     sub->add_option("--slurm-conf", o->slurm_conf,
                     "write the nodes only that this slurm.conf declares;\n"
-                    "its Include lines are not followed")
-        ->excludes(nodes);
+                    "its Include lines are not followed");
     sub->add_option("-o,--output", o->output, "file to replace (default: standard output)");
     sub->footer(
         "The rails of a leaf group become one switch, named as banyan-topo show names the\n"

@@ -163,11 +163,12 @@ TEST_CASE("slurm.conf: NodeName lines in all their forms", "[export]") {
         "State=UNKNOWN\n"
         "NodeName=\"r[1-2]c[1-2]\" Reason=\"NodeName=bad\" # r9\nNodeName=a1,a2 NodeHostname=gpu[1-2] "
         "Port=7\n"
-        "NodeName=t[1-3] NodeHostname=localhost\nPartitionName=p Nodes=n[50-60]\nInclude more.conf",
+        "NodeName=t[1-3] NodeHostname=localhost\nPartitionName=p Nodes=n[50-60]\nNodeName=c1#old "
+        "CPUs=2\nInclude more.conf",
         "slurm.conf");
     REQUIRE(read);
-    CHECK(read->names == std::vector<std::string>{"a1", "a2", "n01", "n02", "n07", "r1c1", "r1c2", "r2c1",
-                                                  "r2c2", "t1", "t2", "t3"});
+    CHECK(read->names == std::vector<std::string>{"a1", "a2", "c1", "n01", "n02", "n07", "r1c1", "r1c2",
+                                                  "r2c1", "r2c2", "t1", "t2", "t3"});
     CHECK(read->by_hostname == std::map<std::string, std::string>{{"gpu1", "a1"}, {"gpu2", "a2"}});
     CHECK(read->includes);
     for (const std::string bad :
@@ -198,6 +199,7 @@ TEST_CASE("blocks: sizes that Slurm takes, and NVLink domains", "[export]") {
     }
     CHECK(lay_out(f, blocks({8}))->notes.back().find("23.11 to 24.11 refuse") != std::string::npos);
     CHECK(lay_out(groups_of({4, 3}), blocks())->block_sizes == std::vector<std::uint32_t>{3});
+    CHECK(lay_out(groups_of({4, 4, 4, 4, 4}, 3), blocks())->block_sizes == std::vector<std::uint32_t>{4});
 
     auto o = blocks();
     o.blocks = slurm_blocks::nvlink_domain;

@@ -135,14 +135,14 @@ TEST_CASE("NCCL's topology file", "[export]") {
     std::istringstream in(text);
     REQUIRE_NOTHROW(boost::property_tree::read_xml(in, tree));
     const auto& system = tree.get_child("system");
-    CHECK(system.get<int>("<xmlattr>.version") == 1);
+    CHECK(system.get<std::string>("<xmlattr>.version") == "1");
     std::size_t cpus = 0, gpus = 0, nets = 0;
     const std::function<void(const boost::property_tree::ptree&)> walk = [&](const auto& at) {
         for (const auto& [name, child] : at) {
             if (name == "cpu") ++cpus;
             if (name == "pci") {
                 CHECK(child.template get<std::string>("<xmlattr>.link_speed") == "32.0 GT/s PCIe");
-                CHECK(child.template get<int>("<xmlattr>.link_width") == 16);
+                CHECK(child.template get<std::string>("<xmlattr>.link_width") == "16");
                 gpus += child.template get<std::string>("<xmlattr>.class") == "0x030200";
             }
             if (name == "net")
