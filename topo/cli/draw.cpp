@@ -19,7 +19,8 @@ namespace banyan::topo::cli {
 namespace {
 
 struct options {
-    std::string input, format = "text", output, title, nodes, shape, plan, color = "auto", color_by = "unit";
+    fabric_input input;
+    std::string format = "text", output, title, nodes, shape, plan, color = "auto", color_by = "unit";
     std::uint32_t spares = 0;
 };
 
@@ -53,12 +54,13 @@ result<std::optional<draw::job>> job_from(const fabric& f, const options& o) {
 }
 
 result<int> run(const options& o) {
-    BANYAN_TRY(const auto f, load_fabric(o.input));
+    BANYAN_TRY(const auto f, o.input.load());
     BANYAN_TRY(const auto job, job_from(f, o));
     const auto* j = job ? &*job : nullptr;
     const bool terminal = o.output.empty() && ::isatty(STDOUT_FILENO);
-    const auto title =
-        o.title.empty() && o.input != "-" ? std::filesystem::path(o.input).stem().string() : o.title;
+    const auto title = o.title.empty() && o.input.path() != "-"
+                           ? std::filesystem::path(o.input.path()).stem().string()
+                           : o.title;
     std::string out;
     if (o.format == "svg")
         out = draw::to_svg(f, j, title);
@@ -78,7 +80,7 @@ result<int> run(const options& o) {
 void add_draw(CLI::App& app, action& chosen) {
     const auto o = std::make_shared<options>();
     auto* sub = app.add_subcommand("draw", "Draw the fabric, and a job's nodes on it");
-    sub->add_option("FABRIC", o->input, "output of ibnetdiscover, or a snapshot")->required();
+    o->input.add_to(*sub);
     sub->add_option("--format", o->format,
                     "text for a terminal, svg for a wall, html to look around (default text)")
         ->check(CLI::IsMember({"text", "svg", "html"}));

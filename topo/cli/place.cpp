@@ -14,7 +14,8 @@ namespace banyan::topo::cli {
 namespace {
 
 struct options {
-    std::string input, shape, free, prefer;
+    fabric_input input;
+    std::string shape, free, prefer;
     std::uint32_t nodes = 0, ranks_per_node = 0, spares = 0;
     bool json = false;
 };
@@ -66,7 +67,7 @@ void print_table(const fabric& f, const request& r, const placement& p) {
 }
 
 result<int> run(const options& o) {
-    BANYAN_TRY(const auto f, load_fabric(o.input));
+    BANYAN_TRY(const auto f, o.input.load());
     BANYAN_TRY(const auto dims, parse_shape(o.shape));
     BANYAN_TRY(const auto free, hosts_from(f, o.free));
     std::uint32_t total = o.nodes;
@@ -88,7 +89,7 @@ result<int> run(const options& o) {
 void add_place(CLI::App& app, action& chosen) {
     const auto o = std::make_shared<options>();
     auto* sub = app.add_subcommand("place", "Say where a job would go, as slurmctld decides it");
-    sub->add_option("FABRIC", o->input, "output of ibnetdiscover, or a snapshot")->required();
+    o->input.add_to(*sub);
     sub->add_option("--shape", o->shape, "parallel dimensions, innermost first, such as tp=8,pp=4,dp=2")
         ->required();
     sub->add_option("--nodes", o->nodes, "nodes of the job, spares included");
