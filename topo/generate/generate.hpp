@@ -82,7 +82,9 @@ struct true_hca {
     guid id = 0;
     std::string name;  ///< as the dump has it
     std::uint32_t host = 0;
-    std::uint16_t rail = 0;  ///< of the leaf that its cable leads to, also where that is the wrong one
+    /// Of the leaf that its cable leads to, also where that is the wrong one.
+    std::uint32_t leaf_group = 0;
+    std::uint16_t rail = 0;
 };
 
 struct truth {

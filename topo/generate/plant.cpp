@@ -36,7 +36,8 @@ void state_facts(const blueprint& b, truth& facts) {
             const auto& hca = b.nodes[i];
             if (hca.gone) continue;
             named = named || hca.name.starts_with(b.hosts[h].name + ' ');
-            facts.hcas.push_back({hca.id, hca.name, h, b.nodes[b.cables[b.hca_cable(i)].b].rail});
+            const auto& leaf = b.nodes[b.cables[b.hca_cable(i)].b];
+            facts.hcas.push_back({hca.id, hca.name, h, leaf.group, leaf.rail});
         }
         facts.hosts[h].named = named;
     }

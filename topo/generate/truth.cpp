@@ -27,6 +27,7 @@ std::string to_json(const truth& t, const options& o) {
         hcas.push_back({{"guid", fmt::format("0x{:016x}", h.id)},
                         {"name", h.name},
                         {"host", t.hosts[h.host].name},
+                        {"leaf_group", h.leaf_group},
                         {"rail", h.rail}});
     return out.dump(1) + '\n';
 }
