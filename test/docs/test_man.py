@@ -92,7 +92,11 @@ class Defects(unittest.TestCase):
         calls = [call for path in (REPOSITORY / "topo" / "model").glob("*.cpp")
                  for call in re.findall(r"\breport\(([^{]*)", path.read_text())]
         found = {kind for call in calls for kind in re.findall(r'"([a-z]+(?:-[a-z]+)*)"', call)}
-        self.assertEqual(told, found, "kinds below .SH DEFECTS of docs/man/banyan-topo.1, and those that topo/model reports")
+        check = (REPOSITORY / "topo" / "cli" / "check.cpp").read_text()
+        against_golden = set(re.findall(r'out\.push_back\(\s*\{"([a-z-]+)"', check))
+        self.assertEqual(told, found | against_golden, "kinds below .SH DEFECTS of docs/man/banyan-topo.1, and those that are reported")
+        advised = set(re.findall(r'\{"([a-z-]+)",\s+"', check))
+        self.assertEqual(told, advised, "kinds below .SH DEFECTS of docs/man/banyan-topo.1, and those that check has advice for")
 
 
 class Configuration(unittest.TestCase):

@@ -1,44 +1,155 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <map>
 #include <memory>
+#include <set>
 
+#include <banyan/topo/diff.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "topo/cli/cli.hpp"
 
 namespace banyan::topo::cli {
+namespace {
+
+struct options {
+    fabric_input input;
+    std::string golden;
+    bool json = false;
+};
+
+/// What to do about each kind of defect.
+std::string advice(const std::string& kind) {
+    static const std::map<std::string, std::string> known{
+        {"asymmetric-spine", "look at the cables and ports of that switch"},
+        {"duplicate-guid", "two cards answer with one GUID, or the dump was joined from two: discover again"},
+        {"duplicate-name",
+         "set the node description of each (rdma-ndd on hosts, the switch's own system name)"},
+        {"factory-name", "set the node description: rdma-ndd on hosts, the switch's own system name"},
+        {"foreign-leaf", "plug the cable into the leaf of its own group, or correct the plan of cables"},
+        {"loop", "take the cable out"},
+        {"lost-link",
+         "look at the cable and both ports; accept it with banyan-topo snapshot if it was meant"},
+        {"lost-node", "is it powered? accept it with banyan-topo snapshot if it was meant"},
+        {"missing-leaf", "is the switch powered and cabled? every host of the group lacks that rail"},
+        {"missing-rail", "look at the HCA and its cable: ibstat on the host"},
+        {"missing-uplink", "look at the cables and ports upwards of that switch"},
+        {"moved-cable", "put it back, or accept it with banyan-topo snapshot"},
+        {"narrow-link", "reseat or replace the cable: lanes are down"},
+        {"no-record", "discover again: the node answered its neighbour's probe and then no more"},
+        {"one-way-link", "discover again: the fabric changed while it was read, or a port is failing"},
+        {"slow-link", "reseat or replace the cable; compare the port speeds that either side allows"},
+        {"slower-link", "reseat or replace the cable; it was faster in the accepted state"},
+        {"swapped-cables", "exchange the two cables at the leaves"},
+        {"unknown-host", "correct the site file, or find out why the host has no fabric"},
+        {"unreadable", "the rest of the dump was read; discover again to be sure"},
+        {"wrong-rail", "plug the cable into the leaf of its rail"}};
+    const auto at = known.find(kind);
+    return at == known.end() ? std::string() : at->second;
+}
+
+std::string end_text(const link_end& e) { return fmt::format("{} port {}", e.node_name, e.port); }
+
+/// What the accepted state has and the fabric lacks.
+std::vector<defect> losses(const fabric_diff& d) {
+    std::vector<defect> out;
+    std::set<guid> gone;
+    std::set<std::pair<guid, std::uint16_t>> moved;
+    for (const auto& n : d.lost_nodes) {
+        gone.insert(n.id);
+        out.push_back({"lost-node", {n.name}, fmt::format("0x{:016x} is in the accepted state", n.id), 1.0});
+    }
+    for (const auto& l : d.moved_links) {
+        moved.insert({l.kept.id, l.kept.port});
+        out.push_back(
+            {"moved-cable",
+             {end_text(l.kept)},
+             fmt::format("leads to {}, in the accepted state to {}", end_text(l.after), end_text(l.before)),
+             1.0});
+    }
+    for (const auto& l : d.lost_links) {
+        // A lost node's links went with it.
+        if (gone.contains(l.a.id) || gone.contains(l.b.id)) continue;
+        if (moved.contains({l.a.id, l.a.port}) || moved.contains({l.b.id, l.b.port})) continue;
+        out.push_back({"lost-link", {end_text(l.a), end_text(l.b)}, "it is in the accepted state", 1.0});
+    }
+    for (const auto& l : d.changed_rates)
+        if (l.after.width * l.after.lane_gbps10 < l.before.width * l.before.lane_gbps10)
+            out.push_back(
+                {"slower-link",
+                 {end_text(l.a), end_text(l.b)},
+                 fmt::format("{}x{} Gbit/s, in the accepted state {}x{}", l.after.width,
+                             l.after.lane_gbps10 / 10.0, l.before.width, l.before.lane_gbps10 / 10.0),
+                 1.0});
+    return out;
+}
+
+/// What is wrong, less what was wrong in the accepted state, and what that had more. Returns how many were
+/// accepted.
+std::size_t compare(const fabric& accepted, fabric& now) {
+    std::set<std::pair<std::string, std::vector<std::string>>> known;
+    for (const auto& d : accepted.defects) known.emplace(d.kind, d.objects);
+    const auto left = std::erase_if(now.defects, [&](const defect& d) {
+        return known.contains({d.kind, d.objects});
+    });
+    for (auto& d : losses(diff(accepted, now))) now.defects.push_back(std::move(d));
+    return left;
+}
+
+void print_text(const fabric& f, std::size_t accepted) {
+    std::map<std::string, std::vector<const defect*>> by_kind;
+    for (const auto& d : f.defects) by_kind[d.kind].push_back(&d);
+    for (const auto& [kind, defects] : by_kind) {
+        fmt::print("{} ({}){}{}\n", kind, defects.size(), advice(kind).empty() ? "" : ": ", advice(kind));
+        for (const auto* d : defects) {
+            std::string objects;
+            for (const auto& name : d->objects) objects += (objects.empty() ? "" : " - ") + name;
+            fmt::print("  {}{}\n      {}\n", objects,
+                       d->confidence < 0.995 ? fmt::format(" ({:.0f} % sure)", 100 * d->confidence) : "",
+                       d->evidence);
+        }
+    }
+    fmt::print("{}{} defects{} on {} hosts and {} switches\n", f.defects.empty() ? "" : "\n",
+               f.defects.size(), accepted > 0 ? fmt::format(" beside {} accepted ones", accepted) : "",
+               f.hosts.size(), f.switches.size());
+}
+
+void print_json(const fabric& f) {
+    auto list = nlohmann::json::array();
+    for (const auto& d : f.defects)
+        list.push_back({{"kind", d.kind},
+                        {"objects", d.objects},
+                        {"evidence", d.evidence},
+                        {"confidence", d.confidence},
+                        {"advice", advice(d.kind)}});
+    fmt::print("{}\n", list.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
+}
+
+result<int> run(const options& o) {
+    BANYAN_TRY(auto f, o.input.load());
+    std::size_t accepted = 0;
+    if (!o.golden.empty()) {
+        BANYAN_TRY(const auto golden, load_fabric(o.golden));
+        accepted = compare(golden, f);
+    }
+    if (o.json)
+        print_json(f);
+    else
+        print_text(f, accepted);
+    return f.defects.empty() ? fine : found_something;
+}
+
+}  // namespace
 
 void add_check(CLI::App& app, action& chosen) {
-    struct options {
-        std::string input;
-        bool json = false;
-    };
     const auto o = std::make_shared<options>();
     auto* sub =
         app.add_subcommand("check", "List what is wrong with the fabric; exit code 1 when anything is");
-    sub->add_option("FABRIC", o->input, "output of ibnetdiscover, or a snapshot")->required();
+    o->input.add_to(*sub);
+    sub->add_option("--golden", o->golden,
+                    "an accepted state: what differs from it is a defect, what it has is none");
     sub->add_flag("--json", o->json, "print JSON");
-    sub->callback([o, &chosen] {
-        chosen = [o]() -> result<int> {
-            BANYAN_TRY(const auto f, load_fabric(o->input));
-            auto list = nlohmann::json::array();
-            for (const auto& d : f.defects) {
-                std::string objects;
-                for (const auto& name : d.objects) objects += (objects.empty() ? "" : " - ") + name;
-                if (!o->json) fmt::print("{:<16} {}: {}\n", d.kind, objects, d.evidence);
-                list.push_back({{"kind", d.kind},
-                                {"objects", d.objects},
-                                {"evidence", d.evidence},
-                                {"confidence", d.confidence}});
-            }
-            if (o->json)
-                fmt::print("{}\n", list.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
-            if (!o->json)
-                fmt::print("{} defects on {} hosts and {} switches\n", f.defects.size(), f.hosts.size(),
-                           f.switches.size());
-            return f.defects.empty() ? fine : found_something;
-        };
-    });
+    sub->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
 }
 
 }  // namespace banyan::topo::cli

@@ -29,7 +29,19 @@ void add_place(CLI::App& app, action& chosen);
 void add_show(CLI::App& app, action& chosen);
 void add_snapshot(CLI::App& app, action& chosen);
 
-/// A dump or a snapshot, told apart by its content; "-" is standard input.
+/// The FABRIC that most subcommands take, and what helps to read it. A dump or a snapshot, told apart by its
+/// content; "-" is standard input.
+class fabric_input {
+  public:
+    void add_to(CLI::App& sub);
+    result<fabric> load() const;
+    const std::string& path() const { return path_; }
+
+  private:
+    std::string path_, names_, site_;
+};
+
+/// The same without anything that helps.
 result<fabric> load_fabric(const std::string& path);
 
 /// Host indices of a Slurm host list; an error names the first that the fabric lacks. An empty list gives all

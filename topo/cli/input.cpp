@@ -12,22 +12,56 @@
 
 namespace banyan::topo::cli {
 
-result<fabric> load_fabric(const std::string& path) {
+namespace {
+
+constexpr std::size_t max_side_file = std::size_t{64} << 20;
+
+auto in_file(const std::string& path) {
+    return [path](const error& e) { return fail(e.code, fmt::format("{}: {}", path, e.what), e.hint); };
+}
+
+result<fabric> load(const std::string& path, build_options options) {
     BANYAN_TRY(auto text, read_file(path == "-" ? "/dev/stdin" : path, max_dump_bytes));
-    const auto in_file = [&](const error& e) {
-        return fail(e.code, fmt::format("{}: {}", path, e.what), e.hint);
-    };
     if (is_snapshot(text)) {
+        if (!options.names.empty())
+            return fail(errc::invalid_input, fmt::format("{} is a snapshot: its names are settled", path),
+                        "give --names when the snapshot is made");
         auto loaded = decode_snapshot(text);
-        if (!loaded) return in_file(loaded.error());
+        if (!loaded) return in_file(path)(loaded.error());
         return loaded;
     }
     const auto dump = read_ibnetdiscover(std::move(text));
-    if (!dump) return in_file(dump.error());
-    build_options options;
+    if (!dump) return in_file(path)(dump.error());
     options.created_unix_s = std::time(nullptr);
     return build_fabric(*dump, options);
 }
+
+}  // namespace
+
+void fabric_input::add_to(CLI::App& sub) {
+    sub.add_option("FABRIC", path_, "output of ibnetdiscover, or a snapshot; - is standard input")
+        ->required();
+    sub.add_option("--names", names_, "node-name map: lines of GUID and quoted name");
+    sub.add_option("--site", site_,
+                   "site file: management and storage hosts, racks, NVLink domains, WAN links");
+}
+
+result<fabric> fabric_input::load() const {
+    build_options options;
+    if (!names_.empty()) {
+        BANYAN_TRY(const auto text, read_file(names_, max_side_file));
+        auto names = read_name_map(text);
+        if (!names) return in_file(names_)(names.error());
+        options.names = std::move(*names);
+    }
+    if (!site_.empty()) {
+        BANYAN_TRY(const auto text, read_file(site_, max_side_file));
+        BANYAN_TRY(options.site, read_site(text, site_));
+    }
+    return cli::load(path_, std::move(options));
+}
+
+result<fabric> load_fabric(const std::string& path) { return load(path, {}); }
 
 result<std::vector<std::uint32_t>> hosts_from(const fabric& f, const std::string& hostlist) {
     std::vector<std::uint32_t> out;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <algorithm>
+#include "topo/cli/show.hpp"
+
 #include <map>
 #include <memory>
 
+#include <banyan/topo/capacity.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -12,129 +14,125 @@
 namespace banyan::topo::cli {
 namespace {
 
-struct options {
-    std::string input;
-    bool json = false;
-};
+constexpr std::size_t shown_groups = 24;
+constexpr std::size_t shown_exclusions = 3;  ///< of each kind
+constexpr double sure = 0.995;
+
+std::string cut(std::string text, std::size_t width) {
+    return text.size() > width ? text.substr(0, width - 3) + "..." : text;
+}
+
+std::size_t at_level(const fabric& f, unsigned level) {
+    std::size_t n = 0;
+    for (const auto& sw : f.switches) n += sw.level == level;
+    return n;
+}
+
+void print_groups(const fabric& f) {
+    fmt::print("{:<7} {:>5} {:>5}  {:<28} {}\n", "group", "hosts", "rails", "leaves, one per rail", "nodes");
+    for (std::size_t i = 0; i < f.leaf_groups.size() && i < shown_groups; ++i) {
+        const auto& g = f.leaf_groups[i];
+        std::vector<std::string> leaves, nodes;
+        for (const auto l : g.leaves) leaves.push_back(short_name(f.switches[l].name));
+        for (const auto h : g.hosts) nodes.push_back(f.hosts[h].name);
+        fmt::print("{:<7} {:>5} {:>5}  {:<28} {}\n", g.id, g.hosts.size(), g.leaves.size(),
+                   cut(compress_hostlist(leaves), 28), cut(compress_hostlist(nodes), 44));
+    }
+    if (f.leaf_groups.size() > shown_groups)
+        fmt::print("... and {} more groups; --json has them all\n", f.leaf_groups.size() - shown_groups);
+}
+
+void print_capacity(const fabric& f) {
+    fmt::print("\n{:<20} {:>12}  {}\n", "capacity", "Gbit/s", "least and most of a rail");
+    for (const auto& t : capacity(f)) {
+        std::string rails;
+        if (t.by_rail.size() > 1) {
+            const auto [least, most] = std::minmax_element(t.by_rail.begin(), t.by_rail.end());
+            rails =
+                *least == *most ? fmt::format("{} each", *least) : fmt::format("{} and {}", *least, *most);
+        }
+        fmt::print("{:<20} {:>12}  {}\n", t.name, t.gbps, rails);
+    }
+    const auto ratio = oversubscription(f);
+    fmt::print("leaves are {}\n", ratio == 0   ? "the top: nothing leads up"
+                                  : ratio <= 1 ? "non-blocking"
+                                               : fmt::format("oversubscribed {:.2g}:1", ratio));
+}
+
+void print_confidence(const fabric& f) {
+    std::size_t hosts = 0, hcas = 0;
+    for (const auto& h : f.hosts) hosts += h.confidence < sure;
+    for (const auto& h : f.hcas) hcas += h.host != none && h.confidence < sure;
+    fmt::print(
+        "\nsure of the leaf group of {} of {} hosts; {} HCAs are attributed by evidence, not by name\n",
+        f.hosts.size() - hosts, f.hosts.size(), hcas);
+}
+
+void print_left_out(const fabric& f) {
+    std::map<std::string, std::vector<const exclusion*>> by_kind;
+    for (const auto& e : f.excluded) by_kind[e.kind].push_back(&e);
+    fmt::print("left out:{}\n", by_kind.empty() ? " nothing" : "");
+    for (const auto& [kind, list] : by_kind) {
+        fmt::print("  {} {}\n", list.size(), kind);
+        for (std::size_t i = 0; i < list.size() && i < shown_exclusions; ++i)
+            fmt::print("    {}\n",
+                       cut(fmt::format("{} {}: {}", hex(list[i]->id), list[i]->name, list[i]->why), 94));
+        if (list.size() > shown_exclusions) fmt::print("    ... --json has them all\n");
+    }
+}
+
+void print_defects(const fabric& f) {
+    std::map<std::string, std::size_t> by_kind;
+    for (const auto& d : f.defects) ++by_kind[d.kind];
+    std::string out;
+    for (const auto& [kind, n] : by_kind) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", n, kind);
+    fmt::print("defects: {}\n", out.empty() ? "none" : out + " (banyan-topo check tells)");
+}
+
+}  // namespace
 
 std::string hex(guid id) { return fmt::format("0x{:016x}", id); }
 
-unsigned gbps(const link_rate& r) { return unsigned{r.width} * r.lane_gbps10 / 10; }
-
-int top_level(const fabric& f) {
-    int top = -1;
-    for (const auto& s : f.switches)
-        if (s.level != UINT8_MAX) top = std::max(top, int{s.level});
-    return top;
-}
-
-/// Gbit/s from hosts into the leaves over Gbit/s from the leaves upwards: 1 = non-blocking; 0 when nothing
-/// leads up.
-double oversubscription(const fabric& f) {
-    double down = 0, up = 0;
-    for (const auto& l : f.links) {
-        const bool between_switches =
-            l.a.kind == node_kind::switch_node && l.b.kind == node_kind::switch_node;
-        if (between_switches && (f.switches[l.a.index].level == 0) != (f.switches[l.b.index].level == 0))
-            up += gbps(l.rate);
-        const auto& hca_end = l.a.kind == node_kind::hca ? l.a : l.b;
-        if (!between_switches && f.hcas[hca_end.index].host != none) down += gbps(l.rate);
-    }
-    return up > 0 ? down / up : 0;
-}
-
-nlohmann::json groups_json(const fabric& f) {
-    auto out = nlohmann::json::array();
-    for (const auto& g : f.leaf_groups) {
-        auto rails = nlohmann::json::object();
-        for (std::size_t rail = 0; rail < g.leaves.size(); ++rail) {
-            const auto& leaf = f.switches[g.leaves[rail]];
-            rails[std::to_string(rail)] = {{"guid", hex(leaf.id)}, {"name", leaf.name}};
-        }
-        std::vector<std::string> nodes;
-        for (const auto h : g.hosts) nodes.push_back(f.hosts[h].name);
-        out.push_back({{"id", g.id}, {"rails", rails}, {"nodes", nodes}, {"spine_group", g.spine_group}});
-    }
-    return out;
-}
-
-void print_json(const fabric& f) {
-    nlohmann::json out{{"switches", f.switches.size()},     {"hcas", f.hcas.size()},
-                       {"hosts", f.hosts.size()},           {"links", f.links.size()},
-                       {"levels", top_level(f) + 1},        {"oversubscription", oversubscription(f)},
-                       {"leaf_groups", groups_json(f)},     {"excluded", nlohmann::json::array()},
-                       {"defects", nlohmann::json::array()}};
-    for (const auto& e : f.excluded)
-        out["excluded"].push_back({{"guid", hex(e.id)}, {"kind", e.kind}, {"name", e.name}});
-    for (const auto& d : f.defects)
-        out["defects"].push_back({{"kind", d.kind},
-                                  {"objects", d.objects},
-                                  {"evidence", d.evidence},
-                                  {"confidence", d.confidence}});
-    fmt::print("{}\n", out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
-}
-
 std::string short_name(const std::string& switch_name) {
-    // "MF0;leaf-01:MQM9790/U1" -> "leaf-01"
     const auto start = switch_name.find(';');
     const auto name = switch_name.substr(start == std::string::npos ? 0 : start + 1);
     return name.substr(0, name.find(':'));
 }
 
-void print_groups(const fabric& f) {
-    fmt::print("{:<7} {:>5} {:>5}  {:<28} {}\n", "group", "hosts", "rails", "leaves, one per rail", "nodes");
-    constexpr std::size_t shown = 24;
-    for (std::size_t i = 0; i < f.leaf_groups.size() && i < shown; ++i) {
-        const auto& g = f.leaf_groups[i];
-        std::vector<std::string> leaves, nodes;
-        for (const auto l : g.leaves) leaves.push_back(short_name(f.switches[l].name));
-        for (const auto h : g.hosts) nodes.push_back(f.hosts[h].name);
-        auto leaf_text = compress_hostlist(leaves), node_text = compress_hostlist(nodes);
-        if (leaf_text.size() > 28) leaf_text = leaf_text.substr(0, 25) + "...";
-        if (node_text.size() > 44) node_text = node_text.substr(0, 41) + "...";
-        fmt::print("{:<7} {:>5} {:>5}  {:<28} {}\n", g.id, g.hosts.size(), g.leaves.size(), leaf_text,
-                   node_text);
-    }
-    if (f.leaf_groups.size() > shown)
-        fmt::print("... and {} more groups; --json has them all\n", f.leaf_groups.size() - shown);
-}
-
-void print_text(const fabric& f) {
-    std::map<std::string, std::size_t> left_out, defects;
-    for (const auto& e : f.excluded) ++left_out[e.kind];
-    for (const auto& d : f.defects) ++defects[d.kind];
-    std::size_t spines = 0, cores = 0;
-    for (const auto& s : f.switches) {
-        spines += s.level == 1;
-        cores += s.level == 2;
-    }
-    fmt::print("{} hosts, {} HCAs, {} switches ({} spines, {} cores), {} links, {} levels\n", f.hosts.size(),
-               f.hcas.size(), f.switches.size(), spines, cores, f.links.size(), top_level(f) + 1);
-    const auto ratio = oversubscription(f);
-    fmt::print("leaves: {}\n\n", ratio == 0   ? "nothing leads up"
-                                 : ratio <= 1 ? "non-blocking"
-                                              : fmt::format("oversubscribed {:.2g}:1", ratio));
+void show_text(const fabric& f) {
+    fmt::print("{} hosts, {} HCAs, {} switches ({} leaves, {} spines, {} cores), {} links, {} levels\n\n",
+               f.hosts.size(), f.hcas.size(), f.switches.size(), at_level(f, 0), at_level(f, 1),
+               at_level(f, 2), f.links.size(), levels(f));
     print_groups(f);
-    const auto counts = [](const std::map<std::string, std::size_t>& by_kind) {
-        std::string out;
-        for (const auto& [kind, n] : by_kind) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", n, kind);
-        return out.empty() ? std::string("none") : out;
-    };
-    fmt::print("\nleft out: {}\ndefects: {}{}\n", counts(left_out), counts(defects),
-               defects.empty() ? "" : " (banyan-topo check tells)");
+    print_capacity(f);
+    print_confidence(f);
+    print_left_out(f);
+    print_defects(f);
 }
-
-}  // namespace
 
 void add_show(CLI::App& app, action& chosen) {
+    struct options {
+        fabric_input input;
+        std::string node, group;
+        bool json = false;
+    };
     const auto o = std::make_shared<options>();
-    auto* sub = app.add_subcommand("show", "Count hosts, leaf groups, rails and spines");
-    sub->add_option("FABRIC", o->input, "output of ibnetdiscover, or a snapshot")->required();
+    auto* sub = app.add_subcommand("show", "Count hosts, leaf groups, rails and spines, and what they carry");
+    o->input.add_to(*sub);
+    sub->add_option("--node", o->node, "one host: its HCAs, rails, leaves and ports");
+    sub->add_option("--group", o->group, "one leaf group: its leaves and hosts");
     sub->add_flag("--json", o->json, "print JSON");
     sub->callback([o, &chosen] {
         chosen = [o]() -> result<int> {
-            BANYAN_TRY(const auto f, load_fabric(o->input));
-            o->json ? print_json(f) : print_text(f);
+            if (!o->node.empty() && !o->group.empty())
+                return fail(errc::invalid_input, "--node and --group exclude each other");
+            BANYAN_TRY(const auto f, o->input.load());
+            if (!o->node.empty())
+                BANYAN_CHECK(show_node(f, o->node, o->json));
+            else if (!o->group.empty())
+                BANYAN_CHECK(show_group(f, o->group, o->json));
+            else
+                o->json ? show_json(f) : show_text(f);
             return fine;
         };
     });

@@ -10,17 +10,18 @@ namespace banyan::topo::cli {
 
 void add_snapshot(CLI::App& app, action& chosen) {
     struct options {
-        std::string input, output;
+        fabric_input input;
+        std::string output;
     };
     const auto o = std::make_shared<options>();
     auto* sub = app.add_subcommand("snapshot", "Write the snapshot that slurmctld and faultd read");
-    sub->add_option("FABRIC", o->input, "output of ibnetdiscover")->required();
+    o->input.add_to(*sub);
     sub->add_option("-o,--output", o->output, "file to replace")->required();
     sub->callback([o, &chosen] {
         chosen = [o]() -> result<int> {
-            BANYAN_TRY(const auto f, load_fabric(o->input));
+            BANYAN_TRY(const auto f, o->input.load());
             if (f.hosts.empty())
-                return fail(errc::invalid_input, fmt::format("{} has no compute host", o->input),
+                return fail(errc::invalid_input, fmt::format("{} has no compute host", o->input.path()),
                             "nothing was written");
             BANYAN_CHECK(save_snapshot(f, o->output));
             fmt::print("{}: {} hosts in {} leaf groups, {} switches, {} defects\n", o->output, f.hosts.size(),

@@ -60,13 +60,17 @@ struct blueprint {
     std::vector<node> nodes;
     std::vector<cable> cables;  ///< of compute HCAs first, see hca_cable
     std::vector<true_host> hosts;
-    std::uint32_t first_hca = 0, first_leaf = 0, first_spine = 0;  ///< into nodes
+    std::uint32_t first_hca = 0, first_leaf = 0, first_spine = 0, first_core = 0,
+                  first_storage = 0;  ///< into nodes
 
     std::uint32_t hca(std::uint32_t host, std::uint32_t rail) const {
         return first_hca + host * o.rails + rail;
     }
     std::uint32_t leaf(std::uint32_t group, std::uint32_t rail, std::uint32_t plane = 0) const {
         return first_leaf + (group * o.rails + rail) * o.planes + plane;
+    }
+    std::uint32_t spine(std::uint32_t pod, std::uint32_t at, std::uint32_t plane) const {
+        return first_spine + (pod * n.spines + at) * o.planes + plane;
     }
     std::uint32_t hca_cable(std::uint32_t hca_node, std::uint32_t plane = 0) const {
         return (hca_node - first_hca) * o.planes + plane;
@@ -97,6 +101,7 @@ std::string to_text(const speed_rate& r);
 /// Checks the options and works out the rest.
 result<sizes> sizes_of(const options& o);
 blueprint lay_out(const options& o, const sizes& n, dice& random);
+void connect_switches(blueprint& b);
 /// The next free port of a leaf box, the same on all its planes.
 std::uint16_t take_leaf_port(blueprint& b, std::uint32_t leaf_node);
 /// Port counts, and aggregation nodes on the port after the last.

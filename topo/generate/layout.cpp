@@ -35,8 +35,7 @@ class drawing {
         add_compute();
         add_services();
         add_storage_rail();
-        connect_leaves();
-        connect_cores();
+        connect_switches(b_);
         return std::move(b_);
     }
 
@@ -107,8 +106,8 @@ class drawing {
             return first;
         };
         b_.first_spine = several(role::spine, "spine", spines, n.spines);
-        first_core_ = several(role::core, "core", cores, 0);
-        first_storage_ = several(role::storage_leaf, "storage", storage, n.storage_leaves);
+        b_.first_core = several(role::core, "core", cores, 0);
+        b_.first_storage = several(role::storage_leaf, "storage", storage, n.storage_leaves);
     }
 
     std::uint32_t next_node() const { return static_cast<std::uint32_t>(b_.nodes.size()); }
@@ -160,7 +159,7 @@ class drawing {
     }
 
     std::uint32_t storage_leaf(std::uint32_t pod, std::uint32_t at) const {
-        return first_storage_ + (pod * b_.n.storage_leaves + at % b_.n.storage_leaves) * b_.o.planes;
+        return b_.first_storage + (pod * b_.n.storage_leaves + at % b_.n.storage_leaves) * b_.o.planes;
     }
 
     void add_storage_rail() {
@@ -173,88 +172,14 @@ class drawing {
                         storage_leaf(h / hosts_of_pod, h % hosts_of_pod / o.group_size));
     }
 
-    void join(std::uint32_t low, std::uint32_t low_port, std::uint32_t high, std::uint32_t high_port) {
-        b_.cables.push_back({low, high, static_cast<std::uint16_t>(low_port),
-                             static_cast<std::uint16_t>(high_port), b_.n.rate});
-    }
-
-    /// `at`: which of the pod's leaves, storage leaves last.
-    void connect_leaf(std::uint32_t box, std::uint32_t pod, std::uint32_t at) {
-        const auto& n = b_.n;
-        for (std::uint32_t p = 0; p < b_.o.planes; ++p)
-            for (std::uint32_t s = 0; s < n.spines; ++s)
-                for (std::uint32_t k = 0; k < n.links; ++k)
-                    join(box + p, n.uplink_first + s * n.links + k,
-                         b_.first_spine + (pod * n.spines + s) * b_.o.planes + p, at * n.links + k + 1);
-    }
-
-    void connect_leaves() {
-        const auto& n = b_.n;
-        const auto of_pod = n.groups_of_pod * b_.o.rails;
-        for (std::uint32_t i = 0; i < n.groups * b_.o.rails; ++i)
-            connect_leaf(b_.first_leaf + i * b_.o.planes, i / of_pod, i % of_pod);
-        for (std::uint32_t i = 0; i < n.pods * n.storage_leaves; ++i)
-            connect_leaf(first_storage_ + i * b_.o.planes, i / n.storage_leaves,
-                         of_pod + i % n.storage_leaves);
-    }
-
-    void connect_cores() {
-        const auto& n = b_.n;
-        const auto first_up = std::max(n.down_ports, b_.o.radix / 2) + 1;
-        for (std::uint32_t pod = 0; pod < n.pods; ++pod)
-            for (std::uint32_t s = 0; s < n.spines; ++s)
-                for (std::uint32_t c = 0; c < n.core_fan; ++c)
-                    for (std::uint32_t k = 0; k < n.core_links; ++k)
-                        for (std::uint32_t p = 0; p < b_.o.planes; ++p)
-                            join(b_.first_spine + (pod * n.spines + s) * b_.o.planes + p,
-                                 first_up + c * n.core_links + k,
-                                 first_core_ + (s * n.core_fan + c) * b_.o.planes + p,
-                                 pod * n.core_links + k + 1);
-    }
-
     blueprint b_;
     dice& random_;
     std::vector<std::uint32_t> switch_numbers_;
-    std::uint32_t next_switch_ = 0, first_core_ = 0, first_storage_ = 0;
+    std::uint32_t next_switch_ = 0;
 };
 
 }  // namespace
 
 blueprint lay_out(const options& o, const sizes& n, dice& random) { return drawing(o, n, random).draw(); }
-
-std::uint16_t take_leaf_port(blueprint& b, std::uint32_t leaf_node) {
-    auto& first = b.nodes[leaf_node];
-    // Where the lower half is full, what is left is beyond the uplinks.
-    const auto after = static_cast<std::uint16_t>(b.n.uplink_first + b.n.spines * b.n.links);
-    if (first.next_port > first.last_low && first.next_port < after) first.next_port = after;
-    const auto port = first.next_port++;
-    for (std::uint32_t p = 0; p < b.o.planes; ++p) {
-        auto& plane = b.nodes[leaf_node + p];
-        plane.next_port = first.next_port;
-        plane.serves = true;
-    }
-    return port;
-}
-
-void finish(blueprint& b) {
-    for (const auto& c : b.cables) {
-        auto& a = b.nodes[c.a];
-        auto& up = b.nodes[c.b];
-        if (c.gone) continue;
-        a.ports = std::max(a.ports, c.a_port);
-        up.ports = std::max(up.ports, c.b_port);
-    }
-    if (!b.o.sharp) return;
-    const auto switches = static_cast<std::uint32_t>(b.nodes.size());
-    for (std::uint32_t i = 0; i < switches; ++i) {
-        if (!is_switch(b.nodes[i].what) || b.nodes[i].gone) continue;
-        node inside;
-        inside.id = inside.system = b.nodes[i].id + 8;
-        inside.name = "Mellanox Technologies Aggregation Node";
-        inside.what = role::aggregation;
-        b.cables.push_back({static_cast<std::uint32_t>(b.nodes.size()), i, 1, ++b.nodes[i].ports, b.n.rate});
-        b.nodes.push_back(std::move(inside));
-    }
-}
 
 }  // namespace banyan::topo::generate

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -29,18 +30,20 @@ void state_facts(const blueprint& b, truth& facts) {
         facts.groups.push_back(std::move(group));
     }
     facts.hosts = b.hosts;
-    for (std::uint32_t h = 0; h < b.hosts.size(); ++h) {
-        bool named = false;
+    std::unordered_map<std::string_view, std::uint32_t> host_of_name;
+    for (std::uint32_t h = 0; h < b.hosts.size(); ++h) host_of_name.emplace(b.hosts[h].name, h);
+    std::vector<std::int32_t> surplus(b.hosts.size());  // HCAs of its name: its own less others'
+    for (std::uint32_t h = 0; h < b.hosts.size(); ++h)
         for (std::uint32_t r = 0; r < b.o.rails; ++r) {
             const auto i = b.hca(h, r);
             const auto& hca = b.nodes[i];
             if (hca.gone) continue;
-            named = named || hca.name.starts_with(b.hosts[h].name + ' ');
             const auto& leaf = b.nodes[b.cables[b.hca_cable(i)].b];
             facts.hcas.push_back({hca.id, hca.name, h, leaf.group, leaf.rail});
+            const auto told = host_of_name.find(std::string_view(hca.name).substr(0, hca.name.find(' ')));
+            if (told != host_of_name.end()) surplus[told->second] += told->second == h ? 1 : -1;
         }
-        facts.hosts[h].named = named;
-    }
+    for (std::uint32_t h = 0; h < b.hosts.size(); ++h) facts.hosts[h].named = surplus[h] > 0;
 }
 
 }  // namespace

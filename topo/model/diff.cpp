@@ -32,6 +32,30 @@ std::map<guid, changed_node> nodes_of(const fabric& f) {
     return out;
 }
 
+using port_key = std::pair<guid, std::uint16_t>;
+
+/// A cable that was put elsewhere keeps one end, mostly the HCA's.
+std::vector<moved_link> find_moved(const fabric_diff& d) {
+    std::map<port_key, std::pair<const link_end*, const link_end*>> now;  // port -> (itself, its peer)
+    for (const auto& l : d.new_links) {
+        now[{l.a.id, l.a.port}] = {&l.a, &l.b};
+        now[{l.b.id, l.b.port}] = {&l.b, &l.a};
+    }
+    std::vector<moved_link> out;
+    for (const auto& l : d.lost_links) {
+        auto ends = std::pair(&l.a, &l.b);
+        if (l.b.kind == node_kind::hca) std::swap(ends.first, ends.second);
+        for (const auto& [kept, before] : {ends, std::pair(ends.second, ends.first)}) {
+            const auto at = now.find({kept->id, kept->port});
+            // Two switch ports that each lead elsewhere are told once, by the first.
+            if (at == now.end()) continue;
+            out.push_back({*kept, *before, *at->second.second});
+            break;
+        }
+    }
+    return out;
+}
+
 }  // namespace
 
 fabric_diff diff(const fabric& before, const fabric& after) {
@@ -52,6 +76,7 @@ fabric_diff diff(const fabric& before, const fabric& after) {
             out.new_links.push_back(l);
             out.new_links.back().before = {};
         }
+    out.moved_links = find_moved(out);
     const auto old_nodes = nodes_of(before), new_nodes = nodes_of(after);
     for (const auto& [id, n] : old_nodes)
         if (!new_nodes.contains(id)) out.lost_nodes.push_back(n);

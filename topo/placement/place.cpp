@@ -1,107 +1,59 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Choosing nodes: whole units into as few leaf groups as possible, balanced over them, the tightest fit
-// first, so that whole leaf groups stay free for large jobs. Cost: O(hosts + units * groups used).
+// Choosing nodes: bundles whole where they fit, else units whole, into the pools that share_out chose; what
+// fits nowhere whole straddles as few groups as possible. Cost: O(hosts log hosts + pools x spine groups).
 #include <algorithm>
-#include <numeric>
-#include <unordered_set>
+#include <tuple>
 
 #include <banyan/topo/placement.hpp>
 #include <fmt/format.h>
 
 #include "topo/placement/buddies.hpp"
+#include "topo/placement/pools.hpp"
 
 namespace banyan::topo {
 namespace {
 
-/// The free hosts of one leaf group, in the order in which they are taken.
-struct pool {
-    std::uint32_t group = none;
-    std::uint32_t spine_group = 0;
-    std::uint32_t preferred = 0;
-    std::vector<std::uint32_t> hosts;
-    std::uint32_t units = 0;  // assigned so far
-    std::size_t taken = 0;    // hosts handed out
+using slots_of_piece = std::vector<std::vector<std::uint32_t>>;
 
-    std::size_t left() const { return hosts.size() - taken; }
-    std::uint32_t take() { return hosts[taken++]; }
-};
-
-std::vector<pool> make_pools(const fabric& f, std::span<const std::uint32_t> free_hosts,
-                             std::span<const std::uint32_t> prefer) {
-    const std::unordered_set<std::uint32_t> wanted(prefer.begin(), prefer.end());
-    std::vector<pool> pools(f.leaf_groups.size());
-    for (std::uint32_t g = 0; g < pools.size(); ++g) {
-        pools[g].group = g;
-        pools[g].spine_group = f.leaf_groups[g].spine_group;
+slots_of_piece by_number(const std::vector<std::uint32_t>& number) {
+    slots_of_piece out;
+    for (std::uint32_t slot = 0; slot < number.size(); ++slot) {
+        out.resize(std::max<std::size_t>(out.size(), number[slot] + 1));
+        out[number[slot]].push_back(slot);
     }
-    for (const auto host : free_hosts) {
-        const auto group = f.hosts[host].leaf_group;
-        if (group == none) {
-            // A host without a group is near nobody: a pool of its own.
-            pools.emplace_back();
-            pools.back().spine_group = none;
-        }
-        auto& p = group == none ? pools.back() : pools[group];
-        p.hosts.push_back(host);
-        p.preferred += wanted.contains(host);
-    }
-    std::erase_if(pools, [](const pool& p) { return p.hosts.empty(); });
-    for (auto& p : pools)
-        std::stable_partition(p.hosts.begin(), p.hosts.end(),
-                              [&](auto host) { return wanted.contains(host); });
-    return pools;
+    return out;
 }
 
-/// The pool that holds all of it with the least left over; null when none does.
-pool* tightest(std::vector<pool>& pools, std::size_t hosts) {
-    pool* best = nullptr;
-    for (auto& p : pools) {
-        if (p.hosts.size() < hosts) continue;
-        if (!best || p.preferred > best->preferred ||
-            (p.preferred == best->preferred && p.hosts.size() < best->hosts.size()))
-            best = &p;
-    }
-    return best;
+std::uint32_t largest(const slots_of_piece& pieces) {
+    std::size_t out = 0;
+    for (const auto& slots : pieces) out = std::max(out, slots.size());
+    return static_cast<std::uint32_t>(out);
 }
 
-/// Shares `units` units of `unit_size` hosts over the fewest pools, evenly. Returns the units that fit
-/// nowhere whole.
-std::uint32_t share(std::vector<pool>& pools, std::uint32_t units, std::uint32_t unit_size) {
-    const auto capacity = [&](const pool& p) {
-        return static_cast<std::uint32_t>(p.hosts.size()) / unit_size;
-    };
-    std::vector<pool*> chosen;
-    for (auto& p : pools)
-        if (capacity(p) > 0) chosen.push_back(&p);
-    std::stable_sort(chosen.begin(), chosen.end(), [&](const pool* a, const pool* b) {
-        return std::pair(a->preferred, capacity(*a)) > std::pair(b->preferred, capacity(*b));
-    });
-    std::uint32_t reach = 0;
-    std::size_t used = 0;
-    while (used < chosen.size() && reach < units) reach += capacity(*chosen[used++]);
-    chosen.resize(used);
-    std::uint32_t left = units;
-    while (left > 0) {
-        pool* next = nullptr;
-        for (auto* p : chosen)
-            if (p->units < capacity(*p) && (!next || p->units < next->units)) next = p;
-        if (!next) break;
-        ++next->units;
-        --left;
-    }
-    return left;
+/// Fills the slots of one piece from `source`.
+void fill(std::vector<std::uint32_t>& nodes, const std::vector<std::uint32_t>& slots, pool& source) {
+    for (const auto slot : slots) nodes[slot] = source.take();
 }
 
-/// Fills the slots of one unit from `source`, or from whatever has most left when it runs dry (a straddling
-/// unit).
-void fill(std::vector<std::uint32_t>& nodes, const std::vector<std::uint32_t>& slots, pool* source,
-          std::vector<pool>& pools) {
-    for (const auto slot : slots) {
-        if (!source || source->left() == 0)
-            source = &*std::max_element(pools.begin(), pools.end(),
-                                        [](const pool& a, const pool& b) { return a.left() < b.left(); });
-        nodes[slot] = source->take();
+/// A piece that no pool holds whole: the smallest pool that ends it, else the largest part, and so on, all
+/// under one spine group where that is possible.
+void fill_straddling(std::vector<std::uint32_t>& nodes, const std::vector<std::uint32_t>& slots,
+                     std::vector<pool>& pools) {
+    std::uint32_t home = none;
+    for (std::size_t at = 0; at < slots.size();) {
+        const auto wanted = slots.size() - at;
+        pool* best = nullptr;
+        const auto key = [&](const pool& p) {
+            const bool ends = p.left() >= wanted;
+            const auto left = static_cast<std::int64_t>(p.left());
+            return std::tuple(home != none && p.spine_group != home, !ends, ends ? left : -left,
+                              p.taken == 0);
+        };
+        for (auto& p : pools)
+            if (p.left() > 0 && (!best || key(p) < key(*best))) best = &p;
+        home = best->spine_group;
+        for (auto n = std::min(wanted, best->left()); n > 0; --n) nodes[slots[at++]] = best->take();
     }
 }
 
@@ -127,51 +79,66 @@ std::vector<std::uint32_t> take_spares(std::vector<pool>& pools, std::uint32_t c
     return spares;
 }
 
-}  // namespace
+struct choice {
+    placement placed;
+    std::uint32_t broken = 0;  ///< units that straddle
+};
 
-result<placement> place(const fabric& f, std::span<const std::uint32_t> free_hosts, const request& r,
-                        std::span<const std::uint32_t> prefer) {
-    const std::size_t needed = std::size_t{r.nodes} + r.spares;
-    if (free_hosts.size() < needed)
-        return fail(errc::exhausted,
-                    fmt::format("{} nodes are needed ({} and {} spares), {} are free on the fabric", needed,
-                                r.nodes, r.spares, free_hosts.size()));
-    for (const auto host : free_hosts)
-        if (host >= f.hosts.size())
-            return fail(errc::internal, fmt::format("host {} is not on the fabric", host));
-
-    const auto units = units_of_slots(r);
-    std::vector<std::vector<std::uint32_t>> slots_of_unit;
-    for (std::uint32_t slot = 0; slot < r.nodes; ++slot) {
-        slots_of_unit.resize(std::max<std::size_t>(slots_of_unit.size(), units[slot] + 1));
-        slots_of_unit[units[slot]].push_back(slot);
+choice choose(const fabric& f, const candidates& from, const request& r) {
+    const auto units = by_number(units_of_slots(r));
+    const auto bundles = by_number(bundles_of_slots(r));
+    auto pools = make_pools(f, from);
+    const auto share = [&](const slots_of_piece& pieces) {
+        for (auto& p : pools) p.pieces = 0;
+        return share_out(pools, static_cast<std::uint32_t>(pieces.size()), largest(pieces), r.spares);
+    };
+    choice out;
+    const auto* pieces = &bundles;
+    out.broken = share(bundles);
+    if (out.broken > 0 && bundles.size() != units.size()) {
+        pieces = &units;
+        out.broken = share(units);
     }
-    const auto unit_count = static_cast<std::uint32_t>(slots_of_unit.size());
-    std::size_t unit_size = 0;
-    for (const auto& slots : slots_of_unit) unit_size = std::max(unit_size, slots.size());
-
-    auto pools = make_pools(f, free_hosts, prefer);
-    pool* single = tightest(pools, needed);
-    if (!single) single = tightest(pools, r.nodes);
-    if (single)
-        single->units = unit_count;
-    else
-        share(pools, unit_count, static_cast<std::uint32_t>(unit_size));
-
-    placement out;
-    out.nodes.assign(r.nodes, none);
-    std::uint32_t unit = 0;
-    // Neighbouring units, that is data parallel peers, go side by side: group after group, those under one
+    // Neighbouring pieces, that is data parallel peers, go side by side: group after group, those under one
     // spine together.
     std::stable_sort(pools.begin(), pools.end(),
                      [](const pool& a, const pool& b) { return a.spine_group < b.spine_group; });
+    out.placed.nodes.assign(r.nodes, none);
+    std::size_t next = 0;
     for (auto& p : pools)
-        for (std::uint32_t i = 0; i < p.units && unit < unit_count; ++i)
-            fill(out.nodes, slots_of_unit[unit++], &p, pools);
-    while (unit < unit_count) fill(out.nodes, slots_of_unit[unit++], nullptr, pools);
-    out.spares = take_spares(pools, r.spares);
-    out.buddies = choose_buddies(f, out.nodes);
+        for (std::uint32_t i = 0; i < p.pieces && next < pieces->size(); ++i)
+            fill(out.placed.nodes, (*pieces)[next++], p);
+    while (next < pieces->size()) fill_straddling(out.placed.nodes, (*pieces)[next++], pools);
+    out.placed.spares = take_spares(pools, r.spares);
+    out.placed.buddies = choose_buddies(f, out.placed.nodes);
     return out;
+}
+
+/// The free hosts that nothing speaks against.
+std::vector<std::uint32_t> sound_hosts(const fabric& f, const candidates& from) {
+    std::vector<std::uint32_t> out;
+    for (const auto h : from.free)
+        if (risk_of(f, from.risk, h) == 0) out.push_back(h);
+    return out;
+}
+
+}  // namespace
+
+result<placement> place(const fabric& f, const candidates& from, const request& r) {
+    const std::size_t needed = std::size_t{r.nodes} + r.spares;
+    if (from.free.size() < needed)
+        return fail(errc::exhausted,
+                    fmt::format("{} nodes are needed ({} and {} spares), {} are free on the fabric", needed,
+                                r.nodes, r.spares, from.free.size()));
+    for (const auto host : from.free)
+        if (host >= f.hosts.size())
+            return fail(errc::internal, fmt::format("host {} is not on the fabric", host));
+    const auto sound = sound_hosts(f, from);
+    if (sound.size() == from.free.size() || sound.size() < needed) return choose(f, from, r).placed;
+    auto safe = choose(f, {sound, from.prefer, from.risk}, r);
+    if (safe.broken == 0) return std::move(safe.placed);
+    auto any = choose(f, from, r);
+    return any.broken < safe.broken ? std::move(any.placed) : std::move(safe.placed);
 }
 
 result<placement> arrange(const fabric& f, std::span<const std::uint32_t> hosts, const request& r) {

@@ -72,7 +72,7 @@ result<request> make_request(const shape& dims, std::uint32_t total_nodes, std::
                         dims.text(), ranks, nodes, ranks_per_node, std::uint64_t{nodes} * ranks_per_node),
             hint);
     }
-    return request{dims, nodes, ranks_per_node, spares};
+    return request{dims, nodes, ranks_per_node, spares, {}};
 }
 
 std::vector<std::vector<std::uint32_t>> ranks_of_slots(const request& r) {
@@ -90,34 +90,66 @@ std::vector<std::vector<std::uint32_t>> ranks_of_slots(const request& r) {
     return slots;
 }
 
-std::vector<std::uint32_t> units_of_slots(const request& r) {
+namespace {
+
+/// Sets of slots that the process groups of `dims` connect, each named by its smallest slot.
+std::vector<std::uint32_t> connect(const request& r, std::initializer_list<dimension> dims) {
     const auto slots = ranks_of_slots(r);
     std::vector<std::uint32_t> slot_of(r.dims.ranks());
     for (std::uint32_t s = 0; s < slots.size(); ++s)
         for (const auto rank : slots[s]) slot_of[rank] = s;
-    // Union of every rank's slot with that of its successor along the pipeline.
     std::vector<std::uint32_t> parent(r.nodes);
     std::iota(parent.begin(), parent.end(), 0u);
     const auto root = [&](std::uint32_t s) {
         while (parent[s] != s) s = parent[s] = parent[parent[s]];
         return s;
     };
-    const auto stride = stride_of(r.dims, dimension::pp);
-    for (std::uint32_t rank = 0; rank < r.dims.ranks(); ++rank) {
-        if (r.dims.coordinates(rank)[static_cast<std::size_t>(dimension::pp)] + 1 >=
-            r.dims.size(dimension::pp))
-            continue;
-        const auto a = root(slot_of[rank]), b = root(slot_of[rank + stride]);
-        parent[std::max(a, b)] = std::min(a, b);
+    for (const auto d : dims) {
+        const auto stride = stride_of(r.dims, d), size = r.dims.size(d);
+        if (size < 2) continue;
+        for (std::uint32_t rank = 0; rank < r.dims.ranks(); ++rank) {
+            if (rank / stride % size + 1 >= size) continue;
+            const auto a = root(slot_of[rank]), b = root(slot_of[rank + stride]);
+            parent[std::max(a, b)] = std::min(a, b);
+        }
     }
-    std::vector<std::uint32_t> number(r.nodes, none), units(r.nodes);
+    for (std::uint32_t s = 0; s < r.nodes; ++s) parent[s] = root(s);
+    return parent;
+}
+
+/// Numbers sets 0.. in the order in which `sequence` meets them.
+std::vector<std::uint32_t> dense(const std::vector<std::uint32_t>& sets,
+                                 const std::vector<std::uint32_t>& sequence) {
+    std::vector<std::uint32_t> number(sets.size(), none), out(sets.size());
     std::uint32_t next = 0;
-    for (std::uint32_t s = 0; s < r.nodes; ++s) {
-        auto& n = number[root(s)];
+    for (const auto slot : sequence) {
+        auto& n = number[sets[slot]];
         if (n == none) n = next++;
-        units[s] = n;
+        out[slot] = n;
     }
-    return units;
+    return out;
+}
+
+/// Slots with dp running slowest, so that what else connects units makes them neighbours.
+std::vector<std::uint32_t> dp_last(const request& r) {
+    const auto slots = ranks_of_slots(r);
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> keyed;
+    for (std::uint32_t s = 0; s < r.nodes; ++s)
+        keyed.emplace_back(r.dims.coordinates(slots[s].front())[static_cast<std::size_t>(dimension::dp)], s);
+    std::sort(keyed.begin(), keyed.end());
+    std::vector<std::uint32_t> out;
+    for (const auto& [dp, s] : keyed) out.push_back(s);
+    return out;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> units_of_slots(const request& r) {
+    return dense(connect(r, {dimension::tp, dimension::pp}), dp_last(r));
+}
+
+std::vector<std::uint32_t> bundles_of_slots(const request& r) {
+    return dense(connect(r, {dimension::tp, dimension::cp, dimension::ep, dimension::pp}), dp_last(r));
 }
 
 }  // namespace banyan::topo

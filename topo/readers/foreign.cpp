@@ -17,7 +17,7 @@ std::unexpected<error> not_ibnetdiscover(std::string_view text) {
                                      {"nodes checked", "ibqueryerrors"},
                                      {"GUID 0x", "ibqueryerrors"},
                                      {"CA 'mlx", "ibstat"},
-                                     {"Unicast lids", "dump_lfts"},
+                                     {"Unicast lids", "dump_lfts or dump_fts"},
                                      {" ports ", "ibnetdiscover -l"},
                                      {"<html", "a web page"},
                                      {"<!DOCTYPE", "a web page"},

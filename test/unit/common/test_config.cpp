@@ -47,7 +47,8 @@ TEST_CASE("an unknown key is an error that offers the nearest", "[common]") {
 TEST_CASE("wrong types and ranges name file, line and key", "[common]") {
     auto section = config_from("[ckptd]\nx = 30\n").value().section("ckptd");
     section.integer("x", 1, 0, 10);
-    CHECK(section.finish().error().what.find(":2: [ckptd] x is not a number from 0 to 10") != std::string::npos);
+    CHECK(section.finish().error().what.find(":2: [ckptd] x is not a number from 0 to 10") !=
+          std::string::npos);
     CHECK_FALSE(config_from("[ckptd\n"));
 }
 

@@ -28,8 +28,15 @@ struct changed_node {
     node_kind kind = node_kind::switch_node;
 };
 
+/// A port that leads somewhere else than before.
+struct moved_link {
+    link_end kept;           ///< of the HCA where one end is an HCA's
+    link_end before, after;  ///< what it led to, and leads to
+};
+
 struct fabric_diff {
     std::vector<changed_link> lost_links, new_links, changed_rates;
+    std::vector<moved_link> moved_links;  ///< each of them is among the lost and the new links too
     std::vector<changed_node> lost_nodes, new_nodes;
     bool empty() const {
         return lost_links.empty() && new_links.empty() && changed_rates.empty() && lost_nodes.empty() &&

@@ -18,11 +18,20 @@
 
 namespace banyan::topo {
 
+/// What the traffic of a job follows from. The default is a dense model of about 70 billion parameters.
+struct model_size {
+    std::uint32_t hidden = 8192;
+    std::uint32_t layers = 80;
+    std::uint32_t sequence = 8192;  ///< tokens
+    std::uint32_t micro = 16;       ///< sequences that go through one pipeline in a step
+};
+
 struct request {
     shape dims;
     std::uint32_t nodes = 0;           ///< that run ranks, spares not counted
     std::uint32_t ranks_per_node = 0;  ///< nodes * ranks_per_node == dims.ranks()
     std::uint32_t spares = 0;
+    model_size model;
 };
 
 /// `total_nodes` includes the spares. `ranks_per_node` 0 = as many as fit evenly. An error says which number
@@ -41,13 +50,29 @@ struct placement {
 /// consecutive blocks where those keep tensor parallel groups inside a node, else regrouped so that they are.
 std::vector<std::vector<std::uint32_t>> ranks_of_slots(const request& r);
 
-/// Unit of each slot: slots with the same number share a pipeline group. Numbers are dense, in slot order.
+/// Unit of each slot: slots with the same number share a pipeline or tensor group. Numbers are dense; units
+/// that other dimensions than dp connect have neighbouring numbers, and dp runs slowest.
 std::vector<std::uint32_t> units_of_slots(const request& r);
 
-/// Chooses among `free_hosts` (ascending indices into f.hosts). `prefer`: hosts to take first where no unit
-/// breaks by it.
-result<placement> place(const fabric& f, std::span<const std::uint32_t> free_hosts, const request& r,
-                        std::span<const std::uint32_t> prefer = {});
+/// Bundle of each slot: units that context or expert parallel groups connect. Equal to the units without
+/// those dimensions.
+std::vector<std::uint32_t> bundles_of_slots(const request& r);
+
+/// The hosts to choose from.
+struct candidates {
+    std::span<const std::uint32_t> free;    ///< ascending indices into fabric::hosts
+    std::span<const std::uint32_t> prefer;  ///< to take first where no unit breaks by it: shards are there
+    /// By host, 0 (sound) to 1 (about to fail); empty = all sound. Hosts that lack rails count as risky too.
+    std::span<const float> risk;
+};
+
+/// Whole units in leaf groups whenever the free hosts allow it, then the fewest spine and leaf groups by what
+/// crossing them costs, then the tightest fit. Risky hosts only where no unit would break without them.
+result<placement> place(const fabric& f, const candidates& from, const request& r);
+inline result<placement> place(const fabric& f, std::span<const std::uint32_t> free, const request& r,
+                               std::span<const std::uint32_t> prefer = {}) {
+    return place(f, candidates{free, prefer, {}}, r);
+}
 
 /// Exactly these hosts (as many as r.nodes; spares are not placed), in the best order.
 result<placement> arrange(const fabric& f, std::span<const std::uint32_t> hosts, const request& r);

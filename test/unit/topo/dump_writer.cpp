@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "dump_writer.hpp"
+
+#include <fmt/format.h>
+
+namespace banyan::topo::test {
+
+guid dump_writer::add(char kind, const std::string& name) {
+    const guid id = (kind == 'S' ? 0x5000 : 0xa000) + 0x10 * nodes_.size();
+    nodes_[id] = {kind, name, {}};
+    return id;
+}
+
+guid dump_writer::add_switch(const std::string& name) { return add('S', name); }
+guid dump_writer::add_hca(const std::string& name) { return add('H', name); }
+guid dump_writer::add_router(const std::string& name) { return add('R', name); }
+
+void dump_writer::link(guid a, unsigned a_port, guid b, unsigned b_port, const std::string& rate) {
+    nodes_.at(a).ports[a_port] = {b, b_port, rate};
+    nodes_.at(b).ports[b_port] = {a, a_port, rate};
+}
+
+void dump_writer::forget(guid n, unsigned port) { nodes_.at(n).ports.erase(port); }
+
+std::string dump_writer::text() const {
+    std::string out = "#\n# Topology file: generated on Sat Nov 21 02:03:10 2026\n#\n";
+    for (const auto& [id, n] : nodes_) {
+        const auto word = n.kind == 'S' ? "Switch" : n.kind == 'H' ? "Ca" : "Rt";
+        out += fmt::format("\nvendid=0x2c9\ndevid=0xd2f2\n{}\t64 \"{}-{:016x}\"\t\t# \"{}\"{}\n", word,
+                           n.kind, id, n.name, n.kind == 'S' ? " enhanced port 0 lid 3 lmc 0" : "");
+        for (const auto& [port, e] : n.ports) {
+            const auto& peer = nodes_.at(e.peer);
+            if (n.kind == 'S')
+                out += fmt::format("[{}]\t\"{}-{:016x}\"[{}] \t\t# \"{}\" lid 9 {}\n", port, peer.kind,
+                                   e.peer, e.peer_port, peer.name, e.rate);
+            else
+                out += fmt::format("[{}]({:x}) \t\"{}-{:016x}\"[{}]\t\t# lid 9 lmc 0 \"{}\" lid 3 {}\n", port,
+                                   id + port, peer.kind, e.peer, e.peer_port, peer.name, e.rate);
+        }
+    }
+    return out;
+}
+
+fabric dump_writer::model(const build_options& options) const {
+    return build_fabric(read_ibnetdiscover(text()).value(), options);
+}
+
+rail_fabric::rail_fabric(unsigned groups, unsigned hosts, unsigned rails, unsigned spine_count) {
+    for (unsigned s = 0; s < spine_count; ++s) spines.push_back(add_switch(fmt::format("spine-{}", s)));
+    leaves.resize(groups);
+    hcas.resize(groups);
+    for (unsigned g = 0; g < groups; ++g) {
+        for (unsigned r = 0; r < rails; ++r) {
+            leaves[g].push_back(add_switch(fmt::format("leaf-{}-{}", g, r)));
+            for (unsigned s = 0; s < spine_count; ++s)
+                link(leaves[g][r], 33 + s, spines[s], 1 + g * rails + r);
+        }
+        for (unsigned h = 0; h < hosts; ++h) {
+            auto& mine = hcas[g].emplace_back();
+            for (unsigned r = 0; r < rails; ++r) {
+                mine.push_back(add_hca(fmt::format("g{}n{:02} mlx5_{}", g, h, r)));
+                link(mine.back(), 1, leaves[g][r], h + 1);
+            }
+        }
+    }
+}
+
+}  // namespace banyan::topo::test

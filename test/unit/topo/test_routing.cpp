@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <banyan/topo/routing.hpp>
+#include <catch2/catch.hpp>
+
+#include "fixtures.hpp"
+
+using namespace banyan::topo;
+using namespace banyan::topo::test;
+
+TEST_CASE("forwarding tables lead from every HCA to every other", "[topo]") {
+    const auto f = model_of("ibnetdiscover.txt");
+    const auto r = read_routing(fixture("dump_lfts.txt")).value();
+    CHECK(r.ports.size() == 12);
+    CHECK(r.skipped_lines == 0);
+    const router paths(f, r);
+    std::size_t over_spine = 0;
+    for (const auto& a : f.hosts)
+        for (const auto& b : f.hosts) {
+            if (a.name == b.name) continue;
+            // The same rail is one leaf away; another rail is over a spine.
+            REQUIRE(paths.path(a.hcas[2], b.hcas[2]).size() == 2);
+            over_spine += paths.path(a.hcas[2], b.hcas[3]).size() == 4;
+        }
+    CHECK(over_spine == 16 * 15);
+    CHECK(read_routing(fixture("dump_fts.txt")).value().ports == r.ports);
+}
+
+TEST_CASE("tables that lead nowhere or round and round give no path", "[topo]") {
+    const auto f = model_of("ibnetdiscover.txt");
+    auto r = read_routing(fixture("dump_lfts.txt")).value();
+    const auto from = f.hosts[0].hcas[0], to = f.hosts[1].hcas[3];
+    REQUIRE_FALSE(router(f, r).path(from, to).empty());
+    SECTION("no table") { r.ports.erase(f.switches[f.hcas[from].leaf].id); }
+    SECTION("back to the leaf it came from") {
+        for (auto& [id, ports] : r.ports)
+            if (f.hcas[to].lid < ports.size()) ports[f.hcas[to].lid] = 33;
+    }
+    SECTION("a port without a cable") { r.ports.at(f.switches[f.hcas[from].leaf].id)[f.hcas[to].lid] = 30; }
+    CHECK(router(f, r).path(from, to).empty());
+}
+
+TEST_CASE("what is no forwarding table", "[topo]") {
+    CHECK(read_routing(fixture("perfquery.txt")).error().hint.find("dump_lfts") != std::string::npos);
+    const auto r = read_routing(
+        "Unicast lids [0x0-0x8d] of switch Lid 3 guid 0x00fc (a):\n0xffffffff 3\n0x0003 xyz\n0x0004 007 :\n");
+    REQUIRE(r);
+    CHECK(r->skipped_lines == 2);
+    CHECK(r->port_to(0xfc, 4) == 7);
+    CHECK(r->port_to(0xfc, 3) == routing::no_route);
+}

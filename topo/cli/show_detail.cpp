@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <banyan/topo/capacity.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "topo/cli/show.hpp"
+
+namespace banyan::topo::cli {
+namespace {
+
+using nlohmann::json;
+
+json group_json(const fabric& f, const leaf_group& g) {
+    auto rails = json::object();
+    for (std::size_t rail = 0; rail < g.leaves.size(); ++rail) {
+        const auto& leaf = f.switches[g.leaves[rail]];
+        rails[std::to_string(rail)] = {{"guid", hex(leaf.id)}, {"name", leaf.name}};
+    }
+    auto nodes = json::array();
+    double confidence = 1;
+    for (const auto h : g.hosts) {
+        nodes.push_back(f.hosts[h].name);
+        confidence = std::min(confidence, f.hosts[h].confidence);
+    }
+    return {{"id", g.id},
+            {"rails", rails},
+            {"nodes", nodes},
+            {"spine_group", g.spine_group},
+            {"island", g.island},
+            {"port_alignment", g.alignment},
+            {"least_confidence", confidence}};
+}
+
+json node_json(const fabric& f, const host& h) {
+    auto hcas = json::array();
+    for (const auto i : h.hcas) {
+        const auto& c = f.hcas[i];
+        json one{{"guid", hex(c.id)},
+                 {"name", c.name},
+                 {"rail", c.rail},
+                 {"lid", c.lid},
+                 {"planes", c.planes},
+                 {"confidence", c.confidence},
+                 {"gbps", gbps(c.rate) * c.planes}};
+        if (c.leaf != none) {
+            one["leaf"] = {{"guid", hex(f.switches[c.leaf].id)}, {"name", f.switches[c.leaf].name}};
+            one["leaf_port"] = c.leaf_port;
+        }
+        hcas.push_back(std::move(one));
+    }
+    json out{{"name", h.name},
+             {"leaf_group", h.leaf_group == none ? json(nullptr) : json(f.leaf_groups[h.leaf_group].id)},
+             {"confidence", h.confidence},
+             {"failure_domains", h.failure_domains},
+             {"hcas", hcas}};
+    if (!h.nvlink_domain.empty()) out["nvlink_domain"] = h.nvlink_domain;
+    return out;
+}
+
+void print(const json& j) { fmt::print("{}\n", j.dump(1, ' ', true, json::error_handler_t::replace)); }
+
+void print_group(const fabric& f, const leaf_group& g) {
+    fmt::print("{}: {} hosts, {} rails, spine group {}\n\n", g.id, g.hosts.size(), g.leaves.size(),
+               g.spine_group);
+    fmt::print("{:<5} {:<36} {:<18} {:>5}\n", "rail", "leaf", "GUID", "HCAs");
+    for (std::size_t rail = 0; rail < g.leaves.size(); ++rail) {
+        const auto leaf = g.leaves[rail];
+        std::size_t hcas = 0;
+        for (const auto& c : f.hcas) hcas += c.leaf == leaf && c.host != none;
+        fmt::print("{:<5} {:<36.36} {:<18} {:>5}\n", rail, f.switches[leaf].name, hex(f.switches[leaf].id),
+                   hcas);
+    }
+    fmt::print("\n{:<24} {:>5} {:>11}\n", "host", "HCAs", "confidence");
+    for (const auto h : g.hosts)
+        fmt::print("{:<24.24} {:>5} {:>11.2f}\n", f.hosts[h].name, f.hosts[h].hcas.size(),
+                   f.hosts[h].confidence);
+}
+
+void print_node(const fabric& f, const host& h) {
+    fmt::print("{}: leaf group {} (confidence {:.2f}){}{}\n", h.name,
+               h.leaf_group == none ? "none" : f.leaf_groups[h.leaf_group].id, h.confidence,
+               h.nvlink_domain.empty() ? "" : ", NVLink domain ", h.nvlink_domain);
+    for (const auto& d : h.failure_domains) fmt::print("  {}\n", d);
+    fmt::print("\n{:<5} {:<22} {:<18} {:>6} {:<24} {:>5} {:>7} {:>5}\n", "rail", "HCA", "GUID", "LID", "leaf",
+               "port", "Gbit/s", "sure");
+    for (const auto i : h.hcas) {
+        const auto& c = f.hcas[i];
+        fmt::print("{:<5} {:<22.22} {:<18} {:>6} {:<24.24} {:>5} {:>7} {:>5.2f}\n", c.rail, c.name, hex(c.id),
+                   c.lid, c.leaf == none ? "no link" : short_name(f.switches[c.leaf].name), c.leaf_port,
+                   gbps(c.rate) * c.planes, c.confidence);
+    }
+}
+
+}  // namespace
+
+void show_json(const fabric& f) {
+    json out{{"switches", f.switches.size()}, {"hcas", f.hcas.size()},
+             {"hosts", f.hosts.size()},       {"links", f.links.size()},
+             {"levels", levels(f)},           {"oversubscription", oversubscription(f)},
+             {"capacity", json::array()},     {"leaf_groups", json::array()},
+             {"excluded", json::array()},     {"defects", json::array()},
+             {"wan", json::array()}};
+    for (const auto& t : capacity(f))
+        out["capacity"].push_back({{"tier", t.name}, {"gbps", t.gbps}, {"by_rail", t.by_rail}});
+    for (const auto& g : f.leaf_groups) out["leaf_groups"].push_back(group_json(f, g));
+    for (const auto& e : f.excluded)
+        out["excluded"].push_back({{"guid", hex(e.id)}, {"kind", e.kind}, {"name", e.name}, {"why", e.why}});
+    for (const auto& d : f.defects)
+        out["defects"].push_back({{"kind", d.kind},
+                                  {"objects", d.objects},
+                                  {"evidence", d.evidence},
+                                  {"confidence", d.confidence}});
+    for (const auto& w : f.wan)
+        out["wan"].push_back({{"islands", {w.a, w.b}}, {"gbps", w.gbps}, {"rtt_ms", w.rtt_ms}});
+    print(out);
+}
+
+result<void> show_group(const fabric& f, const std::string& id, bool as_json) {
+    for (const auto& g : f.leaf_groups)
+        if (g.id == id) {
+            as_json ? print(group_json(f, g)) : print_group(f, g);
+            return {};
+        }
+    return fail(errc::not_found, fmt::format("there is no leaf group {}", id),
+                fmt::format("groups are g1 to g{}", f.leaf_groups.size()));
+}
+
+result<void> show_node(const fabric& f, const std::string& name, bool as_json) {
+    const auto at = find_host(f, name);
+    if (at == none)
+        return fail(errc::not_found, fmt::format("{} is not on the fabric", name),
+                    "banyan-topo show lists the hosts, and what was left out");
+    as_json ? print(node_json(f, f.hosts[at])) : print_node(f, f.hosts[at]);
+    return {};
+}
+
+}  // namespace banyan::topo::cli

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Texts from the wire on their way into a picture. A node description is 64 bytes that anybody with a port on
+// the fabric can choose: nothing of it may reach a file but through here.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace banyan::topo::draw {
+
+/// Valid UTF-8 without control characters, non-characters and marks that turn the direction of writing;
+/// U+FFFD stands for each bad byte or character.
+std::string clean(std::string_view text);
+/// For XML and HTML, text and quoted attributes alike. Cleans first.
+std::string escape_markup(std::string_view text);
+/// For JSON inside a <script>: no '<', '>' or '&' is left, so that nothing ends the element. `json` is JSON.
+std::string escape_script(std::string_view json);
+
+/// Columns that a fixed-width font needs: 2 for what East Asian fonts draw wide. `text` is clean.
+std::size_t columns(std::string_view text);
+/// At most `limit` columns of a clean text; a cut text ends in an ellipsis.
+std::string fit(std::string_view text, std::size_t limit);
+
+/// The system's own name in a switch's description: "MF0;leaf-01:MQM9790/U1" -> "leaf-01". Not cleaned.
+std::string_view short_name(std::string_view description);
+
+}  // namespace banyan::topo::draw

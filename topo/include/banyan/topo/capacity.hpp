@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the links of each tier carry together: oversubscription comes from the dump, not from a drawing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <banyan/topo/fabric.hpp>
+
+namespace banyan::topo {
+
+/// Gbit/s of one link in one direction; 0 where width or speed is not known.
+double gbps(const link_rate& r);
+
+struct tier_capacity {
+    std::string name;             ///< "hosts to leaves", "leaves to spines", "spines to cores", ...
+    double gbps = 0;              ///< sum over the tier's links, one direction
+    std::vector<double> by_rail;  ///< of the two lowest tiers; empty above, where rails share switches
+};
+
+/// From the hosts up; compute hosts only.
+std::vector<tier_capacity> capacity(const fabric& f);
+
+/// What hosts can send into the leaves over what leads up from them: 1 or less = non-blocking; 0 when nothing
+/// leads up.
+double oversubscription(const fabric& f);
+
+/// Levels of switches: 1 when there are only leaves.
+unsigned levels(const fabric& f);
+
+}  // namespace banyan::topo

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How many bytes the dimensions of a job move in one training step, and over which tier of the fabric a
+// placement makes them go. Analytic: it ranks placements, it predicts no step time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <banyan/topo/fabric.hpp>
+#include <banyan/topo/placement.hpp>
+#include <banyan/topo/shape.hpp>
+
+#include "common/result.hpp"
+
+namespace banyan::topo {
+
+/// Bytes that one rank sends in one step to each neighbour along a dimension: its successor on the ring (tp,
+/// cp, dp), either neighbour of the pipeline (pp), every other member (ep).
+using traffic = std::array<double, 5>;
+
+/// Per edge of each dimension, in bf16 (2 bytes), sequence parallel, distributed optimizer:
+///   tp   ring share (t-1)/t of a sequence's activations, 8 collectives a layer (4 forward, 4 backward)
+///   cp   keys and values passed round the ring of each layer, forward once and backward twice
+///   ep   a member's share of the tokens, out and back, forward and backward, in each layer
+///   pp   the activations at a stage's edge, and their gradients back
+///   dp   gradients reduced and parameters gathered: 2 (d-1)/d of a rank's parameters
+/// with 12 hidden^2 parameters a layer (Kaplan et al. 2020, section 2.1; embeddings left out).
+traffic traffic_of(const shape& dims, const model_size& model);
+
+/// "hidden=8192,layers=80,seq=8192,micro=16": what is left out keeps its default.
+result<model_size> parse_model(std::string_view text);
+
+/// Where two hosts meet.
+enum class tier : std::uint8_t { host, leaf, spine, core, wan };
+inline constexpr std::size_t tier_count = 5;
+std::string_view name_of(tier t);
+tier tier_between(const fabric& f, std::uint32_t host_a, std::uint32_t host_b);
+
+/// One dimension of a placed job.
+struct dimension_cost {
+    dimension dim = dimension::tp;
+    std::uint32_t groups = 0;            ///< process groups of that dimension
+    std::uint32_t over_leaf_groups = 0;  ///< of them, with members in more than one leaf group
+    std::uint32_t over_spine_groups = 0;
+    std::uint32_t largest_spread = 0;        ///< leaf groups that one process group touches, at most
+    std::array<double, tier_count> bytes{};  ///< per step, by the tier where sender and receiver meet
+};
+
+struct placement_cost {
+    std::vector<dimension_cost> dimensions;  ///< those of size > 1, in the order of `dimension`
+    std::array<double, tier_count> bytes{};  ///< over all dimensions
+    /// Bytes per step on the busiest uplink of a leaf if a rail's traffic spreads evenly over its uplinks, as
+    /// adaptive routing does at best; 0 when nothing leaves a leaf or the fabric has no uplinks.
+    double busiest_uplink = 0;
+    /// Least bytes over the spines that any choice of nodes could have with every unit whole, were the whole
+    /// fabric free.
+    double spine_bound = 0;
+
+    double above_leaf() const { return bytes[2] + bytes[3] + bytes[4]; }
+};
+
+/// Cost: O(ranks x (dimensions + ep)). Slots whose host has no leaf group count as tier wan of everybody
+/// else.
+placement_cost cost_of(const fabric& f, const request& r, const placement& p);
+
+}  // namespace banyan::topo

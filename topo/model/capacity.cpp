@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include <banyan/topo/capacity.hpp>
+#include <fmt/format.h>
+
+namespace banyan::topo {
+namespace {
+
+const char* level_name(unsigned level) {
+    static constexpr const char* names[] = {"leaves", "spines", "cores"};
+    return level < std::size(names) ? names[level] : "upper switches";
+}
+
+void add_rail(tier_capacity& t, std::size_t rail, double rate) {
+    if (t.by_rail.size() <= rail) t.by_rail.resize(rail + 1);
+    t.by_rail[rail] += rate;
+}
+
+}  // namespace
+
+double gbps(const link_rate& r) { return r.width * r.lane_gbps10 / 10.0; }
+
+unsigned levels(const fabric& f) {
+    unsigned out = 0;
+    for (const auto& sw : f.switches)
+        if (sw.level != UINT8_MAX) out = std::max(out, sw.level + 1u);
+    return out;
+}
+
+std::vector<tier_capacity> capacity(const fabric& f) {
+    std::vector<tier_capacity> out(std::max(1u, levels(f)));
+    out[0].name = "hosts to leaves";
+    for (unsigned tier = 1; tier < out.size(); ++tier)
+        out[tier].name = fmt::format("{} to {}", level_name(tier - 1), level_name(tier));
+    std::vector<std::size_t> rail_of_leaf(f.switches.size());
+    for (const auto& g : f.leaf_groups)
+        for (std::size_t rail = 0; rail < g.leaves.size(); ++rail) rail_of_leaf[g.leaves[rail]] = rail;
+    for (const auto& l : f.links) {
+        const auto rate = gbps(l.rate);
+        if (l.a.kind == node_kind::hca || l.b.kind == node_kind::hca) {
+            const auto& h = f.hcas[(l.a.kind == node_kind::hca ? l.a : l.b).index];
+            if (h.host == none || h.leaf == none) continue;
+            out[0].gbps += rate;
+            add_rail(out[0], h.rail, rate);
+            continue;
+        }
+        auto low = l.a.index, high = l.b.index;
+        if (f.switches[low].level > f.switches[high].level) std::swap(low, high);
+        const unsigned level = f.switches[low].level;
+        if (f.switches[high].level == UINT8_MAX || f.switches[high].level != level + 1) continue;
+        out[level + 1].gbps += rate;
+        if (level == 0) add_rail(out[1], rail_of_leaf[f.switches[low].box], rate);
+    }
+    return out;
+}
+
+double oversubscription(const fabric& f) {
+    const auto tiers = capacity(f);
+    return tiers.size() > 1 && tiers[1].gbps > 0 ? tiers[0].gbps / tiers[1].gbps : 0;
+}
+
+}  // namespace banyan::topo

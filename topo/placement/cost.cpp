@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
+#include <banyan/topo/traffic.hpp>
+
+namespace banyan::topo {
+namespace {
+
+std::size_t at(tier t) { return static_cast<std::size_t>(t); }
+std::size_t at(dimension d) { return static_cast<std::size_t>(d); }
+
+/// Where each slot is, so that the loops over ranks need not look at the fabric.
+struct seats {
+    std::vector<std::uint32_t> slot_of_rank;
+    std::vector<std::uint32_t> local_of_rank;         ///< position in the slot: which GPU, and so which rail
+    std::vector<std::uint32_t> group, spine, island;  ///< by slot; none = not on a leaf group
+
+    seats(const fabric& f, const request& r, const placement& p)
+        : slot_of_rank(r.dims.ranks()), local_of_rank(r.dims.ranks()) {
+        const auto ranks = ranks_of_slots(r);
+        for (std::uint32_t slot = 0; slot < ranks.size(); ++slot) {
+            for (std::uint32_t i = 0; i < ranks[slot].size(); ++i) {
+                slot_of_rank[ranks[slot][i]] = slot;
+                local_of_rank[ranks[slot][i]] = i;
+            }
+            const auto host = p.nodes[slot];
+            const auto g = host < f.hosts.size() ? f.hosts[host].leaf_group : none;
+            group.push_back(g);
+            spine.push_back(g == none ? none : f.leaf_groups[g].spine_group);
+            island.push_back(g == none ? none : f.leaf_groups[g].island);
+        }
+    }
+    tier between(std::uint32_t a, std::uint32_t b) const {
+        if (a == b) return tier::host;
+        if (group[a] == none || group[b] == none) return tier::wan;
+        if (group[a] == group[b]) return tier::leaf;
+        if (spine[a] == spine[b]) return tier::spine;
+        return island[a] == island[b] ? tier::core : tier::wan;
+    }
+};
+
+/// Uplinks of each leaf.
+std::vector<std::uint32_t> count_uplinks(const fabric& f) {
+    std::vector<std::uint32_t> out(f.switches.size());
+    for (const auto& l : f.links) {
+        if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
+        const auto &a = f.switches[l.a.index], &b = f.switches[l.b.index];
+        if (a.level == 0 && b.level == 1) ++out[a.box];
+        if (b.level == 0 && a.level == 1) ++out[b.box];
+    }
+    return out;
+}
+
+/// What leaves each rail of each leaf group upwards.
+class uplink_load {
+  public:
+    uplink_load(const fabric& f, const seats& s) : f_(f), seats_(s), by_group_(f.leaf_groups.size()) {
+        for (std::size_t g = 0; g < by_group_.size(); ++g)
+            by_group_[g].resize(f.leaf_groups[g].leaves.size());
+    }
+    void add(std::uint32_t rank, double bytes) {
+        const auto g = seats_.group[seats_.slot_of_rank[rank]];
+        if (g == none || by_group_[g].empty()) return;
+        by_group_[g][seats_.local_of_rank[rank] % by_group_[g].size()] += bytes;
+    }
+    double busiest() const {
+        const auto uplinks = count_uplinks(f_);
+        double most = 0;
+        for (std::size_t g = 0; g < by_group_.size(); ++g)
+            for (std::size_t rail = 0; rail < by_group_[g].size(); ++rail)
+                if (const auto n = uplinks[f_.leaf_groups[g].leaves[rail]]; n > 0)
+                    most = std::max(most, by_group_[g][rail] / n);
+        return most;
+    }
+
+  private:
+    const fabric& f_;
+    const seats& seats_;
+    std::vector<std::vector<double>> by_group_;
+};
+
+/// Calls `visit(first rank, distance of the members)` for every process group along `d`.
+template <class Visit>
+void each_group(const shape& dims, dimension d, Visit visit) {
+    std::uint32_t stride = 1;
+    for (const auto& e : dims.order) {
+        if (e.dim == d) break;
+        stride *= e.size;
+    }
+    const auto size = dims.size(d);
+    for (std::uint32_t rank = 0; rank < dims.ranks(); ++rank)
+        if (rank / stride % size == 0) visit(rank, stride);
+}
+
+class counter {
+  public:
+    counter(const request& r, const seats& s, uplink_load& load)
+        : r_(r), seats_(s), load_(load), per_edge_(traffic_of(r.dims, r.model)) {}
+
+    dimension_cost count(dimension d) {
+        dimension_cost out;
+        out.dim = d;
+        const auto size = r_.dims.size(d);
+        std::vector<std::uint32_t> groups, spines;
+        each_group(r_.dims, d, [&](std::uint32_t first, std::uint32_t stride) {
+            ++out.groups;
+            groups.clear();
+            spines.clear();
+            for (std::uint32_t i = 0; i < size; ++i) {
+                const auto slot = seats_.slot_of_rank[first + i * stride];
+                if (groups.empty() || groups.back() != seats_.group[slot])
+                    groups.push_back(seats_.group[slot]);
+                if (spines.empty() || spines.back() != seats_.spine[slot])
+                    spines.push_back(seats_.spine[slot]);
+            }
+            const auto spread = distinct(groups);
+            out.largest_spread = std::max(out.largest_spread, spread);
+            out.over_leaf_groups += spread > 1;
+            out.over_spine_groups += distinct(spines) > 1;
+            edges(out, d, first, stride, size);
+        });
+        return out;
+    }
+
+  private:
+    static std::uint32_t distinct(std::vector<std::uint32_t>& v) {
+        std::sort(v.begin(), v.end());
+        return static_cast<std::uint32_t>(std::unique(v.begin(), v.end()) - v.begin());
+    }
+    void send(dimension_cost& out, std::uint32_t from, std::uint32_t to) {
+        const auto t = seats_.between(seats_.slot_of_rank[from], seats_.slot_of_rank[to]);
+        const auto bytes = per_edge_[at(out.dim)];
+        out.bytes[at(t)] += bytes;
+        if (t >= tier::spine) load_.add(from, bytes);
+    }
+    void edges(dimension_cost& out, dimension d, std::uint32_t first, std::uint32_t stride,
+               std::uint32_t size) {
+        for (std::uint32_t i = 0; i < size; ++i) {
+            const auto rank = first + i * stride;
+            if (d == dimension::ep) {
+                for (std::uint32_t j = 0; j < size; ++j)
+                    if (j != i) send(out, rank, first + j * stride);
+            } else if (d == dimension::pp) {
+                if (i + 1 < size) {
+                    send(out, rank, rank + stride);
+                    send(out, rank + stride, rank);
+                }
+            } else {
+                send(out, rank, first + (i + 1) % size * stride);
+            }
+        }
+    }
+
+    const request& r_;
+    const seats& seats_;
+    uplink_load& load_;
+    traffic per_edge_;
+};
+
+/// Every ring of dp must leave each leaf group that it touches, and so many are needed at least.
+double least_over_spines(const fabric& f, const request& r) {
+    std::vector<std::size_t> sizes;
+    for (const auto& g : f.leaf_groups) sizes.push_back(g.hosts.size());
+    std::sort(sizes.rbegin(), sizes.rend());
+    std::size_t groups = 0, reach = 0;
+    while (groups < sizes.size() && reach < r.nodes) reach += sizes[groups++];
+    if (groups < 2) return 0;
+    const auto dp = r.dims.size(dimension::dp);
+    if (dp < 2) return 0;
+    const double rings = static_cast<double>(r.dims.ranks()) / dp;
+    return rings * std::min<double>(static_cast<double>(groups), dp) *
+           traffic_of(r.dims, r.model)[at(dimension::dp)];
+}
+
+}  // namespace
+
+std::string_view name_of(tier t) {
+    constexpr std::array<std::string_view, tier_count> names{"host", "leaf", "spine", "core", "wan"};
+    return names[at(t)];
+}
+
+tier tier_between(const fabric& f, std::uint32_t a, std::uint32_t b) {
+    if (a == b) return tier::host;
+    const auto ga = f.hosts[a].leaf_group, gb = f.hosts[b].leaf_group;
+    if (ga == none || gb == none) return tier::wan;
+    if (ga == gb) return tier::leaf;
+    if (f.leaf_groups[ga].spine_group == f.leaf_groups[gb].spine_group) return tier::spine;
+    return f.leaf_groups[ga].island == f.leaf_groups[gb].island ? tier::core : tier::wan;
+}
+
+placement_cost cost_of(const fabric& f, const request& r, const placement& p) {
+    placement_cost out;
+    const seats where(f, r, p);
+    uplink_load load(f, where);
+    counter count(r, where, load);
+    for (const auto d : all_dimensions)
+        if (r.dims.size(d) > 1) out.dimensions.push_back(count.count(d));
+    for (const auto& d : out.dimensions)
+        for (std::size_t t = 0; t < tier_count; ++t) out.bytes[t] += d.bytes[t];
+    out.busiest_uplink = load.busiest();
+    out.spine_bound = least_over_spines(f, r);
+    return out;
+}
+
+}  // namespace banyan::topo

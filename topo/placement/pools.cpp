@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "topo/placement/pools.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+namespace banyan::topo {
+namespace {
+
+/// The pools that a job would use, and what using them costs: the lower, the better.
+struct choice {
+    std::vector<pool*> pools;
+    std::uint32_t reach = 0;  ///< pieces that they hold
+    std::tuple<std::uint32_t, std::int64_t, std::uint64_t, std::uint64_t> cost{UINT32_MAX, 0, 0, 0};
+};
+
+class chooser {
+  public:
+    chooser(std::vector<pool>& pools, std::uint32_t count, std::uint32_t piece, std::uint32_t spares)
+        : count_(count), piece_(piece), spares_(spares) {
+        for (auto& p : pools)
+            if (capacity(p) > 0) all_.push_back(&p);
+        // The largest first: so many pieces need no fewer pools in any other order.
+        std::stable_sort(all_.begin(), all_.end(), [&](const pool* a, const pool* b) {
+            return std::pair(a->preferred, capacity(*a)) > std::pair(b->preferred, capacity(*b));
+        });
+    }
+
+    choice best() const {
+        choice best;
+        const auto consider = [&](choice c) {
+            if (best.pools.empty() || c.cost < best.cost) best = std::move(c);
+        };
+        if (all_.empty()) return best;
+        const auto spines = by_spine();
+        for (const auto& s : spines) consider(choose(s.pools));
+        std::vector<pool*> together;
+        for (std::size_t n = 0; n < spines.size(); ++n) {
+            together.insert(together.end(), spines[n].pools.begin(), spines[n].pools.end());
+            if (n > 0) consider(choose(together));
+        }
+        consider(choose(all_));
+        return best;
+    }
+
+    std::uint32_t capacity(const pool& p) const {
+        return static_cast<std::uint32_t>(p.hosts.size()) / piece_;
+    }
+
+  private:
+    struct spine {
+        std::vector<pool*> pools;
+        std::uint64_t capacity = 0;
+    };
+
+    /// The pools under each spine group, the group that holds most first.
+    std::vector<spine> by_spine() const {
+        std::map<std::uint32_t, spine> found;
+        for (auto* p : all_) {
+            auto& s = found[p->spine_group];
+            s.pools.push_back(p);
+            s.capacity += capacity(*p);
+        }
+        std::vector<spine> out;
+        for (auto& [group, s] : found) out.push_back(std::move(s));
+        std::stable_sort(out.begin(), out.end(),
+                         [](const spine& a, const spine& b) { return a.capacity > b.capacity; });
+        return out;
+    }
+
+    /// The fewest of `from`, then as small ones as will do.
+    choice choose(std::vector<pool*> from) const {
+        std::stable_sort(from.begin(), from.end(), [&](const pool* a, const pool* b) {
+            return std::pair(a->preferred, capacity(*a)) > std::pair(b->preferred, capacity(*b));
+        });
+        std::size_t used = 0;
+        std::uint32_t reach = 0;
+        while (used < from.size() && reach < count_) reach += capacity(*from[used++]);
+        // From the last one backwards, the smallest unused pool that still suffices. The pools behind are in
+        // descending order, but for preferred ones, which stay.
+        if (reach >= count_)
+            for (std::size_t i = used; i-- > 0;) {
+                const auto spare_pieces = reach - count_;
+                const auto wanted = capacity(*from[i]) - std::min(spare_pieces, capacity(*from[i]));
+                std::size_t pick = i;
+                for (std::size_t j = used; j < from.size(); ++j) {
+                    if (from[j]->preferred < from[i]->preferred) continue;
+                    const bool fits = fits_better(*from[j], *from[pick], wanted, used == 1);
+                    if (fits) pick = j;
+                }
+                if (pick == i) continue;
+                reach = reach - capacity(*from[i]) + capacity(*from[pick]);
+                std::swap(from[i], from[pick]);
+            }
+        from.resize(used);
+        return rate(std::move(from), reach);
+    }
+
+    /// Whether `a` suffices and leaves less over than `b`; the only pool of a job should hold its spares too.
+    bool fits_better(const pool& a, const pool& b, std::uint32_t wanted, bool alone) const {
+        if (capacity(a) < wanted) return false;
+        const auto needed = std::size_t{wanted} * piece_ + (alone ? spares_ : 0);
+        const auto key = [&](const pool& p) { return std::pair(p.hosts.size() < needed, p.hosts.size()); };
+        return key(a) < key(b);
+    }
+
+    choice rate(std::vector<pool*> pools, std::uint32_t reach) const {
+        choice c;
+        std::uint64_t hosts = 0;
+        std::int64_t preferred = 0;
+        std::vector<std::uint32_t> spines;
+        for (const auto* p : pools) {
+            hosts += p->hosts.size();
+            preferred += p->preferred;
+            spines.push_back(p->spine_group);
+        }
+        std::sort(spines.begin(), spines.end());
+        const auto spine_count = std::unique(spines.begin(), spines.end()) - spines.begin();
+        // A ring of data parallel peers goes over a spine once for each leaf group and over the core once for
+        // each spine group, where there is more than one.
+        const auto crossings = (pools.size() > 1 ? pools.size() : 0) +
+                               (spine_count > 1 ? static_cast<std::size_t>(spine_count) : 0);
+        const bool no_room = pools.size() == 1 && hosts < std::uint64_t{count_} * piece_ + spares_;
+        c.cost = {count_ - std::min(count_, reach), -preferred, 2 * crossings + no_room, hosts};
+        c.pools = std::move(pools);
+        c.reach = reach;
+        return c;
+    }
+
+    std::vector<pool*> all_;
+    std::uint32_t count_, piece_, spares_;
+};
+
+}  // namespace
+
+float risk_of(const fabric& f, std::span<const float> risk, std::uint32_t host) {
+    const float given = host < risk.size() ? risk[host] : 0;
+    const auto group = f.hosts[host].leaf_group;
+    const auto rails = group == none ? 0 : f.leaf_groups[group].leaves.size();
+    // A job runs at the speed of its slowest rail.
+    constexpr float degraded = 0.5f;
+    return f.hosts[host].hcas.size() < rails ? std::max(given, degraded) : given;
+}
+
+std::vector<pool> make_pools(const fabric& f, const candidates& from) {
+    std::vector<bool> preferred(f.hosts.size());
+    for (const auto h : from.prefer)
+        if (h < preferred.size()) preferred[h] = true;
+    std::vector<pool> pools(f.leaf_groups.size());
+    for (std::uint32_t g = 0; g < pools.size(); ++g) {
+        pools[g].group = g;
+        pools[g].spine_group = f.leaf_groups[g].spine_group;
+    }
+    std::vector<pool> lonely;
+    for (const auto host : from.free) {
+        const auto group = f.hosts[host].leaf_group;
+        auto& p = group == none ? lonely.emplace_back() : pools[group];
+        p.hosts.push_back(host);
+        p.preferred += preferred[host];
+    }
+    std::move(lonely.begin(), lonely.end(), std::back_inserter(pools));
+    std::erase_if(pools, [](const pool& p) { return p.hosts.empty(); });
+    const auto key = [&](std::uint32_t host) {
+        return std::tuple(!preferred[host], risk_of(f, from.risk, host),
+                          std::string_view(f.hosts[host].nvlink_domain));
+    };
+    const auto before = [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); };
+    for (auto& p : pools)
+        if (!std::is_sorted(p.hosts.begin(), p.hosts.end(), before))
+            std::stable_sort(p.hosts.begin(), p.hosts.end(), before);
+    return pools;
+}
+
+std::uint32_t share_out(std::vector<pool>& pools, std::uint32_t count, std::uint32_t piece,
+                        std::uint32_t spares) {
+    const chooser choose(pools, count, piece, spares);
+    auto chosen = choose.best().pools;
+    std::uint32_t left = count;
+    // Evenly: each time to the pool that has least so far and room for more.
+    while (left > 0) {
+        pool* next = nullptr;
+        for (auto* p : chosen)
+            if (p->pieces < choose.capacity(*p) && (!next || p->pieces < next->pieces)) next = p;
+        if (!next) break;
+        ++next->pieces;
+        --left;
+    }
+    return left;
+}
+
+}  // namespace banyan::topo
