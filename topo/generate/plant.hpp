@@ -38,14 +38,19 @@ struct planter {
     std::vector<std::uint32_t> hosts_hit;  ///< of each group: claimed
     std::vector<std::uint16_t> spoilt;     ///< of each host: HCAs that do not tell where it is
 
-    /// Calls attempt(candidate) in random order until so many have succeeded as the kind's rate asks of `of`.
+    /// Calls attempt(candidate) in random order until so many have succeeded as the kind's rate asks of `of`;
+    /// only `part` of them where several kinds have to share.
     template <class Attempt>
-    void plant(defect_kind kind, std::vector<std::uint32_t> candidates, std::size_t of, Attempt attempt) {
+    void plant(defect_kind kind, std::vector<std::uint32_t> candidates, std::size_t of, Attempt attempt,
+               double part = 1) {
+        if (!wants(kind) || of == 0) return;
+        const auto count = [&](double rate) {
+            return std::max<std::uint32_t>(1,
+                                           static_cast<std::uint32_t>(rate * static_cast<double>(of) + 0.5));
+        };
         const auto rate = b.o.rates[static_cast<std::size_t>(kind)];
-        if (rate <= 0 || of == 0) return;
-        const auto wanted =
-            std::max<std::uint32_t>(1, static_cast<std::uint32_t>(rate * static_cast<double>(of) + 0.5));
-        facts.asked[static_cast<std::size_t>(kind)] = wanted;
+        const auto wanted = count(rate * part);
+        facts.asked[static_cast<std::size_t>(kind)] = count(rate);
         roll.shuffle(candidates);
         std::uint32_t planted = 0;
         for (const auto c : candidates) {

@@ -97,6 +97,17 @@ bool double_name(planter& p, std::uint32_t host) {
     return true;
 }
 
+/// The four kinds that claim hosts share the third that may be claimed; some claim two hosts.
+double part_of_hosts(const planter& p) {
+    double claimed = 0;
+    for (const auto& [kind, hosts] : {std::pair(defect_kind::swapped_cables, 1.5),
+                                      {defect_kind::foreign_leaf, 1.0},
+                                      {defect_kind::missing_rail, 1.0},
+                                      {defect_kind::duplicate_name, 2.0}})
+        claimed += hosts * p.b.o.rates[static_cast<std::size_t>(kind)];
+    return claimed > 0.3 ? 0.3 / claimed : 1;
+}
+
 bool lose_record(planter& p, std::uint32_t hca) {
     // Its leaf must list it.
     if (!p.sound(hca) || p.b.nodes[p.lead(hca).b].silent) return false;
@@ -127,10 +138,11 @@ bool forget_name(planter& p, std::uint32_t hca) {
 void plant_in_hosts(planter& p) {
     const auto hosts = p.b.hosts.size(), hcas = hosts * p.b.o.rails;
     const auto by = [&p](auto attempt) { return [&p, attempt](std::uint32_t c) { return attempt(p, c); }; };
-    p.plant(defect_kind::swapped_cables, p.all_hosts(), hosts, by(swap_cables));
-    p.plant(defect_kind::foreign_leaf, p.all_hosts(), hosts, by(move_abroad));
-    p.plant(defect_kind::missing_rail, p.all_hosts(), hosts, by(lose_rail));
-    p.plant(defect_kind::duplicate_name, p.all_hosts(), hosts, by(double_name));
+    const auto part = part_of_hosts(p);
+    p.plant(defect_kind::swapped_cables, p.all_hosts(), hosts, by(swap_cables), part);
+    p.plant(defect_kind::foreign_leaf, p.all_hosts(), hosts, by(move_abroad), part);
+    p.plant(defect_kind::missing_rail, p.all_hosts(), hosts, by(lose_rail), part);
+    p.plant(defect_kind::duplicate_name, p.all_hosts(), hosts, by(double_name), part);
     p.plant(defect_kind::no_record, p.all_hcas(), hcas, by(lose_record));
     p.plant(defect_kind::duplicate_guid, p.all_hcas(), hcas, by(repeat_record));
 }
