@@ -7,13 +7,13 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <spawn.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ double seconds_since(clock_type::time_point start) {
 
 struct run_result {
     bool fine = false;
-    double wall_s = 0, peak_mb = 0;
+    double wall_s = 0;
     std::string output;
 };
 
@@ -58,10 +58,8 @@ run_result run(std::vector<std::string> words) {
         out.output.append(buffer, static_cast<std::size_t>(n));
     ::close(ends[0]);
     int status = 0;
-    rusage used{};
-    if (spawned != 0 || ::wait4(child, &status, 0, &used) != child) return out;
+    if (spawned != 0 || ::waitpid(child, &status, 0) != child) return out;
     out.wall_s = seconds_since(start);
-    out.peak_mb = static_cast<double>(used.ru_maxrss) * 1024 / 1e6;
     out.fine = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     return out;
 }
@@ -71,43 +69,70 @@ double median(std::vector<double> values) {
     return values.empty() ? 0 : (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
 }
 
-/// Medians of several runs, by name.
-using medians = std::map<std::string, double>;
+/// The largest resident size of this process since its exec (which getrusage does not tell: that counts the
+/// parent's too).
+double peak_mb() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with("VmHWM:")) return std::strtod(line.c_str() + 6, nullptr) * 1024 / 1e6;
+    return 0;
+}
 
-result<medians> measure(std::uint32_t hosts, int runs, const std::filesystem::path& folder) {
+/// One size of fabric: its dump, and what each run gave, by name.
+struct subject {
+    std::uint32_t hosts = 0;
+    std::string dump, snapshot;
+    double size_mb = 0;
+    std::map<std::string, std::vector<double>> runs;
+
+    double operator[](const std::string& name) const { return median(runs.at(name)); }
+};
+
+result<subject> prepare(std::uint32_t hosts, const std::filesystem::path& folder) {
     generate::options o;
     o.hosts = hosts;
     o.levels = 3;
-    const auto dump = (folder / "fabric.txt").string(), snapshot = (folder / "fabric.snapshot").string();
-    {
-        BANYAN_TRY(const auto made, generate::generate(o));
-        BANYAN_CHECK(write_file_atomic(dump, made.text));
-    }
-    const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
-    std::map<std::string, std::vector<double>> all;
-    for (int i = 0; i < runs; ++i) {
-        const auto counted = run({"wc", "-l", dump});
-        const auto one = run({self, "--one", dump, snapshot});
-        if (!counted.fine || !one.fine)
-            return fail(errc::internal,
-                        fmt::format("{} of {} failed", counted.fine ? "reading" : "wc -l", dump));
-        all["wc"].push_back(counted.wall_s);
-        all["peak"].push_back(one.peak_mb);
-        const auto times = nlohmann::json::parse(one.output);
-        for (const auto& [name, value] : times.items()) all[name].push_back(value);
-    }
-    medians out;
-    for (auto& [name, values] : all) out[name] = median(std::move(values));
-    out["size"] = static_cast<double>(std::filesystem::file_size(dump)) / 1e6;
+    subject out;
+    out.hosts = hosts;
+    out.dump = (folder / fmt::format("{}.txt", hosts)).string();
+    out.snapshot = (folder / fmt::format("{}.snapshot", hosts)).string();
+    BANYAN_TRY(const auto made, generate::generate(o));
+    BANYAN_CHECK(write_file_atomic(out.dump, made.text));
+    out.size_mb = static_cast<double>(made.text.size()) / 1e6;
     return out;
 }
 
-void report_largest(nlohmann::json& figures, const std::string& fabric, medians m) {
+result<void> run_once(subject& s, const std::string& self) {
+    const auto counted = run({"wc", "-l", s.dump});
+    const auto one = run({self, "--one", s.dump, s.snapshot});
+    if (!counted.fine || !one.fine)
+        return fail(errc::internal, fmt::format("{} {} failed", counted.fine ? "reading" : "wc -l", s.dump));
+    s.runs["wc"].push_back(counted.wall_s);
+    const auto times = nlohmann::json::parse(one.output);
+    for (const auto& [name, value] : times.items()) s.runs[name].push_back(value);
+    return {};
+}
+
+/// All sizes in turn, so that whatever else the machine does meets each of them.
+result<std::vector<subject>> measure(const std::vector<std::uint32_t>& sizes, int runs,
+                                     const std::filesystem::path& folder) {
+    const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
+    std::vector<subject> out;
+    for (const auto hosts : sizes) {
+        BANYAN_TRY(auto one, prepare(hosts, folder));
+        out.push_back(std::move(one));
+    }
+    for (int i = 0; i < runs; ++i)
+        for (auto& s : out) BANYAN_CHECK(run_once(s, self));
+    return out;
+}
+
+void report_largest(nlohmann::json& figures, const subject& m) {
     const auto add = [&](const char* what, double value, const char* unit, const char* against,
                          const char* sign = "", double goal = 0) {
-        add_figure(figures, fabric + what, value, unit, against, sign, goal);
+        add_figure(figures, fmt::format("{} hosts x 8{}", m.hosts, what), value, unit, against, sign, goal);
     };
-    add(", dump", m["size"], "MB", "-");
+    add(", dump", m.size_mb, "MB", "-");
     add(", reading", m["read"], "s", "-");
     add(", model", m["model"], "s", "-");
     add(", writing the snapshot", m["save"], "s", "-");
@@ -130,12 +155,13 @@ int measure_one(const std::string& dump_path, const std::string& snapshot) {
     const auto modelled = seconds_since(start);
     if (!save_snapshot(f, snapshot)) return 1;
     const auto all = seconds_since(start);
+    const auto peak = peak_mb();
     const auto again = clock_type::now();
     const auto loaded = load_snapshot(snapshot);
     const auto load = seconds_since(again);
     if (!loaded || loaded->hcas.size() != f.hcas.size()) return 1;
-    fmt::print("{{\"read\": {}, \"model\": {}, \"save\": {}, \"all\": {}, \"load\": {}}}\n", read,
-               modelled - read, all - modelled, all, load);
+    fmt::print(R"({{"read": {}, "model": {}, "save": {}, "all": {}, "load": {}, "peak": {}}})", read,
+               modelled - read, all - modelled, all, load, peak);
     return 0;
 }
 
@@ -145,28 +171,26 @@ bool measure_speed(nlohmann::json& figures, int runs, bool quick) {
         std::perror("topo_bench: cannot make a folder for the dumps");
         return false;
     }
-    std::vector<double> per_hca;
-    bool fine = true;
-    for (const std::uint32_t hosts : {1600u, 3200u, 6400u, 12800u}) {
-        if (quick && hosts > 1600) break;
-        const auto m = measure(hosts, runs, folder);
-        if (!m) {
-            fmt::print(stderr, "topo_bench: {}\n", m.error().text());
-            fine = false;
-            break;
-        }
-        per_hca.push_back(m->at("all") / (hosts * 8.0) * 1e6);
-        add_figure(figures, fmt::format("{} hosts x 8, time per HCA", hosts), per_hca.back(), "us", "-");
-        if (hosts == 12800 || quick) report_largest(figures, fmt::format("{} hosts x 8", hosts), *m);
-    }
+    const std::vector<std::uint32_t> sizes =
+        quick ? std::vector{1600u} : std::vector{1600u, 3200u, 6400u, 12800u};
+    const auto all = measure(sizes, runs, folder);
     std::error_code ignored;
     std::filesystem::remove_all(folder, ignored);
-    if (per_hca.size() > 1) {
-        const auto [least, most] = std::minmax_element(per_hca.begin(), per_hca.end());
+    if (!all) {
+        fmt::print(stderr, "topo_bench: {}\n", all.error().text());
+        return false;
+    }
+    std::vector<double> per_hca;
+    for (const auto& s : *all) {
+        per_hca.push_back(s["all"] / (s.hosts * 8.0) * 1e6);
+        add_figure(figures, fmt::format("{} hosts x 8, time per HCA", s.hosts), per_hca.back(), "us", "-");
+    }
+    report_largest(figures, all->back());
+    const auto [least, most] = std::minmax_element(per_hca.begin(), per_hca.end());
+    if (!quick)
         add_figure(figures, "growth of the time per HCA, 1600 to 12800 hosts", *most / *least, "times",
                    "smallest", "<=", 1.3);
-    }
-    return fine;
+    return true;
 }
 
 }  // namespace banyan::topo::bench
