@@ -115,6 +115,8 @@ void find_misplaced(state& s) {
     for (std::uint32_t i = 0; i < s.out.hcas.size(); ++i) {
         const auto& hca = s.out.hcas[i];
         if (hca.host == none || hca.leaf == none || s.out.hosts[hca.host].leaf_group == none) continue;
+        // Where its host's place is does not say where it should be: it may be another host's.
+        if (s.doubtful_host[i]) continue;
         misplaced(s, i, all);
     }
 }
