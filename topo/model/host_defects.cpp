@@ -121,26 +121,32 @@ void find_misplaced(state& s) {
     }
 }
 
+/// HCAs that lead somewhere: one that answers through another port and has no link is no rail.
+std::size_t linked_hcas(const fabric& f, const host& h) {
+    return static_cast<std::size_t>(
+        std::count_if(h.hcas.begin(), h.hcas.end(), [&](auto i) { return f.hcas[i].leaf != none; }));
+}
+
 void find_missing_rails(state& s) {
+    const auto& f = s.out;
     std::vector<std::size_t> everywhere, of_group;
-    for (const auto& h : s.out.hosts) everywhere.push_back(h.hcas.size());
+    for (const auto& h : f.hosts) everywhere.push_back(linked_hcas(f, h));
     const auto usual_anywhere = usual(everywhere);
-    for (const auto& g : s.out.leaf_groups) {
+    for (const auto& g : f.leaf_groups) {
         of_group.clear();
-        for (const auto h : g.hosts) of_group.push_back(s.out.hosts[h].hcas.size());
+        for (const auto h : g.hosts) of_group.push_back(everywhere[h]);
         // A group that lacks a leaf has fewer everywhere: that is the leaf's defect. In a group of one or two
         // hosts only the rest of the fabric can tell.
         const auto here = usual(of_group);
         const auto expected = here.of >= 3 ? here.value : std::max(here.value, usual_anywhere.value);
         for (const auto h : g.hosts)
-            if (s.out.hosts[h].hcas.size() < expected)
-                s.report(
-                    "missing-rail", {s.out.hosts[h].name},
-                    fmt::format("{} HCAs on the fabric, most hosts of {} have {}", s.out.hosts[h].hcas.size(),
-                                here.of >= 3 ? g.id : "the fabric", expected),
-                    0.95);
+            if (everywhere[h] < expected)
+                s.report("missing-rail", {f.hosts[h].name},
+                         fmt::format("{} HCAs with a link, most hosts of {} have {}", everywhere[h],
+                                     here.of >= 3 ? g.id : "the fabric", expected),
+                         0.95);
     }
-    for (const auto& h : s.out.hosts)
+    for (const auto& h : f.hosts)
         if (h.leaf_group == none)
             s.report("missing-rail", {h.name}, "none of its HCAs has a link to a switch", 1.0);
 }
