@@ -121,16 +121,10 @@ void find_misplaced(state& s) {
     }
 }
 
-/// HCAs that lead somewhere: one that answers through another port and has no link is no rail.
-std::size_t linked_hcas(const fabric& f, const host& h) {
-    return static_cast<std::size_t>(
-        std::count_if(h.hcas.begin(), h.hcas.end(), [&](auto i) { return f.hcas[i].leaf != none; }));
-}
-
 void find_missing_rails(state& s) {
     const auto& f = s.out;
     std::vector<std::size_t> everywhere, of_group;
-    for (const auto& h : f.hosts) everywhere.push_back(linked_hcas(f, h));
+    for (const auto& h : f.hosts) everywhere.push_back(h.rails);
     const auto usual_anywhere = usual(everywhere);
     for (const auto& g : f.leaf_groups) {
         of_group.clear();

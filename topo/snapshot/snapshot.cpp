@@ -65,6 +65,7 @@ void fields(Io& io, host& h) {
     io.number(h.leaf_group);
     io.number(h.confidence);
     io.list(h.hcas);
+    io.number(h.rails);
     io.text(h.nvlink_domain);
     io.list(h.failure_domains);
 }
