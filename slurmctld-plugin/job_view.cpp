@@ -64,7 +64,8 @@ result<std::optional<topo::request>> request_of(const job_record_t& job) {
 result<std::optional<topo::request>> request_of(const job_desc_msg_t& job) {
     if (given(job.max_nodes) && given(job.min_nodes) && job.max_nodes != job.min_nodes) {
         train::env_reader reader;
-        for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i) reader.take(job.spank_job_env[i]);
+        for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i)
+            if (job.spank_job_env[i]) reader.take(job.spank_job_env[i]);  // a client may send nulls
         BANYAN_TRY(const auto options, reader.finish());
         if (options.parallel)
             return fail(errc::invalid_input, "a train job needs a fixed number of nodes, not a range",

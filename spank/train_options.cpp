@@ -21,7 +21,9 @@ const std::array<option_name, option_count> option_names{{
 
 result<std::uint32_t> parse_spares(std::string_view text) {
     auto number = parse_number(text, max_spares);
-    if (!number) return fail(errc::invalid_input, fmt::format("--train-spares: {}", number.error().what));
+    if (!number)
+        return fail(errc::invalid_input, fmt::format("--train-spares: {}", number.error().what),
+                    "write the number of spare nodes, such as --train-spares=1");
     return static_cast<std::uint32_t>(*number);
 }
 
@@ -89,7 +91,8 @@ result<options> env_reader::finish() const {
     for (std::size_t i = 0; i < option_count; ++i)
         if (text_[i] && text_[i]->size() > max_option_text)
             return fail(errc::invalid_input,
-                        fmt::format("--{} is longer than {} bytes", option_names[i].option, max_option_text));
+                        fmt::format("--{} is longer than {} bytes", option_names[i].option, max_option_text),
+                        fmt::format("write {}, see --help", option_names[i].argument));
     if (text_[parallel]) {
         auto shape = topo::parse_shape(*text_[parallel]);
         if (!shape)
