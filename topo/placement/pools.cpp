@@ -153,6 +153,7 @@ std::vector<pool> make_pools(const fabric& f, const candidates& from) {
     for (std::uint32_t g = 0; g < pools.size(); ++g) {
         pools[g].group = g;
         pools[g].spine_group = f.leaf_groups[g].spine_group;
+        pools[g].island = f.leaf_groups[g].island;
     }
     std::vector<pool> lonely;
     for (const auto host : from.free) {

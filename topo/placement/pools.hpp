@@ -13,6 +13,7 @@ namespace banyan::topo {
 struct pool {
     std::uint32_t group = none;
     std::uint32_t spine_group = none;
+    std::uint32_t island = none;
     std::uint32_t preferred = 0;  ///< of its hosts
     std::vector<std::uint32_t> hosts;
     std::uint32_t pieces = 0;  ///< whole pieces that it is to give

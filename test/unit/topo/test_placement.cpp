@@ -154,3 +154,23 @@ TEST_CASE("hosts without a leaf group are used last and never crash", "[topo]") 
     for (const auto h : p.nodes) CHECK(h >= 4);
     CHECK(place(f, all_hosts(f), make("dp=8", 8)));
 }
+
+TEST_CASE("a job stays on an island that holds it", "[topo]") {
+    // On the first island a unit of four must straddle, on both together none would.
+    auto f = groups_of({5, 3, 4}, 2);
+    f.leaf_groups[2].island = 1;
+    const auto r = make("tp=1,pp=4,dp=2", 8);
+    const auto p = place(f, all_hosts(f), r).value();
+    for (const auto h : p.nodes) CHECK(h < 8);
+
+    // A larger one has to leave it; no unit that one of them holds is cut.
+    const auto larger = make("tp=1,pp=4,dp=3", 12);
+    const auto both = place(f, all_hosts(f), larger).value();
+    CHECK(spread_of(f, larger, both).straddling_units == 1);
+
+    // Of two that hold it, the one where it crosses least.
+    auto two = groups_of({4, 4, 8}, 2);
+    two.leaf_groups[2].island = 1;
+    CHECK(spread_of(two, r, place(two, all_hosts(two), r).value()).groups ==
+          decltype(spread::groups){{"g3", 8}});
+}

@@ -62,8 +62,9 @@ struct candidates {
     std::span<const float> risk;
 };
 
-/// Whole units in leaf groups whenever the free hosts allow it, then the fewest spine and leaf groups by what
-/// crossing them costs, then the tightest fit. Risky hosts only where no unit would break without them.
+/// On one island if one holds the job. Whole units in leaf groups whenever the free hosts allow it, then the
+/// fewest spine and leaf groups by what crossing them costs, then the tightest fit. Risky hosts only where no
+/// unit would break without them.
 result<placement> place(const fabric& f, const candidates& from, const request& r);
 inline result<placement> place(const fabric& f, std::span<const std::uint32_t> free, const request& r,
                                std::span<const std::uint32_t> prefer = {}) {
