@@ -161,14 +161,6 @@ choice choose_island(const fabric& f, const candidates& from, const request& r, 
     return best ? std::move(*best) : choose(f, from, r, layout);
 }
 
-/// The free hosts that nothing speaks against.
-std::vector<std::uint32_t> sound_hosts(const fabric& f, const candidates& from) {
-    std::vector<std::uint32_t> out;
-    for (const auto h : from.free)
-        if (risk_of(f, from.risk, h) == 0) out.push_back(h);
-    return out;
-}
-
 }  // namespace
 
 result<placement> place(const fabric& f, const candidates& from, const request& r) {
@@ -181,12 +173,18 @@ result<placement> place(const fabric& f, const candidates& from, const request& 
         if (host >= f.hosts.size())
             return fail(errc::internal, fmt::format("host {} is not on the fabric", host));
     const job_layout layout(r);
-    const auto sound = sound_hosts(f, from);
+    std::vector<float> risk(f.hosts.size());
+    std::vector<std::uint32_t> sound;
+    for (const auto h : from.free) {
+        risk[h] = risk_of(f, from.risk, h);
+        if (risk[h] == 0) sound.push_back(h);
+    }
+    const candidates any_host{from.free, from.prefer, risk};
     if (sound.size() == from.free.size() || sound.size() < needed)
-        return choose_island(f, from, r, layout).placed;
-    auto safe = choose_island(f, {sound, from.prefer, from.risk}, r, layout);
+        return choose_island(f, any_host, r, layout).placed;
+    auto safe = choose_island(f, {sound, from.prefer, risk}, r, layout);
     if (safe.broken == 0) return std::move(safe.placed);
-    auto any = choose_island(f, from, r, layout);
+    auto any = choose_island(f, any_host, r, layout);
     return any.broken < safe.broken ? std::move(any.placed) : std::move(safe.placed);
 }
 
