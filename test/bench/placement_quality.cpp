@@ -251,7 +251,8 @@ int run(const options& o) {
                        : slurm.block_by + ", topology/block --segment=<pp>, ranks in name order");
         fmt::print(
             "oracle: {}\n",
-            oracle_solver().empty()
+            o.no_oracle ? "left out: --no-oracle"
+            : oracle_solver().empty()
                 ? "left out: apt-get install coinor-cbc (or glpk-utils)"
                 : fmt::format("{} proved {} of {} optimal; tried up to {} leaf groups x stages, {} s each",
                               oracle_solver(), solved, cases.size(), o.oracle.variables, o.oracle.seconds));
