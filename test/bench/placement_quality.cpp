@@ -18,9 +18,9 @@
 namespace banyan::topo::quality {
 namespace {
 
-enum method { ours, by_name, tree, tree_emu, block, chance, methods };
-constexpr const char* method_names[methods] = {"banyan",          "name order", "tree",
-                                               "tree (emulated)", "block",      "random"};
+enum method { ours, ours_by_bytes, by_name, tree, tree_emu, block, chance, methods };
+constexpr const char* method_names[methods] = {
+    "banyan", "banyan, bytes first", "name order", "tree", "tree (emulated)", "block", "random"};
 constexpr double infinite_ratio = 1000;  ///< stands for a peer that needs no byte where banyan needs some
 
 struct outcome {
@@ -29,7 +29,17 @@ struct outcome {
     std::array<std::optional<verdict>, methods> by;
     std::optional<double> bound;
     const char* best = "";
-    double best_peer = 0, ratio = 1;
+    double best_peer = 0;
+
+    double ratio(method mine) const {
+        const auto bytes = by[mine]->weighted;
+        return best_peer > 0 ? bytes / best_peer : bytes > 0 ? infinite_ratio : 1;
+    }
+    /// Per cent over the oracle's bound.
+    double gap(method mine) const {
+        const auto bytes = by[mine]->weighted;
+        return 100 * (*bound > 0 ? bytes / *bound - 1 : bytes > 0 ? infinite_ratio : 0);
+    }
 };
 
 /// Jobs of two and more pipelines up to most of the free nodes, with pipelines of 4 and of 8 nodes.
@@ -68,6 +78,9 @@ outcome evaluate(const site& s, const test_case& c, const std::optional<hosts>& 
     o.shape = c.job.dims.text();
     const auto put = [&](method m, const placement& p) { o.by[m] = judge(s, c, p); };
     put(ours, place(s.net, c.free, c.job).value());
+    auto job = c.job;
+    job.first = objective::bytes;
+    put(ours_by_bytes, place(s.net, c.free, job).value());
     put(by_name, in_order({c.free.begin(), c.free.begin() + c.job.nodes}));
     put(chance, in_order(random_nodes(c.free, c.job.nodes, c.seed)));
     put(tree_emu, in_order(tree_emulated(s, c.free, c.job.nodes)));
@@ -85,8 +98,6 @@ void compare(outcome& o) {
         o.best_peer = o.by[m]->weighted;
         o.best = method_names[m];
     }
-    const auto mine = o.by[ours]->weighted;
-    o.ratio = o.best_peer > 0 ? mine / o.best_peer : mine > 0 ? infinite_ratio : 1;
 }
 
 struct means {
@@ -103,24 +114,27 @@ struct means {
 void tell(const site& s, const outcome& o) {
     std::vector<std::string> names;
     for (const auto h : o.c->free) names.push_back(s.net.hosts[h].name);
-    fmt::print("ratio {:.4f}: {}, {:.0f} % occupied, seed {}, {}, {} nodes; {} is better\n", o.ratio, s.name,
-               100 * o.c->occupied, o.c->seed, o.shape, o.c->job.nodes, o.best);
+    fmt::print(
+        "ratio {:.4f} ({:.4f} with bytes first): {}, {:.0f} % occupied, seed {}, {}, {} nodes; {} is "
+        "better\n",
+        o.ratio(ours), o.ratio(ours_by_bytes), s.name, 100 * o.c->occupied, o.c->seed, o.shape,
+        o.c->job.nodes, o.best);
     std::vector<std::uint32_t> left(s.net.leaf_groups.size());
     for (const auto h : o.c->free) ++left[s.net.hosts[h].leaf_group];
     fmt::print("  free by leaf group {}\n  free {}\n", fmt::join(left, " "), compress_hostlist(names));
     for (int m = 0; m < methods; ++m)
         if (const auto& v = o.by[m])
-            fmt::print("  {:<16} weighted {:.4g} above leaf {:.4g} core {:.4g} straddling {}/{} spread {}\n",
+            fmt::print("  {:<19} weighted {:.4g} above leaf {:.4g} core {:.4g} straddling {}/{} spread {}\n",
                        method_names[m], v->weighted, v->above_leaf, v->core, v->straddling, v->units,
                        v->spread);
-    if (o.bound) fmt::print("  {:<16} weighted {:.4g}\n", "oracle's bound", *o.bound);
+    if (o.bound) fmt::print("  {:<19} weighted {:.4g}\n", "oracle's bound", *o.bound);
 }
 
 /// Means over the cases that every method answered.
 void print_methods(const std::vector<outcome>& all, bool with_block) {
     fmt::print(
         "\nMeans over the cases (GB a step; weighted: each byte above the leaf by the tiers it crosses)\n");
-    fmt::print("{:<17}{:>6}{:>11}{:>11}{:>10}{:>12}{:>11}{:>9}{:>9}\n", "method", "cases", "weighted",
+    fmt::print("{:<20}{:>6}{:>11}{:>11}{:>10}{:>12}{:>11}{:>9}{:>9}\n", "method", "cases", "weighted",
                "above leaf", "core", "busiest up", "straddling", "spread", "wasted");
     for (int m = 0; m < methods; ++m) {
         means weighted, above, core, up, straddling, spread, wasted;
@@ -136,49 +150,45 @@ void print_methods(const std::vector<outcome>& all, bool with_block) {
             wasted.add(v->wasted);
         }
         if (weighted.count == 0) continue;
-        fmt::print("{:<17}{:>6}{:>11.0f}{:>11.0f}{:>10.0f}{:>12.2f}{:>9.1f} %{:>9.0f}{:>9.2f}\n",
+        fmt::print("{:<20}{:>6}{:>11.0f}{:>11.0f}{:>10.0f}{:>12.2f}{:>9.1f} %{:>9.0f}{:>9.2f}\n",
                    method_names[m], weighted.count, weighted.mean(), above.mean(), core.mean(), up.mean(),
                    straddling.mean(), spread.worst, wasted.mean());
     }
 }
 
 void summarise(nlohmann::json& figures, const std::vector<site>& sites, const std::vector<outcome>& all,
-               bool table) {
+               bool table, method mine) {
+    const std::string name = method_names[mine];
     if (table)
         fmt::print(
-            "\nWeighted bytes of banyan / the best peer's, and over the oracle's bound\n"
-            "{:<30}{:>7}{:>8}{:>8}{:>8}{:>8}{:>9}{:>8}{:>8}\n",
-            "fabric", "cases", "mean", "worst", "lost", "equal", "oracle", "gap", "worst");
+            "\nWeighted bytes of {} / the best peer's, and over the oracle's bound\n"
+            "{:<30}{:>7}{:>8}{:>8}{:>8}{:>8}{:>9}{:>8}{:>10}\n",
+            name, "fabric", "cases", "mean", "worst", "lost", "equal", "oracle", "gap", "worst");
     means everywhere, gap_everywhere;
     for (std::size_t s = 0; s < sites.size(); ++s) {
         means ratio, gap;
         int lost = 0, equal = 0;
         for (const auto& o : all) {
             if (o.c->site != s) continue;
-            ratio.add(o.ratio);
-            everywhere.add(o.ratio);
-            lost += o.ratio > 1 + 1e-9;
-            equal += std::abs(o.ratio - 1) <= 1e-9;
+            ratio.add(o.ratio(mine));
+            everywhere.add(o.ratio(mine));
+            lost += o.ratio(mine) > 1 + 1e-9;
+            equal += std::abs(o.ratio(mine) - 1) <= 1e-9;
             if (!o.bound) continue;
-            const auto mine = o.by[ours]->weighted;
-            const auto over = *o.bound > 0 ? 100 * (mine / *o.bound - 1)
-                              : mine > 0   ? 100 * infinite_ratio
-                                           : 0;
-            gap.add(over);
-            gap_everywhere.add(over);
+            gap.add(o.gap(mine));
+            gap_everywhere.add(o.gap(mine));
         }
         if (table)
-            fmt::print("{:<30}{:>7}{:>8.3f}{:>8.3f}{:>8}{:>8}{:>9}{:>6.1f} %{:>6.1f} %\n", sites[s].name,
+            fmt::print("{:<30}{:>7}{:>8.3f}{:>8.3f}{:>8}{:>8}{:>9}{:>6.1f} %{:>8.1f} %\n", sites[s].name,
                        ratio.count, ratio.mean(), ratio.worst, lost, equal, gap.count, gap.mean(), gap.worst);
-        add_figure(figures, fmt::format("bytes, mean ratio, {}", sites[s].name), ratio.mean(), "x",
-                   "best peer");
-        add_figure(figures, fmt::format("bytes, worst ratio, {}", sites[s].name), ratio.worst, "x",
-                   "best peer", "<=", 1);
+        add_figure(figures, fmt::format("{}: mean, {}", name, sites[s].name), ratio.mean(), "x", "best peer");
+        add_figure(figures, fmt::format("{}: worst, {}", name, sites[s].name), ratio.worst, "x", "best peer",
+                   "<=", 1);
     }
-    add_figure(figures, "bytes, mean ratio, all fabrics", everywhere.mean(), "x", "best peer");
-    add_figure(figures, "bytes, worst ratio, all fabrics", everywhere.worst, "x", "best peer", "<=", 1);
+    add_figure(figures, name + ": mean, all fabrics", everywhere.mean(), "x", "best peer");
+    add_figure(figures, name + ": worst, all fabrics", everywhere.worst, "x", "best peer", "<=", 1);
     if (gap_everywhere.count > 0)
-        add_figure(figures, fmt::format("bytes, mean gap of {} cases", gap_everywhere.count),
+        add_figure(figures, fmt::format("{}: mean gap of {} cases", name, gap_everywhere.count),
                    gap_everywhere.mean(), "%", "oracle's bound", "<=", 3);
 }
 
@@ -228,7 +238,7 @@ int run(const options& o) {
             out.c = c;
             out.bound = bound;
             compare(out);
-            if (o.verbose && out.ratio > 1 + 1e-9) tell(s, out);
+            if (o.verbose && std::max(out.ratio(ours), out.ratio(ours_by_bytes)) > 1 + 1e-9) tell(s, out);
         }
     }
     if (table) {
@@ -241,13 +251,14 @@ int run(const options& o) {
                        : slurm.block_by + ", topology/block --segment=<pp>, ranks in name order");
         fmt::print(
             "oracle: {}\n",
-            oracle_solver().empty()
+            o.no_oracle ? "left out: --no-oracle"
+            : oracle_solver().empty()
                 ? "left out: apt-get install coinor-cbc (or glpk-utils)"
                 : fmt::format("{} proved {} of {} optimal; tried up to {} leaf groups x stages, {} s each",
                               oracle_solver(), solved, cases.size(), o.oracle.variables, o.oracle.seconds));
         print_methods(all, !slurm.block_by.empty());
     }
-    summarise(figures, sites, all, table);
+    for (const auto mine : {ours, ours_by_bytes}) summarise(figures, sites, all, table, mine);
     compare_trees(figures, sites, cases, slurm);
     if (!o.no_day) replay_day(figures, table);
     if (!table) {
@@ -274,8 +285,8 @@ int main(int argc, char** argv) {
     banyan::topo::quality::options o;
     app.add_option("--json", o.json, "write the figures there instead of printing tables");
     app.add_option("--seeds", o.seeds, "free lists of each fabric and occupancy (default 2)");
-    app.add_option("--oracle-seconds", o.oracle.seconds, "for each mixed-integer program (default 5)");
-    app.add_option("--oracle-size", o.oracle.variables, "leaf groups x stages at most (default 160)");
+    app.add_option("--oracle-seconds", o.oracle.seconds, "for each mixed-integer program (default 2)");
+    app.add_option("--oracle-size", o.oracle.variables, "leaf groups x stages at most (default 40)");
     app.add_flag("--verbose", o.verbose, "each case in which a peer is better, to reproduce it");
     app.add_flag("--no-slurm", o.no_slurm, "ask no slurmctld");
     app.add_flag("--no-oracle", o.no_oracle, "no mixed-integer programs");

@@ -87,8 +87,8 @@ slurm_answers ask_slurm(const std::vector<site>& sites, const std::vector<test_c
 /// A lower bound on verdict::weighted over every choice of nodes and ranks, from a mixed-integer program.
 /// Absent: too large, no solver, or not solved within its time.
 struct oracle_limits {
-    std::uint32_t variables = 160;
-    int seconds = 5;
+    std::uint32_t variables = 40;
+    int seconds = 2;
 };
 std::string oracle_solver();  ///< "cbc", "glpsol", or empty
 std::optional<double> oracle_bound(const site& s, const test_case& c, const oracle_limits& limits);

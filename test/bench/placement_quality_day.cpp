@@ -63,10 +63,12 @@ std::vector<job> make_jobs(std::uint32_t machine) {
 
 class simulation {
   public:
-    simulation(const site& s, const std::vector<job>& jobs, bool by_banyan)
+    simulation(const site& s, const std::vector<job>& jobs, bool by_banyan,
+               objective first = objective::whole_units)
         : site_(s),
           jobs_(jobs),
           by_banyan_(by_banyan),
+          first_(first),
           busy_(s.net.hosts.size()),
           free_count_(s.net.hosts.size()) {}
 
@@ -133,7 +135,9 @@ class simulation {
         hosts free;
         for (std::uint32_t h = 0; h < busy_.size(); ++h)
             if (!busy_[h]) free.push_back(h);
-        const auto placed = by_banyan_ ? place(site_.net, free, j.what).value()
+        auto what = j.what;
+        what.first = first_;
+        const auto placed = by_banyan_ ? place(site_.net, free, what).value()
                                        : in_order(tree_emulated(site_, free, j.what.nodes));
         out_.over_spines +=
             cost_of(site_.net, j.what, placed).above_leaf() * std::floor(j.lasts * 3600 / step_seconds);
@@ -147,6 +151,7 @@ class simulation {
     const site& site_;
     const std::vector<job>& jobs_;
     bool by_banyan_;
+    objective first_;
     std::vector<bool> busy_;
     std::size_t free_count_;
     std::vector<std::size_t> queue_;
@@ -160,23 +165,30 @@ class simulation {
 void replay_day(nlohmann::json& figures, bool table) {
     const auto s = make_site({"2,048 nodes, SU of 32", 64, 32, 16, 4, 8, 8, 1, false});
     const auto jobs = make_jobs(static_cast<std::uint32_t>(s.net.hosts.size()));
-    const auto mine = simulation(s, jobs, true).run(), theirs = simulation(s, jobs, false).run();
+    const auto mine = simulation(s, jobs, true).run(),
+               by_bytes = simulation(s, jobs, true, objective::bytes).run(),
+               theirs = simulation(s, jobs, false).run();
     if (table) {
         fmt::print(
             "\nA day of {} jobs of 1 to 512 nodes on {}, Poisson arrivals, exponential durations,\n"
-            "95 % load, a step each {:.0f} s\n{:<18}{:>14}{:>14}{:>22}\n",
+            "95 % load, a step each {:.0f} s\n{:<20}{:>14}{:>14}{:>22}\n",
             jobs.size(), s.name, step_seconds, "placed by", "mean wait", "utilisation", "over the spines");
-        for (const auto& [name, r] : {std::pair("banyan", mine), std::pair("tree (emulated)", theirs)})
-            fmt::print("{:<18}{:>12.3f} h{:>12.2f} %{:>19.2f} EB\n", name, r.wait, 100 * r.utilisation,
+        for (const auto& [name, r] : {std::pair("banyan", mine), std::pair("banyan, bytes first", by_bytes),
+                                      std::pair("tree (emulated)", theirs)})
+            fmt::print("{:<20}{:>12.3f} h{:>12.2f} %{:>19.2f} EB\n", name, r.wait, 100 * r.utilisation,
                        r.over_spines / 1e18);
     }
     const std::string tree = "tree (emulated)";
     const auto ratio = [](double a, double b) { return b > 0 ? a / b : a > 0 ? 1000 : 1; };
-    add_figure(figures, "replayed day, mean wait", ratio(mine.wait, theirs.wait), "x", tree, "<=", 1.01);
-    add_figure(figures, "replayed day, utilisation", ratio(mine.utilisation, theirs.utilisation), "x", tree,
-               ">=", 0.99);
-    add_figure(figures, "replayed day, bytes over the spines", ratio(mine.over_spines, theirs.over_spines),
-               "x", tree, "<=", 0.5);
+    // Neither refuses free nodes, so wait and utilisation differ only if one day's jobs do.
+    for (const auto& [name, r] : {std::pair("banyan", mine), std::pair("banyan, bytes first", by_bytes)}) {
+        const std::string day = fmt::format("{}: replayed day, ", name);
+        add_figure(figures, day + "wait", ratio(r.wait, theirs.wait), "x", tree, "<=", 1.01);
+        add_figure(figures, day + "utilisation", ratio(r.utilisation, theirs.utilisation), "x", tree,
+                   ">=", 0.99);
+        add_figure(figures, day + "over spines", ratio(r.over_spines, theirs.over_spines), "x", tree,
+                   "<=", 0.5);
+    }
 }
 
 }  // namespace banyan::topo::quality

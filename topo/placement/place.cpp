@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "topo/placement/buddies.hpp"
+#include "topo/placement/bytes.hpp"
 #include "topo/placement/layout.hpp"
 #include "topo/placement/pools.hpp"
 
@@ -161,6 +162,48 @@ choice choose_island(const fabric& f, const candidates& from, const request& r, 
     return best ? std::move(*best) : choose(f, from, r, layout);
 }
 
+/// The spares and buddies of nodes that were chosen some other way.
+placement complete(const fabric& f, const candidates& from, const request& r,
+                   std::vector<std::uint32_t> nodes) {
+    std::vector<bool> used(f.hosts.size());
+    for (const auto h : nodes) used[h] = true;
+    auto pools = make_pools(f, from);
+    for (auto& p : pools) {
+        const auto end =
+            std::stable_partition(p.hosts.begin(), p.hosts.end(), [&](auto h) { return used[h]; });
+        p.taken = static_cast<std::size_t>(end - p.hosts.begin());
+    }
+    placement out;
+    out.nodes = std::move(nodes);
+    out.spares = take_spares(pools, r.spares);
+    out.buddies = choose_buddies(f, out.nodes);
+    return out;
+}
+
+/// The layout that sends the fewest bytes above the leaf; `start`, which keeps units whole, where none sends
+/// less.
+placement fewest_bytes(const fabric& f, const candidates& from, const request& r, const job_layout& layout,
+                       placement start) {
+    const auto edges = edges_of(r, layout);
+    auto least = bytes_above_leaf(f, edges, start.nodes);
+    std::vector<std::uint32_t> best;
+    const auto consider = [&](std::span<const std::uint32_t> free) {
+        for (auto& nodes : dense_layouts(f, {free, from.prefer, from.risk}, r)) {
+            const auto bytes = bytes_above_leaf(f, edges, nodes);
+            if (bytes >= least) continue;
+            least = bytes;
+            best = std::move(nodes);
+        }
+    };
+    consider(from.free);
+    std::map<std::uint32_t, std::vector<std::uint32_t>> islands;
+    for (const auto h : from.free) islands[island_of(f, h)].push_back(h);
+    if (islands.size() > 1)
+        for (const auto& [island, hosts] : islands)
+            if (hosts.size() >= r.nodes) consider(hosts);
+    return best.empty() ? std::move(start) : complete(f, from, r, std::move(best));
+}
+
 }  // namespace
 
 result<placement> place(const fabric& f, const candidates& from, const request& r) {
@@ -179,11 +222,16 @@ result<placement> place(const fabric& f, const candidates& from, const request& 
         risk[h] = risk_of(f, from.risk, h);
         if (risk[h] == 0) sound.push_back(h);
     }
-    const candidates any_host{from.free, from.prefer, risk};
+    const candidates any_host{from.free, from.prefer, risk}, sound_hosts{sound, from.prefer, risk};
+    const auto finish = [&](const candidates& hosts, placement p) {
+        // Hosts to prefer have shards, which count for more than bytes in a step.
+        const bool by_bytes = r.first == objective::bytes && from.prefer.empty();
+        return by_bytes ? fewest_bytes(f, hosts, r, layout, std::move(p)) : std::move(p);
+    };
     if (sound.size() == from.free.size() || sound.size() < needed)
-        return choose_island(f, any_host, r, layout).placed;
-    auto safe = choose_island(f, {sound, from.prefer, risk}, r, layout);
-    if (safe.broken == 0) return std::move(safe.placed);
+        return finish(any_host, choose_island(f, any_host, r, layout).placed);
+    auto safe = choose_island(f, sound_hosts, r, layout);
+    if (safe.broken == 0 || r.first == objective::bytes) return finish(sound_hosts, std::move(safe.placed));
     auto any = choose_island(f, any_host, r, layout);
     return any.broken < safe.broken ? std::move(any.placed) : std::move(safe.placed);
 }
