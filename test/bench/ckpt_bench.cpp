@@ -3,7 +3,7 @@
 // What a save costs the rank: its stall against a plain memcpy into warm memory, the first save against the
 // later ones, and a restore from local memory against the same memcpy. One real daemon, a single node;
 // interleaved, medians.
-//     ckpt_bench [--json] [--mib N] [--runs N]
+//     ckpt_bench [--json FILE] [--mib N] [--runs N]
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -15,15 +15,16 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <banyan/ckpt.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "ckptd/protocol/protocol.hpp"
+#include "test/bench/figures.hpp"
 
 namespace {
 
@@ -78,42 +79,17 @@ int give_up(const std::string& what) {
     return 1;
 }
 
-nlohmann::ordered_json figure(const char* name, double value, const char* unit, const char* against,
-                              const char* goal, bool holds) {
-    return {{"figure", name},     {"value", value}, {"unit", unit},
-            {"against", against}, {"goal", goal},   {"holds", holds}};
-}
-
-void print(const nlohmann::ordered_json& figures, bool as_json) {
-    if (as_json) {
-        std::puts(figures.dump(1).c_str());
-        return;
-    }
-    for (const auto& f : figures)
-        fmt::print("{:<44} {:>9.3f} {:<6} {:<40} goal {:<8} {}\n", f["figure"].get<std::string>(),
-                   f["value"].get<double>(), f["unit"].get<std::string>(),
-                   "against " + f["against"].get<std::string>(), f["goal"].get<std::string>(),
-                   f["holds"].get<bool>() ? "holds" : "MISSED");
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-    bool as_json = false;
-    std::size_t mib = 256;
-    std::size_t runs = 9;
-    for (int i = 1; i < argc; ++i) {
-        const std::string a = argv[i];
-        if (a == "--json")
-            as_json = true;
-        else if (a == "--mib" && i + 1 < argc)
-            mib = std::strtoull(argv[++i], nullptr, 10);
-        else if (a == "--runs" && i + 1 < argc)
-            runs = std::strtoull(argv[++i], nullptr, 10);
-        else
-            return give_up("usage: ckpt_bench [--json] [--mib N] [--runs N]");
-    }
-    if (mib == 0 || runs == 0) return give_up("--mib and --runs want a number above 0");
+    CLI::App app("What a save and a restore cost a rank.");
+    std::string json;
+    std::size_t mib = 256, runs = 9;
+    app.add_option("--json", json, "write the figures there instead of printing a table");
+    app.add_option("--mib", mib, "state of the rank (default 256)")->check(CLI::Range(1, 1 << 20));
+    app.add_option("--runs", runs, "of which each time is the median (default 9)")
+        ->check(CLI::Range(1, 1000));
+    CLI11_PARSE(app, argc, argv);
     const std::size_t bytes = mib << 20;
     const daemon_process daemon;
     banyan::ckpt::session_request r;
@@ -161,15 +137,12 @@ int main(int argc, char** argv) {
         return give_up(std::string("a call failed: ") + bck_error());
 
     const double copy = median(copies), steady = median(saves), gib = static_cast<double>(bytes) / (1u << 30);
-    auto figures = nlohmann::ordered_json::array();
-    figures.push_back(figure("snapshot stall per GiB", steady / gib * 1000, "ms", "-", "-", true));
-    figures.push_back(figure("snapshot stall ratio", steady / copy, "x", "memcpy into a warm buffer",
-                             "<= 1.25", steady / copy <= 1.25));
-    figures.push_back(
-        figure("first save ratio", first / steady, "x", "steady save", "<= 1.2", first / steady <= 1.2));
-    figures.push_back(figure("local restore ratio", median(restores) / copy, "x", "memcpy into a warm buffer",
-                             "<= 1.5", median(restores) / copy <= 1.5));
+    banyan::bench::figures figures;
+    const char* warm_copy = "memcpy into a warm buffer";
+    figures.add("snapshot stall per GiB", steady / gib * 1000, "ms", "-");
+    figures.add("snapshot stall ratio", steady / copy, "x", warm_copy, "<=", 1.25);
+    figures.add("first save ratio", first / steady, "x", "steady save", "<=", 1.2);
+    figures.add("local restore ratio", median(restores) / copy, "x", warm_copy, "<=", 1.5);
     bck_finalize(0);
-    print(figures, as_json);
-    return 0;
+    return figures.finish(json);
 }

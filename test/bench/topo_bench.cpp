@@ -6,31 +6,12 @@
 // --write SEED PREFIX makes PREFIX.txt and PREFIX.json (the truth) of it.
 #include "test/bench/topo_bench.hpp"
 
-#include <fstream>
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "common/file.hpp"
 
 namespace banyan::topo::bench {
-
-void add_figure(nlohmann::json& figures, const std::string& name, double value, const char* unit,
-                const char* against, const char* sign, double goal) {
-    const std::string s = sign;
-    nlohmann::json goal_text, holds;
-    if (!s.empty()) {
-        goal_text = fmt::format("{} {}", s, goal);
-        holds = s == "<=" ? value <= goal : value >= goal;
-    }
-    figures.push_back({{"figure", name},
-                       {"value", value},
-                       {"unit", unit},
-                       {"against", against},
-                       {"goal", goal_text},
-                       {"holds", holds}});
-}
 
 namespace {
 
@@ -47,7 +28,7 @@ std::string label_of(const generate::options& o) {
                        o.group_size, o.rails, o.levels, o.planes);
 }
 
-bool measure_quality(nlohmann::json& figures, std::uint64_t first, std::uint64_t count, bool verbose,
+bool measure_quality(banyan::bench::figures& figures, std::uint64_t first, std::uint64_t count, bool verbose,
                      bool table) {
     scores s;
     for (auto seed = first; seed < first + count; ++seed) {
@@ -80,15 +61,6 @@ int write_fabric(std::uint64_t seed, const std::string& prefix) {
     return 0;
 }
 
-void print_figures(const nlohmann::json& figures) {
-    for (const auto& f : figures)
-        fmt::print("{:<52}{:>10.4f} {:<8}{:<9}{}\n", f["figure"].get<std::string>(), f["value"].get<double>(),
-                   f["unit"].get<std::string>(), f["goal"].is_null() ? "" : f["goal"].get<std::string>(),
-                   f["holds"].is_null()     ? ""
-                   : f["holds"].get<bool>() ? "holds"
-                                            : "MISSED");
-}
-
 }  // namespace
 }  // namespace banyan::topo::bench
 
@@ -115,12 +87,8 @@ int main(int argc, char** argv) {
     if (!one.empty()) return measure_one(one[0], one[1]);
     if (!write.empty()) return write_fabric(std::strtoull(write[0].c_str(), nullptr, 10), write[1]);
 
-    auto figures = nlohmann::json::array();
+    banyan::bench::figures figures;
     if (!no_speed && !measure_speed(figures, runs, quick)) return 1;
     if (fabrics > 0 && !measure_quality(figures, first, fabrics, verbose, json.empty())) return 1;
-    if (json.empty())
-        print_figures(figures);
-    else
-        std::ofstream(json) << figures.dump(1) << '\n';
-    return 0;
+    return figures.finish(json);
 }

@@ -9,18 +9,15 @@
 #include <vector>
 
 #include <banyan/topo/reader.hpp>
-#include <nlohmann/json_fwd.hpp>
 
+#include "test/bench/figures.hpp"
 #include "topo/generate/generate.hpp"
 
 namespace banyan::topo::bench {
 
-void add_figure(nlohmann::json& figures, const std::string& name, double value, const char* unit,
-                const char* against, const char* sign = "", double goal = 0);
-
 /// Reads, models and saves fabrics of several sizes, each in a process of its own (this program, by `self`).
 /// A failure is printed and fails the program.
-bool measure_speed(nlohmann::json& figures, int runs, bool quick);
+bool measure_speed(banyan::bench::figures& figures, int runs, bool quick);
 /// What that process does; prints its times in seconds.
 int measure_one(const std::string& dump, const std::string& snapshot);
 
@@ -42,6 +39,6 @@ struct scores {
 /// Adds what the model says of one fabric; with `verbose` one line for each thing that is wrong.
 void score(scores& s, const fabric& f, const generate::truth& facts, const std::string& label, bool verbose);
 void print_scores(const scores& s);
-void add_scores(nlohmann::json& figures, const scores& s);
+void add_scores(banyan::bench::figures& figures, const scores& s);
 
 }  // namespace banyan::topo::bench

@@ -8,7 +8,6 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "test/bench/topo_bench.hpp"
 
@@ -165,24 +164,23 @@ void print_scores(const scores& s) {
     fmt::print("{:<17}{:>9}{:>9}{:>9}{:>9}\n\n", "other kinds", "-", "-", s.other_reports, s.other_reports);
 }
 
-void add_scores(nlohmann::json& figures, const scores& s) {
+void add_scores(banyan::bench::figures& figures, const scores& s) {
     for (std::size_t k = 0; k < generate::defect_kinds; ++k) {
         const auto& kind = s.kinds[k];
         const auto name = generate::name_of(static_cast<generate::defect_kind>(k));
         if (kind.planted == 0) continue;  // with few fabrics not every kind has its turn
-        add_figure(figures, fmt::format("{}, precision", name), share(kind.right, kind.reported), "share",
-                   "planted defects", ">=", 0.95);
-        add_figure(figures, fmt::format("{}, recall", name), share(kind.hit, kind.planted), "share",
-                   "planted defects", ">=", 0.95);
+        figures.add(fmt::format("{}, precision", name), share(kind.right, kind.reported), "share",
+                    "planted defects", ">=", 0.95);
+        figures.add(fmt::format("{}, recall", name), share(kind.hit, kind.planted), "share",
+                    "planted defects", ">=", 0.95);
     }
-    add_figure(figures, "reports of kinds that are never planted", static_cast<double>(s.other_reports),
-               "reports", "planted defects");
-    add_figure(figures, "dumps refused", static_cast<double>(s.refused), "dumps", "-", "<=", 0);
-    add_figure(figures, "hosts in their leaf group", 100 * share(s.hosts_right, s.hosts), "%", "truth",
-               ">=", 99.9);
-    add_figure(figures, "HCAs on their rail", 100 * share(s.rails_right, s.hcas), "%", "truth", ">=", 99.9);
-    add_figure(figures, "HCAs without their host's name, given to it",
-               100 * share(s.nameless_right, s.nameless), "%", "truth");
+    figures.add("reports of kinds that are never planted", static_cast<double>(s.other_reports), "reports",
+                "planted defects");
+    figures.add("dumps refused", static_cast<double>(s.refused), "dumps", "-", "<=", 0);
+    figures.add("hosts in their leaf group", 100 * share(s.hosts_right, s.hosts), "%", "truth", ">=", 99.9);
+    figures.add("HCAs on their rail", 100 * share(s.rails_right, s.hcas), "%", "truth", ">=", 99.9);
+    figures.add("HCAs without their host's name, given to it", 100 * share(s.nameless_right, s.nameless), "%",
+                "truth");
 }
 
 }  // namespace banyan::topo::bench

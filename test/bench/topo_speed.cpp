@@ -127,19 +127,17 @@ result<std::vector<subject>> measure(const std::vector<std::uint32_t>& sizes, in
     return out;
 }
 
-void report_largest(nlohmann::json& figures, const subject& m) {
-    const auto add = [&](const char* what, double value, const char* unit, const char* against,
-                         const char* sign = "", double goal = 0) {
-        add_figure(figures, fmt::format("{} hosts x 8{}", m.hosts, what), value, unit, against, sign, goal);
-    };
-    add(", dump", m.size_mb, "MB", "-");
-    add(", reading", m["read"], "s", "-");
-    add(", model", m["model"], "s", "-");
-    add(", writing the snapshot", m["save"], "s", "-");
-    add(", all three", m["all"], "s", "limit", "<=", 0.5);
-    add(", all three", m["all"] / m["wc"], "times", "wc -l", "<=", 15);
-    add(", peak memory", m["peak"], "MB", "limit", "<=", 600);
-    add(", loading the snapshot", m["load"] * 1000, "ms", "limit", "<=", 50);
+void report_largest(banyan::bench::figures& figures, const subject& m) {
+    const auto name = [&](const char* what) { return fmt::format("{} hosts x 8, {}", m.hosts, what); };
+    figures.add(name("dump"), m.size_mb, "MB", "-");
+    figures.add(name("reading"), m["read"], "s", "-");
+    figures.add(name("model"), m["model"], "s", "-");
+    figures.add(name("writing the snapshot"), m["save"], "s", "-");
+    figures.add(name("all three"), m["all"], "s", "limit", "<=", 0.5);
+    figures.add(name("all three"), m["all"] / m["wc"], "times", "wc -l", "<=", 15);
+    figures.add(name("reading"), m["read"] / m["wc"], "times", "wc -l");
+    figures.add(name("peak memory"), m["peak"], "MB", "limit", "<=", 600);
+    figures.add(name("loading the snapshot"), m["load"] * 1000, "ms", "limit", "<=", 50);
 }
 
 }  // namespace
@@ -165,7 +163,7 @@ int measure_one(const std::string& dump_path, const std::string& snapshot) {
     return 0;
 }
 
-bool measure_speed(nlohmann::json& figures, int runs, bool quick) {
+bool measure_speed(banyan::bench::figures& figures, int runs, bool quick) {
     std::string folder = (std::filesystem::temp_directory_path() / "topo_bench.XXXXXX").string();
     if (!::mkdtemp(folder.data())) {
         std::perror("topo_bench: cannot make a folder for the dumps");
@@ -183,13 +181,13 @@ bool measure_speed(nlohmann::json& figures, int runs, bool quick) {
     std::vector<double> per_hca;
     for (const auto& s : *all) {
         per_hca.push_back(s["all"] / (s.hosts * 8.0) * 1e6);
-        add_figure(figures, fmt::format("{} hosts x 8, time per HCA", s.hosts), per_hca.back(), "us", "-");
+        figures.add(fmt::format("{} hosts x 8, time per HCA", s.hosts), per_hca.back(), "us", "-");
     }
     report_largest(figures, all->back());
     const auto [least, most] = std::minmax_element(per_hca.begin(), per_hca.end());
     if (!quick)
-        add_figure(figures, "growth of the time per HCA, 1600 to 12800 hosts", *most / *least, "times",
-                   "smallest", "<=", 1.3);
+        figures.add("growth of the time per HCA, 1600 to 12800 hosts", *most / *least, "times", "smallest",
+                    "<=", 1.3);
     return true;
 }
 
