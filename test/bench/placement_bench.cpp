@@ -4,12 +4,14 @@
 // occupied, jobs of 1 to 4,096 nodes. Prints a table, or with --json FILE the list of figures.
 #include <algorithm>
 #include <chrono>
-#include <fstream>
+#include <optional>
 #include <random>
 
+#include <CLI/CLI.hpp>
 #include <banyan/topo/placement.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "test/bench/figures.hpp"
 
 namespace {
 
@@ -35,15 +37,16 @@ fabric make_fabric(std::uint32_t hosts) {
 }
 
 /// Milliseconds of each call, sorted.
-std::vector<double> measure(std::uint32_t hosts) {
+std::vector<double> measure(std::uint32_t hosts, std::optional<model_size> model) {
     const auto f = make_fabric(hosts);
     std::mt19937 random(1);
     std::vector<double> times;
     for (const double occupied : {0.0, 0.3, 0.6, 0.8, 0.95})
         for (std::uint32_t nodes = 1; nodes <= 4096; nodes *= 4) {
             const auto pp = std::min(nodes, 4u);
-            const auto r = make_request(parse_shape(fmt::format("tp=8,pp={},dp={}", pp, nodes / pp)).value(),
-                                        nodes + 1, 8, 1);
+            auto r = make_request(parse_shape(fmt::format("tp=8,pp={},dp={}", pp, nodes / pp)).value(),
+                                  nodes + 1, 8, 1);
+            r->model = model;
             for (int repeat = 0; repeat < 20; ++repeat) {
                 std::vector<std::uint32_t> free;
                 for (std::uint32_t h = 0; h < hosts; ++h)
@@ -63,31 +66,21 @@ std::vector<double> measure(std::uint32_t hosts) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    auto figures = nlohmann::json::array();
+    CLI::App app("What choosing the nodes of one job costs.");
+    std::string json;
+    app.add_option("--json", json, "write the figures there instead of printing a table");
+    CLI11_PARSE(app, argc, argv);
+    banyan::bench::figures figures;
     for (const std::uint32_t hosts : {128u, 1024u, 12800u}) {
-        const auto times = measure(hosts);
-        const auto at = [&](double share) {
-            return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))];
-        };
-        const double goal = hosts > 1024 ? 3.0 : 0.5;
-        figures.push_back({{"figure", fmt::format("placement of one job, {} hosts, p50", hosts)},
-                           {"value", at(0.5)},
-                           {"unit", "ms"},
-                           {"against", "-"},
-                           {"goal", nullptr},
-                           {"holds", nullptr}});
-        figures.push_back({{"figure", fmt::format("placement of one job, {} hosts, p99", hosts)},
-                           {"value", at(0.99)},
-                           {"unit", "ms"},
-                           {"against", "limit"},
-                           {"goal", fmt::format("<= {}", goal)},
-                           {"holds", at(0.99) <= goal}});
+        for (const bool model : {false, true}) {
+            const auto times = measure(hosts, model ? std::optional(model_size{}) : std::nullopt);
+            const auto at = [&](double share) {
+                return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))];
+            };
+            const auto name = fmt::format("one job, {} hosts{}", hosts, model ? ", --train-model" : "");
+            figures.add(name + ", p50", at(0.5), "ms", "-");
+            figures.add(name + ", p99", at(0.99), "ms", "limit", "<=", hosts > 1024 ? 3.0 : 0.5);
+        }
     }
-    if (argc == 3 && std::string_view(argv[1]) == "--json") {
-        std::ofstream(argv[2]) << figures.dump(1) << '\n';
-        return 0;
-    }
-    for (const auto& f : figures)
-        fmt::print("{:<45} {:>9.4f} {} {}\n", f["figure"].get<std::string>(), f["value"].get<double>(),
-                   f["unit"].get<std::string>(), f["goal"].is_null() ? "" : f["goal"].get<std::string>());
+    return figures.finish(json);
 }

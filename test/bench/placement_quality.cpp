@@ -7,20 +7,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
+#include <deque>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "common/text.hpp"
 
 namespace banyan::topo::quality {
 namespace {
 
-enum method { ours, ours_by_bytes, by_name, tree, tree_emu, block, chance, methods };
-constexpr const char* method_names[methods] = {
-    "banyan", "banyan, bytes first", "name order", "tree", "tree (emulated)", "block", "random"};
+enum method { ours, by_name, tree, tree_emu, block, chance, methods };
+constexpr const char* method_names[methods] = {"banyan",          "name order", "tree",
+                                               "tree (emulated)", "block",      "random"};
 constexpr double infinite_ratio = 1000;  ///< stands for a peer that needs no byte where banyan needs some
 
 struct outcome {
@@ -31,14 +30,14 @@ struct outcome {
     const char* best = "";
     double best_peer = 0;
 
-    double ratio(method mine) const {
-        const auto bytes = by[mine]->weighted;
-        return best_peer > 0 ? bytes / best_peer : bytes > 0 ? infinite_ratio : 1;
+    double ratio() const {
+        const auto mine = by[ours]->weighted;
+        return best_peer > 0 ? mine / best_peer : mine > 0 ? infinite_ratio : 1;
     }
     /// Per cent over the oracle's bound.
-    double gap(method mine) const {
-        const auto bytes = by[mine]->weighted;
-        return 100 * (*bound > 0 ? bytes / *bound - 1 : bytes > 0 ? infinite_ratio : 0);
+    double gap() const {
+        const auto mine = by[ours]->weighted;
+        return 100 * (*bound > 0 ? mine / *bound - 1 : mine > 0 ? infinite_ratio : 0);
     }
 };
 
@@ -72,15 +71,20 @@ test_case reordered(const test_case& c) {
     return out;
 }
 
+test_case with_model(const test_case& c) {
+    auto out = c;
+    out.job.model = model_size{};
+    return out;
+}
+
+const char* weights_name(bool model) { return model ? "bytes of a 70B model" : "default weights"; }
+
 outcome evaluate(const site& s, const test_case& c, const std::optional<hosts>& from_tree,
                  const std::optional<hosts>& from_block) {
     outcome o;
     o.shape = c.job.dims.text();
     const auto put = [&](method m, const placement& p) { o.by[m] = judge(s, c, p); };
     put(ours, place(s.net, c.free, c.job).value());
-    auto job = c.job;
-    job.first = objective::bytes;
-    put(ours_by_bytes, place(s.net, c.free, job).value());
     put(by_name, in_order({c.free.begin(), c.free.begin() + c.job.nodes}));
     put(chance, in_order(random_nodes(c.free, c.job.nodes, c.seed)));
     put(tree_emu, in_order(tree_emulated(s, c.free, c.job.nodes)));
@@ -114,11 +118,9 @@ struct means {
 void tell(const site& s, const outcome& o) {
     std::vector<std::string> names;
     for (const auto h : o.c->free) names.push_back(s.net.hosts[h].name);
-    fmt::print(
-        "ratio {:.4f} ({:.4f} with bytes first): {}, {:.0f} % occupied, seed {}, {}, {} nodes; {} is "
-        "better\n",
-        o.ratio(ours), o.ratio(ours_by_bytes), s.name, 100 * o.c->occupied, o.c->seed, o.shape,
-        o.c->job.nodes, o.best);
+    fmt::print("ratio {:.4f} by {}: {}, {:.0f} % occupied, seed {}, {}, {} nodes; {} is better\n", o.ratio(),
+               weights_name(o.c->job.model.has_value()), s.name, 100 * o.c->occupied, o.c->seed, o.shape,
+               o.c->job.nodes, o.best);
     std::vector<std::uint32_t> left(s.net.leaf_groups.size());
     for (const auto h : o.c->free) ++left[s.net.hosts[h].leaf_group];
     fmt::print("  free by leaf group {}\n  free {}\n", fmt::join(left, " "), compress_hostlist(names));
@@ -131,17 +133,18 @@ void tell(const site& s, const outcome& o) {
 }
 
 /// Means over the cases that every method answered.
-void print_methods(const std::vector<outcome>& all, bool with_block) {
+void print_methods(const std::vector<outcome>& all, bool with_block, bool model) {
     fmt::print(
-        "\nMeans over the cases (GB a step; weighted: each byte above the leaf by the tiers it crosses)\n");
+        "\nBy the {}: means over the cases (weighted: each byte above the leaf by what its tier costs{})\n",
+        weights_name(model), model ? "; GB a step" : "");
     fmt::print("{:<20}{:>6}{:>11}{:>11}{:>10}{:>12}{:>11}{:>9}{:>9}\n", "method", "cases", "weighted",
                "above leaf", "core", "busiest up", "straddling", "spread", "wasted");
     for (int m = 0; m < methods; ++m) {
         means weighted, above, core, up, straddling, spread, wasted;
         for (const auto& o : all) {
             const auto& v = o.by[m];
-            if (!v || (with_block && !o.by[block])) continue;
-            weighted.add(v->weighted / 1e9);
+            if (!v || (with_block && !o.by[block]) || o.c->job.model.has_value() != model) continue;
+            weighted.add(v->weighted / (model ? 1e9 : 1));
             above.add(v->above_leaf / 1e9);
             core.add(v->core / 1e9);
             up.add(v->busiest_uplink / 1e9);
@@ -156,12 +159,12 @@ void print_methods(const std::vector<outcome>& all, bool with_block) {
     }
 }
 
-void summarise(nlohmann::json& figures, const std::vector<site>& sites, const std::vector<outcome>& all,
-               bool table, method mine) {
-    const std::string name = method_names[mine];
+void summarise(banyan::bench::figures& figures, const std::vector<site>& sites,
+               const std::vector<outcome>& all, bool table, bool model) {
+    const std::string name = weights_name(model);
     if (table)
         fmt::print(
-            "\nWeighted bytes of {} / the best peer's, and over the oracle's bound\n"
+            "\nBy the {}: banyan / the best peer, and over the oracle's bound\n"
             "{:<30}{:>7}{:>8}{:>8}{:>8}{:>8}{:>9}{:>8}{:>10}\n",
             name, "fabric", "cases", "mean", "worst", "lost", "equal", "oracle", "gap", "worst");
     means everywhere, gap_everywhere;
@@ -169,31 +172,31 @@ void summarise(nlohmann::json& figures, const std::vector<site>& sites, const st
         means ratio, gap;
         int lost = 0, equal = 0;
         for (const auto& o : all) {
-            if (o.c->site != s) continue;
-            ratio.add(o.ratio(mine));
-            everywhere.add(o.ratio(mine));
-            lost += o.ratio(mine) > 1 + 1e-9;
-            equal += std::abs(o.ratio(mine) - 1) <= 1e-9;
+            if (o.c->site != s || o.c->job.model.has_value() != model) continue;
+            ratio.add(o.ratio());
+            everywhere.add(o.ratio());
+            lost += o.ratio() > 1 + 1e-9;
+            equal += std::abs(o.ratio() - 1) <= 1e-9;
             if (!o.bound) continue;
-            gap.add(o.gap(mine));
-            gap_everywhere.add(o.gap(mine));
+            gap.add(o.gap());
+            gap_everywhere.add(o.gap());
         }
         if (table)
             fmt::print("{:<30}{:>7}{:>8.3f}{:>8.3f}{:>8}{:>8}{:>9}{:>6.1f} %{:>8.1f} %\n", sites[s].name,
                        ratio.count, ratio.mean(), ratio.worst, lost, equal, gap.count, gap.mean(), gap.worst);
-        add_figure(figures, fmt::format("{}: mean, {}", name, sites[s].name), ratio.mean(), "x", "best peer");
-        add_figure(figures, fmt::format("{}: worst, {}", name, sites[s].name), ratio.worst, "x", "best peer",
-                   "<=", 1);
+        figures.add(fmt::format("{}: mean, {}", name, sites[s].name), ratio.mean(), "x", "best peer");
+        figures.add(fmt::format("{}: worst, {}", name, sites[s].name), ratio.worst, "x", "best peer",
+                    "<=", 1);
     }
-    add_figure(figures, name + ": mean, all fabrics", everywhere.mean(), "x", "best peer");
-    add_figure(figures, name + ": worst, all fabrics", everywhere.worst, "x", "best peer", "<=", 1);
+    figures.add(name + ": mean, all fabrics", everywhere.mean(), "x", "best peer");
+    figures.add(name + ": worst, all fabrics", everywhere.worst, "x", "best peer", "<=", 1);
     if (gap_everywhere.count > 0)
-        add_figure(figures, fmt::format("{}: mean gap of {} cases", name, gap_everywhere.count),
-                   gap_everywhere.mean(), "%", "oracle's bound", "<=", 3);
+        figures.add(fmt::format("{}: mean gap of {} cases", name, gap_everywhere.count),
+                    gap_everywhere.mean(), "%", "oracle's bound", "<=", 3);
 }
 
 /// How often the emulation and slurmctld give the same nodes: what the replayed day rests on.
-void compare_trees(nlohmann::json& figures, const std::vector<site>& sites,
+void compare_trees(banyan::bench::figures& figures, const std::vector<site>& sites,
                    const std::vector<test_case>& cases, const slurm_answers& slurm) {
     int asked = 0, same = 0;
     for (std::size_t i = 0; i < cases.size(); ++i)
@@ -202,8 +205,7 @@ void compare_trees(nlohmann::json& figures, const std::vector<site>& sites,
             same += *slurm.tree[i] == tree_emulated(sites[cases[i].site], cases[i].free, cases[i].job.nodes);
         }
     if (asked > 0)
-        add_figure(figures, "tree (emulated), same nodes", 100.0 * same / asked, "%",
-                   slurm.tree_by + " tree");
+        figures.add("tree (emulated), same nodes", 100.0 * same / asked, "%", slurm.tree_by + " tree");
 }
 
 struct options {
@@ -215,7 +217,7 @@ struct options {
 
 int run(const options& o) {
     const auto table = o.json.empty();
-    auto figures = nlohmann::json::array();
+    banyan::bench::figures figures;
     const auto sites = all_sites();
     const auto cases = all_cases(sites, o.seeds);
     slurm_answers slurm;
@@ -224,25 +226,28 @@ int run(const options& o) {
     slurm.why_no_tree = slurm.why_no_block = "--no-slurm";
     if (!o.no_slurm) slurm = ask_slurm(sites, cases);
     std::vector<outcome> all;
-    std::vector<test_case> turned;
-    turned.reserve(cases.size());
+    std::deque<test_case> variants;  // which the outcomes point to
     int solved = 0;
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const auto& s = sites[cases[i].site];
-        // Stages and pipelines are the same nodes in either order, so the bound is too.
-        const auto bound = o.no_oracle ? std::nullopt : oracle_bound(s, cases[i], o.oracle);
-        solved += bound.has_value();
-        for (const test_case* c :
-             {&cases[i], static_cast<const test_case*>(&turned.emplace_back(reordered(cases[i])))}) {
-            auto& out = all.emplace_back(evaluate(s, *c, slurm.tree[i], slurm.block[i]));
-            out.c = c;
-            out.bound = bound;
-            compare(out);
-            if (o.verbose && std::max(out.ratio(ours), out.ratio(ours_by_bytes)) > 1 + 1e-9) tell(s, out);
+        for (const auto& c : {cases[i], with_model(cases[i])}) {
+            // Stages and pipelines are the same nodes in either order, so the bound is too.
+            const auto bound = o.no_oracle ? std::nullopt : oracle_bound(s, c, o.oracle);
+            solved += bound.has_value();
+            for (const auto& each : {c, reordered(c)}) {
+                const auto& kept = variants.emplace_back(each);
+                auto& out = all.emplace_back(evaluate(s, kept, slurm.tree[i], slurm.block[i]));
+                out.c = &kept;
+                out.bound = bound;
+                compare(out);
+                if (o.verbose && (out.ratio() > 1 + 1e-9 || (out.bound && out.gap() > 10))) tell(s, out);
+            }
         }
     }
     if (table) {
-        fmt::print("{} free lists with a job, each in the orders tp,pp,dp and tp,dp,pp\n", cases.size());
+        fmt::print(
+            "{} free lists with a job, each in the orders tp,pp,dp and tp,dp,pp, by two kinds of weights\n",
+            cases.size());
         fmt::print("tree: {}\nblock: {}\n",
                    slurm.tree_by.empty() ? "not asked: " + slurm.why_no_tree
                                          : slurm.tree_by + ", topology/tree, ranks in name order",
@@ -255,26 +260,15 @@ int run(const options& o) {
             : oracle_solver().empty()
                 ? "left out: apt-get install coinor-cbc (or glpk-utils)"
                 : fmt::format("{} proved {} of {} optimal; tried up to {} leaf groups x stages, {} s each",
-                              oracle_solver(), solved, cases.size(), o.oracle.variables, o.oracle.seconds));
-        print_methods(all, !slurm.block_by.empty());
+                              oracle_solver(), solved, 2 * cases.size(), o.oracle.variables,
+                              o.oracle.seconds));
+        for (const bool model : {false, true}) print_methods(all, !slurm.block_by.empty(), model);
     }
-    for (const auto mine : {ours, ours_by_bytes}) summarise(figures, sites, all, table, mine);
+    for (const bool model : {false, true}) summarise(figures, sites, all, table, model);
     compare_trees(figures, sites, cases, slurm);
     if (!o.no_day) replay_day(figures, table);
-    if (!table) {
-        std::ofstream(o.json) << figures.dump(1) << '\n';
-        return 0;
-    }
-    fmt::print("\n");
-    for (const auto& f : figures)
-        if (!f["goal"].is_null() || f["against"] != "best peer")
-            fmt::print("{:<54}{:>10.3f} {:<6}{:<24}{}\n", f["figure"].get<std::string>(),
-                       f["value"].get<double>(), f["unit"].get<std::string>(),
-                       f["goal"].is_null() ? f["against"].get<std::string>() : f["goal"].get<std::string>(),
-                       f["holds"].is_null()     ? ""
-                       : f["holds"].get<bool>() ? "holds"
-                                                : "MISSED");
-    return 0;
+    if (table) fmt::print("\n");
+    return figures.finish(o.json);
 }
 
 }  // namespace

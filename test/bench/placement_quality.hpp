@@ -13,20 +13,19 @@
 
 #include <banyan/topo/placement.hpp>
 #include <banyan/topo/traffic.hpp>
-#include <nlohmann/json_fwd.hpp>
+
+#include "test/bench/figures.hpp"
 
 namespace banyan::topo::quality {
 
 using hosts = std::vector<std::uint32_t>;
 
-/// A fabric and what a byte costs by the tier where its ends meet: the tiers of uplinks that it crosses, each
-/// times its oversubscription.
+/// A fabric, its tier_cost as its oversubscription makes it.
 struct site {
     std::string name;
     fabric net;
     std::uint32_t group_size = 0;
     std::uint32_t ranks_per_node = 8;
-    std::array<double, tier_count> weight{0, 0, 1, 2, 0};
 };
 
 /// Leaf groups of `group_size` hosts, `pod` of them under the same spines, `island` of those groups joined by
@@ -59,7 +58,7 @@ struct test_case {
 };
 
 struct verdict {
-    double weighted = 0;    ///< bytes above the leaf times site::weight
+    double weighted = 0;    ///< what crosses above the leaf, by weights_of and tier_cost
     double above_leaf = 0;  ///< bytes
     double core = 0;        ///< bytes over the core, and between sites
     double busiest_uplink = 0;
@@ -94,9 +93,6 @@ std::string oracle_solver();  ///< "cbc", "glpsol", or empty
 std::optional<double> oracle_bound(const site& s, const test_case& c, const oracle_limits& limits);
 
 /// 2,000 jobs on 2,048 nodes, first come first served with backfill.
-void replay_day(nlohmann::json& figures, bool table);
-
-void add_figure(nlohmann::json& figures, const std::string& name, double value, const char* unit,
-                const std::string& against, const char* sign = "", double goal = 0);
+void replay_day(banyan::bench::figures& figures, bool table);
 
 }  // namespace banyan::topo::quality

@@ -13,7 +13,7 @@ namespace banyan::topo::quality {
 namespace {
 
 constexpr std::uint32_t uplinks_of_leaf = 4;
-constexpr double wan_weight = 50;  ///< a line between sites has a few hundredths of a fabric's bandwidth
+constexpr double wan_cost = 50;  ///< a line between sites has a few hundredths of a fabric's bandwidth
 
 /// Leaf group of each host in the order of names.
 std::vector<std::uint32_t> group_of_names(const plan_of_site& p) {
@@ -82,8 +82,8 @@ site make_site(const plan_of_site& p) {
     s.name = p.name;
     s.group_size = p.group_size;
     s.ranks_per_node = p.ranks_per_node;
-    s.weight = {0, 0, 1, 1 + p.core_oversubscription, wan_weight};
     auto& f = s.net;
+    f.tier_cost = {0, 0, 1, 1 + p.core_oversubscription, wan_cost};
     for (std::uint32_t spine = 0; spine < (p.groups + p.pod - 1) / p.pod; ++spine) {
         auto& sw = f.switches.emplace_back();
         sw.name = fmt::format("spine-{}", spine + 1);

@@ -33,7 +33,7 @@ std::vector<level> levels_of(const site& s) {
             out[l].places = std::max(out[l].places, places[l] + 1);
         }
     }
-    for (std::size_t l = 0; l < 3; ++l) out[l].weight = s.weight[l + 2] - s.weight[l + 1];
+    for (std::size_t l = 0; l < 3; ++l) out[l].weight = s.net.tier_cost[l + 2] - s.net.tier_cost[l + 1];
     std::erase_if(out, [](const level& l) { return l.places < 2; });
     return out;
 }
@@ -46,7 +46,7 @@ class program {
           levels_(levels_of(s)),
           free_(s.net.leaf_groups.size()) {
         for (const auto h : c.free) ++free_[s.net.hosts[h].leaf_group];
-        const auto bytes = traffic_of(c.job.dims, c.job.model);
+        const auto bytes = weights_of(c.job);
         // In units of one ring's edge, so that the solver sees numbers near 1.
         ring_ = pipelines_ > 1 ? bytes[static_cast<std::size_t>(dimension::dp)] * c.job.ranks_per_node : 0;
         cut_ = 2 * bytes[static_cast<std::size_t>(dimension::pp)] * c.job.ranks_per_node;

@@ -24,6 +24,11 @@ struct options {
     bool json = false;
 };
 
+struct known_job {
+    plan planned;
+    std::optional<model_size> model;  ///< that the job named
+};
+
 struct receipt {
     request asked;
     placement placed;
@@ -39,7 +44,7 @@ std::string field(const std::string& line, const std::string& key, const std::st
 }
 
 /// What slurmctld keeps of a running job: its node list and our line. The ranks follow from the nodes.
-result<plan> plan_of_job(const fabric& f, const options& o) {
+result<known_job> ask_for_job(const fabric& f, const options& o) {
     BANYAN_TRY(const auto text,
                output_of({o.program, "-o", "show", "job", o.job}, std::chrono::seconds(30), 1 << 24,
                          "slurm-client", "does the job exist? see scontrol show job"));
@@ -49,7 +54,8 @@ result<plan> plan_of_job(const fabric& f, const options& o) {
         return fail(errc::not_found, fmt::format("job {} was not placed by banyan", o.job),
                     "its AdminComment would begin with \"banyan:\"");
     BANYAN_TRY(const auto dims, parse_shape(summary->shape));
-    BANYAN_TRY(const auto r, make_request(dims, summary->nodes, 0, 0));
+    BANYAN_TRY(auto r, make_request(dims, summary->nodes, 0, 0));
+    r.model = summary->model;
     std::vector<std::uint32_t> hosts;
     for (const auto& name : nodes) {
         if (std::find(summary->spares.begin(), summary->spares.end(), name) != summary->spares.end())
@@ -59,19 +65,22 @@ result<plan> plan_of_job(const fabric& f, const options& o) {
         hosts.push_back(host);
     }
     BANYAN_TRY(const auto placed, arrange(f, hosts, r));
-    plan out;
-    out.shape = summary->shape;
-    out.ranks_per_node = r.ranks_per_node;
-    for (const auto h : placed.nodes) out.nodes.push_back(f.hosts[h].name);
-    out.spares = summary->spares;
+    known_job out;
+    out.model = summary->model;
+    out.planned.shape = summary->shape;
+    out.planned.ranks_per_node = r.ranks_per_node;
+    for (const auto h : placed.nodes) out.planned.nodes.push_back(f.hosts[h].name);
+    out.planned.spares = summary->spares;
     return out;
 }
 
-result<receipt> explain(const fabric& f, const plan& p, const options& o) {
+result<receipt> explain(const fabric& f, const known_job& job, const options& o) {
+    const auto& p = job.planned;
     receipt out;
     BANYAN_TRY(const auto dims, parse_shape(p.shape));
     BANYAN_TRY(out.asked,
                make_request(dims, static_cast<std::uint32_t>(p.nodes.size()), p.ranks_per_node, 0));
+    out.asked.model = job.model;
     if (!o.model.empty()) {
         BANYAN_TRY(out.asked.model, parse_model(o.model));
     }
@@ -125,9 +134,7 @@ void print_text(const fabric& f, const plan& p, const receipt& r) {
     fmt::print("least with whole units       {:>11}\n", bytes_text(r.cost.spine_bound));
     fmt::print("ranks in name order          {:>11}\n", bytes_text(by_name));
     fmt::print("busiest uplink, spread ideal {:>11}\n", bytes_text(r.cost.busiest_uplink));
-    const auto& m = r.asked.model;
-    fmt::print("\nreckoned for hidden={},layers={},seq={},micro={} (--model changes it)\n", m.hidden,
-               m.layers, m.sequence, m.micro);
+    fmt::print("\nreckoned for {} (--model changes it)\n", text_of(r.asked.model.value_or(model_size{})));
 }
 
 result<int> run(const options& o) {
@@ -135,13 +142,14 @@ result<int> run(const options& o) {
         return fail(errc::invalid_input, "one of --job and --plan is needed",
                     "give the number of a running job");
     BANYAN_TRY(const auto f, o.input.load());
-    plan p;
+    known_job job;
     if (o.plan.empty()) {
-        BANYAN_TRY(p, plan_of_job(f, o));
+        BANYAN_TRY(job, ask_for_job(f, o));
     } else {
-        BANYAN_TRY(p, parse_plan(o.plan));
+        BANYAN_TRY(job.planned, parse_plan(o.plan));
     }
-    BANYAN_TRY(const auto r, explain(f, p, o));
+    BANYAN_TRY(const auto r, explain(f, job, o));
+    const auto& p = job.planned;
     if (o.json) {
         const nlohmann::json out{{"shape", p.shape},
                                  {"nodes", p.nodes},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "topo/model/build.hpp"
 
+#include <banyan/topo/capacity.hpp>
 #include <fmt/format.h>
 
 namespace banyan::topo {
@@ -37,6 +38,7 @@ fabric build_fabric(const dump& d, const build_options& options) {
     build::find_levels(s);
     build::group_leaves(s);
     build::take_site(s);
+    out.tier_cost = tier_costs(out);
     build::find_host_defects(s);
     build::find_switch_defects(s);
     build::find_slow_links(s);

@@ -55,6 +55,23 @@ std::vector<tier_capacity> capacity(const fabric& f) {
     return out;
 }
 
+std::array<double, 5> tier_costs(const fabric& f) {
+    const auto tiers = capacity(f);
+    const auto lack = [&](std::size_t up) {
+        const bool known = up < tiers.size() && tiers[up].gbps > 0 && tiers[up - 1].gbps > 0;
+        return known ? std::max(1.0, tiers[up - 1].gbps / tiers[up].gbps) : 1.0;
+    };
+    const double spine = lack(1), core = spine + lack(2);
+    double wan = 64;
+    std::uint32_t islands = 1;
+    for (const auto& g : f.leaf_groups) islands = std::max(islands, g.island + 1);
+    double thinnest = 0;
+    for (const auto& w : f.wan)
+        if (w.gbps > 0 && (thinnest == 0 || w.gbps < thinnest)) thinnest = w.gbps;
+    if (thinnest > 0 && tiers.size() > 1) wan = tiers[1].gbps / islands / thinnest;
+    return {0, 0, spine, core, std::max(wan, core + 1)};
+}
+
 double oversubscription(const fabric& f) {
     const auto tiers = capacity(f);
     return tiers.size() > 1 && tiers[1].gbps > 0 ? tiers[0].gbps / tiers[1].gbps : 0;

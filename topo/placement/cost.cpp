@@ -93,7 +93,7 @@ void each_group(const shape& dims, dimension d, Visit visit) {
 class counter {
   public:
     counter(const request& r, const seats& s, uplink_load& load)
-        : r_(r), seats_(s), load_(load), per_edge_(traffic_of(r.dims, r.model)) {}
+        : r_(r), seats_(s), load_(load), per_edge_(traffic_of(r.dims, r.model.value_or(model_size{}))) {}
 
     dimension_cost count(dimension d) {
         dimension_cost out;
@@ -128,6 +128,7 @@ class counter {
     void send(dimension_cost& out, std::uint32_t from, std::uint32_t to) {
         const auto t = seats_.between(seats_.layout.slot_of_rank[from], seats_.layout.slot_of_rank[to]);
         const auto bytes = per_edge_[at(out.dim)];
+        ++out.edges[at(t)];
         out.bytes[at(t)] += bytes;
         if (t >= tier::spine) load_.add(from, bytes);
     }
@@ -167,7 +168,7 @@ double least_over_spines(const fabric& f, const request& r) {
     if (dp < 2) return 0;
     const double rings = static_cast<double>(r.dims.ranks()) / dp;
     return rings * std::min<double>(static_cast<double>(groups), dp) *
-           traffic_of(r.dims, r.model)[at(dimension::dp)];
+           traffic_of(r.dims, r.model.value_or(model_size{}))[at(dimension::dp)];
 }
 
 }  // namespace
@@ -193,8 +194,12 @@ placement_cost cost_of(const fabric& f, const request& r, const placement& p) {
     counter count(r, where, load);
     for (const auto d : all_dimensions)
         if (r.dims.size(d) > 1) out.dimensions.push_back(count.count(d));
+    const auto weights = weights_of(r);
     for (const auto& d : out.dimensions)
-        for (std::size_t t = 0; t < tier_count; ++t) out.bytes[t] += d.bytes[t];
+        for (std::size_t t = 0; t < tier_count; ++t) {
+            out.bytes[t] += d.bytes[t];
+            out.weighted += static_cast<double>(d.edges[t]) * weights[at(d.dim)] * f.tier_cost[t];
+        }
     out.busiest_uplink = load.busiest();
     out.spine_bound = least_over_spines(f, r);
     return out;

@@ -11,12 +11,18 @@
 #include <fmt/format.h>
 
 #include "topo/placement/buddies.hpp"
-#include "topo/placement/bytes.hpp"
 #include "topo/placement/layout.hpp"
+#include "topo/placement/layouts.hpp"
 #include "topo/placement/pools.hpp"
+#include "topo/placement/seating.hpp"
 
 namespace banyan::topo {
 namespace {
+
+/// Without a model the search finds little for a job of more nodes, and takes long.
+constexpr std::uint32_t large_job = 512;
+/// Of the two searches for a lower cost, which slurmctld waits for: 2 ns an edge.
+constexpr std::int64_t edges_for_orders = 120'000, edges_for_moves = 30'000;
 
 using slots_of_piece = std::vector<std::vector<std::uint32_t>>;
 
@@ -40,10 +46,18 @@ void fill(std::vector<std::uint32_t>& nodes, const std::vector<std::uint32_t>& s
     for (const auto slot : slots) nodes[slot] = source.take();
 }
 
-/// A piece that no pool holds whole: the smallest pool that ends it, else the largest part, and so on, all
-/// under one spine group, or else on one island, where that is possible.
+/// A piece that no pool holds whole: in the spine group, or else the island, that can hold it and has the
+/// least left, the smallest pool that ends it, else the largest part, and so on.
 void fill_straddling(std::vector<std::uint32_t>& nodes, const std::vector<std::uint32_t>& slots,
                      std::vector<pool>& pools) {
+    std::map<std::uint32_t, std::size_t> left_of_spine, left_of_island;
+    for (const auto& p : pools) {
+        left_of_spine[p.spine_group] += p.left();
+        left_of_island[p.island] += p.left();
+    }
+    const auto too_small = [&](const pool& p, std::size_t wanted) {
+        return std::pair(left_of_island[p.island] < wanted, left_of_spine[p.spine_group] < wanted);
+    };
     const pool* home = nullptr;
     for (std::size_t at = 0; at < slots.size();) {
         const auto wanted = slots.size() - at;
@@ -51,8 +65,10 @@ void fill_straddling(std::vector<std::uint32_t>& nodes, const std::vector<std::u
         const auto key = [&](const pool& p) {
             const bool ends = p.left() >= wanted;
             const auto left = static_cast<std::int64_t>(p.left());
-            return std::tuple(home && p.island != home->island, home && p.spine_group != home->spine_group,
-                              !ends, ends ? left : -left, p.taken == 0);
+            const auto near = home ? std::pair(p.island != home->island, p.spine_group != home->spine_group)
+                                   : too_small(p, wanted);
+            const auto around = home ? 0 : left_of_spine[p.spine_group];
+            return std::tuple(near, around, !ends, ends ? left : -left, p.taken == 0);
         };
         for (auto& p : pools)
             if (p.left() > 0 && (!best || key(p) < key(*best))) best = &p;
@@ -162,46 +178,70 @@ choice choose_island(const fabric& f, const candidates& from, const request& r, 
     return best ? std::move(*best) : choose(f, from, r, layout);
 }
 
-/// The spares and buddies of nodes that were chosen some other way.
-placement complete(const fabric& f, const candidates& from, const request& r,
-                   std::vector<std::uint32_t> nodes) {
-    std::vector<bool> used(f.hosts.size());
-    for (const auto h : nodes) used[h] = true;
-    auto pools = make_pools(f, from);
-    for (auto& p : pools) {
-        const auto end =
-            std::stable_partition(p.hosts.begin(), p.hosts.end(), [&](auto h) { return used[h]; });
-        p.taken = static_cast<std::size_t>(end - p.hosts.begin());
-    }
-    placement out;
-    out.nodes = std::move(nodes);
-    out.spares = take_spares(pools, r.spares);
-    out.buddies = choose_buddies(f, out.nodes);
+/// The pool of each slot of a placement.
+std::vector<std::uint32_t> pools_of(const fabric& f, const std::vector<pool>& pools,
+                                    const std::vector<std::uint32_t>& nodes) {
+    std::vector<std::uint32_t> pool_of_host(f.hosts.size(), none);
+    for (std::uint32_t p = 0; p < pools.size(); ++p)
+        for (const auto host : pools[p].hosts) pool_of_host[host] = p;
+    std::vector<std::uint32_t> out;
+    for (const auto host : nodes) out.push_back(pool_of_host[host]);
     return out;
 }
 
-/// The layout that sends the fewest bytes above the leaf; `start`, which keeps units whole, where none sends
-/// less.
-placement fewest_bytes(const fabric& f, const candidates& from, const request& r, const job_layout& layout,
-                       placement start) {
-    const auto edges = edges_of(r, layout);
-    auto least = bytes_above_leaf(f, edges, start.nodes);
-    std::vector<std::uint32_t> best;
-    const auto consider = [&](std::span<const std::uint32_t> free) {
-        for (auto& nodes : dense_layouts(f, {free, from.prefer, from.risk}, r)) {
-            const auto bytes = bytes_above_leaf(f, edges, nodes);
-            if (bytes >= least) continue;
-            least = bytes;
-            best = std::move(nodes);
-        }
-    };
-    consider(from.free);
-    std::map<std::uint32_t, std::vector<std::uint32_t>> islands;
-    for (const auto h : from.free) islands[island_of(f, h)].push_back(h);
-    if (islands.size() > 1)
-        for (const auto& [island, hosts] : islands)
-            if (hosts.size() >= r.nodes) consider(hosts);
-    return best.empty() ? std::move(start) : complete(f, from, r, std::move(best));
+/// Slots that a ring of data parallel peers joins, and those of each unit.
+slots_of_piece lines_of(const request& r, const job_layout& layout) {
+    auto out = by_number(layout.units);
+    std::uint32_t stride = 1;
+    for (const auto& e : r.dims.order) {
+        if (e.dim == dimension::dp) break;
+        stride *= e.size;
+    }
+    const auto size = r.dims.size(dimension::dp);
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> keyed;  // first rank of the ring, slot
+    for (std::uint32_t slot = 0; slot < r.nodes; ++slot) {
+        const auto rank = layout.ranks[slot].front();
+        keyed.emplace_back(rank - rank / stride % size * stride, slot);
+    }
+    std::sort(keyed.begin(), keyed.end());
+    for (std::size_t i = 0; i < keyed.size(); ++i) {
+        if (i == 0 || keyed[i].first != keyed[i - 1].first) out.emplace_back();
+        out.back().push_back(keyed[i].second);
+    }
+    return out;
+}
+
+/// The layout that costs least by weights_of, and the moves that make it cost less; `start`, which keeps
+/// units whole, where nothing does.
+placement cheapest(const fabric& f, const candidates& from, const request& r, const job_layout& layout,
+                   placement start) {
+    auto pools = make_pools(f, from);
+    const slot_graph graph(r, layout);
+    const distances far(f, pools);
+    const seating whole(far, graph, pools, pools_of(f, pools, start.nodes));
+    const auto cost_of_start = whole.cost();
+    if (cost_of_start <= 0) return start;
+    std::vector<std::uint32_t> islands{none};
+    for (const auto& p : pools)
+        if (std::find(islands.begin(), islands.end(), p.island) == islands.end()) islands.push_back(p.island);
+    if (islands.size() == 2) islands.pop_back();  // one island is all there is
+    seating best = whole;
+    double least = cost_of_start;
+    for (const auto island : islands) {
+        auto found = cheapest_layout(far, graph, pools, r, layout, island,
+                                     edges_for_orders / static_cast<std::int64_t>(islands.size()));
+        const auto cost = found ? found->cost() : least;
+        if (cost >= least) continue;
+        least = cost;
+        best = std::move(*found);
+    }
+    best.improve(lines_of(r, layout), edges_for_moves);
+    if (best.cost() >= cost_of_start) return start;
+    placement out;
+    for (const auto p : best.pool_of_slot()) out.nodes.push_back(pools[p].take());
+    out.spares = take_spares(pools, r.spares);
+    out.buddies = choose_buddies(f, out.nodes);
+    return out;
 }
 
 }  // namespace
@@ -223,17 +263,19 @@ result<placement> place(const fabric& f, const candidates& from, const request& 
         if (risk[h] == 0) sound.push_back(h);
     }
     const candidates any_host{from.free, from.prefer, risk}, sound_hosts{sound, from.prefer, risk};
-    const auto finish = [&](const candidates& hosts, placement p) {
-        // Hosts to prefer have shards, which count for more than bytes in a step.
-        const bool by_bytes = r.first == objective::bytes && from.prefer.empty();
-        return by_bytes ? fewest_bytes(f, hosts, r, layout, std::move(p)) : std::move(p);
+    const auto finish = [&](const candidates& hosts, choice c) {
+        // Whole units weigh most where no model says otherwise, and hosts to prefer have shards, which count
+        // for more than bytes in a step.
+        const bool good = !r.model && (c.broken == 0 || r.nodes > large_job);
+        const bool done = good || !from.prefer.empty();
+        return done ? std::move(c.placed) : cheapest(f, hosts, r, layout, std::move(c.placed));
     };
     if (sound.size() == from.free.size() || sound.size() < needed)
-        return finish(any_host, choose_island(f, any_host, r, layout).placed);
+        return finish(any_host, choose_island(f, any_host, r, layout));
     auto safe = choose_island(f, sound_hosts, r, layout);
-    if (safe.broken == 0 || r.first == objective::bytes) return finish(sound_hosts, std::move(safe.placed));
+    if (safe.broken == 0 || r.model) return finish(sound_hosts, std::move(safe));
     auto any = choose_island(f, any_host, r, layout);
-    return any.broken < safe.broken ? std::move(any.placed) : std::move(safe.placed);
+    return any.broken < safe.broken ? finish(any_host, std::move(any)) : finish(sound_hosts, std::move(safe));
 }
 
 result<placement> arrange(const fabric& f, std::span<const std::uint32_t> hosts, const request& r) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <banyan/topo/plan.hpp>
+#include <banyan/topo/traffic.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -106,8 +107,9 @@ std::string admin_comment(const request& r, const spread& s, const std::vector<s
     const auto spares = spare_names.empty()
                             ? std::string("0")
                             : fmt::format("{}({})", spare_names.size(), compress_hostlist(spare_names));
-    return fmt::format("{}{} nodes={} ranks={} spares={} groups={} straddling-pp={}/{}", comment_head,
-                       r.dims.text(), r.nodes, r.dims.ranks(), spares, groups, s.straddling_units, s.units);
+    return fmt::format("{}{} nodes={} ranks={} spares={} groups={} straddling-pp={}/{}{}", comment_head,
+                       r.dims.text(), r.nodes, r.dims.ranks(), spares, groups, s.straddling_units, s.units,
+                       r.model ? " model=" + text_of(*r.model) : "");
 }
 
 result<admin_summary> parse_admin_comment(std::string_view text) {
@@ -121,6 +123,9 @@ result<admin_summary> parse_admin_comment(std::string_view text) {
     if (!dims || !nodes) return not_ours();
     out.ranks = dims->ranks();
     out.nodes = static_cast<std::uint32_t>(*nodes);
+    if (const auto model = word_after(text, "model"); !model.empty()) {
+        BANYAN_TRY(out.model, parse_model(model));
+    }
     const auto spares = word_after(text, "spares");
     const auto open = spares.find('(');
     if (open != std::string_view::npos && spares.ends_with(')')) {

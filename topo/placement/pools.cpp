@@ -37,12 +37,18 @@ class chooser {
         if (all_.empty()) return best;
         const auto spines = by_spine();
         for (const auto& s : spines) consider(choose(s.pools));
+        // The largest spine groups together, two, three, up to all of them.
+        std::map<std::uint32_t, std::size_t> position;
+        for (std::size_t n = 0; n < spines.size(); ++n) position[spines[n].pools.front()->spine_group] = n;
+        std::vector<std::size_t> position_of;
+        for (const auto* p : all_) position_of.push_back(position[p->spine_group]);
         std::vector<pool*> together;
-        for (std::size_t n = 0; n < spines.size(); ++n) {
-            together.insert(together.end(), spines[n].pools.begin(), spines[n].pools.end());
-            if (n > 0) consider(choose(together));
+        for (std::size_t n = 1; n < spines.size(); ++n) {
+            together.clear();
+            for (std::size_t i = 0; i < all_.size(); ++i)
+                if (position_of[i] <= n) together.push_back(all_[i]);
+            consider(choose(together));
         }
-        consider(choose(all_));
         return best;
     }
 
@@ -71,13 +77,8 @@ class chooser {
         return out;
     }
 
-    /// The fewest of `from`, then as small ones as will do.
+    /// The fewest of `from`, which are in the order of all_, then as small ones as will do.
     choice choose(std::vector<pool*> from) const {
-        const auto larger = [&](const pool* x, const pool* y) {
-            return std::pair(x->preferred, capacity(*x)) > std::pair(y->preferred, capacity(*y));
-        };
-        if (!std::is_sorted(from.begin(), from.end(), larger))
-            std::stable_sort(from.begin(), from.end(), larger);
         std::size_t used = 0;
         std::uint32_t reach = 0;
         while (used < from.size() && reach < count_) reach += capacity(*from[used++]);

@@ -11,6 +11,7 @@ namespace banyan::topo {
 
 /// The free hosts of one leaf group, in the order in which they are taken.
 struct pool {
+    std::uint32_t number = 0;  ///< for a caller that reorders them
     std::uint32_t group = none;
     std::uint32_t spine_group = none;
     std::uint32_t island = none;

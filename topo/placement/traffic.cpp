@@ -32,6 +32,18 @@ traffic traffic_of(const shape& dims, const model_size& m) {
     return out;
 }
 
+traffic weights_of(const request& r) {
+    if (r.model) return traffic_of(r.dims, *r.model);
+    auto out = default_weights;
+    for (const auto d : all_dimensions)
+        if (r.dims.size(d) < 2) out[at(d)] = 0;
+    return out;
+}
+
+std::string text_of(const model_size& m) {
+    return fmt::format("hidden={},layers={},seq={},micro={}", m.hidden, m.layers, m.sequence, m.micro);
+}
+
 result<model_size> parse_model(std::string_view text) {
     constexpr auto example = "write for example hidden=8192,layers=80,seq=8192,micro=16";
     const auto wrong = [&](std::string what, std::string hint) {

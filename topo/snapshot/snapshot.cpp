@@ -3,6 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include <banyan/topo/capacity.hpp>
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
 
@@ -256,6 +257,7 @@ result<fabric> decode_snapshot(std::string_view bytes) {
     fields(r, f);
     if (!r.complete()) return damaged("its lists do not fill it");
     if (!consistent(f)) return damaged("an index points outside its list");
+    f.tier_cost = tier_costs(f);
     return f;
 }
 

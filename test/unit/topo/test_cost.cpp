@@ -44,7 +44,7 @@ TEST_CASE("what crosses which tier", "[topo]") {
     CHECK(of(c, dimension::dp).over_spine_groups == 0);
     CHECK(of(c, dimension::dp).largest_spread == 2);
     // Each of the two rings leaves either group once.
-    const auto dp = traffic_of(r.dims, r.model)[static_cast<std::size_t>(dimension::dp)];
+    const auto dp = traffic_of(r.dims, model_size{})[static_cast<std::size_t>(dimension::dp)];
     CHECK(c.above_leaf() == Approx(4 * dp));
     CHECK(c.spine_bound == Approx(4 * dp));
     // The same job over the core.
@@ -60,7 +60,7 @@ TEST_CASE("the busiest uplink is counted by rail", "[topo]") {
     const auto r = make("tp=2,dp=8", 8);
     const auto p = place(f, all_hosts(f), r).value();
     const auto c = cost_of(f, r, p);
-    const auto dp = traffic_of(r.dims, r.model)[static_cast<std::size_t>(dimension::dp)];
+    const auto dp = traffic_of(r.dims, model_size{})[static_cast<std::size_t>(dimension::dp)];
     // One ring on each rail leaves each group once, over two uplinks.
     CHECK(c.busiest_uplink == Approx(dp / 2));
 }

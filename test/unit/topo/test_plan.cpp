@@ -2,6 +2,7 @@
 #include <random>
 
 #include <banyan/topo/plan.hpp>
+#include <banyan/topo/traffic.hpp>
 #include <catch2/catch.hpp>
 
 #include "fixtures.hpp"
@@ -68,7 +69,7 @@ TEST_CASE("plans that were changed at random never crash the parser", "[topo]") 
 
 TEST_CASE("the AdminComment line, and back", "[topo]") {
     const auto f = groups_of({8, 8});
-    const auto r = make("tp=2,pp=2,dp=4", 9, 1);
+    auto r = make("tp=2,pp=2,dp=4", 9, 1);
     const auto p = place(f, all_hosts(f), r).value();
     const auto line = admin_comment(r, spread_of(f, r, p), {"n009"});
     CHECK(line == "banyan: tp=2,pp=2,dp=4 nodes=8 ranks=16 spares=1(n009) groups=g1:8 straddling-pp=0/4");
@@ -77,6 +78,12 @@ TEST_CASE("the AdminComment line, and back", "[topo]") {
     CHECK(back.nodes == 8);
     CHECK(back.ranks == 16);
     CHECK(back.spares == std::vector<std::string>{"n009"});
+    CHECK_FALSE(back.model);
+    r.model = parse_model("hidden=4096,layers=32").value();
+    const auto with_model = admin_comment(r, spread_of(f, r, p), {});
+    CHECK(with_model.ends_with(" model=hidden=4096,layers=32,seq=8192,micro=16"));
+    CHECK(parse_admin_comment(with_model)->model->hidden == 4096);
+    CHECK_FALSE(parse_admin_comment(with_model + "x"));
     CHECK(parse_admin_comment("a note by the admin").error().code == errc::not_found);
     CHECK(parse_admin_comment("banyan: broken").error().code == errc::not_found);
 }

@@ -26,6 +26,11 @@ std::vector<tier_capacity> capacity(const fabric& f);
 /// leads up.
 double oversubscription(const fabric& f);
 
+/// For fabric::tier_cost: a byte over a spine costs 1 where leaves have as much up as down, and what they
+/// lack more; one over the core costs that of the spines' own uplinks on top. Between sites it costs what the
+/// leaves of a site send up over the thinnest of its WAN links; 64 where the site file names none.
+std::array<double, 5> tier_costs(const fabric& f);
+
 /// Levels of switches: 1 when there are only leaves.
 unsigned levels(const fabric& f);
 

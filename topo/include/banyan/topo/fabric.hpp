@@ -5,6 +5,7 @@
 // time or on a network.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -116,6 +117,9 @@ struct fabric {
     std::vector<exclusion> excluded;
     std::vector<defect> defects;
     std::vector<wan_link> wan;
+    /// What a byte costs placement, by the tier where its ends meet (traffic.hpp: host, leaf, spine, core,
+    /// wan). Follows from the links, see capacity.hpp.
+    std::array<double, 5> tier_cost{0, 0, 1, 2, 64};
 };
 
 /// Index of the host called `name`, or none. Binary search.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,17 +27,12 @@ struct model_size {
     std::uint32_t micro = 16;       ///< sequences that go through one pipeline in a step
 };
 
-/// What comes first: no pipeline over a spine that need not be, or the fewest bytes over the spines in all (a
-/// dense model's data parallel rings often send more than its pipelines; then whole rings may win).
-enum class objective : std::uint8_t { whole_units, bytes };
-
 struct request {
     shape dims;
     std::uint32_t nodes = 0;           ///< that run ranks, spares not counted
     std::uint32_t ranks_per_node = 0;  ///< nodes * ranks_per_node == dims.ranks()
     std::uint32_t spares = 0;
-    model_size model;
-    objective first = objective::whole_units;
+    std::optional<model_size> model;  ///< whose bytes then decide; without it, units stay whole
 };
 
 /// `total_nodes` includes the spares. `ranks_per_node` 0 = as many as fit evenly. An error says which number

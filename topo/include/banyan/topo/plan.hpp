@@ -36,7 +36,8 @@ std::string to_text(const plan& p);
 /// anywhere.
 result<plan> parse_plan(std::string_view text);
 
-/// "banyan: tp=2,pp=2,dp=4 nodes=8 ranks=16 spares=1(n09) groups=g1:8 straddling-pp=0/4"
+/// "banyan: tp=2,pp=2,dp=4 nodes=8 ranks=16 spares=1(n09) groups=g1:8 straddling-pp=0/4", and " model=..."
+/// when the request has one.
 std::string admin_comment(const request& r, const spread& s, const std::vector<std::string>& spare_names);
 
 struct admin_summary {
@@ -44,6 +45,7 @@ struct admin_summary {
     std::uint32_t nodes = 0;  ///< that run ranks
     std::uint32_t ranks = 0;
     std::vector<std::string> spares;
+    std::optional<model_size> model;
 };
 /// Reads the line back. not_found when the text is not one of ours.
 result<admin_summary> parse_admin_comment(std::string_view text);

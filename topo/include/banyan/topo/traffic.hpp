@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,10 +31,22 @@ using traffic = std::array<double, 5>;
 /// with 12 hidden^2 parameters a layer (Kaplan et al. 2020, section 2.1; embeddings left out).
 traffic traffic_of(const shape& dims, const model_size& model);
 
+/// What placement weighs an edge of each dimension by: its bytes where the request has a model, else
+/// default_weights.
+traffic weights_of(const request& r);
+
+/// Without a model nobody knows the bytes, only what hurts: tensor, context and expert parallel traffic
+/// stands in every layer, a pipeline's in the way of every micro batch, while data parallel traffic flows
+/// once a step and under the backward pass. So a cut pipeline weighs as much as 64 data parallel rings that
+/// cross, and so on; order matters here, not size.
+inline constexpr traffic default_weights{65536, 4096, 4096, 64, 1};
+
 /// "hidden=8192,layers=80,seq=8192,micro=16": what is left out keeps its default.
 result<model_size> parse_model(std::string_view text);
+/// All of it, as parse_model takes it.
+std::string text_of(const model_size& m);
 
-/// Where two hosts meet.
+/// Where two hosts meet; indexes fabric::tier_cost.
 enum class tier : std::uint8_t { host, leaf, spine, core, wan };
 inline constexpr std::size_t tier_count = 5;
 std::string_view name_of(tier t);
@@ -45,13 +58,17 @@ struct dimension_cost {
     std::uint32_t groups = 0;            ///< process groups of that dimension
     std::uint32_t over_leaf_groups = 0;  ///< of them, with members in more than one leaf group
     std::uint32_t over_spine_groups = 0;
-    std::uint32_t largest_spread = 0;        ///< leaf groups that one process group touches, at most
-    std::array<double, tier_count> bytes{};  ///< per step, by the tier where sender and receiver meet
+    std::uint32_t largest_spread = 0;  ///< leaf groups that one process group touches, at most
+    /// Of the ranks that send to each other, by the tier where they meet.
+    std::array<std::uint64_t, tier_count> edges{};
+    std::array<double, tier_count> bytes{};  ///< that they send in a step
 };
 
+/// Bytes are those of the request's model, or of the default one.
 struct placement_cost {
     std::vector<dimension_cost> dimensions;  ///< those of size > 1, in the order of `dimension`
     std::array<double, tier_count> bytes{};  ///< over all dimensions
+    double weighted = 0;                     ///< weights_of times fabric::tier_cost: what placement minimises
     /// Bytes per step on the busiest uplink of a leaf if a rail's traffic spreads evenly over its uplinks, as
     /// adaptive routing does at best; 0 when nothing leaves a leaf or the fabric has no uplinks.
     double busiest_uplink = 0;

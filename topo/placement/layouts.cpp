@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "topo/placement/layouts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <tuple>
+
+namespace banyan::topo {
+namespace {
+
+/// Slots by one dimension, then the other, then number.
+std::vector<std::uint32_t> sequence_by(const request& r, const job_layout& layout, dimension slow,
+                                       dimension fast) {
+    constexpr unsigned bits = 21;
+    static_assert(max_ranks < 1u << bits);
+    std::vector<std::uint64_t> keys;
+    keys.reserve(r.nodes);
+    for (std::uint64_t slot = 0; slot < r.nodes; ++slot) {
+        const auto at = r.dims.coordinates(layout.ranks[slot].front());
+        const auto key =
+            std::uint64_t{at[static_cast<std::size_t>(slow)]} << bits | at[static_cast<std::size_t>(fast)];
+        keys.push_back(key << bits | slot);
+    }
+    std::sort(keys.begin(), keys.end());
+    std::vector<std::uint32_t> out;
+    out.reserve(r.nodes);
+    for (const auto key : keys) out.push_back(key & ((1u << bits) - 1));
+    return out;
+}
+
+/// What one pool gives: the first `most` of its hosts in turn, the rest only when the others do not suffice.
+struct part {
+    std::uint32_t pool = 0;
+    std::uint32_t most = 0, left = 0;
+};
+
+struct order {
+    std::vector<part> parts;
+    const std::vector<std::uint32_t>* sequence = nullptr;
+    double cost = 0;
+};
+
+class search {
+  public:
+    search(const distances& far, const slot_graph& graph, const std::vector<pool>& pools, const request& r,
+           const job_layout& layout, std::uint32_t island, std::int64_t budget)
+        : far_(far),
+          graph_(graph),
+          pools_(pools),
+          request_(r),
+          island_(island),
+          budget_(budget),
+          by_pipeline_(sequence_by(r, layout, dimension::dp, dimension::pp)),
+          by_stage_(sequence_by(r, layout, dimension::pp, dimension::dp)) {}
+
+    std::optional<seating> run() {
+        std::size_t there = 0;
+        for (const auto& p : pools_)
+            if (usable(p)) there += p.hosts.size();
+        if (there < request_.nodes) return std::nullopt;
+        // The rings first: a job too large to look further loses least by that.
+        const auto ring = request_.dims.size(dimension::dp), line = request_.dims.size(dimension::pp);
+        std::vector<std::uint32_t> pieces{ring, 1, line};
+        if (ring == 1) pieces = {1, line};
+        for (const auto piece : pieces)
+            if (request_.nodes % piece == 0 && (starts_.empty() || budget_ > 0)) start_with(piece);
+        std::stable_sort(starts_.begin(), starts_.end(),
+                         [](const order& a, const order& b) { return a.cost < b.cost; });
+        for (std::size_t i = 0; i < starts_.size() && i < climbs; ++i) climb(starts_[i]);
+        const auto& best = *std::min_element(starts_.begin(), starts_.end(),
+                                             [](const order& a, const order& b) { return a.cost < b.cost; });
+        return seating(far_, graph_, pools_, lay_out(best));
+    }
+
+  private:
+    static constexpr std::size_t climbs = 3;
+    /// Pools that an order does not use at first, and that may come in.
+    static constexpr std::size_t others = 8;
+
+    bool usable(const pool& p) const { return island_ == none || p.island == island_; }
+
+    /// The pool of each slot.
+    const std::vector<std::uint32_t>& lay_out(const order& o) {
+        pool_of_slot_.resize(request_.nodes);
+        std::size_t next = 0;
+        const auto hand_out = [&](const part& p, std::uint32_t count) {
+            for (; count > 0 && next < request_.nodes; --count) pool_of_slot_[(*o.sequence)[next++]] = p.pool;
+        };
+        for (const auto& p : o.parts) {
+            if (next == request_.nodes) break;
+            hand_out(p, p.most);
+        }
+        for (const auto& p : o.parts) {
+            if (next == request_.nodes) break;
+            hand_out(p, p.left - p.most);
+        }
+        return pool_of_slot_;
+    }
+
+    double weigh(const order& o, double limit) {
+        budget_ -= static_cast<std::int64_t>(graph_.size());
+        return graph_.cost(far_, lay_out(o), limit);
+    }
+
+    /// The pools that share_out takes for pieces of this size, those under one spine side by side; the others
+    /// behind them.
+    void start_with(std::uint32_t piece) {
+        std::vector<pool> own;
+        for (std::uint32_t i = 0; i < pools_.size(); ++i)
+            if (usable(pools_[i])) {
+                own.push_back(pools_[i]);
+                own.back().number = i;
+            }
+        share_out(own, request_.nodes / piece, piece, request_.spares);
+        std::stable_sort(own.begin(), own.end(), [&](const pool& a, const pool& b) {
+            const auto key = [](const pool& p) {
+                return std::tuple(p.pieces == 0, p.island, p.spine_group,
+                                  -static_cast<std::int64_t>(p.left()));
+            };
+            return key(a) < key(b);
+        });
+        order o;
+        for (const auto& p : own) {
+            const auto all = static_cast<std::uint32_t>(p.hosts.size());
+            o.parts.push_back({p.number, p.pieces == 0 ? all : std::min(all, p.pieces * piece), all});
+        }
+        for (const auto* sequence : {&by_pipeline_, &by_stage_}) {
+            o.sequence = sequence;
+            for (const bool whole : {true, false}) {
+                auto& start = starts_.emplace_back(o);
+                if (!whole)
+                    for (auto& p : start.parts) p.most = p.left;
+                start.cost = weigh(start, std::numeric_limits<double>::max());
+            }
+        }
+    }
+
+    /// How many parts it takes to reach the job's nodes.
+    std::size_t used(const order& o) const {
+        std::size_t reach = 0, n = 0;
+        while (n < o.parts.size() && reach < request_.nodes) reach += o.parts[n++].most;
+        return n;
+    }
+
+    /// Applies `change`, and `undo` where that lowers no cost.
+    template <class Change, class Undo>
+    bool try_to(order& o, Change change, Undo undo) {
+        change();
+        const auto cost = weigh(o, o.cost);
+        if (cost < o.cost * (1 - 1e-9)) {
+            o.cost = cost;
+            return true;
+        }
+        undo();
+        return false;
+    }
+
+    void climb(order& o) {
+        const auto share = budget_ / static_cast<std::int64_t>(climbs);
+        const auto until = budget_ - share;
+        for (bool again = true; again && budget_ > until;) {
+            again = false;
+            for (std::size_t i = 0; i < used(o); ++i) {
+                const auto end = std::min(o.parts.size(), used(o) + others);
+                for (std::size_t j = i + 1; j < end && budget_ > until; ++j) {
+                    const auto swap = [&] { std::swap(o.parts[i], o.parts[j]); };
+                    again |= try_to(o, swap, swap);
+                }
+                for (std::size_t j = 0; j < end && budget_ > until; ++j)
+                    if (j != i && j != i + 1)
+                        again |= try_to(
+                            o, [&] { shift(o, i, j); }, [&] { shift(o, j, i); });
+                for (const auto most : caps(o.parts[i])) {
+                    const auto before = o.parts[i].most;
+                    if (most != before && budget_ > until)
+                        again |= try_to(
+                            o, [&] { o.parts[i].most = most; }, [&] { o.parts[i].most = before; });
+                }
+            }
+        }
+    }
+
+    static void shift(order& o, std::size_t from, std::size_t to) {
+        const auto p = o.parts.begin();
+        const auto f = static_cast<std::ptrdiff_t>(from), t = static_cast<std::ptrdiff_t>(to);
+        if (from < to)
+            std::rotate(p + f, p + f + 1, p + t + 1);
+        else
+            std::rotate(p + t, p + f, p + f + 1);
+    }
+
+    /// All that a part has, whole rings of it, and whole pipelines.
+    std::array<std::uint32_t, 3> caps(const part& p) const {
+        const auto ring = request_.dims.size(dimension::dp), line = request_.dims.size(dimension::pp);
+        return {p.left, p.left - p.left % ring, p.left - p.left % line};
+    }
+
+    const distances& far_;
+    const slot_graph& graph_;
+    const std::vector<pool>& pools_;
+    const request& request_;
+    std::uint32_t island_;
+    std::int64_t budget_;
+    std::vector<std::uint32_t> by_pipeline_, by_stage_;
+    std::vector<order> starts_;
+    std::vector<std::uint32_t> pool_of_slot_;  ///< of the last lay_out
+};
+
+}  // namespace
+
+std::optional<seating> cheapest_layout(const distances& far, const slot_graph& graph,
+                                       const std::vector<pool>& pools, const request& r,
+                                       const job_layout& layout, std::uint32_t island, std::int64_t budget) {
+    return search(far, graph, pools, r, layout, island, budget).run();
+}
+
+}  // namespace banyan::topo

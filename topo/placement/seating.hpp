@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Slots on pools while a placement is being improved: what it costs, and the moves that make it cost less.
+// Hosts of one pool are alike here; which of them a slot gets is decided at the end.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "topo/placement/layout.hpp"
+#include "topo/placement/pools.hpp"
+
+namespace banyan::topo {
+
+/// What an edge between two pools costs.
+class distances {
+  public:
+    distances(const fabric& f, const std::vector<pool>& pools);
+    double operator()(std::uint32_t a, std::uint32_t b) const {
+        if (a == b) return 0;
+        const auto &p = at_[a], &q = at_[b];
+        return p.spine == q.spine ? spine_ : p.island == q.island ? core_ : wan_;
+    }
+
+  private:
+    struct place {
+        std::uint32_t spine, island;
+    };
+    std::vector<place> at_;  ///< a host without a leaf group has a spine group and an island of its own
+    double spine_, core_, wan_;
+};
+
+/// Which slots send to each other, and how much in a step, by weights_of. Counted on the first rank of each
+/// slot: the others do the same on other rails.
+class slot_graph {
+  public:
+    struct edge {
+        std::uint32_t to = 0;
+        double weight = 0;
+    };
+    slot_graph(const request& r, const job_layout& layout);
+
+    std::span<const edge> of(std::uint32_t slot) const {
+        return {edges_.data() + first_[slot], edges_.data() + first_[slot + 1]};
+    }
+
+    std::size_t size() const { return edges_.size(); }
+
+    /// With each slot at the pool given, over all edges; stops at `limit`.
+    double cost(const distances& far, const std::vector<std::uint32_t>& pool_of_slot, double limit) const;
+
+  private:
+    std::vector<std::uint32_t> first_;
+    std::vector<edge> edges_;  ///< each in both directions
+};
+
+class seating {
+  public:
+    /// `pool_of_slot`: indices into pools; no pool has more slots than hosts. Keeps references.
+    seating(const distances& far, const slot_graph& graph, const std::vector<pool>& pools,
+            std::vector<std::uint32_t> pool_of_slot);
+
+    /// Weight over every tier above the leaf, times fabric::tier_cost.
+    double cost() const;
+    const std::vector<std::uint32_t>& pool_of_slot() const { return at_; }
+
+    /// Moves slots to free hosts and swaps slots, one by one and by the share that a pool has of a line
+    /// (slots that a ring or a pipeline joins), as long as that lowers the cost. Looks at `budget` edges at
+    /// most.
+    void improve(const std::vector<std::vector<std::uint32_t>>& lines, std::int64_t budget);
+
+  private:
+    double cost_of(std::uint32_t slot) const;
+    double cost_of(std::span<const std::uint32_t> slots) const;
+    std::size_t room(std::uint32_t pool) const {
+        return (*pools_)[pool].hosts.size() - slots_of_[pool].size();
+    }
+    void put(std::span<const std::uint32_t> slots, std::uint32_t to);
+    void enlist(std::span<const std::uint32_t> slots, std::uint32_t from, std::uint32_t to);
+    bool try_exchange(std::span<const std::uint32_t> here, std::span<const std::uint32_t> there,
+                      std::uint32_t to);
+    bool improve_slot(std::uint32_t slot);
+    bool improve_shares(const std::vector<std::vector<std::uint32_t>>& lines);
+
+    const distances* far_;  // pointers, since one seating is assigned to another
+    const slot_graph* graph_;
+    const std::vector<pool>* pools_;
+    std::vector<std::uint32_t> at_;                     ///< by slot: its pool
+    std::vector<std::vector<std::uint32_t>> slots_of_;  ///< by pool
+    mutable std::int64_t budget_ = 0;                   ///< edges that may still be looked at
+};
+
+}  // namespace banyan::topo
