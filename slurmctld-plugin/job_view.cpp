@@ -45,6 +45,7 @@ result<std::optional<topo::request>> request_from(char** env, std::uint32_t env_
                                 options.parallel->text(), ranks, asked.tasks),
                     fmt::format("ask for -n {} or change a dimension", ranks));
     BANYAN_TRY(auto request, topo::make_request(*options.parallel, asked.nodes, per_node, options.spares));
+    request.model = options.model;
     return request;
 }
 

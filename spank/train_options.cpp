@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include <banyan/topo/traffic.hpp>
 #include <fmt/format.h>
 
 #include "common/text.hpp"
@@ -17,6 +18,8 @@ const std::array<option_name, option_count> option_names{{
      "_SLURM_SPANK_OPTION_banyan_train_spares", "BANYAN_TRAIN_SPARES"},
     {"train-ckpt", "KEYS", "[banyan] checkpoints, such as dir=/path,every=1,flush=50",
      "_SLURM_SPANK_OPTION_banyan_train_ckpt", "BANYAN_TRAIN_CKPT"},
+    {"train-model", "KEYS", "[banyan] model, such as hidden=8192,layers=80,seq=8192,micro=16",
+     "_SLURM_SPANK_OPTION_banyan_train_model", "BANYAN_TRAIN_MODEL"},
 }};
 
 result<std::uint32_t> parse_spares(std::string_view text) {
@@ -104,6 +107,9 @@ result<options> env_reader::finish() const {
     }
     if (text_[checkpoint]) {
         BANYAN_TRY(out.checkpoint, parse_checkpoint(*text_[checkpoint]));
+    }
+    if (text_[model]) {
+        BANYAN_TRY(out.model, topo::parse_model(*text_[model]));
     }
     return out;
 }

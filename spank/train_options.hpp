@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include <banyan/topo/shape.hpp>
+#include <banyan/topo/placement.hpp>
 
 #include "common/result.hpp"
 
@@ -33,6 +33,7 @@ struct checkpoint_options {
 struct options {
     std::optional<topo::shape> parallel;
     std::uint32_t spares = 0;
+    std::optional<topo::model_size> model;
     std::optional<checkpoint_options> checkpoint;
 };
 
@@ -49,7 +50,7 @@ struct option_name {
     const char* env;
     const char* twin;
 };
-enum which : std::size_t { parallel, spares, checkpoint, option_count };
+enum which : std::size_t { parallel, spares, checkpoint, model, option_count };
 extern const std::array<option_name, option_count> option_names;
 
 /// Checks one option's text; what srun and sbatch print when it is wrong.

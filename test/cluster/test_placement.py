@@ -56,6 +56,16 @@ class Placement(ClusterCase):
         placed = self.check("tp=2,pp=4,dp=2", 8, 2, 0, ["n01", "n02", "n09", "n10"])
         self.assertEqual(placed["straddling_units"], 0)
 
+    def test_the_bytes_of_a_model_decide(self):
+        """Two pipelines of eight stages: whole in a leaf group each, unless the model's data parallel rings send more than they do."""
+        shape = "pp=8,dp=2"
+        whole = self.check(shape, 16, 1, 0, [])
+        self.assertEqual(whole["straddling_units"], 0)
+        rings = self.check(shape, 16, 1, 0, [], model="hidden=8192,layers=80")
+        self.assertEqual(rings["straddling_units"], 2)
+        # Long sequences through a small model: its pipelines send more.
+        self.assertEqual(self.check(shape, 16, 1, 0, [], model="hidden=512,layers=8,seq=65536,micro=64")["straddling_units"], 0)
+
     def test_a_step_of_a_batch_job(self):
         job = self.cluster.sbatch("-N6", "--ntasks-per-node=1", "--gres=gpu:8", "--train-parallel=dp=2,pp=3",
                                   script="srun bash -c 'echo rank $SLURM_PROCID $SLURMD_NODENAME'\n")
@@ -65,12 +75,13 @@ class Placement(ClusterCase):
 
     # -- help --------------------------------------------------------------------------------------------------------------
 
-    def check(self, shape, nodes, per_node, spares, busy):
-        expected = self.place(shape, nodes, per_node, spares, busy)
+    def check(self, shape, nodes, per_node, spares, busy, model=None):
+        expected = self.place(shape, nodes, per_node, spares, busy, model)
         blocker = self.occupy(busy)
         try:
             active = nodes - spares
             allocation = ["-N", nodes, f"--ntasks-per-node={per_node}", f"--train-parallel={shape}"]
+            allocation += [f"--train-model={model}"] if model else []
             if spares:
                 # A step on the active nodes alone, which banyan-run names to srun.
                 job = self.cluster.sbatch(*allocation, f"--train-spares={spares}", script=
@@ -91,10 +102,11 @@ class Placement(ClusterCase):
         seen = dict(line.split() for line in lines)
         self.assertEqual([seen.get(str(rank)) for rank in range(len(expected))], expected)
 
-    def place(self, shape, nodes, per_node, spares, busy):
+    def place(self, shape, nodes, per_node, spares, busy, model=None):
         free = ",".join(f"n{i:02d}" for i in range(1, 17) if f"n{i:02d}" not in busy)
         return json.loads(self.cluster.out(BUILD / "bin" / "banyan-topo", "place", self.cluster.dir / "fabric.snapshot", "--shape", shape,
-                                           "--nodes", nodes, "--ranks-per-node", per_node, "--spares", spares, "--free", free, "--json"))
+                                           "--nodes", nodes, "--ranks-per-node", per_node, "--spares", spares, "--free", free, "--json",
+                                           *(["--model", model] if model else [])))
 
     def occupy(self, busy):
         if not busy:

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <random>
 
+#include <banyan/topo/traffic.hpp>
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
@@ -97,6 +98,14 @@ std::string checkpoint_keys(dice& d) {
     return out;
 }
 
+std::string model_keys(dice& d) {
+    static const std::string names[] = {"hidden", "layers", "seq", "micro", "hiden", ""};
+    std::string out;
+    for (std::size_t i = 0, n = 1 + d.below(4); i < n; ++i)
+        out += (i ? "," : "") + d.one_of(names) + (d.chance(0.97) ? "=" : "") + number(d);
+    return out;
+}
+
 std::string bytes(dice& d, std::size_t length) {
     std::string out(length, '\0');
     const bool printable = d.chance(0.3);
@@ -136,7 +145,10 @@ std::string option(dice& d, which index) {
         return out;
     }
     if (d.chance(0.15)) return bytes(d, d.below(d.chance(0.1) ? 6000 : 60));
-    auto text = index == parallel ? shape(d) : index == spares ? number(d) : checkpoint_keys(d);
+    auto text = index == parallel ? shape(d)
+                : index == spares ? number(d)
+                : index == model  ? model_keys(d)
+                                  : checkpoint_keys(d);
     if (d.chance(0.3)) spoil(d, text);
     return text;
 }
@@ -151,6 +163,8 @@ void check_same(const options& a, const options& b) {
     REQUIRE(a.parallel.has_value() == b.parallel.has_value());
     if (a.parallel) CHECK(a.parallel->text() == b.parallel->text());
     CHECK(a.spares == b.spares);
+    REQUIRE(a.model.has_value() == b.model.has_value());
+    if (a.model) CHECK(topo::text_of(*a.model) == topo::text_of(*b.model));
     REQUIRE(a.checkpoint.has_value() == b.checkpoint.has_value());
     if (a.checkpoint) {
         CHECK(a.checkpoint->directory == b.checkpoint->directory);
@@ -205,6 +219,7 @@ TEST_CASE("random job specifications give options or an error with a hint", "[sp
             CHECK(parsed->parallel->ranks() > 0);
         }
         if (texts[spares]) again[spares] = std::to_string(parsed->spares);
+        if (parsed->model) again[model] = topo::text_of(*parsed->model);
         if (parsed->checkpoint) again[checkpoint] = text_of(*parsed->checkpoint);
         const auto twice = read(again);
         REQUIRE(twice);

@@ -26,11 +26,15 @@ TEST_CASE("a job without our options has none", "[spank]") {
 TEST_CASE("all options of a train job", "[spank]") {
     const auto o = read({"_SLURM_SPANK_OPTION_banyan_train_parallel=tp=2,pp=2,dp=4",
                          "_SLURM_SPANK_OPTION_banyan_train_spares=1",
+                         "_SLURM_SPANK_OPTION_banyan_train_model=hidden=4096,layers=32",
                          "_SLURM_SPANK_OPTION_banyan_train_ckpt=dir=/lustre/run1,every=2,flush=50,size=64M"})
                        .value();
     REQUIRE(o.parallel);
     CHECK(o.parallel->ranks() == 16);
     CHECK(o.spares == 1);
+    REQUIRE(o.model);
+    CHECK(o.model->hidden == 4096);
+    CHECK(o.model->layers == 32);
     REQUIRE(o.checkpoint);
     CHECK(o.checkpoint->directory == "/lustre/run1");
     CHECK(o.checkpoint->every == 2);
@@ -60,6 +64,16 @@ TEST_CASE("checkpoint keys that are refused", "[spank]") {
         CHECK_FALSE(checked.error().hint.empty());
     }
     CHECK(check(checkpoint, "evry=1").error().hint == "did you mean every?");
+}
+
+TEST_CASE("model keys that are refused", "[spank]") {
+    for (const auto* bad : {"", "hidden", "hidden=0", "hiden=8192", "layers=-1", "micro=1,micro=2"}) {
+        INFO(bad);
+        const auto checked = check(model, bad);
+        REQUIRE_FALSE(checked);
+        CHECK(checked.error().what.starts_with("--train-model: "));
+    }
+    CHECK(check(model, "hiden=8192").error().hint == "did you mean hidden?");
 }
 
 TEST_CASE("spares are a small number", "[spank]") {
