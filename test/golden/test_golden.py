@@ -18,6 +18,14 @@ GOLDEN = REPOSITORY / "test" / "fixtures" / "golden"
 HEALTHY, FAULTS = "ibnetdiscover.txt", "ibnetdiscover-after-faults.txt"
 DUMPS = sorted(path.stem for path in FIXTURES.glob("ibnetdiscover*.txt"))
 FOREIGN = ("dump_fts", "dump_lfts", "iblinkinfo", "ibqueryerrors", "perfquery")
+# Two pipelines of eight stages, by name; and the same nodes in another order, which cuts both.
+PLAN = ('{{"generation":1,"restart":0,"shape":"tp=8,pp=8,dp=2","ranks_per_node":8,"nodes":"{nodes}",'
+        '"buddies":[8,9,10,11,12,13,14,15,0,1,2,3,4,5,6,7]}}')
+PLACED = PLAN.format(nodes="gpu[0001-0008,0017-0024]")
+CUT = PLAN.format(nodes="gpu[0001-0004,0017-0020,0005-0008,0021-0024]")
+# One ring over all ranks: from the last rail of a node to the first of the next, so over a spine.
+RING = PLAN.format(nodes="gpu[0001-0016]").replace("tp=8,pp=8,dp=2", "dp=128")
+LARGE = "ibnetdiscover-3level-sharp.txt"
 CASES = {
     **{f"{name}.show.json": ("show", "--json", f"{name}.txt") for name in DUMPS},
     **{f"{name}.show.txt": ("show", f"{name}.txt") for name in DUMPS},
@@ -28,6 +36,12 @@ CASES = {
     "faults.golden.txt": ("check", "--golden", HEALTHY, FAULTS),
     "node.txt": ("show", "--node", "gpu0003", HEALTHY),
     "routes.txt": ("show", "--routes", "dump_lfts.txt", HEALTHY),
+    "place.txt": ("place", LARGE, "--shape", "tp=8,pp=4,dp=5", "--ranks-per-node", "8", "--spares", "1"),
+    "place.model.txt": ("place", LARGE, "--shape", "tp=8,pp=4,dp=5", "--ranks-per-node", "8", "--model", "layers=80"),
+    "receipt.txt": ("explain", "--plan", PLACED, LARGE),
+    "receipt.json": ("explain", "--json", "--plan", PLACED, LARGE),
+    "receipt.cut.txt": ("explain", "--plan", CUT, LARGE),
+    "receipt.routes.txt": ("explain", "--routes", "dump_lfts.txt", "--plan", RING, HEALTHY),
     "group.txt": ("show", "--group", "g2", "ibnetdiscover-3level-sharp.txt"),
 }
 

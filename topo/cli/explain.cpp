@@ -20,7 +20,7 @@ namespace {
 
 struct options {
     fabric_input input;
-    std::string job, plan, model, program = "scontrol";
+    std::string job, plan, model, routes, program = "scontrol";
     bool json = false;
 };
 
@@ -33,6 +33,7 @@ struct receipt {
     request asked;
     placement placed;
     placement_cost cost, in_name_order;
+    std::optional<link_load> by_tables;
 };
 
 /// The value of " key=" in scontrol's one line, up to `end`.
@@ -92,6 +93,11 @@ result<receipt> explain(const fabric& f, const known_job& job, const options& o)
         out.placed.nodes.push_back(host);
     }
     out.cost = cost_of(f, out.asked, out.placed);
+    if (!o.routes.empty()) {
+        BANYAN_TRY(const auto text, read_file(o.routes, max_routing_bytes));
+        BANYAN_TRY(const auto tables, read_routing(text));
+        out.by_tables = busiest_link(f, out.asked, out.placed, tables);
+    }
     auto by_name = out.placed;  // hosts are sorted by name, and so are Slurm's ranks
     std::sort(by_name.nodes.begin(), by_name.nodes.end());
     out.in_name_order = cost_of(f, out.asked, by_name);
@@ -134,6 +140,13 @@ void print_text(const fabric& f, const plan& p, const receipt& r) {
     fmt::print("least with whole units       {:>11}\n", bytes_text(r.cost.spine_bound));
     fmt::print("ranks in name order          {:>11}\n", bytes_text(by_name));
     fmt::print("busiest uplink, spread ideal {:>11}\n", bytes_text(r.cost.busiest_uplink));
+    if (const auto& l = r.by_tables) {
+        fmt::print(
+            "busiest link by the tables   {:>11}{}\n", bytes_text(l->bytes),
+            l->bytes > 0 ? fmt::format("  {} port {}", f.switches[l->from.index].name, l->from.port) : "");
+        if (l->without_route > 0)
+            fmt::print("pairs of ranks that the tables have no way for, left out: {}\n", l->without_route);
+    }
     fmt::print("\nreckoned for {} (--model changes it)\n", text_of(r.asked.model.value_or(model_size{})));
 }
 
@@ -151,11 +164,13 @@ result<int> run(const options& o) {
     BANYAN_TRY(const auto r, explain(f, job, o));
     const auto& p = job.planned;
     if (o.json) {
-        const nlohmann::json out{{"shape", p.shape},
-                                 {"nodes", p.nodes},
-                                 {"spares", p.spares},
-                                 {"placed", cost_json(r.cost)},
-                                 {"in_name_order", cost_json(r.in_name_order)}};
+        nlohmann::json out{{"shape", p.shape},
+                           {"nodes", p.nodes},
+                           {"spares", p.spares},
+                           {"placed", cost_json(r.cost)},
+                           {"in_name_order", cost_json(r.in_name_order)}};
+        if (const auto& l = r.by_tables)
+            out["by_tables"] = {{"busiest_link_bytes", l->bytes}, {"pairs_without_route", l->without_route}};
         fmt::print("{}\n", out.dump(1));
     } else {
         print_text(f, p, r);
@@ -173,6 +188,8 @@ void add_explain(CLI::App& app, action& chosen) {
     sub->add_option("--plan", o->plan, "a job's plan, which is in BANYAN_PLAN of its prolog's environment");
     sub->add_option("--model", o->model,
                     "what the bytes follow from, such as hidden=8192,layers=80,seq=8192,micro=16");
+    sub->add_option("--routes", o->routes,
+                    "forwarding tables (dump_lfts), for the load of the busiest link under static routing");
     sub->add_option("--program", o->program, "the scontrol to run (default scontrol)");
     sub->add_flag("--json", o->json, "print JSON");
     sub->callback([o, &chosen] { chosen = [o] { return run(*o); }; });

@@ -4,6 +4,7 @@
 #include <banyan/topo/traffic.hpp>
 
 #include "topo/placement/layout.hpp"
+#include "topo/placement/sends.hpp"
 
 namespace banyan::topo {
 namespace {
@@ -80,12 +81,7 @@ class uplink_load {
 /// Calls `visit(first rank, distance of the members)` for every process group along `d`.
 template <class Visit>
 void each_group(const shape& dims, dimension d, Visit visit) {
-    std::uint32_t stride = 1;
-    for (const auto& e : dims.order) {
-        if (e.dim == d) break;
-        stride *= e.size;
-    }
-    const auto size = dims.size(d);
+    const auto stride = stride_of(dims, d), size = dims.size(d);
     for (std::uint32_t rank = 0; rank < dims.ranks(); ++rank)
         if (rank / stride % size == 0) visit(rank, stride);
 }
@@ -115,8 +111,8 @@ class counter {
             out.largest_spread = std::max(out.largest_spread, spread);
             out.over_leaf_groups += spread > 1;
             out.over_spine_groups += distinct(spines) > 1;
-            edges(out, d, first, stride, size);
         });
+        each_send(r_.dims, d, [&](std::uint32_t from, std::uint32_t to) { send(out, from, to); });
         return out;
     }
 
@@ -132,24 +128,6 @@ class counter {
         out.bytes[at(t)] += bytes;
         if (t >= tier::spine) load_.add(from, bytes);
     }
-    void edges(dimension_cost& out, dimension d, std::uint32_t first, std::uint32_t stride,
-               std::uint32_t size) {
-        for (std::uint32_t i = 0; i < size; ++i) {
-            const auto rank = first + i * stride;
-            if (d == dimension::ep) {
-                for (std::uint32_t j = 0; j < size; ++j)
-                    if (j != i) send(out, rank, first + j * stride);
-            } else if (d == dimension::pp) {
-                if (i + 1 < size) {
-                    send(out, rank, rank + stride);
-                    send(out, rank + stride, rank);
-                }
-            } else {
-                send(out, rank, first + (i + 1) % size * stride);
-            }
-        }
-    }
-
     const request& r_;
     const seats& seats_;
     uplink_load& load_;

@@ -15,6 +15,7 @@
 #include "topo/placement/layouts.hpp"
 #include "topo/placement/pools.hpp"
 #include "topo/placement/seating.hpp"
+#include "topo/placement/sends.hpp"
 
 namespace banyan::topo {
 namespace {
@@ -192,12 +193,7 @@ std::vector<std::uint32_t> pools_of(const fabric& f, const std::vector<pool>& po
 /// Slots that a ring of data parallel peers joins, and those of each unit.
 slots_of_piece lines_of(const request& r, const job_layout& layout) {
     auto out = by_number(layout.units);
-    std::uint32_t stride = 1;
-    for (const auto& e : r.dims.order) {
-        if (e.dim == dimension::dp) break;
-        stride *= e.size;
-    }
-    const auto size = r.dims.size(dimension::dp);
+    const auto stride = stride_of(r.dims, dimension::dp), size = r.dims.size(dimension::dp);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> keyed;  // first rank of the ring, slot
     for (std::uint32_t slot = 0; slot < r.nodes; ++slot) {
         const auto rank = layout.ranks[slot].front();

@@ -8,20 +8,10 @@
 #include <fmt/format.h>
 
 #include "topo/placement/layout.hpp"
+#include "topo/placement/sends.hpp"
 
 namespace banyan::topo {
 namespace {
-
-/// Product of the sizes of the dimensions that run before `d` in rank order: the distance of two neighbours
-/// along d.
-std::uint32_t stride_of(const shape& s, dimension d) {
-    std::uint32_t stride = 1;
-    for (const auto& e : s.order) {
-        if (e.dim == d) return stride;
-        stride *= e.size;
-    }
-    return stride;
-}
 
 /// True when blocks of `block` consecutive ranks cut no tensor parallel group, or only into whole blocks.
 bool blocks_keep_tensor_groups(const shape& s, std::uint32_t block) {

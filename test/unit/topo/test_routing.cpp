@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <banyan/topo/routing.hpp>
+#include <banyan/topo/traffic.hpp>
 #include <catch2/catch.hpp>
 
 #include "fixtures.hpp"
@@ -66,4 +66,29 @@ TEST_CASE("how evenly tables use the links up", "[topo]") {
     CHECK(crowded[0].most == 112);
     CHECK(crowded[0].busiest.index == leaf);
     CHECK(crowded[0].busiest.port == 34);
+}
+
+TEST_CASE("the busiest link by the tables", "[topo]") {
+    const auto f = model_of("ibnetdiscover.txt");
+    auto tables = read_routing(fixture("dump_lfts.txt")).value();
+    // One ring over all ranks goes from the last rail of each node to the first of the next, over a spine.
+    const auto ring = make_request(parse_shape("dp=128").value(), 16, 8, 0).value();
+    const auto p = place(f, all_hosts(f), ring).value();
+    const auto edge = traffic_of(ring.dims, model_size{})[static_cast<std::size_t>(dimension::dp)];
+    const auto spread = busiest_link(f, ring, p, tables);
+    CHECK(spread.without_route == 0);
+    CHECK(spread.bytes >= edge);
+    CHECK(spread.bytes < 16 * edge);
+    // All of them over one link.
+    const auto last_leaf = f.hcas[f.hosts[0].hcas[7]].leaf;
+    for (auto& port : tables.ports.at(f.switches[last_leaf].id))
+        if (port >= 33 && port != routing::no_route) port = 34;
+    const auto crowded = busiest_link(f, ring, p, tables);
+    CHECK(crowded.bytes == Approx(16 * edge));
+    CHECK(crowded.from == port_ref{node_kind::switch_node, last_leaf, 34});
+    // Rails that stay on their leaf load no link between switches.
+    const auto pipelines = make_request(parse_shape("tp=8,pp=16").value(), 16, 8, 0).value();
+    CHECK(busiest_link(f, pipelines, place(f, all_hosts(f), pipelines).value(), tables).bytes == 0);
+    tables.ports.erase(f.switches[last_leaf].id);
+    CHECK(busiest_link(f, ring, p, tables).without_route > 0);
 }

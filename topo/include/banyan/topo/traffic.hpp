@@ -12,6 +12,7 @@
 
 #include <banyan/topo/fabric.hpp>
 #include <banyan/topo/placement.hpp>
+#include <banyan/topo/routing.hpp>
 #include <banyan/topo/shape.hpp>
 
 #include "common/result.hpp"
@@ -82,5 +83,15 @@ struct placement_cost {
 /// Cost: O(ranks x (dimensions + ep)). Slots whose host has no leaf group count as tier wan of everybody
 /// else.
 placement_cost cost_of(const fabric& f, const request& r, const placement& p);
+
+struct link_load {
+    double bytes = 0;                 ///< per step, on the busiest direction of a link between switches
+    port_ref from;                    ///< the switch port that sends them
+    std::uint64_t without_route = 0;  ///< pairs of ranks for which the tables have no way; they are left out
+};
+
+/// With every pair of ranks on the way that the forwarding tables give it: the bound of static routing, as
+/// placement_cost::busiest_uplink is that of adaptive routing.
+link_load busiest_link(const fabric& f, const request& r, const placement& p, const routing& tables);
 
 }  // namespace banyan::topo

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <unordered_map>
+
+#include <banyan/topo/traffic.hpp>
+
+#include "topo/placement/layout.hpp"
+#include "topo/placement/sends.hpp"
+
+namespace banyan::topo {
+namespace {
+
+/// The HCA that each rank sends through: that of its GPU's rail; none where its host has none there.
+std::vector<std::uint32_t> hca_of_rank(const fabric& f, const job_layout& layout, const placement& p) {
+    std::vector<std::uint32_t> out(layout.slot_of_rank.size(), none);
+    for (std::uint32_t slot = 0; slot < layout.ranks.size(); ++slot) {
+        if (p.nodes[slot] >= f.hosts.size()) continue;
+        const auto& hcas = f.hosts[p.nodes[slot]].hcas;
+        for (std::size_t i = 0; i < layout.ranks[slot].size() && !hcas.empty(); ++i)
+            out[layout.ranks[slot][i]] = hcas[i % hcas.size()];
+    }
+    return out;
+}
+
+}  // namespace
+
+link_load busiest_link(const fabric& f, const request& r, const placement& p, const routing& tables) {
+    const job_layout layout(r);
+    const auto hca = hca_of_rank(f, layout, p);
+    const auto bytes = traffic_of(r.dims, r.model.value_or(model_size{}));
+    const router routes(f, tables);
+    link_load out;
+    // By link and direction: the end that sends is the one nearer to the source.
+    std::unordered_map<std::uint64_t, double> load;
+    for (const auto d : all_dimensions)
+        each_send(r.dims, d, [&](std::uint32_t from, std::uint32_t to) {
+            if (layout.slot_of_rank[from] == layout.slot_of_rank[to]) return;
+            const auto path = hca[from] == none || hca[to] == none ? std::vector<std::uint32_t>{}
+                                                                   : routes.path(hca[from], hca[to]);
+            if (path.empty()) {
+                ++out.without_route;
+                return;
+            }
+            auto at = port_ref{node_kind::hca, hca[from], 0};
+            for (const auto index : path) {
+                const auto& l = f.links[index];
+                const bool forward = l.a.kind == at.kind && l.a.index == at.index;
+                const auto &near = forward ? l.a : l.b, &far = forward ? l.b : l.a;
+                at = far;
+                if (near.kind != node_kind::switch_node || far.kind != node_kind::switch_node) continue;
+                auto& sum = load[std::uint64_t{index} << 1 | forward];
+                sum += bytes[static_cast<std::size_t>(d)];
+                if (sum <= out.bytes) continue;
+                out.bytes = sum;
+                out.from = near;
+            }
+        });
+    return out;
+}
+
+}  // namespace banyan::topo
