@@ -29,11 +29,13 @@ std::vector<std::uint32_t> sequence_by(const request& r, const job_layout& layou
     return out;
 }
 
-/// What one pool gives: the first `most` of its hosts in turn, the rest only when the others do not suffice.
+/// What one pool gives: `most` hosts in its turn, and all of them only when the others do not suffice.
 struct part {
     std::uint32_t pool = 0;
-    std::uint32_t most = 0, left = 0;
+    std::uint32_t most = 0, all = 0;
 };
+
+/// Pools in a row, and the slots that are handed out to them.
 
 struct order {
     std::vector<part> parts;
@@ -93,7 +95,7 @@ class search {
         }
         for (const auto& p : o.parts) {
             if (next == request_.nodes) break;
-            hand_out(p, p.left - p.most);
+            hand_out(p, p.all - p.most);
         }
         return pool_of_slot_;
     }
@@ -130,7 +132,7 @@ class search {
             for (const bool whole : {true, false}) {
                 auto& start = starts_.emplace_back(o);
                 if (!whole)
-                    for (auto& p : start.parts) p.most = p.left;
+                    for (auto& p : start.parts) p.most = p.all;
                 start.cost = weigh(start, std::numeric_limits<double>::max());
             }
         }
@@ -193,7 +195,7 @@ class search {
     /// All that a part has, whole rings of it, and whole pipelines.
     std::array<std::uint32_t, 3> caps(const part& p) const {
         const auto ring = request_.dims.size(dimension::dp), line = request_.dims.size(dimension::pp);
-        return {p.left, p.left - p.left % ring, p.left - p.left % line};
+        return {p.all, p.all - p.all % ring, p.all - p.all % line};
     }
 
     const distances& far_;
