@@ -39,9 +39,10 @@ result<std::string> read_file(const std::filesystem::path& path, std::size_t max
     if (!fd) return fail_errno(fmt::format("cannot open {}", path.string()), errno);
     struct stat st {};
     std::string out;
-    if (::fstat(fd.get(), &st) == 0 && S_ISREG(st.st_mode))
-        out.reserve(std::min<std::size_t>(static_cast<std::size_t>(st.st_size) + 1, max_bytes + 1));
     constexpr std::size_t chunk = 1 << 20;
+    // With room for the read that finds the end: a large file must not be copied for it.
+    if (::fstat(fd.get(), &st) == 0 && S_ISREG(st.st_mode))
+        out.reserve(std::min<std::size_t>(static_cast<std::size_t>(st.st_size) + chunk, max_bytes + 1));
     for (;;) {
         const auto have = out.size();
         // Never asks for more than one byte beyond the limit, so that a file of exactly the limit passes.

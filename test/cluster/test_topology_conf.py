@@ -117,7 +117,7 @@ class TopologyConf(unittest.TestCase):
               f"{time.monotonic() - generated:.1f} s")
 
     def test_nodes_that_only_one_side_knows(self):
-        dump = topo("gen", "--nodes", 16)
+        dump = topo("gen", "--nodes", 16, "--group-size", 8)
         conf = self.controller.layout.path("tmp", "slurm.conf")
         conf.write_text(self.controller.slurm_conf("n[01-12],login[1-2]"))
         text = topo("slurm", "-", "--plugin", "tree", "--slurm-conf", conf, input=dump)

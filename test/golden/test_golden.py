@@ -27,6 +27,7 @@ CASES = {
     "faults.diff.json": ("diff", "--json", HEALTHY, FAULTS),
     "faults.golden.txt": ("check", "--golden", HEALTHY, FAULTS),
     "node.txt": ("show", "--node", "gpu0003", HEALTHY),
+    "routes.txt": ("show", "--routes", "dump_lfts.txt", HEALTHY),
     "group.txt": ("show", "--group", "g2", "ibnetdiscover-3level-sharp.txt"),
 }
 

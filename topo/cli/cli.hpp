@@ -24,6 +24,7 @@ void add_check(CLI::App& app, action& chosen);
 void add_diff(CLI::App& app, action& chosen);
 void add_discover(CLI::App& app, action& chosen);
 void add_draw(CLI::App& app, action& chosen);
+void add_explain(CLI::App& app, action& chosen);
 void add_gen(CLI::App& app, action& chosen);
 void add_nccl(CLI::App& app, action& chosen);
 void add_place(CLI::App& app, action& chosen);

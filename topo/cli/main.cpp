@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
     add_diff(app, chosen);
     add_draw(app, chosen);
     add_place(app, chosen);
+    add_explain(app, chosen);
     add_snapshot(app, chosen);
     add_discover(app, chosen);
     add_slurm(app, chosen);

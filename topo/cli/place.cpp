@@ -4,6 +4,7 @@
 
 #include <banyan/topo/placement.hpp>
 #include <banyan/topo/plan.hpp>
+#include <banyan/topo/traffic.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -15,7 +16,7 @@ namespace {
 
 struct options {
     fabric_input input;
-    std::string shape, free, prefer;
+    std::string shape, free, prefer, model, first = "whole-units";
     std::uint32_t nodes = 0, ranks_per_node = 0, spares = 0;
     bool json = false;
 };
@@ -74,7 +75,11 @@ result<int> run(const options& o) {
     if (total == 0 && o.ranks_per_node > 0) total = dims.ranks() / o.ranks_per_node + o.spares;
     if (total == 0)
         return fail(errc::invalid_input, "neither --nodes nor --ranks-per-node is given", "add one of them");
-    BANYAN_TRY(const auto r, make_request(dims, total, o.ranks_per_node, o.spares));
+    BANYAN_TRY(auto r, make_request(dims, total, o.ranks_per_node, o.spares));
+    if (!o.model.empty()) {
+        BANYAN_TRY(r.model, parse_model(o.model));
+    }
+    if (o.first == "bytes") r.first = objective::bytes;
     std::vector<std::uint32_t> prefer;
     if (!o.prefer.empty()) {
         BANYAN_TRY(prefer, hosts_from(f, o.prefer));
@@ -97,6 +102,11 @@ void add_place(CLI::App& app, action& chosen) {
     sub->add_option("--spares", o->spares, "nodes kept as spares");
     sub->add_option("--free", o->free, "host list of the nodes to choose from (default: all)");
     sub->add_option("--prefer", o->prefer, "host list of nodes to take first");
+    sub->add_option("--model", o->model,
+                    "what bytes follow from, such as hidden=8192,layers=80,seq=8192,micro=16");
+    sub->add_option("--first", o->first,
+                    "what comes first: whole-units as slurmctld does (default), or bytes")
+        ->check(CLI::IsMember({"whole-units", "bytes"}));
     sub->add_flag("--json", o->json, "print JSON");
     sub->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
 }

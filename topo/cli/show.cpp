@@ -56,7 +56,7 @@ void print_capacity(const fabric& f) {
     const auto ratio = oversubscription(f);
     fmt::print("leaves are {}\n", ratio == 0   ? "the top: nothing leads up"
                                   : ratio <= 1 ? "non-blocking"
-                                               : fmt::format("oversubscribed {:.2g}:1", ratio));
+                                               : fmt::format("oversubscribed {:.3g}:1", ratio));
 }
 
 void print_confidence(const fabric& f) {
@@ -113,7 +113,7 @@ void show_text(const fabric& f) {
 void add_show(CLI::App& app, action& chosen) {
     struct options {
         fabric_input input;
-        std::string node, group;
+        std::string node, group, routes;
         bool json = false;
     };
     const auto o = std::make_shared<options>();
@@ -121,16 +121,19 @@ void add_show(CLI::App& app, action& chosen) {
     o->input.add_to(*sub);
     sub->add_option("--node", o->node, "one host: its HCAs, rails, leaves and ports");
     sub->add_option("--group", o->group, "one leaf group: its leaves and hosts");
+    sub->add_option("--routes", o->routes, "forwarding tables (dump_lfts): how evenly they use the links up");
     sub->add_flag("--json", o->json, "print JSON");
     sub->callback([o, &chosen] {
         chosen = [o]() -> result<int> {
-            if (!o->node.empty() && !o->group.empty())
-                return fail(errc::invalid_input, "--node and --group exclude each other");
+            if (!o->node.empty() + !o->group.empty() + !o->routes.empty() > 1)
+                return fail(errc::invalid_input, "--node, --group and --routes exclude each other");
             BANYAN_TRY(const auto f, o->input.load());
             if (!o->node.empty())
                 BANYAN_CHECK(show_node(f, o->node, o->json));
             else if (!o->group.empty())
                 BANYAN_CHECK(show_group(f, o->group, o->json));
+            else if (!o->routes.empty())
+                BANYAN_CHECK(show_routes(f, o->routes, o->json));
             else
                 o->json ? show_json(f) : show_text(f);
             return fine;

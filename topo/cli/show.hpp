@@ -17,6 +17,7 @@ std::string short_name(const std::string& switch_name);
 
 void show_text(const fabric& f);
 void show_json(const fabric& f);
+result<void> show_routes(const fabric& f, const std::string& path, bool json);
 result<void> show_group(const fabric& f, const std::string& id, bool json);
 result<void> show_node(const fabric& f, const std::string& name, bool json);
 

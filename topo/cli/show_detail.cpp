@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <banyan/topo/capacity.hpp>
+#include <banyan/topo/routing.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "common/file.hpp"
 #include "topo/cli/show.hpp"
 
 namespace banyan::topo::cli {
@@ -113,6 +115,37 @@ void show_json(const fabric& f) {
     for (const auto& w : f.wan)
         out["wan"].push_back({{"islands", {w.a, w.b}}, {"gbps", w.gbps}, {"rtt_ms", w.rtt_ms}});
     print(out);
+}
+
+result<void> show_routes(const fabric& f, const std::string& path, bool as_json) {
+    BANYAN_TRY(const auto text, read_file(path, max_routing_bytes));
+    const auto tables = read_routing(text);
+    if (!tables)
+        return fail(tables.error().code, fmt::format("{}: {}", path, tables.error().what),
+                    tables.error().hint);
+    auto list = json::array();
+    if (!as_json)
+        fmt::print("{:<22} {:>7} {:>7} {:>9} {:>7} {:>9}  {}\n", "links up from", "links", "least", "mean",
+                   "most", "no route", "busiest");
+    for (const auto& b : balance_of(f, *tables)) {
+        const auto busiest =
+            b.busiest.index == none
+                ? ""
+                : fmt::format("{} port {}", f.switches[b.busiest.index].name, b.busiest.port);
+        const auto below = b.level == 0 ? std::string("leaves") : fmt::format("level {}", b.level);
+        if (!as_json)
+            fmt::print("{:<22} {:>7} {:>7} {:>9.1f} {:>7} {:>9}  {:.32}\n", below, b.links, b.least, b.mean,
+                       b.most, b.without_route, busiest);
+        list.push_back({{"level", b.level},
+                        {"links", b.links},
+                        {"least", b.least},
+                        {"mean", b.mean},
+                        {"most", b.most},
+                        {"without_route", b.without_route},
+                        {"busiest", busiest}});
+    }
+    if (as_json) print(list);
+    return {};
 }
 
 result<void> show_group(const fabric& f, const std::string& id, bool as_json) {

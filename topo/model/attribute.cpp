@@ -73,6 +73,7 @@ void settle_doubled_names(state& s, host_list& hosts, const grouping& g) {
                                               s.out.hcas[a].name, hosts.names[h]),
                      0.95);
             if (!told_apart) {
+                s.doubtful_host[a] = s.doubtful_host[b] = true;
                 ++i;
                 continue;
             }

@@ -31,6 +31,10 @@ struct state {
     std::vector<std::string_view> host_name_of_hca;  ///< by HCA; empty = its name tells no host
     std::vector<std::uint32_t> device_of_hca;        ///< by HCA: N of mlx5_N, none when unknown
     std::vector<guid> system_of_hca;                 ///< by HCA
+    std::vector<bool> doubtful_host;  ///< by HCA: another HCA has its name, and nothing tells them apart
+
+    std::vector<bool>
+        below_leaf;  ///< by HCA: a switch that it is on is a leaf, whether placement uses it or not
 
     void report(std::string kind, std::vector<std::string> objects, std::string evidence, double confidence) {
         out.defects.push_back({std::move(kind), std::move(objects), std::move(evidence), confidence});

@@ -87,9 +87,11 @@ void find_ports(grouping& g, const fabric& f, const hcas_of_hosts& hosts) {
         if (group == none || ports.empty()) continue;
         const auto most = usual(ports);
         g.port_of_host[h] = most.value;
-        if (most.of < 3) continue;  // one or two HCAs show no pattern
-        aligned[group] += static_cast<std::uint32_t>(most.have);
-        all[group] += static_cast<std::uint32_t>(most.of);
+        if (most.have < 2) continue;  // one HCA shows no pattern
+        if (most.of > 2) {
+            aligned[group] += static_cast<std::uint32_t>(most.have);
+            all[group] += static_cast<std::uint32_t>(most.of);
+        }
         const auto [at, fresh] = g.host_of_port.try_emplace(std::uint64_t{group} << 16 | most.value, h);
         if (!fresh) at->second = none;
     }

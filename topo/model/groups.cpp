@@ -76,6 +76,8 @@ void number_rails(fabric& f) {
 
 void rate_hosts(fabric& f, const grouping& g) {
     for (auto& h : f.hosts) {
+        h.rails = static_cast<std::uint16_t>(
+            std::count_if(h.hcas.begin(), h.hcas.end(), [&](auto i) { return f.hcas[i].leaf != none; }));
         const auto there = std::count_if(h.hcas.begin(), h.hcas.end(), [&](auto i) {
             return f.hcas[i].leaf != none && g.group_of_leaf[f.hcas[i].leaf] == h.leaf_group;
         });

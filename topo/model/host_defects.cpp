@@ -115,30 +115,32 @@ void find_misplaced(state& s) {
     for (std::uint32_t i = 0; i < s.out.hcas.size(); ++i) {
         const auto& hca = s.out.hcas[i];
         if (hca.host == none || hca.leaf == none || s.out.hosts[hca.host].leaf_group == none) continue;
+        // Where its host's place is does not say where it should be: it may be another host's.
+        if (s.doubtful_host[i]) continue;
         misplaced(s, i, all);
     }
 }
 
 void find_missing_rails(state& s) {
+    const auto& f = s.out;
     std::vector<std::size_t> everywhere, of_group;
-    for (const auto& h : s.out.hosts) everywhere.push_back(h.hcas.size());
+    for (const auto& h : f.hosts) everywhere.push_back(h.rails);
     const auto usual_anywhere = usual(everywhere);
-    for (const auto& g : s.out.leaf_groups) {
+    for (const auto& g : f.leaf_groups) {
         of_group.clear();
-        for (const auto h : g.hosts) of_group.push_back(s.out.hosts[h].hcas.size());
+        for (const auto h : g.hosts) of_group.push_back(everywhere[h]);
         // A group that lacks a leaf has fewer everywhere: that is the leaf's defect. In a group of one or two
         // hosts only the rest of the fabric can tell.
         const auto here = usual(of_group);
         const auto expected = here.of >= 3 ? here.value : std::max(here.value, usual_anywhere.value);
         for (const auto h : g.hosts)
-            if (s.out.hosts[h].hcas.size() < expected)
-                s.report(
-                    "missing-rail", {s.out.hosts[h].name},
-                    fmt::format("{} HCAs on the fabric, most hosts of {} have {}", s.out.hosts[h].hcas.size(),
-                                here.of >= 3 ? g.id : "the fabric", expected),
-                    0.95);
+            if (everywhere[h] < expected)
+                s.report("missing-rail", {f.hosts[h].name},
+                         fmt::format("{} HCAs with a link, most hosts of {} have {}", everywhere[h],
+                                     here.of >= 3 ? g.id : "the fabric", expected),
+                         0.95);
     }
-    for (const auto& h : s.out.hosts)
+    for (const auto& h : f.hosts)
         if (h.leaf_group == none)
             s.report("missing-rail", {h.name}, "none of its HCAs has a link to a switch", 1.0);
 }

@@ -14,8 +14,10 @@
 namespace banyan::topo::build {
 namespace {
 
-void exclude(state& s, std::uint32_t hca, const char* kind, std::string why) {
-    s.out.excluded.push_back({s.out.hcas[hca].id, s.out.hcas[hca].name, kind, std::move(why)});
+void exclude(state& s, std::uint32_t hca, std::string_view kind, std::string why) {
+    // Storage has leaves of its own; an aggregation node or a subnet manager may be on any switch.
+    s.below_leaf[hca] = kind == "storage" || kind == "unattributed";
+    s.out.excluded.push_back({s.out.hcas[hca].id, s.out.hcas[hca].name, std::string(kind), std::move(why)});
 }
 
 bool contains(const std::vector<std::string>& list, std::string_view name) {
@@ -30,6 +32,7 @@ host_list list_by_name(state& s) {
     std::vector<std::pair<std::string_view, std::vector<std::uint32_t>>> found;
     s.host_name_of_hca.resize(s.out.hcas.size());
     s.device_of_hca.resize(s.out.hcas.size(), none);
+    s.doubtful_host.resize(s.out.hcas.size());
     for (std::uint32_t i = 0; i < s.out.hcas.size(); ++i) {
         auto& hca = s.out.hcas[i];
         const auto name = read_hca_name(hca.name);
@@ -74,7 +77,7 @@ class service_hosts {
         if (contains(site_.storage_hosts, name)) return {"storage", "the site file names it a storage host"};
         if (is_storage_name(name)) return {"storage", "named as storage servers are"};
         // A host that has lost its rails is named as the others are, and must not vanish.
-        if (hcas == 1 && usual_ >= 4 && !patterns_.contains(name_pattern(name)))
+        if (hcas == 1 && usual_ >= 3 && !patterns_.contains(name_pattern(name)))
             return {"ufm",
                     fmt::format("one HCA where most hosts have {}, and a name of another form", usual_)};
         return {};
@@ -129,6 +132,7 @@ void report_homeless(state& s, const host_list& hosts, const grouping& g) {
 }  // namespace
 
 void take_hosts(state& s) {
+    s.below_leaf.assign(s.out.hcas.size(), true);
     auto hosts = list_by_name(s);
     attribute_by_system(s, hosts);
     set_services_aside(s, hosts);

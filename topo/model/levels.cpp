@@ -5,8 +5,8 @@
 
 namespace banyan::topo::build {
 
-/// A leaf has a host's HCA; every other switch is as high as its shortest way down to a leaf. Decided on the
-/// whole fabric, so a leaf stays one whoever uses it.
+/// A leaf has an HCA of a host or of storage; every other switch is as high as its shortest way down to a
+/// leaf. Decided on the whole fabric, so a leaf stays one whoever uses it.
 void find_levels(state& s) {
     auto& f = s.out;
     constexpr std::uint8_t unknown = UINT8_MAX;
@@ -21,7 +21,7 @@ void find_levels(state& s) {
         }
         const auto& [hca_end, switch_end] =
             l.a.kind == node_kind::hca ? std::pair(l.a, l.b) : std::pair(l.b, l.a);
-        if (switch_end.kind != node_kind::switch_node || f.hcas[hca_end.index].host == none) continue;
+        if (switch_end.kind != node_kind::switch_node || !s.below_leaf[hca_end.index]) continue;
         if (f.switches[switch_end.index].level == 0) continue;
         f.switches[switch_end.index].level = 0;
         queue.push_back(switch_end.index);

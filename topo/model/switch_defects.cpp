@@ -5,9 +5,9 @@
 // laid to the one switch that explains most of them.
 #include <algorithm>
 #include <map>
-#include <set>
+#include <span>
+#include <unordered_map>
 
-#include <boost/container_hash/hash.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <fmt/format.h>
 
@@ -46,88 +46,128 @@ void find_missing_leaves(state& s) {
     }
 }
 
-/// Links between one level and the next.
-struct mesh {
-    std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> lowers_of;  ///< upper -> lower -> links
-    std::vector<std::uint32_t> all_lowers;
+struct edge {
+    std::uint32_t low, links;
 };
 
+/// Links between one level and the next: for each upper switch its lowers, ascending. Flat, since a large
+/// fabric has hundreds of thousands.
+struct mesh {
+    std::vector<std::uint32_t> uppers;  ///< switches, ascending
+    std::vector<std::size_t> first;     ///< of the edges of each upper, and one past the last
+    std::vector<edge> edges;
+    std::vector<std::uint32_t> all_lowers;
+
+    std::span<const edge> edges_of(std::size_t upper) const {
+        return std::span(edges).subspan(first[upper], first[upper + 1] - first[upper]);
+    }
+};
+
+/// From pairs upper << 32 | lower, one for each link.
+mesh mesh_of(std::vector<std::uint64_t> pairs) {
+    std::sort(pairs.begin(), pairs.end());
+    mesh m;
+    for (std::size_t i = 0; i < pairs.size();) {
+        std::size_t j = i;
+        while (j < pairs.size() && pairs[j] == pairs[i]) ++j;
+        const auto high = static_cast<std::uint32_t>(pairs[i] >> 32),
+                   low = static_cast<std::uint32_t>(pairs[i]);
+        if (m.uppers.empty() || m.uppers.back() != high) {
+            m.uppers.push_back(high);
+            m.first.push_back(m.edges.size());
+        }
+        m.edges.push_back({low, static_cast<std::uint32_t>(j - i)});
+        i = j;
+    }
+    m.first.push_back(m.edges.size());
+    return m;
+}
+
+/// By the level of the lower switches.
 std::vector<mesh> meshes_of(const fabric& f) {
-    std::vector<mesh> out;
-    const auto at_level = [&](std::size_t level) -> mesh& {
-        if (out.size() <= level) out.resize(level + 1);
-        return out[level];
-    };
-    boost::unordered_flat_map<std::uint64_t, std::uint32_t> count;  // upper << 32 | lower
+    std::vector<std::vector<std::uint64_t>> pairs;
     for (const auto& l : f.links) {
         if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
         auto low = l.a.index, high = l.b.index;
         if (f.switches[low].level > f.switches[high].level) std::swap(low, high);
-        if (f.switches[high].level == UINT8_MAX || f.switches[high].level != f.switches[low].level + 1)
-            continue;
-        ++count[std::uint64_t{high} << 32 | low];
+        const std::size_t level = f.switches[low].level;
+        if (f.switches[high].level == UINT8_MAX || f.switches[high].level != level + 1) continue;
+        if (pairs.size() <= level) pairs.resize(level + 1);
+        pairs[level].push_back(std::uint64_t{high} << 32 | low);
     }
-    for (const auto& [pair, links] : count) {
-        const auto high = static_cast<std::uint32_t>(pair >> 32), low = static_cast<std::uint32_t>(pair);
-        at_level(f.switches[low].level).lowers_of[high][low] = links;
-    }
+    std::vector<mesh> out;
+    for (auto& p : pairs) out.push_back(mesh_of(std::move(p)));
     for (std::uint32_t i = 0; i < f.switches.size(); ++i)
         if (f.switches[i].level < out.size()) out[f.switches[i].level].all_lowers.push_back(i);
     return out;
 }
 
+using block = std::vector<std::size_t>;  ///< uppers, as positions in mesh::uppers
+
 /// Uppers that lead mostly to the same lowers. Compared by their distinct sets, of which a sound fabric has
 /// few.
-std::vector<std::vector<std::uint32_t>> blocks_of(const mesh& m) {
+std::vector<block> blocks_of(const mesh& m) {
     using lower_set = std::vector<std::uint32_t>;
-    std::map<lower_set, std::vector<std::uint32_t>> alike;
-    for (const auto& [upper, lowers] : m.lowers_of) {
+    std::map<lower_set, block> alike;
+    for (std::size_t upper = 0; upper < m.uppers.size(); ++upper) {
         lower_set set;
-        for (const auto& [low, links] : lowers) set.push_back(low);
-        alike[set].push_back(upper);
+        for (const auto& e : m.edges_of(upper)) set.push_back(e.low);
+        alike[std::move(set)].push_back(upper);
     }
-    std::vector<const lower_set*> sets;
-    std::map<std::uint32_t, std::vector<std::uint32_t>> sets_of_lower;
+    std::vector<std::size_t> sizes;
+    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> sets_of_lower;
     for (const auto& [set, uppers] : alike) {
-        for (const auto low : set) sets_of_lower[low].push_back(static_cast<std::uint32_t>(sets.size()));
-        sets.push_back(&set);
+        for (const auto low : set) sets_of_lower[low].push_back(static_cast<std::uint32_t>(sizes.size()));
+        sizes.push_back(set.size());
     }
     boost::unordered_flat_map<std::uint64_t, std::uint32_t> shared;
     for (const auto& [low, with] : sets_of_lower)
         for (std::size_t i = 0; i < with.size(); ++i)
             for (std::size_t j = i + 1; j < with.size(); ++j)
                 ++shared[std::uint64_t{with[i]} << 32 | with[j]];
-    union_find joined(sets.size());
+    union_find joined(sizes.size());
     for (const auto& [pair, count] : shared) {
         const auto a = static_cast<std::uint32_t>(pair >> 32), b = static_cast<std::uint32_t>(pair);
-        if (2 * count > std::min(sets[a]->size(), sets[b]->size())) joined.join(a, b);
+        if (2 * count > std::min(sizes[a], sizes[b])) joined.join(a, b);
     }
-    std::map<std::uint32_t, std::vector<std::uint32_t>> blocks;
+    std::map<std::uint32_t, block> blocks;
     std::uint32_t at = 0;
     for (const auto& [set, uppers] : alike) {
-        auto& block = blocks[joined.root(at++)];
-        block.insert(block.end(), uppers.begin(), uppers.end());
+        auto& b = blocks[joined.root(at++)];
+        b.insert(b.end(), uppers.begin(), uppers.end());
     }
-    std::vector<std::vector<std::uint32_t>> out;
+    std::vector<block> out;
     for (auto& [root, uppers] : blocks) out.push_back(std::move(uppers));
     return out;
 }
 
-/// The lowers that belong to each block: a lower is where most of its links lead.
-std::vector<std::vector<std::uint32_t>> lowers_of_blocks(
-    const mesh& m, const std::vector<std::vector<std::uint32_t>>& blocks) {
-    std::map<std::uint32_t, std::map<std::size_t, std::uint32_t>> links;  // lower -> block -> links
-    for (std::size_t b = 0; b < blocks.size(); ++b)
+/// The lowers that belong to each block, ascending. A lower may belong to several (a spine under several
+/// planes of cores); a cable or two to one of them are a mistake, not membership.
+std::vector<std::vector<std::uint32_t>> lowers_of_blocks(const mesh& m, const std::vector<block>& blocks) {
+    struct share {
+        std::uint32_t low, block, links;
+    };
+    std::vector<share> shares;
+    for (std::uint32_t b = 0; b < blocks.size(); ++b)
         for (const auto upper : blocks[b])
-            for (const auto& [low, n] : m.lowers_of.at(upper)) links[low][b] += n;
+            for (const auto& e : m.edges_of(upper)) shares.push_back({e.low, b, e.links});
+    const auto key = [](const share& s) { return std::pair(s.low, s.block); };
+    std::sort(shares.begin(), shares.end(), [&](const share& x, const share& y) { return key(x) < key(y); });
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < shares.size(); ++i)
+        if (kept > 0 && key(shares[kept - 1]) == key(shares[i]))
+            shares[kept - 1].links += shares[i].links;
+        else
+            shares[kept++] = shares[i];
+    shares.resize(kept);
     std::vector<std::vector<std::uint32_t>> out(blocks.size());
-    for (const auto& [low, by_block] : links) {
-        // A lower may belong to several blocks (a spine under several planes of cores); a cable or two to one
-        // of them are a mistake, not membership.
+    for (std::size_t i = 0; i < shares.size();) {
+        std::size_t j = i;
         std::uint32_t most = 0;
-        for (const auto& [b, n] : by_block) most = std::max(most, n);
-        for (const auto& [b, n] : by_block)
-            if (2 * n > most) out[b].push_back(low);
+        for (; j < shares.size() && shares[j].low == shares[i].low; ++j)
+            most = std::max(most, shares[j].links);
+        for (; i < j; ++i)
+            if (2 * shares[i].links > most) out[shares[i].block].push_back(shares[i].low);
     }
     return out;
 }
@@ -162,24 +202,32 @@ void report_gaps(state& s, std::vector<gap> gaps, std::uint32_t expected) {
     }
 }
 
-void check_block(state& s, const mesh& m, const std::vector<std::uint32_t>& uppers,
-                 const std::vector<std::uint32_t>& lowers) {
+/// Calls `visit(upper, lower, links)` for every pair of the block, also where there is no link.
+template <class Visit>
+void each_pair(const mesh& m, const block& uppers, const std::vector<std::uint32_t>& lowers, Visit visit) {
+    for (const auto upper : uppers) {
+        const auto edges = m.edges_of(upper);
+        auto e = edges.begin();
+        for (const auto low : lowers) {
+            while (e != edges.end() && e->low < low) ++e;
+            visit(m.uppers[upper], low, e != edges.end() && e->low == low ? e->links : 0);
+        }
+    }
+}
+
+void check_block(state& s, const mesh& m, const block& uppers, const std::vector<std::uint32_t>& lowers) {
     if (uppers.size() * lowers.size() < 4) return;  // too small to show what is usual
-    const auto links = [&](std::uint32_t high, std::uint32_t low) {
-        const auto& of = m.lowers_of.at(high);
-        const auto at = of.find(low);
-        return at == of.end() ? 0u : at->second;
-    };
     std::vector<std::uint32_t> all;
-    for (const auto high : uppers)
-        for (const auto low : lowers) all.push_back(links(high, low));
+    all.reserve(uppers.size() * lowers.size());
+    each_pair(m, uppers, lowers,
+              [&](std::uint32_t, std::uint32_t, std::uint32_t links) { all.push_back(links); });
     const auto expected = usual(std::move(all));
     if (expected.value == 0 || expected.share() < 0.6) return;  // no full mesh: nothing to compare with
+    if (expected.have == expected.of) return;
     std::vector<gap> gaps;
-    for (const auto high : uppers)
-        for (const auto low : lowers)
-            if (const auto n = links(high, low); n < expected.value)
-                gaps.push_back({low, high, expected.value - n});
+    each_pair(m, uppers, lowers, [&](std::uint32_t high, std::uint32_t low, std::uint32_t links) {
+        if (links < expected.value) gaps.push_back({low, high, expected.value - links});
+    });
     report_gaps(s, std::move(gaps), expected.value);
 }
 
@@ -187,13 +235,13 @@ void find_gaps(state& s) {
     for (const auto& m : meshes_of(s.out)) {
         const auto blocks = blocks_of(m);
         const auto lowers = lowers_of_blocks(m, blocks);
-        std::set<std::uint32_t> linked;
+        std::vector<bool> linked(s.out.switches.size());
         for (std::size_t b = 0; b < blocks.size(); ++b) {
             check_block(s, m, blocks[b], lowers[b]);
-            linked.insert(lowers[b].begin(), lowers[b].end());
+            for (const auto low : lowers[b]) linked[low] = true;
         }
         for (const auto low : m.all_lowers)
-            if (!linked.contains(low) && !m.lowers_of.empty() && s.out.switches[low].level == 0)
+            if (!linked[low] && !m.uppers.empty() && s.out.switches[low].level == 0)
                 s.report("missing-uplink", {s.out.switches[low].name},
                          "no link leads up from it, as from its like", 0.9);
     }

@@ -3,12 +3,15 @@
 // Choosing nodes: bundles whole where they fit, else units whole, into the pools that share_out chose; what
 // fits nowhere whole straddles as few groups as possible. Cost: O(hosts log hosts + pools x spine groups).
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <tuple>
 
 #include <banyan/topo/placement.hpp>
 #include <fmt/format.h>
 
 #include "topo/placement/buddies.hpp"
+#include "topo/placement/bytes.hpp"
 #include "topo/placement/layout.hpp"
 #include "topo/placement/pools.hpp"
 
@@ -38,22 +41,22 @@ void fill(std::vector<std::uint32_t>& nodes, const std::vector<std::uint32_t>& s
 }
 
 /// A piece that no pool holds whole: the smallest pool that ends it, else the largest part, and so on, all
-/// under one spine group where that is possible.
+/// under one spine group, or else on one island, where that is possible.
 void fill_straddling(std::vector<std::uint32_t>& nodes, const std::vector<std::uint32_t>& slots,
                      std::vector<pool>& pools) {
-    std::uint32_t home = none;
+    const pool* home = nullptr;
     for (std::size_t at = 0; at < slots.size();) {
         const auto wanted = slots.size() - at;
         pool* best = nullptr;
         const auto key = [&](const pool& p) {
             const bool ends = p.left() >= wanted;
             const auto left = static_cast<std::int64_t>(p.left());
-            return std::tuple(home != none && p.spine_group != home, !ends, ends ? left : -left,
-                              p.taken == 0);
+            return std::tuple(home && p.island != home->island, home && p.spine_group != home->spine_group,
+                              !ends, ends ? left : -left, p.taken == 0);
         };
         for (auto& p : pools)
             if (p.left() > 0 && (!best || key(p) < key(*best))) best = &p;
-        home = best->spine_group;
+        home = best;
         for (auto n = std::min(wanted, best->left()); n > 0; --n) nodes[slots[at++]] = best->take();
     }
 }
@@ -101,8 +104,9 @@ choice choose(const fabric& f, const candidates& from, const request& r, const j
     }
     // Neighbouring pieces, that is data parallel peers, go side by side: group after group, those under one
     // spine together.
-    std::stable_sort(pools.begin(), pools.end(),
-                     [](const pool& a, const pool& b) { return a.spine_group < b.spine_group; });
+    std::stable_sort(pools.begin(), pools.end(), [](const pool& a, const pool& b) {
+        return std::pair(a.island, a.spine_group) < std::pair(b.island, b.spine_group);
+    });
     out.placed.nodes.assign(r.nodes, none);
     std::size_t next = 0;
     for (auto& p : pools)
@@ -114,12 +118,90 @@ choice choose(const fabric& f, const candidates& from, const request& r, const j
     return out;
 }
 
-/// The free hosts that nothing speaks against.
-std::vector<std::uint32_t> sound_hosts(const fabric& f, const candidates& from) {
-    std::vector<std::uint32_t> out;
-    for (const auto h : from.free)
-        if (risk_of(f, from.risk, h) == 0) out.push_back(h);
+std::uint32_t island_of(const fabric& f, std::uint32_t host) {
+    const auto group = f.hosts[host].leaf_group;
+    return group == none ? none : f.leaf_groups[group].island;
+}
+
+/// Leaf groups and spine groups that the nodes are in, as share_out weighs them.
+std::size_t crossings(const fabric& f, const placement& p) {
+    std::vector<std::uint32_t> groups, spines;
+    for (const auto h : p.nodes) {
+        const auto group = f.hosts[h].leaf_group;
+        groups.push_back(group);
+        spines.push_back(group == none ? none : f.leaf_groups[group].spine_group);
+    }
+    const auto several = [](std::vector<std::uint32_t>& v) {
+        std::sort(v.begin(), v.end());
+        const auto n = std::unique(v.begin(), v.end()) - v.begin();
+        return n > 1 ? static_cast<std::size_t>(n) : 0;
+    };
+    return several(groups) + several(spines);
+}
+
+/// Between islands there is a line of a small share of a fabric's bandwidth, or none. So a job stays on one
+/// that holds all of it, even where a unit straddles leaf groups by that: the one with the fewest broken
+/// units, then crossings, then free hosts.
+choice choose_island(const fabric& f, const candidates& from, const request& r, const job_layout& layout) {
+    const auto& groups = f.leaf_groups;
+    if (std::all_of(groups.begin(), groups.end(),
+                    [&](const leaf_group& g) { return g.island == groups.front().island; }))
+        return choose(f, from, r, layout);
+    std::map<std::uint32_t, std::vector<std::uint32_t>> islands;
+    for (const auto h : from.free) islands[island_of(f, h)].push_back(h);
+    std::optional<choice> best;
+    std::tuple<std::uint32_t, std::size_t, std::size_t> best_key;
+    for (const auto& [island, hosts] : islands) {
+        if (island == none || hosts.size() < std::size_t{r.nodes} + r.spares) continue;
+        auto found = choose(f, {hosts, from.prefer, from.risk}, r, layout);
+        const std::tuple key(found.broken, crossings(f, found.placed), hosts.size());
+        if (best && key >= best_key) continue;
+        best_key = key;
+        best = std::move(found);
+    }
+    return best ? std::move(*best) : choose(f, from, r, layout);
+}
+
+/// The spares and buddies of nodes that were chosen some other way.
+placement complete(const fabric& f, const candidates& from, const request& r,
+                   std::vector<std::uint32_t> nodes) {
+    std::vector<bool> used(f.hosts.size());
+    for (const auto h : nodes) used[h] = true;
+    auto pools = make_pools(f, from);
+    for (auto& p : pools) {
+        const auto end =
+            std::stable_partition(p.hosts.begin(), p.hosts.end(), [&](auto h) { return used[h]; });
+        p.taken = static_cast<std::size_t>(end - p.hosts.begin());
+    }
+    placement out;
+    out.nodes = std::move(nodes);
+    out.spares = take_spares(pools, r.spares);
+    out.buddies = choose_buddies(f, out.nodes);
     return out;
+}
+
+/// The layout that sends the fewest bytes above the leaf; `start`, which keeps units whole, where none sends
+/// less.
+placement fewest_bytes(const fabric& f, const candidates& from, const request& r, const job_layout& layout,
+                       placement start) {
+    const auto edges = edges_of(r, layout);
+    auto least = bytes_above_leaf(f, edges, start.nodes);
+    std::vector<std::uint32_t> best;
+    const auto consider = [&](std::span<const std::uint32_t> free) {
+        for (auto& nodes : dense_layouts(f, {free, from.prefer, from.risk}, r)) {
+            const auto bytes = bytes_above_leaf(f, edges, nodes);
+            if (bytes >= least) continue;
+            least = bytes;
+            best = std::move(nodes);
+        }
+    };
+    consider(from.free);
+    std::map<std::uint32_t, std::vector<std::uint32_t>> islands;
+    for (const auto h : from.free) islands[island_of(f, h)].push_back(h);
+    if (islands.size() > 1)
+        for (const auto& [island, hosts] : islands)
+            if (hosts.size() >= r.nodes) consider(hosts);
+    return best.empty() ? std::move(start) : complete(f, from, r, std::move(best));
 }
 
 }  // namespace
@@ -134,11 +216,23 @@ result<placement> place(const fabric& f, const candidates& from, const request& 
         if (host >= f.hosts.size())
             return fail(errc::internal, fmt::format("host {} is not on the fabric", host));
     const job_layout layout(r);
-    const auto sound = sound_hosts(f, from);
-    if (sound.size() == from.free.size() || sound.size() < needed) return choose(f, from, r, layout).placed;
-    auto safe = choose(f, {sound, from.prefer, from.risk}, r, layout);
-    if (safe.broken == 0) return std::move(safe.placed);
-    auto any = choose(f, from, r, layout);
+    std::vector<float> risk(f.hosts.size());
+    std::vector<std::uint32_t> sound;
+    for (const auto h : from.free) {
+        risk[h] = risk_of(f, from.risk, h);
+        if (risk[h] == 0) sound.push_back(h);
+    }
+    const candidates any_host{from.free, from.prefer, risk}, sound_hosts{sound, from.prefer, risk};
+    const auto finish = [&](const candidates& hosts, placement p) {
+        // Hosts to prefer have shards, which count for more than bytes in a step.
+        const bool by_bytes = r.first == objective::bytes && from.prefer.empty();
+        return by_bytes ? fewest_bytes(f, hosts, r, layout, std::move(p)) : std::move(p);
+    };
+    if (sound.size() == from.free.size() || sound.size() < needed)
+        return finish(any_host, choose_island(f, any_host, r, layout).placed);
+    auto safe = choose_island(f, sound_hosts, r, layout);
+    if (safe.broken == 0 || r.first == objective::bytes) return finish(sound_hosts, std::move(safe.placed));
+    auto any = choose_island(f, any_host, r, layout);
     return any.broken < safe.broken ? std::move(any.placed) : std::move(safe.placed);
 }
 

@@ -73,28 +73,27 @@ class chooser {
 
     /// The fewest of `from`, then as small ones as will do.
     choice choose(std::vector<pool*> from) const {
-        std::stable_sort(from.begin(), from.end(), [&](const pool* a, const pool* b) {
-            return std::pair(a->preferred, capacity(*a)) > std::pair(b->preferred, capacity(*b));
-        });
+        const auto larger = [&](const pool* x, const pool* y) {
+            return std::pair(x->preferred, capacity(*x)) > std::pair(y->preferred, capacity(*y));
+        };
+        if (!std::is_sorted(from.begin(), from.end(), larger))
+            std::stable_sort(from.begin(), from.end(), larger);
         std::size_t used = 0;
         std::uint32_t reach = 0;
         while (used < from.size() && reach < count_) reach += capacity(*from[used++]);
-        // From the last one backwards, the smallest unused pool that still suffices. The pools behind are in
-        // descending order, but for preferred ones, which stay.
-        if (reach >= count_)
-            for (std::size_t i = used; i-- > 0;) {
-                const auto spare_pieces = reach - count_;
-                const auto wanted = capacity(*from[i]) - std::min(spare_pieces, capacity(*from[i]));
-                std::size_t pick = i;
-                for (std::size_t j = used; j < from.size(); ++j) {
-                    if (from[j]->preferred < from[i]->preferred) continue;
-                    const bool fits = fits_better(*from[j], *from[pick], wanted, used == 1);
-                    if (fits) pick = j;
-                }
-                if (pick == i) continue;
-                reach = reach - capacity(*from[i]) + capacity(*from[pick]);
-                std::swap(from[i], from[pick]);
-            }
+        // The last one may be larger than needed: the smallest unused pool that still suffices takes its
+        // place.
+        if (used == 1 || (used > 1 && reach > count_)) {
+            const auto last = used - 1;
+            const auto wanted = capacity(*from[last]) - std::min(reach - count_, capacity(*from[last]));
+            auto pick = last;
+            for (std::size_t j = used; j < from.size(); ++j)
+                if (from[j]->preferred >= from[last]->preferred &&
+                    fits_better(*from[j], *from[pick], wanted, used == 1))
+                    pick = j;
+            reach = reach - capacity(*from[last]) + capacity(*from[pick]);
+            std::swap(from[last], from[pick]);
+        }
         from.resize(used);
         return rate(std::move(from), reach);
     }
@@ -142,7 +141,7 @@ float risk_of(const fabric& f, std::span<const float> risk, std::uint32_t host) 
     const auto rails = group == none ? 0 : f.leaf_groups[group].leaves.size();
     // A job runs at the speed of its slowest rail.
     constexpr float degraded = 0.5f;
-    return f.hosts[host].hcas.size() < rails ? std::max(given, degraded) : given;
+    return f.hosts[host].rails < rails ? std::max(given, degraded) : given;
 }
 
 std::vector<pool> make_pools(const fabric& f, const candidates& from) {
@@ -153,6 +152,7 @@ std::vector<pool> make_pools(const fabric& f, const candidates& from) {
     for (std::uint32_t g = 0; g < pools.size(); ++g) {
         pools[g].group = g;
         pools[g].spine_group = f.leaf_groups[g].spine_group;
+        pools[g].island = f.leaf_groups[g].island;
     }
     std::vector<pool> lonely;
     for (const auto host : from.free) {
@@ -164,7 +164,7 @@ std::vector<pool> make_pools(const fabric& f, const candidates& from) {
     std::move(lonely.begin(), lonely.end(), std::back_inserter(pools));
     std::erase_if(pools, [](const pool& p) { return p.hosts.empty(); });
     const auto key = [&](std::uint32_t host) {
-        return std::tuple(!preferred[host], risk_of(f, from.risk, host),
+        return std::tuple(!preferred[host], host < from.risk.size() ? from.risk[host] : 0.f,
                           std::string_view(f.hosts[host].nvlink_domain));
     };
     const auto before = [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); };
@@ -177,17 +177,24 @@ std::vector<pool> make_pools(const fabric& f, const candidates& from) {
 std::uint32_t share_out(std::vector<pool>& pools, std::uint32_t count, std::uint32_t piece,
                         std::uint32_t spares) {
     const chooser choose(pools, count, piece, spares);
-    auto chosen = choose.best().pools;
+    const auto chosen = choose.best().pools;
+    // Evenly: every pool gives as many as `level` where it can, so few that it just suffices.
+    const auto sum_at = [&](std::uint32_t level) {
+        std::uint64_t sum = 0;
+        for (const auto* p : chosen) sum += std::min(choose.capacity(*p), level);
+        return sum;
+    };
+    std::uint32_t low = 0, level = count;
+    while (low + 1 < level) (sum_at((low + level) / 2) >= count ? level : low) = (low + level) / 2;
     std::uint32_t left = count;
-    // Evenly: each time to the pool that has least so far and room for more.
-    while (left > 0) {
-        pool* next = nullptr;
-        for (auto* p : chosen)
-            if (p->pieces < choose.capacity(*p) && (!next || p->pieces < next->pieces)) next = p;
-        if (!next) break;
-        ++next->pieces;
-        --left;
-    }
+    for (const bool last : {false, true})
+        for (auto* p : chosen) {
+            // First all but the topmost piece of each, then those in turn.
+            const auto most = std::min(choose.capacity(*p), last ? level : level - 1);
+            const auto more = std::min(left, most - std::min(most, p->pieces));
+            p->pieces += more;
+            left -= more;
+        }
     return left;
 }
 

@@ -13,6 +13,7 @@ namespace banyan::topo {
 struct pool {
     std::uint32_t group = none;
     std::uint32_t spine_group = none;
+    std::uint32_t island = none;
     std::uint32_t preferred = 0;  ///< of its hosts
     std::vector<std::uint32_t> hosts;
     std::uint32_t pieces = 0;  ///< whole pieces that it is to give
@@ -25,7 +26,8 @@ struct pool {
 /// 0 (sound) to 1; a host that lacks rails is not sound, whatever `risk` says. `risk` as in candidates.
 float risk_of(const fabric& f, std::span<const float> risk, std::uint32_t host);
 
-/// Preferred hosts first, risky ones last. A host without a leaf group is near nobody: a pool of its own.
+/// Preferred hosts first, those with a high from.risk last. A host without a leaf group is near nobody: a
+/// pool of its own.
 std::vector<pool> make_pools(const fabric& f, const candidates& from);
 
 /// Decides how many pieces of `piece` hosts each pool gives, at most `count` in all: the fewest spine groups

@@ -74,7 +74,7 @@ result<request> make_request(const shape& dims, std::uint32_t total_nodes, std::
                         dims.text(), ranks, nodes, ranks_per_node, std::uint64_t{nodes} * ranks_per_node),
             hint);
     }
-    return request{dims, nodes, ranks_per_node, spares, {}};
+    return request{dims, nodes, ranks_per_node, spares, {}, objective::whole_units};
 }
 
 std::vector<std::vector<std::uint32_t>> ranks_of_slots(const request& r) {

@@ -45,10 +45,10 @@ result<dump> read_ibnetdiscover(std::string text) {
                     "give a whole dump; banyan-topo diff compares two of them");
     if (out.nodes.empty()) return not_ibnetdiscover(all);
     // ibnetdiscover prints every node that it prints as a peer. A few that lack are dirt, which the model
-    // reports; a tenth of them is a lost end.
+    // reports; a fifth of them is a lost end.
     const auto missing = missing_records(out);
     const bool torn = all.back() != '\n' && missing + out.complaints.size() > 0;
-    if (torn || missing > out.nodes.size() / 10)
+    if (torn || missing > out.nodes.size() / 5)
         return fail(
             errc::invalid_input,
             fmt::format("the dump is cut after line {}: {} nodes are named by their neighbours and have "

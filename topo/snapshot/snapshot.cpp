@@ -65,6 +65,7 @@ void fields(Io& io, host& h) {
     io.number(h.leaf_group);
     io.number(h.confidence);
     io.list(h.hcas);
+    io.number(h.rails);
     io.text(h.nvlink_domain);
     io.list(h.failure_domains);
 }
@@ -221,15 +222,19 @@ bool is_snapshot(std::string_view bytes) { return bytes.starts_with(magic); }
 
 std::string encode_snapshot(const fabric& f) {
     writer w;
-    fields(w, const_cast<fabric&>(
-                  f));  // the writer only reads; one description of the fields serves both directions
-    const auto crc = crc32c(std::as_bytes(std::span(w.out)));
-    const std::uint64_t size = w.out.size();
-    std::string out(magic);
-    out.append(reinterpret_cast<const char*>(&version), 4);
-    out.append(reinterpret_cast<const char*>(&crc), 4);
-    out.append(reinterpret_cast<const char*>(&size), 8);
-    return out + w.out;
+    // About what it takes; names are short.
+    w.out.reserve(head_bytes + 96 * f.hcas.size() + 24 * f.links.size() + 128 * f.switches.size());
+    w.out.assign(head_bytes, '\0');
+    fields(w,
+           const_cast<fabric&>(f));  // the writer only reads; one description of the fields serves both ways
+    const auto payload = std::string_view(w.out).substr(head_bytes);
+    const auto crc = crc32c(std::as_bytes(std::span(payload)));
+    const std::uint64_t size = payload.size();
+    std::memcpy(w.out.data(), magic.data(), magic.size());
+    std::memcpy(w.out.data() + 8, &version, 4);
+    std::memcpy(w.out.data() + 12, &crc, 4);
+    std::memcpy(w.out.data() + 16, &size, 8);
+    return std::move(w.out);
 }
 
 result<fabric> decode_snapshot(std::string_view bytes) {

@@ -96,6 +96,13 @@ TEST_CASE("defects are found and named", "[topo]") {
         d.link(d.leaves[0][1], 33, d.spines[0], 2, "4xHDR");
         CHECK(only_defect(d).kind == "slow-link");
     }
+    SECTION("an HCA that answers but has no link") {
+        d.forget(d.leaves[0][1], 3);
+        d.forget(d.hcas[0][2][1], 1);
+        const auto found = only_defect(d);
+        CHECK(found.kind == "missing-rail");
+        CHECK(found.objects == objects{"g0n02"});
+    }
     SECTION("a link that one end does not list") {
         d.forget(d.spines[0], 2);
         CHECK(only_defect(d).kind == "one-way-link");

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include <banyan/topo/traffic.hpp>
 #include <catch2/catch.hpp>
 
 #include "fixtures.hpp"
@@ -153,4 +154,65 @@ TEST_CASE("hosts without a leaf group are used last and never crash", "[topo]") 
     const auto p = place(f, all_hosts(f), make("pp=2,dp=2", 4)).value();
     for (const auto h : p.nodes) CHECK(h >= 4);
     CHECK(place(f, all_hosts(f), make("dp=8", 8)));
+}
+
+TEST_CASE("a job stays on an island that holds it", "[topo]") {
+    // On the first island a unit of four must straddle, on both together none would.
+    auto f = groups_of({5, 3, 4}, 2);
+    f.leaf_groups[2].island = 1;
+    const auto r = make("tp=1,pp=4,dp=2", 8);
+    const auto p = place(f, all_hosts(f), r).value();
+    for (const auto h : p.nodes) CHECK(h < 8);
+
+    // A larger one has to leave it; no unit that one of them holds is cut.
+    const auto larger = make("tp=1,pp=4,dp=3", 12);
+    const auto both = place(f, all_hosts(f), larger).value();
+    CHECK(spread_of(f, larger, both).straddling_units == 1);
+
+    // Of two that hold it, the one where it crosses least.
+    auto two = groups_of({4, 4, 8}, 2);
+    two.leaf_groups[2].island = 1;
+    CHECK(spread_of(two, r, place(two, all_hosts(two), r).value()).groups ==
+          decltype(spread::groups){{"g3", 8}});
+}
+
+TEST_CASE("with bytes first, rings stay whole where they send more than pipelines", "[topo]") {
+    const auto f = groups_of({4, 4});
+    auto r = make("tp=1,pp=2,dp=4", 8);
+    CHECK(spread_of(f, r, place(f, all_hosts(f), r).value()).straddling_units == 0);
+    r.first = objective::bytes;
+    const auto p = place(f, all_hosts(f), r).value();
+    check_sound(f, all_hosts(f), r, p);
+    CHECK(spread_of(f, r, p).straddling_units == 4);
+    // A small model on long sequences: its pipelines send more.
+    r.model = {512, 4, 65536, 64};
+    CHECK(spread_of(f, r, place(f, all_hosts(f), r).value()).straddling_units == 0);
+}
+
+TEST_CASE("with bytes first, never more of them than with whole units", "[topo]") {
+    std::mt19937 random(8);
+    const char* const shapes[] = {"pp=2,dp=4", "dp=4,pp=2", "pp=3,dp=4", "dp=6", "cp=2,pp=2,dp=3"};
+    int better = 0;
+    for (int round = 0; round < 300; ++round) {
+        std::vector<std::uint32_t> sizes(2 + random() % 6);
+        for (auto& s : sizes) s = 1 + random() % 8;
+        auto f = groups_of(sizes, 2);
+        if (random() % 3 == 0) f.leaf_groups.back().island = 1;
+        const auto free = some_free(f, 0.1 * static_cast<double>(random() % 5), random);
+        const auto dims = parse_shape(shapes[random() % std::size(shapes)]).value();
+        const auto spares = static_cast<std::uint32_t>(random() % 3);
+        auto r = make_request(dims, dims.ranks() + spares, 1, spares).value();
+        if (free.size() < r.nodes + r.spares) continue;
+        const auto weigh = [&](const placement& p) {
+            const auto bytes = cost_of(f, r, p).bytes;
+            return bytes[2] + 2 * bytes[3] + 64 * bytes[4];
+        };
+        const auto whole = weigh(place(f, free, r).value());
+        r.first = objective::bytes;
+        const auto p = place(f, free, r).value();
+        check_sound(f, free, r, p);
+        CHECK(weigh(p) <= whole * (1 + 1e-9));
+        better += weigh(p) < whole * (1 - 1e-9);
+    }
+    CHECK(better > 20);
 }

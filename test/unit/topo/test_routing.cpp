@@ -48,3 +48,22 @@ TEST_CASE("what is no forwarding table", "[topo]") {
     CHECK(r->port_to(0xfc, 4) == 7);
     CHECK(r->port_to(0xfc, 3) == routing::no_route);
 }
+
+TEST_CASE("how evenly tables use the links up", "[topo]") {
+    const auto f = model_of("ibnetdiscover.txt");
+    auto r = read_routing(fixture("dump_lfts.txt")).value();
+    const auto even = balance_of(f, r);
+    REQUIRE(even.size() == 1);
+    CHECK(even[0].links == 8 * 16);
+    // Each leaf sends to the 112 HCAs of the other rails over its 16 links up.
+    CHECK(even[0].mean == Approx(7));
+    CHECK(even[0].without_route == 0);
+    // All over one link.
+    const auto leaf = f.hcas[f.hosts[0].hcas[0]].leaf;
+    for (auto& port : r.ports.at(f.switches[leaf].id))
+        if (port >= 33 && port != routing::no_route) port = 34;
+    const auto crowded = balance_of(f, r);
+    CHECK(crowded[0].most == 112);
+    CHECK(crowded[0].busiest.index == leaf);
+    CHECK(crowded[0].busiest.port == 34);
+}

@@ -69,6 +69,7 @@ struct host {
     std::uint32_t leaf_group = none;
     double confidence = 1.0;                   ///< share of its rails that lead to that group
     std::vector<std::uint32_t> hcas;           ///< by rail
+    std::uint16_t rails = 0;                   ///< of its HCAs, those with a link to a switch
     std::string nvlink_domain;                 ///< as the site file has it; empty = only the host itself
     std::vector<std::string> failure_domains;  ///< "rack=r12", "pdu=a", as the site file has them
 };

@@ -26,12 +26,17 @@ struct model_size {
     std::uint32_t micro = 16;       ///< sequences that go through one pipeline in a step
 };
 
+/// What comes first: no pipeline over a spine that need not be, or the fewest bytes over the spines in all (a
+/// dense model's data parallel rings often send more than its pipelines; then whole rings may win).
+enum class objective : std::uint8_t { whole_units, bytes };
+
 struct request {
     shape dims;
     std::uint32_t nodes = 0;           ///< that run ranks, spares not counted
     std::uint32_t ranks_per_node = 0;  ///< nodes * ranks_per_node == dims.ranks()
     std::uint32_t spares = 0;
     model_size model;
+    objective first = objective::whole_units;
 };
 
 /// `total_nodes` includes the spares. `ranks_per_node` 0 = as many as fit evenly. An error says which number
@@ -62,8 +67,9 @@ struct candidates {
     std::span<const float> risk;
 };
 
-/// Whole units in leaf groups whenever the free hosts allow it, then the fewest spine and leaf groups by what
-/// crossing them costs, then the tightest fit. Risky hosts only where no unit would break without them.
+/// On one island if one holds the job. Whole units in leaf groups whenever the free hosts allow it, then the
+/// fewest spine and leaf groups by what crossing them costs, then the tightest fit. Risky hosts only where no
+/// unit would break without them.
 result<placement> place(const fabric& f, const candidates& from, const request& r);
 inline result<placement> place(const fabric& f, std::span<const std::uint32_t> free, const request& r,
                                std::span<const std::uint32_t> prefer = {}) {

@@ -46,4 +46,17 @@ class router {
     std::unordered_map<std::uint64_t, std::uint32_t> link_of_port_;
 };
 
+/// How evenly the tables spread destinations over the links that lead up from one level.
+struct route_balance {
+    unsigned level = 0;  ///< of the switches below the links
+    std::uint32_t links = 0;
+    std::uint32_t least = 0, most = 0;  ///< compute HCAs that one of those links leads to
+    double mean = 0;
+    port_ref busiest;                 ///< the lower end of a link with `most`
+    std::uint32_t without_route = 0;  ///< pairs of a switch and a compute HCA without an entry
+};
+
+/// By level, leaves first.
+std::vector<route_balance> balance_of(const fabric& f, const routing& r);
+
 }  // namespace banyan::topo

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the parts of quality_bench share: fabrics, free nodes as a day of jobs leaves them, the ways to place
+// a job, and what a placement costs. All of it follows from seeds; only the time limit of the oracle can make
+// two runs differ.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <banyan/topo/placement.hpp>
+#include <banyan/topo/traffic.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+namespace banyan::topo::quality {
+
+using hosts = std::vector<std::uint32_t>;
+
+/// A fabric and what a byte costs by the tier where its ends meet: the tiers of uplinks that it crosses, each
+/// times its oversubscription.
+struct site {
+    std::string name;
+    fabric net;
+    std::uint32_t group_size = 0;
+    std::uint32_t ranks_per_node = 8;
+    std::array<double, tier_count> weight{0, 0, 1, 2, 0};
+};
+
+/// Leaf groups of `group_size` hosts, `pod` of them under the same spines, `island` of those groups joined by
+/// a core. Host names follow the groups, unless `mixed`: then blocks of four names lie anywhere.
+struct plan_of_site {
+    const char* name;
+    std::uint32_t groups, group_size, pod, island, rails, ranks_per_node;
+    double core_oversubscription;
+    bool mixed;
+};
+site make_site(const plan_of_site& p);
+std::vector<site> all_sites();
+
+/// Uniform in 0 .. n - 1 and in (0, 1), the same with every standard library.
+std::uint32_t draw(std::mt19937& random, std::uint32_t n);
+double draw_unit(std::mt19937& random);
+
+/// Free hosts after a day of seeded jobs that a plain best fit placed: the leaf group that fits tightest,
+/// else the fullest free ones first. Ascending.
+hosts free_after_a_day(const site& s, double occupied, std::uint64_t seed);
+
+/// A job on a free list.
+struct test_case {
+    std::size_t site = 0;
+    double occupied = 0;
+    std::uint64_t seed = 0;
+    request job;
+    hosts free;
+    std::uint32_t unit = 0;  ///< nodes of a pipeline
+};
+
+struct verdict {
+    double weighted = 0;    ///< bytes above the leaf times site::weight
+    double above_leaf = 0;  ///< bytes
+    double core = 0;        ///< bytes over the core, and between sites
+    double busiest_uplink = 0;
+    std::uint32_t straddling = 0, units = 0, spread = 0;
+    std::uint32_t wasted = 0;  ///< free hosts left in its leaf groups that hold no whole pipeline any more
+};
+verdict judge(const site& s, const test_case& c, const placement& p);
+
+/// Ranks in the order of `nodes`.
+placement in_order(const hosts& nodes);
+hosts random_nodes(const hosts& free, std::uint32_t count, std::uint64_t seed);
+
+/// topology/tree of Slurm 22.05 by its rules, for places where no slurmctld can be asked at every step.
+/// Ascending; empty = refused.
+hosts tree_emulated(const site& s, const hosts& free, std::uint32_t count);
+
+/// What real slurmctlds answer, by case; absent = not asked or refused.
+struct slurm_answers {
+    std::string tree_by, block_by;  ///< "slurmctld 22.05.8"; empty = none there
+    std::string why_no_tree, why_no_block;
+    std::vector<std::optional<hosts>> tree, block;
+};
+slurm_answers ask_slurm(const std::vector<site>& sites, const std::vector<test_case>& cases);
+
+/// A lower bound on verdict::weighted over every choice of nodes and ranks, from a mixed-integer program.
+/// Absent: too large, no solver, or not solved within its time.
+struct oracle_limits {
+    std::uint32_t variables = 40;
+    int seconds = 2;
+};
+std::string oracle_solver();  ///< "cbc", "glpsol", or empty
+std::optional<double> oracle_bound(const site& s, const test_case& c, const oracle_limits& limits);
+
+/// 2,000 jobs on 2,048 nodes, first come first served with backfill.
+void replay_day(nlohmann::json& figures, bool table);
+
+void add_figure(nlohmann::json& figures, const std::string& name, double value, const char* unit,
+                const std::string& against, const char* sign = "", double goal = 0);
+
+}  // namespace banyan::topo::quality

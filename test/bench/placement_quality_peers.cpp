@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The ways to place a job that need nothing but this program.
+#include <algorithm>
+#include <tuple>
+
+#include "test/bench/placement_quality.hpp"
+
+namespace banyan::topo::quality {
+namespace {
+
+/// A leaf of topology.conf (one for each leaf group) and how many of its hosts are free.
+struct leaf {
+    std::uint32_t pod = 0;
+    hosts free;
+    std::size_t left = 0;
+    std::size_t distance = 0;  ///< sum of the hops to the leaves chosen so far
+};
+
+/// Above 0 when `a` suits the `wanted` hosts better: what holds them all, the tighter the better; else what
+/// lies under the spines that would hold them; else what holds most.
+int compare(const leaf& a, const leaf& b, const std::vector<std::size_t>& in_pod, std::size_t wanted) {
+    const auto by = [&](std::size_t x, std::size_t y) {
+        const bool fits_x = x >= wanted, fits_y = y >= wanted;
+        if (fits_x != fits_y) return fits_x ? 1 : -1;
+        if (x == y) return 0;
+        return (x < y) == fits_x ? 1 : -1;
+    };
+    if (a.left >= wanted || b.left >= wanted) return by(a.left, b.left);
+    if (a.pod != b.pod) return by(in_pod[a.pod], in_pod[b.pod]);
+    return by(a.left, b.left);
+}
+
+}  // namespace
+
+placement in_order(const hosts& nodes) {
+    placement out;
+    out.nodes = nodes;
+    return out;
+}
+
+hosts random_nodes(const hosts& free, std::uint32_t count, std::uint64_t seed) {
+    std::mt19937 random(static_cast<std::uint32_t>(seed) + 77);
+    auto out = free;
+    for (std::uint32_t i = 0; i < count; ++i)
+        std::swap(out[i], out[i + draw(random, static_cast<std::uint32_t>(out.size()) - i)]);
+    out.resize(count);
+    return out;
+}
+
+hosts tree_emulated(const site& s, const hosts& free, std::uint32_t count) {
+    std::vector<leaf> leaves(s.net.leaf_groups.size());
+    std::vector<std::size_t> in_pod;
+    for (std::size_t g = 0; g < leaves.size(); ++g) leaves[g].pod = s.net.leaf_groups[g].spine_group;
+    for (const auto h : free) leaves[s.net.hosts[h].leaf_group].free.push_back(h);
+    for (auto& l : leaves) {
+        l.left = l.free.size();
+        in_pod.resize(std::max<std::size_t>(in_pod.size(), l.pod + 1));
+        in_pod[l.pod] += l.left;
+    }
+    hosts out;
+    while (out.size() < count) {
+        const auto wanted = count - out.size();
+        leaf* best = nullptr;
+        for (auto& l : leaves) {
+            if (l.left == 0) continue;
+            if (!best) {
+                best = &l;
+                continue;
+            }
+            const int better = compare(l, *best, in_pod, wanted);
+            if ((l.distance < best->distance && better >= 0) || (l.distance == best->distance && better > 0))
+                best = &l;
+        }
+        if (!best) return {};
+        const auto taken = std::min(wanted, best->left);
+        out.insert(out.end(), best->free.begin(), best->free.begin() + static_cast<std::ptrdiff_t>(taken));
+        best->left = 0;
+        for (auto& l : leaves) l.distance += l.pod == best->pod ? 2 : 4;
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+}  // namespace banyan::topo::quality

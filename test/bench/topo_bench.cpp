@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// topo_bench: how fast the fabric model is built, and how right it is on spoilt fabrics. Prints tables, or
+// with
+// --json FILE the list of figures. A seed that went wrong can be looked at: --fabrics 200 --verbose names it,
+// --write SEED PREFIX makes PREFIX.txt and PREFIX.json (the truth) of it.
+#include "test/bench/topo_bench.hpp"
+
+#include <fstream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/file.hpp"
+
+namespace banyan::topo::bench {
+
+void add_figure(nlohmann::json& figures, const std::string& name, double value, const char* unit,
+                const char* against, const char* sign, double goal) {
+    const std::string s = sign;
+    nlohmann::json goal_text, holds;
+    if (!s.empty()) {
+        goal_text = fmt::format("{} {}", s, goal);
+        holds = s == "<=" ? value <= goal : value >= goal;
+    }
+    figures.push_back({{"figure", name},
+                       {"value", value},
+                       {"unit", unit},
+                       {"against", against},
+                       {"goal", goal_text},
+                       {"holds", holds}});
+}
+
+namespace {
+
+result<fabric> model_of(const std::string& text, const generate::options& o) {
+    BANYAN_TRY(const auto d, read_ibnetdiscover(text));
+    build_options b;
+    // Which HCA leads to storage is the site's to tell, as a real site would.
+    if (o.storage_rail) b.site.storage_devices.push_back(fmt::format("mlx5_{}", o.rails));
+    return build_fabric(d, b);
+}
+
+std::string label_of(const generate::options& o) {
+    return fmt::format("seed {} ({} hosts of {}, {} rails, {} levels, {} planes)", o.seed, o.hosts,
+                       o.group_size, o.rails, o.levels, o.planes);
+}
+
+bool measure_quality(nlohmann::json& figures, std::uint64_t first, std::uint64_t count, bool verbose,
+                     bool table) {
+    scores s;
+    for (auto seed = first; seed < first + count; ++seed) {
+        const auto o = mixed_fabric(seed);
+        const auto made = generate::generate(o);
+        if (!made) {
+            fmt::print(stderr, "topo_bench: {}: {}\n", label_of(o), made.error().text());
+            return false;
+        }
+        // A dump that the reader refuses is one of which nothing is known.
+        const auto f = model_of(made->text, o);
+        if (!f) fmt::print(stderr, "topo_bench: {} refused: {}\n", label_of(o), f.error().what);
+        s.refused += !f;
+        score(s, f ? *f : fabric{}, made->facts, label_of(o), verbose && f);
+    }
+    if (table) print_scores(s);
+    add_scores(figures, s);
+    return true;
+}
+
+int write_fabric(std::uint64_t seed, const std::string& prefix) {
+    const auto o = mixed_fabric(seed);
+    const auto made = generate::generate(o);
+    if (!made || !write_file_atomic(prefix + ".txt", made->text) ||
+        !write_file_atomic(prefix + ".json", generate::to_json(made->facts, o))) {
+        fmt::print(stderr, "topo_bench: cannot write {}.txt and .json of seed {}\n", prefix, seed);
+        return 1;
+    }
+    fmt::print("{}\n", label_of(o));
+    return 0;
+}
+
+void print_figures(const nlohmann::json& figures) {
+    for (const auto& f : figures)
+        fmt::print("{:<52}{:>10.4f} {:<8}{:<9}{}\n", f["figure"].get<std::string>(), f["value"].get<double>(),
+                   f["unit"].get<std::string>(), f["goal"].is_null() ? "" : f["goal"].get<std::string>(),
+                   f["holds"].is_null()     ? ""
+                   : f["holds"].get<bool>() ? "holds"
+                                            : "MISSED");
+}
+
+}  // namespace
+}  // namespace banyan::topo::bench
+
+int main(int argc, char** argv) {
+    using namespace banyan::topo::bench;
+    CLI::App app("How fast the fabric model is built, and how right it is on spoilt fabrics.");
+    std::string json;
+    std::vector<std::string> one, write;
+    std::uint64_t fabrics = 200, first = 1;
+    int runs = 7;
+    bool verbose = false, no_speed = false, quick = false;
+    app.add_option("--json", json, "write the figures there instead of printing tables");
+    app.add_option("--fabrics", fabrics, "how many spoilt fabrics (default 200; 0: none)");
+    app.add_option("--first", first, "seed of the first (default 1)");
+    app.add_option("--runs", runs, "of which each time is the median (default 7)")
+        ->check(CLI::Range(1, 1000));
+    app.add_flag("--no-speed", no_speed, "only the spoilt fabrics");
+    app.add_flag("--quick", quick, "speed on the smallest size only");
+    app.add_flag("--verbose", verbose, "a line for each miss and false alarm");
+    app.add_option("--write", write, "SEED PREFIX: write the fabric of a seed and its truth, and end")
+        ->expected(2);
+    app.add_option("--one", one, "DUMP SNAPSHOT: one run of the measurement, and end")->expected(2);
+    CLI11_PARSE(app, argc, argv);
+    if (!one.empty()) return measure_one(one[0], one[1]);
+    if (!write.empty()) return write_fabric(std::strtoull(write[0].c_str(), nullptr, 10), write[1]);
+
+    auto figures = nlohmann::json::array();
+    if (!no_speed && !measure_speed(figures, runs, quick)) return 1;
+    if (fabrics > 0 && !measure_quality(figures, first, fabrics, verbose, json.empty())) return 1;
+    if (json.empty())
+        print_figures(figures);
+    else
+        std::ofstream(json) << figures.dump(1) << '\n';
+    return 0;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the parts of topo_bench share: speed on the largest fabric (topo_speed.cpp), and how right the model
+// is (topo_score.cpp) on many spoilt ones (topo_mixed.cpp).
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include <banyan/topo/reader.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include "topo/generate/generate.hpp"
+
+namespace banyan::topo::bench {
+
+void add_figure(nlohmann::json& figures, const std::string& name, double value, const char* unit,
+                const char* against, const char* sign = "", double goal = 0);
+
+/// Reads, models and saves fabrics of several sizes, each in a process of its own (this program, by `self`).
+/// A failure is printed and fails the program.
+bool measure_speed(nlohmann::json& figures, int runs, bool quick);
+/// What that process does; prints its times in seconds.
+int measure_one(const std::string& dump, const std::string& snapshot);
+
+/// The options of fabric number `seed` of the mixed ones.
+generate::options mixed_fabric(std::uint64_t seed);
+
+struct kind_score {
+    std::uint64_t planted = 0, hit = 0;     ///< defects, and those that were found
+    std::uint64_t reported = 0, right = 0;  ///< reports, and those of a planted defect
+};
+
+struct scores {
+    std::array<kind_score, generate::defect_kinds> kinds;
+    std::uint64_t other_reports = 0;  ///< of kinds that are never planted
+    std::uint64_t refused = 0;        ///< fabrics that the reader would not take
+    std::uint64_t hosts = 0, hosts_right = 0, hcas = 0, rails_right = 0, nameless = 0, nameless_right = 0;
+};
+
+/// Adds what the model says of one fabric; with `verbose` one line for each thing that is wrong.
+void score(scores& s, const fabric& f, const generate::truth& facts, const std::string& label, bool verbose);
+void print_scores(const scores& s);
+void add_scores(nlohmann::json& figures, const scores& s);
+
+}  // namespace banyan::topo::bench

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Many fabrics of eight shapes, small to medium, GUIDs and records shuffled. Of each class of object (hosts,
+// HCAs, links, and each kind of switch or group by itself) 0 to 15 % have a defect; factory names come on
+// top, 0 to 15 % of the HCAs.
+#include <random>
+
+#include "test/bench/topo_bench.hpp"
+
+namespace banyan::topo::bench {
+namespace {
+
+using generate::defect_kind;
+constexpr double most = 0.15;
+
+class chooser {
+  public:
+    explicit chooser(std::uint64_t seed) : engine_(seed * 7919) {}
+    std::uint32_t from(std::uint32_t low, std::uint32_t high) {
+        return low + static_cast<std::uint32_t>(engine_() % (high - low + 1));
+    }
+    double share(double high) { return high * static_cast<double>(engine_() % 10000) / 10000; }
+    bool chance(double p) { return share(1) < p; }
+
+  private:
+    std::mt19937_64 engine_;
+};
+
+void choose_shape(generate::options& o, std::uint64_t seed, chooser& c) {
+    const auto groups = [&](std::uint32_t low, std::uint32_t high) {
+        o.hosts = o.group_size * c.from(low, high);
+    };
+    switch (seed % 8) {
+        case 0:
+            o.group_size = c.from(8, 16), groups(3, 8);
+            break;
+        case 1:
+            groups(2, 4);
+            break;
+        case 2:
+            o.group_size = o.rack_size = 18, o.rails = 4, groups(3, 8);
+            break;
+        case 3:
+            o.group_size = c.from(16, 32), o.rails = 1, groups(4, 12);
+            break;
+        case 4:
+            o.group_size = 16, o.radix = 32, o.levels = 3, o.pod_groups = 2, groups(6, 10);
+            break;
+        case 5:
+            o.group_size = c.from(8, 16), o.planes = 4, o.rate = "1xXDR", groups(3, 5);
+            break;
+        case 6:
+            o.group_size = 16, o.rails = 1, o.radix = 32, o.levels = 3, o.pod_groups = 4, groups(12, 20);
+            break;
+        default:
+            o.group_size = c.from(12, 24), o.oversubscription = 2, o.storage_rail = true,
+            o.storage_servers = 4;
+            groups(3, 6);
+    }
+    // A last group that is not full.
+    if (c.chance(0.3)) o.hosts -= o.group_size / 3;
+    o.sharp = c.chance(0.5);
+    if (c.chance(0.5)) o.ufm_hosts = c.from(1, 2);
+}
+
+void choose_class(generate::options& o, chooser& c, std::initializer_list<defect_kind> kinds, bool only_one) {
+    const auto one = c.from(0, static_cast<std::uint32_t>(kinds.size() - 1));
+    std::uint32_t at = 0;
+    for (const auto kind : kinds) {
+        const bool chosen = only_one ? at == one : c.chance(0.6);
+        const auto rate = c.share(only_one ? most : most / static_cast<double>(kinds.size()));
+        if (chosen && generate::why_impossible(o, kind).empty())
+            o.rates[static_cast<std::size_t>(kind)] = rate;
+        ++at;
+    }
+}
+
+}  // namespace
+
+generate::options mixed_fabric(std::uint64_t seed) {
+    chooser c(seed);
+    generate::options o;
+    o.seed = seed;
+    o.shuffle = true;
+    choose_shape(o, seed, c);
+    const bool only_one = c.chance(0.3);
+    choose_class(o, c,
+                 {defect_kind::swapped_cables, defect_kind::foreign_leaf, defect_kind::missing_rail,
+                  defect_kind::duplicate_name},
+                 only_one);
+    choose_class(o, c, {defect_kind::no_record, defect_kind::duplicate_guid}, only_one);
+    choose_class(o, c, {defect_kind::one_way_link, defect_kind::narrow_link, defect_kind::slow_link},
+                 only_one);
+    for (const auto kind : {defect_kind::missing_leaf, defect_kind::asymmetric_spine,
+                            defect_kind::missing_uplink, defect_kind::factory_name})
+        choose_class(o, c, {kind}, c.chance(0.7));
+    return o;
+}
+
+}  // namespace banyan::topo::bench

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Runs another program without a shell, and keeps what it prints.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace banyan::topo::cli {
+
+/// Standard output of `words[0]` with the other words as arguments; its standard error goes to ours. Errors:
+/// not installed (`package` is what to install), no end within `timeout` (it is killed), more than `most`
+/// bytes, or an exit code other than 0 (`hint`).
+result<std::string> output_of(const std::vector<std::string>& words, std::chrono::milliseconds timeout,
+                              std::size_t most, const std::string& package, const std::string& hint);
+
+}  // namespace banyan::topo::cli

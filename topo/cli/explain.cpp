@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The receipt of a placement: which dimension crosses which tier, what that moves in a step, how far it is
+// from the least that any choice could have, and what Slurm's own rank order on the same nodes would cost.
+#include <memory>
+#include <numeric>
+
+#include <banyan/topo/plan.hpp>
+#include <banyan/topo/traffic.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/file.hpp"
+#include "common/text.hpp"
+#include "topo/cli/child.hpp"
+#include "topo/cli/cli.hpp"
+
+namespace banyan::topo::cli {
+namespace {
+
+struct options {
+    fabric_input input;
+    std::string job, plan, model, program = "scontrol";
+    bool json = false;
+};
+
+struct receipt {
+    request asked;
+    placement placed;
+    placement_cost cost, in_name_order;
+};
+
+/// The value of " key=" in scontrol's one line, up to `end`.
+std::string field(const std::string& line, const std::string& key, const std::string& end) {
+    const auto at = line.find(" " + key + "=");
+    if (at == std::string::npos) return {};
+    const auto start = at + key.size() + 2;
+    return line.substr(start, line.find(end, start) - start);
+}
+
+/// What slurmctld keeps of a running job: its node list and our line. The ranks follow from the nodes.
+result<plan> plan_of_job(const fabric& f, const options& o) {
+    BANYAN_TRY(const auto text,
+               output_of({o.program, "-o", "show", "job", o.job}, std::chrono::seconds(30), 1 << 24,
+                         "slurm-client", "does the job exist? see scontrol show job"));
+    BANYAN_TRY(const auto nodes, expand_hostlist(field(text, "NodeList", " ")));
+    const auto summary = parse_admin_comment(field(text, "AdminComment", "\n"));
+    if (!summary)
+        return fail(errc::not_found, fmt::format("job {} was not placed by banyan", o.job),
+                    "its AdminComment would begin with \"banyan:\"");
+    BANYAN_TRY(const auto dims, parse_shape(summary->shape));
+    BANYAN_TRY(const auto r, make_request(dims, summary->nodes, 0, 0));
+    std::vector<std::uint32_t> hosts;
+    for (const auto& name : nodes) {
+        if (std::find(summary->spares.begin(), summary->spares.end(), name) != summary->spares.end())
+            continue;
+        const auto host = find_host(f, name);
+        if (host == none) return fail(errc::not_found, fmt::format("{} is not on the fabric", name));
+        hosts.push_back(host);
+    }
+    BANYAN_TRY(const auto placed, arrange(f, hosts, r));
+    plan out;
+    out.shape = summary->shape;
+    out.ranks_per_node = r.ranks_per_node;
+    for (const auto h : placed.nodes) out.nodes.push_back(f.hosts[h].name);
+    out.spares = summary->spares;
+    return out;
+}
+
+result<receipt> explain(const fabric& f, const plan& p, const options& o) {
+    receipt out;
+    BANYAN_TRY(const auto dims, parse_shape(p.shape));
+    BANYAN_TRY(out.asked,
+               make_request(dims, static_cast<std::uint32_t>(p.nodes.size()), p.ranks_per_node, 0));
+    if (!o.model.empty()) {
+        BANYAN_TRY(out.asked.model, parse_model(o.model));
+    }
+    for (const auto& name : p.nodes) {
+        const auto host = find_host(f, name);
+        if (host == none)
+            return fail(errc::not_found, fmt::format("{} is not on the fabric", name),
+                        "is the snapshot an old one?");
+        out.placed.nodes.push_back(host);
+    }
+    out.cost = cost_of(f, out.asked, out.placed);
+    auto by_name = out.placed;  // hosts are sorted by name, and so are Slurm's ranks
+    std::sort(by_name.nodes.begin(), by_name.nodes.end());
+    out.in_name_order = cost_of(f, out.asked, by_name);
+    return out;
+}
+
+std::string bytes_text(double bytes) {
+    return bytes == 0 ? "-" : format_bytes(static_cast<std::uint64_t>(bytes));
+}
+
+nlohmann::json cost_json(const placement_cost& c) {
+    nlohmann::json out{{"above_leaf_bytes", c.above_leaf()},
+                       {"busiest_uplink_bytes", c.busiest_uplink},
+                       {"least_above_leaf_bytes", c.spine_bound},
+                       {"dimensions", nlohmann::json::array()}};
+    for (std::size_t t = 0; t < tier_count; ++t)
+        out["bytes"][std::string(name_of(static_cast<tier>(t)))] = c.bytes[t];
+    for (const auto& d : c.dimensions)
+        out["dimensions"].push_back({{"dimension", name_of(d.dim)},
+                                     {"groups", d.groups},
+                                     {"over_leaf_groups", d.over_leaf_groups},
+                                     {"over_spine_groups", d.over_spine_groups},
+                                     {"largest_spread", d.largest_spread},
+                                     {"bytes", d.bytes}});
+    return out;
+}
+
+void print_text(const fabric& f, const plan& p, const receipt& r) {
+    fmt::print("{} on {}\n", r.asked.dims.text(), compress_hostlist(p.nodes));
+    const auto s = spread_of(f, r.asked, r.placed);
+    for (const auto& [group, nodes] : s.groups) fmt::print("  {}: {} nodes\n", group, nodes);
+    fmt::print("\n{:<4} {:>7} {:>12} {:>13} {:>7} {:>11} {:>11} {:>11} {:>11}\n", "dim", "groups",
+               "> leaf group", "> spine group", "spread", "leaf", "spine", "core", "wan");
+    for (const auto& d : r.cost.dimensions)
+        fmt::print("{:<4} {:>7} {:>12} {:>13} {:>7} {:>11} {:>11} {:>11} {:>11}\n", name_of(d.dim), d.groups,
+                   d.over_leaf_groups, d.over_spine_groups, d.largest_spread, bytes_text(d.bytes[1]),
+                   bytes_text(d.bytes[2]), bytes_text(d.bytes[3]), bytes_text(d.bytes[4]));
+    const auto above = r.cost.above_leaf(), by_name = r.in_name_order.above_leaf();
+    fmt::print("\nabove the leaves in a step   {:>11}\n", bytes_text(above));
+    fmt::print("least with whole units       {:>11}\n", bytes_text(r.cost.spine_bound));
+    fmt::print("ranks in name order          {:>11}\n", bytes_text(by_name));
+    fmt::print("busiest uplink, spread ideal {:>11}\n", bytes_text(r.cost.busiest_uplink));
+    const auto& m = r.asked.model;
+    fmt::print("\nreckoned for hidden={},layers={},seq={},micro={} (--model changes it)\n", m.hidden,
+               m.layers, m.sequence, m.micro);
+}
+
+result<int> run(const options& o) {
+    if (o.job.empty() == o.plan.empty())
+        return fail(errc::invalid_input, "one of --job and --plan is needed",
+                    "give the number of a running job");
+    BANYAN_TRY(const auto f, o.input.load());
+    plan p;
+    if (o.plan.empty()) {
+        BANYAN_TRY(p, plan_of_job(f, o));
+    } else {
+        BANYAN_TRY(p, parse_plan(o.plan));
+    }
+    BANYAN_TRY(const auto r, explain(f, p, o));
+    if (o.json) {
+        const nlohmann::json out{{"shape", p.shape},
+                                 {"nodes", p.nodes},
+                                 {"spares", p.spares},
+                                 {"placed", cost_json(r.cost)},
+                                 {"in_name_order", cost_json(r.in_name_order)}};
+        fmt::print("{}\n", out.dump(1));
+    } else {
+        print_text(f, p, r);
+    }
+    return fine;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, action& chosen) {
+    const auto o = std::make_shared<options>();
+    auto* sub = app.add_subcommand("explain", "Say what a job's placement costs, by dimension and tier");
+    o->input.add_to(*sub);
+    sub->add_option("--job", o->job, "number of a running job, asked of scontrol");
+    sub->add_option("--plan", o->plan, "a job's plan, which is in BANYAN_PLAN of its prolog's environment");
+    sub->add_option("--model", o->model,
+                    "what the bytes follow from, such as hidden=8192,layers=80,seq=8192,micro=16");
+    sub->add_option("--program", o->program, "the scontrol to run (default scontrol)");
+    sub->add_flag("--json", o->json, "print JSON");
+    sub->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
+}
+
+}  // namespace banyan::topo::cli

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Synthetic fabrics in ibnetdiscover's own form, which is also what ibsim loads, with known defects in them
+// and the truth beside it. For tests, benchmarks and the development cluster; no daemon or plugin links this.
+// It shares nothing with the reader and the model but the plain types of fabric.hpp, so that they cannot err
+// alike.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <banyan/topo/fabric.hpp>
+
+#include "common/result.hpp"
+
+namespace banyan::topo::generate {
+
+enum class defect_kind : std::uint8_t {
+    missing_leaf,      ///< of the leaf groups
+    asymmetric_spine,  ///< of the spines
+    missing_uplink,    ///< of the switches below the topmost tier
+    swapped_cables,    ///< of the hosts
+    foreign_leaf,      ///< of the hosts
+    missing_rail,      ///< of the hosts
+    duplicate_name,    ///< of the hosts
+    no_record,         ///< of the compute HCAs
+    duplicate_guid,    ///< of the compute HCAs
+    one_way_link,      ///< of the links
+    narrow_link,       ///< of the links
+    slow_link,         ///< of the links
+    factory_name,      ///< of the compute HCAs
+};
+constexpr std::size_t defect_kinds = 13;
+/// "missing-leaf" ...
+std::string_view name_of(defect_kind kind);
+/// The share of the objects named above that are to have the defect, 0 to 0.5; above 0 it is one at least.
+using defect_rates = std::array<double, defect_kinds>;
+
+/// What to build. Zero means "as the rest implies" where a default says so.
+struct options {
+    std::uint32_t hosts = 64, group_size = 32, rails = 8;
+    std::uint32_t levels = 2;      ///< 2: leaves and spines; 3: pods of those under cores
+    std::uint32_t pod_groups = 4;  ///< leaf groups of a pod, with three levels
+    std::uint32_t radix = 64;      ///< ports of a switch; more only where the shape needs them
+    double oversubscription = 1;   ///< host links of a leaf over its uplinks
+    std::uint32_t spines = 0,
+                  links = 0;   ///< spines (of a pod); parallel links from each leaf to each of them
+    std::uint32_t cores = 0;   ///< all of them; a multiple of a pod's spines
+    std::uint32_t planes = 1;  ///< switches of one box, and ports of an HCA
+    bool sharp = false;        ///< an aggregation node on each switch
+    std::uint32_t ufm_hosts = 0, storage_servers = 0;
+    bool storage_rail = false;   ///< one more HCA a host, on leaves of their own
+    std::string rate = "4xHDR";  ///< of every link
+    std::string host_prefix = "n", sm_host = "sm01";
+    std::uint32_t host_digits = 0;  ///< 0: two, or as many as the highest number has
+    std::uint32_t rack_size = 0;    ///< not 0: host names are rack and tray, "r01-n01"
+    bool shuffle = false;           ///< GUIDs and records in random order, as bought and as discovered
+    defect_rates rates{};
+    std::uint64_t seed = 1;
+};
+
+struct planted_defect {
+    defect_kind kind;
+    std::vector<std::string> objects;  ///< as fabric.hpp's defect names them
+};
+
+/// A leaf group as cabled. A rail's leaf is a box: one switch name for each plane.
+struct true_group {
+    std::vector<std::vector<std::string>> leaves;  ///< by rail; empty where the leaf is missing
+};
+
+struct true_host {
+    std::string name;
+    std::uint32_t group = 0;
+    bool named =
+        true;  ///< whether more HCAs of its own carry its name than of others: else nobody can know it
+};
+
+/// A compute HCA that is in the dump.
+struct true_hca {
+    guid id = 0;
+    std::string name;  ///< as the dump has it
+    std::uint32_t host = 0;
+    /// Of the leaf that its cable leads to, also where that is the wrong one.
+    std::uint32_t leaf_group = 0;
+    std::uint16_t rail = 0;
+};
+
+struct truth {
+    std::vector<planted_defect> defects;
+    std::array<std::uint32_t, defect_kinds> asked{};  ///< more than planted where they would have overlapped
+    std::vector<true_group> groups;
+    std::vector<true_host> hosts;
+    std::vector<true_hca> hcas;
+};
+
+struct generated {
+    std::string text;
+    truth facts;
+};
+
+/// The same options give the same text. An error names the option and what it may be; also a defect that the
+/// shape cannot have ("swapped-cables" with one HCA a host).
+result<generated> generate(const options& o);
+
+/// Whether the shape can have the defect at all: empty, or why not.
+std::string why_impossible(const options& o, defect_kind kind);
+
+/// "swapped-cables=0.05,factory-name=0.1"; kinds that it does not name keep the rate of `others`.
+result<defect_rates> parse_rates(std::string_view text, const defect_rates& others = {});
+
+/// One JSON object: seed, defects, groups, hosts, hcas.
+std::string to_json(const truth& t, const options& o);
+
+}  // namespace banyan::topo::generate

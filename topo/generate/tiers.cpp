@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The cables between switches, and the ports of all. Spines have their leaves below in the order of the
+// leaves; the spines at one position of all pods share their cores. Each plane is a tree of its own.
+#include "topo/generate/blueprint.hpp"
+
+namespace banyan::topo::generate {
+namespace {
+
+void join(blueprint& b, std::uint32_t low, std::uint32_t low_port, std::uint32_t high,
+          std::uint32_t high_port) {
+    b.cables.push_back(
+        {low, high, static_cast<std::uint16_t>(low_port), static_cast<std::uint16_t>(high_port), b.n.rate});
+}
+
+/// `at`: which of the pod's leaves, storage leaves last.
+void connect_leaf(blueprint& b, std::uint32_t box, std::uint32_t pod, std::uint32_t at) {
+    const auto& n = b.n;
+    for (std::uint32_t p = 0; p < b.o.planes; ++p)
+        for (std::uint32_t s = 0; s < n.spines; ++s)
+            for (std::uint32_t k = 0; k < n.links; ++k)
+                join(b, box + p, n.uplink_first + s * n.links + k, b.spine(pod, s, p), at * n.links + k + 1);
+}
+
+void connect_leaves(blueprint& b) {
+    const auto& n = b.n;
+    const auto of_pod = n.groups_of_pod * b.o.rails;
+    for (std::uint32_t i = 0; i < n.groups * b.o.rails; ++i)
+        connect_leaf(b, b.first_leaf + i * b.o.planes, i / of_pod, i % of_pod);
+    for (std::uint32_t i = 0; i < n.pods * n.storage_leaves; ++i)
+        connect_leaf(b, b.first_storage + i * b.o.planes, i / n.storage_leaves,
+                     of_pod + i % n.storage_leaves);
+}
+
+void connect_cores(blueprint& b) {
+    const auto& n = b.n;
+    const auto first_up = std::max(n.down_ports, b.o.radix / 2) + 1;
+    for (std::uint32_t pod = 0; pod < n.pods; ++pod)
+        for (std::uint32_t s = 0; s < n.spines; ++s)
+            for (std::uint32_t c = 0; c < n.core_fan; ++c)
+                for (std::uint32_t k = 0; k < n.core_links; ++k)
+                    for (std::uint32_t p = 0; p < b.o.planes; ++p)
+                        join(b, b.spine(pod, s, p), first_up + c * n.core_links + k,
+                             b.first_core + (s * n.core_fan + c) * b.o.planes + p,
+                             pod * n.core_links + k + 1);
+}
+
+}  // namespace
+
+void connect_switches(blueprint& b) {
+    connect_leaves(b);
+    connect_cores(b);
+}
+
+std::uint16_t take_leaf_port(blueprint& b, std::uint32_t leaf_node) {
+    auto& first = b.nodes[leaf_node];
+    // Where the lower half is full, what is left is beyond the uplinks.
+    const auto after = static_cast<std::uint16_t>(b.n.uplink_first + b.n.spines * b.n.links);
+    if (first.next_port > first.last_low && first.next_port < after) first.next_port = after;
+    const auto port = first.next_port++;
+    for (std::uint32_t p = 0; p < b.o.planes; ++p) {
+        auto& plane = b.nodes[leaf_node + p];
+        plane.next_port = first.next_port;
+        plane.serves = true;
+    }
+    return port;
+}
+
+void finish(blueprint& b) {
+    for (const auto& c : b.cables) {
+        auto& a = b.nodes[c.a];
+        auto& up = b.nodes[c.b];
+        if (c.gone) continue;
+        a.ports = std::max(a.ports, c.a_port);
+        up.ports = std::max(up.ports, c.b_port);
+    }
+    if (!b.o.sharp) return;
+    const auto switches = static_cast<std::uint32_t>(b.nodes.size());
+    for (std::uint32_t i = 0; i < switches; ++i) {
+        if (!is_switch(b.nodes[i].what) || b.nodes[i].gone) continue;
+        node inside;
+        inside.id = inside.system = b.nodes[i].id + 8;
+        inside.name = "Mellanox Technologies Aggregation Node";
+        inside.what = role::aggregation;
+        b.cables.push_back({static_cast<std::uint32_t>(b.nodes.size()), i, 1, ++b.nodes[i].ports, b.n.rate});
+        b.nodes.push_back(std::move(inside));
+    }
+}
+
+}  // namespace banyan::topo::generate
