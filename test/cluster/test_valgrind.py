@@ -3,6 +3,7 @@
 
 import collections
 import os
+import re
 import shutil
 import signal
 import unittest
@@ -48,13 +49,13 @@ class Valgrind(unittest.TestCase):
         # A new snapshot while jobs wait, and a requeued job that keeps its nodes.
         os.utime(cluster.dir / "fabric.snapshot")
         jobs.append(cluster.sbatch("-N2", "--ntasks-per-node=1", "--train-parallel=dp=2", script="srun hostname\n"))
-        cluster.wait_for(lambda: not cluster.out("squeue", "-h"), "every job ends", timeout=240, pause=0.5)
+        self.wait_for_no_jobs(cluster)
         again = jobs[-1]
         cluster.run("scontrol", "requeue", again)
-        cluster.run("scontrol", "update", f"JobId={again}", "StartTime=now")
-        cluster.wait_for(lambda: not cluster.out("squeue", "-h"), "the requeued job ends", timeout=240, pause=0.5)
+        self.wait_for_no_jobs(cluster)
         for job in jobs:
             self.assertEqual(cluster.job(job).get("JobState"), "COMPLETED")
+        self.grow_and_shrink(cluster)
 
         pid = child.pid
         os.kill(pid, signal.SIGTERM)
@@ -68,6 +69,33 @@ class Valgrind(unittest.TestCase):
                 ours.append(f"{error.findtext('kind')}: {text}: " + " < ".join(f"{fn} ({os.path.basename(obj)})" for obj, fn in frames[:14]))
         print(f"{sum(kinds.values())} errors of slurmctld, {len(ours)} with our code: {dict(kinds)}", flush=True)
         self.assertEqual(ours, [], "\n".join(ours))
+
+    def grow_and_shrink(self, cluster):
+        """A job with a running step takes a node before its own and loses another."""
+        def allocate(node, *options):
+            text = cluster.run("salloc", "--no-shell", "--no-kill", "-w", node, "--gres=gpu:2", *options, timeout=120).stderr
+            return re.search(r"Granted job allocation (\d+)", text).group(1)
+        job = allocate("n[02-03]", "-N2")
+        step = cluster.start("srun", f"--jobid={job}", "-N1", "-w", "n03", "--gres=gpu:2", "sleep", "3")
+        donor = allocate("n01", "-N1", f"--dependency=expand:{job}")
+        cluster.run("scontrol", "update", f"JobId={donor}", "NumNodes=0")
+        cluster.run("scontrol", "update", "NodeName=n02", "State=DOWN", "Reason=test")
+        self.assertEqual(cluster.hosts(cluster.job(job)["NodeList"]), ["n01", "n03"])
+        step.communicate(timeout=120)
+        self.assertEqual(step.returncode, 0)
+        cluster.run("srun", f"--jobid={job}", "-N2", "-n2", "--gres=gpu:2", "true", timeout=120)
+        cluster.run("scancel", job)
+        self.wait_for_no_jobs(cluster)
+
+    def wait_for_no_jobs(self, cluster):
+        """Without the two minutes that Slurm waits with a requeued job, as it may do with one that a reconfiguration meets."""
+        def ended():
+            lines = cluster.out("squeue", "-h", "-r", "-o", "%A %r").splitlines()
+            for job, reason in (line.split(None, 1) for line in lines):
+                if reason == "BeginTime":
+                    cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+            return not lines
+        cluster.wait_for(ended, "every job ends", timeout=180, pause=0.5)
 
     def end(self, cluster):
         pid = cluster.parts()["slurmctld"]
