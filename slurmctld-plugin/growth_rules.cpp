@@ -103,6 +103,8 @@ std::string growth_obstacle(const job_record_t& donor, const job_record_t& job) 
     if (!donor.gres_list_req && !job.gres_list_req && !donor.gres_list_alloc && !job.gres_list_alloc)
         return "";
     for (const auto* one : {&donor, &job})
+        if (!IS_JOB_RUNNING(one)) return name(*one) + " does not run";
+    for (const auto* one : {&donor, &job})
         if (const auto reason = unclear_job(*one); !reason.empty()) return name(*one) + ": " + reason;
     if (bit_overlap_any(donor.node_bitmap, job.node_bitmap)) return "the two jobs share a node";
     if (donor.part_ptr != job.part_ptr || donor.details->whole_node != job.details->whole_node ||

@@ -207,14 +207,9 @@ class Growth(ClusterCase):
         self.lose("n02")
         self.grow(job, "n01")
         self.assert_used(job)
-        saved = time.time()
-        self.command("sbatch", "--hold", "--wrap=true")  # slurmctld saves after it
-        state = self.cluster.dir / "ctld" / "job_state"
-        self.cluster.wait_for(lambda: state.stat().st_mtime > saved, "the jobs are saved")
+        self.save()
         for number in (signal.SIGTERM, signal.SIGKILL):
-            self.end_parts("slurmctld", number=number)
-            parts.start_slurmctld(self.layout)
-            self.cluster.wait_for(lambda: "MESSAGE_NODE_REGISTRATION" in self.command("sdiag"), "a node has registered")
+            self.restart(number)
             self.assert_used(job)
         self.command("scontrol", "reconfigure")
         self.assert_used(job)
@@ -254,6 +249,40 @@ class Growth(ClusterCase):
         self.command("scancel", other)
         self.assert_used()
 
+    def test_a_job_that_lost_a_node_keeps_its_gpus(self):
+        """Also those that are not the same ones on each node, and also over a restart, where Slurm reads them from the request."""
+        half = ("-p", "shared", "--ntasks-per-node=4")
+        first = self.allocate(["n01"], *half, gres=1)
+        job = self.allocate(["n01", "n02"], *half, gres=1)
+        before = self.gpus_seen(job, "-N2", "-n2", gpus=1)
+        self.assertNotEqual(before["n01"], before["n02"])
+        self.command("scancel", first)
+        self.lose("n01")
+        self.assert_used(job, each=(4, 1))
+        self.save()
+        self.restart(signal.SIGTERM)
+        self.assertEqual(self.gpus_seen(job, "-N1", "-n1", gpus=1), {"n02": before["n02"]})
+        second = self.allocate(["n02"], *half, gres=1)
+        self.assertNotEqual(self.gpus_seen(second, "-N1", "-n1", gpus=1)["n02"], before["n02"])
+        self.command("scancel", job, second)
+        self.assert_used()
+
+    def restart(self, number):
+        """And waits until slurmctld has heard its nodes: srun sleeps for long when it asks for a step before that."""
+        self.end_parts("slurmctld", number=number)
+        parts.start_slurmctld(self.layout)
+
+        def registered():
+            found = re.search(r"MESSAGE_NODE_REGISTRATION_STATUS\s.*count:(\d+)", self.command("sdiag"))
+            return found and int(found.group(1)) >= self.nodes
+        self.cluster.wait_for(registered, "every node has registered")
+
+    def save(self):
+        saved = time.time()
+        state = self.cluster.dir / "ctld" / "job_state"
+        self.command("sbatch", "--hold", "--wrap=true")  # slurmctld saves after it
+        self.cluster.wait_for(lambda: state.exists() and state.stat().st_mtime > saved, "the jobs are saved")
+
     def test_what_does_not_fit_is_refused(self):
         half = ("-p", "shared", "--ntasks-per-node=4")
         job = self.allocate(["n01", "n02"], *half, gres=1)
@@ -268,7 +297,11 @@ class Growth(ClusterCase):
             self.command("scancel", donor)
             self.cluster.wait_for_job(donor, "CANCELLED")
             self.assert_used(job, each=(4, 1))
+        donor = self.allocate(["n05"], *half, f"--dependency=expand:{job}", gres=1)
         self.command("scancel", job)
+        self.assertIn("not supported", self.command("scontrol", "update", f"JobId={donor}", "NumNodes=0", check=False))
+        self.assert_used(donor, each=(4, 1))
+        self.command("scancel", donor)
         self.assert_used()
 
     def test_swaps(self):
@@ -297,6 +330,7 @@ class GrowthOfOneType(Growth):
     """GPUs with a type, which slurmctld counts on their own."""
     kind = "gpu:h100"
     test_swaps = test_what_does_not_fit_is_refused = test_a_step_outlives_the_loss_of_another_node = None
+    test_a_job_that_lost_a_node_keeps_its_gpus = None
 
 
 if __name__ == "__main__":
