@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// select/cons_tres_banyan: the C edge. Two entry points of select/cons_tres are overridden, the rest is
+// select/cons_tres_banyan: the C edge. Four entry points of select/cons_tres are overridden, the rest is
 // inherited through ELF (see CMakeLists.txt). Each override first is, and on any doubt falls back to, the
 // inherited function.
 #include "slurm_compat.hpp"
 //
-#include <dlfcn.h>
+#include <optional>
 
 #include "common/guard.hpp"
-#include "controller.hpp"
+#include "inherited.hpp"
+#include "job_growth.hpp"
 #include "job_placement.hpp"
 #include "notice.hpp"
 #include "step_order.hpp"
 
-namespace {
-
-/// The function of the same name in select/cons_tres; null only when the plugin was linked without it.
-template <class Function>
-Function* inherited(const char* name) {
-    return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
-}
-
-}  // namespace
+using banyan::slurm::inherited;
 
 extern "C" {
 
@@ -83,6 +76,27 @@ BANYAN_EXPORT int select_p_step_start(step_record_t* step) {
                 return 0;
             });
     return rc;
+}
+
+BANYAN_EXPORT int select_p_job_expand(job_record_t* donor, job_record_t* job) {
+    static const auto inner = inherited<banyan::slurm::job_expand_function>("select_p_job_expand");
+    if (!inner) return SLURM_ERROR;
+    // Called once at most: it is not repeatable, and what follows it cannot fail but for lack of memory.
+    std::optional<int> done;
+    const auto expand = [&] { return done ? *done : *(done = inner(donor, job)); };
+    if (!donor || !job || donor == job) return expand();
+    return banyan::guarded("select_p_job_expand", expand,
+                           [&] { return banyan::slurm::grow_job(*donor, *job, expand); });
+}
+
+BANYAN_EXPORT int select_p_job_resized(job_record_t* job, node_record_t* node) {
+    static const auto inner = inherited<banyan::slurm::job_resized_function>("select_p_job_resized");
+    if (!inner) return SLURM_ERROR;
+    std::optional<int> done;
+    const auto resize = [&] { return done ? *done : *(done = inner(job, node)); };
+    if (!job || !node) return resize();
+    return banyan::guarded("select_p_job_resized", resize,
+                           [&] { return banyan::slurm::shrink_job(*job, resize); });
 }
 
 }  // extern "C"

@@ -5,7 +5,10 @@
 // not available".
 #include "slurm_compat.hpp"
 //
+#include <fmt/format.h>
+
 #include "common/guard.hpp"
+#include "growth_rules.hpp"
 #include "job_view.hpp"
 #include "notice.hpp"
 
@@ -39,6 +42,23 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
         });
 }
 
-BANYAN_EXPORT int job_modify(job_desc_msg_t*, job_record_t*, uint32_t) { return SLURM_SUCCESS; }
+// A job that is to give its nodes to another is killed before the select plugin is asked: what that would
+// refuse has to be refused here, while the job is unharmed.
+BANYAN_EXPORT int job_modify(job_desc_msg_t* change, job_record_t* job, uint32_t) {
+    return banyan::guarded(
+        "job_modify", [] { return SLURM_SUCCESS; },
+        [&]() -> int {
+            if (!job || change->min_nodes != 0 || !job->details || job->details->expanding_jobid == 0)
+                return SLURM_SUCCESS;
+            const job_record_t* into = find_job_record(job->details->expanding_jobid);
+            if (!into || (!banyan::slurm::has_gres(*job) && !banyan::slurm::has_gres(*into)))
+                return SLURM_SUCCESS;
+            const auto obstacle = banyan::slurm::growth_obstacle(*job, *into);
+            if (obstacle.empty()) return SLURM_SUCCESS;
+            banyan::slurm::log_info(fmt::format("JobId={} does not give its nodes to JobId={}: {}",
+                                                job->job_id, into->job_id, obstacle));
+            return ESLURM_NOT_SUPPORTED;
+        });
+}
 
 }  // extern "C"

@@ -15,12 +15,16 @@ extern "C" {
 #include "slurm/slurm_errno.h"
 #include "slurm/slurm_version.h"
 #include "src/common/bitstring.h"
+#include "src/common/gres.h"
 #include "src/common/hostlist.h"
+#include "src/common/job_resources.h"
+#include "src/common/list.h"
 #include "src/common/log.h"
 #include "src/common/node_conf.h"
 #include "src/common/select.h"
 #include "src/common/xmalloc.h"
 #include "src/common/xstring.h"
+#include "src/slurmctld/gres_ctld.h"
 #include "src/slurmctld/slurmctld.h"
 }
 // clang-format on
@@ -60,5 +64,13 @@ struct job_test_tail {
 using job_test_function = int(job_record_t*, bitstr_t*, std::uint32_t, std::uint32_t, std::uint32_t,
                               std::uint16_t, List, List*, bitstr_t*);
 using step_start_function = int(step_record_t*);
+using job_expand_function = int(job_record_t*, job_record_t*);
+using job_resized_function = int(job_record_t*, node_record_t*);
+
+/// cons_tres' own books, declared in headers that it does not share: job_res_add_job and job_res_rm_job.
+using job_res_add_function = int(job_record_t*, unsigned action);
+using job_res_rm_function = int(void* parts, void* node_usage, job_record_t*, unsigned action, bool job_fini,
+                                bitstr_t* node_map);
+constexpr unsigned job_res_action_normal = 0;
 
 }  // namespace banyan::slurm

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A running GPU job grows by the nodes of another job (--dependency=expand) and loses nodes, and every core and GPU stays accounted for:
+steps run on the new node with its GPUs, running steps go on, and in the end everything is free.
+
+BANYAN_GROWTH_SWAPS sets the number of nodes that are swapped, BANYAN_GROWTH_SEED the dice.
+"""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+
+from harness import ClusterCase, Failure, main
+
+from banyan_cluster import layout as layouts, parts, process
+
+SWAPS = int(os.environ.get("BANYAN_GROWTH_SWAPS", "20"))
+SEED = int(os.environ.get("BANYAN_GROWTH_SEED", "20261121"))
+CPUS, GPUS = 8, 2
+# What slurmctld says when its counts do not fit.
+DRIFT = re.compile(r"error: .*(underflow|under-?allocated|over-?allocated|miscount|mis-count|node_offset|overflow|mismatch|size bad|overlap|"
+                   r"gres/|job_resources|rebase|core_bitmap)|error: banyan")
+GPU_ENV = "echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $SLURM_STEP_GPUS"
+
+
+class Growth(ClusterCase):
+    nodes = 6
+    options = ("--group-size", 4, "--gpus", GPUS, "--without", "fault")
+    kind = "gpu"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.layout = layouts.load(cls.cluster.dir)
+        cls.env = parts.tool_environment(cls.layout)
+        cls.all = list(cls.layout.node_names)
+        # Devices that slurmd takes for GPUs, so that steps get the variables; and a partition where jobs share nodes.
+        for node in cls.all:
+            for gpu in range(GPUS):
+                device = cls.cluster.dir / "nodes" / node / "dev" / f"nvidia{gpu}"
+                device.unlink()
+                device.symlink_to("/dev/null")
+        etc = cls.cluster.dir / "etc"
+        conf = (etc / "slurm.conf").read_text().replace(f" Gres=gpu:{GPUS}", f" Gres={cls.kind}:{GPUS}")
+        (etc / "slurm.conf").write_text(conf + "PartitionName=shared Nodes=ALL MaxTime=INFINITE State=UP OverSubscribe=NO\n")
+        if cls.kind != "gpu":
+            gres = (etc / "gres.conf").read_text().replace(" Name=gpu ", f" Name=gpu Type={cls.kind.partition(':')[2]} ")
+            (etc / "gres.conf").write_text(gres)
+        cls.end_parts("slurmctld", *(f"slurmd-{node}" for node in cls.all))
+        parts.start_slurmctld(cls.layout)
+        parts.start_slurmds(cls.layout)
+
+    @classmethod
+    def end_parts(cls, *names, number=signal.SIGTERM):
+        pids = [cls.cluster.parts()[name] for name in names]
+        for pid in pids:
+            os.kill(pid, number)
+        cls.cluster.wait_for(lambda: all(process.start_time(pid) is None for pid in pids), f"{names} have ended")
+
+    def setUp(self):
+        super().setUp()
+        self.jobs = []
+        self.addCleanup(lambda: [self.command("scancel", job, check=False) for job in self.jobs])
+
+    def tearDown(self):
+        log = (self.cluster.dir / "log" / "slurmctld.log").read_text(errors="replace")
+        self.assertEqual([line for line in log.splitlines() if DRIFT.search(line) and "slurm.conf lacks: sm01" not in line], [])
+
+    # -- commands ------------------------------------------------------------------------------------------------------------
+
+    def command(self, *words, check=True):
+        """Without scripts/cluster in between, since there are thousands of them."""
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60, env=self.env,
+                              stdin=subprocess.DEVNULL, cwd=self.cluster.dir / "tmp", check=False)
+        if check and done.returncode:
+            raise Failure(f"{' '.join(map(str, words))} ended with {done.returncode}: {done.stdout}{done.stderr}\n{self.cluster.evidence()}")
+        return (done.stdout + done.stderr).strip()
+
+    def allocate(self, nodes, *options, gres=GPUS):
+        """An allocation without a shell, on these nodes, with so many of their GPUs."""
+        # salloc itself looks only every few seconds whether the nodes are ready.
+        waiting = subprocess.Popen(
+            ["salloc", "--no-shell", "--no-kill", "-N", str(len(nodes)), "-w", ",".join(nodes),
+             *([f"--gres={self.kind}:{gres}"] if gres else []), *options],
+            env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd="/")
+        self.addCleanup(lambda: (waiting.stderr.close(), waiting.wait(timeout=60)))
+        lines = []
+        while not (granted := re.search(r"Granted job allocation (\d+)", "".join(lines))):
+            lines.append(waiting.stderr.readline())
+            if not lines[-1]:
+                raise Failure(f"salloc: {''.join(lines)}")
+        job = int(granted.group(1))
+        self.jobs.append(job)
+        self.cluster.wait_for(lambda: self.command("squeue", "-h", "-j", job, "-o", "%T") == "RUNNING", f"job {job} runs", pause=0.02)
+        return job
+
+    def grow(self, job, node):
+        donor = self.allocate([node], f"--dependency=expand:{job}")
+        self.command("scontrol", "update", f"JobId={donor}", "NumNodes=0")
+        return donor
+
+    def lose(self, node):
+        self.command("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=swap")
+        # The node may have come back by itself.
+        self.command("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
+
+    def nodes_of(self, job):
+        found = re.search(r" NodeList=(\S+)", self.command("scontrol", "-o", "show", "job", job))
+        return self.expand(found.group(1)) if found and found.group(1) != "(null)" else []
+
+    @staticmethod
+    def expand(text):
+        """n[01-03,06] without a process."""
+        names = []
+        for part in re.sub(r"^n\[?|\]$", "", text).split(","):
+            first, _, last = part.partition("-")
+            names += [f"n{number:02d}" for number in range(int(first), int(last or first) + 1)]
+        return names
+
+    def used(self):
+        """{node: (allocated CPUs, GPUs in use, allocated TRES, state)} as slurmctld counts them."""
+        out = {}
+        for line in self.command("scontrol", "-d", "-o", "show", "node").splitlines():
+            fields = dict(word.split("=", 1) for word in line.split() if "=" in word)
+            gpus = int(re.fullmatch(r"gpu(?:|:\w+):(\d+)(?:\(.*\))?", fields["GresUsed"]).group(1))
+            out[fields["NodeName"]] = (int(fields["CPUAlloc"]), gpus, fields["AllocTRES"], fields["State"])
+        return out
+
+    def assert_used(self, *jobs, each=(CPUS, GPUS)):
+        """Exactly the nodes of these jobs are in use, and `each` CPUs and GPUs of each node by each job."""
+        holders = [node for job in jobs for node in self.nodes_of(job)]
+        expected = {node: tuple(holders.count(node) * count for count in each) for node in self.all}
+
+        expected = {node: (*counts, f"cpu={counts[0]}" if counts[0] else "") for node, counts in expected.items()}
+        used = {}
+
+        def settled():
+            # A node that was given back ends its last job first.
+            used.update({node: counts[:3] for node, counts in self.used().items()})
+            return used == expected
+        try:
+            self.cluster.wait_for(settled, f"the counts of jobs {jobs}", timeout=10, pause=0.02)
+        except Failure:
+            self.assertEqual(used, expected)
+
+    def an_idle_node(self, dice, job):
+        """One that is not the job's."""
+        mine = self.nodes_of(job)
+        return self.cluster.wait_for(
+            lambda: (lambda idle: dice.choice(idle) if idle else None)(
+                [node for node, counts in self.used().items() if counts[3] == "IDLE" and node not in mine]), "a node is idle", pause=0.02)
+
+    def gpus_seen(self, job, *options, gpus=GPUS):
+        """{node: (CUDA_VISIBLE_DEVICES, SLURM_STEP_GPUS)} of a step, one task on each node."""
+        text = self.command("timeout", 30, "srun", f"--jobid={job}", "--ntasks-per-node=1", f"--gres=gpu:{gpus}", *options, "bash", "-c",
+                            GPU_ENV)
+        return {words[0]: tuple(words[1:]) for words in map(str.split, text.splitlines()) if re.fullmatch(r"n\d\d", words[0])}
+
+    def assert_steps(self, job):
+        """A step on each node alone, then one on all: each has all GPUs of its nodes."""
+        nodes = self.nodes_of(job)
+        every = (",".join(map(str, range(GPUS))),) * 2
+        for node in nodes:
+            self.assertEqual(self.gpus_seen(job, "-N1", "-w", node), {node: every})
+        self.assertEqual(self.gpus_seen(job, f"-N{len(nodes)}", f"-n{len(nodes)}"), {node: every for node in nodes})
+
+    def start_step(self, job, nodes):
+        """A step with all GPUs and cores of these nodes. Returns it and a function that ends it."""
+        stop = self.cluster.dir / "tmp" / f"stop-{job}-{nodes[0]}"
+        step = subprocess.Popen(
+            ["srun", f"--jobid={job}", f"-N{len(nodes)}", f"-n{len(nodes)}", "-w", ",".join(nodes), f"--gres=gpu:{GPUS}", "bash", "-c",
+             f"echo up $SLURMD_NODENAME; until [ -e {stop} ]; do sleep 0.1; done; echo down $SLURMD_NODENAME"],
+            env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(stop.touch)
+        self.cluster.wait_for(lambda: re.search(r"\d+\.\d+", self.command("squeue", "-h", "-s", "-j", job, check=False)), "the step runs")
+
+        def end():
+            stop.touch()
+            text = step.communicate(timeout=60)[0]
+            self.assertEqual((step.returncode, sorted(text.split("\n"))),
+                             (0, sorted(["", *(f"{when} {node}" for node in nodes for when in ("up", "down"))])), text)
+        return end
+
+    # -- tests ---------------------------------------------------------------------------------------------------------------
+
+    def test_a_running_job_grows(self):
+        job = self.allocate(["n03", "n04"])
+        end = self.start_step(job, ["n03", "n04"])
+        # Before, between and behind the nodes that it has, so that all of them change their place in the job.
+        for node in ("n01", "n06", "n02"):
+            donor = self.grow(job, node)
+            self.cluster.wait_for_job(donor, "COMPLETED")
+            self.assertIn(node, self.nodes_of(job))
+            self.assert_used(job)
+            self.assertEqual(self.gpus_seen(job, "-N1", "-w", node), {node: ("0,1", "0,1")})
+        self.assertEqual(self.nodes_of(job), ["n01", "n02", "n03", "n04", "n06"])
+        end()
+        self.assert_steps(job)
+        self.command("scancel", job)
+        self.assert_used()
+
+    def test_slurmctld_comes_back(self):
+        job = self.allocate(["n02", "n05"])
+        self.grow(job, "n03")
+        self.lose("n02")
+        self.grow(job, "n01")
+        self.assert_used(job)
+        self.save()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            self.restart(number)
+            self.assert_used(job)
+        self.command("scontrol", "reconfigure")
+        self.assert_used(job)
+        self.assert_steps(job)
+        self.grow(job, "n06")
+        self.assert_used(job)
+        self.assert_steps(job)
+        self.command("scancel", job)
+        self.assert_used()
+
+    def test_a_step_outlives_the_loss_of_another_node(self):
+        job = self.allocate(["n01", "n02", "n03"])
+        end = self.start_step(job, ["n02", "n03"])
+        self.lose("n01")
+        self.assertEqual(self.nodes_of(job), ["n02", "n03"])
+        self.grow(job, "n05")
+        self.assert_used(job)
+        end()
+        self.assert_steps(job)
+        self.command("scancel", job)
+        self.assert_used()
+
+    def test_jobs_that_share_nodes(self):
+        half = ("-p", "shared", "--ntasks-per-node=4")
+        job = self.allocate(["n02", "n03"], *half, gres=1)
+        other = self.allocate(["n02", "n03", "n04"], *half, gres=1)
+        donor = self.allocate(["n04"], *half, f"--dependency=expand:{job}", gres=1)
+        self.assert_used(job, other, donor, each=(4, 1))
+        self.command("scontrol", "update", f"JobId={donor}", "NumNodes=0")
+        self.assertEqual(self.nodes_of(job), ["n02", "n03", "n04"])
+        self.assert_used(job, other, each=(4, 1))
+        gpus = [self.gpus_seen(one, "-N3", "-n3", gpus=1) for one in (job, other)]
+        for node in ("n02", "n03", "n04"):
+            self.assertEqual(sorted(seen[node][0] for seen in gpus), ["0", "1"], gpus)
+        self.command("scancel", job)
+        self.assert_used(other, each=(4, 1))
+        self.command("scancel", other)
+        self.assert_used()
+
+    def test_a_job_that_lost_a_node_keeps_its_gpus(self):
+        """Also those that are not the same ones on each node, and also over a restart, where Slurm reads them from the request."""
+        half = ("-p", "shared", "--ntasks-per-node=4")
+        first = self.allocate(["n01"], *half, gres=1)
+        job = self.allocate(["n01", "n02"], *half, gres=1)
+        before = self.gpus_seen(job, "-N2", "-n2", gpus=1)
+        self.assertNotEqual(before["n01"], before["n02"])
+        self.command("scancel", first)
+        self.lose("n01")
+        self.assert_used(job, each=(4, 1))
+        self.save()
+        self.restart(signal.SIGTERM)
+        self.assertEqual(self.gpus_seen(job, "-N1", "-n1", gpus=1), {"n02": before["n02"]})
+        second = self.allocate(["n02"], *half, gres=1)
+        self.assertNotEqual(self.gpus_seen(second, "-N1", "-n1", gpus=1)["n02"], before["n02"])
+        self.command("scancel", job, second)
+        self.assert_used()
+
+    def restart(self, number):
+        """And waits until slurmctld has heard its nodes: srun sleeps for long when it asks for a step before that."""
+        self.end_parts("slurmctld", number=number)
+        parts.start_slurmctld(self.layout)
+
+        def registered():
+            found = re.search(r"MESSAGE_NODE_REGISTRATION_STATUS\s.*count:(\d+)", self.command("sdiag"))
+            return found and int(found.group(1)) >= self.nodes
+        self.cluster.wait_for(registered, "every node has registered")
+
+    def save(self):
+        saved = time.time()
+        state = self.cluster.dir / "ctld" / "job_state"
+        self.command("sbatch", "--hold", "--wrap=true")  # slurmctld saves after it
+        self.cluster.wait_for(lambda: state.exists() and state.stat().st_mtime > saved, "the jobs are saved")
+
+    def test_what_does_not_fit_is_refused(self):
+        half = ("-p", "shared", "--ntasks-per-node=4")
+        job = self.allocate(["n01", "n02"], *half, gres=1)
+        for nodes, gres in ((["n04"], None), (["n02"], 1)):
+            donor = self.allocate(nodes, *half, f"--dependency=expand:{job}", gres=gres)
+            text = self.command("scontrol", "update", f"JobId={donor}", "NumNodes=0", check=False)
+            self.assertIn("not supported", text)
+            self.assertEqual((self.nodes_of(job), self.nodes_of(donor)), (["n01", "n02"], nodes))
+            self.assertEqual(self.cluster.job(donor)["JobState"], "RUNNING")
+            self.command("timeout", 30, "srun", f"--jobid={donor}", "true")
+            self.command("timeout", 30, "srun", f"--jobid={job}", "--gres=gpu:1", "true")
+            self.command("scancel", donor)
+            self.cluster.wait_for_job(donor, "CANCELLED")
+            self.assert_used(job, each=(4, 1))
+        donor = self.allocate(["n05"], *half, f"--dependency=expand:{job}", gres=1)
+        self.command("scancel", job)
+        self.assertIn("not supported", self.command("scontrol", "update", f"JobId={donor}", "NumNodes=0", check=False))
+        self.assert_used(donor, each=(4, 1))
+        self.command("scancel", donor)
+        self.assert_used()
+
+    def test_swaps(self):
+        dice = random.Random(SEED)
+        began = time.monotonic()
+        job = self.allocate(dice.sample(self.all, 3))
+        for swap in range(SWAPS):
+            with self.subTest(swap=swap, seed=SEED):
+                mine = self.nodes_of(job)
+                fresh = self.an_idle_node(dice, job)
+                self.grow(job, fresh)
+                self.assertEqual(self.nodes_of(job), sorted([*mine, fresh]))
+                lost = dice.choice([*mine, fresh])
+                self.lose(lost)
+                self.assertEqual(self.nodes_of(job), sorted({*mine, fresh} - {lost}))
+                self.assert_used(job)
+                if swap % 10 == 9:
+                    self.assert_steps(job)
+        self.assert_steps(job)
+        self.command("scancel", job)
+        self.assert_used()
+        print(f"{SWAPS} swaps in {time.monotonic() - began:.0f} s", flush=True)
+
+
+class GrowthOfOneType(Growth):
+    """GPUs with a type, which slurmctld counts on their own."""
+    kind = "gpu:h100"
+    test_swaps = test_what_does_not_fit_is_refused = test_a_step_outlives_the_loss_of_another_node = None
+    test_a_job_that_lost_a_node_keeps_its_gpus = None
+
+
+if __name__ == "__main__":
+    main()
