@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <tuple>
 
 namespace banyan::topo {
@@ -36,7 +37,6 @@ struct part {
 };
 
 /// Pools in a row, and the slots that are handed out to them.
-
 struct order {
     std::vector<part> parts;
     const std::vector<std::uint32_t>* sequence = nullptr;
@@ -69,7 +69,9 @@ class search {
             if (request_.nodes % piece == 0 && (starts_.empty() || budget_ > 0)) start_with(piece);
         std::stable_sort(starts_.begin(), starts_.end(),
                          [](const order& a, const order& b) { return a.cost < b.cost; });
-        for (std::size_t i = 0; i < starts_.size() && i < climbs; ++i) climb(starts_[i]);
+        const auto promising = std::min(climbs, starts_.size());
+        for (std::size_t i = 0; i < promising; ++i)
+            climb(starts_[i], budget_ / static_cast<std::int64_t>(promising - i));
         const auto& best = *std::min_element(starts_.begin(), starts_.end(),
                                              [](const order& a, const order& b) { return a.cost < b.cost; });
         return seating(far_, graph_, pools_, lay_out(best));
@@ -101,13 +103,29 @@ class search {
     }
 
     double weigh(const order& o, double limit) {
-        budget_ -= static_cast<std::int64_t>(graph_.size());
-        return graph_.cost(far_, lay_out(o), limit);
+        const auto& slots = lay_out(o);
+        budget_ -= request_.nodes;  // for laying them out
+        return graph_.cost(far_, slots, limit, budget_);
+    }
+
+    void start_with(std::uint32_t piece) {
+        const auto from_pools = shares_of_pools(piece);
+        auto to_the_last_host = from_pools;
+        for (auto& p : to_the_last_host.parts) p.most = p.all;
+        std::vector<order> orders{from_pools, std::move(to_the_last_host)};
+        for (const auto group_of : {&pool::spine_group, &pool::island})
+            if (auto from_groups = shares_of(group_of, piece)) orders.push_back(std::move(*from_groups));
+        for (const auto* sequence : {&by_pipeline_, &by_stage_})
+            for (const auto& o : orders) {
+                auto& start = starts_.emplace_back(o);
+                start.sequence = sequence;
+                start.cost = weigh(start, std::numeric_limits<double>::max());
+            }
     }
 
     /// The pools that share_out takes for pieces of this size, those under one spine side by side; the others
     /// behind them.
-    void start_with(std::uint32_t piece) {
+    order shares_of_pools(std::uint32_t piece) const {
         std::vector<pool> own;
         for (std::uint32_t i = 0; i < pools_.size(); ++i)
             if (usable(pools_[i])) {
@@ -127,15 +145,50 @@ class search {
             const auto all = static_cast<std::uint32_t>(p.hosts.size());
             o.parts.push_back({p.number, p.pieces == 0 ? all : std::min(all, p.pieces * piece), all});
         }
-        for (const auto* sequence : {&by_pipeline_, &by_stage_}) {
-            o.sequence = sequence;
-            for (const bool whole : {true, false}) {
-                auto& start = starts_.emplace_back(o);
-                if (!whole)
-                    for (auto& p : start.parts) p.most = p.all;
-                start.cost = weigh(start, std::numeric_limits<double>::max());
+        return o;
+    }
+
+    /// Whole pieces in each spine group or island (`group_of`), whose pools are filled to the last host, the
+    /// largest first: where what joins those groups costs much more than what joins pools. None where there
+    /// is one group.
+    std::optional<order> shares_of(std::uint32_t pool::*group_of, std::uint32_t piece) const {
+        std::map<std::uint32_t, std::vector<std::uint32_t>> members;  // by group: its pools
+        std::map<std::uint32_t, std::size_t> hosts_of_spine;
+        for (std::uint32_t i = 0; i < pools_.size(); ++i)
+            if (usable(pools_[i])) {
+                members[pools_[i].*group_of].push_back(i);
+                hosts_of_spine[pools_[i].spine_group] += pools_[i].hosts.size();
+            }
+        if (members.size() < 2) return std::nullopt;
+        std::vector<pool> groups;
+        for (auto& [number, own] : members) {
+            std::stable_sort(own.begin(), own.end(), [&](auto a, auto b) {
+                const auto key = [&](auto i) {
+                    const auto& p = pools_[i];
+                    return std::tuple(hosts_of_spine[p.spine_group], p.spine_group, p.hosts.size());
+                };
+                return key(a) > key(b);
+            });
+            auto& all = groups.emplace_back();
+            all.number = number;
+            all.spine_group = all.island = pools_[own.front()].island;  // what joins the groups
+            for (const auto i : own)
+                all.hosts.insert(all.hosts.end(), pools_[i].hosts.begin(), pools_[i].hosts.end());
+        }
+        share_out(groups, request_.nodes / piece, piece, request_.spares);
+        std::stable_sort(groups.begin(), groups.end(), [](const pool& a, const pool& b) {
+            return std::pair(a.pieces == 0, a.island) < std::pair(b.pieces == 0, b.island);
+        });
+        order o;
+        for (const auto& g : groups) {
+            auto left = g.pieces == 0 ? request_.nodes : g.pieces * piece;
+            for (const auto i : members[g.number]) {
+                const auto all = static_cast<std::uint32_t>(pools_[i].hosts.size());
+                o.parts.push_back({i, std::min(all, left), all});
+                left -= o.parts.back().most;
             }
         }
+        return o;
     }
 
     /// How many parts it takes to reach the job's nodes.
@@ -158,8 +211,7 @@ class search {
         return false;
     }
 
-    void climb(order& o) {
-        const auto share = budget_ / static_cast<std::int64_t>(climbs);
+    void climb(order& o, std::int64_t share) {
         const auto until = budget_ - share;
         for (bool again = true; again && budget_ > until;) {
             again = false;

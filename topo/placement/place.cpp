@@ -217,10 +217,12 @@ placement cheapest(const fabric& f, const candidates& from, const request& r, co
     const seating whole(far, graph, pools, pools_of(f, pools, start.nodes));
     const auto cost_of_start = whole.cost();
     if (cost_of_start <= 0) return start;
+    std::map<std::uint32_t, std::size_t> hosts_of_island;
+    for (const auto& p : pools) hosts_of_island[p.island] += p.hosts.size();
     std::vector<std::uint32_t> islands{none};
-    for (const auto& p : pools)
-        if (std::find(islands.begin(), islands.end(), p.island) == islands.end()) islands.push_back(p.island);
-    if (islands.size() == 2) islands.pop_back();  // one island is all there is
+    if (hosts_of_island.size() > 1)
+        for (const auto& [island, hosts] : hosts_of_island)
+            if (hosts >= r.nodes) islands.push_back(island);
     seating best = whole;
     double least = cost_of_start;
     for (const auto island : islands) {

@@ -55,12 +55,14 @@ slot_graph::slot_graph(const request& r, const job_layout& layout) : first_(r.no
     for (const auto& p : pairs) edges_[next[p.from]++] = {p.to, p.weight};
 }
 
-double slot_graph::cost(const distances& far, const std::vector<std::uint32_t>& pool_of_slot,
-                        double limit) const {
+double slot_graph::cost(const distances& far, const std::vector<std::uint32_t>& pool_of_slot, double limit,
+                        std::int64_t& budget) const {
     double sum = 0;
-    for (std::uint32_t slot = 0; slot < pool_of_slot.size() && sum < limit; ++slot)
+    std::uint32_t slot = 0;
+    for (; slot < pool_of_slot.size() && sum < limit; ++slot)
         for (const auto& e : of(slot))
             if (e.to > slot) sum += e.weight * far(pool_of_slot[slot], pool_of_slot[e.to]);
+    budget -= first_[slot];
     return sum;
 }
 
@@ -78,7 +80,10 @@ double seating::cost_of(std::uint32_t slot) const {
     return sum;
 }
 
-double seating::cost() const { return graph_->cost(*far_, at_, std::numeric_limits<double>::max()); }
+double seating::cost() const {
+    auto unlimited = std::numeric_limits<std::int64_t>::max();
+    return graph_->cost(*far_, at_, std::numeric_limits<double>::max(), unlimited);
+}
 
 double seating::cost_of(std::span<const std::uint32_t> slots) const {
     double sum = 0;

@@ -45,10 +45,10 @@ class slot_graph {
         return {edges_.data() + first_[slot], edges_.data() + first_[slot + 1]};
     }
 
-    std::size_t size() const { return edges_.size(); }
-
-    /// With each slot at the pool given, over all edges; stops at `limit`.
-    double cost(const distances& far, const std::vector<std::uint32_t>& pool_of_slot, double limit) const;
+    /// With each slot at the pool given, over all edges; stops at `limit`. Takes the edges that it looked at
+    /// off `budget`.
+    double cost(const distances& far, const std::vector<std::uint32_t>& pool_of_slot, double limit,
+                std::int64_t& budget) const;
 
   private:
     std::vector<std::uint32_t> first_;
