@@ -13,15 +13,16 @@ std::size_t at(tier t) { return static_cast<std::size_t>(t); }
 std::size_t at(dimension d) { return static_cast<std::size_t>(d); }
 
 /// Where each slot is, so that the loops over ranks need not look at the fabric.
-struct seats {
+struct positions {
     job_layout layout;
     std::vector<std::uint32_t> local_of_rank;         ///< position in the slot: which GPU, and so which rail
     std::vector<std::uint32_t> group, spine, island;  ///< by slot; none = not on a leaf group
 
-    seats(const fabric& f, const request& r, const placement& p) : layout(r), local_of_rank(r.dims.ranks()) {
+    positions(const fabric& f, const request& r, const placement& p)
+        : layout(r), local_of_rank(r.dims.ranks()) {
         for (std::uint32_t slot = 0; slot < r.nodes; ++slot) {
-            for (std::uint32_t i = 0; i < layout.ranks[slot].size(); ++i)
-                local_of_rank[layout.ranks[slot][i]] = i;
+            for (std::uint32_t i = 0; i < layout.ranks(slot).size(); ++i)
+                local_of_rank[layout.ranks(slot)[i]] = i;
             const auto host = p.nodes[slot];
             const auto g = host < f.hosts.size() ? f.hosts[host].leaf_group : none;
             group.push_back(g);
@@ -53,14 +54,14 @@ std::vector<std::uint32_t> count_uplinks(const fabric& f) {
 /// What leaves each rail of each leaf group upwards.
 class uplink_load {
   public:
-    uplink_load(const fabric& f, const seats& s) : f_(f), seats_(s), by_group_(f.leaf_groups.size()) {
+    uplink_load(const fabric& f, const positions& s) : f_(f), where_(s), by_group_(f.leaf_groups.size()) {
         for (std::size_t g = 0; g < by_group_.size(); ++g)
             by_group_[g].resize(f.leaf_groups[g].leaves.size());
     }
     void add(std::uint32_t rank, double bytes) {
-        const auto g = seats_.group[seats_.layout.slot_of_rank[rank]];
+        const auto g = where_.group[where_.layout.slot_of(rank)];
         if (g == none || by_group_[g].empty()) return;
-        by_group_[g][seats_.local_of_rank[rank] % by_group_[g].size()] += bytes;
+        by_group_[g][where_.local_of_rank[rank] % by_group_[g].size()] += bytes;
     }
     double busiest() const {
         const auto uplinks = count_uplinks(f_);
@@ -74,7 +75,7 @@ class uplink_load {
 
   private:
     const fabric& f_;
-    const seats& seats_;
+    const positions& where_;
     std::vector<std::vector<double>> by_group_;
 };
 
@@ -88,8 +89,8 @@ void each_group(const shape& dims, dimension d, Visit visit) {
 
 class counter {
   public:
-    counter(const request& r, const seats& s, uplink_load& load)
-        : r_(r), seats_(s), load_(load), per_edge_(traffic_of(r.dims, r.model.value_or(model_size{}))) {}
+    counter(const request& r, const positions& s, uplink_load& load)
+        : r_(r), where_(s), load_(load), per_edge_(traffic_of(r.dims, r.model.value_or(model_size{}))) {}
 
     dimension_cost count(dimension d) {
         dimension_cost out;
@@ -101,11 +102,11 @@ class counter {
             groups.clear();
             spines.clear();
             for (std::uint32_t i = 0; i < size; ++i) {
-                const auto slot = seats_.layout.slot_of_rank[first + i * stride];
-                if (groups.empty() || groups.back() != seats_.group[slot])
-                    groups.push_back(seats_.group[slot]);
-                if (spines.empty() || spines.back() != seats_.spine[slot])
-                    spines.push_back(seats_.spine[slot]);
+                const auto slot = where_.layout.slot_of(first + i * stride);
+                if (groups.empty() || groups.back() != where_.group[slot])
+                    groups.push_back(where_.group[slot]);
+                if (spines.empty() || spines.back() != where_.spine[slot])
+                    spines.push_back(where_.spine[slot]);
             }
             const auto spread = distinct(groups);
             out.largest_spread = std::max(out.largest_spread, spread);
@@ -122,14 +123,14 @@ class counter {
         return static_cast<std::uint32_t>(std::unique(v.begin(), v.end()) - v.begin());
     }
     void send(dimension_cost& out, std::uint32_t from, std::uint32_t to) {
-        const auto t = seats_.between(seats_.layout.slot_of_rank[from], seats_.layout.slot_of_rank[to]);
+        const auto t = where_.between(where_.layout.slot_of(from), where_.layout.slot_of(to));
         const auto bytes = per_edge_[at(out.dim)];
         ++out.edges[at(t)];
         out.bytes[at(t)] += bytes;
         if (t >= tier::spine) load_.add(from, bytes);
     }
     const request& r_;
-    const seats& seats_;
+    const positions& where_;
     uplink_load& load_;
     traffic per_edge_;
 };
@@ -167,7 +168,7 @@ tier tier_between(const fabric& f, std::uint32_t a, std::uint32_t b) {
 
 placement_cost cost_of(const fabric& f, const request& r, const placement& p) {
     placement_cost out;
-    const seats where(f, r, p);
+    const positions where(f, r, p);
     uplink_load load(f, where);
     counter count(r, where, load);
     for (const auto d : all_dimensions)

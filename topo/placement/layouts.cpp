@@ -10,26 +10,6 @@
 namespace banyan::topo {
 namespace {
 
-/// Slots by one dimension, then the other, then number.
-std::vector<std::uint32_t> sequence_by(const request& r, const job_layout& layout, dimension slow,
-                                       dimension fast) {
-    constexpr unsigned bits = 21;
-    static_assert(max_ranks < 1u << bits);
-    std::vector<std::uint64_t> keys;
-    keys.reserve(r.nodes);
-    for (std::uint64_t slot = 0; slot < r.nodes; ++slot) {
-        const auto at = r.dims.coordinates(layout.ranks[slot].front());
-        const auto key =
-            std::uint64_t{at[static_cast<std::size_t>(slow)]} << bits | at[static_cast<std::size_t>(fast)];
-        keys.push_back(key << bits | slot);
-    }
-    std::sort(keys.begin(), keys.end());
-    std::vector<std::uint32_t> out;
-    out.reserve(r.nodes);
-    for (const auto key : keys) out.push_back(key & ((1u << bits) - 1));
-    return out;
-}
-
 /// What one pool gives: `most` hosts in its turn, and all of them only when the others do not suffice.
 struct part {
     std::uint32_t pool = 0;
@@ -53,13 +33,13 @@ class search {
           request_(r),
           island_(island),
           budget_(budget),
-          by_pipeline_(sequence_by(r, layout, dimension::dp, dimension::pp)),
-          by_stage_(sequence_by(r, layout, dimension::pp, dimension::dp)) {}
+          by_pipeline_(layout.sequence_by(dimension::dp, dimension::pp)),
+          by_stage_(layout.sequence_by(dimension::pp, dimension::dp)) {}
 
     std::optional<seating> run() {
         std::size_t there = 0;
         for (const auto& p : pools_)
-            if (usable(p)) there += p.hosts.size();
+            if (usable(p)) there += p.size;
         if (there < request_.nodes) return std::nullopt;
         // The rings first: a job too large to look further loses least by that.
         const auto ring = request_.dims.size(dimension::dp), line = request_.dims.size(dimension::pp);
@@ -102,10 +82,23 @@ class search {
         return pool_of_slot_;
     }
 
+    /// The whole cost, or any number from `limit` on.
     double weigh(const order& o, double limit) {
-        const auto& slots = lay_out(o);
+        lay_out(o);
         budget_ -= request_.nodes;  // for laying them out
-        return graph_.cost(far_, slots, limit, budget_);
+        return graph_.cost(far_, pool_of_slot_, limit, budget_);
+    }
+
+    /// The same for an order that was changed since `kept_`, which costs `limit`, was laid out.
+    double weigh_changed(const order& o, double limit) {
+        lay_out(o);
+        moved_.clear();
+        for (std::uint32_t slot = 0; slot < request_.nodes; ++slot)
+            if (pool_of_slot_[slot] != kept_[slot]) moved_.push_back(slot);
+        budget_ -= request_.nodes;
+        // A difference looks at edges from both ends, before and after.
+        if (moved_.size() * 4 > request_.nodes) return graph_.cost(far_, pool_of_slot_, limit, budget_);
+        return limit + graph_.difference(far_, kept_, pool_of_slot_, moved_, budget_);
     }
 
     void start_with(std::uint32_t piece) {
@@ -119,7 +112,9 @@ class search {
             for (const auto& o : orders) {
                 auto& start = starts_.emplace_back(o);
                 start.sequence = sequence;
-                start.cost = weigh(start, std::numeric_limits<double>::max());
+                // Where no budget is left to climb, only the best start counts.
+                start.cost = weigh(start, budget_ > 0 ? std::numeric_limits<double>::max() : best_start_);
+                best_start_ = std::min(best_start_, start.cost);
             }
     }
 
@@ -135,15 +130,13 @@ class search {
         share_out(own, request_.nodes / piece, piece, request_.spares);
         std::stable_sort(own.begin(), own.end(), [&](const pool& a, const pool& b) {
             const auto key = [](const pool& p) {
-                return std::tuple(p.pieces == 0, p.island, p.spine_group,
-                                  -static_cast<std::int64_t>(p.left()));
+                return std::tuple(p.pieces == 0, p.island, p.spine_group, -static_cast<std::int64_t>(p.size));
             };
             return key(a) < key(b);
         });
         order o;
         for (const auto& p : own) {
-            const auto all = static_cast<std::uint32_t>(p.hosts.size());
-            o.parts.push_back({p.number, p.pieces == 0 ? all : std::min(all, p.pieces * piece), all});
+            o.parts.push_back({p.number, p.pieces == 0 ? p.size : p.pieces * piece, p.size});
         }
         return o;
     }
@@ -157,7 +150,7 @@ class search {
         for (std::uint32_t i = 0; i < pools_.size(); ++i)
             if (usable(pools_[i])) {
                 members[pools_[i].*group_of].push_back(i);
-                hosts_of_spine[pools_[i].spine_group] += pools_[i].hosts.size();
+                hosts_of_spine[pools_[i].spine_group] += pools_[i].size;
             }
         if (members.size() < 2) return std::nullopt;
         std::vector<pool> groups;
@@ -165,15 +158,14 @@ class search {
             std::stable_sort(own.begin(), own.end(), [&](auto a, auto b) {
                 const auto key = [&](auto i) {
                     const auto& p = pools_[i];
-                    return std::tuple(hosts_of_spine[p.spine_group], p.spine_group, p.hosts.size());
+                    return std::tuple(hosts_of_spine[p.spine_group], p.spine_group, p.size);
                 };
                 return key(a) > key(b);
             });
             auto& all = groups.emplace_back();
             all.number = number;
             all.spine_group = all.island = pools_[own.front()].island;  // what joins the groups
-            for (const auto i : own)
-                all.hosts.insert(all.hosts.end(), pools_[i].hosts.begin(), pools_[i].hosts.end());
+            for (const auto i : own) all.size += pools_[i].size;
         }
         share_out(groups, request_.nodes / piece, piece, request_.spares);
         std::stable_sort(groups.begin(), groups.end(), [](const pool& a, const pool& b) {
@@ -183,8 +175,7 @@ class search {
         for (const auto& g : groups) {
             auto left = g.pieces == 0 ? request_.nodes : g.pieces * piece;
             for (const auto i : members[g.number]) {
-                const auto all = static_cast<std::uint32_t>(pools_[i].hosts.size());
-                o.parts.push_back({i, std::min(all, left), all});
+                o.parts.push_back({i, std::min(pools_[i].size, left), pools_[i].size});
                 left -= o.parts.back().most;
             }
         }
@@ -202,9 +193,10 @@ class search {
     template <class Change, class Undo>
     bool try_to(order& o, Change change, Undo undo) {
         change();
-        const auto cost = weigh(o, o.cost);
+        const auto cost = weigh_changed(o, o.cost);
         if (cost < o.cost * (1 - 1e-9)) {
             o.cost = cost;
+            std::swap(kept_, pool_of_slot_);
             return true;
         }
         undo();
@@ -213,6 +205,7 @@ class search {
 
     void climb(order& o, std::int64_t share) {
         const auto until = budget_ - share;
+        kept_ = lay_out(o);
         for (bool again = true; again && budget_ > until;) {
             again = false;
             for (std::size_t i = 0; i < used(o); ++i) {
@@ -258,7 +251,10 @@ class search {
     std::int64_t budget_;
     std::vector<std::uint32_t> by_pipeline_, by_stage_;
     std::vector<order> starts_;
+    double best_start_ = std::numeric_limits<double>::max();
     std::vector<std::uint32_t> pool_of_slot_;  ///< of the last lay_out
+    std::vector<std::uint32_t> kept_;          ///< that of the order which is climbed
+    std::vector<std::uint32_t> moved_;         ///< slots in which the two differ
 };
 
 }  // namespace

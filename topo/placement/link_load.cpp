@@ -11,12 +11,12 @@ namespace {
 
 /// The HCA that each rank sends through: that of its GPU's rail; none where its host has none there.
 std::vector<std::uint32_t> hca_of_rank(const fabric& f, const job_layout& layout, const placement& p) {
-    std::vector<std::uint32_t> out(layout.slot_of_rank.size(), none);
-    for (std::uint32_t slot = 0; slot < layout.ranks.size(); ++slot) {
+    std::vector<std::uint32_t> out(layout.ranks(), none);
+    for (std::uint32_t slot = 0; slot < layout.slots(); ++slot) {
         if (p.nodes[slot] >= f.hosts.size()) continue;
         const auto& hcas = f.hosts[p.nodes[slot]].hcas;
-        for (std::size_t i = 0; i < layout.ranks[slot].size() && !hcas.empty(); ++i)
-            out[layout.ranks[slot][i]] = hcas[i % hcas.size()];
+        for (std::size_t i = 0; i < layout.ranks(slot).size() && !hcas.empty(); ++i)
+            out[layout.ranks(slot)[i]] = hcas[i % hcas.size()];
     }
     return out;
 }
@@ -33,7 +33,7 @@ link_load busiest_link(const fabric& f, const request& r, const placement& p, co
     std::unordered_map<std::uint64_t, double> load;
     for (const auto d : all_dimensions)
         each_send(r.dims, d, [&](std::uint32_t from, std::uint32_t to) {
-            if (layout.slot_of_rank[from] == layout.slot_of_rank[to]) return;
+            if (layout.slot_of(from) == layout.slot_of(to)) return;
             const auto path = hca[from] == none || hca[to] == none ? std::vector<std::uint32_t>{}
                                                                    : routes.path(hca[from], hca[to]);
             if (path.empty()) {

@@ -2,7 +2,6 @@
 #include "topo/placement/pools.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -52,9 +51,7 @@ class chooser {
         return best;
     }
 
-    std::uint32_t capacity(const pool& p) const {
-        return static_cast<std::uint32_t>(p.hosts.size()) / piece_;
-    }
+    std::uint32_t capacity(const pool& p) const { return p.size / piece_; }
 
   private:
     struct spine {
@@ -103,7 +100,7 @@ class chooser {
     bool fits_better(const pool& a, const pool& b, std::uint32_t wanted, bool alone) const {
         if (capacity(a) < wanted) return false;
         const auto needed = std::size_t{wanted} * piece_ + (alone ? spares_ : 0);
-        const auto key = [&](const pool& p) { return std::pair(p.hosts.size() < needed, p.hosts.size()); };
+        const auto key = [&](const pool& p) { return std::pair(p.size < needed, p.size); };
         return key(a) < key(b);
     }
 
@@ -113,7 +110,7 @@ class chooser {
         std::int64_t preferred = 0;
         std::vector<std::uint32_t> spines;
         for (const auto* p : pools) {
-            hosts += p->hosts.size();
+            hosts += p->size;
             preferred += p->preferred;
             spines.push_back(p->spine_group);
         }
@@ -145,38 +142,52 @@ float risk_of(const fabric& f, std::span<const float> risk, std::uint32_t host) 
     return f.hosts[host].rails < rails ? std::max(given, degraded) : given;
 }
 
-std::vector<pool> make_pools(const fabric& f, const candidates& from) {
-    std::vector<bool> preferred(f.hosts.size());
+free_pools make_pools(const fabric& f, const candidates& from) {
+    const auto groups = f.leaf_groups.size();
+    std::vector<std::uint32_t> first(groups + 2);  // by group, the last for hosts without one
+    const auto group_of = [&](std::uint32_t host) {
+        return std::min<std::size_t>(f.hosts[host].leaf_group, groups);
+    };
+    for (const auto host : from.free) ++first[group_of(host) + 1];
+    for (std::size_t g = 1; g < first.size(); ++g) first[g] += first[g - 1];
+    free_pools out;
+    out.hosts.resize(from.free.size());
+    auto next = first;
+    for (const auto host : from.free) out.hosts[next[group_of(host)]++] = host;
+
+    std::vector<bool> preferred(from.prefer.empty() ? 0 : f.hosts.size());
     for (const auto h : from.prefer)
         if (h < preferred.size()) preferred[h] = true;
-    std::vector<pool> pools(f.leaf_groups.size());
-    for (std::uint32_t g = 0; g < pools.size(); ++g) {
-        pools[g].group = g;
-        pools[g].spine_group = f.leaf_groups[g].spine_group;
-        pools[g].island = f.leaf_groups[g].island;
-    }
-    std::vector<pool> lonely;
-    for (const auto host : from.free) {
-        const auto group = f.hosts[host].leaf_group;
-        auto& p = group == none ? lonely.emplace_back() : pools[group];
-        p.hosts.push_back(host);
-        p.preferred += preferred[host];
-    }
-    std::move(lonely.begin(), lonely.end(), std::back_inserter(pools));
-    std::erase_if(pools, [](const pool& p) { return p.hosts.empty(); });
+    const auto is_preferred = [&](std::uint32_t host) { return !preferred.empty() && preferred[host]; };
     const auto key = [&](std::uint32_t host) {
-        return std::tuple(!preferred[host], host < from.risk.size() ? from.risk[host] : 0.f,
+        return std::tuple(!is_preferred(host), host < from.risk.size() ? from.risk[host] : 0.f,
                           std::string_view(f.hosts[host].nvlink_domain));
     };
     const auto before = [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); };
-    for (auto& p : pools)
-        if (!std::is_sorted(p.hosts.begin(), p.hosts.end(), before))
-            std::stable_sort(p.hosts.begin(), p.hosts.end(), before);
-    return pools;
+    const auto add = [&](pool p, std::uint32_t begin, std::uint32_t end) {
+        const auto hosts = std::span(out.hosts).subspan(begin, end - begin);
+        if (hosts.empty()) return;
+        if (!std::is_sorted(hosts.begin(), hosts.end(), before))
+            std::stable_sort(hosts.begin(), hosts.end(), before);
+        p.hosts = hosts;
+        p.size = end - begin;
+        p.preferred = static_cast<std::uint32_t>(std::count_if(hosts.begin(), hosts.end(), is_preferred));
+        out.pools.push_back(p);
+    };
+    for (std::uint32_t g = 0; g < groups; ++g) {
+        pool p;
+        p.group = g;
+        p.spine_group = f.leaf_groups[g].spine_group;
+        p.island = f.leaf_groups[g].island;
+        add(p, first[g], first[g + 1]);
+    }
+    for (auto i = first[groups]; i < first[groups + 1]; ++i) add({}, i, i + 1);
+    return out;
 }
 
 std::uint32_t share_out(std::vector<pool>& pools, std::uint32_t count, std::uint32_t piece,
                         std::uint32_t spares) {
+    for (auto& p : pools) p.pieces = 0;
     const chooser choose(pools, count, piece, spares);
     const auto chosen = choose.best().pools;
     // Evenly: every pool gives as many as `level` where it can, so few that it just suffices.

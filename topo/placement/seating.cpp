@@ -29,11 +29,11 @@ slot_graph::slot_graph(const request& r, const job_layout& layout) : first_(r.no
     for (const auto& e : r.dims.order) {
         const auto each = weights[static_cast<std::size_t>(e.dim)];
         for (std::uint32_t slot = 0; slot < r.nodes && e.size > 1; ++slot) {
-            const auto rank = layout.ranks[slot].front();
+            const auto rank = layout.first_rank(slot);
             const auto at = rank / stride % e.size;
             const auto first = rank - at * stride;
             const auto to = [&](std::uint32_t member, double weight) {
-                const auto other = layout.slot_of_rank[first + member * stride];
+                const auto other = layout.slot_of(first + member * stride);
                 if (other == slot) return;
                 pairs.push_back({slot, other, weight});
                 pairs.push_back({other, slot, weight});
@@ -63,6 +63,21 @@ double slot_graph::cost(const distances& far, const std::vector<std::uint32_t>& 
         for (const auto& e : of(slot))
             if (e.to > slot) sum += e.weight * far(pool_of_slot[slot], pool_of_slot[e.to]);
     budget -= first_[slot];
+    return sum;
+}
+
+double slot_graph::difference(const distances& far, const std::vector<std::uint32_t>& before,
+                              const std::vector<std::uint32_t>& after, std::span<const std::uint32_t> moved,
+                              std::int64_t& budget) const {
+    double sum = 0;
+    for (const auto slot : moved) {
+        for (const auto& e : of(slot)) {
+            const bool both = before[e.to] != after[e.to];
+            if (both && e.to < slot) continue;
+            sum += e.weight * (far(after[slot], after[e.to]) - far(before[slot], before[e.to]));
+        }
+        budget -= static_cast<std::int64_t>(of(slot).size());
+    }
     return sum;
 }
 
@@ -137,13 +152,13 @@ bool seating::improve_slot(std::uint32_t slot) {
     return false;
 }
 
-bool seating::improve_shares(const std::vector<std::vector<std::uint32_t>>& lines) {
+bool seating::improve_shares(std::span<const partition* const> lines) {
     struct share {
         std::uint32_t pool = 0;
         std::vector<std::uint32_t> slots;
     };
     std::vector<share> shares;
-    for (const auto& line : lines) {
+    const auto add = [&](std::span<const std::uint32_t> line) {
         const auto begin = static_cast<std::ptrdiff_t>(shares.size());
         for (const auto slot : line) {
             auto found = std::find_if(shares.begin() + begin, shares.end(),
@@ -152,7 +167,9 @@ bool seating::improve_shares(const std::vector<std::vector<std::uint32_t>>& line
             found->slots.push_back(slot);
         }
         budget_ -= static_cast<std::int64_t>(line.size());
-    }
+    };
+    for (const auto* sets : lines)
+        for (std::uint32_t s = 0; s < sets->size(); ++s) add((*sets)[s]);
     const auto end_of = [](const std::vector<std::uint32_t>& slots, std::size_t count, bool last) {
         return std::span(slots).subspan(last ? slots.size() - count : 0, count);
     };
@@ -181,7 +198,7 @@ bool seating::improve_shares(const std::vector<std::vector<std::uint32_t>>& line
     return false;
 }
 
-void seating::improve(const std::vector<std::vector<std::uint32_t>>& lines, std::int64_t budget) {
+void seating::improve(std::span<const partition* const> lines, std::int64_t budget) {
     budget_ = budget;
     for (bool again = true; again && budget_ > 0;) {
         again = false;

@@ -50,6 +50,11 @@ class slot_graph {
     double cost(const distances& far, const std::vector<std::uint32_t>& pool_of_slot, double limit,
                 std::int64_t& budget) const;
 
+    /// What it costs more with each slot at `after` than at `before`, which differ in the slots `moved`.
+    double difference(const distances& far, const std::vector<std::uint32_t>& before,
+                      const std::vector<std::uint32_t>& after, std::span<const std::uint32_t> moved,
+                      std::int64_t& budget) const;
+
   private:
     std::vector<std::uint32_t> first_;
     std::vector<edge> edges_;  ///< each in both directions
@@ -68,7 +73,7 @@ class seating {
     /// Moves slots to free hosts and swaps slots, one by one and by the share that a pool has of a line
     /// (slots that a ring or a pipeline joins), as long as that lowers the cost. Looks at `budget` edges at
     /// most.
-    void improve(const std::vector<std::vector<std::uint32_t>>& lines, std::int64_t budget);
+    void improve(std::span<const partition* const> lines, std::int64_t budget);
 
   private:
     double cost_of(std::uint32_t slot) const;
@@ -81,7 +86,7 @@ class seating {
     bool try_exchange(std::span<const std::uint32_t> here, std::span<const std::uint32_t> there,
                       std::uint32_t to);
     bool improve_slot(std::uint32_t slot);
-    bool improve_shares(const std::vector<std::vector<std::uint32_t>>& lines);
+    bool improve_shares(std::span<const partition* const> lines);
 
     const distances* far_;  // pointers, since one seating is assigned to another
     const slot_graph* graph_;

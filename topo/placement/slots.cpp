@@ -40,6 +40,26 @@ std::vector<std::uint32_t> by_locality(const shape& s) {
 
 }  // namespace
 
+std::vector<std::uint32_t> ranks_by_slot(const request& r) {
+    const auto per_node = r.ranks_per_node;
+    if (blocks_keep_tensor_groups(r.dims, per_node)) {
+        std::vector<std::uint32_t> out(r.dims.ranks());
+        std::iota(out.begin(), out.end(), 0u);
+        return out;
+    }
+    auto ranks = by_locality(r.dims);
+    std::vector<std::span<std::uint32_t>> slots;
+    for (std::uint32_t s = 0; s < r.nodes; ++s) {
+        slots.push_back(std::span(ranks).subspan(std::size_t{s} * per_node, per_node));
+        std::sort(slots.back().begin(), slots.back().end());
+    }
+    std::sort(slots.begin(), slots.end(), [](auto a, auto b) { return a.front() < b.front(); });
+    std::vector<std::uint32_t> out;
+    out.reserve(ranks.size());
+    for (const auto slot : slots) out.insert(out.end(), slot.begin(), slot.end());
+    return out;
+}
+
 result<request> make_request(const shape& dims, std::uint32_t total_nodes, std::uint32_t ranks_per_node,
                              std::uint32_t spares) {
     const auto ranks = dims.ranks();
@@ -68,71 +88,13 @@ result<request> make_request(const shape& dims, std::uint32_t total_nodes, std::
 }
 
 std::vector<std::vector<std::uint32_t>> ranks_of_slots(const request& r) {
-    std::vector<std::uint32_t> order;
-    if (blocks_keep_tensor_groups(r.dims, r.ranks_per_node)) {
-        order.resize(r.dims.ranks());
-        std::iota(order.begin(), order.end(), 0u);
-    } else {
-        order = by_locality(r.dims);
-    }
-    std::vector<std::vector<std::uint32_t>> slots(r.nodes);
-    for (std::size_t i = 0; i < order.size(); ++i) slots[i / r.ranks_per_node].push_back(order[i]);
-    for (auto& slot : slots) std::sort(slot.begin(), slot.end());
-    std::sort(slots.begin(), slots.end());
-    return slots;
-}
-
-job_layout::job_layout(const request& r) : ranks(ranks_of_slots(r)), slot_of_rank(r.dims.ranks()) {
-    for (std::uint32_t s = 0; s < ranks.size(); ++s)
-        for (const auto rank : ranks[s]) slot_of_rank[rank] = s;
-    // dp runs slowest, so that what else connects units makes them neighbours.
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> keyed;
-    for (std::uint32_t s = 0; s < r.nodes; ++s)
-        keyed.emplace_back(r.dims.coordinates(ranks[s].front())[static_cast<std::size_t>(dimension::dp)], s);
-    std::sort(keyed.begin(), keyed.end());
-    std::vector<std::uint32_t> sequence;
-    for (const auto& [dp, s] : keyed) sequence.push_back(s);
-
-    std::vector<std::uint32_t> sets(r.nodes);
-    std::iota(sets.begin(), sets.end(), 0u);
-    connect(r, {dimension::tp, dimension::pp}, sets);
-    units = dense(sets, sequence);
-    connect(r, {dimension::cp, dimension::ep}, sets);
-    bundles = dense(sets, sequence);
-}
-
-/// Joins the sets of slots that the process groups of `dims` connect; each set is named by its smallest slot.
-void job_layout::connect(const request& r, std::initializer_list<dimension> dims,
-                         std::vector<std::uint32_t>& sets) const {
-    const auto root = [&](std::uint32_t s) {
-        while (sets[s] != s) s = sets[s] = sets[sets[s]];
-        return s;
-    };
-    for (const auto d : dims) {
-        const auto stride = stride_of(r.dims, d), size = r.dims.size(d);
-        if (size < 2) continue;
-        for (std::uint32_t rank = 0; rank < r.dims.ranks(); ++rank) {
-            if (rank / stride % size + 1 >= size) continue;
-            const auto a = root(slot_of_rank[rank]), b = root(slot_of_rank[rank + stride]);
-            sets[std::max(a, b)] = std::min(a, b);
-        }
-    }
-    for (std::uint32_t s = 0; s < sets.size(); ++s) sets[s] = root(s);
-}
-
-/// Numbers sets 0.. in the order in which `sequence` meets them.
-std::vector<std::uint32_t> job_layout::dense(const std::vector<std::uint32_t>& sets,
-                                             const std::vector<std::uint32_t>& sequence) {
-    std::vector<std::uint32_t> number(sets.size(), none), out(sets.size());
-    std::uint32_t next = 0;
-    for (const auto slot : sequence) {
-        auto& n = number[sets[slot]];
-        if (n == none) n = next++;
-        out[slot] = n;
-    }
+    const auto flat = ranks_by_slot(r);
+    std::vector<std::vector<std::uint32_t>> out;
+    for (auto at = flat.begin(); at != flat.end(); at += r.ranks_per_node)
+        out.emplace_back(at, at + r.ranks_per_node);
     return out;
 }
 
-std::vector<std::uint32_t> units_of_slots(const request& r) { return job_layout(r).units; }
+std::vector<std::uint32_t> units_of_slots(const request& r) { return job_layout(r).units().set_of_slot(); }
 
 }  // namespace banyan::topo
