@@ -208,7 +208,7 @@ class search {
         kept_ = lay_out(o);
         for (bool again = true; again && budget_ > until;) {
             again = false;
-            for (std::size_t i = 0; i < used(o); ++i) {
+            for (std::size_t i = used(o); i-- > 0;) {  // the last changes least, so it is soonest weighed
                 const auto end = std::min(o.parts.size(), used(o) + others);
                 for (std::size_t j = i + 1; j < end && budget_ > until; ++j) {
                     const auto swap = [&] { std::swap(o.parts[i], o.parts[j]); };
