@@ -2,26 +2,14 @@
 #include "topo/placement/layouts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <map>
 #include <tuple>
 
+#include "topo/placement/climb.hpp"
+
 namespace banyan::topo {
 namespace {
-
-/// What one pool gives: `most` hosts in its turn, and all of them only when the others do not suffice.
-struct part {
-    std::uint32_t pool = 0;
-    std::uint32_t most = 0, all = 0;
-};
-
-/// Pools in a row, and the slots that are handed out to them.
-struct order {
-    std::vector<part> parts;
-    const std::vector<std::uint32_t>* sequence = nullptr;
-    double cost = 0;
-};
 
 class search {
   public:
@@ -50,8 +38,12 @@ class search {
         std::stable_sort(starts_.begin(), starts_.end(),
                          [](const order& a, const order& b) { return a.cost < b.cost; });
         const auto promising = std::min(climbs, starts_.size());
-        for (std::size_t i = 0; i < promising; ++i)
-            climb(starts_[i], budget_ / static_cast<std::int64_t>(promising - i));
+        for (std::size_t i = 0; i < promising; ++i) {
+            auto share = budget_ / static_cast<std::int64_t>(promising - i);
+            budget_ -= share;
+            climb(far_, graph_, request_.dims, starts_[i], share);
+            budget_ += share;
+        }
         const auto& best = *std::min_element(starts_.begin(), starts_.end(),
                                              [](const order& a, const order& b) { return a.cost < b.cost; });
         return seating(far_, graph_, pools_, lay_out(best));
@@ -59,46 +51,14 @@ class search {
 
   private:
     static constexpr std::size_t climbs = 3;
-    /// Pools that an order does not use at first, and that may come in.
-    static constexpr std::size_t others = 8;
 
     bool usable(const pool& p) const { return island_ == none || p.island == island_; }
 
-    /// The pool of each slot.
     const std::vector<std::uint32_t>& lay_out(const order& o) {
         pool_of_slot_.resize(request_.nodes);
-        std::size_t next = 0;
-        const auto hand_out = [&](const part& p, std::uint32_t count) {
-            for (; count > 0 && next < request_.nodes; --count) pool_of_slot_[(*o.sequence)[next++]] = p.pool;
-        };
-        for (const auto& p : o.parts) {
-            if (next == request_.nodes) break;
-            hand_out(p, p.most);
-        }
-        for (const auto& p : o.parts) {
-            if (next == request_.nodes) break;
-            hand_out(p, p.all - p.most);
-        }
-        return pool_of_slot_;
-    }
-
-    /// The whole cost, or any number from `limit` on.
-    double weigh(const order& o, double limit) {
-        lay_out(o);
-        budget_ -= request_.nodes;  // for laying them out
-        return graph_.cost(far_, pool_of_slot_, limit, budget_);
-    }
-
-    /// The same for an order that was changed since `kept_`, which costs `limit`, was laid out.
-    double weigh_changed(const order& o, double limit) {
-        lay_out(o);
-        moved_.clear();
-        for (std::uint32_t slot = 0; slot < request_.nodes; ++slot)
-            if (pool_of_slot_[slot] != kept_[slot]) moved_.push_back(slot);
         budget_ -= request_.nodes;
-        // A difference looks at edges from both ends, before and after.
-        if (moved_.size() * 4 > request_.nodes) return graph_.cost(far_, pool_of_slot_, limit, budget_);
-        return limit + graph_.difference(far_, kept_, pool_of_slot_, moved_, budget_);
+        o.hand_out_all([&](std::uint32_t slot, std::uint32_t pool) { pool_of_slot_[slot] = pool; });
+        return pool_of_slot_;
     }
 
     void start_with(std::uint32_t piece) {
@@ -113,7 +73,8 @@ class search {
                 auto& start = starts_.emplace_back(o);
                 start.sequence = sequence;
                 // Where no budget is left to climb, only the best start counts.
-                start.cost = weigh(start, budget_ > 0 ? std::numeric_limits<double>::max() : best_start_);
+                const auto limit = budget_ > 0 ? std::numeric_limits<double>::max() : best_start_;
+                start.cost = graph_.cost(far_, lay_out(start), limit, budget_);
                 best_start_ = std::min(best_start_, start.cost);
             }
     }
@@ -182,67 +143,6 @@ class search {
         return o;
     }
 
-    /// How many parts it takes to reach the job's nodes.
-    std::size_t used(const order& o) const {
-        std::size_t reach = 0, n = 0;
-        while (n < o.parts.size() && reach < request_.nodes) reach += o.parts[n++].most;
-        return n;
-    }
-
-    /// Applies `change`, and `undo` where that lowers no cost.
-    template <class Change, class Undo>
-    bool try_to(order& o, Change change, Undo undo) {
-        change();
-        const auto cost = weigh_changed(o, o.cost);
-        if (cost < o.cost * (1 - 1e-9)) {
-            o.cost = cost;
-            std::swap(kept_, pool_of_slot_);
-            return true;
-        }
-        undo();
-        return false;
-    }
-
-    void climb(order& o, std::int64_t share) {
-        const auto until = budget_ - share;
-        kept_ = lay_out(o);
-        for (bool again = true; again && budget_ > until;) {
-            again = false;
-            for (std::size_t i = used(o); i-- > 0;) {  // the last changes least, so it is soonest weighed
-                const auto end = std::min(o.parts.size(), used(o) + others);
-                for (std::size_t j = i + 1; j < end && budget_ > until; ++j) {
-                    const auto swap = [&] { std::swap(o.parts[i], o.parts[j]); };
-                    again |= try_to(o, swap, swap);
-                }
-                for (std::size_t j = 0; j < end && budget_ > until; ++j)
-                    if (j != i && j != i + 1)
-                        again |= try_to(
-                            o, [&] { shift(o, i, j); }, [&] { shift(o, j, i); });
-                for (const auto most : caps(o.parts[i])) {
-                    const auto before = o.parts[i].most;
-                    if (most != before && budget_ > until)
-                        again |= try_to(
-                            o, [&] { o.parts[i].most = most; }, [&] { o.parts[i].most = before; });
-                }
-            }
-        }
-    }
-
-    static void shift(order& o, std::size_t from, std::size_t to) {
-        const auto p = o.parts.begin();
-        const auto f = static_cast<std::ptrdiff_t>(from), t = static_cast<std::ptrdiff_t>(to);
-        if (from < to)
-            std::rotate(p + f, p + f + 1, p + t + 1);
-        else
-            std::rotate(p + t, p + f, p + f + 1);
-    }
-
-    /// All that a part has, whole rings of it, and whole pipelines.
-    std::array<std::uint32_t, 3> caps(const part& p) const {
-        const auto ring = request_.dims.size(dimension::dp), line = request_.dims.size(dimension::pp);
-        return {p.all, p.all - p.all % ring, p.all - p.all % line};
-    }
-
     const distances& far_;
     const slot_graph& graph_;
     const std::vector<pool>& pools_;
@@ -253,8 +153,6 @@ class search {
     std::vector<order> starts_;
     double best_start_ = std::numeric_limits<double>::max();
     std::vector<std::uint32_t> pool_of_slot_;  ///< of the last lay_out
-    std::vector<std::uint32_t> kept_;          ///< that of the order which is climbed
-    std::vector<std::uint32_t> moved_;         ///< slots in which the two differ
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace {
 /// Without a model the search finds little for a job of more nodes, and takes long.
 constexpr std::uint32_t large_job = 512;
 /// Of the two searches for a lower cost, which slurmctld waits for: 2 ns an edge.
-constexpr std::int64_t edges_for_orders = 120'000, edges_for_moves = 30'000;
+constexpr std::int64_t edges_for_orders = 50'000, edges_for_moves = 15'000;
 
 /// Leaf groups and spine groups that the slots are in, as share_out weighs them.
 std::size_t crossings(const seats& s) {

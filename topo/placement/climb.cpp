@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "topo/placement/climb.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace banyan::topo {
+namespace {
+
+class climber {
+  public:
+    climber(const distances& far, const slot_graph& graph, const shape& dims, order& o, std::int64_t& budget)
+        : far_(far),
+          graph_(graph),
+          nodes_(o.sequence->size()),
+          ring_(dims.size(dimension::dp)),
+          line_(dims.size(dimension::pp)),
+          order_(o),
+          budget_(budget),
+          kept_(nodes_) {
+        for (const auto& p : o.parts) reach_ += p.most;
+        o.hand_out_all([&](std::uint32_t slot, std::uint32_t pool) { kept_[slot] = pool; });
+        trial_ = kept_;
+    }
+
+    void run() {
+        for (bool again = true; again && budget_ > 0;) {
+            again = false;
+            // The last parts move the fewest slots, so they are soonest weighed.
+            for (auto i = used(); i-- > 0;) again |= improve(i);
+        }
+    }
+
+  private:
+    /// Parts that an order does not use at first, and that may come in.
+    static constexpr std::size_t others = 8;
+
+    bool improve(std::size_t i) {
+        bool better = false;
+        auto& parts = order_.parts;
+        const auto end = std::min(parts.size(), used() + others);
+        for (auto j = i + 1; j < end && budget_ > 0; ++j) {
+            const auto swap = [&] { std::swap(parts[i], parts[j]); };
+            better |= try_to(i, j, swap, swap);
+        }
+        for (std::size_t j = 0; j < end && budget_ > 0; ++j)
+            if (j != i && j != i + 1)
+                better |= try_to(
+                    std::min(i, j), std::max(i, j), [&] { shift(i, j); }, [&] { shift(j, i); });
+        for (const auto most : caps(parts[i])) {
+            const auto before = parts[i].most;
+            const auto cap = [&](std::uint32_t to) {
+                reach_ = reach_ - parts[i].most + to;
+                parts[i].most = to;
+            };
+            if (most != before && budget_ > 0)
+                better |= try_to(
+                    i, parts.size() - 1, [&] { cap(most); }, [&] { cap(before); });
+        }
+        return better;
+    }
+
+    /// How many parts it takes to reach the job's nodes.
+    std::size_t used() const {
+        std::size_t reach = 0, n = 0;
+        while (n < order_.parts.size() && reach < nodes_) reach += order_.parts[n++].most;
+        return n;
+    }
+
+    /// Applies `change`, which moves no slot but those of the parts first to last, and `undo` where that
+    /// lowers no cost.
+    template <class Change, class Undo>
+    bool try_to(std::size_t first, std::size_t last, Change change, Undo undo) {
+        const bool in_turn = reach_ >= nodes_;
+        change();
+        seat(first, last, in_turn && reach_ >= nodes_);
+        const auto cost = weigh();
+        const bool better = cost < order_.cost * (1 - 1e-9);  // less is rounding
+        if (better) order_.cost = cost;
+        auto &from = better ? trial_ : kept_, &to = better ? kept_ : trial_;
+        for (const auto slot : moved_) to[slot] = from[slot];
+        if (!better) undo();
+        return better;
+    }
+
+    /// Brings trial_ up to order_; `in_turn`: the parts first to last get what they got before.
+    void seat(std::size_t first, std::size_t last, bool in_turn) {
+        moved_.clear();
+        const auto put = [&](std::uint32_t slot, std::uint32_t pool) {
+            --budget_;
+            if (trial_[slot] == pool) return;
+            trial_[slot] = pool;
+            moved_.push_back(slot);
+        };
+        if (!in_turn) return order_.hand_out_all(put);
+        std::size_t next = 0;
+        for (std::size_t p = 0; p < first; ++p) next += order_.parts[p].most;
+        order_.hand_out(first, last + 1, next, put);
+    }
+
+    /// The cost of trial_, or any number that is no better than the order's.
+    double weigh() {
+        // A difference looks at edges from both ends, before and after.
+        if (moved_.size() * 4 > nodes_) return graph_.cost(far_, trial_, order_.cost, budget_);
+        return order_.cost + graph_.difference(far_, kept_, trial_, moved_, budget_);
+    }
+
+    void shift(std::size_t from, std::size_t to) {
+        const auto p = order_.parts.begin();
+        const auto f = static_cast<std::ptrdiff_t>(from), t = static_cast<std::ptrdiff_t>(to);
+        if (from < to)
+            std::rotate(p + f, p + f + 1, p + t + 1);
+        else
+            std::rotate(p + t, p + f, p + f + 1);
+    }
+
+    /// All that a part has, whole rings of it, and whole pipelines.
+    std::array<std::uint32_t, 3> caps(const order::part& p) const {
+        return {p.all, p.all - p.all % ring_, p.all - p.all % line_};
+    }
+
+    const distances& far_;
+    const slot_graph& graph_;
+    std::size_t nodes_;
+    std::uint32_t ring_, line_;
+    order& order_;
+    std::int64_t& budget_;
+    std::size_t reach_ = 0;                    ///< slots that the parts take in their turn
+    std::vector<std::uint32_t> kept_, trial_;  ///< the pool of each slot: as order_ was, and as it is tried
+    std::vector<std::uint32_t> moved_;         ///< slots in which the two differ
+};
+
+}  // namespace
+
+void climb(const distances& far, const slot_graph& graph, const shape& dims, order& o, std::int64_t& budget) {
+    climber(far, graph, dims, o, budget).run();
+}
+
+}  // namespace banyan::topo
