@@ -14,15 +14,25 @@ bool controller::load() {
     };
     return find(node_table_, "node_record_table_ptr") && find(node_count_, "node_record_count") &&
            find(idle_, "idle_node_bitmap") && find(completing_, "cg_node_bitmap") &&
-           find(available_, "avail_node_bitmap");
+           find(available_, "avail_node_bitmap") && find(jobs_, "job_list") &&
+           find(filter_, "job_req_node_filter");
 }
 
 const controller* controller::get() {
     static controller instance;
     static const bool here = instance.load();
-    return here && *instance.idle_ && *instance.completing_ && *instance.available_ && *instance.node_table_
+    return here && *instance.idle_ && *instance.completing_ && *instance.available_ && *instance.jobs_ &&
+                   *instance.node_table_
                ? &instance
                : nullptr;
+}
+
+bitmap controller::fit_for(job_record_t& job) const {
+    bitmap nodes(bit_copy(*available_));
+    if (job.part_ptr && job.part_ptr->node_bitmap) bit_and(nodes.get(), job.part_ptr->node_bitmap);
+    if (job.details->exc_node_bitmap) bit_and_not(nodes.get(), job.details->exc_node_bitmap);
+    if (filter_(&job, nodes.get(), true) != SLURM_SUCCESS) bit_clear_all(nodes.get());
+    return nodes;
 }
 
 int controller::find_node(const char* name) const {

@@ -4,7 +4,7 @@
 // loaded into srun, slurmd, sinfo and others, which do not have them, and where it must do nothing.
 #pragma once
 
-#include "slurm_compat.hpp"
+#include "bitmap.hpp"
 
 namespace banyan::slurm {
 
@@ -19,6 +19,10 @@ class controller {
     /// Index of the node called `name`, or -1.
     int find_node(const char* name) const;
     const bitstr_t* idle_nodes() const { return *idle_; }
+    List jobs() const { return *jobs_; }
+    /// The nodes of the job's partition that are up and have what it asks for, busy or not. Reservations do
+    /// not count here.
+    bitmap fit_for(job_record_t& job) const;
     /// The node still ends its last job, and will be free after it: neither down nor drained.
     bool frees_up_soon(int index) const {
         return bit_test(*completing_, index) && bit_test(*available_, index);
@@ -32,6 +36,8 @@ class controller {
     bitstr_t** idle_ = nullptr;
     bitstr_t** completing_ = nullptr;
     bitstr_t** available_ = nullptr;
+    List* jobs_ = nullptr;
+    int (*filter_)(job_record_t*, bitstr_t*, bool) = nullptr;
 };
 
 }  // namespace banyan::slurm

@@ -60,7 +60,10 @@ BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, ui
             bit_copybits(node_bitmap, given);
             return ask(node_bitmap);
         },
-        [&] { return banyan::slurm::place_job(*job, node_bitmap, banyan::slurm::mode_of(mode), ask); });
+        [&] {
+            return banyan::slurm::place_job(*job, node_bitmap, banyan::slurm::mode_of(mode),
+                                            {ask, preemptee_candidates != nullptr});
+        });
     bit_free(given);
     return rc;
 }

@@ -37,7 +37,7 @@ fabric_cache& fabric_cache::instance() {
 
 void fabric_cache::read_config() {
     configured_ = true;
-    path_ = "/var/lib/banyan/fabric.snapshot";
+    path_ = topo::default_snapshot_path;
     max_age_s_ = 7 * 24 * 3600;
     const auto file = config_file::load(default_config_path());
     if (!file) return log_state("configuration", file.error().text());

@@ -8,14 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "slurm_compat.hpp"
+#include "bitmap.hpp"
 
 namespace banyan::slurm {
-
-struct bitmap_deleter {
-    void operator()(bitstr_t* b) const { bit_free(b); }
-};
-using bitmap = std::unique_ptr<bitstr_t, bitmap_deleter>;
 
 /// The entries of one of Slurm's lists; none when there is no list.
 template <class T>

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "job_placement.hpp"
 
-#include <algorithm>
-#include <array>
 #include <ctime>
-#include <memory>
 
 #include <banyan/topo/placement.hpp>
 #include <fmt/format.h>
@@ -12,197 +9,122 @@
 #include "fabric_cache.hpp"
 #include "job_view.hpp"
 #include "notice.hpp"
+#include "patience.hpp"
 #include "plan_builder.hpp"
+#include "requeue.hpp"
+#include "train_job.hpp"
 
 namespace banyan::slurm {
 namespace {
 
-struct bitmap_deleter {
-    void operator()(bitstr_t* b) const { bit_free(b); }
+/// One call of job_test for a train job.
+class question {
+  public:
+    question(const train_job& job, bitstr_t* node_bitmap, test_mode mode, const cons_tres& inner)
+        : job_(job), nodes_(node_bitmap), all_(bit_copy(node_bitmap)), mode_(mode), inner_(inner) {}
+
+    int answer() {
+        if (const auto now = first(now_, job_.free_now(all_.get()))) {
+            if (const auto later = worth_waiting(job_, ever_free(), *now)) {
+                if (mode_ == test_mode::run_now) return ESLURM_NODES_BUSY;
+                if (granted(later->placement, later->time)) return SLURM_SUCCESS;
+            }
+            if (granted(now->placement, now_)) {
+                if (mode_ == test_mode::run_now) save(*now);
+                return SLURM_SUCCESS;
+            }
+        }
+        bit_copybits(nodes_, all_.get());
+        const int rc = inner_.ask(nodes_);
+        if (rc == SLURM_SUCCESS && mode_ == test_mode::run_now) arrange_theirs();
+        if (rc == SLURM_SUCCESS && mode_ == test_mode::will_run) plan_ahead();
+        return rc;
+    }
+
+  private:
+    /// The candidates of a later start: RUN_NOW names only nodes that are free.
+    const bitstr_t* ever_free() {
+        if (mode_ == test_mode::will_run) return all_.get();
+        if (!fit_) fit_ = job_.ctld.fit_for(job_.record);
+        return fit_.get();
+    }
+
+    std::optional<first_start> first(std::time_t time, std::vector<std::uint32_t> free) const {
+        auto placement = job_.place(free);
+        if (!placement) return std::nullopt;
+        return first_start{time, std::move(free), std::move(*placement)};
+    }
+
+    /// Whether cons_tres takes exactly these nodes, and not later than `by`. They are then in nodes_.
+    bool granted(const topo::placement& placement, std::time_t by) {
+        const bitmap chosen(bit_alloc(bit_size(nodes_)));
+        for (const auto& hosts : {placement.nodes, placement.spares})
+            for (const auto host : hosts) bit_set(chosen.get(), job_.fabric.node_of_host[host]);
+        const auto* required = job_.record.details->req_node_bitmap;  // -w
+        if (required && !bit_super_set(const_cast<bitstr_t*>(required), chosen.get())) return false;
+        bit_copybits(nodes_, chosen.get());
+        return inner_.ask(nodes_) == SLURM_SUCCESS && bit_equal(nodes_, chosen.get()) &&
+               (mode_ != test_mode::will_run || job_.record.start_time <= by);
+    }
+
+    /// cons_tres found a start in the future, with nodes of its own choice: those where the job would be
+    /// placed then take their place, so that backfill keeps them free. By the same time, or with --train-wait
+    /// a better place by then.
+    void plan_ahead() {
+        const auto start = job_.record.start_time;
+        // Asked twice, cons_tres would list the jobs to preempt twice.
+        if (start <= now_ || inner_.may_preempt) return;
+        const bitmap theirs(bit_copy(nodes_));
+        const auto then = first(start, job_.free_at(all_.get(), start));
+        if (!then) return;
+        if (const auto later = worth_waiting(job_, ever_free(), *then))
+            if (granted(later->placement, later->time)) return;
+        if (granted(then->placement, start)) return;
+        bit_copybits(nodes_, theirs.get());
+        job_.record.start_time = start;
+    }
+
+    /// The ranks of a job that starts now on nodes which cons_tres chose.
+    void arrange_theirs() {
+        auto hosts = job_.hosts_of(nodes_);
+        const auto placement = hosts.size() == job_.request.nodes + job_.request.spares
+                                   ? topo::place(job_.fabric.fabric, hosts, job_.request)
+                                   : fail(errc::not_found, "not all of its nodes are in the fabric snapshot");
+        if (placement)
+            save({now_, std::move(hosts), *placement});
+        else
+            log_job_once(job_.record.job_id, placement.error().text() + "; its ranks stay in Slurm's order");
+    }
+
+    void save(const first_start& start) {
+        save_placement(job_.record, job_.fabric, job_.ctld, job_.request, start.placement,
+                       gain_of_waiting(job_, ever_free(), start));
+    }
+
+    const train_job& job_;
+    bitstr_t* nodes_;
+    bitmap all_;  ///< the candidates that slurmctld gave
+    bitmap fit_;  ///< of ever_free
+    test_mode mode_;
+    const cons_tres& inner_;
+    std::time_t now_ = std::time(nullptr);
 };
-using bitmap = std::unique_ptr<bitstr_t, bitmap_deleter>;
-
-/// Candidates that are idle now and on the fabric, as host indices in ascending order.
-std::vector<std::uint32_t> free_hosts(const fabric_cache::view& fabric, const controller& ctld,
-                                      const bitstr_t* candidates) {
-    std::vector<std::uint32_t> hosts;
-    for (std::size_t host = 0; host < fabric.node_of_host.size(); ++host) {
-        const int node = fabric.node_of_host[host];
-        if (node >= 0 && bit_test(const_cast<bitstr_t*>(candidates), node) &&
-            bit_test(const_cast<bitstr_t*>(ctld.idle_nodes()), node))
-            hosts.push_back(static_cast<std::uint32_t>(host));
-    }
-    return hosts;
-}
-
-std::vector<std::uint32_t> hosts_of(const fabric_cache::view& fabric, const controller& ctld,
-                                    const std::vector<std::string>& names) {
-    std::vector<std::uint32_t> hosts;
-    for (const auto& name : names) {
-        const int node = ctld.find_node(name.c_str());
-        if (node < 0) continue;
-        const auto host = fabric.host_of_node[static_cast<std::size_t>(node)];
-        if (host != fabric_cache::no_host) hosts.push_back(host);
-    }
-    return hosts;
-}
-
-/// Host indices of the nodes set in `chosen`; empty when one of them is not on the fabric.
-std::vector<std::uint32_t> hosts_of(const fabric_cache::view& fabric, const bitstr_t* chosen) {
-    std::vector<std::uint32_t> hosts;
-    for (std::size_t node = 0; node < fabric.host_of_node.size(); ++node) {
-        if (!bit_test(const_cast<bitstr_t*>(chosen), static_cast<int>(node))) continue;
-        if (fabric.host_of_node[node] == fabric_cache::no_host) return {};
-        hosts.push_back(fabric.host_of_node[node]);
-    }
-    return hosts;
-}
-
-/// A requeued job: every slot whose node is free again keeps it, since that node holds its shards; the others
-/// are replaced.
-std::optional<topo::placement> place_again(const fabric_cache::view& fabric, const controller& ctld,
-                                           const topo::request& request, const topo::plan& before,
-                                           const std::vector<std::uint32_t>& free) {
-    const auto is_free = [&](std::uint32_t host) {
-        return std::binary_search(free.begin(), free.end(), host);
-    };
-    topo::placement last;
-    last.nodes = hosts_of(fabric, ctld, before.nodes);
-    last.spares = hosts_of(fabric, ctld, before.spares);
-    last.buddies = before.buddies;
-    if (last.nodes.size() != request.nodes || last.buddies.size() != request.nodes) return std::nullopt;
-    std::vector<std::uint32_t> lost, others;
-    for (const auto host : last.nodes)
-        if (!is_free(host)) lost.push_back(host);
-    if (lost.size() == last.nodes.size()) return std::nullopt;
-    std::erase_if(last.spares, [&](auto host) { return !is_free(host); });
-    for (const auto host : free)
-        if (std::find(last.nodes.begin(), last.nodes.end(), host) == last.nodes.end()) others.push_back(host);
-    auto swapped = topo::swap(fabric.fabric, last, lost, others);
-    if (!swapped) return std::nullopt;
-    // Spares that are gone or came into use are made up from what is free.
-    std::erase_if(swapped->spares, [&](auto host) {
-        return std::find(swapped->nodes.begin(), swapped->nodes.end(), host) != swapped->nodes.end();
-    });
-    for (const auto host : others) {
-        if (swapped->spares.size() >= request.spares) break;
-        const bool used =
-            std::find(swapped->nodes.begin(), swapped->nodes.end(), host) != swapped->nodes.end() ||
-            std::find(swapped->spares.begin(), swapped->spares.end(), host) != swapped->spares.end();
-        if (!used) swapped->spares.push_back(host);
-    }
-    swapped->spares.resize(std::min<std::size_t>(swapped->spares.size(), request.spares));
-    if (swapped->spares.size() < request.spares) return std::nullopt;
-    return std::move(*swapped);
-}
-
-/// A requeued job waits for those of its nodes that still end its last run, since they hold its shards; but
-/// not for long: a node that hangs in COMPLETING must not hold the job. True while it should wait.
-bool wait_for_shards(const fabric_cache::view& fabric, const controller& ctld, const job_record_t& job) {
-    constexpr std::time_t longest_s = 10;
-    struct waiting {
-        std::uint32_t job_id = 0, restart = 0;
-        std::time_t since = 0;
-    };
-    static std::array<waiting, 256> known{};  // jobs by number; a clash only shortens a wait
-    const auto before = stored_plan(job);
-    if (!before || before->restart >= job.restart_cnt) return false;
-    const auto hosts = hosts_of(fabric, ctld, before->nodes);
-    if (std::none_of(hosts.begin(), hosts.end(),
-                     [&](auto host) { return ctld.frees_up_soon(fabric.node_of_host[host]); }))
-        return false;
-    auto& entry = known[job.job_id % known.size()];
-    if (entry.job_id != job.job_id || entry.restart != job.restart_cnt)
-        entry = {job.job_id, job.restart_cnt, std::time(nullptr)};
-    return std::time(nullptr) - entry.since < longest_s;
-}
-
-result<topo::placement> choose(const fabric_cache::view& fabric, const controller& ctld,
-                               const job_record_t& job, const topo::request& request,
-                               const std::vector<std::uint32_t>& free) {
-    std::vector<std::uint32_t> prefer;
-    if (const auto before = stored_plan(job); before && before->restart < job.restart_cnt) {
-        if (auto again = place_again(fabric, ctld, request, *before, free)) return std::move(*again);
-        prefer = hosts_of(fabric, ctld, before->nodes);
-    }
-    return topo::place(fabric.fabric, free, request, prefer);
-}
-
-/// Clears every candidate that `placement` did not choose. False when a required node (-w) would be lost.
-bool narrow(bitstr_t* candidates, const job_record_t& job, const fabric_cache::view& fabric,
-            const topo::placement& placement) {
-    const bitmap chosen(bit_alloc(bit_size(candidates)));
-    for (const auto host : placement.nodes) bit_set(chosen.get(), fabric.node_of_host[host]);
-    for (const auto host : placement.spares) bit_set(chosen.get(), fabric.node_of_host[host]);
-    if (job.details->req_node_bitmap && !bit_super_set(job.details->req_node_bitmap, chosen.get()))
-        return false;
-    bit_and(candidates, chosen.get());
-    return true;
-}
-
-/// After the fact: what cons_tres allocated, arranged as well as these nodes allow.
-result<topo::placement> arrange_allocated(const fabric_cache::view& fabric, const topo::request& request,
-                                          const bitstr_t* chosen) {
-    const auto hosts = hosts_of(fabric, chosen);
-    if (hosts.size() != request.nodes + request.spares)
-        return fail(errc::not_found, "not all of the job's nodes are in the fabric snapshot");
-    return topo::place(fabric.fabric, hosts, request);
-}
 
 }  // namespace
 
-int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const ask_cons_tres& ask) {
+int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const cons_tres& inner) {
     const auto request = request_of(job);
     if (!request) {
         log_job_once(job.job_id, fmt::format("{}; placed as by plain cons_tres", request.error().text()));
-        return ask(node_bitmap);
+        return inner.ask(node_bitmap);
     }
     const auto* ctld = controller::get();
-    if (!*request || !ctld || mode == test_mode::test_only) return ask(node_bitmap);
+    if (!*request || !ctld || mode == test_mode::test_only) return inner.ask(node_bitmap);
     const auto* fabric = fabric_cache::instance().get(*ctld);
-    if (!fabric) return ask(node_bitmap);
-
-    if (wait_for_shards(*fabric, *ctld, job)) return ESLURM_NODES_BUSY;
-
-    // Placement sees the nodes that are free now. When the job can start now, this is where it goes; when it
-    // cannot, cons_tres looks into the future with all candidates, and placement is asked again once they are
-    // free.
-    std::optional<topo::placement> placement;
-    const auto free = free_hosts(*fabric, *ctld, node_bitmap);
-    if (free.size() >= (*request)->nodes + (*request)->spares) {
-        if (auto chosen = choose(*fabric, *ctld, job, **request, free))
-            placement = std::move(*chosen);
-        else
-            log_job_once(job.job_id, fmt::format("{}; placed as by plain cons_tres", chosen.error().text()));
-    }
-    int rc = SLURM_ERROR;
-    const bitmap all(bit_copy(node_bitmap));
-    if (placement && narrow(node_bitmap, job, *fabric, *placement)) {
-        const bitmap narrowed(bit_copy(node_bitmap));
-        rc = ask(node_bitmap);
-        const bool later = mode == test_mode::will_run && job.start_time > std::time(nullptr);
-        if (rc != SLURM_SUCCESS || later || !bit_equal(node_bitmap, narrowed.get())) {
-            rc = SLURM_ERROR;
-            placement.reset();
-            bit_copybits(node_bitmap, all.get());
-        }
-    } else {
-        placement.reset();
-    }
-    if (rc != SLURM_SUCCESS) rc = ask(node_bitmap);
-
-    if (rc == SLURM_SUCCESS && mode == test_mode::run_now) {
-        if (!placement) {
-            auto arranged = arrange_allocated(*fabric, **request, node_bitmap);
-            if (!arranged) {
-                log_job_once(job.job_id, arranged.error().text() + "; its ranks stay in Slurm's order");
-                return rc;
-            }
-            placement = std::move(*arranged);
-        }
-        save_placement(job, *fabric, *ctld, **request, *placement);
-    }
-    return rc;
+    if (!fabric) return inner.ask(node_bitmap);
+    const train_job train{job, **request, *fabric, *ctld};
+    if (wait_for_shards(train)) return ESLURM_NODES_BUSY;
+    return question(train, node_bitmap, mode, inner).answer();
 }
 
 }  // namespace banyan::slurm

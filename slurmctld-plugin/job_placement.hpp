@@ -11,10 +11,13 @@
 
 namespace banyan::slurm {
 
-/// cons_tres' own job_test on `node_bitmap` (candidates in, chosen out) with all other arguments bound.
-using ask_cons_tres = std::function<int(bitstr_t* node_bitmap)>;
+/// cons_tres' own job_test, its other arguments bound.
+struct cons_tres {
+    std::function<int(bitstr_t* node_bitmap)> ask;  ///< candidates in, chosen out
+    bool may_preempt = false;
+};
 
 /// Returns what cons_tres returned. `node_bitmap` holds the chosen nodes on success, as job_test promises.
-int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const ask_cons_tres& ask);
+int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const cons_tres& inner);
 
 }  // namespace banyan::slurm

@@ -78,6 +78,14 @@ result<std::optional<topo::request>> request_of(const job_desc_msg_t& job) {
         {job.num_tasks, given16(job.ntasks_per_node) ? job.ntasks_per_node : 0u, job.min_nodes});
 }
 
+std::uint32_t wait_minutes_of(const job_record_t& job) {
+    train::env_reader reader;
+    for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i)
+        if (job.spank_job_env[i]) reader.take(job.spank_job_env[i]);
+    const auto options = reader.finish();
+    return options ? options->wait_minutes : 0;
+}
+
 void forget_plan(job_desc_msg_t& job) {
     std::uint32_t kept = 0;
     for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i) {

@@ -22,6 +22,9 @@ result<std::optional<topo::request>> request_of(const job_record_t& job);
 /// The same before the job exists. `tasks` etc. as in job_desc_msg_t: NO_VAL when not given.
 result<std::optional<topo::request>> request_of(const job_desc_msg_t& job);
 
+/// --train-wait of a job, in minutes.
+std::uint32_t wait_minutes_of(const job_record_t& job);
+
 /// Removes a plan that the submitter smuggled in: root's prolog acts on the plan, so only slurmctld may write
 /// it.
 void forget_plan(job_desc_msg_t& job);

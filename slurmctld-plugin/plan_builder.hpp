@@ -11,8 +11,9 @@
 namespace banyan::slurm {
 
 /// Stores `placement` with the job as its plan, one generation after the last, and writes the AdminComment
-/// line.
+/// line. `later`: what to say of a later start; the line keeps what it says when nothing is given.
 void save_placement(job_record_t& job, const fabric_cache::view& fabric, const controller& ctld,
-                    const topo::request& request, const topo::placement& placement);
+                    const topo::request& request, const topo::placement& placement,
+                    std::optional<topo::better_later> later = {});
 
 }  // namespace banyan::slurm

@@ -20,6 +20,8 @@ const std::array<option_name, option_count> option_names{{
      "_SLURM_SPANK_OPTION_banyan_train_ckpt", "BANYAN_TRAIN_CKPT"},
     {"train-model", "KEYS", "[banyan] model, such as hidden=8192,layers=80,seq=8192,micro=16",
      "_SLURM_SPANK_OPTION_banyan_train_model", "BANYAN_TRAIN_MODEL"},
+    {"train-wait", "MINUTES", "[banyan] start that much later if the job is placed better then",
+     "_SLURM_SPANK_OPTION_banyan_train_wait", "BANYAN_TRAIN_WAIT"},
 }};
 
 result<std::uint32_t> parse_spares(std::string_view text) {
@@ -27,6 +29,14 @@ result<std::uint32_t> parse_spares(std::string_view text) {
     if (!number)
         return fail(errc::invalid_input, fmt::format("--train-spares: {}", number.error().what),
                     "write the number of spare nodes, such as --train-spares=1");
+    return static_cast<std::uint32_t>(*number);
+}
+
+result<std::uint32_t> parse_wait(std::string_view text) {
+    auto number = parse_number(text, max_wait_minutes);
+    if (!number)
+        return fail(errc::invalid_input, fmt::format("--train-wait: {}", number.error().what),
+                    "write minutes, such as --train-wait=60");
     return static_cast<std::uint32_t>(*number);
 }
 
@@ -110,6 +120,9 @@ result<options> env_reader::finish() const {
     }
     if (text_[model]) {
         BANYAN_TRY(out.model, topo::parse_model(*text_[model]));
+    }
+    if (text_[wait]) {
+        BANYAN_TRY(out.wait_minutes, parse_wait(*text_[wait]));
     }
     return out;
 }

@@ -19,6 +19,7 @@ namespace banyan::train {
 
 constexpr std::size_t max_option_text = 4096;
 constexpr std::uint32_t max_spares = 1024;
+constexpr std::uint32_t max_wait_minutes = 7 * 24 * 60;
 
 /// What --train-ckpt=dir=/path,every=1,flush=50 says.
 struct checkpoint_options {
@@ -34,10 +35,12 @@ struct options {
     std::optional<topo::shape> parallel;
     std::uint32_t spares = 0;
     std::optional<topo::model_size> model;
+    std::uint32_t wait_minutes = 0;  ///< that the job may start later for a better place
     std::optional<checkpoint_options> checkpoint;
 };
 
 result<std::uint32_t> parse_spares(std::string_view text);
+result<std::uint32_t> parse_wait(std::string_view text);
 result<checkpoint_options> parse_checkpoint(std::string_view text);
 
 /// One option as Slurm knows it. `env` is the name under which Slurm itself carries the value (job's SPANK
@@ -50,7 +53,7 @@ struct option_name {
     const char* env;
     const char* twin;
 };
-enum which : std::size_t { parallel, spares, checkpoint, model, option_count };
+enum which : std::size_t { parallel, spares, checkpoint, model, wait, option_count };
 extern const std::array<option_name, option_count> option_names;
 
 /// Checks one option's text; what srun and sbatch print when it is wrong.

@@ -37,10 +37,13 @@ void add_snapshot(CLI::App& app, action& chosen);
 class fabric_input {
   public:
     void add_to(CLI::App& sub);
+    /// As --fabric instead of the first argument; the snapshot that banyan.conf names where it is not given.
+    void add_option_to(CLI::App& sub);
     result<fabric> load() const;
     const std::string& path() const { return path_; }
 
   private:
+    void add_side_files(CLI::App& sub);
     std::string path_, names_, site_;
 };
 

@@ -26,7 +26,8 @@ struct options {
 
 struct known_job {
     plan planned;
-    std::optional<model_size> model;  ///< that the job named
+    std::optional<model_size> model;    ///< that the job named
+    std::optional<better_later> later;  ///< than it started
 };
 
 struct receipt {
@@ -68,6 +69,7 @@ result<known_job> ask_for_job(const fabric& f, const options& o) {
     BANYAN_TRY(const auto placed, arrange(f, hosts, r));
     known_job out;
     out.model = summary->model;
+    out.later = summary->later;
     out.planned.shape = summary->shape;
     out.planned.ranks_per_node = r.ranks_per_node;
     for (const auto h : placed.nodes) out.planned.nodes.push_back(f.hosts[h].name);
@@ -125,7 +127,8 @@ nlohmann::json cost_json(const placement_cost& c) {
     return out;
 }
 
-void print_text(const fabric& f, const plan& p, const receipt& r) {
+void print_text(const fabric& f, const known_job& job, const receipt& r) {
+    const auto& p = job.planned;
     fmt::print("{} on {}\n", r.asked.dims.text(), compress_hostlist(p.nodes));
     const auto s = spread_of(f, r.asked, r.placed);
     for (const auto& [group, nodes] : s.groups) fmt::print("  {}: {} nodes\n", group, nodes);
@@ -147,12 +150,15 @@ void print_text(const fabric& f, const plan& p, const receipt& r) {
         if (l->without_route > 0)
             fmt::print("pairs of ranks that the tables have no way for, left out: {}\n", l->without_route);
     }
+    if (job.later)
+        fmt::print("waiting {} minutes would have saved {:>3} % of the weighted bytes\n", job.later->minutes,
+                   job.later->per_cent);
     fmt::print("\nreckoned for {} (--model changes it)\n", text_of(r.asked.model.value_or(model_size{})));
 }
 
 result<int> run(const options& o) {
     if (o.job.empty() == o.plan.empty())
-        return fail(errc::invalid_input, "one of --job and --plan is needed",
+        return fail(errc::invalid_input, "one of JOBID and --plan is needed",
                     "give the number of a running job");
     BANYAN_TRY(const auto f, o.input.load());
     known_job job;
@@ -171,9 +177,11 @@ result<int> run(const options& o) {
                            {"in_name_order", cost_json(r.in_name_order)}};
         if (const auto& l = r.by_tables)
             out["by_tables"] = {{"busiest_link_bytes", l->bytes}, {"pairs_without_route", l->without_route}};
+        if (job.later)
+            out["waiting"] = {{"minutes", job.later->minutes}, {"saved_per_cent", job.later->per_cent}};
         fmt::print("{}\n", out.dump(1));
     } else {
-        print_text(f, p, r);
+        print_text(f, job, r);
     }
     return fine;
 }
@@ -183,8 +191,8 @@ result<int> run(const options& o) {
 void add_explain(CLI::App& app, action& chosen) {
     const auto o = std::make_shared<options>();
     auto* sub = app.add_subcommand("explain", "Say what a job's placement costs, by dimension and tier");
-    o->input.add_to(*sub);
-    sub->add_option("--job", o->job, "number of a running job, asked of scontrol");
+    sub->add_option("JOBID", o->job, "a running job, asked of scontrol");
+    o->input.add_option_to(*sub);
     sub->add_option("--plan", o->plan, "a job's plan, which is in BANYAN_PLAN of its prolog's environment");
     sub->add_option("--model", o->model,
                     "what the bytes follow from, such as hidden=8192,layers=80,seq=8192,micro=16");

@@ -6,6 +6,7 @@
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
 
+#include "common/config.hpp"
 #include "common/file.hpp"
 #include "common/text.hpp"
 #include "topo/cli/cli.hpp"
@@ -36,11 +37,27 @@ result<fabric> load(const std::string& path, build_options options) {
     return build_fabric(*dump, options);
 }
 
+/// What banyan.conf says; its default where there is none.
+std::string snapshot_of_slurmctld() {
+    auto file = config_file::load(default_config_path());
+    return file ? file->section("topo").string("snapshot", default_snapshot_path) : default_snapshot_path;
+}
+
 }  // namespace
 
 void fabric_input::add_to(CLI::App& sub) {
     sub.add_option("FABRIC", path_, "output of ibnetdiscover, or a snapshot; - is standard input")
         ->required();
+    add_side_files(sub);
+}
+
+void fabric_input::add_option_to(CLI::App& sub) {
+    sub.add_option("--fabric", path_,
+                   "output of ibnetdiscover, or a snapshot; the one that slurmctld reads if not given");
+    add_side_files(sub);
+}
+
+void fabric_input::add_side_files(CLI::App& sub) {
     sub.add_option("--names", names_, "node-name map: lines of GUID and quoted name");
     sub.add_option("--site", site_,
                    "site file: management and storage hosts, racks, NVLink domains, WAN links");
@@ -58,7 +75,7 @@ result<fabric> fabric_input::load() const {
         BANYAN_TRY(const auto text, read_file(site_, max_side_file));
         BANYAN_TRY(options.site, read_site(text, site_));
     }
-    return cli::load(path_, std::move(options));
+    return cli::load(path_.empty() ? snapshot_of_slurmctld() : path_, std::move(options));
 }
 
 result<fabric> load_fabric(const std::string& path) { return load(path, {}); }

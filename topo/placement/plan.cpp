@@ -53,6 +53,21 @@ std::string_view word_after(std::string_view text, std::string_view key) {
     return {};
 }
 
+/// "60m:-45%"
+result<better_later> parse_later(std::string_view text) {
+    constexpr std::string_view between = "m:-";
+    const auto at = text.find(between);
+    if (at == std::string_view::npos || !text.ends_with('%'))
+        return fail(errc::invalid_input, "not MINUTESm:-PERCENT%");
+    text.remove_suffix(1);
+    better_later out;
+    BANYAN_TRY(const auto minutes, parse_number(text.substr(0, at), UINT32_MAX));
+    BANYAN_TRY(const auto per_cent, parse_number(text.substr(at + between.size()), 100));
+    out.minutes = static_cast<std::uint32_t>(minutes);
+    out.per_cent = static_cast<std::uint32_t>(per_cent);
+    return out;
+}
+
 }  // namespace
 
 std::string to_text(const plan& p) {
@@ -98,7 +113,8 @@ result<plan> parse_plan(std::string_view text) {
     return out;
 }
 
-std::string admin_comment(const request& r, const spread& s, const std::vector<std::string>& spare_names) {
+std::string admin_comment(const request& r, const spread& s, const std::vector<std::string>& spare_names,
+                          const std::optional<better_later>& later) {
     std::string groups;
     constexpr std::size_t shown = 8;
     for (std::size_t i = 0; i < s.groups.size() && i < shown; ++i)
@@ -107,9 +123,10 @@ std::string admin_comment(const request& r, const spread& s, const std::vector<s
     const auto spares = spare_names.empty()
                             ? std::string("0")
                             : fmt::format("{}({})", spare_names.size(), compress_hostlist(spare_names));
-    return fmt::format("{}{} nodes={} ranks={} spares={} groups={} straddling-pp={}/{}{}", comment_head,
+    return fmt::format("{}{} nodes={} ranks={} spares={} groups={} straddling-pp={}/{}{}{}", comment_head,
                        r.dims.text(), r.nodes, r.dims.ranks(), spares, groups, s.straddling_units, s.units,
-                       r.model ? " model=" + text_of(*r.model) : "");
+                       r.model ? " model=" + text_of(*r.model) : "",
+                       later ? fmt::format(" waiting={}m:-{}%", later->minutes, later->per_cent) : "");
 }
 
 result<admin_summary> parse_admin_comment(std::string_view text) {
@@ -125,6 +142,9 @@ result<admin_summary> parse_admin_comment(std::string_view text) {
     out.nodes = static_cast<std::uint32_t>(*nodes);
     if (const auto model = word_after(text, "model"); !model.empty()) {
         BANYAN_TRY(out.model, parse_model(model));
+    }
+    if (const auto later = word_after(text, "waiting"); !later.empty()) {
+        BANYAN_TRY(out.later, parse_later(later));
     }
     const auto spares = word_after(text, "spares");
     const auto open = spares.find('(');

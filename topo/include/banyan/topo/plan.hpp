@@ -36,9 +36,16 @@ std::string to_text(const plan& p);
 /// anywhere.
 result<plan> parse_plan(std::string_view text);
 
-/// "banyan: tp=2,pp=2,dp=4 nodes=8 ranks=16 spares=1(n09) groups=g1:8 straddling-pp=0/4", and " model=..."
-/// when the request has one.
-std::string admin_comment(const request& r, const spread& s, const std::vector<std::string>& spare_names);
+/// What a job would have gained by a later start.
+struct better_later {
+    std::uint32_t minutes = 0;
+    std::uint32_t per_cent = 0;  ///< less weighted bytes (placement_cost)
+};
+
+/// "banyan: tp=2,pp=2,dp=4 nodes=8 ranks=16 spares=1(n09) groups=g1:8 straddling-pp=0/4", " model=..." when
+/// the request has one, and " waiting=60m:-45%" when `later` is given.
+std::string admin_comment(const request& r, const spread& s, const std::vector<std::string>& spare_names,
+                          const std::optional<better_later>& later = {});
 
 struct admin_summary {
     std::string shape;
@@ -46,6 +53,7 @@ struct admin_summary {
     std::uint32_t ranks = 0;
     std::vector<std::string> spares;
     std::optional<model_size> model;
+    std::optional<better_later> later;
 };
 /// Reads the line back. not_found when the text is not one of ours.
 result<admin_summary> parse_admin_comment(std::string_view text);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "patience.hpp"
+
+#include <cmath>
+
+#include <banyan/topo/traffic.hpp>
+
+#include "job_view.hpp"
+#include "since.hpp"
+
+namespace banyan::slurm {
+namespace {
+
+/// Of the weighted bytes. Less is not worth a wait: the first start is certain, and what comes free later may
+/// not be.
+constexpr double least_gain = 0.1;
+
+struct gain {
+    topo::placement placement;
+    double share;  ///< of the weighted bytes that go away, least_gain to 1
+};
+
+/// Of a start at `time` over the first one.
+std::optional<gain> gain_at(const train_job& job, const bitstr_t* candidates, std::time_t time,
+                            const first_start& first) {
+    const auto weigh = [&](const topo::placement& p) {
+        return topo::cost_of(job.fabric.fabric, job.request, p).weighted;
+    };
+    const auto weight = weigh(first.placement);
+    if (weight <= 0) return std::nullopt;
+    const auto free = job.free_at(candidates, time);
+    if (free == first.free) return std::nullopt;
+    auto placed = job.place(free);
+    if (!placed) return std::nullopt;
+    const auto share = 1 - weigh(*placed) / weight;
+    if (share < least_gain) return std::nullopt;
+    return gain{std::move(*placed), share};
+}
+
+}  // namespace
+
+std::optional<later_start> worth_waiting(const train_job& job, const bitstr_t* candidates,
+                                         const first_start& first) {
+    static since_when could_start;
+    const std::time_t most = std::time_t{wait_minutes_of(job.record)} * 60;
+    if (most == 0) return std::nullopt;
+    const auto waited = first.time <= std::time(nullptr) ? could_start.seconds(job.record) : 0;
+    if (waited >= most) return std::nullopt;
+    const auto time = first.time + most - waited;
+    auto found = gain_at(job, candidates, time, first);
+    if (!found) return std::nullopt;
+    return later_start{time, std::move(found->placement)};
+}
+
+std::optional<topo::better_later> gain_of_waiting(const train_job& job, const bitstr_t* candidates,
+                                                  const first_start& first) {
+    for (const std::uint32_t minutes : {10u, 60u, 360u})
+        if (const auto found = gain_at(job, candidates, first.time + std::time_t{minutes} * 60, first))
+            return topo::better_later{minutes, static_cast<std::uint32_t>(std::lround(100 * found->share))};
+    return std::nullopt;
+}
+
+}  // namespace banyan::slurm

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "requeue.hpp"
+
+#include <algorithm>
+
+#include "job_view.hpp"
+#include "since.hpp"
+
+namespace banyan::slurm {
+namespace {
+
+/// The plan of the run before this one.
+std::optional<topo::plan> last_plan(const train_job& job) {
+    auto plan = stored_plan(job.record);
+    if (!plan || plan->restart >= job.record.restart_cnt) return std::nullopt;
+    return plan;
+}
+
+bool contains(const std::vector<std::uint32_t>& hosts, std::uint32_t host) {
+    return std::find(hosts.begin(), hosts.end(), host) != hosts.end();
+}
+
+}  // namespace
+
+bool wait_for_shards(const train_job& job) {
+    constexpr std::time_t longest_s = 10;
+    static since_when waiting;
+    const auto hosts = nodes_with_shards(job);
+    if (std::none_of(hosts.begin(), hosts.end(),
+                     [&](auto host) { return job.ctld.frees_up_soon(job.fabric.node_of_host[host]); }))
+        return false;
+    return waiting.seconds(job.record) < longest_s;
+}
+
+std::vector<std::uint32_t> nodes_with_shards(const train_job& job) {
+    const auto before = last_plan(job);
+    return before ? job.hosts_of(before->nodes) : std::vector<std::uint32_t>{};
+}
+
+std::optional<topo::placement> place_again(const train_job& job, const std::vector<std::uint32_t>& free) {
+    const auto before = last_plan(job);
+    if (!before) return std::nullopt;
+    const auto& request = job.request;
+    const auto is_free = [&](std::uint32_t host) {
+        return std::binary_search(free.begin(), free.end(), host);
+    };
+    topo::placement last;
+    last.nodes = job.hosts_of(before->nodes);
+    last.spares = job.hosts_of(before->spares);
+    last.buddies = before->buddies;
+    if (last.nodes.size() != request.nodes || last.buddies.size() != request.nodes) return std::nullopt;
+    std::vector<std::uint32_t> lost, others;
+    for (const auto host : last.nodes)
+        if (!is_free(host)) lost.push_back(host);
+    if (lost.size() == last.nodes.size()) return std::nullopt;
+    std::erase_if(last.spares, [&](auto host) { return !is_free(host); });
+    for (const auto host : free)
+        if (!contains(last.nodes, host)) others.push_back(host);
+    auto swapped = topo::swap(job.fabric.fabric, last, lost, others);
+    if (!swapped) return std::nullopt;
+    // Spares that are gone or came into use are made up from what is free.
+    auto& spares = swapped->spares;
+    std::erase_if(spares, [&](auto host) { return contains(swapped->nodes, host); });
+    for (const auto host : others) {
+        if (spares.size() >= request.spares) break;
+        if (!contains(swapped->nodes, host) && !contains(spares, host)) spares.push_back(host);
+    }
+    spares.resize(std::min<std::size_t>(spares.size(), request.spares));
+    if (spares.size() < request.spares) return std::nullopt;
+    return std::move(*swapped);
+}
+
+}  // namespace banyan::slurm
