@@ -11,6 +11,7 @@ Tests wait on conditions; the deadline of a wait is generous, since it passes on
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -93,9 +94,9 @@ class Cluster:
             key, equals, value = word.partition("=")
             if equals:
                 fields.setdefault(key, value)
-        start = words.find("AdminComment=")
-        if start >= 0:
-            fields["AdminComment"] = words[start + len("AdminComment="):].split(" OverSubscribe=")[0]
+        comment = re.search(r"AdminComment=(.*?) +(?:Comment|StdErr|Power)=", words)
+        if comment:
+            fields["AdminComment"] = comment.group(1)
         return fields
 
     def node(self, node):

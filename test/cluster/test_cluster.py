@@ -4,6 +4,7 @@
 import concurrent.futures
 import os
 import signal
+import socket
 import subprocess
 import unittest
 from pathlib import Path
@@ -49,6 +50,17 @@ class Life(unittest.TestCase):
             self.assert_nothing_left()
         self.assertEqual(outside_files() - self.before, set())
         self.assertEqual(self.cluster.script("down").stdout, "")
+
+    def test_a_backup_controller(self):
+        name = socket.gethostname()
+        self.cluster.nodes, self.cluster.options = 2, ["--backup", "--without", "fault"]
+        self.cluster.up()
+        self.assertRegex(self.cluster.script("status").stdout, r"slurmctld +\d+  is up\n +slurmctld-backup +\d+  is up")
+        self.assertEqual((socket.gethostname(), mounts_of(self.cluster.dir)), (name, []))
+        os.kill(self.cluster.parts()["slurmctld"], signal.SIGKILL)
+        self.cluster.wait_for(lambda: self.cluster.script("status", check=False).returncode == 1, "status says so")
+        self.cluster.down()
+        self.assert_nothing_left()
 
     def test_second_up_is_refused(self):
         self.cluster.nodes = 2

@@ -8,18 +8,17 @@ BANYAN_SURVIVAL_SEED and BANYAN_SURVIVAL_ROUNDS set the dice and the number of k
 import json
 import os
 import random
-import re
 import signal
 import time
 
-from harness import BUILD, ClusterCase, main
+from harness import main
+from on_demand import RANKS, OnDemandCase
 
-from banyan_cluster import layout as layouts, parts, process
+from banyan_cluster import parts, process
 
 SEED = int(os.environ.get("BANYAN_SURVIVAL_SEED", "20261121"))
 ROUNDS = int(os.environ.get("BANYAN_SURVIVAL_ROUNDS", "4"))
 ENDS = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL")
-RANKS = "./ranks.sh"  # and a name for the step
 
 # The plan as prolog and epilog of every node get it, and one run of the job after the other.
 HOOK = """#!/bin/bash
@@ -27,29 +26,14 @@ HOOK = """#!/bin/bash
 exit 0
 """
 
-# Runs one step for every file that appears, until "end" does: srun's options stand in the file.
-STEPS_ON_DEMAND = """
-for name in $(seq 1 100); do
-    until [ -e go-$SLURM_JOB_ID-$name ] || [ -e go-$SLURM_JOB_ID-end ]; do sleep 0.05; done
-    [ -e go-$SLURM_JOB_ID-end ] && exit 0
-    srun $(cat go-$SLURM_JOB_ID-$name) ./ranks.sh $name
-    echo "step $name ended with $?"
-done
-"""
 
-
-class Survival(ClusterCase):
+class Survival(OnDemandCase):
     nodes = 8
     options = ("--group-size", 4, "--gpus", 2, "--without", "fault")
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.layout = layouts.load(cls.cluster.dir)
-        cls.tmp = cls.cluster.dir / "tmp"
-        script = cls.tmp / "ranks.sh"
-        script.write_text("#!/bin/bash\necho rank $1 $SLURM_PROCID $SLURMD_NODENAME\n")
-        script.chmod(0o755)
         lines = "BatchStartTimeout=1\n"
         for key, when in (("Prolog", "prolog"), ("Epilog", "epilog")):
             file = cls.cluster.dir / "etc" / f"{when}.sh"
@@ -77,32 +61,11 @@ class Survival(ClusterCase):
 
     @classmethod
     def start_controller(cls):
-        """And waits until it has heard its nodes: srun sleeps for up to two minutes when it asks for a step before that."""
+        """And waits until it has heard its nodes."""
         parts.start_slurmctld(cls.layout)
         cls.cluster.wait_for(lambda: cls.registrations() >= cls.nodes, "every node has registered")
 
-    @classmethod
-    def registrations(cls):
-        found = re.search(r"MESSAGE_NODE_REGISTRATION_STATUS\s.*count:(\d+)", cls.cluster.out("sdiag"))
-        return int(found.group(1)) if found else 0
-
-    @classmethod
-    def end_controller(cls, number=signal.SIGKILL, part="slurmctld"):
-        pid = cls.cluster.parts()[part]
-        os.kill(pid, number)
-        cls.cluster.wait_for(lambda: process.start_time(pid) is None, f"{part} has ended")
-
-    def wait_for_saved(self):
-        """Slurm saves its jobs seconds after a change: what was not saved is lost with it, whatever plugin it has."""
-        file = self.cluster.dir / "ctld" / "job_state"
-        now = time.time()
-        self.cluster.wait_for(lambda: file.exists() and file.stat().st_mtime > now, "the jobs are saved")
-
     # -- jobs ----------------------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def submit(cls, *options, script):
-        return cls.cluster.sbatch("--gres=gpu:2", "--open-mode=append", *options, script=script)
 
     def plans(self, job, when):
         """The last plan that each of the job's nodes was given. A start that slurmctld died over may have left others elsewhere."""
@@ -127,23 +90,6 @@ class Survival(ClusterCase):
         nodes = self.cluster.hosts(plan["nodes"])
         placed = self.place(plan["shape"], len(nodes), plan["ranks_per_node"], nodes)
         return [nodes[placed["nodes"].index(node)] for node in placed["ranks"]]
-
-    def place(self, shape, nodes, per_node, free, spares=0):
-        return json.loads(self.cluster.out(BUILD / "bin" / "banyan-topo", "place", self.cluster.dir / "fabric.snapshot", "--shape", shape,
-                                           "--nodes", nodes, "--ranks-per-node", per_node, "--spares", spares, "--free", ",".join(free),
-                                           "--json"))
-
-    def ranks(self, job, step):
-        """Nodes by rank, as the tasks of a step printed them."""
-        seen = {}
-        for line in self.cluster.output(job).splitlines():
-            words = line.split()
-            if words[:2] == ["rank", str(step)]:
-                seen[int(words[2])] = words[3]  # of the latest run
-        return [seen[rank] for rank in sorted(seen)]
-
-    def state(self, job):
-        return self.cluster.job(job).get("JobState", "unknown")
 
     # -- kills during scheduling -----------------------------------------------------------------------------------------------
 
@@ -234,36 +180,6 @@ class Survival(ClusterCase):
 
     # -- a running job ---------------------------------------------------------------------------------------------------------
 
-    def start_on_demand(self, *options):
-        self.next_step = 0
-        job = self.submit(*options, script=STEPS_ON_DEMAND)
-        self.addCleanup(self.cluster.run, "scancel", job, check=False)
-        self.cluster.wait_for_job(job, "RUNNING")
-        return job
-
-    def step(self, job, options=""):
-        """Runs a step of the job and returns its (exit status, nodes by rank)."""
-        self.next_step += 1
-        name = self.next_step
-        file = self.tmp / f"go-{job}-{name}.new"
-        file.write_text(options)
-        file.rename(self.tmp / f"go-{job}-{name}")
-        line = f"step {name} ended with "
-        self.cluster.wait_for(lambda: line in self.cluster.output(job), f"step {name} of job {job} ends; it printed "
-                              f"{self.cluster.output(job)}")
-        status = int(self.cluster.output(job).partition(line)[2].split()[0])
-        return status, self.ranks(job, name)
-
-    def end_on_demand(self, job):
-        (self.tmp / f"go-{job}-end").touch()
-        self.cluster.wait_for_job(job)
-
-    def occupy(self, nodes):
-        job = self.submit("-w", ",".join(nodes), f"-N{len(nodes)}", script="sleep 600\n")
-        self.addCleanup(self.cluster.run, "scancel", job, check=False)
-        self.cluster.wait_for_job(job, "RUNNING")
-        return job
-
     def test_ranks_of_a_running_job(self):
         """The same order before and after kill -9, a restart and a reconfiguration."""
         busy = ["n01", "n06"]
@@ -283,11 +199,6 @@ class Survival(ClusterCase):
         self.cluster.run("scontrol", "reconfigure")
         self.assertEqual(self.step(job), (0, expected), "after a reconfiguration")
         self.end_on_demand(job)
-
-    def wait_for_saved_step(self, job):
-        # Any change of the job makes slurmctld save.
-        self.cluster.run("scontrol", "update", f"JobId={job}", "Comment=saved")
-        self.wait_for_saved()
 
     def test_steps_of_one_job(self):
         job = self.start_on_demand("-N4", "--ntasks-per-node=2", "--train-parallel=dp=4,tp=2")
@@ -327,9 +238,7 @@ class Survival(ClusterCase):
                 self.assertEqual(self.ranks(job, step), expected, f"job {job}")
 
     def tearDown(self):
-        log = (self.cluster.dir / "log" / "slurmctld.log").read_text(errors="replace")
-        self.assertEqual([line for line in log.splitlines() if "error: banyan" in line
-                          and "hosts that slurm.conf lacks: sm01" not in line], [])
+        self.assertEqual(self.complaints(), [])
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ def parse(arguments):
     sub.add_argument("--group-size", type=number(1, 32), default=8, help="nodes of a leaf group (default 8)")
     sub.add_argument("--build", default=str(layouts.default_build()), help="the build to take (default: $BANYAN_BUILD, else build/dev)")
     sub.add_argument("--select", choices=("cons_tres_banyan", "cons_tres"), default="cons_tres_banyan", help="the select plugin")
+    sub.add_argument("--backup", action="store_true", help="a second slurmctld that stands by")
     sub.add_argument("--without", default="", metavar="PART,...", help="leave out: spank, submit, snapshot, fault")
     sub.add_argument("--quiet", action="store_true", help="print nothing but errors")
     command("down", down, "End every process of the cluster; its files stay.").add_argument(
@@ -116,7 +117,7 @@ def up(options):
     if unknown:
         raise ClusterError(f"--without knows {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
     layout.options = {"nodes": options.nodes, "gpus": options.gpus, "group_size": options.group_size, "build": options.build,
-                      "select": options.select, "port": 0, **{part: part not in without for part in PARTS}}
+                      "select": options.select, "backup": options.backup, "port": 0, **{part: part not in without for part in PARTS}}
     require_built(layout)
     layouts.check_foreign(layout)
     with Lock(layout.dir):

@@ -33,7 +33,7 @@ def slurm_conf(layout):
     plugin_path = slurm_plugin_folder()
     lines = [
         f"ClusterName={layout.cluster_name}",
-        "SlurmctldHost=localhost",
+        *controller_lines(layout),
         f"SlurmctldPort={ports['slurmctld']}",
         "AuthType=auth/munge",
         "CredType=cred/munge",
@@ -41,7 +41,6 @@ def slurm_conf(layout):
         "SlurmUser=root",
         "SlurmdUser=root",
         f"StateSaveLocation={layout.path('ctld')}",
-        f"SlurmctldPidFile={layout.path('run', 'slurmctld.pid')}",
         f"SlurmctldLogFile={layout.path('log', 'slurmctld.log')}",
         f"SlurmdSpoolDir={layout.path('spool')}/%n",
         f"SlurmdPidFile={layout.path('run')}/slurmd-%n.pid",
@@ -78,6 +77,20 @@ def slurm_conf(layout):
                      f"CPUs={max(8, layout.gpus)} RealMemory=1000 Gres=gpu:{layout.gpus} State=UNKNOWN")
     lines.append("PartitionName=train Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE")
     return "\n".join(lines) + "\n"
+
+
+def controller_lines(layout):
+    if not layout.controllers():
+        return ["SlurmctldHost=localhost", f"SlurmctldPidFile={layout.path('run', 'slurmctld.pid')}"]
+    return [
+        *(f"SlurmctldHost={name}({address})" for _, name, address in layout.controllers()),
+        # Both listen on the same port, each on the address that its own /etc/hosts gives its name.
+        "CommunicationParameters=NoCtldInAddrAny",
+        # A slurmctld ends the one that it finds in its pid file: each sees a file of its own there.
+        f"SlurmctldPidFile={layout.path('run', 'own')}/slurmctld.pid",
+        # How long the backup waits for a sign of life. Below 4 the primary would give them without a pause.
+        "SlurmctldTimeout=6",
+    ]
 
 
 def gres_conf(layout):

@@ -60,6 +60,10 @@ class Layout:
         number = int(node.lstrip("n"))
         return f"127.0.{1 + number // 256}.{number % 256}"
 
+    def controllers(self):
+        """[(part, host name, address)] of the slurmctlds of `up --backup`, the primary first; nothing without."""
+        return [("slurmctld", "ctl1", "127.0.0.1"), ("slurmctld-backup", "ctl2", "127.0.0.2")] if self.options.get("backup") else []
+
     def ports(self):
         """Ports by use: slurmctld, ckptd (the same on all nodes), faultd, and one per slurmd."""
         return {"slurmctld": self.port, "ckptd": self.port + 1, "faultd": self.port + 2, "metrics": self.port + 3,

@@ -64,17 +64,37 @@ def answers_munged(layout):
     return socket.exists() and run_tool(layout, "munge", "-S", socket, "-n").returncode == 0
 
 
+# A controller of several on one host: a name of its own, by which Slurm tells them apart, and a folder that the others do not see.
+ON_A_HOST_OF_ITS_OWN = """hostname "$1" && mount --bind "$2" /etc/hosts && mount -t tmpfs own "$3" && shift 3 && exec "$@" """
+
+
 def start_slurmctld(layout):
-    child = spawn(layout, "slurmctld", ["slurmctld", "-D", "-f", layout.path("etc", "slurm.conf")])
+    """Every slurmctld, with `up --backup` the one in standby too."""
+    for part, _, _ in layout.controllers() or [("slurmctld", None, None)]:
+        start_controller(layout, part)
+
+
+def start_controller(layout, part):
+    command = ["slurmctld", "-D", "-f", layout.path("etc", "slurm.conf")]
+    for mine, name, _ in layout.controllers():
+        if mine == part:
+            own, hosts = layout.path("run", "own"), layout.path("etc", "hosts")
+            own.mkdir(exist_ok=True)
+            hosts.write_text("127.0.0.1 localhost\n" + "".join(f"{address} {host}\n" for _, host, address in layout.controllers()))
+            # The namespaces, and the mounts in them, end with the process.
+            command = ["unshare", "--uts", "--mount", "sh", "-ec", ON_A_HOST_OF_ITS_OWN, "sh", name, hosts, own, *command,
+                       "-L", layout.path("log", f"{part}.log")]
+    child = spawn(layout, part, command)
 
     def ready():
-        complain_if_dead(layout, child, "slurmctld")
-        return answers_slurmctld(layout)
-    wait_until(ready, 30, "slurmctld answers", pause=0.05)
+        complain_if_dead(layout, child, part)
+        return answers_slurmctld(layout, part)
+    wait_until(ready, 30, f"{part} answers", pause=0.05)
 
 
-def answers_slurmctld(layout):
-    return " is UP" in run_tool(layout, "scontrol", "ping", timeout=8).stdout
+def answers_slurmctld(layout, part="slurmctld"):
+    known = [f" at {name} is UP" for mine, name, _ in layout.controllers() if mine == part] or [" is UP"]
+    return known[0] in run_tool(layout, "scontrol", "ping", timeout=8).stdout
 
 
 def start_slurmds(layout):
@@ -181,6 +201,10 @@ def status(layout):
     # Without munged Slurm's tools would try for a long time before they give up.
     good = munge and bool(registry.alive("slurmctld")) and answers_slurmctld(layout)
     row("slurmctld", "is up" if good else "no answer", good)
+    for part, _, _ in layout.controllers()[1:]:
+        spare = munge and bool(registry.alive(part)) and answers_slurmctld(layout, part)
+        row(part, "is up" if spare else "no answer", spare)
+        good = good or spare
     states = node_states(layout) if good else {}
     for node in layout.node_names:
         state = states.get(node, "unknown")
