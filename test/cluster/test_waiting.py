@@ -74,8 +74,8 @@ class Waiting(ClusterCase):
 
     def test_a_wait_that_is_over(self):
         self.occupy(LONG, minutes=60)
-        # Told to end before the wait is over, it doesn't at once.
-        self.occupy("n[12,14,16]", minutes=1, script="trap '' TERM\nwhile :; do sleep 1; done\n")
+        self.cluster.run("scontrol", "update", "PartitionName=train", "OverTimeLimit=5")  # it will not end when it should
+        self.occupy("n[12,14,16]", minutes=1)
         job = self.cluster.sbatch(*TRAIN, "--train-wait=1", script="srun sleep 600\n")
         self.cluster.wait_for(lambda: "SchedNodeList" in self.cluster.job(job), "backfill's plan")
         self.cluster.wait_for_job(job, "RUNNING", timeout=120)
@@ -83,9 +83,9 @@ class Waiting(ClusterCase):
 
     # -- help --------------------------------------------------------------------------------------------------------------
 
-    def occupy(self, nodes, minutes, script="sleep 6000\n"):
+    def occupy(self, nodes, minutes):
         names = self.cluster.hosts(nodes)
-        job = self.cluster.sbatch("-N", len(names), "-w", nodes, "--gres=gpu:8", f"--time={minutes}", script=script)
+        job = self.cluster.sbatch("-N", len(names), "-w", nodes, "--gres=gpu:8", f"--time={minutes}", script="sleep 6000\n")
         self.cluster.wait_for_job(job, "RUNNING")
         return job
 
