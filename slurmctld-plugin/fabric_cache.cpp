@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "fabric_cache.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
@@ -18,6 +21,18 @@ constexpr const char* topic = "fabric snapshot";
 constexpr const char* consequence =
     "jobs are placed as by plain cons_tres until it is there: run banyan-topo snapshot";
 constexpr std::int64_t look_again_s = 1;
+
+/// What "banyan-risk=0.5" in a node's comment says, 0 to 1; 0 for any other comment.
+float risk_in(const char* comment) {
+    constexpr std::string_view key = "banyan-risk=";
+    const std::string_view text = comment ? comment : "";
+    const auto at = text.find(key);
+    if (at == std::string_view::npos) return 0;
+    float risk = 0;
+    const auto number = text.substr(at + key.size());
+    const auto parsed = std::from_chars(number.data(), number.data() + number.size(), risk);
+    return parsed.ec == std::errc() && risk >= 0 ? std::min(risk, 1.f) : 0;
+}
 
 // "n07, n08 and 12 more": enough to know which, never a page.
 std::string some_names(const std::vector<std::string>& names) {
@@ -121,13 +136,23 @@ void fabric_cache::join(const controller& ctld) {
 const fabric_cache::view* fabric_cache::get(const controller& ctld) {
     if (!configured_) read_config();
     const std::int64_t now = std::time(nullptr);
-    if (now - checked_at_ >= look_again_s) {
+    const bool again = now - checked_at_ >= look_again_s;
+    if (again) {
         checked_at_ = now;
         load(now);
     }
     if (!usable_) return nullptr;
-    if (!joined_with(ctld)) join(ctld);
+    const bool joined = joined_with(ctld);
+    if (!joined) join(ctld);
+    if (again || !joined) read_risks(ctld);
     return &view_;
+}
+
+void fabric_cache::read_risks(const controller& ctld) {
+    risk_.assign(fabric_.hosts.size(), 0);
+    for (std::size_t host = 0; host < risk_.size(); ++host)
+        if (const int node = node_of_host_[host]; node >= 0 && ctld.node(node))
+            risk_[host] = risk_in(ctld.node(node)->comment);
 }
 
 }  // namespace banyan::slurm

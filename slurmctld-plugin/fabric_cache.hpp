@@ -24,6 +24,8 @@ class fabric_cache {
         const topo::fabric& fabric;
         const std::vector<int>& node_of_host;  ///< host index -> node index, -1 when slurm.conf lacks it
         const std::vector<std::uint32_t>& host_of_node;  ///< node index -> host index, or no_host
+        const std::vector<float>&
+            risk;  ///< by host: what the comments of their nodes say, a second old at most
     };
 
     /// Null when there is no usable snapshot. The view is good until the next call.
@@ -35,6 +37,7 @@ class fabric_cache {
     void read_config();
     void load(std::int64_t now);
     void join(const controller& ctld);
+    void read_risks(const controller& ctld);
     bool joined_with(const controller& ctld) const;
 
     std::string path_;
@@ -47,7 +50,8 @@ class fabric_cache {
     topo::fabric fabric_;
     std::vector<int> node_of_host_;
     std::vector<std::uint32_t> host_of_node_;
-    view view_{fabric_, node_of_host_, host_of_node_};
+    std::vector<float> risk_;
+    view view_{fabric_, node_of_host_, host_of_node_, risk_};
 };
 
 }  // namespace banyan::slurm

@@ -2,7 +2,10 @@
 #include "step_order.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <banyan/topo/placement.hpp>
 #include <fmt/format.h>
@@ -15,29 +18,63 @@
 namespace banyan::slurm {
 namespace {
 
-/// The step's nodes in the order of its layout, as host indices; empty when one of them is not on the fabric.
-std::vector<std::uint32_t> layout_hosts(const slurm_step_layout_t& layout, const fabric_cache::view& fabric,
-                                        const controller& ctld) {
-    std::vector<std::uint32_t> hosts;
+/// The step's nodes in the order of its layout.
+std::vector<std::string> names_of(const slurm_step_layout_t& layout) {
+    std::vector<std::string> out;
     hostlist_t names = hostlist_create(layout.node_list);
-    if (!names) return hosts;
+    if (!names) return out;
     while (char* name = hostlist_shift(names)) {
-        const int node = ctld.find_node(name);
+        out.emplace_back(name);
         ::free(name);
-        const auto host =
-            node < 0 ? fabric_cache::no_host : fabric.host_of_node[static_cast<std::size_t>(node)];
-        if (host == fabric_cache::no_host) {
-            hosts.clear();
-            break;
-        }
-        hosts.push_back(host);
     }
     hostlist_destroy(names);
+    return out;
+}
+
+/// As host indices; empty when one of them is not on the fabric.
+std::vector<std::uint32_t> hosts_of(const std::vector<std::string>& names, const fabric_cache::view& fabric,
+                                    const controller& ctld) {
+    std::vector<std::uint32_t> hosts;
+    for (const auto& name : names) {
+        const int node = ctld.find_node(name.c_str());
+        const auto host =
+            node < 0 ? fabric_cache::no_host : fabric.host_of_node[static_cast<std::size_t>(node)];
+        if (host == fabric_cache::no_host) return {};
+        hosts.push_back(host);
+    }
     return hosts;
+}
+
+/// Gives each node of the layout the ranks of its slot. False, and the layout as it was, when one has none.
+template <class Node>
+bool give_ranks(slurm_step_layout_t& layout, const topo::request& request, const std::vector<Node>& nodes,
+                const std::vector<Node>& node_of_slot) {
+    std::unordered_map<Node, std::size_t> slot_of;
+    for (std::size_t slot = 0; slot < node_of_slot.size(); ++slot) slot_of[node_of_slot[slot]] = slot;
+    for (const auto& node : nodes)
+        if (!slot_of.contains(node)) return false;
+    const auto ranks = topo::ranks_of_slots(request);
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        std::copy(ranks[slot_of[nodes[i]]].begin(), ranks[slot_of[nodes[i]]].end(), layout.tids[i]);
+    return true;
 }
 
 bool even(const slurm_step_layout_t& layout, std::uint32_t per_node) {
     return std::all_of(layout.tasks, layout.tasks + layout.node_cnt, [&](auto n) { return n == per_node; });
+}
+
+/// `planned`, with what the step lacks replaced by what is new in it, as many.
+std::vector<std::string> replaced(std::vector<std::string> planned, const std::vector<std::string>& step) {
+    const auto in = [](const std::vector<std::string>& names, const std::string& name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    std::vector<std::string> fresh;
+    std::copy_if(step.begin(), step.end(), std::back_inserter(fresh),
+                 [&](const auto& name) { return !in(planned, name); });
+    auto next = fresh.begin();
+    for (auto& name : planned)
+        if (!in(step, name) && next != fresh.end()) name = *next++;
+    return planned;
 }
 
 topo::placement placement_of(const topo::plan& plan, const fabric_cache::view& fabric,
@@ -90,25 +127,29 @@ void order_step(step_record_t& step) {
     if (layout->task_cnt != (*request)->dims.ranks() || layout->node_cnt != (*request)->nodes ||
         !even(*layout, (*request)->ranks_per_node))
         return;
+    const auto names = names_of(*layout);
+    if (names.size() != layout->node_cnt) return;
     const auto* ctld = controller::get();
-    const auto* fabric = ctld ? fabric_cache::instance().get(*ctld) : nullptr;
-    if (!fabric) return;
-
-    const auto hosts = layout_hosts(*layout, *fabric, *ctld);
+    if (!ctld) return;
+    const auto* fabric = fabric_cache::instance().get(*ctld);
+    if (!fabric) {
+        // The order of a job that runs does not depend on a snapshot that has gone, or is too old, since.
+        const auto plan = stored_plan(job);
+        const bool fits =
+            plan && plan->nodes.size() == names.size() && plan->shape == (*request)->dims.text();
+        if (!fits || !give_ranks(*layout, **request, names, replaced(plan->nodes, names)))
+            log_job_once(job.job_id, "no fabric snapshot; the ranks of its step stay in Slurm's order");
+        return;
+    }
+    const auto hosts = hosts_of(names, *fabric, *ctld);
     if (hosts.size() != layout->node_cnt) return;
     const auto placement = placement_for(job, *fabric, *ctld, **request, hosts);
     if (!placement) {
         log_job_once(job.job_id, placement.error().text() + "; its ranks stay in Slurm's order");
         return;
     }
-    const auto ranks = topo::ranks_of_slots(**request);
-    std::unordered_map<std::uint32_t, std::size_t> slot_of;
-    for (std::size_t slot = 0; slot < placement->nodes.size(); ++slot) slot_of[placement->nodes[slot]] = slot;
-    for (const auto host : hosts)
-        if (!slot_of.contains(host)) return;  // a bug in placement must not lose a task: leave Slurm's order
-    for (std::size_t i = 0; i < hosts.size(); ++i)
-        std::copy(ranks[slot_of[hosts[i]]].begin(), ranks[slot_of[hosts[i]]].end(), layout->tids[i]);
-    save_placement(job, *fabric, *ctld, **request, *placement);
+    if (give_ranks(*layout, **request, hosts, placement->nodes))
+        save_placement(job, *fabric, *ctld, **request, *placement);
 }
 
 }  // namespace banyan::slurm

@@ -63,7 +63,8 @@ std::vector<std::uint32_t> train_job::hosts_of(const bitstr_t* chosen) const {
 std::optional<topo::placement> train_job::place(const std::vector<std::uint32_t>& free) const {
     if (free.size() < request.nodes + request.spares) return std::nullopt;
     if (auto again = place_again(*this, free)) return again;
-    auto placed = topo::place(fabric.fabric, free, request, nodes_with_shards(*this));
+    const auto prefer = nodes_with_shards(*this);
+    auto placed = topo::place(fabric.fabric, topo::candidates{free, prefer, fabric.risk}, request);
     if (placed) return std::move(*placed);
     log_job_once(record.job_id, fmt::format("{}; placed as by plain cons_tres", placed.error().text()));
     return std::nullopt;

@@ -66,6 +66,24 @@ class Placement(ClusterCase):
         # Long sequences through a small model: its pipelines send more.
         self.assertEqual(self.check(shape, 16, 1, 0, [], model="hidden=512,layers=8,seq=65536,micro=64")["straddling_units"], 0)
 
+    def test_a_risky_node_comes_last(self):
+        """Four of eight in a leaf group; the comment on one of those that would be taken sends the job elsewhere."""
+        busy = ["n01", "n02", "n03", "n04"]  # the tightest group that holds the job is the first
+        sound = self.check("pp=4", 4, 1, 0, busy)["nodes"]
+        self.assertEqual(sound, ["n05", "n06", "n07", "n08"])
+        self.cluster.run("scontrol", "update", "NodeName=n06", "Comment=ECC rises, banyan-risk=0.5")
+        try:
+            blocker = self.occupy(busy)
+
+            def elsewhere():  # comments are read once a second
+                job = self.cluster.sbatch("-N4", "--ntasks-per-node=1", "--train-parallel=pp=4", script="true\n")
+                self.cluster.wait_for_job(job)
+                return all(node >= "n09" for node in self.cluster.hosts(self.cluster.job(job)["NodeList"]))
+            self.cluster.wait_for(elsewhere, "the job avoids n06")
+            self.release(blocker)
+        finally:
+            self.cluster.run("scontrol", "update", "NodeName=n06", "Comment=")
+
     def test_a_step_of_a_batch_job(self):
         job = self.cluster.sbatch("-N6", "--ntasks-per-node=1", "--gres=gpu:8", "--train-parallel=dp=2,pp=3",
                                   script="srun bash -c 'echo rank $SLURM_PROCID $SLURMD_NODENAME'\n")

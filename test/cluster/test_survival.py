@@ -224,6 +224,22 @@ class Survival(OnDemandCase):
         self.assertEqual(self.step(job), (0, expected))
         self.end_on_demand(job)
 
+    def test_ranks_without_a_snapshot(self):
+        self.occupy(["n01", "n06"])
+        job = self.start_on_demand("-N6", "--ntasks-per-node=1", "--train-parallel=dp=2,pp=3")
+        before = self.step(job)
+        snapshot = self.cluster.dir / "fabric.snapshot"
+        away = snapshot.with_suffix(".away")
+        type(self).expected_complaints += ("no fabric snapshot at",)
+        snapshot.rename(away)
+        try:
+            self.restart_controller(signal.SIGTERM)
+            self.assertEqual(self.step(job), before)
+        finally:
+            away.rename(snapshot)
+        self.assertEqual(before[0], 0)
+        self.end_on_demand(job)
+
     def test_arrays(self):
         script = f"srun {RANKS} 1\nsrun {RANKS} 2\n"
         first = self.submit("-N4", "--ntasks-per-node=1", "--train-parallel=dp=2,pp=2", "--array=1-6", script=script)

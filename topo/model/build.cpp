@@ -39,6 +39,7 @@ fabric build_fabric(const dump& d, const build_options& options) {
     build::group_leaves(s);
     build::take_site(s);
     out.tier_cost = tier_costs(out);
+    mark_slow_hosts(out);
     build::find_host_defects(s);
     build::find_switch_defects(s);
     build::find_slow_links(s);

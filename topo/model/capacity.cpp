@@ -72,6 +72,25 @@ std::array<double, 5> tier_costs(const fabric& f) {
     return {0, 0, spine, core, std::max(wan, core + 1)};
 }
 
+void mark_slow_hosts(fabric& f) {
+    std::vector<double> rates;
+    for (const auto& group : f.leaf_groups) {
+        rates.clear();
+        for (const auto host : group.hosts)
+            for (const auto h : f.hosts[host].hcas)
+                if (const auto rate = gbps(f.hcas[h].rate); rate > 0) rates.push_back(rate);
+        if (rates.empty()) continue;
+        const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+        std::nth_element(rates.begin(), middle, rates.end());
+        for (const auto host : group.hosts)
+            f.hosts[host].slow =
+                std::any_of(f.hosts[host].hcas.begin(), f.hosts[host].hcas.end(), [&](auto h) {
+                    const auto rate = gbps(f.hcas[h].rate);
+                    return rate > 0 && rate < *middle;
+                });
+    }
+}
+
 double oversubscription(const fabric& f) {
     const auto tiers = capacity(f);
     return tiers.size() > 1 && tiers[1].gbps > 0 ? tiers[0].gbps / tiers[1].gbps : 0;

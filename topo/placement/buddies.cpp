@@ -3,10 +3,44 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
+#include <utility>
 
 #include "topo/placement/partition.hpp"
 
 namespace banyan::topo {
+namespace {
+
+/// Whether the two fail together, by the site file.
+bool together(const host& a, const host& b) {
+    return std::any_of(a.failure_domains.begin(), a.failure_domains.end(), [&](const std::string& d) {
+        return std::find(b.failure_domains.begin(), b.failure_domains.end(), d) != b.failure_domains.end();
+    });
+}
+
+/// Lets slots whose buddy is in a failure domain of their own exchange it with another slot, where by that
+/// no pair more stays in one leaf group. Looks at a bounded number of others for each.
+void leave_failure_domains(const fabric& f, std::span<const std::uint32_t> nodes,
+                           const std::vector<std::uint32_t>& group, std::vector<std::uint32_t>& buddies) {
+    constexpr std::size_t looked_at = 256;
+    const auto n = nodes.size();
+    const auto badness = [&](std::size_t slot, std::uint32_t buddy) {
+        const bool known = nodes[slot] < f.hosts.size() && nodes[buddy] < f.hosts.size();
+        return 2 * (group[slot] == group[buddy]) +
+               (known && together(f.hosts[nodes[slot]], f.hosts[nodes[buddy]]));
+    };
+    for (std::size_t a = 0; a < n; ++a) {
+        if (nodes[a] >= f.hosts.size() || f.hosts[nodes[a]].failure_domains.empty()) continue;
+        for (std::size_t step = 1; step < std::min(n, looked_at) && badness(a, buddies[a]) > 0; ++step) {
+            const auto b = (a + step) % n;
+            if (buddies[a] == b || buddies[b] == a) continue;
+            const auto now = badness(a, buddies[a]) + badness(b, buddies[b]);
+            if (badness(a, buddies[b]) + badness(b, buddies[a]) < now) std::swap(buddies[a], buddies[b]);
+        }
+    }
+}
+
+}  // namespace
 
 std::vector<std::uint32_t> choose_buddies(const fabric& f, std::span<const std::uint32_t> nodes) {
     const auto n = nodes.size();
@@ -29,6 +63,7 @@ std::vector<std::uint32_t> choose_buddies(const fabric& f, std::span<const std::
     std::size_t shift = size[by_size.front()];
     if (shift == n) shift = n / 2;
     for (std::size_t i = 0; i < n; ++i) buddies[order[i]] = order[(i + shift) % n];
+    leave_failure_domains(f, nodes, group, buddies);
     return buddies;
 }
 

@@ -139,7 +139,7 @@ float risk_of(const fabric& f, std::span<const float> risk, std::uint32_t host) 
     const auto rails = group == none ? 0 : f.leaf_groups[group].leaves.size();
     // A job runs at the speed of its slowest rail.
     constexpr float degraded = 0.5f;
-    return f.hosts[host].rails < rails ? std::max(given, degraded) : given;
+    return f.hosts[host].slow || f.hosts[host].rails < rails ? std::max(given, degraded) : given;
 }
 
 free_pools make_pools(const fabric& f, const candidates& from) {

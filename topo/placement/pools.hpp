@@ -36,7 +36,8 @@ struct free_pools {
     free_pools& operator=(free_pools&&) = default;
 };
 
-/// 0 (sound) to 1; a host that lacks rails is not sound, whatever `risk` says. `risk` as in candidates.
+/// 0 (sound) to 1; a host that lacks rails, or has a slow one, is not sound, whatever `risk` says. `risk` as
+/// in candidates.
 float risk_of(const fabric& f, std::span<const float> risk, std::uint32_t host);
 
 /// Preferred hosts first, those with a high from.risk last. A host without a leaf group is near nobody: a

@@ -258,6 +258,7 @@ result<fabric> decode_snapshot(std::string_view bytes) {
     if (!r.complete()) return damaged("its lists do not fill it");
     if (!consistent(f)) return damaged("an index points outside its list");
     f.tier_cost = tier_costs(f);
+    mark_slow_hosts(f);
     return f;
 }
 

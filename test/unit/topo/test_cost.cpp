@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <banyan/topo/capacity.hpp>
 #include <banyan/topo/traffic.hpp>
 #include <catch2/catch.hpp>
 
@@ -103,6 +104,16 @@ TEST_CASE("risky hosts and those that lack a rail come last", "[topo]") {
     risk[find_host(f, "g0n01")] = 0.9f;
     const auto p = place(f, candidates{all_hosts(f), {}, risk}, r).value();
     CHECK(p.nodes.size() == 3);
+}
+
+TEST_CASE("a host with a slow link comes last", "[topo]") {
+    auto f = rail_fabric(2, 4, 2, 2).model();
+    const auto slow = f.leaf_groups[0].hosts[0];
+    f.hcas[f.hosts[slow].hcas[1]].rate.lane_gbps10 /= 2;
+    mark_slow_hosts(f);
+    for (std::uint32_t h = 0; h < f.hosts.size(); ++h) CHECK(f.hosts[h].slow == (h == slow));
+    const auto p = place(f, all_hosts(f), make("pp=4", 4)).value();
+    CHECK(f.hosts[p.nodes[0]].leaf_group == 1);
 }
 
 TEST_CASE("what --train-model takes", "[topo]") {

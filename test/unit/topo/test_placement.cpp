@@ -136,6 +136,20 @@ TEST_CASE("copies go to the other leaf group", "[topo]") {
         CHECK(f.hosts[p.nodes[slot]].leaf_group != f.hosts[p.nodes[p.buddies[slot]]].leaf_group);
 }
 
+TEST_CASE("copies leave the failure domain where they can", "[topo]") {
+    // Racks of two hosts across the leaf groups: g1 and g2 have one host each in every rack.
+    auto f = groups_of({6, 6});
+    for (std::uint32_t h = 0; h < 12; ++h) f.hosts[h].failure_domains = {"rack=" + std::to_string(h % 6)};
+    const auto r = make("pp=2,dp=6", 12);
+    const auto p = place(f, all_hosts(f), r).value();
+    check_sound(f, all_hosts(f), r, p);
+    for (std::uint32_t slot = 0; slot < 12; ++slot) {
+        const auto &own = f.hosts[p.nodes[slot]], &buddy = f.hosts[p.nodes[p.buddies[slot]]];
+        CHECK(own.failure_domains != buddy.failure_domains);
+        CHECK(own.leaf_group != buddy.leaf_group);
+    }
+}
+
 TEST_CASE("a unit straddles only where nothing holds it whole", "[topo]") {
     const auto f = groups_of({3, 3, 3});
     const auto r = make("pp=2,dp=4", 8);

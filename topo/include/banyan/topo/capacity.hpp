@@ -31,6 +31,9 @@ double oversubscription(const fabric& f);
 /// leaves of a site send up over the thinnest of its WAN links; 64 where the site file names none.
 std::array<double, 5> tier_costs(const fabric& f);
 
+/// Sets host::slow.
+void mark_slow_hosts(fabric& f);
+
 /// Levels of switches: 1 when there are only leaves.
 unsigned levels(const fabric& f);
 

@@ -68,9 +68,10 @@ struct link {
 struct host {
     std::string name;
     std::uint32_t leaf_group = none;
-    double confidence = 1.0;                   ///< share of its rails that lead to that group
-    std::vector<std::uint32_t> hcas;           ///< by rail
-    std::uint16_t rails = 0;                   ///< of its HCAs, those with a link to a switch
+    double confidence = 1.0;          ///< share of its rails that lead to that group
+    std::vector<std::uint32_t> hcas;  ///< by rail
+    std::uint16_t rails = 0;          ///< of its HCAs, those with a link to a switch
+    bool slow = false;  ///< one of these links is slower than most of its leaf group's; not in the snapshot
     std::string nvlink_domain;                 ///< as the site file has it; empty = only the host itself
     std::vector<std::string> failure_domains;  ///< "rack=r12", "pdu=a", as the site file has them
 };

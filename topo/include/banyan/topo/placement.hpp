@@ -59,7 +59,8 @@ std::vector<std::uint32_t> units_of_slots(const request& r);
 struct candidates {
     std::span<const std::uint32_t> free;    ///< ascending indices into fabric::hosts
     std::span<const std::uint32_t> prefer;  ///< to take first where no unit breaks by it: shards are there
-    /// By host, 0 (sound) to 1 (about to fail); empty = all sound. Hosts that lack rails count as risky too.
+    /// By host, 0 (sound) to 1 (about to fail); empty = all sound. Hosts that lack rails or have a slow
+    /// one count as risky too.
     std::span<const float> risk;
 };
 
