@@ -30,6 +30,7 @@ const controller* controller::get() {
 bitmap controller::fit_for(job_record_t& job) const {
     bitmap nodes(bit_copy(*available_));
     if (job.part_ptr && job.part_ptr->node_bitmap) bit_and(nodes.get(), job.part_ptr->node_bitmap);
+    if (job.resv_ptr && job.resv_ptr->node_bitmap) bit_and(nodes.get(), job.resv_ptr->node_bitmap);
     if (job.details->exc_node_bitmap) bit_and_not(nodes.get(), job.details->exc_node_bitmap);
     if (filter_(&job, nodes.get(), true) != SLURM_SUCCESS) bit_clear_all(nodes.get());
     return nodes;

@@ -20,8 +20,8 @@ class controller {
     int find_node(const char* name) const;
     const bitstr_t* idle_nodes() const { return *idle_; }
     List jobs() const { return *jobs_; }
-    /// The nodes of the job's partition that are up and have what it asks for, busy or not. Reservations do
-    /// not count here.
+    /// The nodes of the job's partition and reservation that are up and have what it asks for, busy or not;
+    /// also those that are reserved for others.
     bitmap fit_for(job_record_t& job) const;
     /// The node still ends its last job, and will be free after it: neither down nor drained.
     bool frees_up_soon(int index) const {

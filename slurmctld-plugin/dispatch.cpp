@@ -46,10 +46,12 @@ BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, ui
                                     bitstr_t* excluded_cores) {
     static const auto inner = inherited<banyan::slurm::job_test_function>("select_p_job_test");
     if (!inner) return SLURM_ERROR;
-    const auto ask = [&](bitstr_t* nodes) {
-        return inner(job, nodes, min_nodes, max_nodes, req_nodes, mode, preemptee_candidates, preemptee_jobs,
-                     excluded_cores);
+    const auto ask_in = [&](std::uint16_t its_mode, bitstr_t* nodes) {
+        return inner(job, nodes, min_nodes, max_nodes, req_nodes, its_mode, preemptee_candidates,
+                     preemptee_jobs, excluded_cores);
     };
+    const auto ask = [&](bitstr_t* nodes) { return ask_in(mode, nodes); };
+    const auto ask_if_idle = [&](bitstr_t* nodes) { return ask_in(SELECT_MODE_TEST_ONLY, nodes); };
     if (!job->spank_job_env_size) return ask(node_bitmap);
     // The bitmap may be narrowed already when our code throws: the fallback starts again from what slurmctld
     // gave.
@@ -62,7 +64,7 @@ BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, ui
         },
         [&] {
             return banyan::slurm::place_job(*job, node_bitmap, banyan::slurm::mode_of(mode),
-                                            {ask, preemptee_candidates != nullptr});
+                                            {ask, ask_if_idle, preemptee_candidates != nullptr});
         });
     bit_free(given);
     return rc;

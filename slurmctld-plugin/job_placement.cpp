@@ -57,14 +57,17 @@ class question {
 
     /// Whether cons_tres takes exactly these nodes, and not later than `by`. They are then in nodes_.
     bool granted(const topo::placement& placement, std::time_t by) {
+        return taken(placement, inner_.ask) && (mode_ != test_mode::will_run || job_.record.start_time <= by);
+    }
+
+    bool taken(const topo::placement& placement, const std::function<int(bitstr_t*)>& ask) {
         const bitmap chosen(bit_alloc(bit_size(nodes_)));
         for (const auto& hosts : {placement.nodes, placement.spares})
             for (const auto host : hosts) bit_set(chosen.get(), job_.fabric.node_of_host[host]);
         const auto* required = job_.record.details->req_node_bitmap;  // -w
         if (required && !bit_super_set(const_cast<bitstr_t*>(required), chosen.get())) return false;
         bit_copybits(nodes_, chosen.get());
-        return inner_.ask(nodes_) == SLURM_SUCCESS && bit_equal(nodes_, chosen.get()) &&
-               (mode_ != test_mode::will_run || job_.record.start_time <= by);
+        return ask(nodes_) == SLURM_SUCCESS && bit_equal(nodes_, chosen.get());
     }
 
     /// cons_tres found a start in the future, with nodes of its own choice: those where the job would be
@@ -79,8 +82,8 @@ class question {
         if (!then) return;
         if (const auto later = worth_waiting(job_, ever_free(), *then))
             if (granted(later->placement, later->time)) return;
-        if (granted(then->placement, start)) return;
-        bit_copybits(nodes_, theirs.get());
+        // Free they are; whether they have what the job asks for is all that is left to say.
+        if (!taken(then->placement, inner_.ask_if_idle)) bit_copybits(nodes_, theirs.get());
         job_.record.start_time = start;
     }
 

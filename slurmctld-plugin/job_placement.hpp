@@ -14,6 +14,8 @@ namespace banyan::slurm {
 /// cons_tres' own job_test, its other arguments bound.
 struct cons_tres {
     std::function<int(bitstr_t* node_bitmap)> ask;  ///< candidates in, chosen out
+    /// The same on an idle machine: a fraction of the time that a look into the future takes.
+    std::function<int(bitstr_t* node_bitmap)> ask_if_idle;
     bool may_preempt = false;
 };
 
