@@ -145,10 +145,10 @@ std::string option(dice& d, which index) {
         return out;
     }
     if (d.chance(0.15)) return bytes(d, d.below(d.chance(0.1) ? 6000 : 60));
-    auto text = index == parallel ? shape(d)
-                : index == spares ? number(d)
-                : index == model  ? model_keys(d)
-                                  : checkpoint_keys(d);
+    auto text = index == parallel     ? shape(d)
+                : index == model      ? model_keys(d)
+                : index == checkpoint ? checkpoint_keys(d)
+                                      : number(d);
     if (d.chance(0.3)) spoil(d, text);
     return text;
 }
@@ -163,6 +163,7 @@ void check_same(const options& a, const options& b) {
     REQUIRE(a.parallel.has_value() == b.parallel.has_value());
     if (a.parallel) CHECK(a.parallel->text() == b.parallel->text());
     CHECK(a.spares == b.spares);
+    CHECK(a.wait_minutes == b.wait_minutes);
     REQUIRE(a.model.has_value() == b.model.has_value());
     if (a.model) CHECK(topo::text_of(*a.model) == topo::text_of(*b.model));
     REQUIRE(a.checkpoint.has_value() == b.checkpoint.has_value());
@@ -191,7 +192,7 @@ TEST_CASE("random job specifications give options or an error with a hint", "[sp
     for (int i = 0; i < specifications; ++i) {
         std::array<std::optional<std::string>, option_count> texts;
         for (std::size_t k = 0; k < option_count; ++k)
-            if (d.chance(0.5)) texts[k] = option(d, static_cast<which>(k));
+            if (d.chance(0.4)) texts[k] = option(d, static_cast<which>(k));
 
         const auto start = std::chrono::steady_clock::now();
         const auto parsed = read(texts);
@@ -219,6 +220,7 @@ TEST_CASE("random job specifications give options or an error with a hint", "[sp
             CHECK(parsed->parallel->ranks() > 0);
         }
         if (texts[spares]) again[spares] = std::to_string(parsed->spares);
+        if (texts[wait]) again[wait] = std::to_string(parsed->wait_minutes);
         if (parsed->model) again[model] = topo::text_of(*parsed->model);
         if (parsed->checkpoint) again[checkpoint] = text_of(*parsed->checkpoint);
         const auto twice = read(again);

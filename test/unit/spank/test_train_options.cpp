@@ -76,6 +76,18 @@ TEST_CASE("model keys that are refused", "[spank]") {
     CHECK(check(model, "hiden=8192").error().hint == "did you mean hidden?");
 }
 
+TEST_CASE("a wait is some minutes, a week at most", "[spank]") {
+    CHECK(read({"_SLURM_SPANK_OPTION_banyan_train_wait=90"}).value().wait_minutes == 90);
+    CHECK(read({}).value().wait_minutes == 0);
+    CHECK(check(wait, "10080"));
+    for (const auto* bad : {"", "-1", "1h", "10081", "99999999999999999999"}) {
+        INFO(bad);
+        const auto checked = check(wait, bad);
+        REQUIRE_FALSE(checked);
+        CHECK(checked.error().what.starts_with("--train-wait: "));
+    }
+}
+
 TEST_CASE("spares are a small number", "[spank]") {
     CHECK(check(spares, "2"));
     for (const auto* bad : {"", "-1", "1.5", "1025", "many"}) CHECK_FALSE(check(spares, bad));

@@ -84,6 +84,12 @@ TEST_CASE("the AdminComment line, and back", "[topo]") {
     CHECK(with_model.ends_with(" model=hidden=4096,layers=32,seq=8192,micro=16"));
     CHECK(parse_admin_comment(with_model)->model->hidden == 4096);
     CHECK_FALSE(parse_admin_comment(with_model + "x"));
+    const auto waiting = admin_comment(r, spread_of(f, r, p), {}, better_later{60, 45});
+    CHECK(waiting.ends_with(" waiting=60m:-45%"));
+    CHECK(parse_admin_comment(waiting)->later->minutes == 60);
+    CHECK(parse_admin_comment(waiting)->later->per_cent == 45);
+    for (const auto* bad : {"60", "60m:-145%", "m:-45%", "60m:-45"})
+        CHECK_FALSE(parse_admin_comment(line + " waiting=" + bad));
     CHECK(parse_admin_comment("a note by the admin").error().code == errc::not_found);
     CHECK(parse_admin_comment("banyan: broken").error().code == errc::not_found);
 }
