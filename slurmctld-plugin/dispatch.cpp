@@ -64,7 +64,7 @@ BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, ui
         },
         [&] {
             return banyan::slurm::place_job(*job, node_bitmap, banyan::slurm::mode_of(mode),
-                                            {ask, ask_if_idle, preemptee_candidates != nullptr});
+                                            {ask, ask_if_idle, min_nodes, preemptee_candidates != nullptr});
         });
     bit_free(given);
     return rc;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "job_placement.hpp"
 
+#include <algorithm>
 #include <ctime>
 
 #include <banyan/topo/placement.hpp>
@@ -50,14 +51,15 @@ class question {
     }
 
     std::optional<first_start> first(std::time_t time, std::vector<std::uint32_t> free) const {
-        auto placement = job_.place(free);
+        auto placement = place_near_shards(job_, free);
         if (!placement) return std::nullopt;
         return first_start{time, std::move(free), std::move(*placement)};
     }
 
     /// Whether cons_tres takes exactly these nodes, and not later than `by`. They are then in nodes_.
     bool granted(const topo::placement& placement, std::time_t by) {
-        return taken(placement, inner_.ask) && (mode_ != test_mode::will_run || job_.record.start_time <= by);
+        return taken(placement, inner_.ask) &&
+               (mode_ != test_mode::will_run || job_.record.start_time <= std::max(by, std::time(nullptr)));
     }
 
     bool taken(const topo::placement& placement, const std::function<int(bitstr_t*)>& ask) {
@@ -123,6 +125,8 @@ int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const co
     }
     const auto* ctld = controller::get();
     if (!*request || !ctld || mode == test_mode::test_only) return inner.ask(node_bitmap);
+    // A part of a job, which counts its nodes by features.
+    if (inner.min_nodes != (*request)->nodes + (*request)->spares) return inner.ask(node_bitmap);
     const auto* fabric = fabric_cache::instance().get(*ctld);
     if (!fabric) return inner.ask(node_bitmap);
     const train_job train{job, **request, *fabric, *ctld};

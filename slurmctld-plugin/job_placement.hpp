@@ -16,6 +16,7 @@ struct cons_tres {
     std::function<int(bitstr_t* node_bitmap)> ask;  ///< candidates in, chosen out
     /// The same on an idle machine: a fraction of the time that a look into the future takes.
     std::function<int(bitstr_t* node_bitmap)> ask_if_idle;
+    std::uint32_t min_nodes = 0;
     bool may_preempt = false;
 };
 

@@ -6,6 +6,7 @@
 #include <banyan/topo/traffic.hpp>
 
 #include "job_view.hpp"
+#include "requeue.hpp"
 #include "since.hpp"
 
 namespace banyan::slurm {
@@ -30,7 +31,7 @@ std::optional<gain> gain_at(const train_job& job, const bitstr_t* candidates, st
     if (weight <= 0) return std::nullopt;
     const auto free = job.free_at(candidates, time);
     if (free == first.free) return std::nullopt;
-    auto placed = job.place(free);
+    auto placed = place_near_shards(job, free);
     if (!placed) return std::nullopt;
     const auto share = 1 - weigh(*placed) / weight;
     if (share < least_gain) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "job_view.hpp"
+#include "notice.hpp"
 #include "since.hpp"
 
 namespace banyan::slurm {
@@ -16,8 +17,60 @@ std::optional<topo::plan> last_plan(const train_job& job) {
     return plan;
 }
 
-bool contains(const std::vector<std::uint32_t>& hosts, std::uint32_t host) {
-    return std::find(hosts.begin(), hosts.end(), host) != hosts.end();
+/// A set of hosts.
+class host_set {
+  public:
+    host_set(const train_job& job, const std::vector<std::uint32_t>& hosts)
+        : in_(job.fabric.node_of_host.size()) {
+        for (const auto host : hosts) add(host);
+    }
+    void add(std::uint32_t host) { in_[host] = true; }
+    bool contains(std::uint32_t host) const { return in_[host]; }
+
+  private:
+    std::vector<bool> in_;
+};
+
+/// Nodes of the last run.
+std::vector<std::uint32_t> nodes_with_shards(const train_job& job) {
+    const auto before = last_plan(job);
+    return before ? job.hosts_of(before->nodes) : std::vector<std::uint32_t>{};
+}
+
+/// None where no node of the last run is free.
+std::optional<topo::placement> place_again(const train_job& job, const std::vector<std::uint32_t>& free) {
+    const auto before = last_plan(job);
+    if (!before) return std::nullopt;
+    const auto& request = job.request;
+    const host_set all_free(job, free);
+    const auto is_free = [&](std::uint32_t host) { return all_free.contains(host); };
+    topo::placement last;
+    last.nodes = job.hosts_of(before->nodes);
+    last.spares = job.hosts_of(before->spares);
+    last.buddies = before->buddies;
+    if (last.nodes.size() != request.nodes || last.buddies.size() != request.nodes) return std::nullopt;
+    std::vector<std::uint32_t> lost, others;
+    for (const auto host : last.nodes)
+        if (!is_free(host)) lost.push_back(host);
+    if (lost.size() == last.nodes.size()) return std::nullopt;
+    std::erase_if(last.spares, [&](auto host) { return !is_free(host); });
+    const host_set of_last(job, last.nodes);
+    for (const auto host : free)
+        if (!of_last.contains(host)) others.push_back(host);
+    auto swapped = topo::swap(job.fabric.fabric, last, lost, others);
+    if (!swapped) return std::nullopt;
+    // Spares that are gone or came into use are made up from what is free.
+    auto& spares = swapped->spares;
+    host_set used(job, swapped->nodes);
+    std::erase_if(spares, [&](auto host) { return used.contains(host); });
+    for (const auto host : spares) used.add(host);
+    for (const auto host : others) {
+        if (spares.size() >= request.spares) break;
+        if (!used.contains(host)) spares.push_back(host);
+    }
+    spares.resize(std::min<std::size_t>(spares.size(), request.spares));
+    if (spares.size() < request.spares) return std::nullopt;
+    return std::move(*swapped);
 }
 
 }  // namespace
@@ -32,42 +85,16 @@ bool wait_for_shards(const train_job& job) {
     return waiting.seconds(job.record) < longest_s;
 }
 
-std::vector<std::uint32_t> nodes_with_shards(const train_job& job) {
-    const auto before = last_plan(job);
-    return before ? job.hosts_of(before->nodes) : std::vector<std::uint32_t>{};
-}
-
-std::optional<topo::placement> place_again(const train_job& job, const std::vector<std::uint32_t>& free) {
-    const auto before = last_plan(job);
-    if (!before) return std::nullopt;
-    const auto& request = job.request;
-    const auto is_free = [&](std::uint32_t host) {
-        return std::binary_search(free.begin(), free.end(), host);
-    };
-    topo::placement last;
-    last.nodes = job.hosts_of(before->nodes);
-    last.spares = job.hosts_of(before->spares);
-    last.buddies = before->buddies;
-    if (last.nodes.size() != request.nodes || last.buddies.size() != request.nodes) return std::nullopt;
-    std::vector<std::uint32_t> lost, others;
-    for (const auto host : last.nodes)
-        if (!is_free(host)) lost.push_back(host);
-    if (lost.size() == last.nodes.size()) return std::nullopt;
-    std::erase_if(last.spares, [&](auto host) { return !is_free(host); });
-    for (const auto host : free)
-        if (!contains(last.nodes, host)) others.push_back(host);
-    auto swapped = topo::swap(job.fabric.fabric, last, lost, others);
-    if (!swapped) return std::nullopt;
-    // Spares that are gone or came into use are made up from what is free.
-    auto& spares = swapped->spares;
-    std::erase_if(spares, [&](auto host) { return contains(swapped->nodes, host); });
-    for (const auto host : others) {
-        if (spares.size() >= request.spares) break;
-        if (!contains(swapped->nodes, host) && !contains(spares, host)) spares.push_back(host);
-    }
-    spares.resize(std::min<std::size_t>(spares.size(), request.spares));
-    if (spares.size() < request.spares) return std::nullopt;
-    return std::move(*swapped);
+std::optional<topo::placement> place_near_shards(const train_job& job,
+                                                 const std::vector<std::uint32_t>& free) {
+    if (free.size() < job.request.nodes + job.request.spares) return std::nullopt;
+    if (auto again = place_again(job, free)) return again;
+    const auto prefer = nodes_with_shards(job);
+    auto placed =
+        topo::place(job.fabric.fabric, topo::candidates{free, prefer, job.fabric.risk}, job.request);
+    if (placed) return std::move(*placed);
+    log_job_once(job.record.job_id, placed.error().text() + "; placed as by plain cons_tres");
+    return std::nullopt;
 }
 
 }  // namespace banyan::slurm

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// A train job that runs again: its shards are still in the memory of the nodes of its last run.
+// Placement of a train job that may run again: its shards are still in the memory of the nodes of its last
+// run.
 #pragma once
+
+#include <optional>
 
 #include "train_job.hpp"
 
@@ -11,11 +14,10 @@ namespace banyan::slurm {
 /// not for long: a node that hangs in COMPLETING must not hold the job. True while it should wait.
 bool wait_for_shards(const train_job& job);
 
-/// Every slot whose node is free again keeps it, the others are replaced. None for a job that is not
-/// requeued, and where no node of the last run is free.
-std::optional<topo::placement> place_again(const train_job& job, const std::vector<std::uint32_t>& free);
-
-/// Nodes of the last run of a requeued job.
-std::vector<std::uint32_t> nodes_with_shards(const train_job& job);
+/// On some of `free`. A requeued job keeps every slot on its node if that is free, and the others are
+/// replaced; where none is free, or the job runs for the first time, it is placed as if new. None where the
+/// hosts do not suffice, and said once where something else is wrong.
+std::optional<topo::placement> place_near_shards(const train_job& job,
+                                                 const std::vector<std::uint32_t>& free);
 
 }  // namespace banyan::slurm

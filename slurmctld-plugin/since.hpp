@@ -15,15 +15,17 @@ class since_when {
     /// Since the first call for this run of the job.
     std::time_t seconds(const job_record_t& job) {
         auto& e = known_[job.job_id % known_.size()];
-        if (e.job_id != job.job_id || e.restart != job.restart_cnt)
-            e = {job.job_id, job.restart_cnt, std::time(nullptr)};
+        // A job that is only tested has the number of the next that is submitted.
+        const auto submitted = job.details ? job.details->submit_time : 0;
+        if (e.job_id != job.job_id || e.restart != job.restart_cnt || e.submitted != submitted)
+            e = {job.job_id, job.restart_cnt, submitted, std::time(nullptr)};
         return std::time(nullptr) - e.since;
     }
 
   private:
     struct entry {
         std::uint32_t job_id = 0, restart = 0;
-        std::time_t since = 0;
+        std::time_t submitted = 0, since = 0;
     };
     std::array<entry, 1024> known_{};
 };

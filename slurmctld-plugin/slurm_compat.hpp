@@ -55,12 +55,6 @@ inline test_mode mode_of(std::uint16_t mode) {
     return test_mode::run_now;
 }
 
-/// The tail of job_test's arguments, passed through untouched.
-struct job_test_tail {
-    List preemptee_candidates;
-    List* preemptee_jobs;
-    bitstr_t* excluded_cores;
-};
 using job_test_function = int(job_record_t*, bitstr_t*, std::uint32_t, std::uint32_t, std::uint32_t,
                               std::uint16_t, List, List*, bitstr_t*);
 using step_start_function = int(step_record_t*);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "train_job.hpp"
 
-#include <fmt/format.h>
-
 #include "job_nodes.hpp"
-#include "notice.hpp"
-#include "requeue.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -58,16 +54,6 @@ std::vector<std::uint32_t> train_job::hosts_of(const bitstr_t* chosen) const {
         hosts.push_back(fabric.host_of_node[node]);
     }
     return hosts;
-}
-
-std::optional<topo::placement> train_job::place(const std::vector<std::uint32_t>& free) const {
-    if (free.size() < request.nodes + request.spares) return std::nullopt;
-    if (auto again = place_again(*this, free)) return again;
-    const auto prefer = nodes_with_shards(*this);
-    auto placed = topo::place(fabric.fabric, topo::candidates{free, prefer, fabric.risk}, request);
-    if (placed) return std::move(*placed);
-    log_job_once(record.job_id, fmt::format("{}; placed as by plain cons_tres", placed.error().text()));
-    return std::nullopt;
 }
 
 }  // namespace banyan::slurm

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <ctime>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,10 +28,6 @@ struct train_job {
     std::vector<std::uint32_t> hosts_of(const std::vector<std::string>& names) const;
     /// Those of the nodes set in `chosen`; empty when one of them is not on the fabric.
     std::vector<std::uint32_t> hosts_of(const bitstr_t* chosen) const;
-
-    /// On some of `free`, with the nodes that hold the shards of its last run where that breaks no unit. None
-    /// where they do not suffice, and said once where something else is wrong.
-    std::optional<topo::placement> place(const std::vector<std::uint32_t>& free) const;
 };
 
 }  // namespace banyan::slurm
