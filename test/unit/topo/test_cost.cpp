@@ -84,6 +84,20 @@ TEST_CASE("spine groups are part of the choice", "[topo]") {
     CHECK(of(c, dimension::dp).over_spine_groups == 0);
 }
 
+TEST_CASE("with a model's bytes and a thin core, rings are whole under a spine and cut at leaves", "[topo]") {
+    auto f = groups_of({16, 16, 8, 1, 7, 4});
+    const std::uint32_t spine[] = {0, 1, 1, 1, 2, 2};
+    for (std::size_t g = 0; g < std::size(spine); ++g) f.leaf_groups[g].spine_group = spine[g];
+    f.tier_cost = {0, 0, 1, 8, 64};
+    for (const auto* shape : {"tp=8,pp=4,dp=11", "tp=8,dp=11,pp=4"}) {
+        auto r = make(shape, 44);
+        r.model = model_size{};
+        const auto c = cost_of(f, r, place(f, all_hosts(f), r).value());
+        CHECK(of(c, dimension::dp).over_spine_groups == 0);
+        CHECK(of(c, dimension::dp).over_leaf_groups > 0);
+    }
+}
+
 TEST_CASE("risky hosts and those that lack a rail come last", "[topo]") {
     rail_fabric d(2, 4, 2, 2);
     d.forget(d.leaves[0][1], 1);
