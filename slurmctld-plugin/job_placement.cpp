@@ -26,7 +26,7 @@ class question {
 
     int answer() {
         if (const auto now = first(now_, job_.free_now(all_.get()))) {
-            if (const auto later = worth_waiting(job_, ever_free(), *now)) {
+            if (const auto later = later_than(*now)) {
                 if (mode_ == test_mode::run_now) return ESLURM_NODES_BUSY;
                 if (granted(later->placement, later->time)) return SLURM_SUCCESS;
             }
@@ -56,6 +56,12 @@ class question {
         return first_start{time, std::move(free), std::move(*placement)};
     }
 
+    std::optional<later_start> later_than(const first_start& first) {
+        const auto minutes = wait_minutes_of(job_.record);
+        if (minutes == 0) return std::nullopt;
+        return worth_waiting(job_, ever_free(), first, std::time_t{minutes} * 60);
+    }
+
     /// Whether cons_tres takes exactly these nodes, and not later than `by`. They are then in nodes_.
     bool granted(const topo::placement& placement, std::time_t by) {
         return taken(placement, inner_.ask) &&
@@ -82,7 +88,7 @@ class question {
         const bitmap theirs(bit_copy(nodes_));
         const auto then = first(start, job_.free_at(all_.get(), start));
         if (!then) return;
-        if (const auto later = worth_waiting(job_, ever_free(), *then))
+        if (const auto later = later_than(*then))
             if (granted(later->placement, later->time)) return;
         // Free they are; whether they have what the job asks for is all that is left to say.
         if (!taken(then->placement, inner_.ask_if_idle)) bit_copybits(nodes_, theirs.get());

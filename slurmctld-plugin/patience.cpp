@@ -5,7 +5,6 @@
 
 #include <banyan/topo/traffic.hpp>
 
-#include "job_view.hpp"
 #include "requeue.hpp"
 #include "since.hpp"
 
@@ -21,19 +20,18 @@ struct gain {
     double share;  ///< of the weighted bytes that go away, least_gain to 1
 };
 
-/// Of a start at `time` over the first one.
+double weigh(const train_job& job, const topo::placement& p) {
+    return topo::cost_of(job.fabric.fabric, job.request, p).weighted;
+}
+
+/// Of a start at `time` over the first one, whose placement weighs `weight`.
 std::optional<gain> gain_at(const train_job& job, const bitstr_t* candidates, std::time_t time,
-                            const first_start& first) {
-    const auto weigh = [&](const topo::placement& p) {
-        return topo::cost_of(job.fabric.fabric, job.request, p).weighted;
-    };
-    const auto weight = weigh(first.placement);
-    if (weight <= 0) return std::nullopt;
+                            const first_start& first, double weight) {
     const auto free = job.free_at(candidates, time);
-    if (free == first.free) return std::nullopt;
+    if (weight <= 0 || free == first.free) return std::nullopt;
     auto placed = place_near_shards(job, free);
     if (!placed) return std::nullopt;
-    const auto share = 1 - weigh(*placed) / weight;
+    const auto share = 1 - weigh(job, *placed) / weight;
     if (share < least_gain) return std::nullopt;
     return gain{std::move(*placed), share};
 }
@@ -41,22 +39,22 @@ std::optional<gain> gain_at(const train_job& job, const bitstr_t* candidates, st
 }  // namespace
 
 std::optional<later_start> worth_waiting(const train_job& job, const bitstr_t* candidates,
-                                         const first_start& first) {
+                                         const first_start& first, std::time_t longest) {
     static since_when could_start;
-    const std::time_t most = std::time_t{wait_minutes_of(job.record)} * 60;
-    if (most == 0) return std::nullopt;
     const auto waited = first.time <= std::time(nullptr) ? could_start.seconds(job.record) : 0;
-    if (waited >= most) return std::nullopt;
-    const auto time = first.time + most - waited;
-    auto found = gain_at(job, candidates, time, first);
+    if (waited >= longest) return std::nullopt;
+    const auto time = first.time + longest - waited;
+    auto found = gain_at(job, candidates, time, first, weigh(job, first.placement));
     if (!found) return std::nullopt;
     return later_start{time, std::move(found->placement)};
 }
 
 std::optional<topo::better_later> gain_of_waiting(const train_job& job, const bitstr_t* candidates,
                                                   const first_start& first) {
+    const auto weight = weigh(job, first.placement);
     for (const std::uint32_t minutes : {10u, 60u, 360u})
-        if (const auto found = gain_at(job, candidates, first.time + std::time_t{minutes} * 60, first))
+        if (const auto found =
+                gain_at(job, candidates, first.time + std::time_t{minutes} * 60, first, weight))
             return topo::better_later{minutes, static_cast<std::uint32_t>(std::lround(100 * found->share))};
     return std::nullopt;
 }

@@ -23,10 +23,10 @@ struct later_start {
     topo::placement placement;
 };
 
-/// None without --train-wait, when that time is over, or when nothing much better comes up in it. The time
-/// runs from the first call for a job that could start now.
+/// None when nothing much better comes up within `longest` seconds, or when that time is over. It runs from
+/// the first call for a job that could start now.
 std::optional<later_start> worth_waiting(const train_job& job, const bitstr_t* candidates,
-                                         const first_start& first);
+                                         const first_start& first, std::time_t longest);
 
 /// For the receipt: the first of some hours after the start at which the job would be placed much better.
 std::optional<topo::better_later> gain_of_waiting(const train_job& job, const bitstr_t* candidates,
