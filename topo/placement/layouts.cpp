@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "topo/placement/climb.hpp"
+#include "topo/placement/tree_fit.hpp"
 
 namespace banyan::topo {
 namespace {
@@ -35,6 +36,7 @@ class search {
         if (ring == 1) pieces = {1, line};
         for (const auto piece : pieces)
             if (request_.nodes % piece == 0 && (starts_.empty() || budget_ > 0)) start_with(piece);
+        start_like_slurm();
         std::stable_sort(starts_.begin(), starts_.end(),
                          [](const order& a, const order& b) { return a.cost < b.cost; });
         const auto promising = std::min(climbs, starts_.size());
@@ -65,18 +67,35 @@ class search {
         const auto from_pools = shares_of_pools(piece);
         auto to_the_last_host = from_pools;
         for (auto& p : to_the_last_host.parts) p.most = p.all;
-        std::vector<order> orders{from_pools, std::move(to_the_last_host)};
+        start_as(from_pools);
+        start_as(to_the_last_host);
         for (const auto group_of : {&pool::spine_group, &pool::island})
-            if (auto from_groups = shares_of(group_of, piece)) orders.push_back(std::move(*from_groups));
-        for (const auto* sequence : {&by_pipeline_, &by_stage_})
-            for (const auto& o : orders) {
-                auto& start = starts_.emplace_back(o);
-                start.sequence = sequence;
-                // Where no budget is left to climb, only the best start counts.
-                const auto limit = budget_ > 0 ? std::numeric_limits<double>::max() : best_start_;
-                start.cost = graph_.cost(far_, lay_out(start), limit, budget_);
-                best_start_ = std::min(best_start_, start.cost);
-            }
+            if (const auto from_groups = shares_of(group_of, piece)) start_as(*from_groups);
+    }
+
+    /// What Slurm itself would take, so that no job is worse off with banyan than without.
+    void start_like_slurm() {
+        order by_name;  // leaf groups are numbered by the names of their hosts
+        for (std::uint32_t i = 0; i < pools_.size(); ++i)
+            if (usable(pools_[i])) by_name.parts.push_back({i, pools_[i].size, pools_[i].size});
+        std::stable_sort(by_name.parts.begin(), by_name.parts.end(), [&](const auto& a, const auto& b) {
+            return pools_[a.pool].group < pools_[b.pool].group;
+        });
+        start_as(by_name);
+        auto by_tree = by_name;
+        fit_like_tree(pools_, request_.nodes, by_tree);
+        start_as(by_tree);
+    }
+
+    void start_as(const order& o) {
+        for (const auto* sequence : {&by_pipeline_, &by_stage_}) {
+            auto& start = starts_.emplace_back(o);
+            start.sequence = sequence;
+            // Where no budget is left to climb, only the best start counts.
+            const auto limit = budget_ > 0 ? std::numeric_limits<double>::max() : best_start_;
+            start.cost = graph_.cost(far_, lay_out(start), limit, budget_);
+            best_start_ = std::min(best_start_, start.cost);
+        }
     }
 
     /// The pools that share_out takes for pieces of this size, those under one spine side by side; the others

@@ -208,7 +208,7 @@ TEST_CASE("with a model, rings stay whole where they send more than pipelines", 
     CHECK(spread_of(f, r, place(f, all_hosts(f), r).value()).straddling_units == 0);
 }
 
-TEST_CASE("with a model, never more bytes than with whole units", "[topo]") {
+TEST_CASE("with a model, never more bytes than with whole units, or than in name order", "[topo]") {
     std::mt19937 random(8);
     const char* const shapes[] = {"pp=2,dp=4", "dp=4,pp=2", "pp=3,dp=4", "dp=6", "cp=2,pp=2,dp=3"};
     int better = 0;
@@ -230,6 +230,8 @@ TEST_CASE("with a model, never more bytes than with whole units", "[topo]") {
         check_sound(f, free, r, p);
         CHECK(weigh(p) <= whole * (1 + 1e-9));
         better += weigh(p) < whole * (1 - 1e-9);
+        const placement in_name_order{{free.begin(), free.begin() + r.nodes}, {}, {}};
+        CHECK(weigh(p) <= weigh(in_name_order) * (1 + 1e-9));
     }
     CHECK(better > 20);
 }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "topo/placement/tree_fit.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace banyan::topo {
+
+void fit_like_tree(const std::vector<pool>& pools, std::size_t wanted, order& o) {
+    struct spine {
+        std::size_t hosts = 0;   ///< of its leaves, at first
+        std::size_t chosen = 0;  ///< leaves; the more, the nearer are its others
+    };
+    struct leaf {
+        std::size_t left;
+        spine* above;
+    };
+    std::map<std::uint32_t, spine> spines;
+    std::vector<leaf> leaves;
+    for (auto& p : o.parts) {
+        leaves.push_back({p.all, &spines[pools[p.pool].spine_group]});
+        leaves.back().above->hosts += p.all;
+        p.most = 0;
+    }
+    /// Above 0 when `a` hosts suit better than `b`.
+    const auto compare = [&](std::size_t a, std::size_t b) {
+        const bool fits_a = a >= wanted, fits_b = b >= wanted;
+        if (fits_a != fits_b) return fits_a ? 1 : -1;
+        return a == b ? 0 : (a < b) == fits_a ? 1 : -1;
+    };
+    const auto suits = [&](const leaf& a, const leaf& b) {
+        const bool by_spine = a.left < wanted && b.left < wanted && a.above != b.above;
+        return by_spine ? compare(a.above->hosts, b.above->hosts) : compare(a.left, b.left);
+    };
+    while (wanted > 0) {
+        leaf* best = nullptr;
+        for (auto& l : leaves) {
+            if (l.left == 0) continue;
+            const auto nearer = best ? static_cast<std::ptrdiff_t>(l.above->chosen - best->above->chosen) : 1;
+            if (nearer < 0) continue;
+            const int suited = best ? suits(l, *best) : 1;
+            if (suited > 0 || (nearer > 0 && suited == 0)) best = &l;
+        }
+        if (!best) return;
+        auto& part = o.parts[static_cast<std::size_t>(best - leaves.data())];
+        part.most = static_cast<std::uint32_t>(std::min(wanted, best->left));
+        wanted -= part.most;
+        best->left = 0;
+        ++best->above->chosen;
+    }
+}
+
+}  // namespace banyan::topo
