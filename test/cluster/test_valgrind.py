@@ -45,11 +45,14 @@ class Valgrind(unittest.TestCase):
         refused = cluster.run("sbatch", "-N3", "--ntasks-per-node=2", "--train-parallel=tp=2,pp=2", "--wrap=true", check=False)
         self.assertNotEqual(refused.returncode, 0)
         cluster.run("sbatch", "--test-only", "-N4", "--ntasks-per-node=1", "--train-parallel=dp=4", "--wrap=true", check=False)
-        cluster.run("scontrol", "reconfigure", timeout=120)
-        # A new snapshot while jobs wait, and a requeued job that keeps its nodes.
-        os.utime(cluster.dir / "fabric.snapshot")
-        jobs.append(cluster.sbatch("-N2", "--ntasks-per-node=1", "--train-parallel=dp=2", script="srun hostname\n"))
         self.wait_for_no_jobs(cluster)
+        # Another configuration and a new snapshot while a job waits.
+        jobs.append(cluster.sbatch("--hold", "-N2", "--ntasks-per-node=1", "--train-parallel=dp=2", script="srun hostname\n"))
+        self.reconfigure(cluster)
+        os.utime(cluster.dir / "fabric.snapshot")
+        cluster.run("scontrol", "release", jobs[-1])
+        self.wait_for_no_jobs(cluster)
+        # A requeued job keeps its nodes.
         again = jobs[-1]
         cluster.run("scontrol", "requeue", again)
         self.wait_for_no_jobs(cluster)
@@ -87,8 +90,18 @@ class Valgrind(unittest.TestCase):
         cluster.run("scancel", job)
         self.wait_for_no_jobs(cluster)
 
+    def reconfigure(self, cluster):
+        """Until every slurmd is through with it: one that gets a job meanwhile may lose it, which takes Slurm minutes to see."""
+        def rounds():
+            return [log.read_text(errors="replace").count("CPU frequency setting not configured")
+                    for log in sorted((cluster.dir / "log").glob("slurmd-*.log"))]
+        before = rounds()
+        self.assertEqual(len(before), 4)
+        cluster.run("scontrol", "reconfigure", timeout=120)
+        cluster.wait_for(lambda: all(now > was for was, now in zip(before, rounds())), "every slurmd has read the configuration")
+
     def wait_for_no_jobs(self, cluster):
-        """Without the two minutes that Slurm waits with a requeued job, as it may do with one that a reconfiguration meets."""
+        """Without the two minutes that Slurm waits with a requeued job."""
         def ended():
             lines = cluster.out("squeue", "-h", "-r", "-o", "%A %r").splitlines()
             for job, reason in (line.split(None, 1) for line in lines):
