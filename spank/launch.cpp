@@ -3,7 +3,9 @@
 // Starting the checkpoint daemon where no service has: it must outlive the prolog, the step and the job.
 // slurmd ends a prolog by killing its process group, hence a session of its own; the pipe of the prolog's
 // output must be closed, or slurmd waits.
-#include <chrono>
+#include "spank/launch.hpp"
+
+#include <cerrno>
 #include <cstring>
 #include <thread>
 
@@ -13,21 +15,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ckptd/protocol/protocol.hpp"
 #include "common/config.hpp"
 #include "common/file.hpp"
 #include "common/wire.hpp"
-#include "spank/plugin.hpp"
 
 namespace banyan::spank {
 namespace {
 
 using clock = std::chrono::steady_clock;
 constexpr auto start_timeout = std::chrono::seconds(5);
+constexpr auto breath = std::chrono::milliseconds(5);
 
 bool answers(const std::string& socket) {
     return wire::connect_unix(socket, clock::now() + std::chrono::seconds(1)).has_value();
 }
+
+/// No socket, or a connection that ended without a word: the daemon has left, or died. What a daemon refuses,
+/// it says.
+bool is_gone(const error& e) { return e.code == errc::not_found || e.code == errc::unavailable; }
 
 /// In the grandchild: nothing but the daemon's own argument list and environment is taken along.
 [[noreturn]] void become(char* const* arguments, char* const* environment) {
@@ -75,6 +80,9 @@ result<daemon_paths> find_daemon(const settings& s, const std::string& node) {
     return out;
 }
 
+namespace {
+
+/// Returns when the daemon answers on its socket.
 result<void> ensure_daemon(const settings& s, const daemon_paths& paths, const std::string& address) {
     if (answers(paths.socket)) return {};
     BANYAN_CHECK(check_trusted(s.ckptd));
@@ -90,9 +98,24 @@ result<void> ensure_daemon(const settings& s, const daemon_paths& paths, const s
                         s.ckptd_log.empty()
                             ? "add ckptd_log= to its line in plugstack.conf and look there"
                             : fmt::format("look into {}", ckpt::socket_path(s.ckptd_log, paths.node)));
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        std::this_thread::sleep_for(breath);
     }
     return {};
+}
+
+}  // namespace
+
+result<ckpt::session_answer> open_at_daemon(const settings& s, const daemon_paths& paths,
+                                            const std::string& address, const ckpt::session_request& request,
+                                            std::chrono::milliseconds timeout) {
+    const auto until = clock::now() + timeout;
+    for (;;) {
+        BANYAN_CHECK(ensure_daemon(s, paths, address));
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - clock::now());
+        auto answer = ckpt::session_open(paths.socket, request, left);
+        if (answer || !is_gone(answer.error()) || clock::now() >= until) return answer;
+        std::this_thread::sleep_for(breath);
+    }
 }
 
 }  // namespace banyan::spank

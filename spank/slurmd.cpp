@@ -93,9 +93,8 @@ result<void> open(const settings& s) {
     const auto address = own_address(plan, node);
     if (address.empty()) return fail(errc::not_found, fmt::format("node {} is not in the job's plan", node));
     BANYAN_TRY(const auto paths, find_daemon(s, node));
-    BANYAN_CHECK(ensure_daemon(s, paths, address));
     BANYAN_TRY(const auto session, make_session(plan, asked, node));
-    BANYAN_TRY(const auto answer, ckpt::session_open(paths.socket, session, open_timeout));
+    BANYAN_TRY(const auto answer, open_at_daemon(s, paths, address, session, open_timeout));
     if (!answer.warning.empty()) slurm_info("banyan: job %lu: %s", session.job, answer.warning.c_str());
     return {};
 }

@@ -14,6 +14,7 @@
 #include "ckptd/daemon/session.hpp"
 #include "ckptd/daemon/settings.hpp"
 #include "ckptd/net/link.hpp"
+#include "common/fd.hpp"
 #include "common/log.hpp"
 
 namespace banyan::ckpt {
@@ -47,6 +48,7 @@ class daemon {
 
     // run.cpp
     result<void> open_local();
+    result<void> lock_socket();
     result<void> open_peers();
     task<void> accept_local();
     task<void> accept_peers();
@@ -55,6 +57,7 @@ class daemon {
     task<void> tick();
     task<void> stop_on_signal();
     task<void> stop();
+    void leave();  ///< gives up socket and port, ends the loop
     void spawn(task<void> work);
     std::shared_ptr<link> link_to(const std::string& host, bool bulk);
     session_ptr find_session(std::uint64_t job) const;
@@ -143,6 +146,7 @@ class daemon {
     peer_trust trust_;
     std::shared_ptr<memory_budget> budget_;
     asio::thread_pool workers_, storage_;
+    unique_fd lock_;  ///< held while this daemon has its socket and port
     asio::local::stream_protocol::acceptor local_acceptor_;
     asio::ip::tcp::acceptor peer_acceptor_;
     asio::signal_set signals_;

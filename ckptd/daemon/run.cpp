@@ -3,8 +3,10 @@
 // Sockets, connections, the clock, the end.
 #include <exception>
 #include <filesystem>
+#include <thread>
 
 #include <boost/asio/detached.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -21,6 +23,8 @@ constexpr std::uint32_t max_clients_of_user = 2048;
 constexpr std::uint32_t max_peers = 8192;
 constexpr std::size_t user_meta = 64 * 1024;
 constexpr milliseconds tick_every{250};
+constexpr milliseconds finish_patience{3000};  // at the end, for copies and flushes under way
+constexpr milliseconds leave_patience{4000};   // of a successor: the end, and some air
 
 }  // namespace
 
@@ -50,6 +54,7 @@ void daemon::spawn(task<void> work) {
 }
 
 result<void> daemon::open() {
+    BANYAN_CHECK(lock_socket());
     BANYAN_CHECK(open_peers());
     BANYAN_CHECK(open_local());
     spawn(accept_local());
@@ -58,6 +63,27 @@ result<void> daemon::open() {
     spawn(stop_on_signal());
     spdlog::info("node {}: {} and {}:{}, {} bytes of memory at most", settings_.node, settings_.socket,
                  settings_.bind, settings_.port, settings_.memory_limit);
+    return {};
+}
+
+// One daemon a socket. The kernel frees the lock with the process, so a dead daemon holds up nobody, and one
+// that is about to leave is waited for: its port and its socket are its own until then.
+result<void> daemon::lock_socket() {
+    const auto path = settings_.socket + ".lock";
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+    lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!lock_) return fail_errno(fmt::format("cannot open {}", path), errno);
+    const auto until = clock::now() + leave_patience;
+    while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (wire::connect_unix(settings_.socket, clock::now() + milliseconds(500)))
+            return fail(errc::conflict, fmt::format("another banyan-ckptd answers on {}", settings_.socket),
+                        "stop it first, or give this one another socket in [ckptd] of banyan.conf");
+        if (clock::now() >= until)
+            return fail(errc::conflict, fmt::format("another process holds {}", path),
+                        "look who with: fuser " + path);
+        std::this_thread::sleep_for(milliseconds(5));
+    }
     return {};
 }
 
@@ -80,16 +106,11 @@ result<void> daemon::open_peers() {
 
 result<void> daemon::open_local() {
     const auto& path = settings_.socket;
-    std::error_code ignored;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
     struct stat st {};
     if (::lstat(path.c_str(), &st) == 0) {
         if (!S_ISSOCK(st.st_mode))
             return fail(errc::conflict, fmt::format("{} exists and is not a socket", path));
-        if (wire::connect_unix(path, clock::now() + milliseconds(500)))
-            return fail(errc::conflict, fmt::format("another banyan-ckptd answers on {}", path),
-                        "stop it first, or give this one another socket in [ckptd] of banyan.conf");
-        ::unlink(path.c_str());
+        ::unlink(path.c_str());  // a dead daemon's: this one holds the lock
     }
     boost::system::error_code ec;
     if (path.size() >= sizeof(sockaddr_un::sun_path))
@@ -228,7 +249,7 @@ task<void> daemon::tick() {
         }
         if (settings_.exit_when_idle && had_session_ && sessions_.empty() && !stopping_) {
             spdlog::info("no session is left");
-            spawn(stop());
+            leave();  // in this very turn of the loop: a session that opens after the look would be lost
         }
     }
 }
@@ -241,16 +262,21 @@ task<void> daemon::stop_on_signal() {
 }
 
 task<void> daemon::stop() {
-    const auto until = clock::now() + std::chrono::seconds(3);
+    const auto until = clock::now() + finish_patience;
     const auto before = sessions_;
     for (const auto& [job, s] : before)
         while ((s->pending != 0 || s->flushing) && clock::now() < until)
             co_await s->changed->wait(std::min(until, clock::now() + milliseconds(100)));
+    leave();
+}
+
+void daemon::leave() {
     stopping_ = true;
+    // First the name, so that nobody comes any more: who is too late finds no socket and starts a successor.
+    ::unlink(settings_.socket.c_str());
     boost::system::error_code ignored;
     local_acceptor_.close(ignored);
     peer_acceptor_.close(ignored);
-    ::unlink(settings_.socket.c_str());
     spdlog::info("stopped");
     io_.stop();
 }

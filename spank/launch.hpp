@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// This node's checkpoint daemon as the plugin sees it: where it listens, how it is started where no service
+// does, and how a job gets its session there. Knows no Slurm. All of it blocks; call it from a prolog.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "ckptd/protocol/protocol.hpp"
+#include "common/result.hpp"
+
+namespace banyan::spank {
+
+/// Arguments of the line in plugstack.conf. Unknown keys are an error that the log names once.
+struct settings {
+    std::string config;  ///< banyan.conf; empty = $BANYAN_CONF or /etc/banyan/banyan.conf
+    std::string ckptd = "/usr/libexec/banyan/banyan-ckptd";  ///< the checkpoint daemon's program
+    std::string ckptd_log;  ///< its log file, %n = node; empty = its standard error is dropped
+};
+
+struct daemon_paths {
+    std::string config;
+    std::string socket;
+    std::string node;
+};
+/// The paths of this node's checkpoint daemon, as banyan.conf names them.
+result<daemon_paths> find_daemon(const settings& s, const std::string& node);
+
+/// Opens `request` at this node's daemon and returns its answer once the session's memory is ready. Where no
+/// daemon answers one is started, outside the job, bound to `address`. A daemon that leaves in this very
+/// moment, since the job before was its last, is followed by a new one. Gives up after `timeout`.
+result<ckpt::session_answer> open_at_daemon(const settings& s, const daemon_paths& paths,
+                                            const std::string& address, const ckpt::session_request& request,
+                                            std::chrono::milliseconds timeout);
+
+}  // namespace banyan::spank
