@@ -143,6 +143,7 @@ class daemon {
 
     asio::io_context& io_;
     settings settings_;
+    std::chrono::steady_clock::time_point first_session_by_;  ///< with exit_when_idle
     peer_trust trust_;
     std::shared_ptr<memory_budget> budget_;
     asio::thread_pool workers_, storage_;

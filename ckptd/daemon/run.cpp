@@ -23,14 +23,16 @@ constexpr std::uint32_t max_clients_of_user = 2048;
 constexpr std::uint32_t max_peers = 8192;
 constexpr std::size_t user_meta = 64 * 1024;
 constexpr milliseconds tick_every{250};
-constexpr milliseconds finish_patience{3000};  // at the end, for copies and flushes under way
-constexpr milliseconds leave_patience{4000};   // of a successor: the end, and some air
+constexpr milliseconds first_session_patience{60'000};  // whoever started this daemon may have died
+constexpr milliseconds finish_patience{3000};           // at the end, for copies and flushes under way
+constexpr milliseconds leave_patience{4000};            // of a successor: the end, and some air
 
 }  // namespace
 
 daemon::daemon(asio::io_context& io, settings s)
     : io_(io),
       settings_(std::move(s)),
+      first_session_by_(clock::now() + first_session_patience),
       budget_(std::make_shared<memory_budget>(settings_.memory_limit)),
       workers_(settings_.threads),
       storage_(settings_.storage_threads),
@@ -247,7 +249,8 @@ task<void> daemon::tick() {
                 spawn(vote_again(s));
             }
         }
-        if (settings_.exit_when_idle && had_session_ && sessions_.empty() && !stopping_) {
+        const bool needed = !sessions_.empty() || (!had_session_ && clock::now() < first_session_by_);
+        if (settings_.exit_when_idle && !needed && !stopping_) {
             spdlog::info("no session is left");
             leave();  // in this very turn of the loop: a session that opens after the look would be lost
         }

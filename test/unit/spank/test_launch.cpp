@@ -31,9 +31,14 @@ class node {
         settings_.ckptd_log = cluster_.dir() + "/%n.log";
         paths_ = spank::find_daemon(settings_, cluster_.name(1)).value();
     }
+    /// Whoever holds the lock goes; one that waits for it then finds no directory to bind in.
     ~node() {
-        const auto now = cluster_.status(1);
-        if (now.is_object()) ::kill(now["pid"].get<pid_t>(), SIGKILL);
+        const unique_fd lock(::open((socket() + ".lock").c_str(), O_RDWR | O_CLOEXEC));
+        eventually([&] {
+            const auto now = cluster_.status(1);
+            if (now.is_object()) ::kill(now["pid"].get<pid_t>(), SIGKILL);
+            return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+        });
     }
 
     result<ckpt::session_answer> open(std::uint64_t job) {
