@@ -59,21 +59,12 @@ class Controller:
         parts.start_slurmctld(self.layout)
 
     def slurm_conf(self):
-        layout, d = self.layout, self.layout.dir
         return "\n".join([
-            f"ClusterName={layout.cluster_name}", "SlurmctldHost=localhost", f"SlurmctldPort={layout.ports()['slurmctld']}",
-            f"SlurmdPort={layout.ports()['slurmd']}", "AuthType=auth/munge", "CredType=cred/munge",
-            f"AuthInfo=socket={d}/run/munge.socket", "SlurmUser=root", "SlurmdUser=root", f"StateSaveLocation={d}/ctld",
-            f"SlurmctldPidFile={d}/run/slurmctld.pid", f"SlurmctldLogFile={d}/log/slurmctld.log", "SlurmctldDebug=info",
-            f"MailProg={shutil.which('true')}", "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", "MpiDefault=none",
-            "SwitchType=switch/none", "TopologyPlugin=topology/tree", f"SelectType=select/{self.select}", "SelectTypeParameters=CR_Core",
-            "PriorityType=priority/basic", "MessageTimeout=100", "SchedulerType=sched/backfill",
+            *files.controller_conf(self.layout, topology="tree"), *files.cloud_conf(),
+            "SelectTypeParameters=CR_Core", "MessageTimeout=100", "SchedulerType=sched/backfill",
             # Backfill alone, and all of the queue in each cycle.
             "SchedulerParameters=sched_interval=-1,defer,batch_sched_delay=86400,bf_interval=1,bf_resolution=60,bf_window=14400,"
             f"bf_max_job_test=10000,bf_max_time={DEADLINE_S},bf_yield_interval=10000000,bf_yield_sleep=1,bf_continue",
-            f"PluginDir={files.slurm_plugin_folder()}:{layout.path('lib')}", f"PlugStackConfig={d}/etc/plugstack.conf",
-            f"SuspendProgram={shutil.which('true')}", f"ResumeProgram={shutil.which('true')}", "SuspendTime=864000",
-            "ResumeTimeout=64000", "SuspendTimeout=1", *(["JobSubmitPlugins=banyan"] if self.ours else []),
             f"NodeName=n[00001-{self.nodes:05d}] CPUs=16 RealMemory=1000 State=CLOUD",
             "PartitionName=train Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE"]) + "\n"
 

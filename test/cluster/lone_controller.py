@@ -72,7 +72,7 @@ class LoneController:
 
     def slurm_conf(self):
         """Two kinds of nodes, several features and weights, and a partition for each way to share a node."""
-        layout, d = self.layout, self.layout.dir
+        layout = self.layout
         # One scheduler only: main and backfill side by side would take turns as the clock has it.
         limits = "default_queue_depth=10000,max_sched_time=50,batch_sched_delay=0,sched_min_interval=0,max_switch_wait=86400"
         scheduler = {"main": ["SchedulerType=sched/builtin", f"SchedulerParameters=sched_interval=1,defer,{limits}"],
@@ -90,18 +90,11 @@ class LoneController:
                                  f"Feature={feature},rack{group // size % 3},all Weight={weight} State=CLOUD")
         common = "Nodes=ALL State=UP MaxTime=INFINITE"
         return "\n".join([
-            f"ClusterName={layout.cluster_name}", "SlurmctldHost=localhost", f"SlurmctldPort={layout.ports()['slurmctld']}",
-            f"SlurmdPort={layout.ports()['slurmd']}", "AuthType=auth/munge", "CredType=cred/munge",
-            f"AuthInfo=socket={d}/run/munge.socket", "SlurmUser=root", "SlurmdUser=root", f"StateSaveLocation={d}/ctld",
-            f"SlurmctldPidFile={d}/run/slurmctld.pid", f"SlurmctldLogFile={d}/log/slurmctld.log", "SlurmctldDebug=info",
-            f"MailProg={shutil.which('true')}", "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", "MpiDefault=none",
-            "SwitchType=switch/none", "TopologyPlugin=topology/tree", f"SelectType=select/{layout.select}",
-            "SelectTypeParameters=CR_Core_Memory", "DefMemPerCPU=500", "GresTypes=gpu", "PriorityType=priority/basic",
+            *files.controller_conf(layout, topology="tree"), *files.cloud_conf(),
+            "SelectTypeParameters=CR_Core_Memory", "DefMemPerCPU=500", "GresTypes=gpu",
             "PreemptType=preempt/partition_prio", "PreemptMode=CANCEL", "MinJobAge=86400", "MessageTimeout=100", "MaxArraySize=100",
             f"Licenses=gate:{LICENSES}",
-            f"PluginDir={files.slurm_plugin_folder()}:{layout.path('lib')}", f"PlugStackConfig={d}/etc/plugstack.conf",
-            f"SuspendProgram={shutil.which('true')}", f"ResumeProgram={shutil.which('true')}", "SuspendTime=864000",
-            "ResumeTimeout=64000", "SuspendTimeout=1", *scheduler, *(["JobSubmitPlugins=banyan"] if layout.submit else []), *nodes,
+            *scheduler, *nodes,
             f"PartitionName=main {common} Default=YES OverSubscribe=NO PriorityTier=10 PreemptMode=CANCEL",
             f"PartitionName=whole {common} OverSubscribe=EXCLUSIVE PriorityTier=10 PreemptMode=OFF",
             f"PartitionName=shared {common} OverSubscribe=YES:4 PriorityTier=10 PreemptMode=OFF",

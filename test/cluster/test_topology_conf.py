@@ -30,7 +30,7 @@ class Controller:
 
     def __init__(self):
         self.layout = layouts.Layout(tempfile.mkdtemp(prefix="banyan-"), {"nodes": 1, "gpus": 1, "build": str(harness.BUILD),
-                                                                         "select": "cons_tres"})
+                                                                         "select": "cons_tres", "submit": False})
         layouts.prepare(self.layout)
         self.layout.options["port"], self.reservation = layouts.choose_port(self.layout)
         self.layout.save()
@@ -50,16 +50,8 @@ class Controller:
         process.wait_until(ready, 60, "slurmctld answers", pause=0.05)
 
     def slurm_conf(self, nodes):
-        d = self.layout.dir
         return "\n".join([
-            f"ClusterName={self.layout.cluster_name}", "SlurmctldHost=localhost", f"SlurmctldPort={self.layout.ports()['slurmctld']}",
-            f"SlurmdPort={self.layout.ports()['slurmd']}", "AuthType=auth/munge", "CredType=cred/munge",
-            f"AuthInfo=socket={d}/run/munge.socket", "SlurmUser=root", "SlurmdUser=root", f"StateSaveLocation={d}/ctld",
-            f"SlurmctldPidFile={d}/run/slurmctld.pid", f"SlurmctldLogFile={d}/log/slurmctld.log", "SlurmctldDebug=info",
-            f"MailProg={shutil.which('true')}", "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", "MpiDefault=none",
-            "SwitchType=switch/none", "TopologyPlugin=topology/tree", "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core",
-            f"PluginDir={files.slurm_plugin_folder()}", f"SuspendProgram={shutil.which('true')}",
-            f"ResumeProgram={shutil.which('true')}", "SuspendTime=-1",
+            *files.controller_conf(self.layout, topology="tree"), *files.cloud_conf(), "SelectTypeParameters=CR_Core",
             f"NodeName={nodes} CPUs=8 RealMemory=1000 State=CLOUD", "PartitionName=train Nodes=ALL Default=YES State=UP"]) + "\n"
 
     def topology(self):

@@ -26,15 +26,14 @@ def preload_library():
     raise ClusterError("ibsim's client library is not installed: run scripts/setup")
 
 
-def slurm_conf(layout):
+def controller_conf(layout, topology="none"):
+    """Lines of slurm.conf that each slurmctld of ours needs, with or without slurmds."""
     ports = layout.ports()
-    first = ports["slurmd"]
-    names = layout.node_names
-    plugin_path = slurm_plugin_folder()
-    lines = [
+    return [
         f"ClusterName={layout.cluster_name}",
         *controller_lines(layout),
         f"SlurmctldPort={ports['slurmctld']}",
+        f"SlurmdPort={ports['slurmd']}",
         "AuthType=auth/munge",
         "CredType=cred/munge",
         f"AuthInfo=socket={layout.path('run', 'munge.socket')}",
@@ -42,24 +41,40 @@ def slurm_conf(layout):
         "SlurmdUser=root",
         f"StateSaveLocation={layout.path('ctld')}",
         f"SlurmctldLogFile={layout.path('log', 'slurmctld.log')}",
-        f"SlurmdSpoolDir={layout.path('spool')}/%n",
-        f"SlurmdPidFile={layout.path('run')}/slurmd-%n.pid",
-        f"SlurmdLogFile={layout.path('log')}/slurmd-%n.log",
         "SlurmctldDebug=info",
-        "SlurmdDebug=info",
-        f"MailProg={shutil.which('true') or '/bin/true'}",
+        f"MailProg={shutil.which('true')}",
         "ProctrackType=proctrack/linuxproc",
         "TaskPlugin=task/none",
         "MpiDefault=none",
-        "JobAcctGatherType=jobacct_gather/none",
         "SwitchType=switch/none",
-        "TopologyPlugin=topology/none",
+        f"TopologyPlugin=topology/{topology}",
         f"SelectType=select/{layout.select}",
+        "PriorityType=priority/basic",
+        f"PluginDir={slurm_plugin_folder()}:{layout.path('lib')}",
+        f"PlugStackConfig={layout.path('etc', 'plugstack.conf')}",
+        *(["JobSubmitPlugins=banyan"] if layout.submit else []),
+    ]
+
+
+def cloud_conf():
+    """Lines of slurm.conf for nodes in State=CLOUD, which need no slurmd and are never given back."""
+    true = shutil.which("true")
+    return [f"SuspendProgram={true}", f"ResumeProgram={true}", "SuspendTime=864000", "ResumeTimeout=64000", "SuspendTimeout=1"]
+
+
+def slurm_conf(layout):
+    first = layout.ports()["slurmd"]
+    lines = [
+        *controller_conf(layout),
+        f"SlurmdSpoolDir={layout.path('spool')}/%n",
+        f"SlurmdPidFile={layout.path('run')}/slurmd-%n.pid",
+        f"SlurmdLogFile={layout.path('log')}/slurmd-%n.log",
+        "SlurmdDebug=info",
+        "JobAcctGatherType=jobacct_gather/none",
         "SelectTypeParameters=CR_Core",
         "GresTypes=gpu",
         "SchedulerType=sched/backfill",
         "SchedulerParameters=permit_job_expansion,batch_sched_delay=0,sched_interval=2,bf_interval=2,sched_min_interval=0",
-        "PriorityType=priority/basic",
         "ReturnToService=2",
         "SlurmdTimeout=30",
         "KillWait=5",
@@ -67,12 +82,8 @@ def slurm_conf(layout):
         "SlurmdParameters=config_overrides",
         "PropagateResourceLimits=NONE",
         "PrologFlags=Alloc",
-        f"PluginDir={plugin_path}:{layout.path('lib')}",
-        f"PlugStackConfig={layout.path('etc', 'plugstack.conf')}",
     ]
-    if layout.submit:
-        lines.append("JobSubmitPlugins=banyan")
-    for index, name in enumerate(names):
+    for index, name in enumerate(layout.node_names):
         lines.append(f"NodeName={name} NodeHostname=localhost NodeAddr={layout.address(name)} Port={first + index} "
                      f"CPUs={max(8, layout.gpus)} RealMemory=1000 Gres=gpu:{layout.gpus} State=UNKNOWN")
     lines.append("PartitionName=train Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE")
