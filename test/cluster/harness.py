@@ -13,7 +13,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -242,16 +241,6 @@ def sockets_of(directory, sockname):
 
 def mounts_of(directory):
     return [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f" {directory}" in line]
-
-
-def port_is_free(port):
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("", port))
-            return True
-        except OSError:
-            return False
 
 
 def main():

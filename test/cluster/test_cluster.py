@@ -9,7 +9,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from harness import BUILD, Cluster, main, mounts_of, port_is_free, processes_of, sockets_of
+from harness import BUILD, Cluster, main, mounts_of, processes_of, sockets_of
 
 from banyan_cluster import layout as layouts
 
@@ -36,7 +36,7 @@ class Life(unittest.TestCase):
         self.assertEqual(processes_of(cluster.dir), {})
         self.assertEqual(sockets_of(cluster.dir, layout.sockname), [])
         self.assertEqual(mounts_of(cluster.dir), [])
-        self.assertTrue(all(port_is_free(port) for port in range(layout.port, layout.port + 8 + layout.nodes)))
+        self.assertTrue(all(layouts.port_is_free(port) for port in range(layout.port, layout.port + 8 + layout.nodes)))
         left = [str(path) for path in cluster.dir.rglob("*") if path.is_socket() or path.is_fifo()]
         self.assertEqual(left, [])
 

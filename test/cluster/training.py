@@ -9,7 +9,7 @@ from harness import BUILD, REPOSITORY, ClusterCase
 
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
-from banyan_demo import trainer_log  # noqa: E402
+from banyan_demo import trainer_log, trainer_processes  # noqa: E402
 
 SHAPE = "tp=2,pp=2,dp=4"
 XID_79 = "NVRM: Xid (PCI:0000:13:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
@@ -48,19 +48,7 @@ class TrainingCase(ClusterCase):
 
     def ranks(self, job):
         """{rank: (pid, node)} of the job's trainers."""
-        out = {}
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            try:
-                if os.path.basename(os.readlink(entry / "exe")) != "banyan-trainer":
-                    continue
-                env = dict(item.partition("=")[::2] for item in (entry / "environ").read_text(errors="replace").split("\0"))
-            except OSError:
-                continue
-            if env.get("SLURM_JOB_ID") == str(job) and env.get("SLURM_CONF", "").startswith(str(self.cluster.dir)):
-                out[int(env["RANK"])] = (int(entry.name), env["BANYAN_NODE"])
-        return out
+        return trainer_processes.of_job(self.cluster.dir, job)
 
     def daemons(self):
         """Process ids of this cluster's checkpoint daemons."""

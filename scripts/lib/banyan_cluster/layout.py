@@ -144,7 +144,7 @@ def choose_port(layout):
         held = _reserve(port, size)
         if held is None:
             continue
-        if all(_free(p) for p in range(port, port + size)):
+        if all(port_is_free(p) for p in range(port, port + size)):
             return port, held
         for one in held:
             one.close()
@@ -166,7 +166,7 @@ def _reserve(port, size):
     return held
 
 
-def _free(port):
+def port_is_free(port):
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from banyan_demo import trainer_log
+from banyan_demo import trainer_log, trainer_processes
 
 SHAPE = "tp=2,pp=2,dp=4"
 XID_79 = "NVRM: Xid (PCI:0000:13:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
@@ -85,22 +85,6 @@ class Story:
         wait_for(f"job {job} to finish", lambda: trainer_log.read(log).finished, seconds)
         return trainer_log.read(log)
 
-    def ranks(self, job):
-        """{rank: pid} of the job's trainer processes on this host."""
-        out = {}
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            try:
-                if "banyan-trainer" not in os.readlink(entry / "exe"):
-                    continue
-                env = dict(item.partition("=")[::2] for item in (entry / "environ").read_text(errors="replace").split("\0"))
-            except OSError:
-                continue
-            if env.get("BANYAN_JOB") == str(job) and env.get("BANYAN_CKPT_SOCKET", "").startswith(str(self.cluster)):
-                out[int(env["RANK"])] = int(entry.name)
-        return out
-
     # --- the faults ---
 
     def incident(self, condition, what, seconds=20):
@@ -114,7 +98,7 @@ class Story:
     def kill_ranks(self, job):
         """SIGKILL to every rank at once: the processes die, the nodes are healthy."""
         at = now_ms()
-        for pid in self.ranks(job).values():
+        for pid, _ in trainer_processes.of_job(self.cluster, job).values():
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
