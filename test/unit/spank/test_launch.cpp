@@ -3,13 +3,17 @@
 // A job's way to its node's checkpoint daemon, with the real daemon. The hard moment is the one in which the
 // daemon of the job before leaves: here a stand-in leaves at each point of the conversation, to the instant.
 #include <csignal>
+#include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../ckptd/cluster.hpp"
@@ -57,34 +61,43 @@ class node {
     spank::daemon_paths paths_;
 };
 
-/// A daemon that is about to leave: takes `connections`, answers none, then its socket is gone.
-class leaving_daemon {
+/// A process beside the test's own. Not a thread: starting a daemon forks.
+class beside {
   public:
-    leaving_daemon(const std::string& path, int connections) : listener_(listen(path)) {
-        thread_ = std::thread([this, path, connections] {
-            std::vector<unique_fd> taken;
-            for (int i = 0; i < connections; ++i)
-                taken.emplace_back(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-            ::unlink(path.c_str());
-            listener_.reset();
-        });
+    template <class Work>
+    explicit beside(Work work) : pid_(::fork()) {
+        if (pid_ == 0) ::_exit(work() ? 0 : 1);
     }
-    ~leaving_daemon() { thread_.join(); }
+    ~beside() { join(); }
+    beside(const beside&) = delete;
+    /// Whether its work went well; false when asked again.
+    bool join() {
+        int status = 1;
+        if (pid_ > 0) ::waitpid(std::exchange(pid_, -1), &status, 0);
+        return status == 0;
+    }
 
   private:
-    static int listen(const std::string& path) {
-        const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        sockaddr_un at{};
-        at.sun_family = AF_UNIX;
-        path.copy(at.sun_path, sizeof at.sun_path - 1);
-        REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
-        REQUIRE(::listen(fd, 8) == 0);
-        return fd;
-    }
-
-    unique_fd listener_;
-    std::thread thread_;
+    pid_t pid_;
 };
+
+/// A daemon that is about to leave: takes `connections`, answers none, then its socket is gone.
+bool leave_after(const unique_fd& listener, const std::string& path, int connections) {
+    std::vector<unique_fd> taken;
+    for (int i = 0; i < connections; ++i)
+        taken.emplace_back(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    return ::unlink(path.c_str()) == 0;
+}
+
+unique_fd listen_at(const std::string& path) {
+    unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    path.copy(at.sun_path, sizeof at.sun_path - 1);
+    REQUIRE(::bind(fd.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
+    REQUIRE(::listen(fd.get(), 8) == 0);
+    return fd;
+}
 
 }  // namespace
 
@@ -101,28 +114,34 @@ TEST_CASE("a daemon that leaves while a job asks it is followed by a new one", "
     // It is gone before the request, with the request, and after another job's request.
     const int connections = GENERATE(1, 2, 3);
     node n;
-    const leaving_daemon old(n.socket(), connections);
-    std::thread other;
-    if (connections == 3) other = std::thread([&] { (void)n.open(2); });
+    unique_fd listener = listen_at(n.socket());
+    beside old([&] { return leave_after(listener, n.socket(), connections); });
+    listener.reset();
+    std::optional<beside> other;
+    if (connections == 3) other.emplace([&] { return n.open(2).has_value(); });
     const auto opened = n.open(1);
-    if (other.joinable()) other.join();
     INFO((opened ? std::string() : opened.error().text()));
     REQUIRE(opened);
     CHECK(n.holds(1));
-    if (connections == 3) CHECK(n.holds(2));
+    CHECK(old.join());
+    if (other) {
+        CHECK(other->join());
+        CHECK(n.holds(2));
+    }
 }
 
 TEST_CASE("a new daemon waits until the old one is gone", "[launch]") {
     node n;
-    const unique_fd lock(::open((n.socket() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    unique_fd lock(::open((n.socket() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     REQUIRE(::flock(lock.get(), LOCK_EX) == 0);
-    bool done = false;
-    std::thread job([&] { done = n.open(1).has_value(); });
+    beside job([&] {
+        lock.reset();
+        return n.open(1).has_value();
+    });
     std::this_thread::sleep_for(200ms);
     CHECK(n.status().is_null());
-    ::flock(lock.get(), LOCK_UN);
-    job.join();
-    CHECK(done);
+    lock.reset();
+    CHECK(job.join());
     CHECK(n.holds(1));
 }
 
