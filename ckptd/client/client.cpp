@@ -134,13 +134,14 @@ void client::detach() {
     connection_.close();
 }
 
-// The daemon is missing or dead: training goes on, the user is told once per process.
+// The daemon is missing or dead: training goes on, the user is told once. What other ranks lack the leader's
+// daemon tells.
 outcome client::off(const error& e) {
     static bool told = false;
     detach();
     next_try_ = clock::now() + retry_every;
     off_because_ = e.text();
-    if (!std::exchange(told, true))
+    if (rank_ == 0 && !std::exchange(told, true))
         std::fprintf(stderr, "banyan: checkpoints are off: %s\n", off_because_.c_str());
     return {BCK_E_NODAEMON, off_because_};
 }

@@ -61,16 +61,17 @@ class daemon {
     void spawn(task<void> work);
     std::shared_ptr<link> link_to(const std::string& host, bool bulk);
     session_ptr find_session(std::uint64_t job) const;
-    void warn(const session_ptr& s, const std::string& text);
     void notify(const session_ptr& s);
 
     // local.cpp
     task<reply> handle_local(client_ptr client, std::uint16_t type, json meta);
     task<reply> on_session_open(json meta);
+    task<reply> open_session(session_request request);
     task<reply> on_step_open(json meta);
     task<reply> on_detach(json meta);
     task<reply> on_close(client_ptr client, json meta);
     task<reply> on_attach(client_ptr client, json meta);
+    task<reply> attach(client_ptr client, session_ptr s, std::uint32_t rank, std::uint64_t bytes);
     task<reply> on_finalize(client_ptr client, json meta);
     task<reply> on_seal_now(json meta);
     json on_status() const;
@@ -115,6 +116,15 @@ class daemon {
     /// Asks the leader: the first living node in slot order. Nothing = we are it.
     task<std::optional<reply>> ask_leader(session_ptr s, peer_message type, json meta, milliseconds timeout);
 
+    // warn.cpp
+    /// The user is told, once for each `about` until that works again.
+    void warn(const session_ptr& s, const std::string& about, const std::string& text);
+    task<void> report(session_ptr s, std::string about, std::string text);
+    /// What came before the step, when the leader may not have been there.
+    void report_untold(const session_ptr& s);
+    reply on_warning(const session_ptr& s, const json& meta);
+    void watch_votes(const session_ptr& s);
+
     // flush.cpp
     task<void> flush_step(session_ptr s, copy_key key);
     task<result<json>> write_files(session_ptr s, copy_key key);
@@ -152,6 +162,7 @@ class daemon {
     asio::ip::tcp::acceptor peer_acceptor_;
     asio::signal_set signals_;
     std::map<std::uint64_t, session_ptr> sessions_;
+    std::map<std::uint64_t, error> refused_;  ///< why a job has no session here, for its ranks; until it ends
     std::map<std::uint64_t, client_ptr> clients_;
     std::map<uid_t, std::uint32_t> clients_of_;
     std::map<std::pair<std::string, bool>, std::shared_ptr<link>> links_;

@@ -32,14 +32,6 @@ result<shard_file> parse_file(const json& meta, std::uint32_t world) {
     return f;
 }
 
-// The user hears of failing storage once, not at every turn; what fails now stands in status.
-bool told_already(session& s, const std::string& text) {
-    if (s.warning.find(s.request.dir) == std::string::npos) return false;
-    s.warning = text;
-    ++s.warnings;
-    return true;
-}
-
 }  // namespace
 
 task<result<json>> daemon::write_files(session_ptr s, copy_key key) {
@@ -98,7 +90,7 @@ task<void> daemon::flush_step(session_ptr s, copy_key key) {
         ++s->bytes.flush_failures;
         const auto text =
             fmt::format("checkpoints do not reach storage in {}: {}", s->request.dir, files.error().text());
-        if (!told_already(*s, text)) warn(s, text);
+        warn(s, s->request.dir, text);
         meta["failed"] = true;
     }
     notify(s);
@@ -155,7 +147,7 @@ task<void> daemon::commit_files(session_ptr s, flush_state done) {
         ++s->bytes.flush_failures;
         const auto text =
             fmt::format("checkpoints do not reach storage in {}: {}", dir, committed.error().text());
-        if (!told_already(*s, text)) warn(s, text);
+        warn(s, dir, text);
         notify(s);
         co_return;
     }
@@ -169,7 +161,8 @@ task<void> daemon::commit_files(session_ptr s, flush_state done) {
 void daemon::apply_durable(const session_ptr& s, const copy_key& key) {
     if (s->durable && key <= *s->durable) return;
     s->durable = key;
-    if (s->warning.find(s->request.dir) != std::string::npos) s->warning.clear();  // it works again
+    s->warnings.works_again(s->request.dir);
+    if (s->warnings.newest.find(s->request.dir) != std::string::npos) s->warnings.newest.clear();
     s->publish();
     notify(s);
 }

@@ -16,4 +16,12 @@ vote_ledger::outcome vote_ledger::vote(const copy_key& key, std::uint32_t rank, 
     return out;
 }
 
+std::pair<copy_key, std::vector<std::uint32_t>> vote_ledger::missing() const {
+    const auto& [key, t] = *tallies_.begin();
+    std::vector<std::uint32_t> ranks;
+    for (std::uint32_t rank = 0; rank < t.state.size(); ++rank)
+        if (t.state[rank] == 0) ranks.push_back(rank);
+    return {key, std::move(ranks)};
+}
+
 }  // namespace banyan::ckpt

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace banyan::ckpt {
@@ -25,6 +26,9 @@ constexpr std::uint64_t make_generation(std::uint32_t restart, std::optional<std
            (step ? static_cast<std::uint64_t>(*step) + 1 : 0);
 }
 
+/// Whether a step of the job has begun in `generation`; before, only the session is open.
+constexpr bool has_step(std::uint64_t generation) { return static_cast<std::uint32_t>(generation) != 0; }
+
 /// Counts the ranks that have put their part of a checkpoint into safety.
 class vote_ledger {
   public:
@@ -38,6 +42,8 @@ class vote_ledger {
     void settle(const copy_key& key) { tallies_.erase(tallies_.begin(), tallies_.upper_bound(key)); }
     void clear() { tallies_.clear(); }
     std::size_t open() const { return tallies_.size(); }
+    /// The oldest checkpoint that lacks votes, and the ranks that have not voted. Precondition: open() != 0.
+    std::pair<copy_key, std::vector<std::uint32_t>> missing() const;
 
   private:
     static constexpr std::size_t max_open = 32;  // beyond it the oldest can no longer matter

@@ -18,6 +18,8 @@ constexpr milliseconds storage_patience{3000};  // for a first look at the check
 constexpr milliseconds drain_patience{60'000};
 constexpr milliseconds drain_settle{5000};
 constexpr std::size_t header_allowance = 256 * 1024;
+constexpr std::size_t max_refused = 256;
+constexpr auto about_attach = "attach";
 
 bool may_be_root_only(message type) {
     return type == message::session_open || type == message::step_open || type == message::session_detach ||
@@ -145,6 +147,14 @@ task<std::string> daemon::check_directory(session_ptr s) {
 
 task<daemon::reply> daemon::on_session_open(json meta) {
     BANYAN_CO_TRY(auto request, parse_session(meta));
+    const auto job = request.job;
+    auto answer = co_await open_session(std::move(request));
+    refused_.erase(job);
+    if (!answer && refused_.size() < max_refused) refused_.emplace(job, answer.error());
+    co_return answer;
+}
+
+task<daemon::reply> daemon::open_session(session_request request) {
     auto s = find_session(request.job);
     const bool known = s != nullptr;
     if (known && s->request.uid != request.uid)
@@ -179,14 +189,14 @@ task<daemon::reply> daemon::on_session_open(json meta) {
         const auto g = make_generation(s->request.restart, std::nullopt);
         if (g > s->generation) s->enter_generation(g);
         s->assigned = std::max(s->assigned, g);
-        s->warning.clear();
+        s->warnings = {};
     }
     if (auto ready = co_await make_ready(s); !ready) {
         if (!known) free_session(s);
         co_return std::unexpected(ready.error());
     }
     auto warning = co_await check_directory(s);
-    if (!warning.empty()) warn(s, warning);
+    if (!warning.empty()) warn(s, s->request.dir, warning);
     spdlog::info("job {}: session {} for uid {}, {} ranks here of {}, restart {}", s->job(),
                  known ? "renewed" : "opened", s->request.uid, s->own_ranks().size(), s->request.world,
                  s->request.restart);
@@ -230,6 +240,7 @@ task<daemon::reply> daemon::on_step_open(json meta) {
             if (!has(s->request.spares)) s->request.spares.push_back({name, addr});
         }
         s->assign(names, buddies);
+        report_untold(s);
     }
     BANYAN_CO_CHECK(co_await make_ready(s));
     s->publish();
@@ -238,13 +249,14 @@ task<daemon::reply> daemon::on_step_open(json meta) {
                  s->slot ? std::to_string(*s->slot) : std::string("none (spare)"));
     json out;
     out["state"] = "ready";
-    out["warning"] = s->warning;
+    out["warning"] = s->warnings.newest;
     out["generation"] = s->generation;
     co_return out;
 }
 
 task<daemon::reply> daemon::on_detach(json meta) {
     BANYAN_CO_TRY(const auto job, wire::get_number(meta, "job"));
+    refused_.erase(job);
     const auto s = find_session(job);
     if (!s) co_return json::object();
     if (s->all_finished()) {
@@ -309,9 +321,11 @@ task<daemon::reply> daemon::on_attach(client_ptr client, json meta) {
     BANYAN_CO_TRY(const auto world, wire::get_number(meta, "world", max_world));
     BANYAN_CO_TRY(const auto bytes, wire::get_number(meta, "bytes", 1ull << 48));
     const auto s = find_session(job);
+    if (const auto why = refused_.find(job); !s && why != refused_.end())
+        co_return fail(errc::not_found, fmt::format("job {}: {}", job, why->second.what), why->second.hint);
     if (!s)
         co_return fail(errc::not_found, fmt::format("job {} has no checkpoint session on this node", job),
-                       "was it submitted with --train-ckpt?");
+                       "was it submitted with --train-ckpt? slurmd's log says what went wrong with it");
     if (client->uid != s->request.uid && client->uid != 0)
         co_return fail(errc::denied, fmt::format("job {} belongs to another user", job));
     if (world != s->request.world)
@@ -320,7 +334,16 @@ task<daemon::reply> daemon::on_attach(client_ptr client, json meta) {
     const auto& mine = s->own_ranks();
     if (std::find(mine.begin(), mine.end(), static_cast<std::uint32_t>(rank)) == mine.end())
         co_return fail(errc::conflict, fmt::format("rank {} does not run on node {}", rank, s->self()));
-    const auto r = static_cast<std::uint32_t>(rank);
+    auto answer = co_await attach(client, s, static_cast<std::uint32_t>(rank), bytes);
+    // Rank 0 says so itself.
+    if (!answer && rank != 0)
+        warn(
+            s, about_attach,
+            fmt::format("rank {} on node {} has no checkpoints: {}", rank, s->self(), answer.error().text()));
+    co_return answer;
+}
+
+task<daemon::reply> daemon::attach(client_ptr client, session_ptr s, std::uint32_t r, std::uint64_t bytes) {
     const auto until = clock::now() + owner_patience;
     const auto taken = [&] {
         const auto it = s->ranks.find(r);
@@ -330,7 +353,7 @@ task<daemon::reply> daemon::on_attach(client_ptr client, json meta) {
     while (taken() && clock::now() < until)
         co_await s->changed->wait(std::min(until, clock::now() + milliseconds(50)));
     if (taken())
-        co_return fail(errc::conflict, fmt::format("rank {} is held by process {}", rank, s->ranks[r].pid));
+        co_return fail(errc::conflict, fmt::format("rank {} is held by process {}", r, s->ranks[r].pid));
     // Taken before the memory is made: of two that come at once the second one waits.
     auto& state = s->ranks[r];
     state.owner = client->id;
@@ -349,7 +372,7 @@ task<daemon::reply> daemon::on_attach(client_ptr client, json meta) {
     out["slots"] = now.slots;
     out["slot_bytes"] = now.slot_bytes;
     out["generation"] = s->generation;
-    out["warning"] = !mine.empty() && mine.front() == r ? s->warning : std::string();
+    out["warning"] = s->take_untold();
     co_return out;
 }
 

@@ -101,6 +101,8 @@ task<daemon::reply> daemon::answer_peer(std::uint16_t type, session_ptr s, json 
             co_return co_await on_verify(s, std::move(meta));
         case peer_message::decide:
             co_return co_await on_decide(s, std::move(meta));
+        case peer_message::warning:
+            co_return on_warning(s, meta);
         default:
             co_return fail(errc::invalid_input, fmt::format("unknown message type {}", type));
     }

@@ -170,7 +170,7 @@ task<std::vector<manifest>> daemon::storage_steps(session_ptr s, std::optional<c
     const auto until = clock::now() + listing_patience;
     while (!found->has_value() && clock::now() < until) co_await s->changed->wait(until);
     if (found->has_value()) co_return std::move(**found);
-    warn(s,
+    warn(s, s->request.dir,
          fmt::format("the checkpoint directory {} does not answer: only memory is searched", s->request.dir));
     co_return out;
 }

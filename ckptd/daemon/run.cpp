@@ -227,14 +227,7 @@ session_ptr daemon::find_session(std::uint64_t job) const {
 
 void daemon::notify(const session_ptr& s) { s->changed->notify(); }
 
-void daemon::warn(const session_ptr& s, const std::string& text) {
-    std::uint64_t held_back = 0;
-    s->warn(text);
-    if (limiter_.pass(fmt::format("{} {}", s->job(), text), clock::now(), held_back))
-        spdlog::warn("job {}: {} ({} more since)", s->job(), text, held_back);
-}
-
-// Leases, and votes whose answer was lost.
+// Leases, votes whose answer was lost, and steps that do not become complete.
 task<void> daemon::tick() {
     asio::steady_timer timer(io_);
     while (!stopping_) {
@@ -247,9 +240,11 @@ task<void> daemon::tick() {
                 free_session(s);
             } else {
                 spawn(vote_again(s));
+                watch_votes(s);
             }
         }
-        const bool needed = !sessions_.empty() || (!had_session_ && clock::now() < first_session_by_);
+        const bool needed =
+            !sessions_.empty() || !refused_.empty() || (!had_session_ && clock::now() < first_session_by_);
         if (settings_.exit_when_idle && !needed && !stopping_) {
             spdlog::info("no session is left");
             leave();  // in this very turn of the loop: a session that opens after the look would be lost

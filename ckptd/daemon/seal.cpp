@@ -123,8 +123,9 @@ task<void> daemon::replicate(session_ptr s, copy_ptr c) {
         }
         if (!put) {
             if (wanted() && put.error().code != errc::conflict)
-                warn(s, fmt::format("node {} does not take copies: state of {} is in its own memory only",
-                                    name, s->self()));
+                warn(s, name,
+                     fmt::format("node {} does not take copies: state of {} is in its own memory only", name,
+                                 s->self()));
             else if (wanted())
                 spdlog::debug("job {}: rank {} step {}: {}", s->job(), c->rank, c->key.step,
                               put.error().text());
@@ -176,7 +177,10 @@ void daemon::take_vote(const session_ptr& s, std::uint32_t rank, const copy_key&
     if (key.generation != s->generation || rank >= s->request.world) return;
     if (s->committed && key <= *s->committed) return;
     const auto outcome = s->votes.vote(key, rank, replicated, s->request.world);
-    if (!outcome.complete) return;
+    if (!outcome.complete) {
+        if (!s->incomplete_since) s->incomplete_since = clock::now();
+        return;
+    }
     s->votes.settle(key);
     const auto every = s->request.flush;
     const bool flush = every != 0 && !s->request.dir.empty() && key.step / every > s->flush_epoch;
@@ -195,6 +199,9 @@ void daemon::apply_commit(const session_ptr& s, const copy_key& key, bool replic
         ++s->bytes.commits;
         s->choice.reset();  // all ranks have saved since: who restarts now wants this one or a newer
         s->votes.settle(key);
+        s->incomplete_since.reset();
+        if (s->votes.open() != 0) s->incomplete_since = clock::now();
+        s->warnings.works_again(user_warnings::votes);
         s->release(false);
         s->publish();
         notify(s);

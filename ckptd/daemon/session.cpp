@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_set>
+#include <utility>
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -50,6 +51,7 @@ void session::enter_generation(std::uint64_t g) {
     votes.clear();
     flush.reset();
     choice.reset();
+    incomplete_since.reset();
 }
 
 copy_ptr session::find_copy(std::uint32_t rank, const copy_key& key) const {
@@ -117,21 +119,27 @@ void session::publish() {
     }
 }
 
-bool session::warn(const std::string& text) {
-    if (text.empty() || text == warning) return false;
-    warning = text;
-    ++warnings;
+void session::tell_user(const std::string& about, const std::string& text) {
+    constexpr std::size_t most = 64;
+    if (warnings.told.size() >= most || !warnings.told.insert(about).second) return;
     for (const auto rank : own_ranks()) {
         const auto it = ranks.find(rank);
-        if (it == ranks.end() || !it->second.memory) continue;
+        if (it == ranks.end() || !it->second.memory || it->second.owner == 0) continue;
         auto& header = it->second.header();
         const auto n = std::min(text.size(), header.warning.size() - 1);
         std::memcpy(header.warning.data(), text.data(), n);
         header.warning[n] = '\0';
         header.warning_count.fetch_add(1);
-        break;  // one rank of the node tells the user
+        return;
     }
-    return true;
+    warnings.untold.emplace_back(about, text);
+}
+
+std::string session::take_untold() {
+    std::string line;
+    for (const auto& [about, text] : std::exchange(warnings.untold, {}))
+        line += (line.empty() ? "" : "; ") + text;
+    return line;
 }
 
 std::uint64_t session::memory_bytes() const {
@@ -199,8 +207,8 @@ nlohmann::json describe(const session& s) {
                        {"pending", s.pending},
                        {"ranks", ranks},
                        {"replicas", replicas},
-                       {"warning", s.warning},
-                       {"warnings", s.warnings},
+                       {"warning", s.warnings.newest},
+                       {"warnings", s.warnings.count},
                        {"counters", counters}};
     out["slot"] = s.slot ? nlohmann::json(*s.slot) : nlohmann::json(nullptr);
     return out;

@@ -87,6 +87,22 @@ struct byte_counters {
         flush_failures{0}, flushes_skipped{0};
 };
 
+/// What goes wrong, said once for each thing that it is about (a directory, a node) until that works again.
+struct user_warnings {
+    std::string newest;  ///< for status
+    std::uint32_t count = 0;
+    std::set<std::string> reported;                           ///< what this node has told the leader
+    std::set<std::string> told;                               ///< at the leader: what the user has been told
+    std::vector<std::pair<std::string, std::string>> untold;  ///< (about, text) for which no rank was there
+
+    static constexpr auto votes = "votes";  ///< about steps that do not become complete
+
+    void works_again(const std::string& about) {
+        reported.erase(about);
+        told.erase(about);
+    }
+};
+
 struct session {
     session_request request;                                 ///< `nodes` is the assignment in force
     std::unordered_map<std::string, std::string> addresses;  ///< every node and spare
@@ -112,8 +128,9 @@ struct session {
     std::uint64_t flush_epoch = 0;         ///< step / request.flush of the newest flush begun
     std::optional<restore_choice> choice;  ///< of this generation
     std::uint32_t pending = 0;             ///< sealed slots on their way into safety
-    std::string warning;
-    std::uint32_t warnings = 0;
+    /// Since when shards wait for those of other ranks; a commit begins anew. At the leader only.
+    std::optional<std::chrono::steady_clock::time_point> incomplete_since;
+    user_warnings warnings;
     byte_counters bytes;
 
     std::shared_ptr<async_event> changed;
@@ -139,9 +156,11 @@ struct session {
     /// Slots for a rank that found none free: gives up what can no longer become complete soonest.
     void unstick(std::uint32_t rank);
     void publish();
-    /// Keeps the newest warning for status and shows it to one local rank. False when it is the same as
-    /// before.
-    bool warn(const std::string& text);
+    /// Shows `text` to one local rank, once for each `about`; the first rank that attaches gets it when none
+    /// has.
+    void tell_user(const std::string& about, const std::string& text);
+    /// What waits for a rank, as one line; nothing waits after it.
+    std::string take_untold();
     std::uint64_t memory_bytes() const;
 };
 using session_ptr = std::shared_ptr<session>;

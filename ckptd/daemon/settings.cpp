@@ -27,6 +27,7 @@ result<settings> load_settings(const std::filesystem::path& path, const std::str
     s.bind = own.string("bind", s.bind);
     s.port = static_cast<std::uint16_t>(own.integer("port", s.port, 1, 65535));
     s.lease = own.duration("lease", s.lease);
+    s.complete_within = own.duration("complete_within", s.complete_within);
     s.memory_limit = own.bytes("memory_limit", s.memory_limit);
     s.keep = static_cast<std::uint32_t>(own.integer("keep", s.keep, 1, 1000));
     s.threads = static_cast<std::uint32_t>(own.integer("threads", s.threads, 1, 64));
@@ -43,9 +44,10 @@ std::string dump_settings(const settings& s) {
     return fmt::format(
         "# node {}\n[munge]\nsocket = \"{}\"\n\n[ckptd]\nsocket = \"{}\"\nbind = \"{}\"\nport = {}\nlease = "
         "\"{}ms\"\n"
+        "complete_within = \"{}ms\"\n"
         "memory_limit = \"{}\"\nkeep = {}\nthreads = {}\nstorage_threads = {}\nlog_level = \"{}\"\n",
-        s.node, s.munge_socket, s.socket, s.bind, s.port, s.lease.count(), s.memory_limit, s.keep, s.threads,
-        s.storage_threads, s.log_level);
+        s.node, s.munge_socket, s.socket, s.bind, s.port, s.lease.count(), s.complete_within.count(),
+        s.memory_limit, s.keep, s.threads, s.storage_threads, s.log_level);
 }
 
 }  // namespace banyan::ckpt

@@ -24,6 +24,7 @@ enum class peer_message : std::uint16_t {
     verify,             ///< from the leader: check all copies of key now; reply {"ranks"}
     decide,             ///< to the leader: what to restore; reply with the holders of the asked ranks
     decided,            ///< from the leader: the generation's choice
+    warning,            ///< to the leader: "about" and "text", which the user is to be told once
 };
 
 constexpr const char* peer_role = "ckptd";

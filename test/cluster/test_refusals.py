@@ -52,7 +52,7 @@ class Refusals(TrainingCase):
         self.wait_finished(job)
         text = self.cluster.output(job)
         self.assertIn("/proc/no-such-directory", text)
-        self.assertLessEqual(text.count("/proc/no-such-directory"), 16)
+        self.assertEqual(text.count("/proc/no-such-directory"), 1)
 
     def test_without_its_daemon_the_job_trains_on(self):
         job = self.submit(8, steps=80)
@@ -61,8 +61,15 @@ class Refusals(TrainingCase):
             os.kill(pid, signal.SIGKILL)
         self.wait_finished(job)
         told = [line for line in self.cluster.output(job).splitlines() if "checkpoints are off" in line]
-        self.assertTrue(told)
-        self.assertLessEqual(len(told), 16)  # once a rank
+        self.assertEqual(len(told), 1, told)
+
+    def test_a_session_that_the_daemon_refuses_is_told_once_with_the_reason(self):
+        job = self.submit(8, steps=10, ckpt="every=1,size=900G")
+        self.wait_finished(job)
+        told = [line for line in self.cluster.output(job).splitlines() if line.startswith("banyan: ")]
+        self.assertEqual(len(told), 1, told)
+        self.assertIn("memory_limit", told[0])
+        self.assertEqual(sorted(self.log(job).steps), list(range(1, 11)))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/file.hpp"
 #include "common/munge.hpp"
 
 namespace ckptd_test {
@@ -173,6 +174,20 @@ std::string cluster::open(banyan::ckpt::session_request r) const {
     return warnings;
 }
 
+void cluster::new_step(std::uint64_t job, std::uint32_t step, const std::vector<int>& nodes) const {
+    std::vector<std::string> names;
+    for (const int n : nodes) names.push_back(name(n));
+    for (const int n : nodes) REQUIRE(banyan::ckpt::step_open(socket(n), job, step, names, 5s));
+}
+
+std::size_t cluster::printed(const std::string& what) const {
+    const auto text = banyan::read_file(dir_ + "/rank.err", 1 << 20);
+    std::size_t n = 0;
+    if (!text) return n;
+    for (auto at = text->find(what); at != std::string::npos; at = text->find(what, at + 1)) ++n;
+    return n;
+}
+
 rank_process::rank_process(const cluster& c, int node, std::uint64_t job, std::uint32_t rank,
                            std::uint32_t world, std::size_t bytes) {
     std::array<int, 2> in{}, out{};
@@ -236,6 +251,20 @@ std::string rank_process::hear() {
 std::string rank_process::ask(const std::string& command) {
     say(command);
     return hear();
+}
+
+std::vector<rank_process> start_ranks(const cluster& c, std::uint64_t job, const std::vector<int>& nodes,
+                                      int per_node, std::size_t bytes) {
+    std::vector<rank_process> out;
+    const auto world = static_cast<std::uint32_t>(nodes.size()) * static_cast<std::uint32_t>(per_node);
+    std::uint32_t rank = 0;
+    for (const int node : nodes)
+        for (int k = 0; k < per_node; ++k) out.emplace_back(c, node, job, rank++, world, bytes);
+    return out;
+}
+
+void all_are(const std::vector<std::string>& answers, const std::string& wanted) {
+    for (const auto& a : answers) CHECK(a == wanted);
 }
 
 std::vector<std::string> ask_all(std::vector<rank_process>& ranks, const std::string& command) {

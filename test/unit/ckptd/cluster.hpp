@@ -56,6 +56,10 @@ class cluster {
                                           const std::string& storage, std::uint64_t flush) const;
     /// Opens the session on all nodes that live; fails the test when one refuses. Returns the warnings.
     std::string open(banyan::ckpt::session_request r) const;
+    /// A new step of the job on `nodes`, in slot order; fails the test when a daemon refuses.
+    void new_step(std::uint64_t job, std::uint32_t step, const std::vector<int>& nodes) const;
+    /// How often the ranks have printed `what` to standard error.
+    std::size_t printed(const std::string& what) const;
 
   private:
     std::string dir_;
@@ -86,7 +90,13 @@ class rank_process {
     int to_ = -1, from_ = -1;
 };
 
+constexpr std::size_t state_bytes = 9'500'003;  // three chunks, the last one ragged
+
+/// The ranks of a job, `per_node` on each of `nodes`.
+std::vector<rank_process> start_ranks(const cluster& c, std::uint64_t job, const std::vector<int>& nodes,
+                                      int per_node = 1, std::size_t bytes = state_bytes);
 /// The same command to all, answers in order.
 std::vector<std::string> ask_all(std::vector<rank_process>& ranks, const std::string& command);
+void all_are(const std::vector<std::string>& answers, const std::string& wanted);
 
 }  // namespace ckptd_test

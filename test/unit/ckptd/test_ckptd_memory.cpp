@@ -13,26 +13,6 @@ using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 namespace fs = std::filesystem;
 
-namespace {
-
-constexpr std::size_t state_bytes = 9'500'003;  // three chunks, the last one ragged
-
-std::vector<rank_process> start_ranks(const cluster& c, std::uint64_t job, const std::vector<int>& nodes,
-                                      int per_node = 1, std::size_t bytes = state_bytes) {
-    std::vector<rank_process> out;
-    const auto world = static_cast<std::uint32_t>(nodes.size()) * static_cast<std::uint32_t>(per_node);
-    std::uint32_t rank = 0;
-    for (const int node : nodes)
-        for (int k = 0; k < per_node; ++k) out.emplace_back(c, node, job, rank++, world, bytes);
-    return out;
-}
-
-void all_are(const std::vector<std::string>& answers, const std::string& wanted) {
-    for (const auto& a : answers) CHECK(a == wanted);
-}
-
-}  // namespace
-
 TEST_CASE("state survives the death of all ranks and comes back from local memory", "[ckptd]") {
     cluster c({2, "", {}});
     c.open(c.request(7, 2, 2, "", 0));
@@ -43,8 +23,7 @@ TEST_CASE("state survives the death of all ranks and comes back from local memor
         all_are(ask_all(ranks, "wait 5 2 5000"), "0");
         for (auto& r : ranks) r.kill();
     }
-    REQUIRE(ckpt::step_open(c.socket(1), 7, 1, {"n1", "n2"}, 5s));
-    REQUIRE(ckpt::step_open(c.socket(2), 7, 1, {"n1", "n2"}, 5s));
+    c.new_step(7, 1, {1, 2});
     auto ranks = start_ranks(c, 7, {1, 2}, 2);
     all_are(ask_all(ranks, "restart"), "0 5 1 1");
     all_are(ask_all(ranks, "save 6"), "0");

@@ -12,9 +12,10 @@
  *
  * Every function returns BCK_OK (0) or a negative BCK_E_... code and never throws, exits or raises a signal;
  * bck_error() says in words what the last code of this thread meant. No failure here needs to stop the
- * training: without a daemon bck_checkpoint returns BCK_E_NODAEMON at once, after one line on standard error
- * for the whole process. Thread-safety: calls may come from any thread; they take turns. The protected memory
- * must not change during bck_checkpoint and bck_restart. After fork() only the parent may use the library.
+ * training: without a daemon bck_checkpoint returns BCK_E_NODAEMON at once. The user hears of trouble once
+ * for the job, on standard error of rank 0 or of the leader's first rank. Thread-safety: calls may come from
+ * any thread; they take turns. The protected memory must not change during bck_checkpoint and bck_restart.
+ * After fork() only the parent may use the library.
  */
 #ifndef BANYAN_CKPT_H
 #define BANYAN_CKPT_H

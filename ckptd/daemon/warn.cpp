@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the user hears of a job's troubles. They are many nodes' and often the same everywhere: a full
+// directory fails on each. So every node reports to the leader, and the leader says each thing once.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ckptd/daemon/daemon.hpp"
+#include "common/text.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr milliseconds report_patience{2000};
+
+}  // namespace
+
+void daemon::warn(const session_ptr& s, const std::string& about, const std::string& text) {
+    auto& w = s->warnings;
+    if (text != w.newest) ++w.count;
+    w.newest = text;
+    std::uint64_t held_back = 0;
+    if (limiter_.pass(fmt::format("{} {}", s->job(), text), clock::now(), held_back))
+        spdlog::warn("job {}: {} ({} more since)", s->job(), text, held_back);
+    if (!w.reported.insert(about).second) return;
+    // Before the first step the other nodes may not have the session yet.
+    if (has_step(s->assigned))
+        spawn(report(s, about, text));
+    else
+        s->tell_user(about, text);
+}
+
+task<void> daemon::report(session_ptr s, std::string about, std::string text) {
+    json meta = header(s);
+    meta["about"] = about;
+    meta["text"] = text;
+    const auto answer = co_await ask_leader(s, peer_message::warning, std::move(meta), report_patience);
+    if (!answer || !*answer) s->tell_user(about, text);
+}
+
+void daemon::report_untold(const session_ptr& s) {
+    for (const auto& [about, text] : std::exchange(s->warnings.untold, {})) {
+        s->warnings.told.erase(about);
+        spawn(report(s, about, text));
+    }
+}
+
+daemon::reply daemon::on_warning(const session_ptr& s, const json& meta) {
+    BANYAN_TRY(const auto about, wire::get_string(meta, "about"));
+    BANYAN_TRY(const auto text, wire::get_string(meta, "text"));
+    s->tell_user(about, text);
+    return json::object();
+}
+
+// A daemon that never came up says nothing: its node is known by what the others miss.
+void daemon::watch_votes(const session_ptr& s) {
+    if (!s->slot || !s->incomplete_since || s->votes.open() == 0) return;
+    if (s->warnings.reported.contains(user_warnings::votes)) return;
+    if (clock::now() < *s->incomplete_since + settings_.complete_within) return;
+    const auto [key, ranks] = s->votes.missing();
+    std::vector<bool> lacking(s->request.world);
+    for (const auto rank : ranks) lacking[rank] = true;
+    std::vector<std::string> nodes;
+    for (std::size_t i = 0; i < s->request.nodes.size(); ++i) {
+        if (i == 0 && *s->slot != 0) continue;  // rank 0 says itself that it has no daemon
+        const auto& own = s->request.nodes[i].ranks;
+        if (std::any_of(own.begin(), own.end(), [&](auto rank) { return lacking[rank]; }))
+            nodes.push_back(s->request.nodes[i].name);
+    }
+    if (nodes.empty()) return;
+    const auto patience = std::chrono::duration<double>(settings_.complete_within).count();
+    warn(s, user_warnings::votes,
+         fmt::format("step {} is not complete after {} s: nothing from {}; look there into slurmd's log and "
+                     "banyan-ckpt status",
+                     key.step, patience, compress_hostlist(nodes)));
+}
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the user hears when checkpoints do not work: the reason, once for the whole job, and never more than
+// words.
+#include <csignal>
+
+#include <catch2/catch.hpp>
+
+#include "cluster.hpp"
+
+using namespace ckptd_test;
+namespace ckpt = banyan::ckpt;
+
+namespace {
+
+/// Saves until the ranks have printed `what`.
+bool told_while_saving(const cluster& c, std::vector<rank_process>& ranks, std::uint64_t from,
+                       const std::string& what) {
+    return eventually([&] {
+        ask_all(ranks, "save " + std::to_string(from++));
+        return c.printed(what) != 0;
+    });
+}
+
+}  // namespace
+
+TEST_CASE("a directory that is not writable is said at once and never stops the training", "[ckptd]") {
+    cluster c({1, "", {}});
+    const auto warning = c.open(c.request(3, 1, 1, "/proc/nowhere", 1));
+    CHECK(warning.find("/proc/nowhere") != std::string::npos);
+    auto ranks = start_ranks(c, 3, {1});
+    for (int step = 1; step <= 3; ++step) {
+        CHECK(ranks[0].ask("save " + std::to_string(step)) == "0");
+        CHECK(ranks[0].ask("wait " + std::to_string(step) + " 1 5000") == "0");
+    }
+    CHECK(eventually([&] { return c.counter(1, 3, "flush_failures").get<int>() >= 2; }));
+    CHECK(ranks[0].ask("save 4") == "0");
+    CHECK(c.printed("banyan: ") == 1);
+}
+
+TEST_CASE("what fails on all nodes is told once for the job", "[ckptd]") {
+    cluster c({3, "", {}});
+    c.open(c.request(30, 3, 2, "/proc/nowhere", 1));
+    c.new_step(30, 0, {1, 2, 3});
+    auto ranks = start_ranks(c, 30, {1, 2, 3}, 2);
+    for (int step = 1; step <= 4; ++step) {
+        all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
+        for (int node = 1; node <= 3; ++node)
+            CHECK(eventually([&] { return c.counter(node, 30, "flush_failures").get<int>() >= step; }));
+    }
+    CHECK(c.printed("/proc/nowhere") == 1);
+    CHECK(c.printed("banyan: ") == 1);
+}
+
+TEST_CASE("all daemons dead: one line", "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(31, 2, 2, "", 0));
+    auto ranks = start_ranks(c, 31, {1, 2}, 2);
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 2 5000"), "0");
+    c.kill(1, SIGKILL);
+    c.kill(2, SIGKILL);
+    all_are(ask_all(ranks, "save 2"), "-2");
+    all_are(ask_all(ranks, "save 3"), "-2");
+    CHECK(c.printed("checkpoints are off") == 1);
+    CHECK(c.printed("banyan: ") == 1);
+}
+
+TEST_CASE("one dead daemon: the leader says who is missing and whose copy is local only", "[ckptd]") {
+    cluster c({2, "complete_within = \"400ms\"\n", {}});
+    c.open(c.request(2, 2, 1, "", 0));
+    auto ranks = start_ranks(c, 2, {1, 2});
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 2 5000"), "0");
+    c.kill(2, SIGKILL);
+    CHECK(ranks[1].ask("save 2") == "-2");
+    CHECK(ranks[1].ask("save 3") == "-2");
+    // Node 1 leads and keeps taking saves; none of them becomes complete without rank 1.
+    for (int step = 2; step <= 4; ++step) CHECK(ranks[0].ask("save " + std::to_string(step)) == "0");
+    CHECK(ranks[0].ask("wait 4 1 100") == "-4");
+    const auto sealed = ckpt::seal_now(c.socket(1), 2, 3s);
+    REQUIRE(sealed);
+    CHECK(sealed->front().step == 1);
+    CHECK(told_while_saving(c, ranks, 5, "is not complete"));
+    CHECK(c.printed("nothing from n2") == 1);
+    CHECK(c.printed("node n2 does not take copies") == 1);
+    CHECK(c.printed("checkpoints are off") == 0);
+}
+
+TEST_CASE("a session that was refused: the job hears why, not only that", "[ckptd]") {
+    cluster c({1, "memory_limit = \"20M\"\n", {"--exit-when-idle"}});
+    auto r = c.request(32, 1, 2, "", 0);
+    r.bytes = 10u << 20;
+    r.self = "n1";
+    REQUIRE_FALSE(ckpt::session_open(c.socket(1), r, 5s));
+    auto ranks = start_ranks(c, 32, {1}, 2);
+    all_are(ask_all(ranks, "save 1"), "-2");  // as without a daemon: the job trains on
+    CHECK(c.printed("checkpoints are off") == 1);
+    CHECK(c.printed("memory_limit") == 1);
+    // The job over, nobody is left to be told: the daemon leaves.
+    ranks.clear();
+    REQUIRE(ckpt::session_detach(c.socket(1), 32, 5s));
+    CHECK(eventually([&] { return !ckpt::status(c.socket(1), 1s); }));
+}
+
+TEST_CASE("a rank that gets no memory: the leader tells it for the job", "[ckptd]") {
+    cluster c({2, "memory_limit = \"40M\"\n", {}});
+    c.open(c.request(33, 2, 1, "", 0));
+    c.new_step(33, 0, {1, 2});
+    std::vector<rank_process> ranks;
+    ranks.emplace_back(c, 1, 33, 0, 2, 100'000);
+    ranks.emplace_back(c, 2, 33, 1, 2, 30u << 20);
+    CHECK(ranks[0].ask("save 1") == "0");
+    CHECK(ranks[1].ask("save 1") == "-7");
+    CHECK(eventually([&] {
+        ranks[0].ask("save 2");
+        return c.printed("rank 1 on node n2 has no checkpoints") == 1;
+    }));
+    CHECK(c.printed("banyan: ") == 1);
+}
