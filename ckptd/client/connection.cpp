@@ -25,7 +25,11 @@ wire::deadline in(std::chrono::milliseconds time) { return std::chrono::steady_c
 
 result<void> connection::open(const std::string& socket) {
     close();
-    BANYAN_TRY(fd_, wire::connect_unix(socket, in(connect_patience)));
+    auto fd = wire::connect_unix(socket, in(connect_patience));
+    if (!fd)
+        return fail(fd.error().code, fd.error().what,
+                    "slurmd's log on this node says why no daemon is there");
+    fd_ = std::move(*fd);
     return {};
 }
 

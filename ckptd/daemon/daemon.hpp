@@ -2,9 +2,9 @@
 //
 // One node's checkpoint daemon. All state lives on one io_context thread; what blocks (checksums, allocation,
 // munge) runs on `workers_`, what touches the job's storage on `storage_`, so that stuck storage delays
-// durability alone. The members are spread by subject: run.cpp (sockets, life), local.cpp (messages of this
-// node), peers.cpp (messages of other daemons), seal.cpp (checksum, replicate, vote, commit), flush.cpp
-// (storage), restore.cpp.
+// durability alone. The members are spread by subject: run.cpp (sockets, life), local.cpp (sessions, by
+// messages of this node), ranks.cpp (messages of its ranks), peers.cpp (messages of other daemons), seal.cpp
+// (checksum, replicate, vote, commit), flush.cpp (storage), restore.cpp, warn.cpp (what the user hears).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -70,18 +70,22 @@ class daemon {
     task<reply> on_step_open(json meta);
     task<reply> on_detach(json meta);
     task<reply> on_close(client_ptr client, json meta);
-    task<reply> on_attach(client_ptr client, json meta);
-    task<reply> attach(client_ptr client, session_ptr s, std::uint32_t rank, std::uint64_t bytes);
-    task<reply> on_finalize(client_ptr client, json meta);
     task<reply> on_seal_now(json meta);
     json on_status() const;
-    void on_sealed(const client_ptr& client, const json& meta);
-    void on_disconnect(const client_ptr& client);
     task<result<void>> make_ready(session_ptr s);
     task<result<void>> ensure_memory(session_ptr s, std::uint32_t rank, std::uint64_t bytes);
     task<std::string> check_directory(session_ptr s);
     void free_session(const session_ptr& s);
-    task<void> drain(session_ptr s, milliseconds timeout);
+    /// Until what is sealed is complete, and in storage where the job flushes; a minute at most.
+    task<void> drain(session_ptr s);
+
+    // ranks.cpp
+    task<reply> on_attach(client_ptr client, json meta);
+    task<reply> attach(client_ptr client, session_ptr s, std::uint32_t rank, std::uint64_t world,
+                       std::uint64_t bytes);
+    void on_sealed(const client_ptr& client, const json& meta);
+    task<reply> on_finalize(client_ptr client, json meta);
+    void on_disconnect(const client_ptr& client);
 
     // peers.cpp
     struct peer_state {

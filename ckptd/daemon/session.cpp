@@ -52,6 +52,7 @@ void session::enter_generation(std::uint64_t g) {
     flush.reset();
     choice.reset();
     incomplete_since.reset();
+    warnings.new_step(request.dir);
 }
 
 copy_ptr session::find_copy(std::uint32_t rank, const copy_key& key) const {

@@ -101,6 +101,12 @@ struct user_warnings {
         reported.erase(about);
         told.erase(about);
     }
+    /// A new step of the job begins: all but `lasting` may be told anew.
+    void new_step(const std::string& lasting) {
+        const auto over = [&](const auto& about) { return about != lasting; };
+        std::erase_if(reported, over);
+        std::erase_if(told, over);
+    }
 };
 
 struct session {

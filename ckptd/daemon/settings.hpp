@@ -18,8 +18,8 @@ struct settings {
     std::string bind = "0.0.0.0";
     std::uint16_t port = 6711;
     std::chrono::milliseconds lease{600'000};
-    std::chrono::milliseconds complete_within{
-        30'000};  ///< of a step's first shard; else the user hears of it
+    /// A step that lacks shards for longer is told to the user.
+    std::chrono::milliseconds complete_within{30'000};
     std::uint64_t memory_limit = 64ull << 30;
     std::uint32_t keep = 2;             ///< committed steps kept in storage
     std::uint32_t threads = 2;          ///< checksums, memory, munge

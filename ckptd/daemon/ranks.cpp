@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Messages of the ranks on the Unix socket: attach, sealed, finalize, and their end. restore.cpp has restore.
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "ckptd/daemon/daemon.hpp"
+#include "ckptd/daemon/request.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr milliseconds owner_patience{5000};  // for the process that held the rank before
+constexpr auto about_attach = "attach";
+
+}  // namespace
+
+task<daemon::reply> daemon::on_attach(client_ptr client, json meta) {
+    BANYAN_CO_TRY(const auto job, wire::get_number(meta, "job"));
+    BANYAN_CO_TRY(const auto rank, wire::get_number(meta, "rank", max_world));
+    BANYAN_CO_TRY(const auto world, wire::get_number(meta, "world", max_world));
+    BANYAN_CO_TRY(const auto bytes, wire::get_number(meta, "bytes", 1ull << 48));
+    const auto s = find_session(job);
+    if (const auto why = refused_.find(job); !s && why != refused_.end())
+        co_return fail(errc::not_found, fmt::format("job {}: {}", job, why->second.what), why->second.hint);
+    if (!s)
+        co_return fail(errc::not_found, fmt::format("job {} has no checkpoint session on this node", job),
+                       "was it submitted with --train-ckpt? slurmd's log says what went wrong with it");
+    if (client->uid != s->request.uid && client->uid != 0)
+        co_return fail(errc::denied, fmt::format("job {} belongs to another user", job));
+    auto answer = co_await attach(client, s, static_cast<std::uint32_t>(rank), world, bytes);
+    // Rank 0 says so itself.
+    if (!answer && rank != 0)
+        warn(
+            s, about_attach,
+            fmt::format("rank {} on node {} has no checkpoints: {}", rank, s->self(), answer.error().text()));
+    co_return answer;
+}
+
+task<daemon::reply> daemon::attach(client_ptr client, session_ptr s, std::uint32_t rank, std::uint64_t world,
+                                   std::uint64_t bytes) {
+    if (world != s->request.world)
+        co_return fail(errc::conflict,
+                       fmt::format("job {} has {} ranks, not {}", s->job(), s->request.world, world));
+    const auto& mine = s->own_ranks();
+    if (std::find(mine.begin(), mine.end(), rank) == mine.end())
+        co_return fail(errc::conflict, fmt::format("rank {} does not run on node {}", rank, s->self()));
+    const auto until = clock::now() + owner_patience;
+    const auto taken = [&] {
+        const auto it = s->ranks.find(rank);
+        return it != s->ranks.end() && it->second.owner != 0 && it->second.owner != client->id &&
+               ::kill(it->second.pid, 0) == 0;
+    };
+    while (taken() && clock::now() < until)
+        co_await s->changed->wait(std::min(until, clock::now() + milliseconds(50)));
+    if (taken())
+        co_return fail(errc::conflict,
+                       fmt::format("rank {} is held by process {}", rank, s->ranks[rank].pid));
+    // Taken before the memory is made: of two that come at once the second one waits.
+    auto& state = s->ranks[rank];
+    state.owner = client->id;
+    state.pid = client->pid;
+    BANYAN_CO_CHECK(co_await ensure_memory(s, rank, std::max<std::uint64_t>(bytes, page_bytes)));
+    if (s->closed || !client->socket.is_open()) co_return fail(errc::not_found, "the session ended");
+    client->attached = s;
+    client->rank = rank;
+    client->generation = s->generation;
+    auto& now = s->ranks[rank];
+    now.generation = s->generation;
+    scan_slots(s, rank);
+    s->publish();
+    client->passed = now.memory;
+    json out;
+    out["slots"] = now.slots;
+    out["slot_bytes"] = now.slot_bytes;
+    out["generation"] = s->generation;
+    out["warning"] = s->take_untold();
+    co_return out;
+}
+
+void daemon::on_sealed(const client_ptr& client, const json& meta) {
+    const auto s = client->attached;
+    const auto slot = wire::get_number(meta, "slot", max_slots - 1);
+    if (!s || !slot) return;
+    if (client->generation != s->generation || s->ranks[client->rank].owner != client->id) {
+        ++s->bytes.refused;
+        return;
+    }
+    note_sealed(s, client->rank, *slot);
+}
+
+void daemon::on_disconnect(const client_ptr& client) {
+    // A rank that failed to attach may still be noted as owner.
+    for (const auto& [job, s] : sessions_) {
+        for (auto& [rank, r] : s->ranks) {
+            if (r.owner != client->id) continue;
+            // Sealed, but killed before it could say so: still a whole checkpoint.
+            if (client->generation == s->generation && r.memory) scan_slots(s, rank);
+            r.owner = 0;
+            r.pid = 0;
+        }
+        notify(s);
+    }
+    client->attached.reset();
+}
+
+task<daemon::reply> daemon::on_finalize(client_ptr client, json meta) {
+    const auto s = client->attached;
+    if (!s) co_return fail(errc::conflict, "no rank is attached on this connection");
+    const auto it = meta.find("drain");
+    if (it != meta.end() && it->is_boolean() && it->get<bool>()) {
+        const auto generation = client->generation;
+        co_await drain(s);
+        if (generation == s->generation) s->finished.insert(client->rank);
+    }
+    co_return json::object();
+}
+
+}  // namespace banyan::ckpt
