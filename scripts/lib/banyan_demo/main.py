@@ -252,6 +252,9 @@ def main():
         return play(options)
     except (DemoError, subprocess.SubprocessError) as error:
         print(f"scripts/demo: {error}; logs are in {options.dir}", file=sys.stderr)
+        for log in sorted(Path(options.dir, "demo").glob("*.log")):
+            said = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("banyan")]
+            print("".join(f"  {log.name}: {line}\n" for line in said[-10:]), end="", file=sys.stderr)
         return 2
     finally:
         if not options.keep:

@@ -46,6 +46,16 @@ TEST_CASE("a checkpoint is complete with the last rank's vote, replicated only w
     CHECK(v.open() <= 32);
 }
 
+TEST_CASE("the oldest incomplete checkpoint names the ranks that it waits for", "[ckptd]") {
+    vote_ledger v;
+    const copy_key first{1, 10}, second{1, 11};
+    v.vote(second, 0, false, 3);
+    v.vote(first, 1, true, 3);
+    CHECK(v.missing() == std::pair{first, std::vector<std::uint32_t>{0, 2}});
+    v.settle(first);
+    CHECK(v.missing() == std::pair{second, std::vector<std::uint32_t>{1, 2}});
+}
+
 TEST_CASE("generations: a requeue and a later step are newer, whatever the step numbers", "[ckptd]") {
     CHECK(make_generation(0, std::nullopt) > 0);
     CHECK(make_generation(0, 0) > make_generation(0, std::nullopt));
