@@ -62,4 +62,6 @@ TEST_CASE("generations: a requeue and a later step are newer, whatever the step 
     CHECK(make_generation(0, 8) > make_generation(0, 7));
     CHECK(make_generation(1, std::nullopt) > make_generation(0, 4'000'000'000));
     CHECK(copy_key{2, 1} > copy_key{1, 100});
+    CHECK(has_step(make_generation(0, 0)));
+    CHECK_FALSE(has_step(make_generation(3, std::nullopt)));
 }
