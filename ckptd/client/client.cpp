@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ckptd/client/device.hpp"
+#include "ckptd/slots/copy.hpp"
 #include "common/text.hpp"
 #include "common/wire.hpp"
 
@@ -213,7 +214,7 @@ outcome client::fill(std::byte* slot, std::uint64_t step) {
     for (std::size_t i = 0; i < regions_.size(); ++i) {
         const auto& r = regions_[i];
         if (!places_[i].on_device) {
-            std::memcpy(slot + r.offset, places_[i].ptr, r.bytes);
+            copy_state(slot + r.offset, static_cast<const std::byte*>(places_[i].ptr), r.bytes);
         } else if (auto copied = device::copy_to_host(slot + r.offset, places_[i].ptr, r.bytes); !copied) {
             return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", r.name, copied.error().text())};
         }
@@ -315,7 +316,7 @@ outcome client::take(std::byte* slot, std::uint64_t bytes, std::uint64_t step) {
     }
     for (std::size_t i = 0; i < regions_.size(); ++i) {
         if (!places_[i].on_device) {
-            std::memcpy(places_[i].ptr, slot + found[i]->offset, regions_[i].bytes);
+            copy_state(static_cast<std::byte*>(places_[i].ptr), slot + found[i]->offset, regions_[i].bytes);
         } else if (auto c =
                        device::copy_from_host(places_[i].ptr, slot + found[i]->offset, regions_[i].bytes);
                    !c) {

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "ckptd/protocol/protocol.hpp"
+#include "common/fd.hpp"
 #include "test/bench/figures.hpp"
 
 namespace {
@@ -74,9 +75,68 @@ double median(std::vector<double> v) {
     return v[v.size() / 2];
 }
 
-int give_up(const std::string& what) {
-    std::fprintf(stderr, "ckpt_bench: %s\n", what.c_str());
-    return 1;
+/// Seconds of one operation over the whole state; each the median of the runs.
+struct times {
+    double copy = 0, first_save = 0, save = 0, restore = 0;
+};
+
+/// A job of one rank whose state is `regions` pieces of uneven sizes. Its error is bck_error's or the
+/// daemon's.
+banyan::result<times> measure(const daemon_process& daemon, std::uint64_t job, std::size_t bytes,
+                              std::size_t regions, std::size_t runs) {
+    const auto give_up = [] { return banyan::fail(banyan::errc::unavailable, bck_error()); };
+    banyan::ckpt::session_request r;
+    r.job = job;
+    r.uid = ::geteuid();
+    r.gid = ::getegid();
+    r.self = "bench";
+    r.world = 1;
+    r.nodes = {{"bench", "127.0.0.1", {0}, 0}};
+    r.bytes = bytes;
+    BANYAN_TRY([[maybe_unused]] const auto opened,
+               banyan::ckpt::session_open(daemon.socket, r, std::chrono::seconds(60)));
+
+    std::vector<unsigned char> state(bytes, 7);
+    void* at =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (at == MAP_FAILED) return banyan::fail(banyan::errc::exhausted, "no memory to compare with");
+    const banyan::mapping warm(at, bytes);
+    std::memcpy(warm.data(), state.data(), bytes);
+    if (bck_init(std::to_string(job).c_str(), 0, 1) != BCK_OK) return give_up();
+    const auto cut = [&](std::size_t i) { return i == regions ? bytes : i * (bytes / regions) + i * i % 97; };
+    for (std::size_t i = 0; i < regions; ++i)
+        if (bck_protect_bytes(fmt::format("region.{}", i).c_str(), state.data() + cut(i),
+                              cut(i + 1) - cut(i)) != BCK_OK)
+            return give_up();
+    std::uint64_t found = 0;
+    // Attaches: memory is ready from here on.
+    if (bck_restart_test(&found) != BCK_E_NOTFOUND) return give_up();
+
+    std::uint64_t step = 0;
+    bool failed = false;
+    const auto save = [&] { failed = bck_checkpoint(++step) != BCK_OK || failed; };
+    // Quiet before every measurement: the daemon's checksum of the save before is not this save's stall.
+    const auto settle = [&] { failed = bck_wait(step, BCK_MEMORY, 60'000) != BCK_OK || failed; };
+    times out;
+    out.first_save = seconds_of(save);
+    settle();
+    std::vector<double> copies, saves, restores;
+    for (std::size_t i = 0; i < runs; ++i) {
+        copies.push_back(seconds_of([&] { std::memcpy(warm.data(), state.data(), bytes); }));
+        saves.push_back(seconds_of(save));
+        settle();
+        copies.push_back(seconds_of([&] { std::memcpy(warm.data(), state.data(), bytes); }));
+    }
+    // The first restore of a generation verifies every copy; the later ones show the transfer alone.
+    int source = 0;
+    for (std::size_t i = 0; i < runs; ++i)
+        restores.push_back(seconds_of([&] { failed = bck_restart(&found, &source) != BCK_OK || failed; }));
+    if (failed || found != step || source != BCK_FROM_LOCAL) return give_up();
+    bck_finalize(1);
+    out.copy = median(copies);
+    out.save = median(saves);
+    out.restore = median(restores);
+    return out;
 }
 
 }  // namespace
@@ -92,57 +152,22 @@ int main(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
     const std::size_t bytes = mib << 20;
     const daemon_process daemon;
-    banyan::ckpt::session_request r;
-    r.job = 1;
-    r.uid = ::geteuid();
-    r.gid = ::getegid();
-    r.self = "bench";
-    r.world = 1;
-    r.nodes = {{"bench", "127.0.0.1", {0}, 0}};
-    r.bytes = bytes;
-    if (auto opened = banyan::ckpt::session_open(daemon.socket, r, std::chrono::seconds(60)); !opened)
-        return give_up(opened.error().text());
-
-    std::vector<unsigned char> state(bytes, 7);
-    void* warm =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (warm == MAP_FAILED) return give_up("no memory for the comparison");
-    std::memcpy(warm, state.data(), bytes);
     ::setenv("BANYAN_CKPT_SOCKET", daemon.socket.c_str(), 1);
-    if (bck_init("1", 0, 1) != BCK_OK || bck_protect_bytes("state", state.data(), bytes) != BCK_OK)
-        return give_up(bck_error());
-    std::uint64_t found = 0;
-    if (bck_restart_test(&found) != BCK_E_NOTFOUND)
-        return give_up(bck_error());  // attaches: memory is ready from here on
-
-    std::uint64_t step = 0;
-    bool failed = false;
-    const auto save = [&] { failed = bck_checkpoint(++step) != BCK_OK || failed; };
-    // Quiet before every measurement: the daemon's checksum of the save before is not this save's stall.
-    const auto settle = [&] { failed = bck_wait(step, BCK_MEMORY, 60'000) != BCK_OK || failed; };
-    const double first = seconds_of(save);
-    settle();
-    std::vector<double> copies, saves, restores;
-    for (std::size_t i = 0; i < runs; ++i) {
-        copies.push_back(seconds_of([&] { std::memcpy(warm, state.data(), bytes); }));
-        saves.push_back(seconds_of(save));
-        settle();
-        copies.push_back(seconds_of([&] { std::memcpy(warm, state.data(), bytes); }));
-    }
-    // The first restore of a generation verifies every copy; the later ones show the transfer alone.
-    int source = 0;
-    for (std::size_t i = 0; i < runs; ++i)
-        restores.push_back(seconds_of([&] { failed = bck_restart(&found, &source) != BCK_OK || failed; }));
-    if (failed || found != step || source != BCK_FROM_LOCAL)
-        return give_up(std::string("a call failed: ") + bck_error());
-
-    const double copy = median(copies), steady = median(saves), gib = static_cast<double>(bytes) / (1u << 30);
     banyan::bench::figures figures;
     const char* warm_copy = "memcpy into a warm buffer";
-    figures.add("snapshot stall per GiB", steady / gib * 1000, "ms", "-");
-    figures.add("snapshot stall ratio", steady / copy, "x", warm_copy, "<=", 1.25);
-    figures.add("first save ratio", first / steady, "x", "steady save", "<=", 1.2);
-    figures.add("local restore ratio", median(restores) / copy, "x", warm_copy, "<=", 1.5);
-    bck_finalize(0);
+    std::uint64_t job = 0;
+    for (const std::size_t regions : {std::size_t{1}, std::size_t{331}}) {
+        const auto t = measure(daemon, ++job, bytes, regions, runs);
+        if (!t) {
+            std::fprintf(stderr, "ckpt_bench: %s\n", t.error().text().c_str());
+            return 1;
+        }
+        const auto of = regions == 1 ? std::string() : fmt::format(", {} uneven regions", regions);
+        const double gib = static_cast<double>(bytes) / (1u << 30);
+        figures.add("snapshot stall per GiB" + of, t->save / gib * 1000, "ms", "-");
+        figures.add("snapshot stall ratio" + of, t->save / t->copy, "x", warm_copy, "<=", 1.25);
+        figures.add("first save ratio" + of, t->first_save / t->save, "x", "steady save", "<=", 1.2);
+        figures.add("local restore ratio" + of, t->restore / t->copy, "x", warm_copy, "<=", 1.5);
+    }
     return figures.finish(json);
 }
