@@ -19,6 +19,7 @@ class Waiting(ClusterCase):
         self.addCleanup(self.clear)
 
     def clear(self):
+        self.cluster.run("scontrol", "update", "PartitionName=train", "State=UP")
         self.cluster.run("scancel", "-u", "root")
         self.cluster.wait_for_nodes_idle()
 
@@ -35,8 +36,7 @@ class Waiting(ClusterCase):
         # Backfill plans with them too.
         self.cluster.wait_for(lambda: self.cluster.hosts(self.cluster.job(job).get("SchedNodeList", "")) == promised["nodes"],
                               "backfill's plan")
-        for one in reversed(ends):  # so that the job can start only with both
-            self.cluster.run("scancel", one)
+        self.free_at_once(ends, "n[07-10,12,14,16]")
         self.cluster.wait_for_job(job, "RUNNING")
         self.assertEqual(self.cluster.hosts(self.cluster.job(job)["NodeList"]), promised["nodes"])
 
@@ -58,7 +58,7 @@ class Waiting(ClusterCase):
         planned = self.cluster.hosts(self.cluster.job(job)["SchedNodeList"])
         self.assertEqual(self.cluster.job(job)["JobState"], "PENDING")
         self.assertTrue(all(node >= "n09" for node in planned), planned)
-        self.cluster.run("scancel", end)
+        self.free_at_once([end], "n[12,14,16]")
         self.cluster.wait_for_job(job, "RUNNING")
         self.assertEqual(self.cluster.hosts(self.cluster.job(job)["NodeList"]), planned)
         self.assertEqual(self.receipt(job, "straddling-pp"), "0/1")
@@ -88,6 +88,14 @@ class Waiting(ClusterCase):
         job = self.cluster.sbatch("-N", len(names), "-w", nodes, "--gres=gpu:8", f"--time={minutes}", script="sleep 6000\n")
         self.cluster.wait_for_job(job, "RUNNING")
         return job
+
+    def free_at_once(self, jobs, nodes):
+        """Ends jobs. Their nodes come free one by one, and a job that waits could start on the first: not before all are."""
+        self.cluster.run("scontrol", "update", "PartitionName=train", "State=DOWN")
+        self.cluster.run("scancel", *jobs)
+        self.cluster.wait_for(lambda: set(self.cluster.out("sinfo", "-h", "-N", "-n", nodes, "-o", "%T").split()) == {"idle"},
+                              f"{nodes} come free")
+        self.cluster.run("scontrol", "update", "PartitionName=train", "State=UP")
 
     def promise(self, *options):
         said = self.cluster.run("sbatch", "--test-only", *options, "--wrap=true")
