@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Messages of the ranks on the Unix socket: attach, sealed, finalize, and their end. restore.cpp has restore.
+#include <algorithm>
 #include <csignal>
 
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 // What the user hears of a job's troubles. They are many nodes' and often the same everywhere: a full
 // directory fails on each. So every node reports to the leader, and the leader says each thing once.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -55,7 +56,7 @@ daemon::reply daemon::on_warning(const session_ptr& s, const json& meta) {
 
 // A daemon that never came up says nothing: its node is known by what the others miss.
 void daemon::watch_votes(const session_ptr& s) {
-    if (!s->slot || !s->incomplete_since || s->votes.open() == 0) return;
+    if (s->detached || !s->slot || !s->incomplete_since || s->votes.open() == 0) return;
     if (s->warnings.reported.contains(user_warnings::votes)) return;
     if (clock::now() < *s->incomplete_since + settings_.complete_within) return;
     const auto [key, ranks] = s->votes.missing();

@@ -4,7 +4,6 @@
 // daemon of the job before leaves: here a stand-in leaves at each point of the conversation, to the instant.
 #include <csignal>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -138,8 +137,7 @@ TEST_CASE("a new daemon waits until the old one is gone", "[launch]") {
         lock.reset();
         return n.open(1).has_value();
     });
-    std::this_thread::sleep_for(200ms);
-    CHECK(n.status().is_null());
+    CHECK_FALSE(eventually([&] { return !n.status().is_null(); }, 300ms));
     lock.reset();
     CHECK(job.join());
     CHECK(n.holds(1));
