@@ -43,14 +43,14 @@ namespace {
 /// Everything in banyan.conf stands in one of its tables; each table's own keys are checked by whoever reads
 /// it.
 result<void> only_known_tables(const toml::table& file, const std::string& path) {
-    const std::vector<std::string> known{"munge", "topo", "ckptd", "fault"};
+    const std::vector<std::string> known{"munge", "peers", "topo", "ckptd", "fault"};
     for (const auto& [key, node] : file) {
         const std::string name(key.str());
         const auto where = fmt::format("{}:{}", path, node.source().begin.line);
         if (std::find(known.begin(), known.end(), name) == known.end()) {
             const auto close = nearest(name, known);
             return fail(errc::invalid_input, fmt::format("{}: there is no [{}]", where, name),
-                        close.empty() ? "the tables are [munge], [topo], [ckptd] and [fault]"
+                        close.empty() ? "the tables are [munge], [peers], [topo], [ckptd] and [fault]"
                                       : fmt::format("did you mean [{}]?", close));
         }
         if (!node.is_table())

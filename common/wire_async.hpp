@@ -3,6 +3,7 @@
 // The framing of wire.hpp for coroutines on Boost.Asio. Include only from daemons: Asio is heavy.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include <boost/asio/as_tuple.hpp>
@@ -34,21 +35,53 @@ auto run_blocking(asio::thread_pool& pool, F f) -> task<decltype(f())> {
 
 namespace wire {
 
+/// Fills `into`.
 template <class Stream>
-task<result<frame>> read_frame(Stream& stream) {
+task<result<void>> read_bytes(Stream& stream, std::span<std::byte> into) {
+    if (auto [ec, n] = co_await asio::async_read(stream, asio::buffer(into.data(), into.size()), as_result);
+        ec)
+        co_return fail(errc::unavailable, "the peer closed the connection: " + ec.message());
+    co_return result<void>{};
+}
+
+/// As many bytes as a header announced. Memory grows with what has arrived: a header alone costs its sender
+/// as much as us.
+template <class Stream>
+task<result<std::vector<std::byte>>> read_announced(Stream& stream, std::size_t bytes) {
+    constexpr std::size_t first = 16 * 1024;
+    std::vector<std::byte> out;
+    while (out.size() < bytes) {
+        const auto have = out.size();
+        out.resize(std::min(bytes, std::max(first, 2 * have)));
+        BANYAN_CO_CHECK(co_await read_bytes(stream, std::span(out).subspan(have)));
+    }
+    co_return std::move(out);
+}
+
+/// Header and metadata; the body, if any, stays in the stream.
+template <class Stream>
+task<result<std::pair<header, nlohmann::json>>> read_head(Stream& stream, std::size_t most_meta) {
     std::array<std::byte, header_bytes> head{};
-    if (auto [ec, n] = co_await asio::async_read(stream, asio::buffer(head), as_result); ec)
-        co_return fail(errc::unavailable, "the peer closed the connection: " + ec.message());
+    BANYAN_CO_CHECK(co_await read_bytes(stream, head));
     BANYAN_CO_TRY(const auto h, decode_header(head));
-    std::vector<std::byte> meta(h.meta_bytes);
+    if (h.meta_bytes > most_meta)
+        co_return fail(errc::invalid_input, "a message is longer than it may be here");
+    BANYAN_CO_TRY(const auto text, co_await read_announced(stream, h.meta_bytes));
+    BANYAN_CO_TRY(auto meta, decode_meta(text));
+    co_return std::pair(h, std::move(meta));
+}
+
+/// A whole frame within limits of the caller's choice, in bytes.
+template <class Stream>
+task<result<frame>> read_frame(Stream& stream, std::size_t most_meta, std::size_t most_body) {
+    BANYAN_CO_TRY(auto head, co_await read_head(stream, most_meta));
+    if (head.first.body_bytes > most_body)
+        co_return fail(errc::invalid_input, "a message has a longer body than it may have here");
     frame out;
-    out.type = h.type;
-    out.body.resize(h.body_bytes);
-    const std::array<asio::mutable_buffer, 2> parts{asio::buffer(meta), asio::buffer(out.body)};
-    if (auto [ec, n] = co_await asio::async_read(stream, parts, as_result); ec)
-        co_return fail(errc::unavailable, "the peer closed the connection: " + ec.message());
-    BANYAN_CO_TRY(out.meta, decode_meta(meta));
-    co_return out;
+    out.type = head.first.type;
+    out.meta = std::move(head.second);
+    BANYAN_CO_TRY(out.body, co_await read_announced(stream, head.first.body_bytes));
+    co_return std::move(out);
 }
 
 /// `body` must stay valid until the task is done. One writer per stream at a time.

@@ -41,6 +41,9 @@ result<config> load_config(const std::filesystem::path& path, std::string node) 
     // Other parts check their own tables; here they are only read.
     auto munge = file.section("munge"), ckptd = file.section("ckptd"), topo = file.section("topo");
     c.munge_socket = place(munge, "socket", "");
+    auto peers = file.section("peers");
+    c.encrypt = peers.boolean("encrypt", c.encrypt);
+    BANYAN_CHECK(peers.finish());
     c.ckptd_socket = place(ckptd, "socket", "/run/banyan/ckptd.sock");
     c.snapshot = place(topo, "snapshot", "/var/lib/banyan/fabric.snapshot");
 
@@ -74,13 +77,14 @@ result<config> load_config(const std::filesystem::path& path, std::string node) 
 
 std::string config::dump() const {
     return fmt::format(
-        "# node {}\n[fault]\ncontroller = \"{}\"\nport = {}\nbind = \"{}\"\nsocket = \"{}\"\ndry_run = "
+        "# node {}\n[peers]\nencrypt = {}\n\n[fault]\ncontroller = \"{}\"\nport = {}\nbind = \"{}\"\nsocket "
+        "= \"{}\"\ndry_run = "
         "{}\nhistory = \"{}\"\n"
         "opensm_log = \"{}\"\nkmsg = \"{}\"\nroot = \"{}\"\ndiscover = [{:?}]\nmetrics = \"{}\"\nwindow = "
         "\"{}ms\"\n"
         "seal_timeout = \"{}ms\"\ndiscover_timeout = \"{}ms\"\nsettle = \"{}ms\"\ndrains_per_hour = {}\n"
         "breaker_percent = {}\nbreaker_window = \"{}ms\"\nmax_event_age = \"{}ms\"\n",
-        node, controller, port, bind, socket, dry_run, history, opensm_log, kmsg, root,
+        node, encrypt, controller, port, bind, socket, dry_run, history, opensm_log, kmsg, root,
         fmt::join(discover, ", "), metrics, window.count(), seal_timeout.count(), discover_timeout.count(),
         settle.count(), drains_per_hour, breaker_percent, breaker_window.count(), max_event_age.count());
 }

@@ -18,8 +18,9 @@ struct config {
     std::string node;
     std::string munge_socket, ckptd_socket, snapshot;
     std::string controller = "localhost", bind = "0.0.0.0", socket, history, opensm_log, kmsg, root, metrics;
-    std::uint16_t port = 6712;
+    std::uint16_t port = 572;
     bool dry_run = true;
+    bool encrypt = false;  ///< what goes between agents and controller; done where either wants it
     std::vector<std::string> discover;
     std::chrono::milliseconds window{30'000}, seal_timeout{300}, discover_timeout{10'000}, settle{25},
         breaker_window{300'000}, max_event_age{600'000};

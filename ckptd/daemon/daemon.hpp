@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One node's checkpoint daemon. All state lives on one io_context thread; what blocks (checksums, allocation,
-// munge) runs on `workers_`, what touches the job's storage on `storage_`, so that stuck storage delays
-// durability alone. The members are spread by subject: run.cpp (sockets, life), local.cpp (sessions, by
-// messages of this node), ranks.cpp (messages of its ranks), peers.cpp (messages of other daemons), seal.cpp
-// (checksum, replicate, vote, commit), flush.cpp (storage), restore.cpp, warn.cpp (what the user hears).
+// One node's checkpoint daemon. All state lives on one io_context thread; what blocks (checksums, allocation)
+// runs on `workers_`, what touches the job's storage on `storage_`, so that stuck storage delays durability
+// alone, and munge on `munge_`. The members are spread by subject: run.cpp (sockets, life), local.cpp
+// (sessions, by messages of this node), ranks.cpp (messages of its ranks), peers.cpp (messages of other
+// daemons), seal.cpp (checksum, replicate, vote, commit), flush.cpp (storage), restore.cpp, warn.cpp (what
+// the user hears).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,6 +17,7 @@
 #include "ckptd/net/link.hpp"
 #include "common/fd.hpp"
 #include "common/log.hpp"
+#include "common/peer/listener.hpp"
 
 namespace banyan::ckpt {
 
@@ -49,17 +51,15 @@ class daemon {
     // run.cpp
     result<void> open_local();
     result<void> lock_socket();
-    result<void> open_peers();
     task<void> accept_local();
-    task<void> accept_peers();
     task<void> serve_local(client_ptr client);
-    task<void> serve_peer(std::shared_ptr<asio::ip::tcp::socket> socket);
+    task<void> serve_peer(std::shared_ptr<peer::channel> connection);
     task<void> tick();
     task<void> stop_on_signal();
     task<void> stop();
     void leave();  ///< gives up socket and port, ends the loop
     void spawn(task<void> work);
-    std::shared_ptr<link> link_to(const std::string& host, bool bulk);
+    std::shared_ptr<link> link_to(const session_node& node, bool bulk);
     session_ptr find_session(std::uint64_t job) const;
     void notify(const session_ptr& s);
 
@@ -89,19 +89,19 @@ class daemon {
 
     // peers.cpp
     struct peer_state {
+        std::shared_ptr<peer::channel> connection;
         std::optional<incoming_shard> incoming;
         session_ptr session;
     };
-    task<result<void>> handle_peer(std::shared_ptr<asio::ip::tcp::socket> socket, peer_state* state,
-                                   wire::header head, json meta);
+    task<result<void>> handle_peer(peer_state* from, wire::header head, json meta);
     task<reply> answer_peer(std::uint16_t type, session_ptr s, json meta);
     task<reply> on_put_begin(peer_state* state, session_ptr s, json meta);
-    task<result<void>> on_put_chunk(std::shared_ptr<asio::ip::tcp::socket> socket, peer_state* state,
-                                    wire::header head, json meta);
+    task<result<void>> on_put_chunk(peer_state* state, wire::header head, json meta);
     task<reply> on_put_end(peer_state* state);
     void end_incoming(peer_state* state);
-    task<result<void>> on_get(std::shared_ptr<asio::ip::tcp::socket> socket, session_ptr s, json meta);
-    result<session_ptr> fence(const json& meta);
+    task<result<void>> on_get(peer_state* from, session_ptr s, json meta);
+    /// The job's session, for a daemon that belongs to the job and is not of an older generation.
+    result<session_ptr> fence(const peer_state& from, const json& meta);
 
     // seal.cpp
     void note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t slot);
@@ -115,7 +115,7 @@ class daemon {
     task<void> vote_again(session_ptr s);
     /// Sends to every other node of the assignment, without waiting.
     void broadcast(const session_ptr& s, peer_message type, json meta);
-    task<void> tell(session_ptr s, std::string addr, peer_message type, json meta);
+    task<void> tell(session_ptr s, session_node to, peer_message type, json meta);
     json header(const session_ptr& s) const;
     /// Asks the leader: the first living node in slot order. Nothing = we are it.
     task<std::optional<reply>> ask_leader(session_ptr s, peer_message type, json meta, milliseconds timeout);
@@ -158,19 +158,17 @@ class daemon {
     asio::io_context& io_;
     settings settings_;
     std::chrono::steady_clock::time_point first_session_by_;  ///< with exit_when_idle
-    peer_trust trust_;
     std::shared_ptr<memory_budget> budget_;
-    asio::thread_pool workers_, storage_;
+    asio::thread_pool workers_, storage_, munge_;
     unique_fd lock_;  ///< held while this daemon has its socket and port
     asio::local::stream_protocol::acceptor local_acceptor_;
-    asio::ip::tcp::acceptor peer_acceptor_;
+    peer::listener peers_;
     asio::signal_set signals_;
     std::map<std::uint64_t, session_ptr> sessions_;
     std::map<std::uint64_t, error> refused_;  ///< why a job has no session here, for its ranks; until it ends
     std::map<std::uint64_t, client_ptr> clients_;
     std::map<uid_t, std::uint32_t> clients_of_;
-    std::map<std::pair<std::string, bool>, std::shared_ptr<link>> links_;
-    std::uint32_t peers_ = 0;
+    std::map<std::tuple<std::string, std::string, bool>, std::shared_ptr<link>> links_;
     std::uint64_t next_id_ = 1;
     bool had_session_ = false;
     bool stopping_ = false;

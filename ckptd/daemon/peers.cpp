@@ -13,20 +13,21 @@ namespace {
 
 constexpr std::size_t replicas_per_rank = 2;  // the newest commit and the one on its way
 
-task<result<void>> reply_to(std::shared_ptr<asio::ip::tcp::socket> socket, result<json> answer) {
+task<result<void>> reply_to(peer::channel* to, result<json> answer) {
     json meta = answer ? std::move(*answer) : wire::error_meta(answer.error());
-    co_return co_await wire::write_frame(*socket, static_cast<std::uint16_t>(peer_message::reply),
-                                         std::move(meta));
+    co_return co_await to->write_frame(static_cast<std::uint16_t>(peer_message::reply), std::move(meta));
 }
 
 }  // namespace
 
-result<session_ptr> daemon::fence(const json& meta) {
+result<session_ptr> daemon::fence(const peer_state& from, const json& meta) {
     BANYAN_TRY(const auto job, wire::get_number(meta, "job"));
     BANYAN_TRY(const auto generation, wire::get_number(meta, "generation"));
     const auto s = find_session(job);
     if (!s)
         return fail(errc::not_found, fmt::format("job {} has no session on node {}", job, settings_.node));
+    if (!s->addresses.contains(from.connection->node()))
+        return fail(errc::denied, fmt::format("node {} is none of job {}", from.connection->node(), job));
     if (generation < s->generation) {
         ++s->bytes.refused;
         return fail(errc::conflict, fmt::format("job {}: generation {:x} is over, {:x} runs", job, generation,
@@ -37,28 +38,26 @@ result<session_ptr> daemon::fence(const json& meta) {
     return s;
 }
 
-task<result<void>> daemon::handle_peer(std::shared_ptr<asio::ip::tcp::socket> socket, peer_state* state,
-                                       wire::header head, json meta) {
+task<result<void>> daemon::handle_peer(peer_state* from, wire::header head, json meta) {
     const auto type = static_cast<peer_message>(head.type);
-    if (type == peer_message::put_chunk)
-        co_return co_await on_put_chunk(socket, state, head, std::move(meta));
+    if (type == peer_message::put_chunk) co_return co_await on_put_chunk(from, head, std::move(meta));
     if (head.body_bytes != 0) co_return fail(errc::invalid_input, "a body where none belongs");
     if (type == peer_message::put_end) {
-        auto ended = co_await on_put_end(state);
-        co_return co_await reply_to(socket, std::move(ended));
+        auto ended = co_await on_put_end(from);
+        co_return co_await reply_to(from->connection.get(), std::move(ended));
     }
-    auto s = fence(meta);
+    auto s = fence(*from, meta);
     if (!s) {
         reply refused = std::unexpected(s.error());
-        co_return co_await reply_to(socket, std::move(refused));
+        co_return co_await reply_to(from->connection.get(), std::move(refused));
     }
-    if (type == peer_message::get) co_return co_await on_get(socket, *s, std::move(meta));
+    if (type == peer_message::get) co_return co_await on_get(from, *s, std::move(meta));
     if (type == peer_message::put_begin) {
-        auto begun = co_await on_put_begin(state, *s, std::move(meta));
-        co_return co_await reply_to(socket, std::move(begun));
+        auto begun = co_await on_put_begin(from, *s, std::move(meta));
+        co_return co_await reply_to(from->connection.get(), std::move(begun));
     }
     auto answer = co_await answer_peer(head.type, *s, std::move(meta));
-    co_return co_await reply_to(socket, std::move(answer));
+    co_return co_await reply_to(from->connection.get(), std::move(answer));
 }
 
 task<daemon::reply> daemon::answer_peer(std::uint16_t type, session_ptr s, json meta) {
@@ -183,15 +182,14 @@ task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json 
     co_return out;
 }
 
-task<result<void>> daemon::on_put_chunk(std::shared_ptr<asio::ip::tcp::socket> socket, peer_state* state,
-                                        wire::header head, json meta) {
+task<result<void>> daemon::on_put_chunk(peer_state* state, wire::header head, json meta) {
     BANYAN_CO_TRY(const auto i, wire::get_number(meta, "i"));
     if (!state->incoming || i >= state->incoming->good.size())
         co_return fail(errc::invalid_input, "a chunk of no transfer");
     const auto copy = state->incoming->copy;
     const auto chunk = chunk_of(copy->data(), i);
     if (head.body_bytes != chunk.size()) co_return fail(errc::invalid_input, "a chunk of the wrong length");
-    BANYAN_CO_CHECK(co_await read_body(*socket, chunk));
+    BANYAN_CO_CHECK(co_await state->connection->read_body(chunk));
     const auto work = [chunk] { return crc32c(chunk); };
     const auto crc = co_await run_blocking(workers_, work);
     state->incoming->good[i] = crc == copy->chunks[i];
@@ -220,24 +218,24 @@ task<daemon::reply> daemon::on_put_end(peer_state* state) {
     co_return out;
 }
 
-task<result<void>> daemon::on_get(std::shared_ptr<asio::ip::tcp::socket> socket, session_ptr s, json meta) {
+task<result<void>> daemon::on_get(peer_state* from, session_ptr s, json meta) {
     const auto rank = wire::get_number(meta, "rank", s->request.world - 1);
     const auto key = get_key(meta);
     const auto copy = rank && key ? s->find_copy(static_cast<std::uint32_t>(*rank), *key) : nullptr;
     if (!copy) {
         reply missing = fail(errc::not_found, "that shard is not here");
-        co_return co_await reply_to(socket, std::move(missing));
+        co_return co_await reply_to(from->connection.get(), std::move(missing));
     }
     json out;
     out["bytes"] = copy->bytes;
     out["chunks"] = copy->chunks;
     reply found = std::move(out);
-    BANYAN_CO_CHECK(co_await reply_to(socket, std::move(found)));
+    BANYAN_CO_CHECK(co_await reply_to(from->connection.get(), std::move(found)));
     for (std::size_t i = 0; i < copy->chunks.size(); ++i) {
         const auto chunk = chunk_of(copy->data(), i);
         json none = json::object();
-        BANYAN_CO_CHECK(co_await wire::write_frame(
-            *socket, static_cast<std::uint16_t>(peer_message::get_chunk), std::move(none), chunk));
+        BANYAN_CO_CHECK(co_await from->connection->write_frame(
+            static_cast<std::uint16_t>(peer_message::get_chunk), std::move(none), chunk));
         s->bytes.peer_sent += chunk.size();
     }
     co_return result<void>{};

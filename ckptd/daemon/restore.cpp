@@ -124,12 +124,12 @@ task<std::vector<std::optional<json>>> daemon::ask_all(session_ptr s, peer_messa
         if (s->request.nodes[i].name == s->self()) continue;
         ++all->open;
         spawn([](daemon* self, session_ptr who, std::shared_ptr<gathering> into, std::size_t at,
-                 std::string addr, peer_message what, json question, milliseconds patience) -> task<void> {
-            auto answer = co_await self->link_to(addr, false)->call(what, std::move(question), patience);
+                 session_node to, peer_message what, json question, milliseconds patience) -> task<void> {
+            auto answer = co_await self->link_to(to, false)->call(what, std::move(question), patience);
             if (answer) into->answers[at] = std::move(*answer);
             --into->open;
             who->changed->notify();
-        }(this, s, all, i, s->request.nodes[i].addr, type, meta, timeout));
+        }(this, s, all, i, s->request.nodes[i], type, meta, timeout));
     }
     if (s->slot) {
         auto own = co_await answer_peer(static_cast<std::uint16_t>(type), s, std::move(meta));
@@ -332,8 +332,7 @@ task<result<std::uint64_t>> daemon::fill(session_ptr s, std::uint32_t rank, rest
             json meta = header(s);
             put_key(meta, key);
             meta["rank"] = rank;
-            auto got =
-                co_await link_to(s->request.nodes[slot].addr, true)->get(std::move(meta), into, chunks);
+            auto got = co_await link_to(s->request.nodes[slot], true)->get(std::move(meta), into, chunks);
             if (!got) {
                 spdlog::warn("job {}: rank {}'s shard from {}: {}", s->job(), rank,
                              s->request.nodes[slot].name, got.error().text());

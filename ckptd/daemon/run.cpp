@@ -20,7 +20,6 @@ namespace {
 
 constexpr std::size_t max_clients = 8192;
 constexpr std::uint32_t max_clients_of_user = 2048;
-constexpr std::uint32_t max_peers = 8192;
 constexpr std::size_t user_meta = 64 * 1024;
 constexpr milliseconds tick_every{250};
 constexpr milliseconds first_session_patience{60'000};  // whoever started this daemon may have died
@@ -36,12 +35,13 @@ daemon::daemon(asio::io_context& io, settings s)
       budget_(std::make_shared<memory_budget>(settings_.memory_limit)),
       workers_(settings_.threads),
       storage_(settings_.storage_threads),
+      munge_(1),
       local_acceptor_(io),
-      peer_acceptor_(io),
-      signals_(io, SIGTERM, SIGINT) {
-    trust_.munge_socket = settings_.munge_socket;
-    trust_.trusted = {0, ::geteuid()};
-}
+      peers_(io.get_executor(),
+             peer::settings::of(peer_role, settings_.node, settings_.munge_socket, settings_.encrypt, munge_,
+                                workers_),
+             {}, [this](auto connection) { return serve_peer(std::move(connection)); }),
+      signals_(io, SIGTERM, SIGINT) {}
 
 daemon::~daemon() = default;
 
@@ -57,10 +57,9 @@ void daemon::spawn(task<void> work) {
 
 result<void> daemon::open() {
     BANYAN_CHECK(lock_socket());
-    BANYAN_CHECK(open_peers());
+    BANYAN_CHECK(peers_.open(settings_.bind, settings_.port));
     BANYAN_CHECK(open_local());
     spawn(accept_local());
-    spawn(accept_peers());
     spawn(tick());
     spawn(stop_on_signal());
     spdlog::info("node {}: {} and {}:{}, {} bytes of memory at most", settings_.node, settings_.socket,
@@ -86,23 +85,6 @@ result<void> daemon::lock_socket() {
                         "look who with: fuser " + path);
         std::this_thread::sleep_for(milliseconds(5));
     }
-    return {};
-}
-
-result<void> daemon::open_peers() {
-    boost::system::error_code ec;
-    const auto address = asio::ip::make_address(settings_.bind, ec);
-    if (ec)
-        return fail(errc::invalid_input, fmt::format("\"{}\" is not an address to bind to", settings_.bind));
-    const asio::ip::tcp::endpoint at(address, settings_.port);
-    peer_acceptor_.open(at.protocol(), ec);
-    if (!ec) peer_acceptor_.set_option(asio::socket_base::reuse_address(true), ec);
-    if (!ec) peer_acceptor_.bind(at, ec);
-    if (!ec) peer_acceptor_.listen(1024, ec);
-    if (ec)
-        return fail(errc::unavailable,
-                    fmt::format("cannot listen on {}:{}: {}", settings_.bind, settings_.port, ec.message()),
-                    "is another banyan-ckptd running? see port and bind in [ckptd] of banyan.conf");
     return {};
 }
 
@@ -180,43 +162,23 @@ task<void> daemon::serve_local(client_ptr client) {
     if (--clients_of_[client->uid] == 0) clients_of_.erase(client->uid);
 }
 
-task<void> daemon::accept_peers() {
-    while (!stopping_) {
-        auto [ec, socket] = co_await peer_acceptor_.async_accept(as_result);
-        if (ec == asio::error::operation_aborted) co_return;
-        if (ec) {
-            asio::steady_timer pause(io_, milliseconds(50));
-            co_await pause.async_wait(as_result);
-            continue;
-        }
-        if (peers_ >= max_peers) continue;
-        boost::system::error_code ignored;
-        socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-        spawn(serve_peer(std::make_shared<asio::ip::tcp::socket>(std::move(socket))));
-    }
-}
-
-task<void> daemon::serve_peer(std::shared_ptr<asio::ip::tcp::socket> socket) {
-    ++peers_;
+task<void> daemon::serve_peer(std::shared_ptr<peer::channel> connection) {
     peer_state state;
-    auto known = co_await handshake_as_listener(*socket, workers_, trust_, peer_role);
-    std::uint64_t held_back = 0;
-    if (!known && limiter_.pass("handshake", clock::now(), held_back))
-        spdlog::warn("a connection was refused: {} ({} more since)", known.error().text(), held_back);
-    while (known && !stopping_) {
-        auto head = co_await read_head(*socket, wire::max_meta);
+    state.connection = std::move(connection);
+    result<void> whole;
+    while (whole && !stopping_) {
+        auto head = co_await state.connection->read_head();
         if (!head) break;
-        known = co_await handle_peer(socket, &state, head->first, std::move(head->second));
+        whole = co_await handle_peer(&state, head->first, std::move(head->second));
     }
     end_incoming(&state);
-    --peers_;
 }
 
-std::shared_ptr<link> daemon::link_to(const std::string& host, bool bulk) {
-    auto& known = links_[{host, bulk}];
+std::shared_ptr<link> daemon::link_to(const session_node& node, bool bulk) {
+    auto& known = links_[{node.name, node.addr, bulk}];
     if (!known)
-        known = std::make_shared<link>(io_.get_executor(),
-                                       link_options{host, settings_.port, &trust_, &workers_});
+        known = std::make_shared<link>(
+            io_.get_executor(), link_options{node.name, node.addr, settings_.port, &peers_.handshake()});
     return known;
 }
 
@@ -274,7 +236,7 @@ void daemon::leave() {
     ::unlink(settings_.socket.c_str());
     boost::system::error_code ignored;
     local_acceptor_.close(ignored);
-    peer_acceptor_.close(ignored);
+    peers_.close();
     spdlog::info("stopped");
     io_.stop();
 }

@@ -92,7 +92,7 @@ task<void> daemon::replicate(session_ptr s, copy_ptr c) {
     const auto buddy = s->request.nodes[own].buddy;
     if (buddy == own) co_return;
     const auto name = s->request.nodes[buddy].name;
-    const auto to = link_to(s->request.nodes[buddy].addr, true);
+    const auto to = link_to(s->request.nodes[buddy], true);
     const auto until = clock::now() + busy_patience;
     const std::function<bool()> wanted = [c, s, born = s->generation] {
         return !c->dropped && !s->closed && s->generation == born;
@@ -140,8 +140,8 @@ task<std::optional<daemon::reply>> daemon::ask_leader(session_ptr s, peer_messag
     reply last = fail(errc::unavailable, fmt::format("job {}: no daemon answers", s->job()));
     for (std::size_t i = 0; i < s->request.nodes.size(); ++i) {
         if (s->request.nodes[i].name == s->self()) co_return std::nullopt;
-        const auto addr = s->request.nodes[i].addr;
-        last = co_await link_to(addr, false)->call(type, meta, timeout);
+        const auto to = link_to(s->request.nodes[i], false);
+        last = co_await to->call(type, meta, timeout);
         // Dead, or alive without a session: the next one leads, for everybody alike.
         if (last || (last.error().code != errc::unavailable && last.error().code != errc::not_found)) break;
     }
@@ -211,14 +211,14 @@ void daemon::apply_commit(const session_ptr& s, const copy_key& key, bool replic
     spawn(flush_step(s, key));
 }
 
-task<void> daemon::tell(session_ptr s, std::string addr, peer_message type, json meta) {
-    auto told = co_await link_to(addr, false)->call(type, std::move(meta), vote_patience);
-    if (!told) spdlog::debug("job {}: {} did not hear: {}", s->job(), addr, told.error().text());
+task<void> daemon::tell(session_ptr s, session_node to, peer_message type, json meta) {
+    auto told = co_await link_to(to, false)->call(type, std::move(meta), vote_patience);
+    if (!told) spdlog::debug("job {}: {} did not hear: {}", s->job(), to.name, told.error().text());
 }
 
 void daemon::broadcast(const session_ptr& s, peer_message type, json meta) {
     for (const auto& n : s->request.nodes)
-        if (n.name != s->self()) spawn(tell(s, n.addr, type, meta));
+        if (n.name != s->self()) spawn(tell(s, n, type, meta));
 }
 
 }  // namespace banyan::ckpt

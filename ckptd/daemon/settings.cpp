@@ -37,17 +37,21 @@ result<settings> load_settings(const std::filesystem::path& path, const std::str
     auto munge = file.section("munge");
     s.munge_socket = socket_path(munge.string("socket", ""), s.node);
     BANYAN_CHECK(munge.finish());
+    auto peers = file.section("peers");
+    s.encrypt = peers.boolean("encrypt", s.encrypt);
+    BANYAN_CHECK(peers.finish());
     return s;
 }
 
 std::string dump_settings(const settings& s) {
     return fmt::format(
-        "# node {}\n[munge]\nsocket = \"{}\"\n\n[ckptd]\nsocket = \"{}\"\nbind = \"{}\"\nport = {}\nlease = "
+        "# node {}\n[munge]\nsocket = \"{}\"\n\n[peers]\nencrypt = {}\n\n[ckptd]\nsocket = \"{}\"\nbind = "
+        "\"{}\"\nport = {}\nlease = "
         "\"{}ms\"\n"
         "complete_within = \"{}ms\"\n"
         "memory_limit = \"{}\"\nkeep = {}\nthreads = {}\nstorage_threads = {}\nlog_level = \"{}\"\n",
-        s.node, s.munge_socket, s.socket, s.bind, s.port, s.lease.count(), s.complete_within.count(),
-        s.memory_limit, s.keep, s.threads, s.storage_threads, s.log_level);
+        s.node, s.munge_socket, s.encrypt, s.socket, s.bind, s.port, s.lease.count(),
+        s.complete_within.count(), s.memory_limit, s.keep, s.threads, s.storage_threads, s.log_level);
 }
 
 }  // namespace banyan::ckpt

@@ -16,7 +16,7 @@ struct settings {
     std::string node;  ///< this node's name (default: short host name)
     std::string socket = "/run/banyan/ckptd.sock";
     std::string bind = "0.0.0.0";
-    std::uint16_t port = 6711;
+    std::uint16_t port = 571;
     std::chrono::milliseconds lease{600'000};
     /// A step that lacks shards for longer is told to the user.
     std::chrono::milliseconds complete_within{30'000};
@@ -25,6 +25,7 @@ struct settings {
     std::uint32_t threads = 2;          ///< checksums, memory, munge
     std::uint32_t storage_threads = 2;  ///< apart, so that stuck storage holds up nothing else
     std::string munge_socket;
+    bool encrypt = false;  ///< what goes between daemons; done where either of two wants it
     std::string log_level = "info";
     bool exit_when_idle = false;
 };

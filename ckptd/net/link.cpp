@@ -12,7 +12,6 @@ namespace {
 constexpr std::chrono::seconds dead_for{2};
 constexpr std::chrono::seconds chunk_patience{10};  // for one chunk or one reply in a transfer
 constexpr int max_rounds = 4;
-constexpr std::size_t max_peer_meta = 4u << 20;
 
 }  // namespace
 
@@ -21,9 +20,7 @@ link::link(asio::any_io_executor executor, link_options options)
 
 void link::close() {
     watchdog_.cancel();
-    if (!socket_) return;
-    boost::system::error_code ignored;
-    socket_->close(ignored);
+    if (channel_) channel_->close();
 }
 
 // Closing the socket ends whatever waits on it.
@@ -35,32 +32,29 @@ void link::watch(std::chrono::milliseconds timeout) {
 }
 
 task<result<void>> link::connect() {
-    if (socket_ && socket_->is_open()) co_return result<void>{};
+    if (channel_ && channel_->is_open()) co_return result<void>{};
     if (clock::now() < dead_until_) co_return fail(errc::unavailable, dead_because_);
-    auto socket =
-        co_await connect_peer(options_.host, options_.port, *options_.pool, *options_.trust, peer_role);
-    if (!socket) {
+    auto opened = co_await peer::connect_peer(options_.host, options_.port, options_.node, *options_.peer);
+    if (!opened) {
         dead_until_ = clock::now() + dead_for;
-        dead_because_ = socket.error().text();
+        dead_because_ = opened.error().text();
         co_return fail(errc::unavailable, dead_because_);
     }
-    socket_.emplace(std::move(*socket));
+    channel_ = std::move(*opened);
     co_return result<void>{};
 }
 
 task<result<nlohmann::json>> link::exchange(peer_message type, nlohmann::json meta) {
-    BANYAN_CO_CHECK(co_await wire::write_frame(*socket_, static_cast<std::uint16_t>(type), std::move(meta)));
-    BANYAN_CO_TRY(auto reply, co_await read_head(*socket_, max_peer_meta));
-    if (reply.first.body_bytes != 0)
-        co_return fail(errc::invalid_input, "the peer sent a body where none belongs");
-    co_return std::move(reply.second);
+    BANYAN_CO_CHECK(co_await channel_->write_frame(static_cast<std::uint16_t>(type), std::move(meta)));
+    BANYAN_CO_TRY(auto reply, co_await channel_->read_frame());
+    co_return std::move(reply.meta);
 }
 
 task<result<nlohmann::json>> link::call(peer_message type, nlohmann::json meta,
                                         std::chrono::milliseconds timeout) {
     const auto self = shared_from_this();
     const auto held = co_await lock_.acquire();
-    const bool fresh = !socket_ || !socket_->is_open();
+    const bool fresh = !channel_ || !channel_->is_open();
     BANYAN_CO_CHECK(co_await connect());
     watch(timeout);
     auto reply = co_await exchange(type, meta);
@@ -100,8 +94,8 @@ task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const
             nlohmann::json which;
             which["i"] = i;
             watch(chunk_patience);
-            BANYAN_CO_CHECK(co_await wire::write_frame(
-                *socket_, static_cast<std::uint16_t>(peer_message::put_chunk), std::move(which), chunk));
+            BANYAN_CO_CHECK(co_await channel_->write_frame(
+                static_cast<std::uint16_t>(peer_message::put_chunk), std::move(which), chunk));
             *sent += chunk.size();
         }
         watch(chunk_patience);
@@ -153,11 +147,11 @@ task<result<std::uint64_t>> link::get_on(nlohmann::json meta, std::span<std::byt
     for (std::size_t i = 0; i < chunks->size(); ++i) {
         const auto chunk = chunk_of(into.first(bytes), i);
         watch(chunk_patience);
-        BANYAN_CO_TRY(const auto head, co_await read_head(*socket_, 64));
+        BANYAN_CO_TRY(const auto head, co_await channel_->read_head(64));
         if (head.first.type != static_cast<std::uint16_t>(peer_message::get_chunk) ||
             head.first.body_bytes != chunk.size())
             co_return fail(errc::invalid_input, "the peer broke a transfer off");
-        BANYAN_CO_CHECK(co_await read_body(*socket_, chunk));
+        BANYAN_CO_CHECK(co_await channel_->read_body(chunk));
     }
     co_return bytes;
 }

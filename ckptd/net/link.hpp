@@ -6,47 +6,22 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-
-#include <boost/asio/ip/tcp.hpp>
 
 #include "ckptd/net/async.hpp"
 #include "ckptd/net/peer.hpp"
-#include "common/handshake.hpp"
+#include "common/peer/handshake.hpp"
 
 namespace banyan::ckpt {
 
 struct link_options {
-    std::string host;
+    std::string node;  ///< who must answer
+    std::string host;  ///< where
     std::uint16_t port = 0;
-    const peer_trust* trust = nullptr;
-    asio::thread_pool* pool = nullptr;
+    const peer::settings* peer = nullptr;
 };
 
-/// Reads header and metadata; the body stays in the stream. `max_meta` bounds what a peer may make us
-/// allocate.
-template <class Stream>
-task<result<std::pair<wire::header, nlohmann::json>>> read_head(Stream& stream, std::size_t max_meta) {
-    std::array<std::byte, wire::header_bytes> head{};
-    if (auto [ec, n] = co_await asio::async_read(stream, asio::buffer(head), as_result); ec)
-        co_return fail(errc::unavailable, "the peer closed the connection: " + ec.message());
-    BANYAN_CO_TRY(const auto h, wire::decode_header(head));
-    if (h.meta_bytes > max_meta) co_return fail(errc::invalid_input, "a message is longer than it may be");
-    std::vector<std::byte> text(h.meta_bytes);
-    if (auto [ec, n] = co_await asio::async_read(stream, asio::buffer(text), as_result); ec)
-        co_return fail(errc::unavailable, "the peer closed the connection: " + ec.message());
-    BANYAN_CO_TRY(auto meta, wire::decode_meta(text));
-    co_return std::pair(h, std::move(meta));
-}
-
-template <class Stream>
-task<result<void>> read_body(Stream& stream, std::span<std::byte> into) {
-    if (auto [ec, n] = co_await asio::async_read(stream, asio::buffer(into.data(), into.size()), as_result);
-        ec)
-        co_return fail(errc::unavailable, "the peer closed the connection: " + ec.message());
-    co_return result<void>{};
-}
+using wire::read_head;
 
 class link : public std::enable_shared_from_this<link> {
   public:
@@ -65,7 +40,6 @@ class link : public std::enable_shared_from_this<link> {
     task<result<std::uint64_t>> get(nlohmann::json meta, std::span<std::byte> into,
                                     std::vector<std::uint32_t>* chunks);
 
-    const std::string& host() const { return options_.host; }
     void close();
 
   private:
@@ -79,7 +53,7 @@ class link : public std::enable_shared_from_this<link> {
 
     asio::any_io_executor executor_;
     link_options options_;
-    std::optional<asio::ip::tcp::socket> socket_;
+    std::unique_ptr<peer::channel> channel_;
     asio::steady_timer watchdog_;
     async_lock lock_;
     clock::time_point dead_until_{};

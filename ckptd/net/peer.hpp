@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages between the daemons of a job, on TCP after the munge handshake (role "ckptd"). All carry "job" and
-// the sender's "generation"; an older generation than the receiver's is refused. Every request has one reply.
+// Messages between the daemons of a job, on TCP after the handshake of common/peer (role "ckptd"). All carry
+// "job" and the sender's "generation"; an older generation than the receiver's is refused. Every request has
+// one reply.
 #pragma once
 
 #include <cstdint>

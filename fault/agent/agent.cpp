@@ -32,8 +32,7 @@ std::string read_boot_id(const std::filesystem::path& root) {
 agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings,
              std::shared_ptr<metrics> counters)
     : io_(io), pool_(pool), config_(std::move(settings)), metrics_(std::move(counters)) {
-    trust_.munge_socket = config_.munge_socket;
-    trust_.trusted = {0, ::getuid()};
+    peer_ = peer::settings::of(peer_role, config_.node, config_.munge_socket, config_.encrypt, munge_, pool_);
     boot_id_ = read_boot_id(config_.root);
     ckptd_socket_ = ckpt::socket_path(config_.ckptd_socket, config_.node);
     gpus_.refresh(config_.root);
@@ -52,13 +51,14 @@ task<void> agent::stay_connected() {
     auto pause = quick;
     int tries = 0;
     for (;;) {
-        auto socket = co_await connect_peer(config_.controller, config_.port, pool_, trust_, peer_role);
-        result<void> ended = socket ? result<void>{} : result<void>(std::unexpected(socket.error()));
-        if (socket) {
+        // The controller's node may have another name than the one it is reached by: any will do.
+        auto opened = co_await peer::connect_peer(config_.controller, config_.port, "", peer_);
+        result<void> ended = opened ? result<void>{} : result<void>(std::unexpected(opened.error()));
+        if (opened) {
             spdlog::info("connected to the controller");
             pause = quick;
             tries = 0;
-            ended = co_await serve(std::move(*socket));
+            ended = co_await serve(std::move(*opened));
         }
         std::uint64_t held = 0;
         if (!ended && quiet_.pass("controller", steady_clock::now(), held))
@@ -71,11 +71,11 @@ task<void> agent::stay_connected() {
     }
 }
 
-task<result<void>> agent::serve(asio::ip::tcp::socket socket) {
-    auto link = std::make_shared<channel>(std::move(socket));
+task<result<void>> agent::serve(std::unique_ptr<peer::channel> connection) {
+    auto link = std::make_shared<channel>(std::move(connection));
     json hello = {{"node", config_.node}, {"boot", boot_id_}, {"gpus", gpus_.size()}};
-    BANYAN_CO_CHECK(co_await wire::write_frame(link->socket(), code(message::hello), std::move(hello)));
-    BANYAN_CO_TRY(const auto welcome, co_await wire::read_frame(link->socket()));
+    BANYAN_CO_CHECK(co_await link->peer().write_frame(code(message::hello), std::move(hello)));
+    BANYAN_CO_TRY(const auto welcome, co_await link->peer().read_frame());
     if (auto refused = wire::error_from(welcome.meta)) co_return std::unexpected(*refused);
     if (welcome.type != code(message::welcome))
         co_return fail(errc::invalid_input, "the controller broke the protocol");
@@ -94,7 +94,7 @@ task<result<void>> agent::serve(asio::ip::tcp::socket socket) {
 
 task<void> agent::read_replies(std::shared_ptr<channel> link) {
     for (;;) {
-        auto frame = co_await wire::read_frame(link->socket());
+        auto frame = co_await link->peer().read_frame();
         if (!frame) co_return;
         if (frame->type == code(message::ack)) {
             const auto batch = wire::get_number(frame->meta, "batch");

@@ -11,8 +11,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 
-#include "common/handshake.hpp"
 #include "common/log.hpp"
+#include "common/peer/handshake.hpp"
 #include "fault/agent/event_queue.hpp"
 #include "fault/config.hpp"
 #include "fault/metrics/metrics.hpp"
@@ -35,7 +35,7 @@ class agent {
     void after_fault(kernel_fault fault, const log_line& line, std::string_view text);
 
     task<void> stay_connected();
-    task<result<void>> serve(asio::ip::tcp::socket socket);
+    task<result<void>> serve(std::unique_ptr<peer::channel> connection);
     task<void> read_replies(std::shared_ptr<channel> link);
     task<void> tick();
     void pump();
@@ -51,7 +51,8 @@ class agent {
     asio::thread_pool& pool_;
     config config_;
     std::shared_ptr<metrics> metrics_;
-    peer_trust trust_;
+    asio::thread_pool munge_{1};
+    peer::settings peer_;
     std::string boot_id_, ckptd_socket_;
     gpu_map gpus_;
     kernel_parser parser_;

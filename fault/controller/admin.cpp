@@ -78,7 +78,7 @@ task<void> admin_server::serve(std::shared_ptr<socket> peer) {
     ++connections_;
     const auto uid = uid_of(peer->native_handle());
     for (;;) {
-        auto frame = co_await wire::read_frame(*peer);
+        auto frame = co_await wire::read_frame(*peer, 16 * 1024, 0);
         if (!frame || frame->type != code(message::admin)) break;
         auto out = co_await answer(std::move(frame->meta), uid);
         json meta = out ? std::move(*out) : wire::error_meta(out.error());

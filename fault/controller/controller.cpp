@@ -14,13 +14,6 @@ namespace {
 constexpr std::size_t remembered = 500;  // incidents read back at start
 constexpr const char* breaker_flag = "breaker";
 
-peer_trust trust_of(const config& c) {
-    peer_trust out;
-    out.munge_socket = c.munge_socket;
-    out.trusted = {0, ::getuid()};
-    return out;
-}
-
 }  // namespace
 
 controller::controller(asio::io_context& io, asio::thread_pool& pool, config settings,
@@ -32,7 +25,7 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
       slurm_(std::move(slurm)),
       engine_(config_.window.count()),
       limiter_(config_.limits()),
-      hub_(io, pool, trust_of(config_), metrics_,
+      hub_(io, pool, config_, metrics_,
            {.cursor_of = [this](std::string node) { return cursor_of(std::move(node)); },
             .events =
                 [this](std::string node, std::vector<event> events) {

@@ -13,7 +13,6 @@
 
 namespace banyan::fault {
 
-using asio::ip::tcp;
 using nlohmann::json;
 
 std::string seal_report::text() const {
@@ -28,49 +27,28 @@ std::string seal_report::text() const {
     return out;
 }
 
-hub::hub(asio::io_context& io, asio::thread_pool& pool, peer_trust trust, std::shared_ptr<metrics> counters,
-         callbacks calls)
+hub::hub(asio::io_context& io, asio::thread_pool& pool, const config& settings,
+         std::shared_ptr<metrics> counters, callbacks calls)
     : io_(io),
-      pool_(pool),
-      trust_(std::move(trust)),
       metrics_(std::move(counters)),
       calls_(std::move(calls)),
-      acceptor_(io) {}
+      listener_(
+          io.get_executor(),
+          peer::settings::of(peer_role, settings.node, settings.munge_socket, settings.encrypt, munge_, pool),
+          {.waiting = 4096, .proven = 20'000},
+          [this](auto connection) { return serve(std::move(connection)); }) {}
 
 result<void> hub::listen(const std::string& address, std::uint16_t port) {
-    boost::system::error_code ec;
-    const auto place = asio::ip::make_address(address, ec);
-    if (ec) return fail(errc::invalid_input, fmt::format("[fault] bind \"{}\" is not an address", address));
-    const tcp::endpoint endpoint(place, port);
-    acceptor_.open(endpoint.protocol(), ec);
-    if (!ec) acceptor_.set_option(tcp::acceptor::reuse_address(true), ec);
-    if (!ec) acceptor_.bind(endpoint, ec);
-    if (!ec) acceptor_.listen(1024, ec);
-    if (ec)
-        return fail(errc::unavailable, fmt::format("cannot listen on {}:{}: {}", address, port, ec.message()),
-                    "does another controller run here?");
-    asio::co_spawn(io_, accept(), asio::detached);
-    return {};
+    return listener_.open(address, port);
 }
 
-task<void> hub::accept() {
-    for (;;) {
-        auto [ec, socket] = co_await acceptor_.async_accept(as_result);
-        if (!acceptor_.is_open()) co_return;
-        if (ec || connections_ >= max_connections) {
-            asio::steady_timer pause(io_, std::chrono::milliseconds(100));  // out of descriptors: let some go
-            co_await pause.async_wait(as_result);
-            continue;
-        }
-        asio::co_spawn(io_, serve(std::move(socket)), asio::detached);
-    }
-}
-
-task<result<void>> hub::welcome(std::shared_ptr<channel> link, std::string& node) {
-    BANYAN_CO_TRY(const auto hello, co_await wire::read_frame(link->socket()));
+task<result<void>> hub::welcome(std::shared_ptr<channel> link, std::string node) {
+    BANYAN_CO_TRY(const auto hello, co_await link->peer().read_frame());
     if (hello.type != code(message::hello))
         co_return fail(errc::invalid_input, "an agent must say hello first");
-    BANYAN_CO_TRY(node, wire::get_string(hello.meta, "node", 256));
+    BANYAN_CO_TRY(const auto claimed, wire::get_string(hello.meta, "node", 256));
+    if (claimed != node)
+        co_return fail(errc::denied, fmt::format("the agent of {} speaks for {}", node, claimed));
     BANYAN_CO_TRY(auto boot, wire::get_string(hello.meta, "boot", 256));
     BANYAN_CO_TRY(const auto gpus, wire::get_number(hello.meta, "gpus", 1024));
     json meta = json::object();
@@ -90,22 +68,10 @@ task<result<void>> hub::welcome(std::shared_ptr<channel> link, std::string& node
     co_return result<void>{};
 }
 
-task<void> hub::serve(tcp::socket socket) {
-    ++connections_;
-    boost::system::error_code ec;
-    const auto from = socket.remote_endpoint(ec).address().to_string(ec);
-    socket.set_option(tcp::no_delay(true), ec);
-    const auto known = co_await handshake_as_listener(socket, pool_, trust_, peer_role);
-    if (!known) {
-        std::uint64_t held = 0;
-        if (quiet_.pass(from, std::chrono::steady_clock::now(), held))
-            spdlog::warn("a connection from {} was refused: {}", from, known.error().text());
-        --connections_;
-        co_return;
-    }
-    auto link = std::make_shared<channel>(std::move(socket));
+task<void> hub::serve(std::shared_ptr<peer::channel> connection) {
+    const auto node = connection->node(), from = connection->address();
+    auto link = std::make_shared<channel>(std::move(connection));
     link->start();
-    std::string node;
     if (const auto ok = co_await welcome(link, node); ok) {
         if (auto& old = links_[node]; old) old->close();  // the agent was restarted
         links_[node] = link;
@@ -113,7 +79,7 @@ task<void> hub::serve(tcp::socket socket) {
         metrics_->set_agents(links_.size());
         spdlog::info("agent of {} connected from {}", node, from);
         for (;;) {
-            auto frame = co_await wire::read_frame(link->socket());
+            auto frame = co_await link->peer().read_frame();
             if (!frame) break;
             co_await take_frame(link, node, std::move(*frame));
         }
@@ -125,7 +91,6 @@ task<void> hub::serve(tcp::socket socket) {
         metrics_->set_agents(links_.size());
     }
     link->close();
-    --connections_;
 }
 
 task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire::frame frame) {

@@ -13,8 +13,9 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include "common/handshake.hpp"
 #include "common/log.hpp"
+#include "common/peer/listener.hpp"
+#include "fault/config.hpp"
 #include "fault/event.hpp"
 #include "fault/history/history.hpp"
 #include "fault/metrics/metrics.hpp"
@@ -48,8 +49,8 @@ class hub {
         std::function<void(std::string node, std::int64_t at_ms, std::string text)> self_sealed;
     };
 
-    hub(asio::io_context& io, asio::thread_pool& pool, peer_trust trust, std::shared_ptr<metrics> counters,
-        callbacks calls);
+    hub(asio::io_context& io, asio::thread_pool& pool, const config& settings,
+        std::shared_ptr<metrics> counters, callbacks calls);
 
     result<void> listen(const std::string& address, std::uint16_t port);
     /// Asks the agents of `nodes`; back when all answered or after `timeout`. job 0 = all jobs.
@@ -70,25 +71,20 @@ class hub {
         std::shared_ptr<asio::steady_timer> done;
     };
 
-    task<void> accept();
-    task<void> serve(asio::ip::tcp::socket socket);
-    task<result<void>> welcome(std::shared_ptr<channel> link, std::string& node);
+    task<void> serve(std::shared_ptr<peer::channel> connection);
+    task<result<void>> welcome(std::shared_ptr<channel> link, std::string node);
     task<void> take_frame(std::shared_ptr<channel> link, std::string node, wire::frame frame);
     void take_sealed(const std::string& node, const nlohmann::json& meta);
 
-    static constexpr std::size_t max_connections = 20'000;
     asio::io_context& io_;
-    asio::thread_pool& pool_;
-    peer_trust trust_;
+    asio::thread_pool munge_{2};  // thousands of agents come at once when the controller starts again
     std::shared_ptr<metrics> metrics_;
     callbacks calls_;
-    asio::ip::tcp::acceptor acceptor_;
+    peer::listener listener_;
     std::map<std::string, std::shared_ptr<channel>> links_;
     std::map<std::string, agent_info> agents_;
     std::map<std::uint64_t, sealing> sealings_;
     std::uint64_t next_request_ = 1;
-    std::size_t connections_ = 0;
-    log_limiter quiet_;
 };
 
 }  // namespace banyan::fault

@@ -7,30 +7,29 @@
 #include <deque>
 #include <memory>
 
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "common/wire_async.hpp"
+#include "common/peer/channel.hpp"
 #include "fault/net/protocol.hpp"
 
 namespace banyan::fault {
 
 class channel : public std::enable_shared_from_this<channel> {
   public:
-    explicit channel(asio::ip::tcp::socket socket);
+    explicit channel(std::shared_ptr<peer::channel> connection);
 
     /// False when the connection is closed or the peer does not keep up: the caller keeps what it has.
     bool send(message type, nlohmann::json meta);
     void start();  ///< begins to write
     void close();
     bool is_open() const { return open_; }
-    asio::ip::tcp::socket& socket() { return socket_; }
+    peer::channel& peer() { return *peer_; }
 
   private:
     static task<void> write_loop(std::shared_ptr<channel> self);
 
     static constexpr std::size_t max_queued = 256;
-    asio::ip::tcp::socket socket_;
+    std::shared_ptr<peer::channel> peer_;
     asio::steady_timer wake_;
     std::deque<std::pair<message, nlohmann::json>> queue_;
     bool open_ = true;

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "common/file.hpp"
-#include "common/munge.hpp"
+#include "common/peer/munge.hpp"
 
 namespace ckptd_test {
 namespace {

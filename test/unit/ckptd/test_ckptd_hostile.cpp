@@ -33,6 +33,7 @@ banyan::result<json> ask(const cluster& c, ckpt::message type, const json& meta)
 
 banyan::unique_fd connect_tcp(const cluster& c) {
     banyan::unique_fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ::bindresvport(fd.get(), nullptr);  // as root's daemons do; without the right to it any port is as good
     sockaddr_in a{};
     a.sin_family = AF_INET;
     a.sin_port = htons(c.port());

@@ -99,7 +99,7 @@ TEST_CASE("coroutines speak the same framing", "[common]") {
     asio::co_spawn(
         context,
         [&]() -> task<void> {
-            const auto frame = co_await wire::read_frame(b);
+            const auto frame = co_await wire::read_frame(b, wire::max_meta, wire::max_body);
             done = frame && frame->type == 3 && frame->meta["n"] == 1 && frame->body == body;
         },
         [](std::exception_ptr e) { CHECK_FALSE(e); });

@@ -5,6 +5,7 @@
 // of its own.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <sys/types.h>
@@ -19,8 +20,10 @@ struct credential {
     gid_t gid = 0;
 };
 
-/// `socket` empty = munged's default socket.
-result<std::string> encode(const std::string& socket, const std::string& payload);
+/// `socket` empty = munged's default socket. With `reader` only that user (and, where munged is built so,
+/// root) can decode the credential.
+result<std::string> encode(const std::string& socket, const std::string& payload,
+                           std::optional<uid_t> reader = {});
 /// Verifies, refuses replays and expired credentials.
 result<credential> decode(const std::string& socket, const std::string& text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/munge.hpp"
+#include "common/peer/munge.hpp"
 
 #include <cstdlib>
 #include <memory>
@@ -33,8 +33,11 @@ std::unexpected<error> munge_error(const char* doing, const context& c, munge_er
 
 }  // namespace
 
-result<std::string> encode(const std::string& socket, const std::string& payload) {
+result<std::string> encode(const std::string& socket, const std::string& payload,
+                           std::optional<uid_t> reader) {
     BANYAN_TRY(const auto c, make_context(socket));
+    if (reader && ::munge_ctx_set(c.get(), MUNGE_OPT_UID_RESTRICTION, *reader) != EMUNGE_SUCCESS)
+        return fail(errc::internal, fmt::format("munge does not restrict a credential to uid {}", *reader));
     char* text = nullptr;
     const auto e = ::munge_encode(&text, c.get(), payload.data(), static_cast<int>(payload.size()));
     const std::unique_ptr<char, decltype(&::free)> owned(text, &::free);

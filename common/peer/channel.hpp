@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A connection between two daemons after the handshake: the frames of common/wire, each bound to this very
+// connection and its place in it under keys that only the two ends have. What was not sent by the other end,
+// in this order, ends the connection before anybody acts on it. A frame here is
+//
+//     header (16) | metadata | tag (16) | body | tag (16)
+//
+// the last two only where there is a body. With encryption metadata and body are unreadable to others, else
+// they are authenticated only. One reader and one writer at a time; all on one thread but for the arithmetic
+// over large bodies, which runs on the given pool.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include "common/peer/keys.hpp"
+#include "common/wire_async.hpp"
+
+namespace banyan::peer {
+
+class channel {
+  public:
+    struct options {
+        channel_keys keys;
+        bool caller = false;  ///< which of the keys is ours
+        bool encrypt = false;
+        std::string node;  ///< the name under which the other end proved itself
+        asio::thread_pool* pool = nullptr;
+    };
+    channel(asio::ip::tcp::socket socket, const options& o);
+
+    const std::string& node() const { return node_; }
+    /// Of the other end, without the port; as it was when the connection was made.
+    const std::string& address() const { return address_; }
+    bool encrypted() const { return encrypt_; }
+    bool is_open() const { return socket_.is_open(); }
+    void close();
+    asio::any_io_executor executor() { return socket_.get_executor(); }
+
+    /// `body` (at most wire::max_body) must stay valid until the task is done.
+    task<result<void>> write_frame(std::uint16_t type, nlohmann::json meta,
+                                   std::span<const std::byte> body = {});
+    /// Header and metadata. Where the header has a body, read_body must follow.
+    task<result<std::pair<wire::header, nlohmann::json>>> read_head(std::size_t most_meta = wire::max_meta);
+    /// `into` is as long as the header said. Until this returns its content is not to be trusted.
+    task<result<void>> read_body(std::span<std::byte> into);
+    /// A frame that has no body.
+    task<result<wire::frame>> read_frame(std::size_t most_meta = wire::max_meta);
+
+  private:
+    task<result<void>> check(std::span<const std::byte> clear, std::span<std::byte> text);
+
+    asio::ip::tcp::socket socket_;
+    frame_cipher sending_, receiving_;
+    const bool encrypt_;
+    const std::string node_;
+    std::string address_;
+    asio::thread_pool* pool_;
+    std::vector<std::byte> scratch_;  // encrypted bodies
+};
+
+}  // namespace banyan::peer

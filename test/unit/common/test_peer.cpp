@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What protects a connection between daemons, part by part: keys, the channel's frames, who may connect, what
+// is stated. The whole handshake runs between real daemons in test/hostile.
+#include <set>
+
+#include <boost/asio/io_context.hpp>
+#include <catch2/catch.hpp>
+
+#include "common/peer/admission.hpp"
+#include "common/peer/channel.hpp"
+#include "common/peer/keys.hpp"
+#include "common/peer/statement.hpp"
+
+using namespace banyan;
+using asio::ip::tcp;
+
+namespace {
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+peer::channel_keys some_keys() {
+    const auto a = peer::key_pair::make().value(), b = peer::key_pair::make().value();
+    return a.agree(b.public_key(), "x").value();
+}
+
+tcp::endpoint at(const std::string& address, std::uint16_t port) {
+    return {asio::ip::make_address(address), port};
+}
+
+/// Two ends of a TCP connection.
+struct tcp_pair {
+    explicit tcp_pair(asio::io_context& io) : a(io), b(io) {
+        tcp::acceptor listener(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+        a.connect(listener.local_endpoint());
+        listener.accept(b);
+    }
+    tcp::socket a, b;
+};
+
+template <class T>
+T run(asio::io_context& io, task<T> work) {
+    std::optional<T> out;
+    asio::co_spawn(
+        io, [&]() -> task<void> { out.emplace(co_await std::move(work)); },
+        [](std::exception_ptr e) { CHECK_FALSE(e); });
+    io.restart();
+    io.run();
+    return std::move(*out);
+}
+
+/// What a caller puts on the wire for one frame.
+std::vector<std::byte> frame_bytes(asio::io_context& io, const peer::channel_keys& keys, bool encrypt,
+                                   int frames = 1) {
+    tcp_pair wire(io);
+    std::size_t total = 0;
+    peer::channel out(std::move(wire.a), {keys, true, encrypt, "n1", nullptr});
+    const std::string body(1000, 'B');
+    for (int i = 0; i < frames; ++i) {
+        nlohmann::json meta = nlohmann::json::object();
+        meta["secret"] = "tulip" + std::to_string(i);
+        REQUIRE(run(io, out.write_frame(7, std::move(meta), bytes_of(body))));
+    }
+    total = wire.b.available();
+    std::vector<std::byte> got(total);
+    asio::read(wire.b, asio::buffer(got));
+    return got;
+}
+
+/// Reads one frame with a body of 1,000 bytes out of `bytes`; the metadata, or nothing when it is refused.
+std::optional<nlohmann::json> received(asio::io_context& io, const peer::channel_keys& keys, bool encrypt,
+                                       const std::vector<std::byte>& bytes, std::size_t frames = 1) {
+    tcp_pair wire(io);
+    asio::write(wire.a, asio::buffer(bytes));
+    wire.a.shutdown(tcp::socket::shutdown_send);
+    peer::channel in(std::move(wire.b), {keys, false, encrypt, "n1", nullptr});
+    nlohmann::json last;
+    for (std::size_t i = 0; i < frames; ++i) {
+        auto head = run(io, in.read_head());
+        if (!head || head->first.body_bytes != 1000) return std::nullopt;
+        std::vector<std::byte> body(1000);
+        if (!run(io, in.read_body(body))) return std::nullopt;
+        if (body != std::vector<std::byte>(1000, std::byte{'B'})) return std::nullopt;
+        last = head->second;
+    }
+    return last;
+}
+
+}  // namespace
+
+TEST_CASE("both ends of an agreement have the same keys, and nobody else", "[peer]") {
+    const auto a = peer::key_pair::make().value(), b = peer::key_pair::make().value(),
+               c = peer::key_pair::make().value();
+    const auto ab = a.agree(b.public_key(), "hello").value(), ba = b.agree(a.public_key(), "hello").value();
+    CHECK(ab.from_caller == ba.from_caller);
+    CHECK(ab.from_listener == ba.from_listener);
+    CHECK(ab.from_caller != ab.from_listener);
+    CHECK(a.agree(b.public_key(), "hello!").value().from_caller != ab.from_caller);
+    CHECK(c.agree(b.public_key(), "hello").value().from_caller != ab.from_caller);
+    // A public key of all zeros has the same secret with everybody.
+    CHECK_FALSE(a.agree(peer::key{}, "hello"));
+    CHECK(peer::from_hex(peer::to_hex(a.public_key())).value() == a.public_key());
+    CHECK_FALSE(peer::from_hex("12"));
+    CHECK_FALSE(peer::from_hex(std::string(64, 'g')));
+}
+
+TEST_CASE("a sealed message opens once, in its place, unchanged", "[peer]") {
+    const auto keys = some_keys();
+    for (const bool encrypt : {false, true}) {
+        peer::frame_cipher out(keys.from_caller);
+        std::string first = "first message", second = "second message";
+        auto cover = [&](std::string& text) {
+            auto view = std::as_writable_bytes(std::span(text));
+            return out.seal(bytes_of("head"), view, encrypt ? view.data() : nullptr);
+        };
+        const auto t1 = cover(first), t2 = cover(second);
+        CHECK((first == "first message") == !encrypt);
+        const auto opens = [&](peer::frame_cipher& in, std::string text, const peer::tag& t,
+                               const std::string& head = "head") {
+            return in.open(bytes_of(head), std::as_writable_bytes(std::span(text)), t, encrypt);
+        };
+        const auto fresh = [&] { return peer::frame_cipher(keys.from_caller); };
+        auto in = fresh();
+        CHECK(opens(in, first, t1));
+        CHECK_FALSE(opens(in, first, t1));  // again
+        auto in2 = fresh();
+        CHECK_FALSE(opens(in2, second, t2));  // out of order
+        auto in3 = fresh();
+        CHECK_FALSE(opens(in3, first, t1, "HEAD"));
+        auto in4 = fresh();
+        auto changed = first;
+        changed[3] = static_cast<char>(changed[3] ^ 1);
+        CHECK_FALSE(opens(in4, changed, t1));
+        peer::frame_cipher other(keys.from_listener);  // reflected
+        CHECK_FALSE(opens(other, first, t1));
+    }
+}
+
+TEST_CASE("what is changed, repeated, moved or cut on the wire is not read", "[peer]") {
+    asio::io_context io;
+    const auto keys = some_keys();
+    for (const bool encrypt : {false, true}) {
+        const auto two = frame_bytes(io, keys, encrypt, 2);
+        const std::vector<std::byte> one(two.begin(),
+                                         two.begin() + static_cast<std::ptrdiff_t>(two.size() / 2));
+        REQUIRE(received(io, keys, encrypt, one).value()["secret"] == "tulip0");
+        REQUIRE(received(io, keys, encrypt, two, 2).value()["secret"] == "tulip1");
+        const std::string_view text(reinterpret_cast<const char*>(two.data()), two.size());
+        CHECK((text.find("tulip") == std::string_view::npos) == encrypt);
+        CHECK((text.find("BBBB") == std::string_view::npos) == encrypt);
+        // Every single byte counts: header, metadata, tags, body.
+        for (std::size_t i = 0; i < one.size(); i += i < 100 ? 1 : 53) {
+            auto changed = one;
+            changed[i] ^= std::byte{1};
+            INFO("byte " << i);
+            CHECK_FALSE(received(io, keys, encrypt, changed));
+        }
+        auto twice = one;
+        twice.insert(twice.end(), one.begin(), one.end());
+        CHECK_FALSE(received(io, keys, encrypt, twice, 2));
+        const std::vector<std::byte> second(two.begin() + static_cast<std::ptrdiff_t>(one.size()), two.end());
+        CHECK_FALSE(received(io, keys, encrypt, second));
+        CHECK_FALSE(received(io, keys, encrypt, {one.begin(), one.end() - 1}));
+        CHECK_FALSE(received(io, some_keys(), encrypt, one));
+        CHECK_FALSE(received(io, keys, !encrypt, one));
+    }
+}
+
+TEST_CASE("strangers share few places, and proven peers are not among them", "[peer]") {
+    const auto gate = std::make_shared<peer::admission>(
+        peer::admission_limits{.waiting = 4, .waiting_per_address = 2, .proven = 3});
+    std::set<int> closed;
+    const auto enter = [&](const std::string& address, int number) {
+        return gate->enter(at(address, 700), [&closed, number] { closed.insert(number); });
+    };
+    auto a = enter("10.0.0.1", 1), b = enter("10.0.0.1", 2);
+    CHECK(closed.empty());
+    auto c = enter("10.0.0.1", 3);  // of one address: its own oldest goes
+    CHECK(closed == std::set{1});
+    a.reset();
+    auto d = enter("10.0.0.2", 4), e = enter("10.0.0.3", 5);
+    CHECK(closed == std::set{1});
+    auto f = enter("10.0.0.4", 6);  // all places taken: the longest waiting goes
+    CHECK(closed == std::set{1, 2});
+    b.reset();
+    CHECK(gate->waiting() == 4);
+    CHECK(c->prove());
+    CHECK(d->prove());
+    CHECK(gate->waiting() == 2);
+    CHECK(gate->proven() == 2);
+    CHECK(e->prove());
+    CHECK_FALSE(f->prove());
+    e.reset();
+    CHECK(f->prove());
+    c.reset();
+    d.reset();
+    f.reset();
+    CHECK(gate->proven() == 0);
+    CHECK(gate->waiting() == 0);
+}
+
+TEST_CASE("those told to leave count until they have left", "[peer]") {
+    const auto gate = std::make_shared<peer::admission>(
+        peer::admission_limits{.waiting = 4, .waiting_per_address = 2, .proven = 3});
+    std::vector<std::unique_ptr<peer::admission::place>> stubborn;
+    for (int i = 0; i < 100; ++i)
+        if (auto p = gate->enter(at("10.0.0.1", 700), [] {})) stubborn.push_back(std::move(p));
+    CHECK(stubborn.size() == 4);
+    CHECK(gate->enter(at("10.0.0.2", 700), [] {}));
+}
+
+TEST_CASE("an IPv6 network is one stranger, an IPv4 address in IPv6 clothes itself", "[peer]") {
+    const auto gate = std::make_shared<peer::admission>(
+        peer::admission_limits{.waiting = 100, .waiting_per_address = 1, .proven = 3});
+    int closed = 0;
+    const auto enter = [&](const std::string& address) {
+        return gate->enter(at(address, 700), [&] { ++closed; });
+    };
+    const auto a = enter("2001:db8::1"), b = enter("2001:db8::ffff:2");
+    CHECK(closed == 1);
+    const auto c = enter("2001:db8:0:1::1");
+    CHECK(closed == 1);
+    const auto d = enter("10.0.0.1"), e = enter("::ffff:10.0.0.1");
+    CHECK(closed == 2);
+}
+
+TEST_CASE("where daemons are root, a port that any user may take is none of theirs", "[peer]") {
+    const auto gate = std::make_shared<peer::admission>(peer::admission_limits{.reserved_port_only = true});
+    CHECK_FALSE(gate->enter(at("10.0.0.1", 1024), [] {}));
+    CHECK_FALSE(gate->enter(at("10.0.0.1", 65535), [] {}));
+    CHECK(gate->enter(at("10.0.0.1", 1023), [] {}));
+}
+
+TEST_CASE("what two ends state differs in a way that is said", "[peer]") {
+    const peer::statement ours{"ckptd", "n1", "n2", "n2", "10.0.0.1:700", "10.0.0.2:571", "aa", "bb", false};
+    CHECK(ours.text(true) != ours.text(false));
+    const auto said = [&](auto change) {
+        auto theirs = ours;
+        change(theirs);
+        CHECK(theirs.text(true) != ours.text(true));
+        return ours.difference(theirs.text(true), true).text();
+    };
+    CHECK(said([](auto& s) { s.caller_at = "10.0.0.9:700"; }).find("10.0.0.9:700") != std::string::npos);
+    CHECK(said([](auto& s) { s.wanted = "n3"; }).find("\"n3\"") != std::string::npos);
+    CHECK(said([](auto& s) { s.caller_key = "cc"; }).find("another connection") != std::string::npos);
+    CHECK(said([](auto& s) { s.encrypt = true; }).find("another connection") != std::string::npos);
+    CHECK(ours.difference("\xff garbage", true).text().find("something else") != std::string::npos);
+    CHECK(ours.difference(ours.text(false), true).text().find("listener") != std::string::npos);
+}
+
+TEST_CASE("addresses read alike at both ends", "[peer]") {
+    CHECK(peer::to_text(at("10.0.0.1", 571)) == "10.0.0.1:571");
+    CHECK(peer::to_text(at("::ffff:10.0.0.1", 571)) == "10.0.0.1:571");
+    CHECK(peer::to_text(at("fe80::1%1", 571)) == "[fe80::1]:571");
+    CHECK(peer::check_node_name("gpu-01.rack_2"));
+    for (const auto* bad : {"", "n 1", "n\n1", "n1\x1b[2J", "n/1"}) CHECK_FALSE(peer::check_node_name(bad));
+    CHECK_FALSE(peer::check_node_name(std::string(300, 'n')));
+}
