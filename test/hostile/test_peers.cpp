@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What somebody on the network can do to the daemons' TCP port, without the cluster's key or with the rights
+// of a user only. Real daemons on loopback; each attack ends with a save that reaches two nodes.
+#include <array>
+
+#include <catch2/catch.hpp>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/peer/munge.hpp"
+#include "impostor.hpp"
+#include "unit/ckptd/cluster.hpp"
+
+using namespace ckptd_test;
+namespace ckpt = banyan::ckpt;
+namespace wire = banyan::wire;
+namespace munge = banyan::munge;
+
+namespace {
+
+constexpr int memory_tier = 1, replica_tier = 2;
+constexpr const char* mark_of_state = "layer.weight";  // stands in the header of every shard
+
+std::string munge_socket(const cluster& c) { return c.dir() + "/munge/socket"; }
+
+/// A job on n1 and n2 whose state is on both after every save.
+class training {
+  public:
+    explicit training(const cluster& c) : ranks_(start(c)) {}
+    void saves(std::uint64_t step) {
+        all_are(ask_all(ranks_, "save " + std::to_string(step)), "0");
+        all_are(
+            ask_all(ranks_, "wait " + std::to_string(step) + " " + std::to_string(replica_tier) + " 20000"),
+            "0");
+    }
+    std::vector<rank_process>& ranks() { return ranks_; }
+
+  private:
+    static std::vector<rank_process> start(const cluster& c) {
+        c.open(c.request(1, 2, 1, "", 0));
+        return start_ranks(c, 1, {1, 2});
+    }
+    std::vector<rank_process> ranks_;
+};
+
+/// The credential that a user without rights can make for `payload`.
+std::string credential_of_nobody(const std::string& socket, const std::string& payload) {
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(77);
+        const auto text = munge::encode(socket, payload);
+        if (!text || ::write(ends[1], text->data(), text->size()) < 0) ::_exit(1);
+        ::_exit(0);
+    }
+    ::close(ends[1]);
+    std::array<char, 4096> buffer{};
+    const auto n = ::read(ends[0], buffer.data(), buffer.size());
+    ::close(ends[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    REQUIRE(status == 0);
+    REQUIRE(n > 0);
+    return {buffer.data(), static_cast<std::size_t>(n)};
+}
+
+void raise_files() {
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+std::string address(int i) {
+    return "127.0." + std::to_string(10 + i / 250) + "." + std::to_string(1 + i % 250);
+}
+
+}  // namespace
+
+TEST_CASE("a proof that is none ends the connection, and nothing else", "[hostile]") {
+    cluster c({2, "", {}});
+    training job(c);
+    const auto socket = munge_socket(c);
+    const auto greeted = [&](const std::string& wanted = "n1") {
+        hostile::caller one(c.addr(1), c.port(), "n2", wanted);
+        REQUIRE(one.greet());
+        return one;
+    };
+    std::string used;
+    {
+        auto honest = greeted();
+        used = munge::encode(socket, honest.statement().text(true)).value();
+        REQUIRE(honest.prove(used) == hostile::welcome);
+    }
+    for (int round = 0; round < 10; ++round) {
+        for (const auto& text : {std::string("x"), std::string(), std::string(4000, 'A'),
+                                 std::string("MUNGE:AwQFAAA=:"), used.substr(0, used.size() / 2)})
+            CHECK(greeted().prove(text) == hostile::refused);
+        CHECK(greeted().prove(used) == hostile::refused);  // replayed
+        auto other = greeted();
+        CHECK(other.prove(munge::encode(socket, "somebody else's payload").value()) == hostile::refused);
+        auto user = greeted();
+        CHECK(user.prove(credential_of_nobody(socket, user.statement().text(true))) == hostile::refused);
+        auto listener = greeted();  // what the other end would state
+        CHECK(listener.prove(munge::encode(socket, listener.statement().text(false)).value()) ==
+              hostile::refused);
+        CHECK(greeted().prove(std::string(5000, 'A')) != hostile::welcome);  // longer than one can be
+    }
+    hostile::caller misdirected(c.addr(1), c.port(), "n2", "n7");
+    CHECK_FALSE(misdirected.greet());
+    hostile::caller foreign(c.addr(1), c.port(), "n2", "n1", "faultd");
+    CHECK_FALSE(foreign.greet());
+    hostile::caller forger(c.addr(1), c.port(), "n2\n[error] all is lost\x1b[2J", "n1");
+    CHECK_FALSE(forger.greet());
+    job.saves(1);
+}
+
+TEST_CASE("a port that any user may take is not answered", "[hostile]") {
+    if (::geteuid() != 0) return;
+    cluster c({2, "", {}});
+    training job(c);
+    const auto fd = hostile::dial(c.addr(1), c.port(), false);
+    CHECK(hostile::is_closed(fd.get()));
+    job.saves(1);
+}
+
+TEST_CASE("a relay between two daemons hears nothing of a shard", "[hostile]") {
+    for (const bool same_node : {false, true}) {
+        cluster c({3, "", {}});
+        c.kill(2, SIGKILL);
+        // Either the relay passes n1's calls for n2 on to n3, or n2 itself runs at another address.
+        auto target = c.addr(3);
+        pid_t moved = -1;
+        if (same_node) {
+            target = "127.0.5.1";
+            moved = ::fork();
+            if (moved == 0) {
+                ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+                const auto config = c.dir() + "/banyan.conf";
+                ::execl(BANYAN_CKPTD, BANYAN_CKPTD, "--config", config.c_str(), "--node", "n2", "--bind",
+                        target.c_str(), "--log", (c.dir() + "/moved.log").c_str(), nullptr);
+                ::_exit(127);
+            }
+            REQUIRE(eventually([&] { return ckpt::status(c.socket(2), 1s).has_value(); }));
+        }
+        {
+            const hostile::relay mallory(c.addr(2), target, c.port());
+            auto request = c.request(1, 2, 1, "", 0);
+            c.open(request);
+            rank_process rank(c, 1, 1, 0, 2, state_bytes);
+            CHECK(rank.ask("save 1") == "0");
+            CHECK(eventually([&] {
+                return c.session(1, 1)["warning"].get<std::string>().find("n2") != std::string::npos;
+            }));
+            CHECK(mallory.connections() > 0);
+            const auto heard = mallory.heard();
+            CHECK(heard.find("ckptd") != std::string::npos);
+            CHECK(heard.find(mark_of_state) == std::string::npos);
+            CHECK(heard.find("chunks") == std::string::npos);
+            CHECK(heard.size() < 100'000);
+        }
+        if (moved > 0) {
+            ::kill(moved, SIGKILL);
+            ::waitpid(moved, nullptr, 0);
+        }
+    }
+}
+
+TEST_CASE("a daemon that is none of the job's gets nothing of it", "[hostile]") {
+    cluster c({2, "", {}});
+    training job(c);
+    job.saves(1);
+    const auto ask = [&](const std::string& node) {
+        hostile::caller one(c.addr(1), c.port(), node, "n1");
+        REQUIRE(one.greet());
+        REQUIRE(one.prove(munge::encode(munge_socket(c), one.statement().text(true)).value()) ==
+                hostile::welcome);
+        const auto generation = c.session(1, 1)["generation"];
+        auto answer = one.ask(0x10a, {{"job", 1}, {"generation", generation}});
+        REQUIRE(answer);
+        return *answer;
+    };
+    CHECK(ask("n9").contains("error"));
+    CHECK(ask("n2").contains("copies"));
+}
+
+TEST_CASE("a header makes the daemon hold no more than it brought", "[hostile]") {
+    raise_files();
+    cluster c({2, "", {}});
+    training job(c);
+    job.saves(1);
+    const auto before = hostile::resident(c.pid(1));
+    std::vector<banyan::unique_fd> strangers;
+    const auto head = wire::encode_header(
+        {0xff01, static_cast<std::uint32_t>(wire::max_meta), static_cast<std::uint32_t>(wire::max_body)});
+    for (int i = 0; i < 400; ++i) {
+        strangers.push_back(hostile::dial(c.addr(1), c.port(), true, address(i)));
+        REQUIRE(::send(strangers.back().get(), head.data(), head.size(), MSG_NOSIGNAL) > 0);
+    }
+    // A metadata length within the limit, and nothing behind it.
+    const auto waiting = wire::encode_header({0xff01, 8000, 0});
+    for (int i = 0; i < 400; ++i) {
+        strangers.push_back(hostile::dial(c.addr(1), c.port(), true, address(i)));
+        REQUIRE(::send(strangers.back().get(), waiting.data(), waiting.size(), MSG_NOSIGNAL) > 0);
+    }
+    for (int i = 0; i < 400; ++i) CHECK(hostile::is_closed(strangers[static_cast<std::size_t>(i)].get()));
+    // The old reader took 20 MB for each of the first; all 800 together may take 40.
+    CHECK(hostile::resident(c.pid(1)) < before + (40u << 20));
+    job.saves(2);
+}
+
+TEST_CASE("connections that say nothing lock no daemon out", "[hostile]") {
+    raise_files();
+    cluster c({2, "", {}});
+    training job(c);
+    std::vector<banyan::unique_fd> strangers;
+    for (int i = 0; i < 1500; ++i) {
+        strangers.push_back(hostile::dial(c.addr(1), c.port(), true, address(i % 700)));
+        strangers.push_back(hostile::dial(c.addr(2), c.port(), true, address(i % 700)));
+    }
+    job.saves(1);
+    // A daemon that comes back finds its way in, too.
+    c.kill(2, SIGKILL);
+    REQUIRE(c.start(2));
+    c.open(c.request(1, 2, 1, "", 0));
+    std::uint64_t step = 2;
+    CHECK(eventually([&] {
+        job.ranks()[0].ask("save " + std::to_string(step++));  // the first meets the dead connection
+        return c.counter(2, 1, "peer_bytes_received").get<std::uint64_t>() > state_bytes;
+    }));
+    // Whoever says nothing for the handshake's five seconds is gone.
+    CHECK(hostile::is_closed(strangers.back().get()));
+}
+
+TEST_CASE("with encryption nobody on the wire reads state", "[hostile]") {
+    if (::geteuid() != 0) return;
+    for (const bool encrypt : {false, true}) {
+        cluster c({2, encrypt ? "[peers]\nencrypt = true\n" : "", {}});
+        training job(c);
+        const hostile::wire_tap tap;
+        job.saves(1);
+        if (encrypt)
+            CHECK_FALSE(tap.saw(mark_of_state));
+        else
+            CHECK(eventually([&] { return tap.saw(mark_of_state); }));
+    }
+}
