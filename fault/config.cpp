@@ -56,6 +56,7 @@ result<config> load_config(const std::filesystem::path& path, std::string node) 
     c.history = place(s, "history", "/var/lib/banyan/incidents.db");
     c.opensm_log = place(s, "opensm_log", "");
     c.kmsg = place(s, "kmsg", "/dev/kmsg");
+    const auto belief = kmsg_trust_from(s.string("kmsg_trust", "kernel"));
     c.root = place(s, "root", "/");
     c.discover = s.strings("discover", {"ibnetdiscover"});
     c.metrics = place(s, "metrics", "");
@@ -69,6 +70,7 @@ result<config> load_config(const std::filesystem::path& path, std::string node) 
     c.breaker_window = s.duration("breaker_window", c.breaker_window);
     c.max_event_age = s.duration("max_event_age", c.max_event_age);
     BANYAN_CHECK(s.finish());
+    BANYAN_TRY(c.kmsg_belief, belief);
     if (c.discover.empty())
         return fail(errc::invalid_input, "[fault] discover is empty",
                     "name a program, such as [\"ibnetdiscover\"]");
@@ -80,13 +82,15 @@ std::string config::dump() const {
         "# node {}\n[peers]\nencrypt = {}\n\n[fault]\ncontroller = \"{}\"\nport = {}\nbind = \"{}\"\nsocket "
         "= \"{}\"\ndry_run = "
         "{}\nhistory = \"{}\"\n"
-        "opensm_log = \"{}\"\nkmsg = \"{}\"\nroot = \"{}\"\ndiscover = [{:?}]\nmetrics = \"{}\"\nwindow = "
+        "opensm_log = \"{}\"\nkmsg = \"{}\"\nkmsg_trust = \"{}\"\nroot = \"{}\"\ndiscover = [{:?}]\nmetrics "
+        "= \"{}\"\nwindow = "
         "\"{}ms\"\n"
         "seal_timeout = \"{}ms\"\ndiscover_timeout = \"{}ms\"\nsettle = \"{}ms\"\ndrains_per_hour = {}\n"
         "breaker_percent = {}\nbreaker_window = \"{}ms\"\nmax_event_age = \"{}ms\"\n",
-        node, encrypt, controller, port, bind, socket, dry_run, history, opensm_log, kmsg, root,
-        fmt::join(discover, ", "), metrics, window.count(), seal_timeout.count(), discover_timeout.count(),
-        settle.count(), drains_per_hour, breaker_percent, breaker_window.count(), max_event_age.count());
+        node, encrypt, controller, port, bind, socket, dry_run, history, opensm_log, kmsg,
+        name_of(kmsg_belief), root, fmt::join(discover, ", "), metrics, window.count(), seal_timeout.count(),
+        discover_timeout.count(), settle.count(), drains_per_hour, breaker_percent, breaker_window.count(),
+        max_event_age.count());
 }
 
 }  // namespace banyan::fault

@@ -11,6 +11,7 @@
 
 #include "common/result.hpp"
 #include "fault/policy/policy.hpp"
+#include "fault/sources/kernel_log.hpp"
 
 namespace banyan::fault {
 
@@ -21,6 +22,7 @@ struct config {
     std::uint16_t port = 572;
     bool dry_run = true;
     bool encrypt = false;  ///< what goes between agents and controller; done where either wants it
+    kmsg_trust kmsg_belief = kmsg_trust::kernel;
     std::vector<std::string> discover;
     std::chrono::milliseconds window{30'000}, seal_timeout{300}, discover_timeout{10'000}, settle{25},
         breaker_window{300'000}, max_event_age{600'000};

@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "ckptd/protocol/protocol.hpp"
 #include "common/file.hpp"
@@ -27,11 +28,20 @@ std::string read_boot_id(const std::filesystem::path& root) {
     return "unknown";
 }
 
+bool is_device(const std::string& path) {
+    struct stat s {};
+    return ::stat(path.c_str(), &s) == 0 && S_ISCHR(s.st_mode);
+}
+
 }  // namespace
 
 agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings,
              std::shared_ptr<metrics> counters)
-    : io_(io), pool_(pool), config_(std::move(settings)), metrics_(std::move(counters)) {
+    : io_(io),
+      pool_(pool),
+      config_(std::move(settings)),
+      metrics_(std::move(counters)),
+      log_(config_.kmsg_belief, is_device(config_.kmsg)) {
     peer_ = peer::settings::of(peer_role, config_.node, config_.munge_socket, config_.encrypt, munge_, pool_);
     boot_id_ = read_boot_id(config_.root);
     ckptd_socket_ = ckpt::socket_path(config_.ckptd_socket, config_.node);

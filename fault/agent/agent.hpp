@@ -19,6 +19,7 @@
 #include "fault/net/channel.hpp"
 #include "fault/sources/file_follower.hpp"
 #include "fault/sources/gpu_map.hpp"
+#include "fault/sources/kernel_log.hpp"
 #include "fault/sources/kmsg_device.hpp"
 
 namespace banyan::fault {
@@ -55,6 +56,7 @@ class agent {
     peer::settings peer_;
     std::string boot_id_, ckptd_socket_;
     gpu_map gpus_;
+    kernel_log log_;
     kernel_parser parser_;
     event_queue queue_;
     std::unique_ptr<file_follower> file_;

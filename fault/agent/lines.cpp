@@ -4,10 +4,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include "fault/agent/agent.hpp"
-#include "fault/sources/kmsg_record.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -15,18 +13,13 @@ namespace {
 constexpr std::size_t max_text = 480;
 constexpr std::int64_t fresh_ms = 60'000;  // older lines are history, not a reason to seal
 
-bool is_device(const std::string& path) {
-    struct stat s {};
-    return ::stat(path.c_str(), &s) == 0 && S_ISCHR(s.st_mode);
-}
-
 }  // namespace
 
 task<void> agent::follow_log() {
     const auto sink = [this](const log_line& line) { after_line(line); };
     for (;;) {
         result<void> ended;
-        if (is_device(config_.kmsg)) {
+        if (log_.of_device()) {
             device_ = std::make_unique<kmsg_device>(config_.kmsg, sink);
             ended = co_await device_->run();
         } else {
@@ -43,18 +36,15 @@ task<void> agent::follow_log() {
 }
 
 void agent::after_line(const log_line& line) {
-    bool dirty = false;
-    const auto record = parse_kmsg(line.raw, dirty);
-    metrics_->count_line(dirty);
-    if (!record.trusted()) return;
-    // One record may hold several lines.
-    std::string_view rest = record.text;
-    while (!rest.empty()) {
-        const auto end = rest.find('\n');
-        take_text(line, rest.substr(0, end));
-        if (end == std::string_view::npos) break;
-        rest.remove_prefix(end + 1);
-    }
+    const auto seen = log_.read(line.raw, [&](std::string_view text) { take_text(line, text); });
+    metrics_->count_line(seen.dirty);
+    std::uint64_t held = 0;
+    if (seen.refused && quiet_.pass("refused", std::chrono::steady_clock::now(), held))
+        spdlog::warn(
+            "a line of {} looks like a fault, but users may have written it: [fault] kmsg_trust is \"{}\" "
+            "({} more "
+            "held back)",
+            config_.kmsg, name_of(config_.kmsg_belief), held);
 }
 
 void agent::take_text(const log_line& line, std::string_view text) {

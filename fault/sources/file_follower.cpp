@@ -6,10 +6,14 @@
 #include <cerrno>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+
+#include "common/log.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -31,7 +35,19 @@ std::string file_follower::stream() const { return fmt::format("{}-{}-{}", inode
 bool file_follower::open_file(bool first) {
     unique_fd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat s {};
-    if (!fd || ::fstat(fd.get(), &s) != 0 || !S_ISREG(s.st_mode)) return false;
+    if (!fd) {
+        // One that is not there yet makes itself known; for anything else, try again soon.
+        retry_ = errno != ENOENT;
+        if (retry_) complain(fail_errno("cannot open the log " + path_.string(), errno).error());
+        return false;
+    }
+    if (::fstat(fd.get(), &s) != 0 || !S_ISREG(s.st_mode) || (s.st_mode & S_IWOTH) != 0) {
+        retry_ = true;  // a change of mode makes no event in the folder
+        complain({errc::denied, fmt::format("the log {} is not read", path_.string()),
+                  "it must be a regular file that not everybody may write"});
+        return false;
+    }
+    retry_ = said_ = false;
     file_ = std::move(fd);
     inode_ = s.st_ino;
     device_ = s.st_dev;
@@ -40,6 +56,11 @@ bool file_follower::open_file(bool first) {
     splitter_.restart(read_at_);
     watch_file();
     return true;
+}
+
+// Once per trouble.
+void file_follower::complain(const error& e) {
+    if (!std::exchange(said_, true)) spdlog::error("{}", e.text());
 }
 
 void file_follower::watch_file() {
@@ -55,22 +76,24 @@ bool file_follower::replaced() const {
     return s.st_ino != inode_ || s.st_dev != device_;
 }
 
-void file_follower::read_rest() {
+// At most some megabytes: who writes faster than we read must not keep the daemon from everything else. True
+// when there may be more.
+bool file_follower::read_rest() {
     std::array<char, 65536> buffer;
-    const auto name = stream();
-    for (;;) {
+    for (int turn = 0; turn < 64; ++turn) {
+        const auto name = stream();
         struct stat s {};
-        if (::fstat(file_.get(), &s) != 0) return;
+        if (::fstat(file_.get(), &s) != 0) return false;
         if (static_cast<std::uint64_t>(s.st_size) < read_at_) {
             ++generation_;
             ++counters_.restarts;
             read_at_ = 0;
             splitter_.restart(0);
-            return read_rest();
+            continue;
         }
         const auto n = ::pread(file_.get(), buffer.data(), buffer.size(), static_cast<off_t>(read_at_));
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return;
+        if (n <= 0) return false;
         read_at_ += static_cast<std::uint64_t>(n);
         const auto when = written_ms(s);
         splitter_.feed({buffer.data(), static_cast<std::size_t>(n)},
@@ -80,32 +103,48 @@ void file_follower::read_rest() {
                        });
         counters_.cut = splitter_.cut_lines();
     }
+    return true;
 }
 
-void file_follower::look() {
-    if (file_) read_rest();
-    if (file_ && !replaced()) return;
+bool file_follower::look() {
+    if (file_ && read_rest()) return true;
+    if (file_ && !replaced()) return false;
     const bool had = static_cast<bool>(file_);
-    if (!open_file(false)) return;
+    if (!open_file(false)) return false;
     if (had) ++counters_.restarts;
     ++generation_;
-    read_rest();
+    return read_rest();
 }
 
 task<result<void>> file_follower::run() {
     notify_.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
     if (!notify_)
-        co_return fail_errno("cannot watch " + path_.string(), errno, "raise fs.inotify.max_user_instances");
+        co_return fail_errno("cannot watch " + path_.string(), errno,
+                             "raise fs.inotify.max_user_instances or LimitNOFILE=");
     const auto parent = path_.parent_path().empty() ? std::filesystem::path(".") : path_.parent_path();
     if (::inotify_add_watch(notify_.get(), parent.c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0)
         co_return fail_errno("cannot watch the folder " + parent.string(), errno);
     open_file(true);
-    asio::posix::stream_descriptor wake(co_await asio::this_coro::executor, ::dup(notify_.get()));
+    unique_fd second(::dup(notify_.get()));
+    if (!second) co_return fail_errno("cannot watch " + path_.string(), errno, "raise LimitNOFILE=");
+    asio::posix::stream_descriptor wake(co_await asio::this_coro::executor, second.release());
     waiting_ = &wake;
+    asio::steady_timer again(co_await asio::this_coro::executor);
+    stopped_ = false;
     for (;;) {
-        look();
+        while (look() && !stopped_) co_await asio::post(asio::use_awaitable);  // the others' turn
+        if (stopped_) break;
+        if (retry_) {
+            // Nothing announces that descriptors are free again: the wait is cut short.
+            again.expires_after(std::chrono::seconds(1));
+            again.async_wait([this, &wake](const boost::system::error_code& ec) {
+                boost::system::error_code ignored;
+                if (!ec && waiting_ == &wake) wake.cancel(ignored);
+            });
+        }
         auto [ec] = co_await wake.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
-        if (ec) break;
+        again.cancel();
+        if (stopped_ || (ec && ec != asio::error::operation_aborted)) break;
         std::array<char, 8192> events;
         while (::read(notify_.get(), events.data(), events.size()) > 0) {
         }
@@ -116,6 +155,7 @@ task<result<void>> file_follower::run() {
 
 void file_follower::stop() {
     boost::system::error_code ignored;
+    stopped_ = true;
     if (waiting_) static_cast<asio::posix::stream_descriptor*>(waiting_)->cancel(ignored);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Follows a plain log file by name: woken by inotify (never by a timer), through truncation in place,
-// replacement by another file, deletion and late creation. Gives whole lines, never fails for what is in
-// them.
+// Follows a plain log file by name: woken by inotify (by a timer only while the file cannot be opened),
+// through truncation in place, replacement by another file, deletion and late creation. Gives whole lines,
+// never fails for what is in them.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,9 @@ class file_follower {
 
   private:
     bool open_file(bool first);
-    void look();       // everything that can be read now
-    void read_rest();  // to the end of the open file
+    bool look();       // what can be read now; true when there may be more
+    bool read_rest();  // of the open file
+    void complain(const error& e);
     bool replaced() const;
     void watch_file();
 
@@ -54,6 +55,9 @@ class file_follower {
     std::uint64_t read_at_ = 0, started_at_ = 0, generation_ = 0;
     std::int64_t born_ms_ = wall_ms();
     source_counters counters_;
+    bool retry_ = false;  // the file is there, and cannot be opened
+    bool said_ = false;   // ... which was said
+    bool stopped_ = false;
     void* waiting_ = nullptr;  // the descriptor that run() waits on, while it does
 };
 

@@ -20,20 +20,19 @@ constexpr std::size_t max_comm = 15;  // the kernel's task names have at most 15
 
 std::string bounded(std::string_view text) { return std::string(text.substr(0, max_message)); }
 
-// A process name is free text and may hold ", ". It ends at the comma after which a known message begins,
-// else at the first one; it cannot be longer than a task name.
+// A process name is free text that its owner chooses and may hold ", "; it has at most 15 characters. It ends
+// at the last comma in reach after which a known message begins, else at the first one.
 std::size_t end_of_name(std::string_view text) {
     static constexpr std::array<std::string_view, 16> starts{
         "Ch",   "GPU ", "Row ",  "Timeout", "Contained", "Uncontained", "NVLink", "Graphics",
         "MMU ", "chan", "pbdma", "DBE",     "RC ",       "Engine",      "RST",    "recovery"};
-    std::size_t first = std::string_view::npos;
-    for (auto at = text.find(", "); at != std::string_view::npos && at <= max_comm;
-         at = text.find(", ", at + 1)) {
-        if (first == std::string_view::npos) first = at;
+    const auto first = text.find(", ");
+    auto known = std::string_view::npos;
+    for (auto at = first; at != std::string_view::npos && at <= max_comm; at = text.find(", ", at + 1)) {
         const auto rest = text.substr(at + 2);
-        if (std::ranges::any_of(starts, [&](auto s) { return rest.starts_with(s); })) return at;
+        if (std::ranges::any_of(starts, [&](auto s) { return rest.starts_with(s); })) known = at;
     }
-    return first == std::string_view::npos ? text.find(", ") : first;
+    return known == std::string_view::npos ? first : known;
 }
 
 void take_process(std::string_view& rest, kernel_fault& out) {
@@ -52,23 +51,44 @@ void take_process(std::string_view& rest, kernel_fault& out) {
     }
 }
 
-std::optional<std::uint32_t> number_after(std::string_view text, std::string_view mark, bool hex) {
+// "... caused by previous Xid N" is the end of the message, behind all that a process name could say.
+std::optional<std::uint32_t> cause_of(std::string_view text) {
+    constexpr std::string_view mark = " caused by previous Xid ";
     const auto at = text.rfind(mark);
     if (at == std::string_view::npos) return {};
     text.remove_prefix(at + mark.size());
-    return hex ? take_hex_number(text) : take_number(text);
+    const auto number = take_number(text);
+    while (!text.empty() && (text.front() == ' ' || text.front() == '.')) text.remove_prefix(1);
+    return text.empty() ? number : std::nullopt;
 }
 
-std::optional<int> link_in(std::string_view text) {
-    for (const std::string_view mark : {"Link ", "link "}) {
-        const auto at = text.find(mark);
-        if (at == std::string_view::npos) continue;
-        auto rest = text.substr(at + mark.size());
-        const bool minus = drop(rest, "-");
-        if (const auto n = take_number(rest)) return minus ? -1 : static_cast<int>(*n);
-    }
-    return {};
+// "GPU recovery action changed from 0xN (words) to 0xN (words)": the words differ between branches. A process
+// name stands before it and is too short for all of it, so the last one is the driver's.
+std::optional<std::uint32_t> verdict_of(std::string_view text) {
+    constexpr std::string_view mark = "from 0x";
+    const auto at = text.rfind(mark);
+    if (at == std::string_view::npos) return {};
+    text.remove_prefix(at + mark.size());
+    if (!take_hex_number(text) || !drop(text, " (")) return {};
+    const auto end = text.find(") to 0x");
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end + 7);
+    return take_hex_number(text);
 }
+
+// "Link 12", "link -1": the last one, since a name stands before the driver's own words.
+std::optional<int> link_in(std::string_view text) {
+    std::optional<int> found;
+    for (std::size_t at = 0; at + 5 < text.size(); ++at) {
+        auto rest = text.substr(at);
+        if (!drop(rest, "Link ") && !drop(rest, "link ")) continue;
+        const bool minus = drop(rest, "-");
+        if (const auto n = take_number(rest)) found = minus ? -1 : static_cast<int>(std::min(*n, 4095u));
+    }
+    return found;
+}
+
+bool speaks_of_links(std::uint32_t code) { return code == 74 || (code >= 144 && code <= 150); }
 
 // After "Xid (": "[PCI:]bdf[.f][ GPU-I:NN][ GPU-CI:NN]): N[, ...]"
 std::optional<kernel_fault> parse_xid(std::string_view rest) {
@@ -88,9 +108,9 @@ std::optional<kernel_fault> parse_xid(std::string_view rest) {
     drop(rest, " ");
     take_process(rest, out);
     out.message = bounded(rest);
-    out.link = link_in(rest);
-    if (out.code == 154) out.recovery = number_after(rest, " to 0x", true);
-    out.caused_by = number_after(rest, "caused by previous Xid ", false);
+    if (speaks_of_links(out.code)) out.link = link_in(rest);
+    if (out.code == 154) out.recovery = verdict_of(rest);
+    out.caused_by = cause_of(rest);
     return out;
 }
 
@@ -166,30 +186,55 @@ std::optional<std::pair<std::string, std::string_view>> take_bdf(std::string_vie
     return std::pair{std::move(out), text.substr(at)};
 }
 
+bool begins_as_fault(std::string_view text) {
+    for (const std::string_view start : {"NVRM: Xid (", "NVRM: GPU ", "NVRM: The NVIDIA GPU ",
+                                         "NVRM: (PCI ID: ", "NVRM: fallen off the bus", "nvidia-nvswitch"})
+        if (text.starts_with(start)) return true;
+    return false;
+}
+
 kernel_parser::found kernel_parser::line(std::string_view text) {
     if (pending_lines_ > 0) --pending_lines_;
-    if (const auto at = text.find("SXid ("); at != std::string_view::npos)
-        return {parse_sxid(text.substr(at + 6)), {}};
-    const auto nvrm = text.find("NVRM: ");
-    if (nvrm == std::string_view::npos) return {};
-    auto rest = text.substr(nvrm + 6);
+    auto rest = text;
+    if (drop(rest, "nvidia-nvswitch")) {
+        if (!take_number(rest) || !drop(rest, ": SXid (")) return {};
+        return {parse_sxid(rest), {}};
+    }
+    if (!drop(rest, "NVRM: ")) return {};
     if (drop(rest, "Xid (")) return {parse_xid(rest), {}};
     if (drop(rest, "GPU at PCI:")) {
         auto place = take_bdf(rest);
         if (!place || !drop(place->second, ": ") || !place->second.starts_with("GPU-")) return {};
         return {{}, gpu_identity{std::move(place->first), bounded(place->second).substr(0, 64)}};
     }
-    if (drop(rest, "The NVIDIA GPU ")) {
-        if (auto place = take_bdf(rest)) pending_bdf_ = std::move(place->first), pending_lines_ = 3;
-        return {};
-    }
     if (drop(rest, "GPU ")) {
         auto place = take_bdf(rest);
-        if (place && place->second.find("fallen off the bus") != std::string_view::npos)
+        if (!place) return {};
+        drop(place->second, ": GPU");
+        if (place->second.starts_with(" has fallen off the bus"))
             return {lost(std::move(place->first), place->second), {}};
         return {};
     }
-    if (rest.starts_with("fallen off the bus") && pending_lines_ > 0) {
+    return three_lines(rest);
+}
+
+// "The NVIDIA GPU 0000:5d:00.0" / "(PCI ID: 10de:2330) installed in this system has" / "fallen off the bus
+// ...", each after "NVRM: ". The first line alone also begins other messages.
+kernel_parser::found kernel_parser::three_lines(std::string_view rest) {
+    if (drop(rest, "The NVIDIA GPU ")) {
+        auto place = take_bdf(rest);
+        pending_lines_ = 0;
+        if (place && place->second.find_first_not_of(' ') == std::string_view::npos) {
+            pending_bdf_ = std::move(place->first);
+            pending_lines_ = 3;
+            pending_named_ = false;
+        }
+        return {};
+    }
+    if (pending_lines_ == 0) return {};
+    if (rest.starts_with("(PCI ID: ")) {
+        pending_named_ = rest.ends_with("installed in this system has");
+    } else if (pending_named_ && rest.starts_with("fallen off the bus")) {
         pending_lines_ = 0;
         return {lost(std::move(pending_bdf_), rest), {}};
     }

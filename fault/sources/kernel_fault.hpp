@@ -2,7 +2,8 @@
 //
 // One fault as the kernel log tells it: the grammar of the GPU driver's Xid lines, of NVSwitch SXid lines,
 // and of "fallen off the bus" without a number. Everything but the number is optional, since branches and
-// modes (MIG) differ. Pure: text in, fault out; no clock, no files.
+// modes (MIG) differ. A message is taken from the text's first byte on, never looked for inside it, since the
+// kernel prints names that users choose. Pure: text in, fault out; no clock, no files.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,11 @@ struct gpu_identity {
     std::string bdf, uuid;
 };
 
-/// Keeps what a message that spans several lines needs; one per log. Feed every line in order.
+/// The text begins as one of the driver's messages on faults does (also one that turns out to be damaged).
+bool begins_as_fault(std::string_view text);
+
+/// Keeps what a message that spans several lines needs; one per log. Feed every text that the
+/// kernel said (kernel_log.hpp), in order.
 class kernel_parser {
   public:
     struct found {
@@ -45,8 +50,11 @@ class kernel_parser {
     found line(std::string_view text);
 
   private:
-    std::string pending_bdf_;  // of "The NVIDIA GPU <bdf>", waiting for "fallen off the bus"
-    int pending_lines_ = 0;    // lines left until it is forgotten
+    found three_lines(std::string_view rest);
+
+    std::string pending_bdf_;     // of "The NVIDIA GPU <bdf>", waiting for "fallen off the bus"
+    int pending_lines_ = 0;       // texts left until it is forgotten
+    bool pending_named_ = false;  // its second line was seen
 };
 
 /// A text that begins with "5d:00", "0000:5d:00" or "0000:5d:00.0": the normal form and what follows it.

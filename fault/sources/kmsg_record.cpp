@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault/sources/kmsg_record.hpp"
 
+#include <algorithm>
 #include <cctype>
 
 #include "fault/sources/scan.hpp"
@@ -63,10 +64,12 @@ kmsg_record parse_kmsg(std::string_view raw, bool& dirty) {
         }
         const auto n = utf8_length(raw);
         const auto c = static_cast<unsigned char>(raw.front());
-        if (n == 0 || (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f) {
+        // U+0080 to U+009F steer terminals as well.
+        const bool steers = c == 0xc2 && n == 2 && static_cast<unsigned char>(raw[1]) < 0xa0;
+        if (n == 0 || steers || (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f) {
             dirty = true;
             out.text += n == 0 ? '?' : ' ';
-            raw.remove_prefix(1);
+            raw.remove_prefix(std::max<std::size_t>(n, 1));
             continue;
         }
         out.text += raw.substr(0, n);

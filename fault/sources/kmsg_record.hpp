@@ -13,13 +13,10 @@ namespace banyan::fault {
 
 struct kmsg_record {
     bool has_head = false;
-    std::uint32_t priority = 0;  ///< level and facility
+    std::uint32_t priority = 0;  ///< level (low 3 bits) and facility: 0 is the kernel, 1 root's own writes
     std::uint64_t sequence = 0;
     std::uint64_t usec = 0;  ///< since boot
     std::string text;        ///< unescaped; control characters other than line feed are blanks
-
-    /// Kernel (0) or root's own writes to the device (1): the only ones whose word counts.
-    bool trusted() const { return !has_head || (priority >> 3) <= 1; }
 };
 
 /// Never fails: what has no valid head is plain text. Invalid UTF-8 and control bytes are replaced; `dirty`

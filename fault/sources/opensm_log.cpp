@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault/sources/opensm_log.hpp"
 
-#include <cctype>
+#include <algorithm>
 #include <utility>
 
 #include "fault/sources/scan.hpp"
@@ -11,19 +11,33 @@ namespace {
 
 constexpr std::size_t max_text = 400;
 
+bool drop_number(std::string_view& text) {
+    const auto n = std::min(text.find_first_not_of("0123456789"), text.size());
+    text.remove_prefix(n);
+    return n > 0;
+}
+
 // "Nov 21 02:25:41 541466 [69D3740] 0x03 -> " from the front.
 bool drop_head(std::string_view& line) {
-    if (line.size() < 20 || !std::isalpha(static_cast<unsigned char>(line[0])) || line[3] != ' ')
+    using scan::drop;
+    constexpr std::string_view months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec ";
+    if (line.size() < 20 || months.find(line.substr(0, 4)) % 4 != 0) return false;
+    auto rest = line.substr(4);
+    drop(rest, " ");
+    if (!drop_number(rest) || !drop(rest, " ") || !drop_number(rest) || !drop(rest, ":") ||
+        !drop_number(rest) || !drop(rest, ":") || !drop_number(rest) || !drop(rest, " ") ||
+        !drop_number(rest) || !drop(rest, " [") || !scan::take_hex_long(rest) || !drop(rest, "] 0x") ||
+        !scan::take_hex_number(rest) || !drop(rest, " -> "))
         return false;
-    const auto thread = line.find('[');
-    if (thread == std::string_view::npos || thread > 40) return false;
-    const auto level = line.find("] 0x", thread);
-    const auto arrow = line.find(" -> ", thread);
-    if (level == std::string_view::npos || arrow == std::string_view::npos || level > thread + 32 ||
-        arrow < level || arrow > level + 12)
-        return false;
-    line.remove_prefix(arrow + 4);
+    line = rest;
     return true;
+}
+
+// "drop_mgr_remove_port: " from the front, where there is one.
+void drop_function(std::string_view& text) {
+    const auto end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789");
+    if (end == 0 || end == std::string_view::npos || !text.substr(end).starts_with(": ")) return;
+    text.remove_prefix(end + 2);
 }
 
 std::optional<std::uint64_t> hex_after(std::string_view text, std::string_view mark) {
@@ -31,6 +45,10 @@ std::optional<std::uint64_t> hex_after(std::string_view text, std::string_view m
     if (at == std::string_view::npos) return {};
     text.remove_prefix(at + mark.size());
     return scan::take_hex_long(text);
+}
+
+std::optional<std::uint64_t> hex_at_start(std::string_view text, std::string_view mark) {
+    return scan::drop(text, mark) ? scan::take_hex_long(text) : std::nullopt;
 }
 
 std::optional<std::uint32_t> number_after(std::string_view text, std::string_view mark) {
@@ -55,19 +73,20 @@ std::optional<opensm_event> port_change(std::string_view text, opensm_kind kind)
     return out;
 }
 
+// A message is taken from its first byte on: a host's administrator chooses the node descriptions that other
+// messages quote.
 std::optional<opensm_event> understand(std::string_view text) {
     opensm_event out;
-    if (text.find("Received Generic Notice") != std::string_view::npos) {
-        if (text.find("num:128 ") == std::string_view::npos) return {};
+    if (text == "SUBNET UP") return out;
+    drop_function(text);
+    if (scan::drop(text, "Received Generic Notice type:")) {
+        if (!scan::take_number(text) || !scan::drop(text, " num:128 ")) return {};
         out.kind = opensm_kind::link_trap;
         out.lid = number_after(text, "from LID:").value_or(0);
         return out;
     }
-    if (text.find("Removed port with GUID:") != std::string_view::npos)
-        return port_change(text, opensm_kind::removed);
-    if (text.find("Discovered new port with GUID:") != std::string_view::npos)
-        return port_change(text, opensm_kind::discovered);
-    if (text.ends_with("SUBNET UP")) return out;
+    if (text.starts_with("Removed port with GUID:")) return port_change(text, opensm_kind::removed);
+    if (text.starts_with("Discovered new port with GUID:")) return port_change(text, opensm_kind::discovered);
     return {};
 }
 
@@ -77,7 +96,9 @@ std::optional<opensm_event> opensm_parser::line(std::string_view text) {
     if (text.ends_with('\r')) text.remove_suffix(1);
     if (text.starts_with('\t') || text.starts_with(' ')) {
         auto waiting = std::exchange(unlink_, std::nullopt);
-        const auto guid = hex_after(text, "remote node 0x");
+        text.remove_prefix(std::min(text.find_first_not_of("\t "), text.size()));
+        if (!scan::drop(text, "and ")) return {};
+        const auto guid = hex_at_start(text, "remote node 0x");
         const auto port = number_after(text, "port ");
         if (!waiting || !guid || !port) return {};
         waiting->remote_guid = *guid;
@@ -91,7 +112,9 @@ std::optional<opensm_event> opensm_parser::line(std::string_view text) {
         ++not_understood_;
         return {};
     }
-    if (const auto guid = hex_after(text, "Unlinking local node 0x")) {
+    auto message = text;
+    drop_function(message);
+    if (const auto guid = hex_at_start(message, "Unlinking local node 0x")) {
         opensm_event out;
         out.kind = opensm_kind::unlinked;
         out.guid = *guid;

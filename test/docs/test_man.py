@@ -159,6 +159,8 @@ class Configuration(unittest.TestCase):
             if bounds := re.match(r"Whole number, (\d+) to (\d+)\.", text):
                 low, high = map(int, bounds.groups())
                 good, bad = [low, high], [low - 1, high + 1, '"1"']
+            elif names := re.match(r"One of (.*?)\.", text):
+                good, bad = re.findall(r'"\w+"', names[1]), ['"x"', "1"]
             else:
                 kind = next((kind for kind in self.TYPES if text.startswith(kind)), None)
                 self.assertTrue(kind, f"banyan.conf.5: [{table}] {key} begins with no type: {text!r}")

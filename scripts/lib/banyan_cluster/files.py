@@ -141,6 +141,7 @@ dry_run = false
 history = "{d}/incidents.db"
 opensm_log = "{d}/log/opensm.log"
 kmsg = "{d}/kmsg/%n.log"
+kmsg_trust = "injected"
 root = "{d}/nodes/%n"
 discover = ["{d}/bin/ibnetdiscover"]
 """

@@ -6,6 +6,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fault/sources/file_follower.hpp"
@@ -23,6 +25,7 @@ class bench {
     std::filesystem::path path = dir / "log";
     std::vector<std::string> lines, streams;
     std::unique_ptr<file_follower> follower;
+    std::size_t in_first_turn = 0;
 
     bench() { std::filesystem::create_directories(dir); }
     ~bench() { std::filesystem::remove_all(dir); }
@@ -31,6 +34,7 @@ class bench {
         follower = std::make_unique<file_follower>(path, from, [this](const log_line& line) {
             lines.emplace_back(line.raw);
             streams.emplace_back(line.stream);
+            if (lines.size() == 1) asio::post(io_, [this] { in_first_turn = lines.size(); });
         });
         asio::co_spawn(io_, follower->run(), asio::detached);
         io_.poll();
@@ -41,6 +45,11 @@ class bench {
         while (lines.size() < count && std::chrono::steady_clock::now() < until)
             io_.run_one_for(std::chrono::milliseconds(200));
         return lines.size() == count;
+    }
+
+    void spin(std::chrono::milliseconds time) {
+        const auto until = std::chrono::steady_clock::now() + time;
+        while (std::chrono::steady_clock::now() < until) io_.run_one_until(until);
     }
 
   private:
@@ -136,4 +145,56 @@ TEST_CASE("the GPU map reads what the driver prints", "[fault]") {
     std::filesystem::remove_all(b.dir / "proc");
     map.refresh(b.dir);
     CHECK(map.find("0000:5d:00")->minor == 3);  // a lost card leaves /proc, not our memory
+}
+
+TEST_CASE("what is no log of root's is not read, until it is one", "[fault]") {
+    bench b;
+    b.write("one\n");
+    b.start(file_follower::start::beginning);
+    REQUIRE(b.wait(1));
+    std::filesystem::remove(b.path);
+    REQUIRE(::mkfifo(b.path.c_str(), 0600) == 0);  // opening it must not block, nor end the follower
+    b.spin(std::chrono::milliseconds(100));
+    std::filesystem::remove(b.path);
+    b.write("open to all\n");
+    std::filesystem::permissions(b.path, std::filesystem::perms(0666));
+    b.spin(std::chrono::milliseconds(100));
+    const auto before = b.lines.size();
+    std::filesystem::remove(b.path);
+    b.write("two\n");
+    REQUIRE(b.wait(before + 1));
+    CHECK(b.lines.back() == "two");
+}
+
+TEST_CASE("a file that cannot be opened is tried again", "[fault]") {
+    bench b;
+    b.write("one\n");
+    b.start(file_follower::start::beginning);
+    REQUIRE(b.wait(1));
+    rlimit files{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &files) == 0);
+    const rlimit none{3, files.rlim_max};  // every descriptor that one could get is taken
+    std::filesystem::rename(b.path, b.dir / "old");
+    b.write("two\n");
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+    b.spin(std::chrono::milliseconds(100));
+    const auto during = b.lines.size();
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &files) == 0);
+    CHECK(during == 1);
+    REQUIRE(b.wait(2));
+    CHECK(b.lines.back() == "two");
+}
+
+TEST_CASE("a flood is read in turns, and a line without end is cut", "[fault]") {
+    bench b;
+    std::string flood;
+    for (int n = 0; n < 200'000; ++n) flood += "a.out[4242]: segfault at 0 ip 0 sp 0 error 6 in a.out[5+1]\n";
+    b.write(flood + std::string(32u << 20, 'x') + "\nend\n");
+    std::size_t longest = 0;
+    b.start(file_follower::start::beginning);
+    REQUIRE(b.wait(200'002));
+    CHECK(b.in_first_turn < 200'000);  // the first turn gave way to others
+    for (const auto& line : b.lines) longest = std::max(longest, line.size());
+    CHECK(longest <= 8192);
+    CHECK(b.lines.back() == "end");
 }

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "fault/sources/kernel_fault.hpp"
+#include "fault/sources/kernel_log.hpp"
 
 using namespace banyan::fault;
 
@@ -13,7 +14,10 @@ namespace {
 
 std::optional<kernel_fault> parse(std::string_view line) {
     kernel_parser parser;
-    return parser.line(line).fault;
+    kernel_log log(kmsg_trust::injected, false);
+    std::optional<kernel_fault> out;
+    log.read(line, [&](std::string_view text) { out = parser.line(text).fault; });
+    return out;
 }
 
 struct form {
@@ -85,6 +89,10 @@ TEST_CASE("154 is read by its number, 45 by its cause", "[fault]") {
     CHECK(parse(std::string(
                     "NVRM: Xid (PCI:0000:5d:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 ") +
                 names[1])
+              ->recovery == 2u);
+    CHECK(parse(std::string(
+                    "NVRM: Xid (PCI:0000:5d:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 ") +
+                names[2])
               ->recovery == 2u);
     CHECK_FALSE(parse("NVRM: Xid (PCI:0000:5d:00): 154, GPU recovery action changed")->recovery);
     CHECK(
@@ -186,7 +194,9 @@ TEST_CASE("half lines and noise are no faults", "[fault]") {
 TEST_CASE("any bytes at all are survived", "[fault]") {
     std::mt19937 random(1);
     const std::string seed =
-        "NVRM: Xid (PCI:0000:5d:00 GPU-I:05): 154, pid=1, name=a, b, recovery action from 0x0 (N) to 0x2 (R)";
+        "NVRM: Xid (PCI:0000:5d:00 GPU-I:05): 154, pid=1, name=a, b, GPU recovery action changed from 0x0 "
+        "(N) to "
+        "0x2 (R)";
     kernel_parser parser;
     for (int n = 0; n < 20'000; ++n) {
         auto line = seed.substr(0, random() % (seed.size() + 1));
