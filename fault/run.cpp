@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
+#include "common/limits.hpp"
 #include "fault/agent/agent.hpp"
 #include "fault/controller/admin.hpp"
 #include "fault/controller/controller.hpp"
@@ -14,6 +15,13 @@ namespace banyan::fault {
 namespace {
 
 constexpr std::size_t blocking_threads = 4;
+// What the agents of the largest clusters need, one connection each, and room for the rest.
+constexpr std::size_t controller_files = 16'384, agent_files = 256;
+
+void raise_files(std::size_t needed, const char* why) {
+    if (const auto got = raise_descriptor_limit(needed); !got)
+        spdlog::warn("{}: {}", got.error().text(), why);
+}
 
 std::shared_ptr<metrics> make_metrics(const config& settings) {
     auto out = std::make_shared<metrics>();
@@ -46,6 +54,7 @@ void run_until_signal(asio::io_context& io) {
 }  // namespace
 
 int run_agent(config settings) {
+    raise_files(agent_files, "the agent may fail to open its log");
     asio::io_context io(1);
     asio::thread_pool pool(blocking_threads);
     auto counters = make_metrics(settings);
@@ -58,6 +67,7 @@ int run_agent(config settings) {
 }
 
 int run_controller(config settings) {
+    raise_files(controller_files, "agents beyond it are not heard, 12,800 nodes are provided for");
     asio::io_context io(1);
     asio::thread_pool pool(blocking_threads);
     auto counters = make_metrics(settings);

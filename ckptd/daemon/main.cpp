@@ -5,10 +5,10 @@
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
-#include <sys/resource.h>
 
 #include "ckptd/daemon/daemon.hpp"
 #include "common/config.hpp"
+#include "common/limits.hpp"
 
 namespace {
 
@@ -23,18 +23,14 @@ int complain(const banyan::error& e) {
 }
 
 // A node with hundreds of ranks has hundreds of connections and memfds.
-void raise_limits() {
-    rlimit files{};
-    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-    files.rlim_cur = files.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &files);
-}
+constexpr std::size_t files_needed = 4096;
 
 int run(const banyan::ckpt::settings& settings, const options& o) {
     if (auto log = banyan::setup_log("banyan-ckptd", o.log, settings.log_level); !log)
         return complain(log.error());
     ::signal(SIGPIPE, SIG_IGN);
-    raise_limits();
+    if (const auto files = banyan::raise_descriptor_limit(files_needed); !files)
+        spdlog::warn("{}", files.error().text());
     boost::asio::io_context io(1);
     banyan::ckpt::daemon daemon(io, settings);
     if (auto opened = daemon.open(); !opened) return complain(opened.error());

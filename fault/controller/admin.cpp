@@ -18,12 +18,21 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t most_connections = 128, most_listed = 500;
+constexpr std::size_t most_listed = 500, most_listed_bytes = 3u << 20, most_request = 4096;
+// A request takes no longer to come than this, and its answer no longer to be read.
+constexpr std::chrono::seconds patience(5), reading(10);
 
 uid_t uid_of(int fd) {
     ucred peer{};
     socklen_t size = sizeof peer;
     return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.uid : static_cast<uid_t>(-1);
+}
+
+json shown(const incident& i, bool with_lines) {
+    auto out = to_json(i);
+    if (with_lines) return out;
+    for (auto& line : out["evidence"]) line["text"] = "(for root)";
+    return out;
 }
 
 // True when somebody listens on the socket at `path`.
@@ -35,7 +44,7 @@ bool is_alive(const std::string& path) {
 }  // namespace
 
 admin_server::admin_server(asio::io_context& io, controller& what)
-    : io_(io), controller_(what), acceptor_(io) {}
+    : io_(io), controller_(what), acceptor_(io), callers_(::getuid()) {}
 
 admin_server::~admin_server() {
     std::error_code ignored;
@@ -55,7 +64,7 @@ result<void> admin_server::listen(const std::string& path) {
     const asio::local::stream_protocol::endpoint endpoint(path);
     acceptor_.open(endpoint.protocol(), failed);
     if (!failed) acceptor_.bind(endpoint, failed);
-    if (!failed) acceptor_.listen(64, failed);
+    if (!failed) acceptor_.listen(256, failed);
     if (failed)
         return fail(errc::unavailable, fmt::format("cannot listen on {}: {}", path, failed.message()),
                     "see [fault] socket");
@@ -66,33 +75,89 @@ result<void> admin_server::listen(const std::string& path) {
 }
 
 task<void> admin_server::accept() {
+    asio::steady_timer pause(io_);
     for (;;) {
         auto [ec, peer] = co_await acceptor_.async_accept(as_result);
         if (!acceptor_.is_open()) co_return;
-        if (ec || connections_ >= most_connections) continue;
-        asio::co_spawn(io_, serve(std::make_shared<socket>(std::move(peer))), asio::detached);
+        if (!ec) {
+            asio::co_spawn(io_, serve(std::make_shared<socket>(std::move(peer))), asio::detached);
+            continue;
+        }
+        // Out of descriptors, most likely: the caller stays in the queue, so asking again at once would spin.
+        std::uint64_t held = 0;
+        if (quiet_.pass("accept", std::chrono::steady_clock::now(), held))
+            spdlog::error("cannot take a connection on {}: {} ({} more held back)", path_, ec.message(),
+                          held);
+        pause.expires_after(std::chrono::milliseconds(100));
+        co_await pause.async_wait(as_result);
     }
 }
 
 task<void> admin_server::serve(std::shared_ptr<socket> peer) {
-    ++connections_;
     const auto uid = uid_of(peer->native_handle());
-    for (;;) {
-        auto frame = co_await wire::read_frame(*peer, 16 * 1024, 0);
-        if (!frame || frame->type != code(message::admin)) break;
-        auto out = co_await answer(std::move(frame->meta), uid);
-        json meta = out ? std::move(*out) : wire::error_meta(out.error());
-        if (!co_await wire::write_frame(*peer, code(message::answer), std::move(meta))) break;
+    // Ends a caller that does not send, or does not read.
+    auto guard = std::make_shared<asio::steady_timer>(io_);
+    const auto within = [peer, guard](std::chrono::seconds time) {
+        guard->expires_after(time);
+        guard->async_wait([peer](const boost::system::error_code& ec) {
+            boost::system::error_code ignored;
+            if (!ec) peer->close(ignored);
+        });
+    };
+    within(patience);
+    if (!callers_.enter(uid)) {
+        std::uint64_t held = 0;
+        if (quiet_.pass("full", std::chrono::steady_clock::now(), held))
+            spdlog::warn("uid {} has too many connections to {}: refused ({} more held back)", uid, path_,
+                         held);
+        json refusal = wire::error_meta({errc::exhausted, "too many connections to the controller at once",
+                                         "end some of your banyan-fault commands"});
+        (void)co_await wire::write_frame(*peer, code(message::answer), std::move(refusal));
+        guard->cancel();
+        co_return;
     }
-    --connections_;
+    for (;;) {
+        auto asked = co_await wire::read_frame(*peer, most_request, 0);
+        if (!asked || asked->type != code(message::admin)) break;
+        guard->cancel();
+        auto meta = co_await respond(std::move(asked->meta), uid);
+        within(reading);
+        const auto sent = co_await wire::write_frame(*peer, code(message::answer), std::move(meta));
+        if (!sent) break;
+        within(patience);
+    }
+    guard->cancel();
+    callers_.leave(uid);
 }
 
-json admin_server::list(std::size_t most) const {
-    json out = json::array();
+task<json> admin_server::respond(json meta, uid_t uid) {
+    const auto now = std::chrono::steady_clock::now();
+    if (const auto turn = callers_.turn(uid, now); turn > now) {
+        asio::steady_timer wait(io_, turn);
+        co_await wait.async_wait(as_result);
+    }
+    auto out = co_await answer(std::move(meta), uid);
+    if (!out) co_return wire::error_meta(out.error());
+    co_return std::move(*out);
+}
+
+// The newest, as many as fit into one frame. What the kernel and the subnet manager printed is for root: it
+// names processes and ports of others.
+json admin_server::list(bool with_lines) const {
     const auto& all = controller_.incidents().all();
-    auto it = all.begin();
-    if (all.size() > most) std::advance(it, static_cast<std::ptrdiff_t>(all.size() - most));
-    for (; it != all.end(); ++it) out.push_back(to_json(it->second));
+    auto it = all.end();
+    std::size_t bytes = 0, count = 0;
+    while (it != all.begin() && count < most_listed) {
+        auto before = std::prev(it);
+        bytes += 2048;
+        for (const auto& a : before->second.actions) bytes += 128 + a.target.size() + a.result.size();
+        for (const auto& e : before->second.evidence) bytes += with_lines ? 128 + e.text.size() : 0;
+        if (bytes > most_listed_bytes) break;
+        it = before;
+        ++count;
+    }
+    json out = json::array();
+    for (; it != all.end(); ++it) out.push_back(shown(it->second, with_lines));
     return {{"revision", controller_.incidents().revision()}, {"incidents", std::move(out)}};
 }
 
@@ -126,22 +191,29 @@ json admin_server::agents() const {
     return {{"agents", std::move(out)}};
 }
 
-task<json> admin_server::follow(std::uint64_t revision) {
+task<result<json>> admin_server::follow(std::uint64_t revision, uid_t uid) {
     // A long poll: the answer comes when something changed, or after a while.
+    if (!callers_.begin_poll(uid))
+        co_return fail(
+            errc::exhausted,
+            fmt::format("uid {} waits for changes {} times already", uid, caller_limits::polls_per_user),
+            "end another banyan-fault incidents --follow");
     asio::steady_timer timer(io_);
     for (int turn = 0; turn < 200 && controller_.incidents().revision() == revision; ++turn) {
         timer.expires_after(std::chrono::milliseconds(50));
         co_await timer.async_wait(as_result);
     }
-    co_return list(most_listed);
+    callers_.end_poll(uid);
+    co_return list(callers_.is_privileged(uid));
 }
 
 task<result<json>> admin_server::answer(json meta, uid_t uid) {
+    const bool may_change = callers_.is_privileged(uid);
     BANYAN_CO_TRY(const auto cmd, wire::get_string(meta, "cmd", 64));
     if (cmd == "incidents") {
-        if (!meta.contains("revision")) co_return list(most_listed);
+        if (!meta.contains("revision")) co_return list(may_change);
         BANYAN_CO_TRY(const auto revision, wire::get_number(meta, "revision"));
-        co_return co_await follow(revision);
+        co_return co_await follow(revision, uid);
     }
     if (cmd == "status") co_return status();
     if (cmd == "agents") co_return agents();
@@ -151,10 +223,9 @@ task<result<json>> admin_server::answer(json meta, uid_t uid) {
         if (!found)
             co_return fail(errc::not_found, fmt::format("there is no incident f{:05d}", number),
                            "banyan-fault incidents");
-        co_return to_json(*found);
+        co_return shown(*found, may_change);
     }
-    if (uid != 0 && uid != ::getuid())
-        co_return fail(errc::denied, fmt::format("\"{}\" is for root only", cmd));
+    if (!may_change) co_return fail(errc::denied, fmt::format("\"{}\" is for root only", cmd));
     const auto who = fmt::format("uid {}", uid);
     json done = json::object();
     if (cmd == "close") {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The Unix socket that banyan-fault asks. Anybody on the host may look; only root and the daemon's own user
-// may change something.
+// The Unix socket that banyan-fault asks. Anybody on the host may look at incidents and agents, but not at
+// the log lines behind them; only root and the daemon's own user may see those and change something. Each
+// user has a share of it (caller_limits.hpp).
 #pragma once
 
 #include <memory>
@@ -10,6 +11,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
+#include "fault/controller/caller_limits.hpp"
 #include "fault/controller/controller.hpp"
 
 namespace banyan::fault {
@@ -24,9 +26,10 @@ class admin_server {
     using socket = asio::local::stream_protocol::socket;
     task<void> accept();
     task<void> serve(std::shared_ptr<socket> peer);
+    task<nlohmann::json> respond(nlohmann::json meta, uid_t uid);
     task<result<nlohmann::json>> answer(nlohmann::json meta, uid_t uid);
-    task<nlohmann::json> follow(std::uint64_t revision);
-    nlohmann::json list(std::size_t most) const;
+    task<result<nlohmann::json>> follow(std::uint64_t revision, uid_t uid);
+    nlohmann::json list(bool with_lines) const;
     nlohmann::json status() const;
     nlohmann::json agents() const;
 
@@ -34,7 +37,8 @@ class admin_server {
     controller& controller_;
     asio::local::stream_protocol::acceptor acceptor_;
     std::string path_;
-    std::size_t connections_ = 0;
+    caller_limits callers_;
+    log_limiter quiet_;
 };
 
 }  // namespace banyan::fault

@@ -133,9 +133,15 @@ task<result<std::string>> controller::resume(std::string node, std::string who) 
     co_return fmt::format("node {} is back in service; {} incidents closed", node, closing.size());
 }
 
+task<void> controller::save_breaker() {
+    const auto kept =
+        co_await on_database([this] { return history_->set_flag(breaker_flag, limiter_.tripped()); });
+    if (!kept) complain(kept.error());
+}
+
 void controller::reset_breaker() {
     limiter_.trip(false);
-    asio::post(database_, [this] { (void)history_->set_flag(breaker_flag, false); });
+    asio::co_spawn(io_, save_breaker(), asio::detached);
     engine_.touch();
 }
 

@@ -72,6 +72,7 @@ class controller {
     auto on_database(F f) {
         return run_blocking(database_, std::move(f));
     }
+    task<void> save_breaker();
     task<void> save(std::uint64_t number);
     void save_soon(std::uint64_t number);
     void complain(const error& e);

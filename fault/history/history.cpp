@@ -49,6 +49,7 @@ result<void> history::prepare_tables() {
                     fmt::format("the history is of version {}, this program knows {}", found, schema_version),
                     "use the banyan that wrote it, or move the file away");
     BANYAN_CHECK(run(db_.get(), tables));
+    if (found == schema_version) return {};  // nothing to write: the disk may be full
     return run(db_.get(), fmt::format("PRAGMA user_version={}", schema_version).c_str());
 }
 

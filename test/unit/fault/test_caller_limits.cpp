@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <catch2/catch.hpp>
+
+#include "fault/controller/caller_limits.hpp"
+
+using namespace banyan::fault;
+
+TEST_CASE("a user has his share, root always has room", "[fault]") {
+    caller_limits limits(500);
+    for (std::size_t n = 0; n < caller_limits::per_user; ++n) REQUIRE(limits.enter(1000));
+    CHECK_FALSE(limits.enter(1000));
+    CHECK(limits.enter(1001));
+    for (uid_t uid = 2000; limits.enter(uid); ++uid) REQUIRE(uid < 3000);
+    CHECK_FALSE(limits.enter(4000));  // all users' places are taken
+    for (std::size_t n = 0; n + 1 < caller_limits::privileged; ++n) REQUIRE(limits.enter(0));
+    CHECK(limits.enter(500));
+    CHECK_FALSE(limits.enter(0));
+    limits.leave(1000);
+    CHECK(limits.enter(1000));
+    limits.leave(0);
+    CHECK(limits.enter(0));
+}
+
+TEST_CASE("a user's requests are answered one after the other", "[fault]") {
+    caller_limits limits(500);
+    REQUIRE(limits.enter(1000));
+    REQUIRE(limits.enter(0));
+    const caller_limits::clock::time_point now{std::chrono::hours(1)};
+    CHECK(limits.turn(1000, now) == now);
+    CHECK(limits.turn(1000, now) == now + caller_limits::between_requests);
+    CHECK(limits.turn(1000, now) == now + 2 * caller_limits::between_requests);
+    CHECK(limits.turn(0, now) == now);
+    CHECK(limits.turn(0, now) == now);
+    for (std::size_t n = 0; n < caller_limits::polls_per_user; ++n) REQUIRE(limits.begin_poll(1000));
+    CHECK_FALSE(limits.begin_poll(1000));
+    limits.end_poll(1000);
+    CHECK(limits.begin_poll(1000));
+}
