@@ -166,6 +166,10 @@ result<void> config_section::finish() {
 
 std::filesystem::path default_config_path() {
     if (const char* named = std::getenv("BANYAN_CONF"); named && *named) return named;
+    return installed_config_path();
+}
+
+std::filesystem::path installed_config_path() {
     const std::filesystem::path standard = "/etc/banyan/banyan.conf";
     std::error_code ignored;
     return std::filesystem::exists(standard, ignored) ? standard : std::filesystem::path{};

@@ -55,5 +55,7 @@ class config_file {
 /// Where banyan.conf is: $BANYAN_CONF, else /etc/banyan/banyan.conf when that exists, else empty (all
 /// defaults).
 std::filesystem::path default_config_path();
+/// The same without the environment, for root inside programs of others.
+std::filesystem::path installed_config_path();
 
 }  // namespace banyan

@@ -14,24 +14,6 @@ namespace {
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-struct numbered_name {
-    std::string_view prefix;
-    std::string_view digits;
-    std::uint64_t number = 0;
-};
-
-// "gpu0042" -> {"gpu", "0042", 42}; digits are empty when the name does not end in a number of sensible
-// length.
-numbered_name split_number(std::string_view name) {
-    std::size_t start = name.size();
-    while (start > 0 && is_digit(name[start - 1])) --start;
-    const auto digits = name.substr(start);
-    if (digits.empty() || digits.size() > 18) return {name, {}, 0};
-    numbered_name out{name.substr(0, start), digits, 0};
-    std::from_chars(digits.data(), digits.data() + digits.size(), out.number);
-    return out;
-}
-
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -118,6 +100,10 @@ result<std::chrono::milliseconds> parse_duration(std::string_view text) {
 
 result<std::vector<std::pair<std::string, std::string>>> parse_key_values(std::string_view text) {
     std::vector<std::pair<std::string, std::string>> out;
+    // Each is compared with all before it.
+    constexpr std::ptrdiff_t most = 256;
+    if (std::count(text.begin(), text.end(), ',') >= most)
+        return fail(errc::invalid_input, fmt::format("more than {} pairs of key=value", most));
     for (const auto part : split(text, ',')) {
         const auto at = part.find('=');
         if (at == std::string_view::npos || at == 0)
@@ -152,81 +138,6 @@ std::string format_bytes(std::uint64_t bytes) {
         ++unit;
     }
     return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
-}
-
-std::string compress_hostlist(const std::vector<std::string>& names) {
-    std::string out;
-    for (std::size_t i = 0; i < names.size();) {
-        const auto first = split_number(names[i]);
-        if (!out.empty()) out += ',';
-        std::string ranges;
-        std::size_t j = i;
-        while (j < names.size() && !first.digits.empty()) {
-            const auto start = split_number(names[j]);
-            if (start.prefix != first.prefix || start.digits.size() != first.digits.size()) break;
-            std::size_t end = j;
-            while (end + 1 < names.size()) {
-                const auto next = split_number(names[end + 1]);
-                if (next.prefix != first.prefix || next.digits.size() != first.digits.size() ||
-                    next.number != start.number + (end + 1 - j))
-                    break;
-                ++end;
-            }
-            if (!ranges.empty()) ranges += ',';
-            ranges += start.digits;
-            if (end > j) ranges += fmt::format("-{}", split_number(names[end]).digits);
-            j = end + 1;
-        }
-        if (j <= i + 1) {
-            out += names[i];
-            j = i + 1;
-        } else {
-            out += fmt::format("{}[{}]", first.prefix, ranges);
-        }
-        i = j;
-    }
-    return out;
-}
-
-result<std::vector<std::string>> expand_hostlist(std::string_view text, std::size_t max) {
-    std::vector<std::string> out;
-    const auto bad = [&](std::string_view why) {
-        return fail(errc::invalid_input,
-                    fmt::format("\"{}\" is not a host list: {}", text.substr(0, 80), why));
-    };
-    std::size_t at = 0;
-    while (at < text.size()) {
-        // One item ends at a comma outside brackets.
-        const auto stop = text.find_first_of(",[", at);
-        if (stop == std::string_view::npos || text[stop] == ',') {
-            const auto name = text.substr(at, stop == std::string_view::npos ? stop : stop - at);
-            if (name.empty()) return bad("an empty name");
-            out.emplace_back(name);
-            at = stop == std::string_view::npos ? text.size() : stop + 1;
-        } else {
-            const auto close = text.find(']', stop);
-            if (close == std::string_view::npos) return bad("a bracket is not closed");
-            const auto prefix = text.substr(at, stop - at);
-            for (const auto range : split(text.substr(stop + 1, close - stop - 1), ',')) {
-                const auto dash = range.find('-');
-                const auto low = range.substr(0, dash);
-                const auto high = dash == std::string_view::npos ? low : range.substr(dash + 1);
-                const auto first = parse_number(low, max * 1000);
-                const auto last = parse_number(high, max * 1000);
-                if (!first || !last || *last < *first) return bad("a range is not two rising numbers");
-                if (*last - *first >= max - out.size()) return bad(fmt::format("more than {} names", max));
-                for (auto n = *first; n <= *last; ++n)
-                    out.push_back(fmt::format("{}{:0{}}", prefix, n, low.size()));
-            }
-            at = close + 1;
-            if (at < text.size()) {
-                if (text[at] != ',') return bad("text after a bracket");
-                ++at;
-            }
-        }
-        if (out.size() > max) return bad(fmt::format("more than {} names", max));
-    }
-    return out;
 }
 
 }  // namespace banyan

@@ -33,7 +33,16 @@ std::string format_bytes(std::uint64_t bytes);
 /// Host names as Slurm writes them: {"n01","n02","n05"} -> "n[01-02,05]". Order is kept; only neighbours are
 /// folded.
 std::string compress_hostlist(const std::vector<std::string>& names);
-/// The reverse; at most `max` names.
-result<std::vector<std::string>> expand_hostlist(std::string_view text, std::size_t max = 1'000'000);
+/// What a host list may grow to. Lists come from users as well, and are read by root: both the number of
+/// names and their bytes are known before the first name is made.
+struct hostlist_limits {
+    std::size_t names = 65'536;    ///< more than Slurm has nodes
+    std::size_t bytes = 4u << 20;  ///< of all names together
+};
+/// Of one name, in bytes: what DNS allows.
+constexpr std::size_t max_host_name = 255;
+/// The reverse of compress_hostlist. A name is one word without brackets, blanks and control characters, with
+/// at most one bracket of rising ranges at its end.
+result<std::vector<std::string>> expand_hostlist(std::string_view text, const hostlist_limits& limits = {});
 
 }  // namespace banyan

@@ -28,15 +28,38 @@ std::vector<std::string_view> split_items(std::string_view text) {
     return items;
 }
 
-/// Appends to each of `heads` each of what "[01-16,20]" stands for.
-result<std::vector<std::string>> multiply(const std::vector<std::string>& heads, std::string_view bracket) {
-    BANYAN_TRY(const auto numbers, expand_hostlist(bracket, max_slurm_nodes));
-    if (heads.size() * numbers.size() > max_slurm_nodes)
-        return fail(errc::invalid_input, fmt::format("a host list of more than {} names", max_slurm_nodes));
+/// The names of both together are within expand_hostlist's limits: bytes and count are known before one is
+/// made.
+result<void> check_product(const std::vector<std::string>& heads, const std::vector<std::string>& tails) {
+    const hostlist_limits limits;
+    if (heads.size() * tails.size() > limits.names)
+        return fail(errc::invalid_input, fmt::format("a host list of more than {} names", limits.names));
+    const auto bytes_of = [](const std::vector<std::string>& names) {
+        std::size_t all = 0, longest = 0;
+        for (const auto& name : names) {
+            all += name.size();
+            longest = std::max(longest, name.size());
+        }
+        return std::pair(all, longest);
+    };
+    const auto [heads_all, head_longest] = bytes_of(heads);
+    const auto [tails_all, tail_longest] = bytes_of(tails);
+    if (head_longest + tail_longest > max_host_name)
+        return fail(errc::invalid_input, fmt::format("a host name of more than {} bytes", max_host_name));
+    if (heads_all * tails.size() + tails_all * heads.size() > limits.bytes)
+        return fail(errc::invalid_input,
+                    fmt::format("a host list of more than {} bytes of names", limits.bytes));
+    return {};
+}
+
+/// Appends to each of `heads` each of `tails`.
+result<std::vector<std::string>> multiply(const std::vector<std::string>& heads,
+                                          const std::vector<std::string>& tails) {
+    BANYAN_CHECK(check_product(heads, tails));
     std::vector<std::string> out;
-    out.reserve(heads.size() * numbers.size());
+    out.reserve(heads.size() * tails.size());
     for (const auto& head : heads)
-        for (const auto& number : numbers) out.push_back(head + number);
+        for (const auto& tail : tails) out.push_back(head + tail);
     return out;
 }
 
@@ -48,13 +71,14 @@ result<std::vector<std::string>> expand_item(std::string_view item) {
         if (literal.find(']') != std::string_view::npos)
             return fail(errc::invalid_input,
                         fmt::format("\"{}\" closes a bracket that is not open", literal));
-        for (auto& name : names) name += literal;
+        BANYAN_TRY(names, multiply(names, {std::string(literal)}));
         if (open == std::string_view::npos) break;
         const auto close = item.find(']', open);
         if (close == std::string_view::npos)
             return fail(errc::invalid_input,
                         fmt::format("\"{}\" has a bracket that is not closed", item.substr(0, 80)));
-        BANYAN_TRY(names, multiply(names, item.substr(open, close - open + 1)));
+        BANYAN_TRY(const auto numbers, expand_hostlist(item.substr(open, close - open + 1)));
+        BANYAN_TRY(names, multiply(names, numbers));
         item.remove_prefix(close + 1);
     }
     return names;
@@ -133,16 +157,19 @@ class conf_reader {
 }  // namespace
 
 result<std::vector<std::string>> expand_slurm_hostlist(std::string_view text) {
+    const hostlist_limits limits;
     std::vector<std::string> out;
+    std::size_t bytes = 0;
     for (const auto item : split_items(text)) {
         if (trim(item).empty())
             return fail(errc::invalid_input,
                         fmt::format("\"{}\" is not a host list: an empty name", text.substr(0, 80)),
                         "write for example n[01-16],login1");
         BANYAN_TRY(auto names, expand_item(trim(item)));
-        if (out.size() + names.size() > max_slurm_nodes)
-            return fail(errc::invalid_input,
-                        fmt::format("a host list of more than {} names", max_slurm_nodes));
+        for (const auto& name : names) bytes += name.size();
+        if (out.size() + names.size() > limits.names || bytes > limits.bytes)
+            return fail(errc::invalid_input, fmt::format("a host list of more than {} names or {} bytes",
+                                                         limits.names, limits.bytes));
         out.insert(out.end(), std::make_move_iterator(names.begin()), std::make_move_iterator(names.end()));
     }
     return out;

@@ -20,10 +20,11 @@ struct slurm_nodes {
     bool includes = false;  ///< the text has Include lines, which were not followed
 };
 
-constexpr std::size_t max_slurm_nodes = 1'000'000;
+constexpr std::size_t max_slurm_nodes = 65'536;
 constexpr std::size_t max_slurm_conf_bytes = std::size_t{64} << 20;
 
-/// A host list as Slurm takes it, also with several brackets in a name: "r[1-2]n[01-16],login1".
+/// A host list as Slurm takes it, also with several brackets in a name: "r[1-2]n[01-16],login1". Within the
+/// limits of expand_hostlist (common/text.hpp).
 result<std::vector<std::string>> expand_slurm_hostlist(std::string_view text);
 
 /// Of --nodes. An error where the list is empty or cannot be read.

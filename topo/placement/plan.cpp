@@ -20,7 +20,7 @@ result<std::vector<std::string>> names_at(const json& from, const char* key) {
     if (it == from.end()) return std::vector<std::string>{};
     if (!it->is_string())
         return fail(errc::invalid_input, fmt::format("the plan's \"{}\" is not a host list", key));
-    return expand_hostlist(it->get_ref<const std::string&>(), max_plan_nodes);
+    return expand_hostlist(it->get_ref<const std::string&>());
 }
 
 result<std::uint32_t> number_at(const json& from, const char* key) {
@@ -149,8 +149,7 @@ result<admin_summary> parse_admin_comment(std::string_view text) {
     const auto spares = word_after(text, "spares");
     const auto open = spares.find('(');
     if (open != std::string_view::npos && spares.ends_with(')')) {
-        BANYAN_TRY(out.spares,
-                   expand_hostlist(spares.substr(open + 1, spares.size() - open - 2), max_plan_nodes));
+        BANYAN_TRY(out.spares, expand_hostlist(spares.substr(open + 1, spares.size() - open - 2)));
     }
     return out;
 }

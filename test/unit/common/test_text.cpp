@@ -39,17 +39,6 @@ TEST_CASE("key=value lists refuse doubled keys", "[common]") {
     CHECK_FALSE(parse_key_values("a=1,,b=2"));
 }
 
-TEST_CASE("host lists round trip and keep their order", "[common]") {
-    const std::vector<std::string> names{"n03", "n01", "n02", "gpu9", "gpu10", "login"};
-    CHECK(compress_hostlist(names) == "n[03,01-02],gpu9,gpu10,login");
-    CHECK(expand_hostlist(compress_hostlist(names)).value() == names);
-    CHECK(expand_hostlist("n[08-11]").value() == std::vector<std::string>{"n08", "n09", "n10", "n11"});
-    for (const auto* bad : {"n[1-", "n[2-1]", "n[a]", ",", "n[1]x", "n[1-999999999999]", "a,,b"}) {
-        INFO(bad);
-        CHECK_FALSE(expand_hostlist(bad));
-    }
-}
-
 TEST_CASE("the nearest word is offered only when it is near", "[common]") {
     CHECK(nearest("evry", {"every", "flush"}) == "every");
     CHECK(nearest("zzzzzz", {"every", "flush"}).empty());
