@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// select/cons_tres_banyan: the C edge. Four entry points of select/cons_tres are overridden, the rest is
+// select/cons_tres_banyan: the C edge. Five entry points of select/cons_tres are overridden, the rest is
 // inherited through ELF (see CMakeLists.txt). Each override first is, and on any doubt falls back to, the
 // inherited function.
 #include "slurm_compat.hpp"
@@ -11,10 +11,29 @@
 #include "inherited.hpp"
 #include "job_growth.hpp"
 #include "job_placement.hpp"
+#include "job_plan.hpp"
 #include "notice.hpp"
+#include "spank/job_environment.hpp"
 #include "step_order.hpp"
 
 using banyan::slurm::inherited;
+
+namespace {
+
+/// What job_submit/banyan does at submission, where a site does without it: no plan but our own, and no
+/// environment that the nodes' prolog cannot be started with. False: the job cannot run.
+bool clean_environment(job_record_t& job) {
+    return banyan::guarded(
+        "clean_environment", [] { return true; },
+        [&] {
+            banyan::slurm::forget_foreign_plan(job);
+            const auto fits = banyan::slurm::check_environment(job);
+            if (!fits) banyan::slurm::log_job_once(job.job_id, fits.error().text());
+            return fits.has_value();
+        });
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -53,6 +72,7 @@ BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, ui
     const auto ask = [&](bitstr_t* nodes) { return ask_in(mode, nodes); };
     const auto ask_if_idle = [&](bitstr_t* nodes) { return ask_in(SELECT_MODE_TEST_ONLY, nodes); };
     if (!job->spank_job_env_size) return ask(node_bitmap);
+    if (!clean_environment(*job)) return ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE;
     // The bitmap may be narrowed already when our code throws: the fallback starts again from what slurmctld
     // gave.
     bitstr_t* const given = bit_copy(node_bitmap);
@@ -68,6 +88,18 @@ BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, ui
         });
     bit_free(given);
     return rc;
+}
+
+BANYAN_EXPORT int select_p_job_begin(job_record_t* job) {
+    static const auto inner = inherited<banyan::slurm::job_begin_function>("select_p_job_begin");
+    if (job && job->spank_job_env_size)
+        banyan::guarded(
+            "select_p_job_begin", [] { return 0; },
+            [&] {
+                banyan::slurm::settle_plan(*job);
+                return 0;
+            });
+    return inner ? inner(job) : SLURM_SUCCESS;
 }
 
 BANYAN_EXPORT int select_p_step_start(step_record_t* step) {

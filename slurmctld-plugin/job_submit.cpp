@@ -5,12 +5,40 @@
 // not available".
 #include "slurm_compat.hpp"
 //
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
 #include <fmt/format.h>
 
 #include "common/guard.hpp"
 #include "growth_rules.hpp"
 #include "job_view.hpp"
 #include "notice.hpp"
+#include "spank/job_environment.hpp"
+#include "spank_entries.hpp"
+#include "topo/seal/plan_seal.hpp"
+
+namespace {
+
+/// What a prolog reads under one name stands there once: the last one, as Slurm takes it. A plan, which only
+/// slurmctld writes, goes.
+void tidy(job_desc_msg_t& job) {
+    const auto name_of = [](std::string_view entry) {
+        constexpr std::string_view prefix = "SPANK_";  // Slurm puts it before every name that lacks it
+        if (entry.starts_with(prefix)) entry.remove_prefix(prefix.size());
+        return std::string(entry.substr(0, entry.find('=')));
+    };
+    std::unordered_map<std::string, std::uint32_t> left;
+    for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i)
+        if (job.spank_job_env[i]) ++left[name_of(job.spank_job_env[i])];
+    banyan::slurm::remove_entries(job, [&](std::string_view entry) {
+        return --left[name_of(entry)] > 0 || banyan::topo::names_plan(entry) ||
+               entry.find('=') == std::string_view::npos;
+    });
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -34,11 +62,15 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
     return banyan::guarded(
         "job_submit", [] { return SLURM_SUCCESS; },
         [&]() -> int {
-            banyan::slurm::forget_plan(*job);
+            const auto refuse = [&](const banyan::error& e, int code) {
+                if (err_msg) *err_msg = xstrdup(("banyan: " + e.text()).c_str());
+                return code;
+            };
+            const auto fits = banyan::train::check_environment(job->spank_job_env, job->spank_job_env_size);
+            if (!fits) return refuse(fits.error(), ESLURM_DATA_TOO_LARGE);
+            tidy(*job);
             const auto request = banyan::slurm::request_of(*job);
-            if (request) return SLURM_SUCCESS;
-            if (err_msg) *err_msg = xstrdup(("banyan: " + request.error().text()).c_str());
-            return ESLURM_BAD_TASK_COUNT;
+            return request ? SLURM_SUCCESS : refuse(request.error(), ESLURM_BAD_TASK_COUNT);
         });
 }
 

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "job_view.hpp"
 
-#include <string_view>
-
 #include <fmt/format.h>
 
 #include "spank/train_options.hpp"
 
 namespace banyan::slurm {
 namespace {
-
-constexpr std::string_view plan_variable = "BANYAN_PLAN=";
-const std::string comment_mark = " | ";
 
 struct counts {
     std::uint32_t tasks;           // NO_VAL or 0: not given
@@ -84,53 +79,6 @@ std::uint32_t wait_minutes_of(const job_record_t& job) {
         if (job.spank_job_env[i]) reader.take(job.spank_job_env[i]);
     const auto options = reader.finish();
     return options ? options->wait_minutes : 0;
-}
-
-void forget_plan(job_desc_msg_t& job) {
-    std::uint32_t kept = 0;
-    for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i) {
-        char*& entry = job.spank_job_env[i];
-        if (entry && std::string_view(entry).starts_with(plan_variable))
-            xfree(entry);
-        else
-            job.spank_job_env[kept++] = entry;
-    }
-    job.spank_job_env_size = kept;
-}
-
-std::optional<topo::plan> stored_plan(const job_record_t& job) {
-    for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i) {
-        const std::string_view entry = job.spank_job_env[i] ? job.spank_job_env[i] : "";
-        if (!entry.starts_with(plan_variable)) continue;
-        auto plan = topo::parse_plan(entry.substr(plan_variable.size()));
-        if (plan) return std::move(*plan);
-    }
-    return std::nullopt;
-}
-
-void store_plan(job_record_t& job, const topo::plan& plan, const std::string& admin_comment) {
-    const std::string text = std::string(plan_variable) + topo::to_text(plan);
-    std::uint32_t at = 0;
-    while (at < job.spank_job_env_size &&
-           !(job.spank_job_env[at] && std::string_view(job.spank_job_env[at]).starts_with(plan_variable)))
-        ++at;
-    if (at == job.spank_job_env_size) {
-        xrecalloc(job.spank_job_env, at + 2, sizeof(char*));  // one more, and the null that ends the array
-        job.spank_job_env_size = at + 1;
-    } else {
-        xfree(job.spank_job_env[at]);
-    }
-    job.spank_job_env[at] = xstrdup(text.c_str());
-    // What an administrator wrote there stays, behind our line.
-    const std::string before = job.admin_comment ? job.admin_comment : "";
-    const auto theirs = topo::parse_admin_comment(before) ? before.find(comment_mark) : std::string::npos;
-    std::string text_for_people = admin_comment;
-    if (theirs != std::string::npos)
-        text_for_people += before.substr(theirs);
-    else if (!before.empty() && !topo::parse_admin_comment(before))
-        text_for_people += comment_mark + before;
-    xfree(job.admin_comment);
-    job.admin_comment = xstrdup(text_for_people.c_str());
 }
 
 }  // namespace banyan::slurm

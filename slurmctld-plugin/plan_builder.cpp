@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "plan_builder.hpp"
 
-#include "job_view.hpp"
+#include "job_plan.hpp"
 
 namespace banyan::slurm {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "job_view.hpp"
+#include "job_plan.hpp"
 #include "notice.hpp"
 #include "since.hpp"
 

@@ -57,6 +57,7 @@ inline test_mode mode_of(std::uint16_t mode) {
 
 using job_test_function = int(job_record_t*, bitstr_t*, std::uint32_t, std::uint32_t, std::uint32_t,
                               std::uint16_t, List, List*, bitstr_t*);
+using job_begin_function = int(job_record_t*);
 using step_start_function = int(step_record_t*);
 using job_expand_function = int(job_record_t*, job_record_t*);
 using job_resized_function = int(job_record_t*, node_record_t*);

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "fabric_cache.hpp"
+#include "job_plan.hpp"
 #include "job_view.hpp"
 #include "notice.hpp"
 #include "plan_builder.hpp"

@@ -70,9 +70,13 @@ result<void> start(std::vector<std::string> words) {
 
 }  // namespace
 
+std::string config_of(const settings& s) {
+    return s.config.empty() ? installed_config_path().string() : s.config;
+}
+
 result<daemon_paths> find_daemon(const settings& s, const std::string& node) {
     daemon_paths out;
-    out.config = s.config.empty() ? default_config_path().string() : s.config;
+    out.config = config_of(s);
     out.node = node;
     BANYAN_TRY(const auto file, config_file::load(out.config));
     // The daemon checks its table; here only the one key that both need is read.

@@ -14,7 +14,7 @@ namespace banyan::spank {
 
 /// Arguments of the line in plugstack.conf. Unknown keys are an error that the log names once.
 struct settings {
-    std::string config;  ///< banyan.conf; empty = $BANYAN_CONF or /etc/banyan/banyan.conf
+    std::string config;                                      ///< banyan.conf; empty = /etc/banyan/banyan.conf
     std::string ckptd = "/usr/libexec/banyan/banyan-ckptd";  ///< the checkpoint daemon's program
     std::string ckptd_log;  ///< its log file, %n = node; empty = its standard error is dropped
 };
@@ -24,6 +24,10 @@ struct daemon_paths {
     std::string socket;
     std::string node;
 };
+/// banyan.conf as root reads it in slurmd's and slurmstepd's hooks: never one that the environment names.
+/// Empty when there is none.
+std::string config_of(const settings& s);
+
 /// The paths of this node's checkpoint daemon, as banyan.conf names them.
 result<daemon_paths> find_daemon(const settings& s, const std::string& node);
 

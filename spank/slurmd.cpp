@@ -4,7 +4,6 @@
 // the session's memory before the first task starts; after the job the session waits out its lease. A prolog
 // that fails drains the node, so these report and succeed.
 #include <algorithm>
-#include <cstdlib>
 
 #include <banyan/topo/placement.hpp>
 #include <banyan/topo/plan.hpp>
@@ -12,7 +11,7 @@
 #include <pwd.h>
 
 #include "ckptd/protocol/protocol.hpp"
-#include "common/text.hpp"
+#include "spank/job_plan.hpp"
 #include "spank/plugin.hpp"
 
 namespace banyan::spank {
@@ -21,20 +20,6 @@ namespace {
 constexpr auto open_timeout =
     std::chrono::seconds(30);  // the daemon may have to make gigabytes of memory ready
 constexpr auto detach_timeout = std::chrono::seconds(2);
-
-/// Slurm hands the job's SPANK environment to prolog and epilog with this prefix.
-std::string spank_variable(std::string_view name) {
-    const char* value = std::getenv(fmt::format("SPANK_{}", name).c_str());
-    return value ? value : "";
-}
-
-result<std::uint64_t> number_variable(const char* name) {
-    const char* value = std::getenv(name);
-    auto number = parse_number(value ? value : "");
-    if (!number)
-        return fail(errc::invalid_input, fmt::format("{} is not set in the prolog's environment", name));
-    return number;
-}
 
 std::string address_at(const std::vector<std::string>& addresses, const std::vector<std::string>& names,
                        std::size_t i) {
@@ -51,19 +36,18 @@ std::string own_address(const topo::plan& plan, const std::string& node) {
 }
 
 result<ckpt::session_request> make_session(const topo::plan& plan, const train::checkpoint_options& asked,
-                                           const std::string& node) {
+                                           const job_identity& job) {
     ckpt::session_request session;
-    BANYAN_TRY(session.job, number_variable("SLURM_JOB_ID"));
-    BANYAN_TRY(const auto uid, number_variable("SLURM_JOB_UID"));
-    const auto* user = ::getpwuid(static_cast<uid_t>(uid));
-    if (!user) return fail(errc::not_found, fmt::format("uid {} is unknown on this node", uid));
+    const auto* user = ::getpwuid(job.uid);
+    if (!user) return fail(errc::not_found, fmt::format("uid {} is unknown on this node", job.uid));
     BANYAN_TRY(const auto shape, topo::parse_shape(plan.shape));
     BANYAN_TRY(const auto request, topo::make_request(shape, static_cast<std::uint32_t>(plan.nodes.size()),
                                                       plan.ranks_per_node, 0));
+    session.job = job.job;
     session.restart = plan.restart;
     session.uid = user->pw_uid;
     session.gid = user->pw_gid;
-    session.self = node;
+    session.self = job.node;
     session.world = shape.ranks();
     session.dir = asked.directory;
     session.every = asked.every;
@@ -82,18 +66,13 @@ result<void> open(const settings& s) {
     const auto ckpt_text = spank_variable(train::option_names[train::checkpoint].env);
     if (ckpt_text.empty()) return {};
     BANYAN_TRY(const auto asked, train::parse_checkpoint(ckpt_text));
-    const auto plan_text = spank_variable("BANYAN_PLAN");
-    if (plan_text.empty())
-        return fail(errc::not_found, "the job has no plan of its ranks",
-                    "--train-ckpt needs --train-parallel and SelectType=select/cons_tres_banyan with a "
-                    "fabric snapshot");
-    BANYAN_TRY(const auto plan, topo::parse_plan(plan_text));
-    const char* name = std::getenv("SLURMD_NODENAME");
-    const std::string node = name ? name : "";
-    const auto address = own_address(plan, node);
-    if (address.empty()) return fail(errc::not_found, fmt::format("node {} is not in the job's plan", node));
-    BANYAN_TRY(const auto paths, find_daemon(s, node));
-    BANYAN_TRY(const auto session, make_session(plan, asked, node));
+    BANYAN_TRY(const auto job, job_of_slurmd());
+    BANYAN_TRY(const auto plan, trusted_plan(s, job));
+    const auto address = own_address(plan, job.node);
+    if (address.empty())
+        return fail(errc::not_found, fmt::format("node {} is not in the job's plan", job.node));
+    BANYAN_TRY(const auto paths, find_daemon(s, job.node));
+    BANYAN_TRY(const auto session, make_session(plan, asked, job));
     BANYAN_TRY(const auto answer, open_at_daemon(s, paths, address, session, open_timeout));
     if (!answer.warning.empty()) slurm_info("banyan: job %lu: %s", session.job, answer.warning.c_str());
     return {};
@@ -101,9 +80,9 @@ result<void> open(const settings& s) {
 
 result<void> detach(const settings& s) {
     if (spank_variable(train::option_names[train::checkpoint].env).empty()) return {};
-    const char* name = std::getenv("SLURMD_NODENAME");
-    BANYAN_TRY(const auto job, number_variable("SLURM_JOB_ID"));
-    BANYAN_TRY(const auto paths, find_daemon(s, name ? name : ""));
+    BANYAN_TRY(const auto job, slurmd_number("SLURM_JOB_ID", UINT32_MAX));
+    BANYAN_TRY(const auto node, slurmd_variable("SLURMD_NODENAME"));
+    BANYAN_TRY(const auto paths, find_daemon(s, node));
     return ckpt::session_detach(paths.socket, job, detach_timeout);
 }
 

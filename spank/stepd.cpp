@@ -55,6 +55,7 @@ int open_step(spank_t sp, const settings& s) {
 int set_task_environment(spank_t sp, const settings& s) {
     const auto shape_text = job_variable(sp, "BANYAN_SHAPE");
     if (shape_text.empty() || !is_training_step(sp)) return SLURM_SUCCESS;
+    if (shape_text.size() > train::max_option_text) return SLURM_SUCCESS;
     const auto shape = topo::parse_shape(shape_text);
     std::uint32_t job = 0, rank = 0, world = 0, local_world = 0;
     int local = 0;

@@ -45,6 +45,9 @@ result<checkpoint_options> parse_checkpoint(std::string_view text) {
         return fail(errc::invalid_input, "--train-ckpt: " + e.what,
                     e.hint.empty() ? "write for example dir=/lustre/run1,every=1,flush=50" : e.hint);
     };
+    // In slurmstepd the text is the user's, and has passed no other check.
+    if (text.size() > max_option_text)
+        return wrong({errc::invalid_input, fmt::format("longer than {} bytes", max_option_text), {}});
     auto pairs = parse_key_values(text);
     if (!pairs) return wrong(pairs.error());
     checkpoint_options out;

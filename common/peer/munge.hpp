@@ -24,7 +24,12 @@ struct credential {
 /// root) can decode the credential.
 result<std::string> encode(const std::string& socket, const std::string& payload,
                            std::optional<uid_t> reader = {});
+/// For anybody to read, with the payload compressed. exhausted: more than munge takes, 1 MiB in all.
+result<std::string> encode_compressed(const std::string& socket, const std::string& payload);
 /// Verifies, refuses replays and expired credentials.
 result<credential> decode(const std::string& socket, const std::string& text);
+/// Verifies who wrote it, whenever that was and however often it was read: for what is kept. What keeps it
+/// from being used elsewhere must stand in the payload.
+result<credential> decode_kept(const std::string& socket, const std::string& text);
 
 }  // namespace banyan::munge

@@ -19,8 +19,8 @@ HEALTHY, FAULTS = "ibnetdiscover.txt", "ibnetdiscover-after-faults.txt"
 DUMPS = sorted(path.stem for path in FIXTURES.glob("ibnetdiscover*.txt"))
 FOREIGN = ("dump_fts", "dump_lfts", "iblinkinfo", "ibqueryerrors", "perfquery")
 # Two pipelines of eight stages, by name; and the same nodes in another order, which cuts both.
-PLAN = ('{{"generation":1,"restart":0,"shape":"tp=8,pp=8,dp=2","ranks_per_node":8,"nodes":"{nodes}",'
-        '"buddies":[8,9,10,11,12,13,14,15,0,1,2,3,4,5,6,7]}}')
+PLAN = ('{{"version":2,"job":1,"generation":1,"restart":0,"shape":"tp=8,pp=8,dp=2","ranks_per_node":8,"nodes":"{nodes}",'
+        '"buddies":[8,16]}}')
 PLACED = PLAN.format(nodes="gpu[0001-0008,0017-0024]")
 CUT = PLAN.format(nodes="gpu[0001-0004,0017-0020,0005-0008,0021-0024]")
 # One ring over all ranks: from the last rail of a node to the first of the next, so over a spine.

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <banyan/topo/fabric.hpp>
+#include <banyan/topo/plan.hpp>
 
 #include "common/result.hpp"
 
@@ -53,5 +54,10 @@ result<fabric> load_fabric(const std::string& path);
 /// Host indices of a Slurm host list; an error names the first that the fabric lacks. An empty list gives all
 /// hosts.
 result<std::vector<std::uint32_t>> hosts_from(const fabric& f, const std::string& hostlist);
+
+/// A job's plan: as JSON, as the credential that travels with the job (which munge opens), or a file with
+/// either;
+/// "-" is standard input. Who wrote it is not looked at.
+result<plan> plan_from(const std::string& given);
 
 }  // namespace banyan::topo::cli

@@ -24,18 +24,9 @@ struct options {
     std::uint32_t spares = 0;
 };
 
-/// A plan as text, or the file that holds it.
-result<plan> read_plan(const std::string& given) {
-    const auto begin = given.find_first_not_of(" \t\n");
-    if (begin != std::string::npos && given[begin] == '{') return parse_plan(given);
-    BANYAN_TRY(auto text, read_file(given == "-" ? "/dev/stdin" : given, max_plan_text));
-    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-    return parse_plan(text);
-}
-
 result<std::optional<draw::job>> job_from(const fabric& f, const options& o) {
     if (!o.plan.empty()) {
-        BANYAN_TRY(const auto plan, read_plan(o.plan));
+        BANYAN_TRY(const auto plan, plan_from(o.plan));
         BANYAN_TRY(auto job, draw::job_of(f, plan, o.color_by));
         return std::optional(std::move(job));
     }
@@ -90,7 +81,7 @@ void add_draw(CLI::App& app, action& chosen) {
     sub->add_option("--shape", o->shape, "its parallel dimensions: marks the slot of each node");
     sub->add_option("--spares", o->spares, "how many of its nodes are spares");
     sub->add_option("--plan,--job", o->plan,
-                    "a job's plan (BANYAN_PLAN in its prolog's environment), or a file with it");
+                    "a job's plan (SPANK_BANYAN_PLAN in its prolog's environment), or a file with it");
     sub->add_option("--color-by", o->color_by,
                     "what hosts of one colour share: unit (a pipeline group; default), tp, cp, ep, pp or dp")
         ->check(CLI::IsMember({"unit", "tp", "cp", "ep", "pp", "dp"}));

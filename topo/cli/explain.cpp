@@ -165,7 +165,7 @@ result<int> run(const options& o) {
     if (o.plan.empty()) {
         BANYAN_TRY(job, ask_for_job(f, o));
     } else {
-        BANYAN_TRY(job.planned, parse_plan(o.plan));
+        BANYAN_TRY(job.planned, plan_from(o.plan));
     }
     BANYAN_TRY(const auto r, explain(f, job, o));
     const auto& p = job.planned;
@@ -193,7 +193,8 @@ void add_explain(CLI::App& app, action& chosen) {
     auto* sub = app.add_subcommand("explain", "Say what a job's placement costs, by dimension and tier");
     sub->add_option("JOBID", o->job, "a running job, asked of scontrol");
     o->input.add_option_to(*sub);
-    sub->add_option("--plan", o->plan, "a job's plan, which is in BANYAN_PLAN of its prolog's environment");
+    sub->add_option("--plan", o->plan,
+                    "a job's plan (SPANK_BANYAN_PLAN in its prolog's environment), or a file with it");
     sub->add_option("--model", o->model,
                     "what the bytes follow from, such as hidden=8192,layers=80,seq=8192,micro=16");
     sub->add_option("--routes", o->routes,

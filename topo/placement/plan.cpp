@@ -30,18 +30,42 @@ result<std::uint32_t> number_at(const json& from, const char* key) {
     return it->get<std::uint32_t>();
 }
 
-result<std::vector<std::uint32_t>> buddies_at(const json& from, std::size_t slots) {
-    const auto it = from.find("buddies");
-    if (it == from.end() || !it->is_array() || it->size() != slots)
-        return fail(errc::invalid_input, "the plan's buddies are not one per slot");
+/// The buddies as [distance, how many slots in turn, distance, ...]: they mostly follow a stride.
+std::vector<std::uint32_t> runs_of(const std::vector<std::uint32_t>& buddies) {
+    const auto slots = static_cast<std::uint32_t>(buddies.size());
     std::vector<std::uint32_t> out;
-    std::vector<bool> seen(slots);
-    for (const auto& item : *it) {
-        if (!item.is_number_unsigned() || item.get<std::uint64_t>() >= slots || seen[item.get<std::size_t>()])
-            return fail(errc::invalid_input, "the plan's buddies are not a permutation of the slots");
-        seen[item.get<std::size_t>()] = true;
-        out.push_back(item.get<std::uint32_t>());
+    for (std::uint32_t slot = 0; slot < slots; ++slot) {
+        const auto distance = (buddies[slot] + slots - slot) % slots;
+        if (out.empty() || out[out.size() - 2] != distance)
+            out.insert(out.end(), {distance, 1});
+        else
+            ++out.back();
     }
+    return out;
+}
+
+result<std::vector<std::uint32_t>> buddies_at(const json& from, std::size_t slots) {
+    const auto wrong = [] {
+        return fail(errc::invalid_input, "the plan's buddies are not a permutation of the slots");
+    };
+    const auto it = from.find("buddies");
+    if (it == from.end() || !it->is_array() || it->size() % 2 != 0) return wrong();
+    std::vector<std::uint32_t> out;
+    out.reserve(slots);
+    std::vector<bool> seen(slots);
+    for (std::size_t i = 0; i < it->size(); i += 2) {
+        const auto &distance = (*it)[i], &count = (*it)[i + 1];
+        if (!distance.is_number_unsigned() || !count.is_number_unsigned() ||
+            distance.get<std::uint64_t>() >= slots || count.get<std::uint64_t>() > slots - out.size())
+            return wrong();
+        for (auto n = count.get<std::uint64_t>(); n > 0; --n) {
+            const auto buddy = (out.size() + distance.get<std::uint64_t>()) % slots;
+            if (seen[buddy]) return wrong();
+            seen[buddy] = true;
+            out.push_back(static_cast<std::uint32_t>(buddy));
+        }
+    }
+    if (out.size() != slots) return wrong();
     return out;
 }
 
@@ -71,12 +95,14 @@ result<better_later> parse_later(std::string_view text) {
 }  // namespace
 
 std::string to_text(const plan& p) {
-    json out{{"generation", p.generation},
+    json out{{"version", plan_version},
+             {"job", p.job},
+             {"generation", p.generation},
              {"restart", p.restart},
              {"shape", p.shape},
              {"ranks_per_node", p.ranks_per_node},
              {"nodes", compress_hostlist(p.nodes)},
-             {"buddies", p.buddies}};
+             {"buddies", runs_of(p.buddies)}};
     if (!p.addrs.empty() && p.addrs != p.nodes) out["addrs"] = compress_hostlist(p.addrs);
     if (!p.spares.empty()) out["spares"] = compress_hostlist(p.spares);
     if (!p.spare_addrs.empty() && p.spare_addrs != p.spares)
@@ -89,7 +115,13 @@ result<plan> parse_plan(std::string_view text) {
         return fail(errc::invalid_input, fmt::format("the plan is longer than {} bytes", max_plan_text));
     const auto from = json::parse(text, nullptr, false);
     if (!from.is_object()) return fail(errc::invalid_input, "the plan is not a JSON object");
+    BANYAN_TRY(const auto version, number_at(from, "version"));
+    if (version != plan_version)
+        return fail(errc::invalid_input,
+                    fmt::format("the plan is of version {}, not {}", version, plan_version),
+                    "use the release of banyan on all nodes that slurmctld has");
     plan out;
+    BANYAN_TRY(out.job, number_at(from, "job"));
     BANYAN_TRY(out.generation, number_at(from, "generation"));
     BANYAN_TRY(out.restart, number_at(from, "restart"));
     BANYAN_TRY(out.ranks_per_node, number_at(from, "ranks_per_node"));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <random>
 
 #include <banyan/topo/plan.hpp>
@@ -15,6 +16,7 @@ namespace {
 
 plan example() {
     plan p;
+    p.job = 77;
     p.generation = 3;
     p.restart = 1;
     p.shape = "tp=2,pp=2,dp=2";
@@ -39,6 +41,7 @@ TEST_CASE("a plan comes back as it was written", "[topo]") {
     CHECK(again.spares == p.spares);
     CHECK(again.spare_addrs == p.spare_addrs);
     CHECK(again.buddies == p.buddies);
+    CHECK(again.job == 77);
     CHECK(again.generation == 3);
     CHECK(again.restart == 1);
     CHECK(to_text(again) == text);
@@ -53,6 +56,45 @@ TEST_CASE("a plan that contradicts itself is refused", "[topo]") {
     SECTION("unknown shape") { p.shape = "x=8"; }
     SECTION("no ranks") { p.ranks_per_node = 0; }
     CHECK_FALSE(parse_plan(to_text(p)));
+}
+
+TEST_CASE("a plan of another version is refused, and one without", "[topo]") {
+    const auto text = to_text(example());
+    const auto head = text.find("\"version\":2");
+    REQUIRE(head != std::string::npos);
+    auto later = text, none = text;
+    later[head + 10] = '3';
+    none[head + 1] = 'V';
+    CHECK(parse_plan(later).error().what.find("version 3") != std::string::npos);
+    CHECK_FALSE(parse_plan(none));
+}
+
+TEST_CASE("buddies that follow a stride take no room, and any order comes back", "[topo]") {
+    plan p;
+    p.shape = "dp=4096";
+    p.ranks_per_node = 1;
+    for (std::uint32_t i = 0; i < 4096; ++i) {
+        p.nodes.push_back("n" + std::to_string(i));
+        p.buddies.push_back((i + 2048) % 4096);
+    }
+    CHECK(to_text(p).find("[2048,4096]") != std::string::npos);
+    CHECK(parse_plan(to_text(p)).value().buddies == p.buddies);
+    std::mt19937 random(5);
+    std::shuffle(p.buddies.begin(), p.buddies.end(), random);
+    CHECK(parse_plan(to_text(p)).value().buddies == p.buddies);
+}
+
+TEST_CASE("runs of buddies that do not give every slot one are refused", "[topo]") {
+    const auto text = to_text(example());
+    const std::string runs = "[2,4]";
+    REQUIRE(text.find(runs) != std::string::npos);
+    for (const std::string bad : {"[2,3]", "[2,5]", "[2,4294967296]", "[2,18446744073709551615]", "[2,4,0,1]",
+                                  "[2]", "[4,4]", "[0,1,3,1,0,2]", "[2,-4]", "[]", "7"}) {
+        auto changed = text;
+        changed.replace(text.find(runs), runs.size(), bad);
+        INFO(bad);
+        CHECK_FALSE(parse_plan(changed));
+    }
 }
 
 TEST_CASE("plans that were changed at random never crash the parser", "[topo]") {

@@ -16,6 +16,7 @@
 namespace banyan::topo {
 
 struct plan {
+    std::uint32_t job = 0;         ///< whose plan it is
     std::uint32_t generation = 0;  ///< grows with every change of the assignment
     std::uint32_t restart = 0;     ///< how often the job had been requeued when this was planned
     std::string shape;             ///< as shape::text()
@@ -29,8 +30,10 @@ struct plan {
 
 constexpr std::size_t max_plan_text = 4u << 20;
 constexpr std::size_t max_plan_nodes = 65'536;
+constexpr std::uint32_t plan_version = 2;
 
-/// One line of JSON without a newline; host lists are compressed.
+/// One line of JSON without a newline: names and addresses as host lists, buddies as runs of the distance
+/// from the slot, its own version as "version".
 std::string to_text(const plan& p);
 /// Checks every size and index: what it returns can be used without further checks. The text may come from
 /// anywhere.
