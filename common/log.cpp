@@ -1,10 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "common/log.hpp"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include "common/text.hpp"
+
 namespace banyan {
+namespace {
+
+// The message as one line whatever is in it: nobody whose text is logged can write a line of his own.
+class escaped_message : public spdlog::custom_flag_formatter {
+  public:
+    void format(const spdlog::details::log_msg& message, const std::tm&,
+                spdlog::memory_buf_t& into) override {
+        const auto text = printable({message.payload.data(), message.payload.size()});
+        into.append(text.data(), text.data() + text.size());
+    }
+    std::unique_ptr<custom_flag_formatter> clone() const override {
+        return std::make_unique<escaped_message>();
+    }
+};
+
+}  // namespace
 
 result<void> setup_log(const std::string& program, const std::string& file, const std::string& level) {
     const auto parsed = spdlog::level::from_str(level);
@@ -18,7 +37,9 @@ result<void> setup_log(const std::string& program, const std::string& file, cons
         else
             sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file);
         auto logger = std::make_shared<spdlog::logger>(program, std::move(sink));
-        logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %n[%P] %l: %v");
+        auto formatter = std::make_unique<spdlog::pattern_formatter>();
+        formatter->add_flag<escaped_message>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e %n[%P] %l: %*");
+        logger->set_formatter(std::move(formatter));
         logger->set_level(parsed);
         logger->flush_on(spdlog::level::trace);
         spdlog::set_default_logger(std::move(logger));

@@ -30,6 +30,12 @@ result<std::vector<std::pair<std::string, std::string>>> parse_key_values(std::s
 std::string nearest(std::string_view word, const std::vector<std::string>& known);
 /// 1536 -> "1.5 KiB".
 std::string format_bytes(std::uint64_t bytes);
+/// Text that somebody else chose, as it may stand in a log line or on a terminal: control characters (line
+/// ends and escape sequences, C1, those that turn the direction of text) and bytes that are not UTF-8 become
+/// \n, \x1b and the like.
+std::string printable(std::string_view text);
+/// Whether printable() would change it.
+bool is_printable(std::string_view text);
 /// Host names as Slurm writes them: {"n01","n02","n05"} -> "n[01-02,05]". Order is kept; only neighbours are
 /// folded.
 std::string compress_hostlist(const std::vector<std::string>& names);

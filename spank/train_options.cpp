@@ -57,6 +57,10 @@ result<checkpoint_options> parse_checkpoint(std::string_view text) {
             if (value.empty() || value[0] != '/')
                 return wrong(
                     {errc::invalid_input, fmt::format("dir \"{}\" is not an absolute path", value), {}});
+            if (!is_printable(value))
+                return wrong({errc::invalid_input,
+                              fmt::format("dir \"{}\" has control characters", printable(value)),
+                              {}});
             out.directory = value;
         } else if (key == "every" || key == "flush") {
             const auto steps = parse_number(value, max_steps);

@@ -51,3 +51,19 @@ TEST_CASE("crc32c gives RFC 3720's test values and can be continued", "[common]"
     const std::span all(ones);
     CHECK(crc32c(all.subspan(10), crc32c(all.first(10))) == crc32c(all));
 }
+
+TEST_CASE("text of others is shown as one line without a command in it", "[common]") {
+    using banyan::printable;
+    CHECK(printable("plain, caf\u00e9, \u65e5\u672c, back\\slash") ==
+          "plain, caf\u00e9, \u65e5\u672c, back\\slash");
+    CHECK(printable("a\nb\tc\rd") == "a\\nb\\tc\\x0dd");
+    CHECK(printable("\x1b[2J\x7f") == "\\x1b[2J\\x7f");
+    CHECK(printable(std::string_view("a\0b", 3)) == "a\\x00b");
+    CHECK(printable("\u009b2J") == "\\xc2\\x9b2J");  // C1: the terminal's one-byte escape
+    CHECK(printable("\x9b") == "\\x9b");             // not UTF-8
+    CHECK(printable("\xc0\x8a|\xe0\x80\x8a|\xed\xa0\x80|\xf4\x90\x80\x80|\xe2\x82") ==
+          "\\xc0\\x8a|\\xe0\\x80\\x8a|\\xed\\xa0\\x80|\\xf4\\x90\\x80\\x80|\\xe2\\x82");
+    CHECK(printable("\u202e\u2028\u2066").find("\u202e") == std::string::npos);
+    CHECK(banyan::is_printable("/lustre/run1"));
+    CHECK_FALSE(banyan::is_printable("/lustre/\nrun1"));
+}

@@ -56,7 +56,7 @@ TEST_CASE("shapes that are refused, each with a reason", "[spank]") {
 TEST_CASE("checkpoint keys that are refused", "[spank]") {
     for (const auto* bad :
          {"", "dir", "dir=relative", "every=0", "evry=1", "every=x", "flush=10", "dir=/a,every=3,flush=10",
-          "every=1,every=2", "size=many", "every=99999999999999999999"}) {
+          "every=1,every=2", "dir=/a\nb", "dir=/a\x1b[2J", "size=many", "every=99999999999999999999"}) {
         INFO(bad);
         const auto checked = check(checkpoint, bad);
         REQUIRE_FALSE(checked);
