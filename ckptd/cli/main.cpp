@@ -10,7 +10,6 @@
 
 #include "ckptd/daemon/settings.hpp"
 #include "ckptd/protocol/protocol.hpp"
-#include "ckptd/slots/memory.hpp"
 #include "ckptd/store/store.hpp"
 #include "common/config.hpp"
 #include "common/text.hpp"
@@ -22,7 +21,7 @@ using nlohmann::json;
 using std::chrono::seconds;
 
 int complain(const error& e) {
-    std::fprintf(stderr, "banyan-ckpt: %s\n", e.text().c_str());
+    std::fprintf(stderr, "banyan-ckpt: %s\n", printable(e.text()).c_str());
     return e.code == errc::invalid_input ? 2 : 1;
 }
 
@@ -34,14 +33,15 @@ void print_session(const json& s) {
     const auto& c = s.at("counters");
     fmt::print("job {}: {}, {} of {} ranks on {}, generation {:x}\n", s.at("job").dump(),
                s.at("state").get<std::string>(), s.at("ranks").size(), s.at("world").dump(),
-               s.at("node").get<std::string>(), s.at("generation").get<std::uint64_t>());
+               printable(s.at("node").get<std::string>()), s.at("generation").get<std::uint64_t>());
     fmt::print("  complete in memory: step {}{}; in storage: step {}\n", step_of(s.at("committed")),
                s.at("replicated").get<bool>() ? " (copied to a second node)" : "", step_of(s.at("durable")));
     const auto bytes = [&](const char* key) { return format_bytes(c.at(key).get<std::uint64_t>()); };
     fmt::print("  memory {}; storage: {} written, {} read; other nodes: {} sent, {} received\n",
                format_bytes(s.at("memory_bytes").get<std::uint64_t>()), bytes("storage_bytes_written"),
                bytes("storage_bytes_read"), bytes("peer_bytes_sent"), bytes("peer_bytes_received"));
-    if (const auto w = s.at("warning").get<std::string>(); !w.empty()) fmt::print("  warning: {}\n", w);
+    if (const auto w = s.at("warning").get<std::string>(); !w.empty())
+        fmt::print("  warning: {}\n", printable(w));
 }
 
 int status(const std::string& socket, bool as_json) {
@@ -53,7 +53,7 @@ int status(const std::string& socket, bool as_json) {
     }
     try {
         const auto all = json::parse(*text);
-        fmt::print("node {}: {} of {} in use\n", all.at("node").get<std::string>(),
+        fmt::print("node {}: {} of {} in use\n", printable(all.at("node").get<std::string>()),
                    format_bytes(all.at("memory_used").get<std::uint64_t>()),
                    format_bytes(all.at("memory_limit").get<std::uint64_t>()));
         for (const auto& s : all.at("sessions")) print_session(s);
@@ -68,32 +68,29 @@ int list(const std::string& dir) {
     const auto steps = ckpt::list_steps(myself(), dir);
     if (!steps) return complain(steps.error());
     for (const auto step : *steps) {
-        const auto m = ckpt::load_step(myself(), dir, step);
-        if (!m) {
-            fmt::print("{:>12}  damaged: {}\n", step, m.error().what);
-            continue;
-        }
-        std::uint64_t bytes = 0;
-        for (const auto& f : m->files) bytes += f.bytes;
-        fmt::print("{:>12}  job {}  {} ranks  {}\n", step, m->job, m->world, format_bytes(bytes));
+        const auto m = ckpt::scan_step(myself(), dir, step, 0);
+        if (!m)
+            fmt::print("{:>12}  damaged: {}\n", step, printable(m.error().what));
+        else
+            fmt::print("{:>12}  job {}  {} ranks  {}\n", step, m->job, m->world, format_bytes(m->bytes));
     }
-    if (steps->empty()) fmt::print("no committed step in {}\n", dir);
+    if (steps->empty()) fmt::print("no committed step in {}\n", printable(dir));
     return 0;
 }
 
-// Every shard against the manifest. Returns the number of damaged files.
+// Every shard against the manifest, which is checked as a whole first: then it says what the files should be.
+// Returns the number of damaged files.
 result<std::size_t> verify_step(const std::string& dir, std::uint64_t step) {
-    BANYAN_TRY(const auto m, ckpt::load_step(myself(), dir, step));
+    BANYAN_CHECK(ckpt::scan_step(myself(), dir, step, 0));
     std::size_t damaged = 0;
-    std::vector<std::byte> buffer;
-    for (const auto& f : m.files) {
-        if (f.bytes > buffer.size()) buffer.resize(f.bytes);
-        if (auto read = ckpt::read_shard(myself(), dir, step, f, buffer); !read) {
-            ++damaged;
-            fmt::print("{}\n", read.error().what);
-        }
-    }
-    fmt::print("step {}: {} of {} files are whole\n", step, m.files.size() - damaged, m.files.size());
+    const auto check = [&](const ckpt::shard_file& f) {
+        const auto read = ckpt::check_shard(myself(), dir, step, f);
+        if (read) return;
+        ++damaged;
+        fmt::print("{}\n", printable(read.error().what));
+    };
+    BANYAN_TRY(const auto m, ckpt::scan_step(myself(), dir, step, 0, check));
+    fmt::print("step {}: {} of {} files are whole\n", step, m.world - damaged, m.world);
     return damaged;
 }
 

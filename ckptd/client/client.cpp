@@ -143,7 +143,7 @@ outcome client::off(const error& e) {
     next_try_ = clock::now() + retry_every;
     off_because_ = e.text();
     if (rank_ == 0 && !std::exchange(told, true))
-        std::fprintf(stderr, "banyan: checkpoints are off: %s\n", off_because_.c_str());
+        std::fprintf(stderr, "banyan: checkpoints are off: %s\n", printable(off_because_).c_str());
     return {BCK_E_NODAEMON, off_because_};
 }
 
@@ -174,7 +174,7 @@ outcome client::ready() {
     }
     layout_changed_ = false;
     warnings_seen_ = connection_.header().warning_count.load();
-    if (!attached->empty()) std::fprintf(stderr, "banyan: %s\n", attached->c_str());
+    if (!attached->empty()) std::fprintf(stderr, "banyan: %s\n", printable(*attached).c_str());
     const auto on_gpu =
         std::find_if(places_.begin(), places_.end(), [](const auto& p) { return p.on_device; });
     if (on_gpu != places_.end()) {
@@ -229,7 +229,7 @@ void client::tell_warning() {
     warnings_seen_ = count;
     std::array<char, 512> text = header.warning;
     text.back() = '\0';
-    std::fprintf(stderr, "banyan: %s\n", text.data());
+    std::fprintf(stderr, "banyan: %s\n", printable(text.data()).c_str());
 }
 
 outcome client::checkpoint(std::uint64_t step) {

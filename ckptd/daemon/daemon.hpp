@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One node's checkpoint daemon. All state lives on one io_context thread; what blocks (checksums, allocation)
-// runs on `workers_`, what touches the job's storage on `storage_`, so that stuck storage delays durability
-// alone, and munge on `munge_`. The members are spread by subject: run.cpp (sockets, life), local.cpp
-// (sessions, by messages of this node), ranks.cpp (messages of its ranks), peers.cpp (messages of other
-// daemons), seal.cpp (checksum, replicate, vote, commit), flush.cpp (storage), restore.cpp, warn.cpp (what
-// the user hears).
+// One node's checkpoint daemon. All state lives on one io_context thread; what blocks runs elsewhere: the
+// other daemons' data on `workers_`, munge on `munge_`, a user's checksums and memory on `compute_`, his
+// storage on `storage_`, so that stuck storage delays that user's durability alone. The members are spread by
+// subject: run.cpp (life), local_server.cpp (the Unix socket), local.cpp (sessions, by messages of this
+// node), ranks.cpp (messages of its ranks), peers.cpp (messages of other daemons), seal.cpp (checksum,
+// replicate, vote, commit), flush.cpp (storage), restore.cpp, warn.cpp (what the user hears).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/signal_set.hpp>
 
+#include "ckptd/daemon/fair_pool.hpp"
+#include "ckptd/daemon/local_limits.hpp"
 #include "ckptd/daemon/session.hpp"
 #include "ckptd/daemon/settings.hpp"
 #include "ckptd/net/link.hpp"
@@ -26,17 +28,21 @@ using std::chrono::milliseconds;
 
 /// A process on this node's Unix socket.
 struct local_client {
+    local_client(asio::local::stream_protocol::socket s, uid_t u, pid_t p)
+        : socket(std::move(s)), uid(u), pid(p) {}
     std::uint64_t id = 0;
     asio::local::stream_protocol::socket socket;
-    uid_t uid = 0;
-    pid_t pid = 0;
+    uid_t uid;
+    pid_t pid;
     session_ptr attached;
     std::uint32_t rank = 0;
     std::uint64_t generation = 0;
-    int passed_fd = -1;  ///< goes out with the next reply; borrowed
-    std::shared_ptr<shard_memory> passed;
+    std::shared_ptr<shard_memory> passed;  ///< goes out with the next reply
 };
 using client_ptr = std::shared_ptr<local_client>;
+
+/// How many connections users may have, by the process's limit of descriptors.
+std::uint32_t local_connections();
 
 class daemon {
   public:
@@ -48,11 +54,15 @@ class daemon {
   private:
     using reply = result<json>;
 
-    // run.cpp
+    // local_server.cpp
     result<void> open_local();
     result<void> lock_socket();
     task<void> accept_local();
+    void admit(asio::local::stream_protocol::socket socket, uid_t uid, pid_t pid);
     task<void> serve_local(client_ptr client);
+    task<void> converse(client_ptr client);
+
+    // run.cpp
     task<void> serve_peer(std::shared_ptr<peer::channel> connection);
     task<void> tick();
     task<void> stop_on_signal();
@@ -71,7 +81,7 @@ class daemon {
     task<reply> on_detach(json meta);
     task<reply> on_close(client_ptr client, json meta);
     task<reply> on_seal_now(json meta);
-    json on_status() const;
+    json on_status(uid_t uid, bool root) const;
     task<result<void>> make_ready(session_ptr s);
     task<result<void>> ensure_memory(session_ptr s, std::uint32_t rank, std::uint64_t bytes);
     task<std::string> check_directory(session_ptr s);
@@ -106,7 +116,7 @@ class daemon {
     // seal.cpp
     void note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t slot);
     void scan_slots(const session_ptr& s, std::uint32_t rank);
-    task<void> secure(session_ptr s, copy_ptr c);
+    task<void> secure(session_ptr s, copy_ptr c, std::size_t slot);
     task<bool> checksum(session_ptr s, copy_ptr c);
     task<void> replicate(session_ptr s, copy_ptr c);
     task<void> cast_vote(session_ptr s, copy_ptr c);
@@ -148,7 +158,7 @@ class daemon {
     void on_decided(const session_ptr& s, const std::optional<copy_key>& key);
     task<std::vector<std::optional<json>>> ask_all(session_ptr s, peer_message type, json meta,
                                                    milliseconds timeout);
-    task<std::vector<manifest>> storage_steps(session_ptr s, std::optional<copy_key> newer_than);
+    task<std::vector<copy_key>> storage_steps(session_ptr s, std::optional<copy_key> newer_than);
     task<result<copy_ptr>> bring(session_ptr s, std::uint32_t rank, restore_choice choice,
                                  std::string* source);
     task<result<std::uint64_t>> fill(session_ptr s, std::uint32_t rank, restore_choice choice,
@@ -159,15 +169,18 @@ class daemon {
     settings settings_;
     std::chrono::steady_clock::time_point first_session_by_;  ///< with exit_when_idle
     std::shared_ptr<memory_budget> budget_;
-    asio::thread_pool workers_, storage_, munge_;
+    asio::thread_pool workers_, munge_;
+    fair_pool storage_, compute_;  ///< in the name of users
+    local_limits local_limits_;
+    descriptor_reserve reserve_;
     unique_fd lock_;  ///< held while this daemon has its socket and port
     asio::local::stream_protocol::acceptor local_acceptor_;
     peer::listener peers_;
     asio::signal_set signals_;
     std::map<std::uint64_t, session_ptr> sessions_;
-    std::map<std::uint64_t, error> refused_;  ///< why a job has no session here, for its ranks; until it ends
+    /// Why a job has no session here, for the ranks of its user; until it ends.
+    std::map<std::uint64_t, std::pair<uid_t, error>> refused_;
     std::map<std::uint64_t, client_ptr> clients_;
-    std::map<uid_t, std::uint32_t> clients_of_;
     std::map<std::tuple<std::string, std::string, bool>, std::shared_ptr<link>> links_;
     std::uint64_t next_id_ = 1;
     bool had_session_ = false;

@@ -38,15 +38,16 @@ task<result<json>> daemon::write_files(session_ptr s, copy_key key) {
     const auto user = s->user;
     const auto dir = s->request.dir;
     const auto job = s->job();
-    const auto work = [user, dir, key, job] {
+    const auto world = s->request.world;
+    const auto work = [user, dir, key, job, world] {
         if (auto ready = prepare_directory(user, dir); !ready) return ready;
         // Told twice to flush the same checkpoint: its COMMIT stands, and the same bytes are written again.
-        if (const auto m = load_step(user, dir, key.step);
+        if (const auto m = scan_step(user, dir, key.step, world);
             m && m->job == job && m->generation == key.generation)
             return result<void>{};
         return open_step(user, dir, key.step);
     };
-    const auto opened = co_await run_blocking(storage_, work);
+    const auto opened = co_await storage_.run(user.uid, work);
     if (!opened) co_return std::unexpected(opened.error());
     json files = json::array();
     const auto ranks = s->own_ranks();
@@ -59,7 +60,7 @@ task<result<json>> daemon::write_files(session_ptr s, copy_key key) {
             return write_shard(user, dir, c->key.step, c->rank, c->data(), c->chunks,
                                [&](std::uint64_t n) { s->bytes.storage_written += n; });
         };
-        auto written = co_await run_blocking(storage_, write);
+        auto written = co_await storage_.run(user.uid, write);
         if (!written) co_return std::unexpected(written.error());
         files.push_back(file_meta(*written));
     }
@@ -70,9 +71,13 @@ task<void> daemon::flush_step(session_ptr s, copy_key key) {
     if (!s->slot || s->closed || (s->durable && key <= *s->durable)) co_return;
     if (s->flushing) {
         ++s->bytes.flushes_skipped;  // storage is slower than the turns: durability lags, training does not
+        if (clock::now() > s->flushing_since + settings_.complete_within)
+            warn(s, s->request.dir,
+                 fmt::format("checkpoints do not reach storage in {}: it does not answer", s->request.dir));
         co_return;
     }
     s->flushing = true;
+    s->flushing_since = clock::now();
     std::vector<copy_ptr> pinned;
     for (const auto rank : s->own_ranks())
         if (const auto c = s->find_copy(rank, key)) pinned.push_back(c);
@@ -141,7 +146,7 @@ task<void> daemon::commit_files(session_ptr s, flush_state done) {
     const auto dir = s->request.dir;
     const auto keep = settings_.keep;
     const auto work = [user, dir, m, keep] { return commit_step(user, dir, m, keep); };
-    const auto committed = co_await run_blocking(storage_, work);
+    const auto committed = co_await storage_.run(user.uid, work);
     if (s->flush && s->flush->key == done.key) s->flush.reset();
     if (!committed) {
         ++s->bytes.flush_failures;

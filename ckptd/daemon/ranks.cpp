@@ -2,7 +2,6 @@
 //
 // Messages of the ranks on the Unix socket: attach, sealed, finalize, and their end. restore.cpp has restore.
 #include <algorithm>
-#include <csignal>
 
 #include <fmt/format.h>
 
@@ -22,14 +21,19 @@ task<daemon::reply> daemon::on_attach(client_ptr client, json meta) {
     BANYAN_CO_TRY(const auto rank, wire::get_number(meta, "rank", max_world));
     BANYAN_CO_TRY(const auto world, wire::get_number(meta, "world", max_world));
     BANYAN_CO_TRY(const auto bytes, wire::get_number(meta, "bytes", 1ull << 48));
-    const auto s = find_session(job);
-    if (const auto why = refused_.find(job); !s && why != refused_.end())
-        co_return fail(errc::not_found, fmt::format("job {}: {}", job, why->second.what), why->second.hint);
+    // Of another user's job nothing is told, not even whether it is here.
+    const auto mine = [&](uid_t owner) { return client->uid == owner || client->uid == 0; };
+    auto s = find_session(job);
+    if (s && !mine(s->request.uid)) s = nullptr;
+    const auto why = refused_.find(job);
+    if (!s && why != refused_.end() && mine(why->second.first))
+        co_return fail(errc::not_found, fmt::format("job {}: {}", job, why->second.second.what),
+                       why->second.second.hint);
     if (!s)
-        co_return fail(errc::not_found, fmt::format("job {} has no checkpoint session on this node", job),
-                       "was it submitted with --train-ckpt? slurmd's log says what went wrong with it");
-    if (client->uid != s->request.uid && client->uid != 0)
-        co_return fail(errc::denied, fmt::format("job {} belongs to another user", job));
+        co_return fail(
+            errc::not_found,
+            fmt::format("job {} has no checkpoint session of uid {} on this node", job, client->uid),
+            "was it submitted with --train-ckpt? slurmd's log says what went wrong with it");
     auto answer = co_await attach(client, s, static_cast<std::uint32_t>(rank), world, bytes);
     // Rank 0 says so itself.
     if (!answer && rank != 0)
@@ -51,17 +55,17 @@ task<daemon::reply> daemon::attach(client_ptr client, session_ptr s, std::uint32
     const auto taken = [&] {
         const auto it = s->ranks.find(rank);
         return it != s->ranks.end() && it->second.owner != 0 && it->second.owner != client->id &&
-               ::kill(it->second.pid, 0) == 0;
+               it->second.process && it->second.process->alive();
     };
     while (taken() && clock::now() < until)
         co_await s->changed->wait(std::min(until, clock::now() + milliseconds(50)));
     if (taken())
         co_return fail(errc::conflict,
-                       fmt::format("rank {} is held by process {}", rank, s->ranks[rank].pid));
+                       fmt::format("rank {} is held by process {}", rank, s->ranks[rank].process->pid()));
     // Taken before the memory is made: of two that come at once the second one waits.
     auto& state = s->ranks[rank];
     state.owner = client->id;
-    state.pid = client->pid;
+    state.process = std::make_shared<process>(client->socket.native_handle(), client->pid);
     BANYAN_CO_CHECK(co_await ensure_memory(s, rank, std::max<std::uint64_t>(bytes, page_bytes)));
     if (s->closed || !client->socket.is_open()) co_return fail(errc::not_found, "the session ended");
     client->attached = s;
@@ -99,7 +103,7 @@ void daemon::on_disconnect(const client_ptr& client) {
             // Sealed, but killed before it could say so: still a whole checkpoint.
             if (client->generation == s->generation && r.memory) scan_slots(s, rank);
             r.owner = 0;
-            r.pid = 0;
+            r.process.reset();
         }
         notify(s);
     }

@@ -8,6 +8,7 @@
 
 #include "ckptd/slots/layout.hpp"
 #include "ckptd/store/safetensors.hpp"
+#include "common/text.hpp"
 #include "common/wire.hpp"
 
 namespace banyan::ckpt {
@@ -24,6 +25,13 @@ result<const json*> get_array(const json& meta, const char* key, std::size_t max
     return &*it;
 }
 
+// Names and paths go into logs and onto terminals.
+result<void> check_text(const std::string& text) {
+    if (is_printable(text)) return {};
+    return fail(errc::invalid_input,
+                fmt::format("\"{}\" has characters that cannot be shown", printable(text)));
+}
+
 result<session_node> parse_node(const json& entry) {
     if (!entry.is_object()) return fail(errc::invalid_input, "an entry of \"nodes\" is not an object");
     session_node n;
@@ -32,6 +40,8 @@ result<session_node> parse_node(const json& entry) {
     BANYAN_TRY(n.ranks, get_numbers(entry, "ranks", max_world));
     BANYAN_TRY(n.buddy, wire::get_number(entry, "buddy", max_world));
     if (n.name.empty()) return fail(errc::invalid_input, "a node has no name");
+    BANYAN_CHECK(check_text(n.name));
+    BANYAN_CHECK(check_text(n.addr));
     if (n.addr.empty()) n.addr = n.name;
     return n;
 }
@@ -102,6 +112,7 @@ result<session_request> parse_session(const json& meta) {
     if (!r.dir.empty() && r.dir.front() != '/')
         return fail(errc::invalid_input,
                     fmt::format("the checkpoint directory \"{}\" is not absolute", r.dir));
+    BANYAN_CHECK(check_text(r.dir));
     BANYAN_TRY(const auto nodes, get_array(meta, "nodes", max_world));
     for (const auto& entry : *nodes) {
         BANYAN_TRY(auto n, parse_node(entry));
@@ -113,6 +124,8 @@ result<session_request> parse_session(const json& meta) {
         session_spare s;
         BANYAN_TRY(s.name, wire::get_string(entry, "name", max_name));
         BANYAN_TRY(s.addr, wire::get_string(entry, "addr", max_name));
+        BANYAN_CHECK(check_text(s.name));
+        BANYAN_CHECK(check_text(s.addr));
         if (s.addr.empty()) s.addr = s.name;
         r.spares.push_back(std::move(s));
     }

@@ -95,16 +95,21 @@ task<daemon::reply> daemon::on_verify(session_ptr s, json meta) {
     const auto before = s->copies;
     for (const auto& c : before) {
         if (c->key != key || !c->checked || c->dropped) continue;
-        const auto work = [c] { return chunk_checksums(c->data()); };
-        const auto now = co_await run_blocking(workers_, work);
-        if (now == c->chunks && !c->dropped) {
+        const auto work = [c]() -> result<bool> { return chunk_checksums(c->data()) == c->chunks; };
+        const auto same = co_await compute_.run(s->request.uid, work);
+        if (!same) co_return std::unexpected(same.error());
+        if (*same && !c->dropped) {
             ranks.push_back(c->rank);
             continue;
         }
         ++s->bytes.damaged;
-        spdlog::error(
-            "job {}: rank {}'s copy of step {} in this node's memory is damaged and will not be used",
-            s->job(), c->rank, key.step);
+        // A user can cause this as often as he likes.
+        std::uint64_t held_back = 0;
+        if (limiter_.pass(fmt::format("damaged {}", s->job()), clock::now(), held_back))
+            spdlog::error(
+                "job {}: rank {}'s copy of step {} in this node's memory is damaged and will not be used "
+                "({} more since)",
+                s->job(), c->rank, key.step, held_back);
         s->drop_copy(c);
     }
     json out;
@@ -140,39 +145,37 @@ task<std::vector<std::optional<json>>> daemon::ask_all(session_ptr s, peer_messa
 }
 
 // Committed steps in storage; of this job with their generation, of others as the oldest of all.
-task<std::vector<manifest>> daemon::storage_steps(session_ptr s, std::optional<copy_key> newer_than) {
-    std::vector<manifest> out;
-    if (s->request.dir.empty()) co_return out;
-    auto found = std::make_shared<std::optional<std::vector<manifest>>>();
+task<std::vector<copy_key>> daemon::storage_steps(session_ptr s, std::optional<copy_key> newer_than) {
+    using answer = result<std::vector<copy_key>>;
+    if (s->request.dir.empty()) co_return std::vector<copy_key>();
+    auto found = std::make_shared<std::optional<answer>>();
     spawn([](daemon* self, session_ptr who, std::optional<copy_key> bound,
-             std::shared_ptr<std::optional<std::vector<manifest>>> into) -> task<void> {
+             std::shared_ptr<std::optional<answer>> into) -> task<void> {
         const auto user = who->user;
         const auto dir = who->request.dir;
         const auto world = who->request.world;
         const auto job = who->job();
-        const auto work = [user, dir, world, job, bound] {
-            std::vector<manifest> steps;
-            const auto listed = list_steps(user, dir);
-            if (!listed) return steps;
-            for (const auto step : *listed) {
+        const auto work = [user, dir, world, job, bound]() -> answer {
+            std::vector<copy_key> steps;
+            BANYAN_TRY(const auto listed, list_steps(user, dir));
+            for (const auto step : listed) {
                 // What memory has whole and newer needs no look at the manifest.
                 if (bound && step <= bound->step) continue;
-                auto m = load_step(user, dir, step);
-                if (!m || m->world != world) continue;
-                if (m->job != job) m->generation = 0;
-                steps.push_back(std::move(*m));
+                const auto m = scan_step(user, dir, step, world);
+                if (m) steps.push_back({m->job == job ? m->generation : 0, m->step});
             }
             return steps;
         };
-        *into = co_await run_blocking(self->storage_, work);
+        *into = co_await self->storage_.run(user.uid, work);
         who->changed->notify();
     }(this, s, newer_than, found));
     const auto until = clock::now() + listing_patience;
     while (!found->has_value() && clock::now() < until) co_await s->changed->wait(until);
-    if (found->has_value()) co_return std::move(**found);
+    if (found->has_value() && **found) co_return std::move(***found);
+    const auto why = found->has_value() ? (*found)->error().text() : std::string("it does not answer");
     warn(s, s->request.dir,
-         fmt::format("the checkpoint directory {} does not answer: only memory is searched", s->request.dir));
-    co_return out;
+         fmt::format("the checkpoint directory {}: {}; only memory is searched", s->request.dir, why));
+    co_return std::vector<copy_key>();
 }
 
 // The slots whose nodes have a copy of each rank's part that stands up to its checksums now.
@@ -228,7 +231,7 @@ task<result<restore_choice>> daemon::lead(session_ptr s) {
         const auto steps = co_await storage_steps(s, all ? std::nullopt : whole);
         std::map<copy_key, bool> candidates;  // key -> in storage
         for (const auto& [key, holders] : table) candidates[key] = false;
-        for (const auto& m : steps) candidates[{m.generation, m.step}] = true;
+        for (const auto& key : steps) candidates[key] = true;
         for (auto it = candidates.rbegin(); it != candidates.rend() && !choice.key; ++it) {
             const auto key = it->first;
             const bool in_storage = it->second;
@@ -255,6 +258,9 @@ task<result<restore_choice>> daemon::lead(session_ptr s) {
     co_await ask_all(s, peer_message::decided, std::move(word), inventory_patience);
     // ask_all told ourselves too, and what is told there carries no holders.
     s->choice = choice;
+    std::uint64_t held_back = 0;
+    if (!limiter_.pass(fmt::format("restore {} {:x}", s->job(), generation), clock::now(), held_back))
+        co_return choice;
     if (choice.key)
         spdlog::info("job {}: restores step {} of generation {:x} from {}", s->job(), choice.key->step,
                      choice.key->generation, covers(choice.holders) ? "memory" : "storage");
@@ -314,12 +320,12 @@ task<result<std::uint64_t>> daemon::fill(session_ptr s, std::uint32_t rank, rest
                                          std::string* source) {
     const auto key = *choice.key;
     if (const auto c = s->find_copy(rank, key); c && c->bytes <= into.size()) {
-        const auto work = [c, into] {
+        const auto work = [c, into]() -> result<bool> {
             std::memcpy(into.data(), c->data().data(), c->bytes);
             return chunk_checksums(into.first(c->bytes)) == c->chunks;
         };
-        const auto intact = co_await run_blocking(workers_, work);
-        if (intact) {
+        const auto intact = co_await compute_.run(s->request.uid, work);
+        if (intact && *intact) {
             *chunks = c->chunks;
             *source = "local";
             co_return c->bytes;
@@ -334,14 +340,19 @@ task<result<std::uint64_t>> daemon::fill(session_ptr s, std::uint32_t rank, rest
             meta["rank"] = rank;
             auto got = co_await link_to(s->request.nodes[slot], true)->get(std::move(meta), into, chunks);
             if (!got) {
-                spdlog::warn("job {}: rank {}'s shard from {}: {}", s->job(), rank,
-                             s->request.nodes[slot].name, got.error().text());
+                std::uint64_t held_back = 0;
+                if (limiter_.pass(fmt::format("fetch {}", s->job()), clock::now(), held_back))
+                    spdlog::warn("job {}: rank {}'s shard from {}: {} ({} more since)", s->job(), rank,
+                                 s->request.nodes[slot].name, got.error().text(), held_back);
                 continue;
             }
             const auto bytes = *got;
             const auto wanted = *chunks;
-            const auto work = [into, bytes, wanted] { return chunk_checksums(into.first(bytes)) == wanted; };
-            if (!co_await run_blocking(workers_, work)) {
+            const auto work = [into, bytes, wanted]() -> result<bool> {
+                return chunk_checksums(into.first(bytes)) == wanted;
+            };
+            const auto intact = co_await compute_.run(s->request.uid, work);
+            if (!intact || !*intact) {
                 ++s->bytes.damaged;
                 continue;
             }
@@ -354,14 +365,17 @@ task<result<std::uint64_t>> daemon::fill(session_ptr s, std::uint32_t rank, rest
         co_return fail(errc::unavailable, fmt::format("rank {}'s shard of step {} is lost", rank, key.step));
     const auto user = s->user;
     const auto dir = s->request.dir;
-    const auto work = [user, dir, key, rank, into]() -> result<shard_file> {
-        BANYAN_TRY(const auto m, load_step(user, dir, key.step));
-        if (rank >= m.files.size())
-            return fail(errc::invalid_input, fmt::format("rank {} is not in the manifest", rank));
-        BANYAN_CHECK(read_shard(user, dir, key.step, m.files[rank], into));
-        return m.files[rank];
+    const auto world = s->request.world;
+    const auto work = [user, dir, key, rank, world, into]() -> result<shard_file> {
+        shard_file mine;
+        const auto keep = [&](const shard_file& f) {
+            if (f.rank == rank) mine = f;
+        };
+        BANYAN_CHECK(scan_step(user, dir, key.step, world, keep));
+        BANYAN_CHECK(read_shard(user, dir, key.step, mine, into));
+        return mine;
     };
-    auto read = co_await run_blocking(storage_, work);
+    auto read = co_await storage_.run(user.uid, work);
     if (!read) co_return std::unexpected(read.error());
     s->bytes.storage_read += read->bytes;
     *chunks = read->chunks;

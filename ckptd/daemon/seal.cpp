@@ -5,12 +5,15 @@
 
 #include "ckptd/daemon/daemon.hpp"
 #include "ckptd/daemon/request.hpp"
+#include "ckptd/store/safetensors.hpp"
 
 namespace banyan::ckpt {
 namespace {
 
 constexpr milliseconds vote_patience{2000};
 constexpr milliseconds busy_patience{5000};
+constexpr milliseconds look_again{20};
+constexpr auto about_checksums = "checksums";
 
 }  // namespace
 
@@ -27,7 +30,11 @@ void daemon::note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t s
     const auto& r = it->second;
     const auto view = read_slot(r.header().slot[slot]);
     // The header is the user's to write: nothing in it is used before it is in range.
-    if (!view || view->bytes == 0 || view->bytes > r.slot_bytes || view->generation != s->generation) return;
+    if (!view || view->bytes == 0 || view->bytes > r.slot_bytes || view->generation != s->generation ||
+        view->step > max_step)
+        return;
+    // One at a time: whoever seals a slot over and over gets one checksum after the other, no queue of them.
+    if (s->in_checksum.contains({rank, slot})) return;
     if (r.header().slot[slot].released.load() == view->sequence) return;
     for (const auto& c : s->copies)
         if (c->memory == r.memory && c->slot == static_cast<int>(slot) && c->sequence == view->sequence)
@@ -50,7 +57,8 @@ void daemon::note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t s
     s->copies.push_back(c);
     ++s->bytes.seals;
     ++s->pending;
-    spawn(secure(s, c));
+    s->in_checksum.insert({rank, slot});
+    spawn(secure(s, c, slot));
 }
 
 void daemon::scan_slots(const session_ptr& s, std::uint32_t rank) {
@@ -61,11 +69,22 @@ void daemon::scan_slots(const session_ptr& s, std::uint32_t rank) {
 
 task<bool> daemon::checksum(session_ptr s, copy_ptr c) {
     const auto before = c->sequence;
-    const auto work = [c] { return chunk_checksums(c->data()); };
-    c->chunks = co_await run_blocking(workers_, work);
+    const auto work = [c]() -> result<std::vector<std::uint32_t>> {
+        if (c->dropped) return fail(errc::conflict, "dropped meanwhile");
+        return chunk_checksums(c->data());
+    };
+    auto sums = co_await compute_.run(s->request.uid, work);
+    if (!sums) {
+        if (sums.error().code == errc::exhausted)
+            warn(s, about_checksums, fmt::format("a save waits for its checksum: {}", sums.error().text()));
+        co_return false;
+    }
+    s->warnings.works_again(about_checksums);
+    c->chunks = std::move(*sums);
     const auto& header = *reinterpret_cast<const pool_header*>(c->memory->data());
     const auto view = read_slot(header.slot[static_cast<std::size_t>(c->slot < 0 ? 0 : c->slot)]);
-    if (c->slot < 0 || !view || view->sequence != before || view->bytes != c->bytes) {
+    if (c->slot < 0 || !view || view->sequence != before || view->bytes != c->bytes ||
+        view->step != c->key.step || view->generation != c->key.generation) {
         ++s->bytes.torn;
         co_return false;
     }
@@ -73,14 +92,23 @@ task<bool> daemon::checksum(session_ptr s, copy_ptr c) {
     co_return true;
 }
 
-task<void> daemon::secure(session_ptr s, copy_ptr c) {
-    if (co_await checksum(s, c)) {
+task<void> daemon::secure(session_ptr s, copy_ptr c, std::size_t slot) {
+    const bool intact = co_await checksum(s, c);
+    s->in_checksum.erase({c->rank, slot});  // c->slot may be another by now
+    if (intact) {
         const auto wanted = [&] { return !s->closed && !c->dropped && c->key.generation == s->generation; };
         if (wanted()) co_await replicate(s, c);
         if (wanted()) co_await cast_vote(s, c);
-    } else if (!c->dropped) {
-        c->dropped = true;
-        std::erase(s->copies, c);
+    } else {
+        if (!c->dropped) {
+            c->dropped = true;
+            std::erase(s->copies, c);
+        }
+        // What was sealed there meanwhile was not looked at. Not at once: what was lacking may be lacking
+        // still.
+        asio::steady_timer pause(io_, look_again);
+        co_await pause.async_wait(as_result);
+        if (!s->closed) note_sealed(s, c->rank, slot);
     }
     --s->pending;
     notify(s);

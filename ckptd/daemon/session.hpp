@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ckptd/daemon/ledger.hpp"
+#include "ckptd/daemon/process.hpp"
 #include "ckptd/protocol/protocol.hpp"
 #include "ckptd/slots/memory.hpp"
 #include "ckptd/store/store.hpp"
@@ -40,8 +41,8 @@ struct shard_copy {
     bool checked = false;     ///< the checksums stand
     bool replicated = false;  ///< the buddy has it
     bool voted = false;
-    bool pinned = false;  ///< being flushed
-    bool dropped = false;
+    bool pinned = false;                ///< being flushed
+    std::atomic<bool> dropped = false;  ///< worker threads look at it too
 
     std::span<std::byte> data() const { return memory->part(offset, bytes); }
 };
@@ -53,7 +54,7 @@ struct rank_state {
     std::uint32_t slots = 0;
     std::uint64_t slot_bytes = 0;
     std::uint64_t owner = 0;  ///< connection of the attached process, 0 = none
-    pid_t pid = 0;
+    std::shared_ptr<const banyan::ckpt::process> process;
     std::uint64_t generation = 0;  ///< in which it attached
 
     pool_header& header() const { return *reinterpret_cast<pool_header*>(memory->data()); }
@@ -131,6 +132,8 @@ struct session {
     vote_ledger votes;
     std::optional<flush_state> flush;
     bool flushing = false;
+    std::chrono::steady_clock::time_point flushing_since{};
+    std::set<std::pair<std::uint32_t, std::size_t>> in_checksum;  ///< (rank, slot) under way
     std::uint64_t flush_epoch = 0;         ///< step / request.flush of the newest flush begun
     std::optional<restore_choice> choice;  ///< of this generation
     std::uint32_t pending = 0;             ///< sealed slots on their way into safety

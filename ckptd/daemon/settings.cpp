@@ -29,6 +29,7 @@ result<settings> load_settings(const std::filesystem::path& path, const std::str
     s.lease = own.duration("lease", s.lease);
     s.complete_within = own.duration("complete_within", s.complete_within);
     s.memory_limit = own.bytes("memory_limit", s.memory_limit);
+    s.job_memory_limit = own.bytes("job_memory_limit", s.job_memory_limit);
     s.keep = static_cast<std::uint32_t>(own.integer("keep", s.keep, 1, 1000));
     s.threads = static_cast<std::uint32_t>(own.integer("threads", s.threads, 1, 64));
     s.storage_threads = static_cast<std::uint32_t>(own.integer("storage_threads", s.storage_threads, 1, 64));
@@ -49,9 +50,11 @@ std::string dump_settings(const settings& s) {
         "\"{}\"\nport = {}\nlease = "
         "\"{}ms\"\n"
         "complete_within = \"{}ms\"\n"
-        "memory_limit = \"{}\"\nkeep = {}\nthreads = {}\nstorage_threads = {}\nlog_level = \"{}\"\n",
+        "memory_limit = \"{}\"\njob_memory_limit = \"{}\"\nkeep = {}\nthreads = {}\nstorage_threads = "
+        "{}\nlog_level = \"{}\"\n",
         s.node, s.munge_socket, s.encrypt, s.socket, s.bind, s.port, s.lease.count(),
-        s.complete_within.count(), s.memory_limit, s.keep, s.threads, s.storage_threads, s.log_level);
+        s.complete_within.count(), s.memory_limit, s.job_memory_limit, s.keep, s.threads, s.storage_threads,
+        s.log_level);
 }
 
 }  // namespace banyan::ckpt

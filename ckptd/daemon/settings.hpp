@@ -3,6 +3,7 @@
 // What the daemon is told: [ckptd] and [munge] of banyan.conf and its own command line.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -21,13 +22,18 @@ struct settings {
     /// A step that lacks shards for longer is told to the user.
     std::chrono::milliseconds complete_within{30'000};
     std::uint64_t memory_limit = 64ull << 30;
-    std::uint32_t keep = 2;             ///< committed steps kept in storage
-    std::uint32_t threads = 2;          ///< checksums, memory, munge
-    std::uint32_t storage_threads = 2;  ///< apart, so that stuck storage holds up nothing else
+    std::uint64_t job_memory_limit = 0;  ///< of one job's ranks and copies on a node; 0 = memory_limit
+    std::uint32_t keep = 2;              ///< committed steps kept in storage
+    std::uint32_t threads = 2;           ///< checksums and memory, of each user; other daemons' data, munge
+    std::uint32_t storage_threads = 2;   ///< of each user, so that stuck storage holds up nobody else
     std::string munge_socket;
     bool encrypt = false;  ///< what goes between daemons; done where either of two wants it
     std::string log_level = "info";
     bool exit_when_idle = false;
+
+    std::uint64_t job_limit() const {
+        return job_memory_limit == 0 ? memory_limit : std::min(job_memory_limit, memory_limit);
+    }
 };
 
 /// Reads banyan.conf (`path` empty = all defaults). `node` replaces %n in path values.

@@ -22,7 +22,8 @@ void daemon::warn(const session_ptr& s, const std::string& about, const std::str
     if (text != w.newest) ++w.count;
     w.newest = text;
     std::uint64_t held_back = 0;
-    if (limiter_.pass(fmt::format("{} {}", s->job(), text), clock::now(), held_back))
+    // By what it is about: a text may hold what a user has chosen, anew each time.
+    if (limiter_.pass(fmt::format("{} {}", s->job(), about), clock::now(), held_back))
         spdlog::warn("job {}: {} ({} more since)", s->job(), text, held_back);
     if (!w.reported.insert(about).second) return;
     // Before the first step the other nodes may not have the session yet.

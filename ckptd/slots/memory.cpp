@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "common/crc32c.hpp"
 #include "common/file.hpp"
@@ -26,6 +30,24 @@ std::uint64_t memory_available() {
     return kib ? *kib * 1024 : 0;
 }
 
+// The last owner is often the daemon's one thread, and to give gigabytes back takes the kernel a while.
+void let_go(shard_memory* memory) {
+    constexpr std::size_t at_once = 64u << 20;
+    if (memory->size() > at_once) {
+        ++memory->budget()->leaving;
+        try {
+            std::thread([memory, budget = memory->budget()] {
+                delete memory;
+                --budget->leaving;
+            }).detach();
+            return;
+        } catch (const std::system_error&) {
+            --memory->budget()->leaving;  // no thread: then here
+        }
+    }
+    delete memory;
+}
+
 }  // namespace
 
 result<void> memory_budget::reserve(std::uint64_t bytes, const std::string& what) {
@@ -42,7 +64,14 @@ result<void> memory_budget::reserve(std::uint64_t bytes, const std::string& what
 
 result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_budget> budget,
                                                          std::string name, std::uint64_t bytes) {
-    BANYAN_CHECK(budget->reserve(bytes, name));
+    // What is leaving makes room in a moment.
+    for (;;) {
+        const bool more_soon = budget->leaving != 0;
+        auto reserved = budget->reserve(bytes, name);
+        if (reserved) break;
+        if (!more_soon) return std::unexpected(std::move(reserved).error());
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
     const auto give_up = [&](std::unexpected<error> e) {
         budget->release(bytes);
         return e;
@@ -53,6 +82,9 @@ result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_
                                                          format_bytes(bytes), format_bytes(available))));
     unique_fd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!fd) return give_up(fail_errno(fmt::format("cannot make {}", name), errno));
+    // Its mode is 0777 by default: whoever gets at /proc/PID/fd could open it.
+    if (::fchmod(fd.get(), 0600) != 0)
+        return give_up(fail_errno(fmt::format("cannot close {} to others", name), errno));
     // Allocated before it is mapped: a full node is an error here, not a SIGBUS later.
     if (const int e = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes)); e != 0)
         return give_up(fail_errno(fmt::format("cannot allocate {} for {}", format_bytes(bytes), name), e));
@@ -61,7 +93,19 @@ result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_
     void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd.get(), 0);
     if (at == MAP_FAILED) return give_up(fail_errno(fmt::format("cannot map {}", name), errno));
     return std::shared_ptr<shard_memory>(
-        new shard_memory(std::move(budget), std::move(fd), mapping(at, bytes)));
+        new shard_memory(std::move(budget), std::move(fd), mapping(at, bytes)), let_go);
+}
+
+// A client may keep its descriptor, a mapping, or pass either on: nothing tells us. So the pages go, not only
+// our hold on them; what a holder writes there later are pages of its own cgroup. F_SEAL_SEAL keeps a client
+// from forbidding it with a seal.
+shard_memory::~shard_memory() {
+    const auto bytes = size();
+    if (shared_)
+        ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes));
+    map_ = mapping();
+    fd_.reset();
+    budget_->release(bytes);
 }
 
 std::size_t chunk_count(std::uint64_t bytes) { return (bytes + chunk_bytes - 1) / chunk_bytes; }

@@ -27,6 +27,8 @@ class memory_budget {
     /// Takes `bytes` or says with numbers why not.
     result<void> reserve(std::uint64_t bytes, const std::string& what);
     void release(std::uint64_t bytes) { used_ -= bytes; }
+    /// Blocks that are on their way back to the kernel, still in used().
+    std::atomic<std::uint32_t> leaving{0};
 
   private:
     const std::uint64_t limit_;
@@ -39,11 +41,15 @@ class shard_memory {
   public:
     static result<std::shared_ptr<shard_memory>> make(std::shared_ptr<memory_budget> budget, std::string name,
                                                       std::uint64_t bytes);
-    ~shard_memory() { budget_->release(size()); }
+    /// Frees the pages, also under a process that still holds the descriptor or maps it.
+    ~shard_memory();
     shard_memory(const shard_memory&) = delete;
     shard_memory& operator=(const shard_memory&) = delete;
 
+    const std::shared_ptr<memory_budget>& budget() const { return budget_; }
     int fd() const { return fd_.get(); }
+    /// Says that a descriptor has left this process: from here on others can keep the file alive.
+    void share() { shared_ = true; }
     std::size_t size() const { return map_.size(); }
     std::byte* data() const { return map_.data(); }
     std::span<std::byte> part(std::size_t offset, std::size_t bytes) const {
@@ -56,6 +62,7 @@ class shard_memory {
     std::shared_ptr<memory_budget> budget_;
     unique_fd fd_;
     mapping map_;
+    bool shared_ = false;
 };
 
 /// CRC-32C of each chunk_bytes of `data`; the last may be shorter.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
@@ -16,6 +17,22 @@ namespace {
 
 int set_thread_groups(const std::vector<gid_t>& groups) {
     return static_cast<int>(::syscall(SYS_setgroups, groups.size(), groups.data()));
+}
+
+using capability_sets = std::array<__user_cap_data_struct, 2>;
+
+bool read_capabilities(capability_sets& sets) {
+    __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+    return ::syscall(SYS_capget, &head, sets.data()) == 0;
+}
+
+// Of this thread alone. What is permitted stays, so that the way back is open.
+bool set_effective(const std::array<std::uint32_t, 2>& effective) {
+    __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+    capability_sets sets{};
+    if (!read_capabilities(sets)) return false;
+    for (std::size_t i = 0; i < sets.size(); ++i) sets[i].effective = effective[i];
+    return ::syscall(SYS_capset, &head, sets.data()) == 0;
 }
 
 }  // namespace
@@ -44,6 +61,9 @@ result<as_user> as_user::take(const storage_user& user) {
     out.before_.resize(static_cast<std::size_t>(count < 0 ? 0 : count));
     if (count > 0 && ::getgroups(count, out.before_.data()) < 0)
         return fail_errno("cannot read our groups", errno);
+    capability_sets sets{};
+    if (!read_capabilities(sets)) return fail_errno("cannot read our capabilities", errno);
+    for (std::size_t i = 0; i < sets.size(); ++i) out.effective_[i] = sets[i].effective;
     if (set_thread_groups(user.groups) != 0) return fail_errno("cannot take the user's groups", errno);
     out.active_ = true;
     ::setfsgid(user.gid);
@@ -52,15 +72,18 @@ result<as_user> as_user::take(const storage_user& user) {
     if (::setfsuid(static_cast<uid_t>(-1)) != static_cast<int>(user.uid) ||
         ::setfsgid(static_cast<gid_t>(-1)) != static_cast<int>(user.gid))
         return fail(errc::denied, fmt::format("cannot act as uid {}", user.uid));
+    // A job of root keeps what root has; nobody else's does.
+    if (user.uid != 0 && !set_effective({})) return fail_errno("cannot lay down our capabilities", errno);
     return out;
 }
 
 as_user::~as_user() {
     if (!active_) return;
+    const bool able = set_effective(effective_);
     ::setfsuid(::geteuid());
     ::setfsgid(::getegid());
     // A worker that stayed half a user would write the next job's files: better no daemon than that.
-    if (set_thread_groups(before_) != 0 ||
+    if (!able || set_thread_groups(before_) != 0 ||
         ::setfsuid(static_cast<uid_t>(-1)) != static_cast<int>(::geteuid()))
         std::abort();
 }

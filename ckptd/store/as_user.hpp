@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Storage is touched with the rights of the job's user, never with root's: one thread takes the user's file
-// system identity for the life of this object. The kernel keeps these per thread; glibc's setgroups would
-// change the whole process, so the raw system calls are used.
+// system identity and lays down every capability for the life of this object (CAP_SYS_RESOURCE would pass his
+// quota). The kernel keeps these per thread; glibc's setgroups would change the whole process, so the raw
+// system calls are used.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include <sys/types.h>
@@ -27,13 +30,17 @@ class as_user {
     /// When the daemon does not run as root it can only be its own user, and nothing changes.
     static result<as_user> take(const storage_user& user);
     ~as_user();
-    as_user(as_user&& o) noexcept : active_(o.active_), before_(std::move(o.before_)) { o.active_ = false; }
+    as_user(as_user&& o) noexcept
+        : active_(o.active_), before_(std::move(o.before_)), effective_(o.effective_) {
+        o.active_ = false;
+    }
     as_user& operator=(as_user&&) = delete;
 
   private:
     as_user() = default;
     bool active_ = false;
     std::vector<gid_t> before_;
+    std::array<std::uint32_t, 2> effective_{};  ///< capabilities before
 };
 
 }  // namespace banyan::ckpt

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The small files of a step: MANIFEST.json, COMMIT, latest; listing and removing steps.
+// The small files of a step as they are written: MANIFEST.json, COMMIT, latest; listing and removing steps.
 #include <algorithm>
-#include <filesystem>
+#include <functional>
+#include <queue>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ckptd/slots/layout.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "ckptd/store/store.hpp"
+#include "ckptd/store/user_dir.hpp"
 #include "common/crc32c.hpp"
-#include "common/file.hpp"
 #include "common/text.hpp"
-#include "common/wire.hpp"
 
 namespace banyan::ckpt {
 namespace {
 
-namespace fs = std::filesystem;
-constexpr std::size_t max_manifest_bytes = 512u << 20;
 constexpr std::string_view step_prefix = "step-";
 
 std::string to_json(const manifest& m) {
@@ -37,142 +35,114 @@ std::string to_json(const manifest& m) {
     return out.dump(1) + "\n";
 }
 
-result<shard_file> file_from(const nlohmann::json& entry) {
-    if (!entry.is_object()) return fail(errc::invalid_input, "an entry of \"files\" is not an object");
-    shard_file f;
-    BANYAN_TRY(f.rank, wire::get_number(entry, "rank", UINT32_MAX));
-    BANYAN_TRY(f.bytes, wire::get_number(entry, "size"));
-    BANYAN_TRY(f.crc32c, wire::get_number(entry, "crc32c", UINT32_MAX));
-    const auto chunks = entry.find("crc32c_4mib");
-    if (chunks == entry.end() || !chunks->is_array() ||
-        chunks->size() != (f.bytes + chunk_bytes - 1) / chunk_bytes)
-        return fail(errc::invalid_input,
-                    fmt::format("rank {}: \"crc32c_4mib\" does not fit its size", f.rank));
-    for (const auto& c : *chunks) {
-        if (!c.is_number_unsigned() || c.get<std::uint64_t>() > UINT32_MAX)
-            return fail(errc::invalid_input, fmt::format("rank {}: a checksum is not a number", f.rank));
-        f.chunks.push_back(c.get<std::uint32_t>());
-    }
-    return f;
-}
-
-result<manifest> parse_manifest(const std::string& text) {
-    BANYAN_TRY(const auto head, wire::decode_meta(std::as_bytes(std::span(text))));
-    manifest m;
-    BANYAN_TRY(m.step, wire::get_number(head, "step", max_step));
-    BANYAN_TRY(m.job, wire::get_number(head, "job"));
-    BANYAN_TRY(m.generation, wire::get_number(head, "generation"));
-    BANYAN_TRY(m.world, wire::get_number(head, "world", UINT32_MAX));
-    const auto files = head.find("files");
-    if (files == head.end() || !files->is_array() || files->size() != m.world)
-        return fail(errc::invalid_input, "\"files\" is not a list with one entry per rank");
-    for (const auto& entry : *files) {
-        BANYAN_TRY(auto f, file_from(entry));
-        if (f.rank != m.files.size())
-            return fail(errc::invalid_input, fmt::format("rank {} is missing in \"files\"", m.files.size()));
-        m.files.push_back(std::move(f));
-    }
-    return m;
-}
-
 // The step's own COMMIT goes first and durably: a removal that stops half-way leaves no step that looks
-// whole.
-void remove_step(const std::string& dir, std::uint64_t step) {
-    const auto folder = step_folder(dir, step);
-    if (::unlink((folder + "/COMMIT").c_str()) != 0) return;
-    if (!sync_directory(folder)) return;
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
+// whole. Folders that somebody has put there stay, and with them the step's.
+void remove_step(int top, const std::string& dir, std::uint64_t step) {
+    const auto shown = step_folder(dir, step);
+    const auto folder = open_folder(top, step_name(step), shown);
+    if (!folder || ::unlinkat(folder->get(), "COMMIT", 0) != 0) return;
+    if (!sync_folder(folder->get(), shown)) return;
+    const auto remove = [&](const char* name) {
+        ::unlinkat(folder->get(), name, 0);
+        return true;
+    };
+    if (for_each_name(folder->get(), shown, remove)) ::unlinkat(top, step_name(step).c_str(), AT_REMOVEDIR);
 }
 
-result<std::vector<std::uint64_t>> list_as_current(const std::string& dir) {
+bool has_commit(int top, const std::string& name) {
+    const auto folder = open_folder(top, name, name);
+    struct stat st {};
+    return folder && ::fstatat(folder->get(), "COMMIT", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+}
+
+result<std::vector<std::uint64_t>> list_in(int top, const std::string& dir) {
+    // The smallest on top: a directory full of steps costs time, not memory.
+    std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> newest;
+    const auto look = [&](const char* entry) {
+        const std::string_view name(entry);
+        if (!name.starts_with(step_prefix) || name.size() != step_prefix.size() + step_digits) return true;
+        const auto step = parse_number(name.substr(step_prefix.size()), max_step);
+        if (!step || (newest.size() >= max_listed_steps && *step <= newest.top())) return true;
+        if (!has_commit(top, std::string(name))) return true;
+        newest.push(*step);
+        if (newest.size() > max_listed_steps) newest.pop();
+        return true;
+    };
+    BANYAN_CHECK(for_each_name(top, dir, look));
     std::vector<std::uint64_t> out;
-    std::error_code ec;
-    fs::directory_iterator at(dir, ec);
-    if (ec == std::errc::no_such_file_or_directory) return out;
-    if (ec) return fail_errno(fmt::format("cannot list {}", dir), ec.value());
-    for (; at != fs::directory_iterator(); at.increment(ec)) {
-        if (ec) return fail_errno(fmt::format("cannot list {}", dir), ec.value());
-        const auto name = at->path().filename().string();
-        if (!name.starts_with(step_prefix) || name.size() != step_prefix.size() + step_digits) continue;
-        const auto step = parse_number(std::string_view(name).substr(step_prefix.size()), max_step);
-        std::error_code missing;
-        if (step && fs::is_regular_file(at->path() / "COMMIT", missing)) out.push_back(*step);
-        if (ec) break;
-    }
-    std::sort(out.rbegin(), out.rend());
+    for (; !newest.empty(); newest.pop()) out.push_back(newest.top());
+    std::reverse(out.begin(), out.end());
     return out;
 }
 
 }  // namespace
 
+std::string step_name(std::uint64_t step) { return fmt::format("{}{:0{}}", step_prefix, step, step_digits); }
+
 std::string step_folder(const std::string& dir, std::uint64_t step) {
-    return fmt::format("{}/{}{:0{}}", dir, step_prefix, step, step_digits);
+    return fmt::format("{}/{}", dir, step_name(step));
 }
 
 std::string shard_name(std::uint32_t rank) { return fmt::format("rank-{:06}.safetensors", rank); }
 
 result<void> prepare_directory(const storage_user& user, const std::string& dir) {
     BANYAN_TRY(const auto identity, as_user::take(user));
-    std::error_code ec;
-    fs::create_directories(dir, ec);
-    if (ec) return fail_errno(fmt::format("cannot make the checkpoint directory {}", dir), ec.value());
+    BANYAN_TRY(const auto top, make_directory(dir));
     // access() asks for the real uid; only trying tells what this identity may do, on every file system.
-    auto probe = dir + "/.banyan-probe.XXXXXX";
-    unique_fd fd(::mkostemp(probe.data(), O_CLOEXEC));
-    if (!fd)
-        return fail_errno(
-            fmt::format("the checkpoint directory {} is not writable for uid {}", dir, user.uid), errno);
-    ::unlink(probe.c_str());
+    const auto probe = unused_name("banyan-probe");
+    const auto made = create_file(top.get(), probe, O_WRONLY, {}, dir + "/" + probe);
+    if (!made)
+        return fail(made.error().code,
+                    fmt::format("the checkpoint directory {} is not writable for uid {}: {}", dir, user.uid,
+                                made.error().what));
+    ::unlinkat(top.get(), probe.c_str(), 0);
     return {};
 }
 
 result<void> open_step(const storage_user& user, const std::string& dir, std::uint64_t step) {
     BANYAN_TRY(const auto identity, as_user::take(user));
-    const auto folder = step_folder(dir, step);
-    if (::mkdir(folder.c_str(), 0777) == 0) return sync_directory(dir);
-    if (errno != EEXIST) return fail_errno(fmt::format("cannot make {}", folder), errno);
-    if (::unlink((folder + "/COMMIT").c_str()) != 0) {
+    BANYAN_TRY(const auto top, open_directory(dir));
+    const auto shown = step_folder(dir, step);
+    if (auto made = create_folder(top.get(), step_name(step), modes_in(top.get()), shown); made)
+        return sync_folder(top.get(), dir);
+    // It is there, or it cannot be made: opening it tells.
+    const auto folder = open_folder(top.get(), step_name(step), shown);
+    if (!folder)
+        return fail(folder.error().code, fmt::format("cannot make a new {}: {}", shown, folder.error().what));
+    if (::unlinkat(folder->get(), "COMMIT", 0) != 0) {
         if (errno == ENOENT) return {};
-        return fail_errno(fmt::format("cannot remove {}/COMMIT", folder), errno);
+        return fail_errno(fmt::format("cannot remove {}/COMMIT", shown), errno);
     }
-    return sync_directory(folder);
+    return sync_folder(folder->get(), shown);
 }
 
 result<void> commit_step(const storage_user& user, const std::string& dir, const manifest& m,
                          std::size_t keep) {
-    BANYAN_TRY(const auto identity, as_user::take(user));
-    const auto folder = step_folder(dir, m.step);
     const auto text = to_json(m);
-    BANYAN_CHECK(write_file_atomic(folder + "/MANIFEST.json", text));
     const auto crc = crc32c(std::as_bytes(std::span(text)));
-    BANYAN_CHECK(write_file_atomic(folder + "/COMMIT", fmt::format("{:08x} {}\n", crc, m.step)));
-    BANYAN_CHECK(
-        write_file_atomic(dir + "/latest", fmt::format("{}{:0{}}\n", step_prefix, m.step, step_digits)));
-    BANYAN_TRY(auto steps, list_as_current(dir));
+    BANYAN_TRY(const auto identity, as_user::take(user));
+    BANYAN_TRY(const auto top, open_directory(dir));
+    const auto shown = step_folder(dir, m.step);
+    BANYAN_TRY(const auto folder, open_folder(top.get(), step_name(m.step), shown));
+    const auto modes = modes_in(top.get());
+    BANYAN_CHECK(replace_file(folder.get(), "MANIFEST.json", text, modes, shown + "/MANIFEST.json"));
+    BANYAN_CHECK(replace_file(folder.get(), "COMMIT", fmt::format("{:08x} {}\n", crc, m.step), modes,
+                              shown + "/COMMIT"));
+    BANYAN_CHECK(replace_file(top.get(), "latest", step_name(m.step) + "\n", modes, dir + "/latest"));
+    BANYAN_TRY(auto steps, list_in(top.get(), dir));
     // The step just committed stays whatever its number: a job that began again counts from below.
     std::erase(steps, m.step);
-    for (std::size_t i = keep > 0 ? keep - 1 : 0; i < steps.size(); ++i) remove_step(dir, steps[i]);
+    for (std::size_t i = keep > 0 ? keep - 1 : 0; i < steps.size(); ++i)
+        remove_step(top.get(), dir, steps[i]);
     return {};
 }
 
 result<std::vector<std::uint64_t>> list_steps(const storage_user& user, const std::string& dir) {
     BANYAN_TRY(const auto identity, as_user::take(user));
-    return list_as_current(dir);
-}
-
-result<manifest> load_step(const storage_user& user, const std::string& dir, std::uint64_t step) {
-    BANYAN_TRY(const auto identity, as_user::take(user));
-    const auto folder = step_folder(dir, step);
-    BANYAN_TRY(const auto commit, read_file(folder + "/COMMIT", 256));
-    BANYAN_TRY(const auto text, read_file(folder + "/MANIFEST.json", max_manifest_bytes));
-    const auto crc = crc32c(std::as_bytes(std::span(text)));
-    if (commit != fmt::format("{:08x} {}\n", crc, step))
-        return fail(errc::invalid_input, fmt::format("{}/COMMIT does not fit its MANIFEST.json", folder),
-                    "the step is damaged; use another one");
-    auto m = parse_manifest(text);
-    if (!m) return fail(errc::invalid_input, fmt::format("{}/MANIFEST.json: {}", folder, m.error().what));
-    return m;
+    const auto top = open_directory(dir);
+    if (!top && top.error().code == errc::not_found) return std::vector<std::uint64_t>();
+    if (!top) return std::unexpected(top.error());
+    return list_in(top->get(), dir);
 }
 
 }  // namespace banyan::ckpt

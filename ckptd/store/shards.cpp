@@ -11,6 +11,7 @@
 
 #include "ckptd/slots/memory.hpp"
 #include "ckptd/store/store.hpp"
+#include "ckptd/store/user_dir.hpp"
 #include "common/crc32c.hpp"
 #include "common/file.hpp"
 
@@ -22,19 +23,17 @@ struct new_file {
     bool direct = false;
 };
 
-result<new_file> create(const std::string& path, bool aligned) {
-    ::unlink(path.c_str());  // what a killed predecessor left
-    constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    new_file out;
+result<new_file> create(int folder, const std::string& name, bool aligned, const share_modes& modes,
+                        const std::string& shown) {
+    ::unlinkat(folder, name.c_str(), 0);  // what a killed predecessor left
     // Direct writes want the memory on a page; a slot is, another caller's buffer may not be.
-    if (aligned) out.fd.reset(::open(path.c_str(), flags | O_DIRECT, 0666));
-    out.direct = static_cast<bool>(out.fd);
-    if (!out.fd && (!aligned || errno == EINVAL)) {
-        ::unlink(path.c_str());  // some file systems create the file before they refuse the flag
-        out.fd.reset(::open(path.c_str(), flags, 0666));
+    if (aligned) {
+        if (auto fd = create_file(folder, name, O_WRONLY | O_DIRECT, modes, shown))
+            return new_file{std::move(*fd), true};
+        ::unlinkat(folder, name.c_str(), 0);  // some file systems create the file before they refuse the flag
     }
-    if (!out.fd) return fail_errno(fmt::format("cannot create {}", path), errno);
-    return out;
+    BANYAN_TRY(auto fd, create_file(folder, name, O_WRONLY, modes, shown));
+    return new_file{std::move(fd), false};
 }
 
 result<void> write_chunk(new_file& file, std::span<const std::byte> chunk, off_t at,
@@ -57,12 +56,17 @@ result<shard_file> write_shard(const storage_user& user, const std::string& dir,
     BANYAN_TRY(const auto identity, as_user::take(user));
     if (chunks.size() != chunk_count(image.size()))
         return fail(errc::internal, "a shard without its checksums");
-    const auto folder = step_folder(dir, step);
-    const auto final_path = folder + "/" + shard_name(rank);
-    const auto path = folder + "/." + shard_name(rank) + ".tmp";
-    BANYAN_TRY(auto file, create(path, reinterpret_cast<std::uintptr_t>(image.data()) % page_bytes == 0));
+    const auto shown = step_folder(dir, step);
+    BANYAN_TRY(const auto top, open_directory(dir));
+    BANYAN_TRY(const auto folder, open_folder(top.get(), step_name(step), shown));
+    const auto final_name = shard_name(rank);
+    const auto name = "." + final_name + ".tmp";
+    const auto path = shown + "/" + name;
+    BANYAN_TRY(auto file,
+               create(folder.get(), name, reinterpret_cast<std::uintptr_t>(image.data()) % page_bytes == 0,
+                      modes_in(top.get()), path));
     const auto give_up = [&](error e) {
-        ::unlink(path.c_str());
+        ::unlinkat(folder.get(), name.c_str(), 0);
         return std::unexpected(std::move(e));
     };
     shard_file out{rank, image.size(), 0, chunks};
@@ -79,40 +83,66 @@ result<shard_file> write_shard(const storage_user& user, const std::string& dir,
     }
     if (::fsync(file.fd.get()) != 0)
         return give_up(fail_errno(fmt::format("cannot sync {}", path), errno).error());
-    if (::rename(path.c_str(), final_path.c_str()) != 0)
+    if (::renameat(folder.get(), name.c_str(), folder.get(), final_name.c_str()) != 0)
         return give_up(fail_errno(fmt::format("cannot rename {}", path), errno).error());
-    BANYAN_CHECK(sync_directory(folder));
+    BANYAN_CHECK(sync_folder(folder.get(), shown));
     return out;
 }
+
+namespace {
+
+result<unique_fd> open_shard(const std::string& dir, std::uint64_t step, const shard_file& file) {
+    const auto shown = step_folder(dir, step);
+    const auto name = shard_name(file.rank);
+    BANYAN_TRY(const auto top, open_directory(dir));
+    BANYAN_TRY(const auto folder, open_folder(top.get(), step_name(step), shown));
+    std::uint64_t bytes = 0;
+    BANYAN_TRY(auto fd, open_regular(folder.get(), name, shown + "/" + name, &bytes));
+    if (bytes != file.bytes || file.chunks.size() != chunk_count(file.bytes))
+        return fail(errc::invalid_input,
+                    fmt::format("{}/{} has {} bytes, its manifest says {}", shown, name, bytes, file.bytes),
+                    "the step is damaged");
+    return fd;
+}
+
+result<void> read_chunk(int fd, std::span<std::byte> chunk, std::size_t index, std::uint32_t crc,
+                        const std::string& path) {
+    for (std::size_t have = 0; have < chunk.size();) {
+        const auto got = ::pread(fd, chunk.data() + have, chunk.size() - have,
+                                 static_cast<off_t>(index * chunk_bytes + have));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return fail_errno(fmt::format("cannot read {}", path), got < 0 ? errno : EIO);
+        have += static_cast<std::size_t>(got);
+    }
+    if (crc32c(chunk) == crc) return {};
+    return fail(errc::invalid_input,
+                fmt::format("{} is damaged: checksum of its chunk {} differs", path, index),
+                "the step is damaged");
+}
+
+}  // namespace
 
 result<void> read_shard(const storage_user& user, const std::string& dir, std::uint64_t step,
                         const shard_file& file, std::span<std::byte> into) {
     BANYAN_TRY(const auto identity, as_user::take(user));
     const auto path = step_folder(dir, step) + "/" + shard_name(file.rank);
     if (into.size() < file.bytes) return fail(errc::exhausted, fmt::format("{} does not fit its slot", path));
-    // O_NONBLOCK: a FIFO in a file's place must not hold a worker.
-    unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!fd) return fail_errno(fmt::format("cannot open {}", path), errno);
-    struct stat st {};
-    if (::fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) ||
-        static_cast<std::uint64_t>(st.st_size) != file.bytes)
-        return fail(errc::invalid_input,
-                    fmt::format("{} has {} bytes, its manifest says {}", path, st.st_size, file.bytes),
-                    "the step is damaged");
+    BANYAN_TRY(const auto fd, open_shard(dir, step, file));
     const auto image = into.first(file.bytes);
+    for (std::size_t i = 0; i < file.chunks.size(); ++i)
+        BANYAN_CHECK(read_chunk(fd.get(), chunk_of(image, i), i, file.chunks[i], path));
+    return {};
+}
+
+result<void> check_shard(const storage_user& user, const std::string& dir, std::uint64_t step,
+                         const shard_file& file) {
+    BANYAN_TRY(const auto identity, as_user::take(user));
+    const auto path = step_folder(dir, step) + "/" + shard_name(file.rank);
+    BANYAN_TRY(const auto fd, open_shard(dir, step, file));
+    std::vector<std::byte> buffer(std::min<std::uint64_t>(file.bytes, chunk_bytes));
     for (std::size_t i = 0; i < file.chunks.size(); ++i) {
-        const auto chunk = chunk_of(image, i);
-        for (std::size_t have = 0; have < chunk.size();) {
-            const auto got = ::pread(fd.get(), chunk.data() + have, chunk.size() - have,
-                                     static_cast<off_t>(i * chunk_bytes + have));
-            if (got < 0 && errno == EINTR) continue;
-            if (got <= 0) return fail_errno(fmt::format("cannot read {}", path), got < 0 ? errno : EIO);
-            have += static_cast<std::size_t>(got);
-        }
-        if (crc32c(chunk) != file.chunks[i])
-            return fail(errc::invalid_input,
-                        fmt::format("{} is damaged: checksum of its chunk {} differs", path, i),
-                        "the step is damaged");
+        const auto n = std::min<std::uint64_t>(chunk_bytes, file.bytes - i * chunk_bytes);
+        BANYAN_CHECK(read_chunk(fd.get(), std::span(buffer).first(n), i, file.chunks[i], path));
     }
     return {};
 }

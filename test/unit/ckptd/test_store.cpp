@@ -6,6 +6,8 @@
 #include <fstream>
 
 #include <catch2/catch.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include "ckptd/slots/memory.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "ckptd/store/store.hpp"
+#include "common/crc32c.hpp"
 #include "common/file.hpp"
 
 using namespace banyan::ckpt;
@@ -34,6 +37,18 @@ struct temporary {
 };
 
 storage_user self() { return {::geteuid(), ::getegid(), {::getegid()}}; }
+
+// The whole manifest, for those who want to look at it.
+banyan::result<manifest> load_step(const std::string& dir, std::uint64_t step, std::uint32_t world = 2) {
+    manifest m;
+    const auto keep = [&](const shard_file& f) { m.files.push_back(f); };
+    BANYAN_TRY(const auto head, scan_step(self(), dir, step, world, keep));
+    m.job = head.job;
+    m.step = head.step;
+    m.generation = head.generation;
+    m.world = head.world;
+    return m;
+}
 
 std::vector<std::byte> make_image(std::uint64_t step, std::uint32_t rank) {
     std::vector<region> regions{{"a", "F32", {3, 5}, 60, 0},
@@ -130,7 +145,7 @@ TEST_CASE("a step in storage: written, read back, kept and removed", "[ckptd]") 
     for (const std::uint64_t step : {10, 20, 30}) write_step(t.dir(), step);
     CHECK(*list_steps(self(), t.dir()) == std::vector<std::uint64_t>{30, 20});
     CHECK(*banyan::read_file(t.dir() + "/latest", 100) == "step-000000000030\n");
-    const auto m = load_step(self(), t.dir(), 30);
+    const auto m = load_step(t.dir(), 30);
     REQUIRE(m);
     const auto image = make_image(30, 1);
     std::vector<std::byte> back(image.size());
@@ -141,7 +156,7 @@ TEST_CASE("a step in storage: written, read back, kept and removed", "[ckptd]") 
     // Without COMMIT the step does not exist.
     fs::remove(t.dir() + "/step-000000000030/COMMIT");
     CHECK(*list_steps(self(), t.dir()) == std::vector<std::uint64_t>{20});
-    CHECK_FALSE(load_step(self(), t.dir(), 30));
+    CHECK_FALSE(load_step(t.dir(), 30));
     CHECK(list_steps(self(), t.dir() + "/none")->empty());
 }
 
@@ -149,7 +164,7 @@ TEST_CASE("damage in storage is found: manifest, shard, length", "[ckptd]") {
     const temporary t;
     write_step(t.dir(), 7);
     const auto folder = t.dir() + "/step-000000000007/";
-    const auto m = load_step(self(), t.dir(), 7);
+    const auto m = load_step(t.dir(), 7);
     REQUIRE(m);
     std::vector<std::byte> into(m->files[0].bytes);
     SECTION("one bit in the second chunk") {
@@ -167,15 +182,35 @@ TEST_CASE("damage in storage is found: manifest, shard, length", "[ckptd]") {
         REQUIRE(::mkfifo((folder + "rank-000000.safetensors").c_str(), 0600) == 0);
         CHECK_FALSE(read_shard(self(), t.dir(), 7, m->files[0], into));
     }
+    SECTION("a link in its place, to a file that is right") {
+        fs::rename(folder + "rank-000000.safetensors", t.path / "moved");
+        fs::create_symlink(t.path / "moved", folder + "rank-000000.safetensors");
+        CHECK_FALSE(read_shard(self(), t.dir(), 7, m->files[0], into));
+        CHECK_FALSE(check_shard(self(), t.dir(), 7, m->files[0]));
+    }
+    SECTION("a FIFO for COMMIT or manifest") {
+        const auto name = GENERATE(as<std::string>(), "COMMIT", "MANIFEST.json");
+        fs::remove(folder + name);
+        REQUIRE(::mkfifo((folder + name).c_str(), 0600) == 0);
+        CHECK_FALSE(load_step(t.dir(), 7));
+    }
+    SECTION("a folder that is a link") {
+        fs::rename(t.dir() + "/step-000000000007", t.path / "moved");
+        fs::create_symlink(t.path / "moved", t.dir() + "/step-000000000007");
+        CHECK(list_steps(self(), t.dir())->empty());
+        CHECK_FALSE(load_step(t.dir(), 7));
+        CHECK_FALSE(open_step(self(), t.dir(), 7));
+    }
+    SECTION("another number of ranks") { CHECK_FALSE(load_step(t.dir(), 7, 3)); }
     SECTION("the manifest") {
         flip(folder + "MANIFEST.json", 40);
-        CHECK_FALSE(load_step(self(), t.dir(), 7));
+        CHECK_FALSE(load_step(t.dir(), 7));
     }
     SECTION("another step's COMMIT") {
         write_step(t.dir(), 8);
         fs::copy_file(t.dir() + "/step-000000000008/COMMIT", folder + "COMMIT",
                       fs::copy_options::overwrite_existing);
-        CHECK_FALSE(load_step(self(), t.dir(), 7));
+        CHECK_FALSE(load_step(t.dir(), 7));
     }
 }
 
@@ -209,6 +244,130 @@ TEST_CASE("storage is touched with the user's rights", "[ckptd]") {
     std::ofstream(t.path / "root-only") << "x";  // and this thread is root again
     REQUIRE(::stat((t.path / "root-only").c_str(), &st) == 0);
     CHECK(st.st_uid == 0);
+}
+
+TEST_CASE("a manifest's author may write what he likes", "[ckptd]") {
+    const temporary t;
+    write_step(t.dir(), 7);
+    const auto folder = t.dir() + "/step-000000000007/";
+    const auto right = *banyan::read_file(folder + "MANIFEST.json", 1 << 20);
+    const auto with = [&](const std::string& text) {
+        std::ofstream(folder + "MANIFEST.json") << text;
+        const auto crc = banyan::crc32c(std::as_bytes(std::span(text)));
+        std::ofstream(folder + "COMMIT") << fmt::format("{:08x} 7\n", crc);
+        return load_step(t.dir(), 7).has_value();
+    };
+    const auto swapped = [&](const std::string& from, const std::string& to) {
+        auto text = right;
+        const auto at = text.find(from);
+        REQUIRE(at != std::string::npos);
+        return with(text.replace(at, from.size(), to));
+    };
+    CHECK(with(right));
+    CHECK(swapped("\"step\"", "\"more\": {\"a\": [1, {\"b\": null}]}, \"step\""));
+    CHECK_FALSE(swapped("\"step\": 7", "\"step\": 8"));
+    CHECK_FALSE(swapped("\"step\": 7", "\"step\": -7"));
+    CHECK_FALSE(swapped("\"world\": 2", "\"world\": 3"));
+    CHECK_FALSE(swapped("\"world\": 2", "\"world\": 4294967296"));
+    CHECK_FALSE(swapped("\"rank\": 1", "\"rank\": 0"));
+    CHECK_FALSE(swapped("\"rank\": 1", "\"rank\": 4294967297"));
+    CHECK_FALSE(swapped("\"size\": ", "\"size\": 9"));
+    CHECK_FALSE(swapped("\"size\": ", "\"size\": 1844674407370955161"));
+    CHECK_FALSE(swapped("\"crc32c_4mib\": [", "\"crc32c_4mib\": [ 1,"));
+    CHECK_FALSE(swapped("\"crc32c_4mib\": [", "\"crc32c_4mib\": [], \"x\": ["));
+    CHECK_FALSE(swapped("\"crc32c_4mib\": [", "\"crc32c_4mib\": [[1],"));
+    CHECK_FALSE(swapped("\"files\": [", "\"files\": [ 5,"));
+    CHECK_FALSE(swapped("\"files\": [", "\"files\": [ [{}],"));
+    CHECK_FALSE(swapped("\"files\": [", "\"files\": {}, \"x\": ["));
+    CHECK_FALSE(with("{\"files\": [], " + right.substr(1)));
+    CHECK_FALSE(with("[" + right + "]"));
+    CHECK_FALSE(with(right + "x"));
+    CHECK_FALSE(with(right.substr(0, right.size() / 2)));
+    CHECK_FALSE(with(""));
+    CHECK_FALSE(with("{\"a\": " + std::string(100'000, '[')));
+    CHECK_FALSE(with("{\"" + std::string(100'000, 'a') + "\": 1}"));
+    // Larger than its ranks could need: not read at all.
+    CHECK_FALSE(with(right + std::string(3 << 20, ' ')));
+}
+
+TEST_CASE("links of /proc lead nowhere", "[ckptd]") {
+    const temporary t;
+    fs::create_directory(t.dir());
+    const banyan::unique_fd held(::open(t.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const auto inside = fmt::format("/proc/self/fd/{}", held.get());
+    CHECK_FALSE(prepare_directory(self(), inside));
+    CHECK_FALSE(prepare_directory(self(), inside + "/new/one"));
+    CHECK_FALSE(fs::exists(t.path / "new"));
+    CHECK_FALSE(list_steps(self(), inside + "/ckpt"));
+    fs::create_symlink(inside, t.path / "link");
+    CHECK_FALSE(prepare_directory(self(), (t.path / "link/x").string()));
+    // A link of the user's own stays his to set.
+    fs::create_symlink(t.dir(), t.path / "mine");
+    CHECK(prepare_directory(self(), (t.path / "mine").string()));
+}
+
+TEST_CASE("removing a step takes what banyan put there, through no link", "[ckptd]") {
+    const temporary t;
+    write_step(t.dir(), 1, 1);
+    fs::create_directories(t.path / "elsewhere");
+    std::ofstream(t.path / "elsewhere/precious") << "x";
+    fs::create_symlink(t.path / "elsewhere", t.dir() + "/step-000000000001/link");
+    write_step(t.dir(), 2, 1);
+    CHECK_FALSE(fs::exists(t.dir() + "/step-000000000001"));
+    CHECK(fs::exists(t.path / "elsewhere/precious"));
+    fs::create_directories(t.dir() + "/step-000000000002/own/deep");
+    write_step(t.dir(), 3, 1);
+    CHECK(fs::exists(t.dir() + "/step-000000000002/own/deep"));
+    CHECK(*list_steps(self(), t.dir()) == std::vector<std::uint64_t>{3});
+}
+
+TEST_CASE("as a user the thread has no capability, and gets them back", "[ckptd]") {
+    if (::geteuid() != 0) return;
+    const auto effective = [] {
+        const auto text = banyan::read_file("/proc/thread-self/status", 16 << 10);
+        const auto at = text->find("CapEff:");
+        return text->substr(at, text->find('\n', at) - at);
+    };
+    const auto before = effective();
+    {
+        const auto identity = as_user::take({65534, 65534, {65534}});
+        REQUIRE(identity);
+        CHECK(effective() == "CapEff:\t0000000000000000");
+        CHECK(::open("/proc/1/environ", O_RDONLY | O_CLOEXEC) < 0);
+    }
+    CHECK(effective() == before);
+}
+
+TEST_CASE("memory that was given away is freed under its holder", "[ckptd]") {
+    auto budget = std::make_shared<memory_budget>(8 << 20);
+    auto memory = shard_memory::make(budget, "one", 4 << 20);
+    REQUIRE(memory);
+    const banyan::unique_fd kept(::fcntl((*memory)->fd(), F_DUPFD_CLOEXEC, 0));
+    void* at = ::mmap(nullptr, 4 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, kept.get(), 0);
+    REQUIRE(at != MAP_FAILED);
+    const banyan::mapping map(at, 4 << 20);
+    std::memset(at, 1, 4 << 20);
+    const auto held = [&] {
+        struct stat st {};
+        return ::fstat(kept.get(), &st) == 0 ? st.st_blocks * 512 : -1;
+    };
+    CHECK(::fcntl(kept.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE) != 0);
+    CHECK(held() == 4 << 20);
+    (*memory)->share();
+    memory->reset();
+    CHECK(held() == 0);
+    CHECK(budget->used() == 0);
+}
+
+TEST_CASE("large memory goes in the background, and who needs its room waits for it", "[ckptd]") {
+    auto budget = std::make_shared<memory_budget>(200u << 20);
+    for (int i = 0; i < 3; ++i) {
+        auto memory = shard_memory::make(budget, "large", 150u << 20);
+        REQUIRE(memory);
+        memory->reset();
+    }
+    while (budget->leaving != 0) ::usleep(1000);
+    CHECK(budget->used() == 0);
 }
 
 TEST_CASE("the memory limit holds, and memory comes back", "[ckptd]") {

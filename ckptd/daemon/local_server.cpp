@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The Unix socket: who is let in, how much of him is read, how long he is waited for. What the messages mean
+// stands in local.cpp and ranks.cpp.
+#include <exception>
+#include <filesystem>
+#include <thread>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ckptd/daemon/daemon.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr std::size_t user_meta = 4096;  // a rank's longest message has about 100 bytes
+constexpr milliseconds frame_patience{
+    10'000};                                  // from the first byte of a request to its last; for a reply too
+constexpr milliseconds leave_patience{4000};  // of a predecessor: the end, and some air
+
+// Closes the connection when it is not told in time that all is well.
+class watchdog {
+  public:
+    explicit watchdog(const client_ptr& client) : client_(client), timer_(client->socket.get_executor()) {}
+    void arm() {
+        timer_.expires_after(frame_patience);
+        timer_.async_wait([weak = client_](boost::system::error_code ec) {
+            const auto client = weak.lock();
+            if (ec || !client) return;
+            boost::system::error_code ignored;
+            client->socket.close(ignored);
+        });
+    }
+    void disarm() { timer_.cancel(); }
+
+  private:
+    std::weak_ptr<local_client> client_;
+    asio::steady_timer timer_;
+};
+
+task<result<std::pair<wire::header, json>>> read_request(client_ptr client, watchdog& dog) {
+    // A rank may be silent for hours; once it has begun to speak it is to finish.
+    if (auto [ec] = co_await client->socket.async_wait(asio::socket_base::wait_read, as_result); ec)
+        co_return fail(errc::unavailable, "the client closed the connection: " + ec.message());
+    dog.arm();
+    auto head = co_await wire::read_head(client->socket, client->uid == 0 ? wire::max_meta : user_meta);
+    dog.disarm();
+    if (head && head->first.body_bytes != 0)
+        co_return fail(errc::invalid_input, "a message has a body where none belongs");
+    co_return head;
+}
+
+// With a descriptor on its first byte.
+task<result<void>> send_passing(client_ptr client, std::string text, int passed) {
+    auto& socket = client->socket;
+    const auto head = wire::encode_header(
+        {static_cast<std::uint16_t>(message::reply), static_cast<std::uint32_t>(text.size()), 0});
+    text.insert(0, reinterpret_cast<const char*>(head.data()), head.size());
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    iovec part{text.data(), 1};
+    msghdr packet{};
+    packet.msg_iov = &part;
+    packet.msg_iovlen = 1;
+    packet.msg_control = control.data();
+    packet.msg_controllen = control.size();
+    auto* c = CMSG_FIRSTHDR(&packet);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(c), &passed, sizeof passed);
+    while (::sendmsg(socket.native_handle(), &packet, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+        if (errno == EINTR) continue;
+        if (errno != EAGAIN && errno != EWOULDBLOCK) co_return fail_errno("sending to the client", errno);
+        if (auto [ec] = co_await socket.async_wait(asio::socket_base::wait_write, as_result); ec)
+            co_return fail(errc::unavailable, "the client closed the connection: " + ec.message());
+    }
+    const auto rest = asio::buffer(text.data() + 1, text.size() - 1);
+    if (auto [ec, n] = co_await asio::async_write(socket, rest, as_result); ec)
+        co_return fail(errc::unavailable, "the client closed the connection: " + ec.message());
+    co_return result<void>{};
+}
+
+}  // namespace
+
+std::uint32_t local_connections() {
+    rlimit files{};
+    return ::getrlimit(RLIMIT_NOFILE, &files) == 0 ? local_limits::total_for(files.rlim_cur)
+                                                   : local_limits::total_for(1024);
+}
+
+// One daemon a socket. The kernel frees the lock with the process, so a dead daemon holds up nobody, and one
+// that is about to leave is waited for: its port and its socket are its own until then.
+result<void> daemon::lock_socket() {
+    const auto path = settings_.socket + ".lock";
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+    lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!lock_) return fail_errno(fmt::format("cannot open {}", path), errno);
+    const auto until = clock::now() + leave_patience;
+    while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (wire::connect_unix(settings_.socket, clock::now() + milliseconds(500)))
+            return fail(errc::conflict, fmt::format("another banyan-ckptd answers on {}", settings_.socket),
+                        "stop it first, or give this one another socket in [ckptd] of banyan.conf");
+        if (clock::now() >= until)
+            return fail(errc::conflict, fmt::format("another process holds {}", path),
+                        "look who with: fuser " + path);
+        std::this_thread::sleep_for(milliseconds(5));
+    }
+    return {};
+}
+
+result<void> daemon::open_local() {
+    const auto& path = settings_.socket;
+    struct stat st {};
+    if (::lstat(path.c_str(), &st) == 0) {
+        if (!S_ISSOCK(st.st_mode))
+            return fail(errc::conflict, fmt::format("{} exists and is not a socket", path));
+        ::unlink(path.c_str());  // a dead daemon's: this one holds the lock
+    }
+    boost::system::error_code ec;
+    if (path.size() >= sizeof(sockaddr_un::sun_path))
+        return fail(errc::invalid_input, fmt::format("the socket path {} is too long", path));
+    local_acceptor_.open(asio::local::stream_protocol(), ec);
+    if (!ec) local_acceptor_.bind(asio::local::stream_protocol::endpoint(path), ec);
+    if (!ec) local_acceptor_.listen(1024, ec);
+    if (ec) return fail(errc::unavailable, fmt::format("cannot listen on {}: {}", path, ec.message()));
+    // Everybody may connect: who may do what is decided per message, by the kernel's word on the peer.
+    if (::chmod(path.c_str(), 0666) != 0)
+        return fail_errno(fmt::format("cannot open {} to the jobs", path), errno);
+    return {};
+}
+
+task<void> daemon::accept_local() {
+    bool scarce = false;
+    while (!stopping_) {
+        auto [ec, socket] = co_await local_acceptor_.async_accept(as_result);
+        if (ec == asio::error::operation_aborted) co_return;
+        if (ec) {
+            // What is held back lets root through; a user is sent away at once, so that root does not wait
+            // behind him in the listener's queue.
+            scarce = true;
+            reserve_.spend();
+            std::uint64_t held_back = 0;
+            if (limiter_.pass("accept", clock::now(), held_back))
+                spdlog::error("no connection can be taken: {}; users wait until there is room", ec.message());
+            asio::steady_timer pause(io_, milliseconds(50));
+            co_await pause.async_wait(as_result);
+            continue;
+        }
+        ucred peer{};
+        socklen_t bytes = sizeof peer;
+        if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) continue;
+        if (scarce && peer.uid != 0) {
+            socket.close(ec);
+            scarce = !reserve_.refill();
+            continue;
+        }
+        try {
+            admit(std::move(socket), peer.uid, peer.pid);
+        } catch (const std::bad_alloc&) {
+            spdlog::error("no memory for a connection of uid {}", peer.uid);
+        }
+        if (scarce) scarce = !reserve_.refill();
+    }
+}
+
+void daemon::admit(asio::local::stream_protocol::socket socket, uid_t uid, pid_t pid) {
+    auto client = std::make_shared<local_client>(std::move(socket), uid, pid);
+    const auto verdict = local_limits_.enter(uid);
+    if (verdict == local_limits::verdict::refuse) {
+        std::uint64_t held_back = 0;
+        if (limiter_.pass(fmt::format("connections {}", uid), clock::now(), held_back))
+            spdlog::warn("uid {} has as many connections as it may: one more is refused", uid);
+        return;
+    }
+    if (verdict == local_limits::verdict::make_room) {
+        // The newest that does nothing yet. Attached ranks stay: root has let their jobs in.
+        const auto heavy = local_limits_.heaviest();
+        for (auto it = clients_.rbegin(); it != clients_.rend(); ++it) {
+            if (it->second->uid != heavy || it->second->attached || !it->second->socket.is_open()) continue;
+            boost::system::error_code ignored;
+            it->second->socket.close(ignored);
+            break;
+        }
+    }
+    client->id = next_id_++;
+    clients_.emplace(client->id, client);
+    spawn(serve_local(client));
+}
+
+task<void> daemon::serve_local(client_ptr client) {
+    try {
+        co_await converse(client);
+    } catch (const std::exception& e) {
+        spdlog::error("a request of uid {} ended with an exception: {}", client->uid, e.what());
+    }
+    on_disconnect(client);
+    boost::system::error_code ignored;
+    client->socket.close(ignored);
+    clients_.erase(client->id);
+    local_limits_.leave(client->uid);
+}
+
+task<void> daemon::converse(client_ptr client) {
+    watchdog dog(client);
+    while (!stopping_) {
+        auto asked = co_await read_request(client, dog);
+        if (!asked) co_return;
+        const auto type = asked->first.type;
+        const bool one_way = type == static_cast<std::uint16_t>(message::sealed) ||
+                             type == static_cast<std::uint16_t>(message::stuck);
+        auto answer = co_await handle_local(client, type, std::move(asked->second));
+        if (one_way) continue;
+        json meta = answer ? std::move(*answer) : wire::error_meta(answer.error());
+        dog.arm();
+        if (const auto memory = std::exchange(client->passed, nullptr)) {
+            auto text = meta.dump(-1, ' ', false, json::error_handler_t::replace);
+            // From here on the rank can hold it, whatever becomes of the answer.
+            memory->share();
+            if (!co_await send_passing(client, std::move(text), memory->fd())) co_return;
+        } else {
+            const auto reply_type = static_cast<std::uint16_t>(message::reply);
+            if (!co_await wire::write_frame(client->socket, reply_type, std::move(meta))) co_return;
+        }
+        dog.disarm();
+    }
+}
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One user's work that never ends holds up nobody else's; connections are shared out; a process is known
+// dead.
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <thread>
+
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <catch2/catch.hpp>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "ckptd/daemon/fair_pool.hpp"
+#include "ckptd/daemon/local_limits.hpp"
+#include "ckptd/daemon/process.hpp"
+
+using namespace banyan::ckpt;
+namespace asio = boost::asio;
+
+namespace {
+
+// Storage that answers when the test says so.
+struct gate {
+    std::mutex lock;
+    std::condition_variable changed;
+    bool open = false;
+    void wait() {
+        std::unique_lock held(lock);
+        changed.wait(held, [&] { return open; });
+    }
+    void release() {
+        const std::scoped_lock held(lock);
+        open = true;
+        changed.notify_all();
+    }
+};
+
+struct harness {
+    asio::io_context io{1};
+    fair_pool pool;
+    std::shared_ptr<gate> stuck = std::make_shared<gate>();
+    int done = 0, refused = 0;
+
+    explicit harness(fair_pool::limits l) : pool("storage", l) {}
+    template <class F>
+    void submit(uid_t uid, F f) {
+        asio::co_spawn(
+            io,
+            [](harness* self, uid_t who, F work) -> banyan::task<void> {
+                const auto answer = co_await self->pool.run(who, work);
+                if (answer)
+                    ++self->done;
+                else
+                    ++self->refused;
+            }(this, uid, std::move(f)),
+            asio::detached);
+    }
+    void submit_stuck(uid_t uid) {
+        submit(uid, [g = stuck]() -> banyan::result<int> {
+            g->wait();
+            return 1;
+        });
+    }
+    bool until(const std::function<bool()>& holds) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        while (!holds() && std::chrono::steady_clock::now() < end) {
+            io.restart();
+            io.run_for(std::chrono::milliseconds(5));
+        }
+        return holds();
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a user whose storage is stuck keeps his own threads and no others", "[ckptd]") {
+    harness h({2, 64, 4});
+    for (int i = 0; i < 6; ++i) h.submit_stuck(1);
+    h.submit_stuck(1);  // beyond what may wait
+    REQUIRE(h.until([&] { return h.refused == 1; }));
+    CHECK(h.pool.load(1) == 6);
+    for (int i = 0; i < 20; ++i) h.submit(2, []() -> banyan::result<int> { return 2; });
+    h.until([&] { return h.done + h.refused >= 21; });
+    // Four of them may wait while two run: the others were told at once.
+    CHECK(h.done >= 6);
+    const int others = h.done;
+    CHECK(h.pool.load(1) == 6);
+    h.stuck->release();
+    CHECK(h.until([&] { return h.done == others + 6; }));
+    CHECK(h.until([&] { return h.pool.load(1) == 0 && h.pool.load(2) == 0; }));
+}
+
+TEST_CASE("when all threads are stuck a newcomer is told, and comes in later", "[ckptd]") {
+    harness h({1, 2, 4});
+    h.submit_stuck(1);
+    h.submit_stuck(2);
+    h.submit(3, []() -> banyan::result<int> { return 3; });
+    REQUIRE(h.until([&] { return h.refused == 1; }));
+    h.stuck->release();
+    REQUIRE(h.until([&] { return h.done == 2 && h.pool.load(1) + h.pool.load(2) == 0; }));
+    h.submit(3, []() -> banyan::result<int> { return 3; });
+    CHECK(h.until([&] { return h.done == 3; }));
+}
+
+TEST_CASE("work that throws is an error of that work", "[ckptd]") {
+    harness h({1, 2, 4});
+    h.submit(1, []() -> banyan::result<int> { throw std::bad_alloc(); });
+    CHECK(h.until([&] { return h.refused == 1; }));
+    h.submit(1, []() -> banyan::result<int> { return 1; });
+    CHECK(h.until([&] { return h.done == 1; }));
+}
+
+TEST_CASE("connections: half of them for one user, and who has most makes room", "[ckptd]") {
+    using verdict = local_limits::verdict;
+    local_limits limits(8);
+    for (int i = 0; i < 4; ++i) CHECK(limits.enter(1) == verdict::come);
+    CHECK(limits.enter(1) == verdict::refuse);
+    for (int i = 0; i < 4; ++i) CHECK(limits.enter(2) == verdict::come);
+    CHECK(limits.enter(0) == verdict::come);
+    CHECK(limits.enter(3) == verdict::make_room);
+    CHECK((limits.heaviest() == 1 || limits.heaviest() == 2));
+    limits.leave(1);
+    CHECK(limits.enter(3) == verdict::make_room);
+    limits.leave(2);
+    for (int i = 0; i < 3; ++i) limits.leave(1);
+    CHECK(limits.enter(4) == verdict::come);
+    CHECK(local_limits::total_for(1'048'576) == 8192);
+    CHECK(local_limits::total_for(1024) == 256);
+}
+
+TEST_CASE("a process is alive until it ends, whoever has its number next", "[ckptd]") {
+    std::array<int, 2> pair{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair.data()) == 0);
+    const banyan::unique_fd one(pair[0]), two(pair[1]);
+    const process own(one.get(), ::getpid());
+    CHECK(own.alive());
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::pause();
+        ::_exit(0);
+    }
+    const process other(-1, child);
+    CHECK(other.alive());
+    ::kill(child, SIGKILL);
+    siginfo_t info{};
+    REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);
+    CHECK_FALSE(other.alive());  // a zombie has ended; kill(pid, 0) would still find it
+    ::waitpid(child, nullptr, 0);
+    CHECK_FALSE(other.alive());
+}
