@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a user with a job on the node can do to banyan-ckptd, and to the other users, through its socket, the memory that he is
+given and his own directory."""
+import contextlib
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import time
+import unittest
+
+from lone_ckptd import ALICE, BUILD, MALLORY, PAGE, TRUDY, Daemon, Link, Rank, as_user, eventually, frame, saves_to_storage, stop
+
+
+def crc32c(data):
+    table = getattr(crc32c, "table", None)
+    if table is None:
+        table = []
+        for i in range(256):
+            for _ in range(8):
+                i = i >> 1 ^ (0x82f63b78 if i & 1 else 0)
+            table.append(i)
+        crc32c.table = table
+    crc = 0xffffffff
+    for byte in data:
+        crc = table[(crc ^ byte) & 255] ^ crc >> 8
+    return crc ^ 0xffffffff
+
+
+def blocks(descriptors):
+    return sum(os.fstat(fd).st_blocks * 512 for fd in descriptors)
+
+
+class Storage(unittest.TestCase):
+    def test_fifos_in_ones_own_directory_stop_nobody(self):
+        with Daemon() as daemon:
+            daemon.open(1, ALICE, daemon.folder("alice", ALICE), flush=1)
+            trap = daemon.folder("trap", MALLORY)
+
+            def lay():
+                for step, names in ((1, ["COMMIT"]), (7, ["MANIFEST.json"]), (8, ["COMMIT", "MANIFEST.json"])):
+                    folder = trap / f"step-{step:012}"
+                    folder.mkdir()
+                    (folder / "COMMIT").write_text("x") if "COMMIT" not in names else None
+                    for name in names:
+                        os.mkfifo(folder / name)
+
+            as_user(MALLORY, lay)
+            for job in (2, 3, 4):
+                daemon.open(job, MALLORY, trap, flush=1)
+                answer = as_user(MALLORY, lambda: Rank(daemon.socket, job).link.call("restore"))
+                self.assertIn("source", answer)
+                as_user(MALLORY, lambda: Rank(daemon.socket, job).seal(1, 1, b"m" * 40_000))
+            self.assertTrue(as_user(ALICE, lambda: saves_to_storage(daemon.socket, 1, 1)))
+
+    def test_a_link_to_the_daemons_own_descriptors_shows_nothing(self):
+        secret = b"alice's weights! " * 200
+        with Daemon() as daemon:
+            daemon.open(1, ALICE)
+            read, write = os.pipe()
+            child = os.fork()
+            if child == 0:  # alice trains on
+                os.setgroups([])
+                os.setgid(ALICE)
+                os.setuid(ALICE)
+                Rank(daemon.socket, 1, 2 * len(secret)).seal(0, 1, secret)
+                os.write(write, b"x")
+                time.sleep(60)
+                os._exit(0)
+            try:
+                os.read(read, 1)
+                links = pathlib.Path(f"/proc/{daemon.process.pid}/fd")
+                fd = next(f.name for f in links.iterdir() if "banyan-slots-1-" in os.readlink(f))
+                size = os.stat(links / fd).st_size
+                trap = daemon.folder("trap", MALLORY)
+
+                def lay():
+                    folder = trap / f"step-{1:012}"
+                    folder.mkdir()
+                    (folder / "rank-000000.safetensors").symlink_to(f"/proc/self/fd/{fd}")
+                    text = json.dumps(dict(format="banyan-ckpt 1", step=1, job=2, generation=1, world=1,
+                                           files=[dict(path="x", rank=0, size=size, crc32c=1, crc32c_4mib=[1])]))
+                    (folder / "MANIFEST.json").write_text(text)
+                    (folder / "COMMIT").write_text(f"{crc32c(text.encode()):08x} 1\n")
+
+                as_user(MALLORY, lay)
+                daemon.open(2, MALLORY, trap)
+
+                def steal():
+                    rank = Rank(daemon.socket, 2, size)
+                    answer = rank.link.call("restore")
+                    return ["error" in answer, secret[:100] in rank.memory[:]]
+
+                self.assertEqual(as_user(MALLORY, steal), [True, False])
+                # The directory itself may not lead there either.
+                for path in (f"/proc/self/fd/{fd}", "/proc/self/cwd", "/proc/self/root/tmp"):
+                    self.assertIn("memory only", daemon.open(hash(path) % 1000 + 10, MALLORY, path)["warning"])
+            finally:
+                stop(child)
+
+    def test_a_large_manifest_is_not_taken_into_memory(self):
+        with Daemon() as daemon:
+            trap = daemon.folder("trap", MALLORY)
+            for step, files in ((1, "[" + "0," * (30 << 20) + "0]"), (2, '[{"rank":0,"size":99,"x":' + "[" * 8 + "0," * 1000 + "0" + "]" * 8 + "}]")):
+                folder = trap / f"step-{step:012}"
+                folder.mkdir()
+                text = f'{{"format":"banyan-ckpt 1","step":{step},"job":1,"generation":1,"world":1,"files":{files}}}'
+                (folder / "MANIFEST.json").write_text(text)
+                (folder / "COMMIT").write_text("00000000 1\n")
+            subprocess.run(["chown", "-R", str(MALLORY), trap], check=True)
+            daemon.open(1, MALLORY, trap)
+            daemon.forget_peak()
+            before = daemon.memory()
+            answer = as_user(MALLORY, lambda: Rank(daemon.socket, 1).link.call("restore"))
+            self.assertEqual(answer.get("source"), "none", answer)
+            self.assertLess(daemon.memory("VmHWM") - before, 32 << 20)
+            # The tool reads the same file; 64 MiB of address space beyond what it needs is enough.
+            out = subprocess.run(["prlimit", "--as=400000000", BUILD / "bin/banyan-ckpt", "ls", trap], capture_output=True, text=True)
+            self.assertIn("damaged", out.stdout, out.stderr)
+
+    def test_checkpoints_are_the_users_alone_unless_the_directory_is_for_sharing(self):
+        with Daemon() as daemon:
+            for job, mode, file, folder in ((1, 0o755, 0o600, 0o700), (2, 0o2770, 0o640, 0o2770), (3, 0o2755, 0o640, 0o2750)):
+                top = daemon.folder(f"dir{job}", ALICE, mode)
+                daemon.open(job, ALICE, top, flush=1)
+                self.assertTrue(as_user(ALICE, lambda: saves_to_storage(daemon.socket, job, 1)))
+                made = top / f"step-{1:012}"
+                for path, wanted in ((made, folder), (made / "COMMIT", file), (made / "MANIFEST.json", file), (top / "latest", file),
+                                     (made / "rank-000000.safetensors", file)):
+                    self.assertEqual(oct(path.stat().st_mode & 0o7777), oct(wanted), path)
+                    self.assertEqual(path.stat().st_uid, ALICE)
+            # What is missing of the path is made the same way.
+            home = daemon.folder("home", ALICE)
+            daemon.open(4, ALICE, home / "a/b", flush=1)
+            self.assertEqual(oct((home / "a/b").stat().st_mode & 0o7777), oct(0o700))
+
+
+class Memory(unittest.TestCase):
+    def test_what_a_client_keeps_is_counted_or_gone(self):
+        with Daemon('memory_limit = "1G"') as daemon:
+            daemon.open(1, MALLORY)
+
+            def hoard():
+                link, kept, seen = Link(daemon.socket, 60), [], []
+                for i in range(8):
+                    reply, fd = link.call_passing("attach", dict(job=1, rank=0, world=1, bytes=(20 << 20) + i * PAGE))
+                    kept.append(fd) if fd is not None else None
+                    seen.append((blocks(kept), Link(daemon.socket).call("status")["memory_used"]))
+                link.close()
+                Link(daemon.socket).call("session_close", dict(job=1))
+                gone = eventually(lambda: blocks(kept) == 0, 5)
+                return dict(attached=len(kept), seen=seen, gone=gone)
+
+            told = as_user(MALLORY, hoard)
+            self.assertEqual(told["attached"], 8)
+            for held, reported in told["seen"]:
+                self.assertLessEqual(held, reported)
+            self.assertTrue(told["gone"], "the session is closed, the pages are held still")
+            self.assertEqual(daemon.call("status")["memory_used"], 0)
+
+    def test_a_job_gets_no_more_than_its_quota(self):
+        with Daemon('memory_limit = "1G"\njob_memory_limit = "100M"') as daemon:
+            daemon.open(1, MALLORY)
+            told = as_user(MALLORY, lambda: Link(daemon.socket).call("attach", dict(job=1, rank=0, world=1, bytes=40 << 20)))
+            self.assertIn("job_memory_limit", told.get("hint", ""), told)
+            self.assertEqual(as_user(MALLORY, lambda: Rank(daemon.socket, 1, 20 << 20).reply["slots"]), 3)
+
+    def test_no_field_of_a_slot_header_is_believed(self):
+        with Daemon() as daemon:
+            daemon.open(1, MALLORY)
+
+            def lie():
+                rank = Rank(daemon.socket, 1)
+                for step, count, generation in ((10 ** 12, 100, None), ((1 << 64) - 1, 100, None), (1, 1 << 60, None), (1, 0, None), (1, 100, 77)):
+                    rank.seal(0, step, b"x" * 100, count, generation)
+                    rank.link.call("status")  # what was said before has been looked at
+                    eventually(lambda: rank.link.call("status")["sessions"][0]["pending"] == 0)
+                rank.seal(1, 999_999_999_999, b"x" * 100)
+                return eventually(lambda: struct.unpack_from("<Q", rank.memory, 32)[0] == 10 ** 12, 10)
+
+            self.assertTrue(as_user(MALLORY, lie))
+            self.assertEqual(daemon.session(1)["counters"]["seals"], 1)
+
+    def test_sealing_in_a_loop_queues_no_work(self):
+        with Daemon() as daemon:
+            daemon.open(1, MALLORY)
+
+            def flood():
+                rank = Rank(daemon.socket, 1, 64 << 20)
+                for i in range(3000):
+                    rank.seal(0, i, b"x", 64 << 20)
+                return max(s["pending"] for s in Link(daemon.socket).call("status")["sessions"])
+
+            self.assertLessEqual(as_user(MALLORY, flood), 3)
+
+
+class Sessions(unittest.TestCase):
+    def test_a_live_rank_is_not_dead_for_a_daemon_that_may_signal_nobody(self):
+        # The unit's capabilities: no CAP_KILL among them.
+        with Daemon(before=["setpriv", "--bounding-set=-all,+setuid,+setgid", "--no-new-privs"]) as daemon:
+            daemon.open(1, ALICE, daemon.folder("alice", ALICE), flush=1)
+            read, write = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.setgroups([])
+                os.setgid(ALICE)
+                os.setuid(ALICE)
+                rank = Rank(daemon.socket, 1)
+                os.write(write, b"x")
+                time.sleep(60 + rank.fd)
+                os._exit(0)
+            self.addCleanup(stop, child)
+            os.read(read, 1)
+            second = as_user(ALICE, lambda: Link(daemon.socket).call("attach", dict(job=1, rank=0, world=1, bytes=100)))
+            self.assertIn(f"held by process {child}", second.get("error", ""), second)
+            os.kill(child, 9)
+            # With these capabilities alone everything else works.
+            self.assertTrue(as_user(ALICE, lambda: saves_to_storage(daemon.socket, 1, 1)))
+
+    def test_status_and_refusals_tell_nothing_of_other_users(self):
+        with Daemon() as daemon:
+            daemon.open(1, ALICE, "/nowhere/alices-project")
+            daemon.open(2, MALLORY)
+
+            def look():
+                link = Link(daemon.socket)
+                seen = [s["job"] for s in link.call("status")["sessions"]]
+                attach = [Link(daemon.socket).call("attach", dict(job=job, rank=0, world=1, bytes=1)) for job in (1, 99)]
+                closed = [link.call("session_close", dict(job=job)) for job in (1, 99)]
+                return dict(seen=seen, attach=attach, closed=closed)
+
+            told = as_user(MALLORY, look)
+            self.assertEqual(told["seen"], [2])
+            self.assertEqual(json.dumps(told["attach"][0]).replace("job 1 ", "job 99 "), json.dumps(told["attach"][1]))
+            self.assertEqual(told["closed"][0], told["closed"][1])
+            self.assertEqual([s["job"] for s in daemon.call("status")["sessions"]], [1, 2])
+
+    def test_what_a_user_chose_forges_no_line(self):
+        with Daemon() as daemon:
+            for text in ("/tmp/a\nbanyan-ckptd[1] error: forged", "/tmp/\x1b[2Ja", "/tmp/\u202ea", "/tmp/\x9b2J"):
+                self.assertIn("cannot be shown", daemon.open(5, ALICE, text).get("error", ""))
+            place = daemon.folder("users", MALLORY, 0o755)
+            trap = place / "evil\nname\x1b[2J"
+            step = trap / f"step-{1:012}"
+            step.mkdir(parents=True)
+            (step / "COMMIT").write_text("x")
+            out = subprocess.run([BUILD / "bin/banyan-ckpt", "ls", trap], capture_output=True)
+            self.assertNotIn(b"\x1b", out.stdout + out.stderr)
+            self.assertEqual(out.stdout.count(b"\n"), 1, out.stdout)
+            self.assertFalse([line for line in daemon.log.read_text().splitlines() if not line.startswith("20")])
+
+
+class Connections(unittest.TestCase):
+    def test_idle_connections_of_some_lock_out_nobody(self):
+        with Daemon(descriptors=256) as daemon:  # 64 connections of users, 32 of one
+            daemon.open(1, ALICE)
+            hogs = []
+            for uid in (MALLORY, TRUDY):
+                child = os.fork()
+                if child == 0:
+                    os.setgroups([])
+                    os.setgid(uid)
+                    os.setuid(uid)
+                    kept = []
+                    for _ in range(300):
+                        with contextlib.suppress(OSError):
+                            kept.append(Link(daemon.socket, 5))
+                    os.kill(os.getpid(), 19)
+                    os._exit(0)
+                hogs.append(child)
+                os.waitpid(child, os.WUNTRACED)
+            try:
+                self.assertEqual(daemon.call("status", seconds=5)["node"], "n1")
+                self.assertEqual(as_user(ALICE, lambda: Rank(daemon.socket, 1).reply["slots"]), 3)
+            finally:
+                for child in hogs:
+                    stop(child)
+
+    def test_half_sent_requests_end_and_cost_nothing(self):
+        with Daemon() as daemon:
+            daemon.forget_peak()
+            before = daemon.memory()
+
+            def claim():
+                links = [Link(daemon.socket) for _ in range(200)]
+                for link in links:
+                    link.socket.sendall(frame("status", {}, claimed=4096)[:-2])
+                return len(links)
+
+            self.assertEqual(as_user(MALLORY, claim), 200)
+            for _ in range(100):  # root's are larger, and nothing of them comes
+                Link(daemon.socket).socket.sendall(frame("status", {}, claimed=4 << 20))
+            kept = [Link(daemon.socket) for _ in range(50)]
+            for link in kept:
+                link.socket.sendall(frame("status", {}, claimed=4 << 20))
+            self.assertTrue(daemon.alive())
+            self.assertLess(daemon.memory("VmHWM") - before, 32 << 20)
+
+            def ended():
+                link = Link(daemon.socket, 30)
+                link.socket.sendall(frame("status", {}, claimed=4000))
+                return link.socket.recv(1) == b""
+
+            self.assertTrue(as_user(MALLORY, ended))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, warnings="ignore")
