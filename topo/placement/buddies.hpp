@@ -5,11 +5,13 @@
 #include <vector>
 
 #include <banyan/topo/fabric.hpp>
+#include <banyan/topo/work.hpp>
 
 namespace banyan::topo {
 
 /// Slot -> the slot that keeps a copy of its shards: another leaf group wherever the sizes allow, every slot
-/// the buddy of exactly one, never itself (but for a single slot).
-std::vector<std::uint32_t> choose_buddies(const fabric& f, std::span<const std::uint32_t> nodes);
+/// the buddy of exactly one, never itself (but for a single slot). Failure domains are left as far as `limit`
+/// allows.
+std::vector<std::uint32_t> choose_buddies(const fabric& f, std::span<const std::uint32_t> nodes, work& limit);
 
 }  // namespace banyan::topo

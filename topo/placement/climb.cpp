@@ -9,7 +9,8 @@ namespace {
 
 class climber {
   public:
-    climber(const distances& far, const slot_graph& graph, const shape& dims, order& o, std::int64_t& budget)
+    climber(const distances& far, const slot_graph& graph, const shape& dims, order& o, std::int64_t& budget,
+            work& limit)
         : far_(far),
           graph_(graph),
           nodes_(o.sequence->size()),
@@ -17,6 +18,7 @@ class climber {
           line_(dims.size(dimension::pp)),
           order_(o),
           budget_(budget),
+          limit_(limit),
           kept_(nodes_) {
         for (const auto& p : o.parts) reach_ += p.most;
         o.hand_out_all([&](std::uint32_t slot, std::uint32_t pool) { kept_[slot] = pool; });
@@ -24,10 +26,10 @@ class climber {
     }
 
     void run() {
-        for (bool again = true; again && budget_ > 0;) {
+        for (bool again = true; again && more();) {
             again = false;
             // The last parts move the fewest slots, so they are soonest weighed.
-            for (auto i = used(); i-- > 0;) again |= improve(i);
+            for (auto i = used(); i-- > 0 && more();) again |= improve(i);
         }
     }
 
@@ -35,15 +37,17 @@ class climber {
     /// Parts that an order does not use at first, and that may come in.
     static constexpr std::size_t others = 8;
 
+    bool more() const { return budget_ > 0 && limit_.any(); }
+
     bool improve(std::size_t i) {
         bool better = false;
         auto& parts = order_.parts;
         const auto end = std::min(parts.size(), used() + others);
-        for (auto j = i + 1; j < end && budget_ > 0; ++j) {
+        for (auto j = i + 1; j < end && more(); ++j) {
             const auto swap = [&] { std::swap(parts[i], parts[j]); };
             better |= try_to(i, j, swap, swap);
         }
-        for (std::size_t j = 0; j < end && budget_ > 0; ++j)
+        for (std::size_t j = 0; j < end && more(); ++j)
             if (j != i && j != i + 1)
                 better |= try_to(
                     std::min(i, j), std::max(i, j), [&] { shift(i, j); }, [&] { shift(j, i); });
@@ -53,7 +57,7 @@ class climber {
                 reach_ = reach_ - parts[i].most + to;
                 parts[i].most = to;
             };
-            if (most != before && budget_ > 0)
+            if (most != before && more())
                 better |= try_to(
                     i, parts.size() - 1, [&] { cap(most); }, [&] { cap(before); });
         }
@@ -71,6 +75,7 @@ class climber {
     /// lowers no cost.
     template <class Change, class Undo>
     bool try_to(std::size_t first, std::size_t last, Change change, Undo undo) {
+        limit_.spend(order_.parts.size());  // that are gone through, and some of them moved
         const bool in_turn = reach_ >= nodes_;
         change();
         seat(first, last, in_turn && reach_ >= nodes_);
@@ -125,6 +130,7 @@ class climber {
     std::uint32_t ring_, line_;
     order& order_;
     std::int64_t& budget_;
+    work& limit_;
     std::size_t reach_ = 0;                    ///< slots that the parts take in their turn
     std::vector<std::uint32_t> kept_, trial_;  ///< the pool of each slot: as order_ was, and as it is tried
     std::vector<std::uint32_t> moved_;         ///< slots in which the two differ
@@ -132,8 +138,9 @@ class climber {
 
 }  // namespace
 
-void climb(const distances& far, const slot_graph& graph, const shape& dims, order& o, std::int64_t& budget) {
-    climber(far, graph, dims, o, budget).run();
+void climb(const distances& far, const slot_graph& graph, const shape& dims, order& o, std::int64_t& budget,
+           work& limit) {
+    climber(far, graph, dims, o, budget, limit).run();
 }
 
 }  // namespace banyan::topo

@@ -4,6 +4,7 @@
 #include <banyan/topo/traffic.hpp>
 
 #include "topo/placement/layout.hpp"
+#include "topo/placement/meeting.hpp"
 #include "topo/placement/sends.hpp"
 
 namespace banyan::topo {
@@ -15,27 +16,17 @@ std::size_t at(dimension d) { return static_cast<std::size_t>(d); }
 /// Where each slot is, so that the loops over ranks need not look at the fabric.
 struct positions {
     job_layout layout;
-    std::vector<std::uint32_t> local_of_rank;         ///< position in the slot: which GPU, and so which rail
-    std::vector<std::uint32_t> group, spine, island;  ///< by slot; none = not on a leaf group
+    std::vector<std::uint32_t> slot_of_rank;
+    std::vector<std::uint32_t> local_of_rank;  ///< position in the slot: which GPU, and so which rail
+    meeting_points at;
 
     positions(const fabric& f, const request& r, const placement& p)
-        : layout(r), local_of_rank(r.dims.ranks()) {
-        for (std::uint32_t slot = 0; slot < r.nodes; ++slot) {
-            for (std::uint32_t i = 0; i < layout.ranks(slot).size(); ++i)
-                local_of_rank[layout.ranks(slot)[i]] = i;
-            const auto host = p.nodes[slot];
-            const auto g = host < f.hosts.size() ? f.hosts[host].leaf_group : none;
-            group.push_back(g);
-            spine.push_back(g == none ? none : f.leaf_groups[g].spine_group);
-            island.push_back(g == none ? none : f.leaf_groups[g].island);
+        : layout(r), slot_of_rank(r.dims.ranks()), local_of_rank(r.dims.ranks()), at(f, p.nodes) {
+        const auto ranks = layout.ranks_by_slot();
+        for (std::uint32_t i = 0; i < ranks.size(); ++i) {
+            slot_of_rank[ranks[i]] = i / r.ranks_per_node;
+            local_of_rank[ranks[i]] = i % r.ranks_per_node;
         }
-    }
-    tier between(std::uint32_t a, std::uint32_t b) const {
-        if (a == b) return tier::host;
-        if (group[a] == none || group[b] == none) return tier::wan;
-        if (group[a] == group[b]) return tier::leaf;
-        if (spine[a] == spine[b]) return tier::spine;
-        return island[a] == island[b] ? tier::core : tier::wan;
     }
 };
 
@@ -59,7 +50,7 @@ class uplink_load {
             by_group_[g].resize(f.leaf_groups[g].leaves.size());
     }
     void add(std::uint32_t rank, double bytes) {
-        const auto g = where_.group[where_.layout.slot_of(rank)];
+        const auto g = where_.at.group(where_.slot_of_rank[rank]);
         if (g == none || by_group_[g].empty()) return;
         by_group_[g][where_.local_of_rank[rank] % by_group_[g].size()] += bytes;
     }
@@ -90,7 +81,11 @@ void each_group(const shape& dims, dimension d, Visit visit) {
 class counter {
   public:
     counter(const request& r, const positions& s, uplink_load& load)
-        : r_(r), where_(s), load_(load), per_edge_(traffic_of(r.dims, r.model.value_or(model_size{}))) {}
+        : r_(r),
+          where_(s),
+          load_(load),
+          per_edge_(traffic_of(r.dims, r.model.value_or(model_size{}))),
+          together_(s.at) {}
 
     dimension_cost count(dimension d) {
         dimension_cost out;
@@ -102,17 +97,18 @@ class counter {
             groups.clear();
             spines.clear();
             for (std::uint32_t i = 0; i < size; ++i) {
-                const auto slot = where_.layout.slot_of(first + i * stride);
-                if (groups.empty() || groups.back() != where_.group[slot])
-                    groups.push_back(where_.group[slot]);
-                if (spines.empty() || spines.back() != where_.spine[slot])
-                    spines.push_back(where_.spine[slot]);
+                const auto slot = where_.slot_of_rank[first + i * stride];
+                const auto group = where_.at.group(slot), spine = where_.at.spine(slot);
+                if (groups.empty() || groups.back() != group) groups.push_back(group);
+                if (spines.empty() || spines.back() != spine) spines.push_back(spine);
             }
             const auto spread = distinct(groups);
             out.largest_spread = std::max(out.largest_spread, spread);
             out.over_leaf_groups += spread > 1;
             out.over_spine_groups += distinct(spines) > 1;
+            if (d == dimension::ep) send_to_all(out, first, stride, size);
         });
+        if (d == dimension::ep) return out;
         each_send(r_.dims, d, [&](std::uint32_t from, std::uint32_t to) { send(out, from, to); });
         return out;
     }
@@ -123,16 +119,33 @@ class counter {
         return static_cast<std::uint32_t>(std::unique(v.begin(), v.end()) - v.begin());
     }
     void send(dimension_cost& out, std::uint32_t from, std::uint32_t to) {
-        const auto t = where_.between(where_.layout.slot_of(from), where_.layout.slot_of(to));
+        const auto t = where_.at.between(where_.slot_of_rank[from], where_.slot_of_rank[to]);
         const auto bytes = per_edge_[at(out.dim)];
         ++out.edges[at(t)];
         out.bytes[at(t)] += bytes;
         if (t >= tier::spine) load_.add(from, bytes);
     }
+    /// Everybody in the group to everybody else, by how many are where: the pairs would be as the square.
+    void send_to_all(dimension_cost& out, std::uint32_t first, std::uint32_t stride, std::uint32_t size) {
+        for (std::uint32_t i = 0; i < size; ++i) together_.add(where_.slot_of_rank[first + i * stride], 1);
+        const auto bytes = per_edge_[at(out.dim)];
+        for (std::size_t t = 0; t < tier_count; ++t) {
+            const auto pairs = together_.pairs()[t];
+            out.edges[t] += pairs;
+            out.bytes[t] += static_cast<double>(pairs) * bytes;
+        }
+        for (std::uint32_t i = 0; i < size; ++i) {
+            const auto rank = first + i * stride;
+            load_.add(rank, static_cast<double>(together_.above_leaf(where_.slot_of_rank[rank])) * bytes);
+        }
+        together_.clear();
+    }
+
     const request& r_;
     const positions& where_;
     uplink_load& load_;
     traffic per_edge_;
+    gathering together_;
 };
 
 /// Every ring of dp must leave each leaf group that it touches, and so many are needed at least.

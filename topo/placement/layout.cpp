@@ -3,20 +3,22 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 #include "topo/placement/sends.hpp"
 
 namespace banyan::topo {
 
 job_layout::job_layout(const request& r)
-    : dims_(r.dims),
-      ranks_per_node_(r.ranks_per_node),
-      ranks_(ranks_by_slot(r)),
-      slot_of_rank_(ranks_.size()),
-      in_order_(r.nodes) {
-    for (std::uint32_t i = 0; i < ranks_.size(); ++i) slot_of_rank_[ranks_[i]] = i / ranks_per_node_;
+    : dims_(r.dims), cut_(r), slot_of_block_(r.nodes), first_rank_(r.nodes), in_order_(r.nodes) {
     std::iota(in_order_.begin(), in_order_.end(), 0u);
+    block_of_slot_ = in_order_;
+    for (const auto block : in_order_) first_rank_[block] = cut_.least_rank(block);
+    if (!cut_.in_rank_order()) {
+        std::sort(block_of_slot_.begin(), block_of_slot_.end(),
+                  [&](auto a, auto b) { return first_rank_[a] < first_rank_[b]; });
+        std::sort(first_rank_.begin(), first_rank_.end());
+    }
+    for (const auto slot : in_order_) slot_of_block_[block_of_slot_[slot]] = slot;
     // dp runs slowest, so that what else connects units makes them neighbours.
     const auto by_dp = sorted_by(in_order_, coordinate_of_slots(dimension::dp), dims_.size(dimension::dp));
     auto sets = in_order_;
@@ -26,12 +28,31 @@ job_layout::job_layout(const request& r)
     bundles_ = partition(sets, r.nodes, by_dp);
 }
 
+std::vector<std::uint32_t> job_layout::ranks_by_slot() const {
+    auto all = cut_.all_ranks();
+    if (cut_.in_rank_order()) return all;
+    std::vector<std::uint32_t> out;
+    out.reserve(all.size());
+    for (const auto block : block_of_slot_) {
+        const auto first = all.begin() + std::ptrdiff_t{block} * cut_.size(), end = first + cut_.size();
+        if (!std::is_sorted(first, end)) std::sort(first, end);
+        out.insert(out.end(), first, end);
+    }
+    return out;
+}
+
 partition job_layout::rings() const {
     const auto stride = stride_of(dims_, dimension::dp);
     const auto at = coordinate_of_slots(dimension::dp);
     auto first_of_ring = in_order_;
     for (const auto slot : in_order_) first_of_ring[slot] = first_rank(slot) - at[slot] * stride;
-    return partition(first_of_ring, ranks(), in_order_);
+    // Ranks may be many more than slots: their place among those that occur stands for them.
+    auto known = first_of_ring;
+    std::sort(known.begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
+    for (auto& rank : first_of_ring)
+        rank = static_cast<std::uint32_t>(std::lower_bound(known.begin(), known.end(), rank) - known.begin());
+    return partition(first_of_ring, static_cast<std::uint32_t>(known.size()), in_order_);
 }
 
 std::vector<std::uint32_t> job_layout::sequence_by(dimension slow, dimension fast) const {
@@ -54,20 +75,12 @@ void job_layout::connect(std::initializer_list<dimension> along, std::vector<std
         while (sets[s] != s) s = sets[s] = sets[sets[s]];
         return s;
     };
-    std::pair<std::uint32_t, std::uint32_t> last;  // the ranks of a node join the same two
-    const auto join = [&](std::uint32_t x, std::uint32_t y) {
-        if (x == y || std::pair(x, y) == last) return;
-        last = {x, y};
-        const auto a = root(x), b = root(y);
-        sets[std::max(a, b)] = std::min(a, b);
-    };
-    for (const auto d : along) {
-        const auto stride = stride_of(dims_, d), size = dims_.size(d);
-        // Each rank of a block and the next one along `d`; the last has none.
-        for (std::uint32_t block = 0; block < ranks_.size(); block += stride * size)
-            for (auto rank = block; rank < block + stride * (size - 1); ++rank)
-                join(slot_of_rank_[rank], slot_of_rank_[rank + stride]);
-    }
+    for (const auto d : along)
+        cut_.each_successor(d, false, [&](std::uint32_t x, std::uint32_t y, std::uint64_t) {
+            if (x == y) return;
+            const auto a = root(slot_of_block_[x]), b = root(slot_of_block_[y]);
+            sets[std::max(a, b)] = std::min(a, b);
+        });
     for (auto& s : sets) s = root(s);
 }
 

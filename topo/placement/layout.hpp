@@ -10,26 +10,25 @@
 
 #include <banyan/topo/placement.hpp>
 
+#include "topo/placement/blocks.hpp"
 #include "topo/placement/partition.hpp"
 
 namespace banyan::topo {
 
-/// The ranks of slot 0, then those of slot 1, and so on; ascending in each. Slots are in the order of their
-/// first ranks.
-std::vector<std::uint32_t> ranks_by_slot(const request& r);
-
 class job_layout {
   public:
+    /// Cost: O(slots log slots), whatever the number of ranks.
     explicit job_layout(const request& r);
 
-    std::uint32_t ranks() const { return static_cast<std::uint32_t>(ranks_.size()); }
-    std::uint32_t slots() const { return ranks() / ranks_per_node_; }
-    /// Of a slot, ascending.
-    std::span<const std::uint32_t> ranks(std::uint32_t slot) const {
-        return std::span(ranks_).subspan(std::size_t{slot} * ranks_per_node_, ranks_per_node_);
-    }
-    std::uint32_t first_rank(std::uint32_t slot) const { return ranks(slot).front(); }
-    std::uint32_t slot_of(std::uint32_t rank) const { return slot_of_rank_[rank]; }
+    std::uint32_t slots() const { return static_cast<std::uint32_t>(first_rank_.size()); }
+    std::uint32_t first_rank(std::uint32_t slot) const { return first_rank_[slot]; }
+    std::uint32_t slot_of(std::uint32_t rank) const { return slot_of_block_[cut_.block_of(rank)]; }
+    /// The ranks of slot 0, then those of slot 1, and so on; ascending in each. Cost: O(ranks).
+    std::vector<std::uint32_t> ranks_by_slot() const;
+
+    /// Slots are the blocks in the order of their first ranks.
+    const blocks& cut() const { return cut_; }
+    std::uint32_t slot_of_block(std::uint32_t block) const { return slot_of_block_[block]; }
 
     /// Slots that a pipeline or tensor group connects; dp runs slowest.
     const partition& units() const { return units_; }
@@ -45,8 +44,8 @@ class job_layout {
     void connect(std::initializer_list<dimension> along, std::vector<std::uint32_t>& sets) const;
 
     shape dims_;
-    std::uint32_t ranks_per_node_;
-    std::vector<std::uint32_t> ranks_, slot_of_rank_;
+    blocks cut_;
+    std::vector<std::uint32_t> slot_of_block_, block_of_slot_, first_rank_;
     std::vector<std::uint32_t> in_order_;  ///< 0, 1, ...
     partition units_, bundles_;
 };

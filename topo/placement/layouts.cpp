@@ -15,17 +15,19 @@ namespace {
 class search {
   public:
     search(const distances& far, const slot_graph& graph, const std::vector<pool>& pools, const request& r,
-           const job_layout& layout, std::uint32_t island, std::int64_t budget)
+           const job_layout& layout, std::uint32_t island, std::int64_t budget, work& limit)
         : far_(far),
           graph_(graph),
           pools_(pools),
           request_(r),
           island_(island),
           budget_(budget),
+          limit_(limit),
           by_pipeline_(layout.sequence_by(dimension::dp, dimension::pp)),
           by_stage_(layout.sequence_by(dimension::pp, dimension::dp)) {}
 
     std::optional<seating> run() {
+        limit_.spend(pools_.size());
         std::size_t there = 0;
         for (const auto& p : pools_)
             if (usable(p)) there += p.size;
@@ -35,7 +37,8 @@ class search {
         std::vector<std::uint32_t> pieces{ring, 1, line};
         if (ring == 1) pieces = {1, line};
         for (const auto piece : pieces)
-            if (request_.nodes % piece == 0 && (starts_.empty() || budget_ > 0)) start_with(piece);
+            if (request_.nodes % piece == 0 && (starts_.empty() || (budget_ > 0 && limit_.any())))
+                start_with(piece);
         start_like_slurm();
         std::stable_sort(starts_.begin(), starts_.end(),
                          [](const order& a, const order& b) { return a.cost < b.cost; });
@@ -43,7 +46,9 @@ class search {
         for (std::size_t i = 0; i < promising; ++i) {
             auto share = budget_ / static_cast<std::int64_t>(promising - i);
             budget_ -= share;
-            climb(far_, graph_, request_.dims, starts_[i], share);
+            const auto given = share;
+            climb(far_, graph_, request_.dims, starts_[i], share, limit_);
+            limit_.spend(given - share);
             budget_ += share;
         }
         const auto& best = *std::min_element(starts_.begin(), starts_.end(),
@@ -83,7 +88,7 @@ class search {
         });
         start_as(by_name);
         auto by_tree = by_name;
-        fit_like_tree(pools_, request_.nodes, by_tree);
+        fit_like_tree(pools_, request_.nodes, by_tree, limit_);
         start_as(by_tree);
     }
 
@@ -93,7 +98,9 @@ class search {
             start.sequence = sequence;
             // Where no budget is left to climb, only the best start counts.
             const auto limit = budget_ > 0 ? std::numeric_limits<double>::max() : best_start_;
+            const auto before = budget_;
             start.cost = graph_.cost(far_, lay_out(start), limit, budget_);
+            limit_.spend(before - budget_ + static_cast<std::int64_t>(pools_.size()));
             best_start_ = std::min(best_start_, start.cost);
         }
     }
@@ -168,6 +175,7 @@ class search {
     const request& request_;
     std::uint32_t island_;
     std::int64_t budget_;
+    work& limit_;
     std::vector<std::uint32_t> by_pipeline_, by_stage_;
     std::vector<order> starts_;
     double best_start_ = std::numeric_limits<double>::max();
@@ -178,8 +186,9 @@ class search {
 
 std::optional<seating> cheapest_layout(const distances& far, const slot_graph& graph,
                                        const std::vector<pool>& pools, const request& r,
-                                       const job_layout& layout, std::uint32_t island, std::int64_t budget) {
-    return search(far, graph, pools, r, layout, island, budget).run();
+                                       const job_layout& layout, std::uint32_t island, std::int64_t budget,
+                                       work& limit) {
+    return search(far, graph, pools, r, layout, island, budget, limit).run();
 }
 
 }  // namespace banyan::topo

@@ -20,6 +20,7 @@ namespace banyan::topo {
 /// any for none; null where they do not suffice.
 std::optional<seating> cheapest_layout(const distances& far, const slot_graph& graph,
                                        const std::vector<pool>& pools, const request& r,
-                                       const job_layout& layout, std::uint32_t island, std::int64_t budget);
+                                       const job_layout& layout, std::uint32_t island, std::int64_t budget,
+                                       work& limit);
 
 }  // namespace banyan::topo

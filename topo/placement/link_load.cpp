@@ -11,12 +11,14 @@ namespace {
 
 /// The HCA that each rank sends through: that of its GPU's rail; none where its host has none there.
 std::vector<std::uint32_t> hca_of_rank(const fabric& f, const job_layout& layout, const placement& p) {
-    std::vector<std::uint32_t> out(layout.ranks(), none);
+    const auto ranks = layout.ranks_by_slot();
+    const auto per_node = layout.cut().size();
+    std::vector<std::uint32_t> out(ranks.size(), none);
     for (std::uint32_t slot = 0; slot < layout.slots(); ++slot) {
         if (p.nodes[slot] >= f.hosts.size()) continue;
         const auto& hcas = f.hosts[p.nodes[slot]].hcas;
-        for (std::size_t i = 0; i < layout.ranks(slot).size() && !hcas.empty(); ++i)
-            out[layout.ranks(slot)[i]] = hcas[i % hcas.size()];
+        for (std::size_t i = 0; i < per_node && !hcas.empty(); ++i)
+            out[ranks[std::size_t{slot} * per_node + i]] = hcas[i % hcas.size()];
     }
     return out;
 }

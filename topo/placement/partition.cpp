@@ -32,6 +32,12 @@ std::uint32_t partition::largest() const {
 
 std::vector<std::uint32_t> sorted_by(const std::vector<std::uint32_t>& sequence,
                                      const std::vector<std::uint32_t>& key_of_slot, std::uint32_t keys) {
+    if (keys > sequence.size()) {  // a count of each would take longer than the rest
+        auto out = sequence;
+        std::stable_sort(out.begin(), out.end(),
+                         [&](auto a, auto b) { return key_of_slot[a] < key_of_slot[b]; });
+        return out;
+    }
     std::vector<std::uint32_t> next(keys + 1), out(sequence.size());
     for (const auto slot : sequence) ++next[key_of_slot[slot] + 1];
     for (std::uint32_t k = 0; k < keys; ++k) next[k + 1] += next[k];

@@ -3,6 +3,7 @@
 // One placement: the seats that keep units whole, on one island where one holds the job, or those that cost
 // less; and then hosts, spares and buddies.
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -42,11 +43,12 @@ std::size_t crossings(const seats& s) {
 /// Between islands there is a line of a small share of a fabric's bandwidth, or none. So a job stays on one
 /// that holds all of it, even where a unit straddles leaf groups by that: the one with the fewest broken
 /// units, then crossings, then free hosts.
-seats on_one_island(const fabric& f, const candidates& from, const request& r, const job_layout& layout) {
+seats on_one_island(const fabric& f, const candidates& from, const request& r, const job_layout& layout,
+                    work& limit) {
     const auto& groups = f.leaf_groups;
     if (std::all_of(groups.begin(), groups.end(),
                     [&](const leaf_group& g) { return g.island == groups.front().island; }))
-        return keep_units_whole(f, from, r, layout);
+        return keep_units_whole(f, from, r, layout, limit);
     std::map<std::uint32_t, std::vector<std::uint32_t>> islands;
     for (const auto h : from.free) {
         const auto group = f.hosts[h].leaf_group;
@@ -56,20 +58,22 @@ seats on_one_island(const fabric& f, const candidates& from, const request& r, c
     std::tuple<std::uint32_t, std::size_t, std::size_t> best_key;
     for (const auto& [island, hosts] : islands) {
         if (hosts.size() < std::size_t{r.nodes} + r.spares) continue;
-        auto found = keep_units_whole(f, {hosts, from.prefer, from.risk}, r, layout);
+        if (best && !limit.any()) break;
+        auto found = keep_units_whole(f, {hosts, from.prefer, from.risk}, r, layout, limit);
         const std::tuple key(found.broken, crossings(found), hosts.size());
         if (best && key >= best_key) continue;
         best_key = key;
         best = std::move(found);
     }
-    return best ? std::move(*best) : keep_units_whole(f, from, r, layout);
+    return best ? std::move(*best) : keep_units_whole(f, from, r, layout, limit);
 }
 
 /// The seats that cost least by weights_of, and the moves that make them cost less; `start`, which keeps
 /// units whole, where nothing does.
-seats cheapest(const fabric& f, const request& r, const job_layout& layout, seats start) {
+seats cheapest(const fabric& f, const request& r, const job_layout& layout, seats start, work& limit) {
     const auto& pools = start.free.pools;
     const slot_graph graph(r, layout);
+    limit.spend(graph.edges());
     const distances far(f, pools);
     seating best(far, graph, pools, start.pool_of_slot);
     const auto cost_of_start = best.cost();
@@ -82,8 +86,9 @@ seats cheapest(const fabric& f, const request& r, const job_layout& layout, seat
             if (hosts >= r.nodes) islands.push_back(island);
     auto least = cost_of_start;
     for (const auto island : islands) {
+        if (island != islands.front() && !limit.any()) break;
         auto found = cheapest_layout(far, graph, pools, r, layout, island,
-                                     edges_for_orders / static_cast<std::int64_t>(islands.size()));
+                                     edges_for_orders / static_cast<std::int64_t>(islands.size()), limit);
         const auto cost = found ? found->cost() : least;
         if (cost >= least) continue;
         least = cost;
@@ -91,7 +96,7 @@ seats cheapest(const fabric& f, const request& r, const job_layout& layout, seat
     }
     const auto rings = layout.rings();
     const partition* const lines[] = {&layout.units(), &rings};
-    best.improve(lines, edges_for_moves);
+    best.improve(lines, edges_for_moves, limit);
     if (best.cost() >= cost_of_start) return start;
     start.pool_of_slot = best.pool_of_slot();
     return start;
@@ -120,20 +125,18 @@ std::vector<std::uint32_t> take_spares(std::vector<pool>& pools, std::uint32_t c
 }
 
 /// Hosts of a pool go to a unit side by side, since those of an NVLink domain are.
-placement take_hosts(const fabric& f, const request& r, const job_layout& layout, seats from) {
+placement take_hosts(const fabric& f, const request& r, const job_layout& layout, seats from, work& limit) {
     auto& pools = from.free.pools;
     for (auto& p : pools) p.taken = 0;
     placement out;
     out.nodes.resize(r.nodes);
     for (const auto slot : layout.units().slots()) out.nodes[slot] = pools[from.pool_of_slot[slot]].take();
     out.spares = take_spares(pools, r.spares);
-    out.buddies = choose_buddies(f, out.nodes);
+    out.buddies = choose_buddies(f, out.nodes, limit);
     return out;
 }
 
-}  // namespace
-
-result<placement> place(const fabric& f, const candidates& from, const request& r) {
+result<placement> place_within(const fabric& f, const candidates& from, const request& r, work& limit) {
     const std::size_t needed = std::size_t{r.nodes} + r.spares;
     if (from.free.size() < needed)
         return fail(errc::exhausted,
@@ -143,6 +146,7 @@ result<placement> place(const fabric& f, const candidates& from, const request& 
         if (host >= f.hosts.size())
             return fail(errc::internal, fmt::format("host {} is not on the fabric", host));
     const job_layout layout(r);
+    limit.spend(f.hosts.size() + r.nodes);
     std::vector<float> risk(f.hosts.size());
     std::vector<std::uint32_t> sound;
     for (const auto h : from.free) {
@@ -150,7 +154,7 @@ result<placement> place(const fabric& f, const candidates& from, const request& 
         if (risk[h] == 0) sound.push_back(h);
     }
     const auto on = [&](std::span<const std::uint32_t> hosts) {
-        return on_one_island(f, {hosts, from.prefer, risk}, r, layout);
+        return on_one_island(f, {hosts, from.prefer, risk}, r, layout, limit);
     };
     auto chosen = sound.size() < needed ? on(from.free) : on(sound);
     // Risky hosts only where no unit breaks without them, or by a model's bytes not at all.
@@ -159,8 +163,17 @@ result<placement> place(const fabric& f, const candidates& from, const request& 
     // Whole units weigh most where no model says otherwise, and hosts to prefer have shards, which count for
     // more than bytes in a step.
     const bool good = !r.model && (chosen.broken == 0 || r.nodes > large_job);
-    if (!good && from.prefer.empty()) chosen = cheapest(f, r, layout, std::move(chosen));
-    return take_hosts(f, r, layout, std::move(chosen));
+    if (!good && from.prefer.empty()) chosen = cheapest(f, r, layout, std::move(chosen), limit);
+    return take_hosts(f, r, layout, std::move(chosen), limit);
+}
+
+}  // namespace
+
+result<placement> place(const fabric& f, const candidates& from, const request& r, work& all) {
+    work limit(std::min(all.left(), steps_of_placement));
+    auto out = place_within(f, from, r, limit);
+    all.spend(limit.spent());
+    return out;
 }
 
 result<placement> arrange(const fabric& f, std::span<const std::uint32_t> hosts, const request& r) {

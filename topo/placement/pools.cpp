@@ -42,7 +42,10 @@ class chooser {
         std::vector<std::size_t> position_of;
         for (const auto* p : all_) position_of.push_back(position[p->spine_group]);
         std::vector<pool*> together;
-        for (std::size_t n = 1; n < spines.size(); ++n) {
+        // All sizes where the spine groups are as many as a fabric has; in longer and longer strides beyond.
+        constexpr std::size_t each = 128;
+        for (std::size_t n = 1; n < spines.size();
+             n = n < each || n + 1 == spines.size() ? n + 1 : std::min(n + n / 4, spines.size() - 1)) {
             together.clear();
             for (std::size_t i = 0; i < all_.size(); ++i)
                 if (position_of[i] <= n) together.push_back(all_[i]);

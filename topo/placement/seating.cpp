@@ -5,81 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include <banyan/topo/traffic.hpp>
-
 namespace banyan::topo {
-
-distances::distances(const fabric& f, const std::vector<pool>& pools)
-    : spine_(f.tier_cost[static_cast<std::size_t>(tier::spine)]),
-      core_(f.tier_cost[static_cast<std::size_t>(tier::core)]),
-      wan_(f.tier_cost[static_cast<std::size_t>(tier::wan)]) {
-    auto lonely = none;
-    for (const auto& p : pools)
-        at_.push_back(p.group == none ? place{--lonely, lonely} : place{p.spine_group, p.island});
-}
-
-slot_graph::slot_graph(const request& r, const job_layout& layout) : first_(r.nodes + 1) {
-    struct pair {
-        std::uint32_t from, to;
-        double weight;
-    };
-    std::vector<pair> pairs;
-    const auto weights = weights_of(r);
-    std::uint32_t stride = 1;
-    for (const auto& e : r.dims.order) {
-        const auto each = weights[static_cast<std::size_t>(e.dim)];
-        for (std::uint32_t slot = 0; slot < r.nodes && e.size > 1; ++slot) {
-            const auto rank = layout.first_rank(slot);
-            const auto at = rank / stride % e.size;
-            const auto first = rank - at * stride;
-            const auto to = [&](std::uint32_t member, double weight) {
-                const auto other = layout.slot_of(first + member * stride);
-                if (other == slot) return;
-                pairs.push_back({slot, other, weight});
-                pairs.push_back({other, slot, weight});
-            };
-            if (e.dim == dimension::ep) {
-                for (std::uint32_t m = at + 1; m < e.size; ++m) to(m, 2 * each);
-            } else if (e.dim == dimension::pp) {
-                if (at + 1 < e.size) to(at + 1, 2 * each);
-            } else {
-                to((at + 1) % e.size, each);
-            }
-        }
-        stride *= e.size;
-    }
-    for (const auto& p : pairs) ++first_[p.from + 1];
-    for (std::size_t s = 1; s < first_.size(); ++s) first_[s] += first_[s - 1];
-    edges_.resize(pairs.size());
-    auto next = first_;
-    for (const auto& p : pairs) edges_[next[p.from]++] = {p.to, p.weight};
-}
-
-double slot_graph::cost(const distances& far, const std::vector<std::uint32_t>& pool_of_slot, double limit,
-                        std::int64_t& budget) const {
-    double sum = 0;
-    std::uint32_t slot = 0;
-    for (; slot < pool_of_slot.size() && sum < limit; ++slot)
-        for (const auto& e : of(slot))
-            if (e.to > slot) sum += e.weight * far(pool_of_slot[slot], pool_of_slot[e.to]);
-    budget -= first_[slot];
-    return sum;
-}
-
-double slot_graph::difference(const distances& far, const std::vector<std::uint32_t>& before,
-                              const std::vector<std::uint32_t>& after, std::span<const std::uint32_t> moved,
-                              std::int64_t& budget) const {
-    double sum = 0;
-    for (const auto slot : moved) {
-        for (const auto& e : of(slot)) {
-            const bool both = before[e.to] != after[e.to];
-            if (both && e.to < slot) continue;
-            sum += e.weight * (far(after[slot], after[e.to]) - far(before[slot], before[e.to]));
-        }
-        budget -= static_cast<std::int64_t>(of(slot).size());
-    }
-    return sum;
-}
 
 seating::seating(const distances& far, const slot_graph& graph, const std::vector<pool>& pools,
                  std::vector<std::uint32_t> pool_of_slot)
@@ -112,10 +38,13 @@ void seating::put(std::span<const std::uint32_t> slots, std::uint32_t to) {
 
 /// What a kept exchange changes besides.
 void seating::enlist(std::span<const std::uint32_t> slots, std::uint32_t from, std::uint32_t to) {
-    for (const auto slot : slots) {
-        std::erase(slots_of_[from], slot);
-        slots_of_[to].push_back(slot);
+    if (slots.size() == 1) {
+        std::erase(slots_of_[from], slots.front());
+    } else if (!slots.empty()) {
+        // They are at `to` already.
+        std::erase_if(slots_of_[from], [&](auto slot) { return at_[slot] == to; });
     }
+    slots_of_[to].insert(slots_of_[to].end(), slots.begin(), slots.end());
 }
 
 /// `here`, which sit in one pool, go to the pool `to`, and `there` from it into their place; back again where
@@ -143,6 +72,7 @@ bool seating::improve_slot(std::uint32_t slot) {
     if (cost_of(slot) <= 0) return false;
     const auto here = std::span(&slot, 1);
     for (const auto& e : graph_->of(slot)) {
+        if (budget_ <= 0) break;
         const auto to = at_[e.to];
         if (to == at_[slot]) continue;
         if (room(to) > 0 && try_exchange(here, {}, to)) return true;
@@ -152,59 +82,75 @@ bool seating::improve_slot(std::uint32_t slot) {
     return false;
 }
 
-bool seating::improve_shares(std::span<const partition* const> lines) {
+bool seating::improve_shares(std::span<const partition* const> lines, work& limit) {
     struct share {
         std::uint32_t pool = 0;
         std::vector<std::uint32_t> slots;
     };
     std::vector<share> shares;
+    std::vector<std::size_t> share_of_pool(pools_->size(),
+                                           SIZE_MAX);  // the latest; of earlier lines below begin
     const auto add = [&](std::span<const std::uint32_t> line) {
-        const auto begin = static_cast<std::ptrdiff_t>(shares.size());
+        const auto begin = shares.size();
         for (const auto slot : line) {
-            auto found = std::find_if(shares.begin() + begin, shares.end(),
-                                      [&](const share& s) { return s.pool == at_[slot]; });
-            if (found == shares.end()) found = shares.insert(shares.end(), {at_[slot], {}});
-            found->slots.push_back(slot);
+            auto& number = share_of_pool[at_[slot]];
+            if (number == SIZE_MAX || number < begin) {
+                number = shares.size();
+                shares.push_back({at_[slot], {}});
+            }
+            shares[number].slots.push_back(slot);
         }
         budget_ -= static_cast<std::int64_t>(line.size());
     };
     for (const auto* sets : lines)
         for (std::uint32_t s = 0; s < sets->size(); ++s) add((*sets)[s]);
+    limit.spend(at_.size());
+    std::vector<bool> marked(at_.size());
+    const auto apart = [&](std::span<const std::uint32_t> here, std::span<const std::uint32_t> there) {
+        limit.spend(here.size() + there.size());
+        for (const auto slot : here) marked[slot] = true;
+        const bool out = std::none_of(there.begin(), there.end(), [&](auto slot) { return marked[slot]; });
+        for (const auto slot : here) marked[slot] = false;
+        return out;
+    };
     const auto end_of = [](const std::vector<std::uint32_t>& slots, std::size_t count, bool last) {
         return std::span(slots).subspan(last ? slots.size() - count : 0, count);
     };
     for (const auto& mine : shares) {
+        if (budget_ <= 0 || !limit.any()) break;
         if (cost_of(std::span(mine.slots)) <= 0) continue;
+        limit.spend(pools_->size());
         for (std::uint32_t to = 0; to < pools_->size() && budget_ > 0; ++to) {
             if (to == mine.pool || room(to) == 0) continue;
             const auto count = std::min(mine.slots.size(), room(to));
             for (const bool last : {false, true})
                 if (try_exchange(end_of(mine.slots, count, last), {}, to)) return true;
         }
+        limit.spend(shares.size());
         for (const auto& other : shares) {
-            if (other.pool == mine.pool || budget_ <= 0) continue;
+            if (budget_ <= 0 || !limit.any()) break;
+            if (other.pool == mine.pool) continue;
             const auto count = std::min(mine.slots.size(), other.slots.size());
             for (const bool last : {false, true})
                 for (const bool their_last : {false, true}) {
                     const auto here = end_of(mine.slots, count, last),
                                there = end_of(other.slots, count, their_last);
-                    const bool apart = std::none_of(here.begin(), here.end(), [&](auto slot) {
-                        return std::find(there.begin(), there.end(), slot) != there.end();
-                    });
-                    if (apart && try_exchange(here, there, other.pool)) return true;
+                    if (apart(here, there) && try_exchange(here, there, other.pool)) return true;
                 }
         }
     }
     return false;
 }
 
-void seating::improve(std::span<const partition* const> lines, std::int64_t budget) {
+void seating::improve(std::span<const partition* const> lines, std::int64_t budget, work& limit) {
     budget_ = budget;
-    for (bool again = true; again && budget_ > 0;) {
+    for (bool again = true; again && budget_ > 0 && limit.any();) {
         again = false;
+        limit.spend(at_.size());
         for (std::uint32_t slot = 0; slot < at_.size() && budget_ > 0; ++slot) again |= improve_slot(slot);
-        while (budget_ > 0 && improve_shares(lines)) again = true;
+        while (budget_ > 0 && limit.any() && improve_shares(lines, limit)) again = true;
     }
+    limit.spend(budget - budget_);
 }
 
 }  // namespace banyan::topo

@@ -32,14 +32,19 @@ class distances {
 };
 
 /// Which slots send to each other, and how much in a step, by weights_of. Counted on the first rank of each
-/// slot: the others do the same on other rails.
+/// slot: the others do the same on other rails. In an expert parallel group everybody sends to everybody;
+/// with more pairs than max_pairs a slot has edges to some that stand for the others, so that the graph grows
+/// with the nodes and not with their square.
 class slot_graph {
   public:
     struct edge {
         std::uint32_t to = 0;
         double weight = 0;
     };
+    static constexpr std::size_t max_pairs = 1 << 14;
     slot_graph(const request& r, const job_layout& layout);
+
+    std::size_t edges() const { return edges_.size(); }
 
     std::span<const edge> of(std::uint32_t slot) const {
         return {edges_.data() + first_[slot], edges_.data() + first_[slot + 1]};
@@ -72,8 +77,8 @@ class seating {
 
     /// Moves slots to free hosts and swaps slots, one by one and by the share that a pool has of a line
     /// (slots that a ring or a pipeline joins), as long as that lowers the cost. Looks at `budget` edges at
-    /// most.
-    void improve(std::span<const partition* const> lines, std::int64_t budget);
+    /// most, and at as many other things as `limit` allows.
+    void improve(std::span<const partition* const> lines, std::int64_t budget, work& limit);
 
   private:
     double cost_of(std::uint32_t slot) const;
@@ -86,7 +91,7 @@ class seating {
     bool try_exchange(std::span<const std::uint32_t> here, std::span<const std::uint32_t> there,
                       std::uint32_t to);
     bool improve_slot(std::uint32_t slot);
-    bool improve_shares(std::span<const partition* const> lines);
+    bool improve_shares(std::span<const partition* const> lines, work& limit);
 
     const distances* far_;  // pointers, since one seating is assigned to another
     const slot_graph* graph_;

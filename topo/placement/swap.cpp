@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <banyan/topo/placement.hpp>
 #include <fmt/format.h>
@@ -7,16 +8,45 @@
 namespace banyan::topo {
 namespace {
 
-/// 0 = the same leaf group, 1 = under the same spines, 2 = anywhere.
-int distance(const fabric& f, std::uint32_t a, std::uint32_t b) {
-    const auto group = [&](std::uint32_t host) {
-        return host < f.hosts.size() ? f.hosts[host].leaf_group : none;
-    };
-    const auto ga = group(a), gb = group(b);
-    if (ga == none || gb == none) return 2;
-    if (ga == gb) return 0;
-    return f.leaf_groups[ga].spine_group == f.leaf_groups[gb].spine_group ? 1 : 2;
-}
+/// Replacements by what they are near to; the first of each is handed out first.
+class waiting {
+  public:
+    waiting(const fabric& f, std::span<const std::uint32_t> hosts)
+        : f_(f), hosts_(hosts), used_(hosts.size()) {
+        for (std::size_t i = hosts.size(); i-- > 0;) {
+            all_.push_back(i);
+            if (const auto g = group_of(hosts[i]); g != none) {
+                in_group_[g].push_back(i);
+                under_spine_[f.leaf_groups[g].spine_group].push_back(i);
+            }
+        }
+    }
+
+    /// One near to `host`; none where there is none. `reach`: 0 = the same leaf group, 1 = under the same
+    /// spines, 2 = anywhere.
+    std::uint32_t take(std::uint32_t host, int reach) {
+        const auto g = group_of(host);
+        if (reach < 2 && g == none) return none;
+        auto& from = reach == 0   ? in_group_[g]
+                     : reach == 1 ? under_spine_[f_.leaf_groups[g].spine_group]
+                                  : all_;
+        while (!from.empty() && used_[from.back()]) from.pop_back();
+        if (from.empty()) return none;
+        used_[from.back()] = true;
+        return hosts_[from.back()];
+    }
+
+  private:
+    std::uint32_t group_of(std::uint32_t host) const {
+        return host < f_.hosts.size() ? f_.hosts[host].leaf_group : none;
+    }
+
+    const fabric& f_;
+    std::span<const std::uint32_t> hosts_;
+    std::vector<bool> used_;
+    std::vector<std::size_t> all_;  ///< the next one last
+    std::unordered_map<std::uint32_t, std::vector<std::size_t>> in_group_, under_spine_;
+};
 
 }  // namespace
 
@@ -26,26 +56,21 @@ result<placement> swap(const fabric& f, const placement& before, std::span<const
         return fail(errc::exhausted,
                     fmt::format("{} nodes are lost, {} can replace them", lost.size(), replacements.size()));
     auto after = before;
-    std::vector<bool> used(replacements.size());
+    const std::unordered_set<std::uint32_t> gone(lost.begin(), lost.end());
+    waiting nodes(f, replacements);
     std::vector<std::uint32_t> open;  // slots without a node
     for (std::uint32_t slot = 0; slot < before.nodes.size(); ++slot)
-        if (std::find(lost.begin(), lost.end(), before.nodes[slot]) != lost.end()) open.push_back(slot);
+        if (gone.contains(before.nodes[slot])) open.push_back(slot);
     // The near pairs first, so that no slot takes the only neighbour of another.
     for (int reach = 0; reach <= 2; ++reach)
         std::erase_if(open, [&](std::uint32_t slot) {
-            for (std::size_t i = 0; i < replacements.size(); ++i) {
-                if (used[i] || distance(f, before.nodes[slot], replacements[i]) > reach) continue;
-                used[i] = true;
-                after.nodes[slot] = replacements[i];
-                return true;
-            }
-            return false;
+            const auto node = nodes.take(before.nodes[slot], reach);
+            if (node != none) after.nodes[slot] = node;
+            return node != none;
         });
     if (!open.empty()) return fail(errc::exhausted, fmt::format("{} slots have no node", open.size()));
-    std::erase_if(after.spares, [&](auto host) {
-        return std::find(after.nodes.begin(), after.nodes.end(), host) != after.nodes.end() ||
-               std::find(lost.begin(), lost.end(), host) != lost.end();
-    });
+    const std::unordered_set<std::uint32_t> in_use(after.nodes.begin(), after.nodes.end());
+    std::erase_if(after.spares, [&](auto host) { return in_use.contains(host) || gone.contains(host); });
     return after;
 }
 

@@ -6,7 +6,7 @@
 
 namespace banyan::topo {
 
-void fit_like_tree(const std::vector<pool>& pools, std::size_t wanted, order& o) {
+void fit_like_tree(const std::vector<pool>& pools, std::size_t wanted, order& o, work& limit) {
     struct spine {
         std::size_t hosts = 0;   ///< of its leaves, at first
         std::size_t chosen = 0;  ///< leaves; the more, the nearer are its others
@@ -32,8 +32,16 @@ void fit_like_tree(const std::vector<pool>& pools, std::size_t wanted, order& o)
         const bool by_spine = a.left < wanted && b.left < wanted && a.above != b.above;
         return by_spine ? compare(a.above->hosts, b.above->hosts) : compare(a.left, b.left);
     };
-    while (wanted > 0) {
+    const auto give = [&](leaf& from) {
+        auto& part = o.parts[static_cast<std::size_t>(&from - leaves.data())];
+        part.most = static_cast<std::uint32_t>(std::min(wanted, from.left));
+        wanted -= part.most;
+        from.left = 0;
+        ++from.above->chosen;
+    };
+    while (wanted > 0 && limit.any()) {
         leaf* best = nullptr;
+        limit.spend(leaves.size());
         for (auto& l : leaves) {
             if (l.left == 0) continue;
             const auto nearer = best ? static_cast<std::ptrdiff_t>(l.above->chosen - best->above->chosen) : 1;
@@ -42,12 +50,10 @@ void fit_like_tree(const std::vector<pool>& pools, std::size_t wanted, order& o)
             if (suited > 0 || (nearer > 0 && suited == 0)) best = &l;
         }
         if (!best) return;
-        auto& part = o.parts[static_cast<std::size_t>(best - leaves.data())];
-        part.most = static_cast<std::uint32_t>(std::min(wanted, best->left));
-        wanted -= part.most;
-        best->left = 0;
-        ++best->above->chosen;
+        give(*best);
     }
+    for (auto& l : leaves)
+        if (l.left > 0 && wanted > 0) give(l);
 }
 
 }  // namespace banyan::topo

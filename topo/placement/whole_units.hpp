@@ -19,7 +19,9 @@ struct seats {
     std::uint32_t broken = 0;                 ///< units that straddle
 };
 
-/// `from.free` suffices for the job. Cost: O(hosts + pools x (spine groups + broken units)).
-seats keep_units_whole(const fabric& f, const candidates& from, const request& r, const job_layout& layout);
+/// `from.free` suffices for the job. Cost: O(hosts + pools x spine groups), and of `limit` pools x broken
+/// units: without any left those are cut as the pools come.
+seats keep_units_whole(const fabric& f, const candidates& from, const request& r, const job_layout& layout,
+                       work& limit);
 
 }  // namespace banyan::topo

@@ -14,6 +14,7 @@
 
 #include <banyan/topo/fabric.hpp>
 #include <banyan/topo/shape.hpp>
+#include <banyan/topo/work.hpp>
 
 #include "common/result.hpp"
 
@@ -35,8 +36,11 @@ struct request {
     std::optional<model_size> model;  ///< whose bytes then decide; without it, units stay whole
 };
 
-/// `total_nodes` includes the spares. `ranks_per_node` 0 = as many as fit evenly. An error says which number
-/// does not fit and which would.
+/// More than any node has CPUs. slurmctld refuses more than the largest of its nodes has, at submission.
+constexpr std::uint32_t max_ranks_per_node = 1024;
+
+/// `total_nodes` includes the spares. `ranks_per_node` 0 = as many as fit evenly, max_ranks_per_node at most.
+/// An error says which number does not fit and which would.
 result<request> make_request(const shape& dims, std::uint32_t total_nodes, std::uint32_t ranks_per_node,
                              std::uint32_t spares);
 
@@ -67,7 +71,14 @@ struct candidates {
 /// On one island if one holds the job. Whole units in leaf groups whenever the free hosts allow it, then the
 /// fewest spine and leaf groups by what crossing them costs, then the tightest fit. Risky hosts only where no
 /// unit would break without them.
-result<placement> place(const fabric& f, const candidates& from, const request& r);
+///
+/// Cost: O(hosts + nodes log nodes), and of `limit` at most steps_of_placement, which it takes off; with few
+/// left what it finds may be a dearer placement, never none. Ranks cost nothing, neither time nor memory.
+result<placement> place(const fabric& f, const candidates& from, const request& r, work& limit);
+inline result<placement> place(const fabric& f, const candidates& from, const request& r) {
+    work limit(steps_of_placement);
+    return place(f, from, r, limit);
+}
 inline result<placement> place(const fabric& f, std::span<const std::uint32_t> free, const request& r,
                                std::span<const std::uint32_t> prefer = {}) {
     return place(f, candidates{free, prefer, {}}, r);
@@ -78,6 +89,7 @@ result<placement> arrange(const fabric& f, std::span<const std::uint32_t> hosts,
 
 /// Replaces `lost` nodes by some of `replacements`; every other slot keeps its node. A slot gets a host of
 /// its own leaf group where there is one. Replacements that were spares stop being spares.
+/// Cost: O(nodes log nodes).
 result<placement> swap(const fabric& f, const placement& before, std::span<const std::uint32_t> lost,
                        std::span<const std::uint32_t> replacements);
 

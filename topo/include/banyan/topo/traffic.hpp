@@ -80,9 +80,12 @@ struct placement_cost {
     double above_leaf() const { return bytes[2] + bytes[3] + bytes[4]; }
 };
 
-/// Cost: O(ranks x (dimensions + ep)). Slots whose host has no leaf group count as tier wan of everybody
-/// else.
+/// Cost: O(ranks x dimensions). Slots whose host has no leaf group count as tier wan of everybody else.
 placement_cost cost_of(const fabric& f, const request& r, const placement& p);
+
+/// placement_cost::weighted alone, for slurmctld. Cost: O(nodes x dimensions); with expert parallel groups
+/// whose ranks' distance and ranks per node do not divide each other up to O(ranks).
+double weighted_cost(const fabric& f, const request& r, const placement& p);
 
 struct link_load {
     double bytes = 0;                 ///< per step, on the busiest direction of a link between switches
