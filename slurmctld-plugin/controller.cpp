@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "controller.hpp"
 
+#include <algorithm>
 #include <type_traits>
 
 #include <dlfcn.h>
@@ -34,6 +35,13 @@ bitmap controller::fit_for(job_record_t& job) const {
     if (job.details->exc_node_bitmap) bit_and_not(nodes.get(), job.details->exc_node_bitmap);
     if (filter_(&job, nodes.get(), true) != SLURM_SUCCESS) bit_clear_all(nodes.get());
     return nodes;
+}
+
+std::uint32_t controller::most_cpus() const {
+    std::uint32_t most = 0;
+    for (int index = 0; index < nodes(); ++index)
+        if (const auto* one = node(index)) most = std::max<std::uint32_t>(most, one->cpus);
+    return most;
 }
 
 int controller::find_node(const char* name) const {

@@ -18,6 +18,8 @@ class controller {
     const node_record_t* node(int index) const { return (*node_table_)[index]; }
     /// Index of the node called `name`, or -1.
     int find_node(const char* name) const;
+    /// CPUs of the largest node.
+    std::uint32_t most_cpus() const;
     const bitstr_t* idle_nodes() const { return *idle_; }
     List jobs() const { return *jobs_; }
     /// The nodes of the job's partition and reservation that are up and have what it asks for, busy or not;

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "common/guard.hpp"
+#include "controller.hpp"
 #include "growth_rules.hpp"
 #include "job_view.hpp"
 #include "notice.hpp"
@@ -36,6 +37,22 @@ void tidy(job_desc_msg_t& job) {
         return --left[name_of(entry)] > 0 || banyan::topo::names_plan(entry) ||
                entry.find('=') == std::string_view::npos;
     });
+}
+
+/// More ranks than a node has CPUs would train on none, and would cost slurmctld the more. --overcommit,
+/// which Slurm takes as leave for any number of tasks, changes neither.
+banyan::result<void> fits_on_a_node(const banyan::topo::request& asked) {
+    const auto* ctld = banyan::slurm::controller::get();
+    const auto most = ctld ? ctld->most_cpus() : 0;
+    if (most == 0 || asked.ranks_per_node <= most) return {};
+    const auto nodes = (asked.dims.ranks() + most - 1) / most;
+    return banyan::fail(
+        banyan::errc::invalid_input,
+        fmt::format(
+            "--train-parallel={} is {} ranks, {} on each of {} nodes, but no node of this cluster has "
+            "more than {} CPUs",
+            asked.dims.text(), asked.dims.ranks(), asked.ranks_per_node, asked.nodes, most),
+        fmt::format("ask for {} nodes or more beside the spares, or for fewer ranks", nodes));
 }
 
 }  // namespace
@@ -70,7 +87,9 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
             if (!fits) return refuse(fits.error(), ESLURM_DATA_TOO_LARGE);
             tidy(*job);
             const auto request = banyan::slurm::request_of(*job);
-            return request ? SLURM_SUCCESS : refuse(request.error(), ESLURM_BAD_TASK_COUNT);
+            if (!request) return refuse(request.error(), ESLURM_BAD_TASK_COUNT);
+            const auto has_room = *request ? fits_on_a_node(**request) : banyan::result<void>();
+            return has_room ? SLURM_SUCCESS : refuse(has_room.error(), ESLURM_BAD_TASK_COUNT);
         });
 }
 

@@ -21,12 +21,16 @@ struct gain {
 };
 
 double weigh(const train_job& job, const topo::placement& p) {
-    return topo::cost_of(job.fabric.fabric, job.request, p).weighted;
+    const auto& asked = job.request;
+    job.limit.spend(
+        std::int64_t{asked.dims.size(topo::dimension::ep) > 1 ? asked.dims.ranks() : asked.nodes});
+    return topo::weighted_cost(job.fabric.fabric, job.request, p);
 }
 
 /// Of a start at `time` over the first one, whose placement weighs `weight`.
 std::optional<gain> gain_at(const train_job& job, const bitstr_t* candidates, std::time_t time,
                             const first_start& first, double weight) {
+    if (!job.limit.any()) return std::nullopt;  // the first start is an answer, too
     const auto free = job.free_at(candidates, time);
     if (weight <= 0 || free == first.free) return std::nullopt;
     auto placed = place_near_shards(job, free);

@@ -2,6 +2,7 @@
 #include "requeue.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "job_plan.hpp"
 #include "notice.hpp"
@@ -9,13 +10,6 @@
 
 namespace banyan::slurm {
 namespace {
-
-/// The plan of the run before this one.
-std::optional<topo::plan> last_plan(const train_job& job) {
-    auto plan = stored_plan(job.record);
-    if (!plan || plan->restart >= job.record.restart_cnt) return std::nullopt;
-    return plan;
-}
 
 /// A set of hosts.
 class host_set {
@@ -31,22 +25,16 @@ class host_set {
     std::vector<bool> in_;
 };
 
-/// Nodes of the last run.
-std::vector<std::uint32_t> nodes_with_shards(const train_job& job) {
-    const auto before = last_plan(job);
-    return before ? job.hosts_of(before->nodes) : std::vector<std::uint32_t>{};
-}
-
 /// None where no node of the last run is free.
 std::optional<topo::placement> place_again(const train_job& job, const std::vector<std::uint32_t>& free) {
-    const auto before = last_plan(job);
+    const auto* before = job.last();
     if (!before) return std::nullopt;
     const auto& request = job.request;
     const host_set all_free(job, free);
     const auto is_free = [&](std::uint32_t host) { return all_free.contains(host); };
     topo::placement last;
-    last.nodes = job.hosts_of(before->nodes);
-    last.spares = job.hosts_of(before->spares);
+    last.nodes = before->nodes;
+    last.spares = before->spares;
     last.buddies = before->buddies;
     if (last.nodes.size() != request.nodes || last.buddies.size() != request.nodes) return std::nullopt;
     std::vector<std::uint32_t> lost, others;
@@ -78,9 +66,10 @@ std::optional<topo::placement> place_again(const train_job& job, const std::vect
 bool wait_for_shards(const train_job& job) {
     constexpr std::time_t longest_s = 10;
     static since_when waiting;
-    const auto hosts = nodes_with_shards(job);
-    if (std::none_of(hosts.begin(), hosts.end(),
-                     [&](auto host) { return job.ctld.frees_up_soon(job.fabric.node_of_host[host]); }))
+    const auto* before = job.last();
+    if (!before || std::none_of(before->nodes.begin(), before->nodes.end(), [&](auto host) {
+            return job.ctld.frees_up_soon(job.fabric.node_of_host[host]);
+        }))
         return false;
     return waiting.seconds(job.record) < longest_s;
 }
@@ -89,9 +78,15 @@ std::optional<topo::placement> place_near_shards(const train_job& job,
                                                  const std::vector<std::uint32_t>& free) {
     if (free.size() < job.request.nodes + job.request.spares) return std::nullopt;
     if (auto again = place_again(job, free)) return again;
-    const auto prefer = nodes_with_shards(job);
-    auto placed =
-        topo::place(job.fabric.fabric, topo::candidates{free, prefer, job.fabric.risk}, job.request);
+    if (!job.limit.any()) {
+        log_job_once(job.record.job_id,
+                     "the search for its place takes too long on this fabric; placed as by plain cons_tres");
+        return std::nullopt;
+    }
+    const auto* before = job.last();
+    const auto prefer = before ? std::span(before->nodes) : std::span<const std::uint32_t>();
+    auto placed = topo::place(job.fabric.fabric, topo::candidates{free, prefer, job.fabric.risk}, job.request,
+                              job.limit);
     if (placed) return std::move(*placed);
     log_job_once(job.record.job_id, placed.error().text() + "; placed as by plain cons_tres");
     return std::nullopt;

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <banyan/topo/placement.hpp>
@@ -66,15 +67,15 @@ bool even(const slurm_step_layout_t& layout, std::uint32_t per_node) {
 
 /// `planned`, with what the step lacks replaced by what is new in it, as many.
 std::vector<std::string> replaced(std::vector<std::string> planned, const std::vector<std::string>& step) {
-    const auto in = [](const std::vector<std::string>& names, const std::string& name) {
-        return std::find(names.begin(), names.end(), name) != names.end();
+    const std::unordered_set<std::string> in_plan(planned.begin(), planned.end()),
+        in_step(step.begin(), step.end());
+    auto next = step.begin();
+    const auto fresh = [&] {
+        while (next != step.end() && in_plan.contains(*next)) ++next;
+        return next != step.end();
     };
-    std::vector<std::string> fresh;
-    std::copy_if(step.begin(), step.end(), std::back_inserter(fresh),
-                 [&](const auto& name) { return !in(planned, name); });
-    auto next = fresh.begin();
     for (auto& name : planned)
-        if (!in(step, name) && next != fresh.end()) name = *next++;
+        if (!in_step.contains(name) && fresh()) name = *next++;
     return planned;
 }
 
@@ -103,16 +104,13 @@ result<topo::placement> placement_for(const job_record_t& job, const fabric_cach
     if (!plan || plan->nodes.size() != request.nodes || plan->shape != request.dims.text())
         return topo::arrange(fabric.fabric, hosts, request);
     auto before = placement_of(*plan, fabric, ctld);
-    const auto in_step = [&](std::uint32_t host) {
-        return std::find(hosts.begin(), hosts.end(), host) != hosts.end();
-    };
-    const auto in_plan = [&](std::uint32_t host) {
-        return std::find(before.nodes.begin(), before.nodes.end(), host) != before.nodes.end();
-    };
+    const std::unordered_set<std::uint32_t> in_step(hosts.begin(), hosts.end()),
+        in_plan(before.nodes.begin(), before.nodes.end());
     std::vector<std::uint32_t> lost, fresh;
     std::copy_if(before.nodes.begin(), before.nodes.end(), std::back_inserter(lost),
-                 [&](auto h) { return !in_step(h); });
-    std::copy_if(hosts.begin(), hosts.end(), std::back_inserter(fresh), [&](auto h) { return !in_plan(h); });
+                 [&](auto h) { return !in_step.contains(h); });
+    std::copy_if(hosts.begin(), hosts.end(), std::back_inserter(fresh),
+                 [&](auto h) { return !in_plan.contains(h); });
     if (lost.empty()) return before;
     return topo::swap(fabric.fabric, before, lost, fresh);
 }

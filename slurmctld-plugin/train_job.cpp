@@ -2,6 +2,7 @@
 #include "train_job.hpp"
 
 #include "job_nodes.hpp"
+#include "job_view.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -27,11 +28,15 @@ std::vector<std::uint32_t> train_job::free_now(const bitstr_t* candidates) const
 
 std::vector<std::uint32_t> train_job::free_at(const bitstr_t* candidates, std::time_t time) const {
     const bitmap free(bit_copy(const_cast<bitstr_t*>(candidates)));
-    for (const auto* other : entries<job_record_t>(ctld.jobs())) {
-        const bool holds = IS_JOB_RUNNING(other) || IS_JOB_SUSPENDED(other);
-        if (holds && other->end_time > time && other->node_bitmap)
-            bit_and_not(free.get(), other->node_bitmap);
+    if (!holders) {
+        // There may be 100,000 jobs in the list, most of them pending or done.
+        holders.emplace();
+        for (const auto* other : entries<job_record_t>(ctld.jobs()))
+            if ((IS_JOB_RUNNING(other) || IS_JOB_SUSPENDED(other)) && other->node_bitmap)
+                holders->push_back({other->end_time, other->node_bitmap});
     }
+    for (const auto& other : *holders)
+        if (other.end > time) bit_and_not(free.get(), other.nodes);
     return hosts_where(fabric, [&](int node) { return test(free.get(), node); });
 }
 
@@ -44,6 +49,17 @@ std::vector<std::uint32_t> train_job::hosts_of(const std::vector<std::string>& n
         if (host != fabric_cache::no_host) hosts.push_back(host);
     }
     return hosts;
+}
+
+const last_run* train_job::last() const {
+    if (!before) {
+        before.emplace();
+        // A plan of thousands of nodes takes milliseconds to read.
+        const auto plan = record.restart_cnt > 0 ? stored_plan(record) : std::nullopt;
+        if (plan && plan->restart < record.restart_cnt)
+            *before = last_run{hosts_of(plan->nodes), hosts_of(plan->spares), plan->buddies};
+    }
+    return *before ? &**before : nullptr;
 }
 
 std::vector<std::uint32_t> train_job::hosts_of(const bitstr_t* chosen) const {

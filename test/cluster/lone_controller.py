@@ -29,10 +29,11 @@ def state_of(job):
 class LoneController:
     def __init__(self, select, scheduler, nodes=48, group_size=8):
         self.layout = layouts.Layout(tempfile.mkdtemp(prefix="banyan-"), {
-            "nodes": nodes, "gpus": 8, "group_size": group_size, "build": str(harness.BUILD), "select": select, "spank": True,
+            "nodes": 1, "gpus": 8, "group_size": group_size, "build": str(harness.BUILD), "select": select, "spank": True,
             "submit": select == "cons_tres_banyan"})
         layouts.prepare(self.layout)
         self.layout.options["port"], self.reservation = layouts.choose_port(self.layout)
+        self.layout.options["nodes"] = nodes  # none of them has a slurmd, and so a port
         self.layout.save()
         self.scheduler = scheduler
         self.gate_state = "open"
