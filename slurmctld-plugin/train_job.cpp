@@ -2,7 +2,7 @@
 #include "train_job.hpp"
 
 #include "job_nodes.hpp"
-#include "job_view.hpp"
+#include "job_plan.hpp"
 
 namespace banyan::slurm {
 namespace {
