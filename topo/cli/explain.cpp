@@ -179,7 +179,7 @@ result<int> run(const options& o) {
             out["by_tables"] = {{"busiest_link_bytes", l->bytes}, {"pairs_without_route", l->without_route}};
         if (job.later)
             out["waiting"] = {{"minutes", job.later->minutes}, {"saved_per_cent", job.later->per_cent}};
-        fmt::print("{}\n", out.dump(1));
+        fmt::print("{}\n", out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
     } else {
         print_text(f, job, r);
     }

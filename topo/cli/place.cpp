@@ -41,7 +41,7 @@ void print_json(const fabric& f, const request& r, const placement& p) {
                              {"groups", s.groups},
                              {"units", s.units},
                              {"straddling_units", s.straddling_units}};
-    fmt::print("{}\n", out.dump(1));
+    fmt::print("{}\n", out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
 }
 
 void print_table(const fabric& f, const request& r, const placement& p) {

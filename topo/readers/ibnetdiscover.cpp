@@ -26,6 +26,20 @@ std::size_t missing_records(const dump& d) {
     return static_cast<std::size_t>(std::unique(peers.begin(), peers.end()) - peers.begin());
 }
 
+/// Any host names itself, and its name ends on terminals and in logs: control characters (C1, which UTF-8 has
+/// as 0xC2 0x80 to 0xC2 0x9F, too) become question marks. Lines stay lines.
+void disarm(std::string& text) {
+    const auto is_control = [](unsigned char c) {
+        return (c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7f;
+    };
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto c = static_cast<unsigned char>(text[i]);
+        if (is_control(c)) text[i] = '?';
+        if (c == 0xc2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80)
+            text[i] = text[i + 1] = '?';
+    }
+}
+
 }  // namespace
 
 result<dump> read_ibnetdiscover(std::string text) {
@@ -35,9 +49,10 @@ result<dump> read_ibnetdiscover(std::string text) {
     if (text.size() > max_dump_bytes)
         return fail(errc::invalid_input, fmt::format("the dump is larger than {} bytes", max_dump_bytes));
     dump out;
+    out.crc = crc32c(std::as_bytes(std::span(text)));
+    disarm(text);
     out.text = std::make_shared<const std::string>(std::move(text));
     const std::string_view all = *out.text;
-    out.crc = crc32c(std::as_bytes(std::span(all)));
     if (is_port_list(all))
         read_port_list(all, out);
     else if (read_records(all, out) > 0)

@@ -53,6 +53,18 @@ TEST_CASE("a dump of two nodes, with quotes in a name", "[topo]") {
     CHECK(d.ports_of(d.nodes[1])[0].peer_port == 1);
 }
 
+TEST_CASE("a name has nothing that a terminal obeys", "[topo]") {
+    const std::string text = one_link;
+    const auto d = read_ibnetdiscover(replaced(text, "n01",
+                                               "n\x1b[2J\x7f\xc2\x9b"
+                                               "1\xc3\xa4"))
+                       .value();
+    CHECK(d.complaints.empty());
+    CHECK(d.nodes[1].name == "n?[2J???1\xc3\xa4 mlx5_0");
+    // The checksum is that of the file.
+    CHECK(d.crc != read_ibnetdiscover(replaced(text, "n01", "n?[2J???1\xc3\xa4")).value().crc);
+}
+
 TEST_CASE("forms that mean the same", "[topo]") {
     const auto plain = read_ibnetdiscover(one_link).value();
     const auto same = [&](const std::string& text) {

@@ -50,13 +50,13 @@ struct complaint {
     std::string what;
 };
 
-/// Owns the text that its names point into; may be copied and moved.
+/// Owns the text that its names point into (control characters as question marks); may be copied and moved.
 struct dump {
     std::shared_ptr<const std::string> text;
     std::vector<dump_node> nodes;  ///< in the order of the file
     std::vector<dump_port> ports;
     std::vector<complaint> complaints;
-    std::uint32_t crc = 0;  ///< CRC-32C of the text
+    std::uint32_t crc = 0;  ///< CRC-32C of the text as it was given
 
     std::span<const dump_port> ports_of(const dump_node& n) const {
         return std::span(ports).subspan(n.first_port, n.port_count);
