@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The kernel's log: any user can have lines in it. A record of the device that begins otherwise than the GPU
+// driver begins its own is no fault, whatever follows.
+#include <algorithm>
+#include <array>
+
+#include "fault/catalog/xid.hpp"
+#include "fault/event.hpp"
+#include "fault/sources/kernel_fault.hpp"
+#include "fault/sources/kmsg_record.hpp"
+#include "fault/sources/line_splitter.hpp"
+#include "test/fuzz/fuzz_input.hpp"
+
+using namespace banyan;
+using namespace banyan::fault;
+using fuzz::must;
+
+namespace {
+
+bool begins_as_the_driver_does(std::string_view text) {
+    static constexpr std::array<std::string_view, 2> starts{"NVRM: ", "nvidia-nvswitch"};
+    return std::any_of(starts.begin(), starts.end(), [&](auto s) { return text.starts_with(s); });
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const auto text = fuzz::as_text(data, size);
+    kernel_parser parser;
+    line_splitter lines(1024);
+    const auto take = [&](std::string_view line, std::uint64_t) {
+        bool dirty = false;
+        const auto record = parse_kmsg(line, dirty);
+        const auto found = parser.line(record.text);
+        if (!found.fault) return;
+        if (record.has_head) must(begins_as_the_driver_does(record.text));
+        (void)weight_of(*found.fault);
+        (void)calls_for_seal(*found.fault);
+        (void)catalog::find_xid(found.fault->code);
+    };
+    // In two pieces, wherever they are cut.
+    const auto half = text.size() / 2;
+    lines.feed(text.substr(0, half), take);
+    lines.feed(text.substr(half), take);
+    must(lines.position() <= text.size());
+    (void)take_bdf(text);
+    return 0;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A job's plan, its shape, and the line in its AdminComment.
+#include <banyan/topo/plan.hpp>
+
+#include "test/fuzz/fuzz_input.hpp"
+
+using namespace banyan::topo;
+using banyan::fuzz::must;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const auto text = banyan::fuzz::as_text(data, size);
+    if (const auto p = parse_plan(text)) {
+        must(p->nodes.size() <= max_plan_nodes && p->buddies.size() <= max_plan_nodes);
+        must(parse_plan(to_text(*p)).has_value());
+    }
+    if (const auto s = parse_shape(text)) {
+        must(s->ranks() >= 1 && s->ranks() <= max_ranks);
+        must(parse_shape(s->text()).has_value());
+    }
+    (void)parse_admin_comment(text);
+    return 0;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a checkpoint daemon is told of a job: sessions, steps, keys, lists of ranks.
+#include <nlohmann/json.hpp>
+
+#include "ckptd/daemon/request.hpp"
+#include "common/wire.hpp"
+#include "test/fuzz/fuzz_input.hpp"
+
+using namespace banyan;
+using fuzz::must;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    fuzz::input in(data, size);
+    const auto first = in.text(), second = in.text();
+    const auto meta = wire::decode_meta(std::as_bytes(std::span(first)));
+    if (!meta) return 0;
+    const auto session = ckpt::parse_session(*meta);
+    if (const auto key = ckpt::get_key(*meta)) {
+        auto out = nlohmann::json::object();
+        ckpt::put_key(out, *key);
+        must(ckpt::get_key(out) == *key);
+    }
+    if (const auto ranks = ckpt::get_numbers(*meta, "ranks", 100)) must(ranks->size() <= 100);
+    if (!session) return 0;
+    std::size_t ranks = 0;
+    for (const auto& node : session->nodes) {
+        must(node.buddy < session->nodes.size() && !node.name.empty());
+        ranks += node.ranks.size();
+    }
+    must(ranks == session->world && (session->dir.empty() || session->dir.front() == '/'));
+    const auto step = wire::decode_meta(std::as_bytes(std::span(second)));
+    if (!step) return 0;
+    if (const auto names = ckpt::parse_step_nodes(*step, *session))
+        must(names->size() == session->nodes.size());
+    return 0;
+}
