@@ -46,6 +46,8 @@ def parse(arguments):
     sub.add_argument("--select", choices=("cons_tres_banyan", "cons_tres"), default="cons_tres_banyan", help="the select plugin")
     sub.add_argument("--backup", action="store_true", help="a second slurmctld that stands by")
     sub.add_argument("--without", default="", metavar="PART,...", help="leave out: spank, submit, snapshot, fault")
+    sub.add_argument("--sanitizer", default="", metavar="FOLDER", help="the build has the address sanitizer in it: its runtime is loaded "
+                     "into Slurm's programs too, and reports go to FOLDER")
     sub.add_argument("--quiet", action="store_true", help="print nothing but errors")
     command("down", down, "End every process of the cluster; its files stay.").add_argument(
         "--purge", action="store_true", help="remove the directory too")
@@ -117,7 +119,8 @@ def up(options):
     if unknown:
         raise ClusterError(f"--without knows {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
     layout.options = {"nodes": options.nodes, "gpus": options.gpus, "group_size": options.group_size, "build": options.build,
-                      "select": options.select, "backup": options.backup, "port": 0, **{part: part not in without for part in PARTS}}
+                      "select": options.select, "backup": options.backup, "sanitizer": options.sanitizer and os.path.abspath(options.sanitizer),
+                      "port": 0, **{part: part not in without for part in PARTS}}
     require_built(layout)
     layouts.check_foreign(layout)
     with Lock(layout.dir):

@@ -5,6 +5,7 @@ the wrappers that lead the fabric's tools to the simulator."""
 import glob
 import os
 import shutil
+import subprocess
 
 from . import ClusterError
 
@@ -24,6 +25,30 @@ def preload_library():
     for hit in sorted(glob.glob("/usr/lib/*/umad2sim/libumad2sim.so")):
         return hit
     raise ClusterError("ibsim's client library is not installed: run scripts/setup")
+
+
+def sanitizer_environment(layout):
+    """What loads the sanitizers' runtime into programs that load our plugins, and leads reports into the folder of `up --sanitizer`.
+    Slurm leaks, and its programs are not linked against the runtime; both are its own matter."""
+    folder = layout.options.get("sanitizer")
+    if not folder:
+        return {}
+    runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
+    return {"LD_PRELOAD": os.path.realpath(runtime),
+            "ASAN_OPTIONS": f"log_path={folder}/asan:log_exe_name=1:detect_leaks=0:handle_abort=1:detect_stack_use_after_return=0",
+            "UBSAN_OPTIONS": f"log_path={folder}/ubsan:log_exe_name=1:print_stacktrace=1"}
+
+
+def sanitized(layout, program):
+    """The program itself, or with `up --sanitizer` a wrapper for one that is started with an environment of somebody else's choice."""
+    variables = sanitizer_environment(layout)
+    if not variables:
+        return program
+    wrapper_file = layout.path("bin", f"sanitized-{os.path.basename(program)}")
+    exports = "".join(f"export {key}='{value}'\n" for key, value in variables.items())
+    wrapper_file.write_text(f"#!/bin/sh\n{exports}exec {program} \"$@\"\n")
+    wrapper_file.chmod(0o755)
+    return str(wrapper_file)
 
 
 def controller_conf(layout, topology="none"):
@@ -113,7 +138,7 @@ def plugstack_conf(layout):
     if not layout.spank:
         return "# spank_banyan.so is left out of this cluster\n"
     words = ["optional", layout.path("lib", "spank_banyan.so"), f"config={layout.path('etc', 'banyan.conf')}",
-             f"ckptd={layout.build}/bin/banyan-ckptd", f"ckptd_log={layout.path('log')}/ckptd-%n.log"]
+             f"ckptd={sanitized(layout, f'{layout.build}/bin/banyan-ckptd')}", f"ckptd_log={layout.path('log')}/ckptd-%n.log"]
     return " ".join(map(str, words)) + "\n"
 
 

@@ -4,6 +4,7 @@
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import threading
 import time
@@ -98,7 +99,11 @@ def answers_slurmctld(layout, part="slurmctld"):
 
 
 def start_slurmds(layout):
-    children = {node: spawn(layout, f"slurmd-{node}", ["slurmd", "-D", "-N", node, "-f", layout.path("etc", "slurm.conf")])
+    words = ["slurmd", "-D", "-f", layout.path("etc", "slurm.conf")]
+    if layout.options.get("sanitizer"):
+        # Prolog and epilog start slurmstepd with an environment of their own.
+        words += ["-d", files.sanitized(layout, shutil.which("slurmstepd", path=tool_environment(layout)["PATH"]))]
+    children = {node: spawn(layout, f"slurmd-{node}", [*words, "-N", node])
                 for node in layout.node_names}
 
     def ready():

@@ -13,6 +13,7 @@ import subprocess
 import time
 
 from . import ClusterError
+from .files import sanitizer_environment
 
 MARKER = "BANYAN_CLUSTER_DIR"
 _started = []  # daemons outlive us: a Popen that is dropped would complain about that
@@ -75,6 +76,7 @@ def clean_environment(layout):
     env["BANYAN_CONF"] = str(layout.path("etc", "banyan.conf"))
     # Debian keeps the daemons in sbin, which an ordinary user's PATH lacks.
     env["PATH"] = env.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
+    env.update(sanitizer_environment(layout))
     return env
 
 
