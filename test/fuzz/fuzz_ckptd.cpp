@@ -81,12 +81,12 @@ class world {
 };
 
 /// One process: its connection and the memory it was given.
-class process {
+class trainer {
   public:
-    explicit process(world& w) : world_(w) {}
-    ~process() { leave(); }
-    process(const process&) = delete;
-    process& operator=(const process&) = delete;
+    explicit trainer(world& w) : world_(w) {}
+    ~trainer() { leave(); }
+    trainer(const trainer&) = delete;
+    trainer& operator=(const trainer&) = delete;
 
     void leave() {
         socket_.reset();
@@ -198,7 +198,7 @@ json step_request(fuzz::input& in) {
     return meta;
 }
 
-void write_slot(fuzz::input& in, const process& p) {
+void write_slot(fuzz::input& in, const trainer& p) {
     if (!p.header()) return;
     auto& slot = p.header()->slot[in.byte() % max_slots];
     const auto kind = in.byte();
@@ -215,7 +215,7 @@ void write_word(fuzz::input& in, pool_header* memory) {
     reinterpret_cast<shared_word*>(memory)[at].store(in.number<std::uint64_t>());
 }
 
-void act(fuzz::input& in, process& p, world& w) {
+void act(fuzz::input& in, trainer& p, world& w) {
     json meta;
     switch (in.byte() % 14) {
         case 0:
@@ -266,10 +266,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static auto& w = *new world;
     fuzz::input in(data, size);
     {
-        std::array<process, clients> all{process(w), process(w), process(w), process(w)};
+        std::array<trainer, clients> all{trainer(w), trainer(w), trainer(w), trainer(w)};
         for (std::size_t op = 0; op < max_ops && !in.empty(); ++op) act(in, all[in.byte() % clients], w);
     }
-    process last(w);
+    trainer last(w);
     json meta = json::object();
     for (const auto job : {1, 2, 3}) {
         meta["job"] = job;

@@ -38,7 +38,7 @@ class Names(unittest.TestCase):
             file = self.dir / "fabric"
             file.write_bytes(self.fabric.replace(b"n01", name))
             plan = json.dumps({"version": 2, "job": 1, "generation": 1, "restart": 0, "shape": "dp=2", "ranks_per_node": 1,
-                               "nodes": "n[02-03]", "buddies": [1, 0]})
+                               "nodes": "n[02-03]", "buddies": [1, 2]})
             for words in (["show", "--json", file], ["check", "--json", file], ["diff", "--json", file, file],
                           ["place", "--json", "--shape", "tp=2,dp=2", "--nodes", "4", "--ranks-per-node", "1", file],
                           ["explain", "--json", "--plan", plan, "--fabric", file]):
