@@ -23,6 +23,11 @@ struct world {
     tcp::acceptor acceptor{io, tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0)};
 };
 
+task<void> listen(tcp::socket& socket, const peer::settings& o, bool& let_in) {
+    const auto channel = co_await peer::accept_peer(socket, o);
+    let_in = channel.has_value();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -37,13 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     must(::send(caller.native_handle(), data, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));
     caller.shutdown(tcp::socket::shutdown_send);
     bool ended = false, let_in = false;
-    asio::co_spawn(
-        w.io,
-        [](tcp::socket& s, const peer::settings& o, bool& in) -> task<void> {
-            const auto channel = co_await peer::accept_peer(s, o);
-            in = channel.has_value();
-        }(socket, w.settings, let_in),
-        [&](std::exception_ptr e) { ended = !e; });
+    asio::co_spawn(w.io, listen(socket, w.settings, let_in), [&](std::exception_ptr e) { ended = !e; });
     w.io.restart();
     w.io.run_for(std::chrono::seconds(15));
     must(ended && !let_in);
