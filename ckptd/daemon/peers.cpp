@@ -7,6 +7,7 @@
 #include "ckptd/daemon/daemon.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "common/crc32c.hpp"
+#include "common/text.hpp"
 
 namespace banyan::ckpt {
 namespace {
@@ -165,6 +166,16 @@ task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json 
     } else {
         const auto name = fmt::format("banyan-replica-{}-{}", s->job(), rank);
         const auto size = round_to_page(bytes);
+        if (size > settings_.job_limit() || s->memory_bytes() > settings_.job_limit() - size) {
+            if (--s->incoming[rank] == 0) s->incoming.erase(rank);
+            co_return fail(
+                errc::exhausted,
+                fmt::format("a copy of {} and what job {} has on node {} are more than the {} of a "
+                            "job there",
+                            format_bytes(size), s->job(), settings_.node,
+                            format_bytes(settings_.job_limit())),
+                "have job_memory_limit in [ckptd] of banyan.conf raised");
+        }
         auto budget = budget_;
         const auto work = [budget, name, size] { return shard_memory::make(budget, name, size); };
         auto made = co_await run_blocking(workers_, work);

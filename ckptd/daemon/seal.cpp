@@ -152,8 +152,9 @@ task<void> daemon::replicate(session_ptr s, copy_ptr c) {
         if (!put) {
             if (wanted() && put.error().code != errc::conflict)
                 warn(s, name,
-                     fmt::format("node {} does not take copies: state of {} is in its own memory only", name,
-                                 s->self()));
+                     fmt::format("node {} does not take copies: state of {} is in its own memory only{}",
+                                 name, s->self(),
+                                 put.error().code == errc::exhausted ? ": " + put.error().text() : ""));
             else if (wanted())
                 spdlog::debug("job {}: rank {} step {}: {}", s->job(), c->rank, c->key.step,
                               put.error().text());

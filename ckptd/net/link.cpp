@@ -79,7 +79,7 @@ task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const
     watch(chunk_patience);
     BANYAN_CO_TRY(const auto begun, co_await exchange(peer_message::put_begin, std::move(meta)));
     if (auto refused = wire::error_from(begun)) {
-        refused->code = errc::conflict;
+        if (refused->code != errc::exhausted) refused->code = errc::conflict;
         co_return std::unexpected(std::move(*refused));
     }
     if (begun.contains("have")) co_return put_result::done;
@@ -125,7 +125,8 @@ task<result<link::put_result>> link::put(nlohmann::json meta, std::span<const st
     auto out = co_await put_on(std::move(meta), image, std::move(wanted), sent);
     watchdog_.cancel();
     // A transfer that ended half-way leaves the stream in an unknown state.
-    if (!out && out.error().code != errc::conflict) {
+    const bool answered = !out && (out.error().code == errc::conflict || out.error().code == errc::exhausted);
+    if (!out && !answered) {
         close();
         out.error().code = errc::unavailable;
     }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "common/text.hpp"
 #include "common/wire.hpp"
 #include "fault/config.hpp"
 #include "fault/incident/incident.hpp"
@@ -23,6 +24,19 @@ void put(const std::string& text) {
     std::fflush(stdout);
 }
 
+// Log lines and names come from hosts and users: what is shown on a terminal must not command it.
+void show(const std::string& text) {
+    std::string out;
+    for (std::string_view rest = text; !rest.empty();) {
+        const auto end = rest.find('\n');
+        out += printable(rest.substr(0, end));
+        if (end == std::string_view::npos) break;
+        out += '\n';
+        rest.remove_prefix(end + 1);
+    }
+    put(out);
+}
+
 std::string as_text(const json& j, int indent) {
     return j.dump(indent, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -30,7 +44,7 @@ std::string as_text(const json& j, int indent) {
 }  // namespace
 
 int client::failed(const error& e) const {
-    std::fprintf(stderr, "banyan-fault: %s\n", e.text().c_str());
+    std::fprintf(stderr, "banyan-fault: %s\n", printable(e.text()).c_str());
     if (e.code == errc::unavailable) return 1;
     return e.code == errc::invalid_input ? 2 : 3;
 }
@@ -56,18 +70,18 @@ int client::incidents(bool as_json, bool follow) {
         return 0;
     }
     if (list.empty()) {
-        put("no incidents\n");
+        show("no incidents\n");
         return 0;
     }
-    put(incident_header());
-    for (const auto& i : list) put(incident_row(i));
+    show(incident_header());
+    for (const auto& i : list) show(incident_row(i));
     return 0;
 }
 
 int client::follow_incidents(bool as_json) {
     std::uint64_t revision = 0;
     std::map<std::string, std::string> shown;  // what was printed last of each
-    if (!as_json) put(incident_header());
+    if (!as_json) show(incident_header());
     for (;;) {
         json question = {{"cmd", "incidents"}};
         question["revision"] = revision;
@@ -78,7 +92,7 @@ int client::follow_incidents(bool as_json) {
             auto text = as_json ? as_text(i, -1) : incident_row(i);
             auto& last = shown[i.value("id", "")];
             if (last == text) continue;
-            put(text);
+            as_json ? put(text) : show(text);
             last = std::move(text);
         }
     }
@@ -93,14 +107,14 @@ int client::explain(const std::string& id, bool as_json) {
     question["number"] = *number;
     const auto answer = ask(question);
     if (!answer) return failed(answer.error());
-    put(as_json ? as_text(*answer, 1) : incident_story(*answer));
+    as_json ? put(as_text(*answer, 1)) : show(incident_story(*answer));
     return 0;
 }
 
 int client::status(bool as_json) {
     const auto answer = ask({{"cmd", "status"}});
     if (!answer) return failed(answer.error());
-    put(as_json ? as_text(*answer, 1) : status_text(*answer));
+    as_json ? put(as_text(*answer, 1)) : show(status_text(*answer));
     return 0;
 }
 
@@ -108,7 +122,7 @@ int client::agents(bool as_json) {
     const auto answer = ask({{"cmd", "agents"}});
     if (!answer) return failed(answer.error());
     const auto list = answer->value("agents", json::array());
-    put(as_json ? as_text(list, 1) : agent_table(list));
+    as_json ? put(as_text(list, 1)) : show(agent_table(list));
     return 0;
 }
 
@@ -121,7 +135,7 @@ int client::close(const std::string& id) {
     question["number"] = *number;
     const auto answer = ask(question);
     if (!answer) return failed(answer.error());
-    put(fmt::format("incident f{:05d} is closed\n", *number));
+    show(fmt::format("incident f{:05d} is closed\n", *number));
     return 0;
 }
 
@@ -130,7 +144,7 @@ int client::resume(const std::string& node) {
     question["node"] = node;
     const auto answer = ask(question);
     if (!answer) return failed(answer.error());
-    put(answer->value("text", "done") + "\n");
+    show(answer->value("text", "done") + "\n");
     return 0;
 }
 

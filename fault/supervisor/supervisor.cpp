@@ -178,7 +178,7 @@ void supervisor::announce(const situation& s) {
 std::string supervisor::step_name() const { return fmt::format("{}.{}", job_, step_.value_or(0)); }
 
 void supervisor::say(const std::string& text) const {
-    std::fprintf(stderr, "banyan-run: %s\n", text.c_str());
+    std::fprintf(stderr, "banyan-run: %s\n", printable(text).c_str());
 }
 
 void supervisor::detail(const std::string& text) const {

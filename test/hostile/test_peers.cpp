@@ -251,3 +251,15 @@ TEST_CASE("with encryption nobody on the wire reads state", "[hostile]") {
             CHECK(eventually([&] { return tap.saw(mark_of_state); }));
     }
 }
+
+TEST_CASE("a job's copies on its neighbour count as its own", "[hostile]") {
+    // Room for a rank's three slots, not for the copy of another's.
+    cluster c({2, "job_memory_limit = \"34M\"\n", {}});
+    c.open(c.request(1, 2, 1, "", 0));
+    auto ranks = start_ranks(c, 1, {1, 2});
+    all_are(ask_all(ranks, "save 1"), "0");
+    const auto told = [&](int node) { return c.session(node, 1)["warning"].get<std::string>(); };
+    CHECK(eventually([&] { return told(1).find("job_memory_limit") != std::string::npos; }));
+    CHECK(c.counter(2, 1, "peer_bytes_received") == 0);
+    all_are(ask_all(ranks, "wait 1 " + std::to_string(memory_tier) + " 20000"), "0");
+}
