@@ -3,6 +3,8 @@
 // What somebody on the network can do to the daemons' TCP port, without the cluster's key or with the rights
 // of a user only. Real daemons on loopback; each attack ends with a save that reaches two nodes.
 #include <array>
+#include <fstream>
+#include <optional>
 
 #include <catch2/catch.hpp>
 #include <fcntl.h>
@@ -77,6 +79,29 @@ void raise_files() {
     ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/// A program of the test's, ended with this object.
+class child {
+  public:
+    explicit child(std::vector<std::string> words) : pid_(::fork()) {
+        if (pid_ != 0) return;
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        std::vector<char*> arguments;
+        for (auto& w : words) arguments.push_back(w.data());
+        arguments.push_back(nullptr);
+        ::execv(arguments[0], arguments.data());
+        ::_exit(127);
+    }
+    ~child() {
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, nullptr, 0);
+    }
+    child(const child&) = delete;
+    bool runs() const { return ::waitpid(pid_, nullptr, WNOHANG) == 0; }
+
+  private:
+    pid_t pid_;
+};
+
 std::string address(int i) {
     return "127.0." + std::to_string(10 + i / 250) + "." + std::to_string(1 + i % 250);
 }
@@ -121,6 +146,28 @@ TEST_CASE("a proof that is none ends the connection, and nothing else", "[hostil
     job.saves(1);
 }
 
+TEST_CASE("nor does it end the fault controller", "[hostile]") {
+    cluster c({1, "", {}});
+    const auto place = c.dir() + "/fault";
+    const std::uint16_t port = static_cast<std::uint16_t>(c.port() == 65535 ? 1025 : c.port() + 1);
+    std::ofstream(place + ".conf") << "[munge]\nsocket = \"" << munge_socket(c)
+                                   << "\"\n[fault]\nport = " << port << "\nbind = \"127.0.5.2\"\nsocket = \""
+                                   << place << ".sock\"\nhistory = \"" << place << ".db\"\n";
+    const child controller(
+        {BANYAN_FAULTD, "controller", "--config", place + ".conf", "--log", place + ".log"});
+    REQUIRE(eventually([&] { return ::access((place + ".sock").c_str(), F_OK) == 0; }));
+    REQUIRE(eventually([&] {
+        hostile::caller one("127.0.5.2", port, "n1", "", "faultd");
+        return one.greet().has_value();
+    }));
+    for (int round = 0; round < 20; ++round) {
+        hostile::caller one("127.0.5.2", port, "n1", "", "faultd");
+        REQUIRE(one.greet());
+        CHECK(one.prove("x") == hostile::refused);
+    }
+    CHECK(controller.runs());
+}
+
 TEST_CASE("a port that any user may take is not answered", "[hostile]") {
     if (::geteuid() != 0) return;
     cluster c({2, "", {}});
@@ -136,17 +183,12 @@ TEST_CASE("a relay between two daemons hears nothing of a shard", "[hostile]") {
         c.kill(2, SIGKILL);
         // Either the relay passes n1's calls for n2 on to n3, or n2 itself runs at another address.
         auto target = c.addr(3);
-        pid_t moved = -1;
+        std::optional<child> moved;
         if (same_node) {
             target = "127.0.5.1";
-            moved = ::fork();
-            if (moved == 0) {
-                ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-                const auto config = c.dir() + "/banyan.conf";
-                ::execl(BANYAN_CKPTD, BANYAN_CKPTD, "--config", config.c_str(), "--node", "n2", "--bind",
-                        target.c_str(), "--log", (c.dir() + "/moved.log").c_str(), nullptr);
-                ::_exit(127);
-            }
+            moved.emplace(std::vector<std::string>{BANYAN_CKPTD, "--config", c.dir() + "/banyan.conf",
+                                                   "--node", "n2", "--bind", target, "--log",
+                                                   c.dir() + "/moved.log"});
             REQUIRE(eventually([&] { return ckpt::status(c.socket(2), 1s).has_value(); }));
         }
         {
@@ -164,10 +206,6 @@ TEST_CASE("a relay between two daemons hears nothing of a shard", "[hostile]") {
             CHECK(heard.find(mark_of_state) == std::string::npos);
             CHECK(heard.find("chunks") == std::string::npos);
             CHECK(heard.size() < 100'000);
-        }
-        if (moved > 0) {
-            ::kill(moved, SIGKILL);
-            ::waitpid(moved, nullptr, 0);
         }
     }
 }
@@ -255,7 +293,9 @@ TEST_CASE("with encryption nobody on the wire reads state", "[hostile]") {
 TEST_CASE("a job's copies on its neighbour count as its own", "[hostile]") {
     // Room for a rank's three slots, not for the copy of another's.
     cluster c({2, "job_memory_limit = \"34M\"\n", {}});
-    c.open(c.request(1, 2, 1, "", 0));
+    auto request = c.request(1, 2, 1, "", 0);
+    request.bytes = state_bytes;  // so that the slots are there before the first copy comes
+    c.open(request);
     auto ranks = start_ranks(c, 1, {1, 2});
     all_are(ask_all(ranks, "save 1"), "0");
     const auto told = [&](int node) { return c.session(node, 1)["warning"].get<std::string>(); };
