@@ -68,6 +68,10 @@ banyan::unique_fd dial(const std::string& to, std::uint16_t port, bool reserved,
     return {};
 }
 
+bool answers(const std::string& to, std::uint16_t port) {
+    return static_cast<bool>(try_dial(place(to, port), "127.0.0.1", 0));
+}
+
 bool is_closed(int fd, std::chrono::milliseconds patience) {
     const auto until = std::chrono::steady_clock::now() + patience;
     std::array<char, 4096> sink{};

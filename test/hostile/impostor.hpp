@@ -25,6 +25,8 @@ using nlohmann::json;
 /// A TCP connection from `from`; `reserved`: from a port below 1024. Fails the test when it cannot be made.
 banyan::unique_fd dial(const std::string& to, std::uint16_t port, bool reserved = true,
                        const std::string& from = "127.0.0.1");
+/// Whether anybody listens there.
+bool answers(const std::string& to, std::uint16_t port);
 /// True when the other end closes within `patience`; what it sends before is thrown away.
 bool is_closed(int fd, std::chrono::milliseconds patience = std::chrono::seconds(10));
 

@@ -155,11 +155,7 @@ TEST_CASE("nor does it end the fault controller", "[hostile]") {
                                    << place << ".sock\"\nhistory = \"" << place << ".db\"\n";
     const child controller(
         {BANYAN_FAULTD, "controller", "--config", place + ".conf", "--log", place + ".log"});
-    REQUIRE(eventually([&] { return ::access((place + ".sock").c_str(), F_OK) == 0; }));
-    REQUIRE(eventually([&] {
-        hostile::caller one("127.0.5.2", port, "n1", "", "faultd");
-        return one.greet().has_value();
-    }));
+    REQUIRE(eventually([&] { return hostile::answers("127.0.5.2", port); }));
     for (int round = 0; round < 20; ++round) {
         hostile::caller one("127.0.5.2", port, "n1", "", "faultd");
         REQUIRE(one.greet());
