@@ -58,6 +58,11 @@ class Sanitized(TrainingCase):
             maps = Path(f"/proc/{self.cluster.parts()[part]}/maps").read_text()
             self.assertIn("libasan.so", maps, part)
         self.assertIn("select_cons_tres_banyan.so", Path(f"/proc/{self.cluster.parts()['slurmctld']}/maps").read_text())
+        # A fault of any program of the cluster is found.
+        self.cluster.run("python3", "-c", "import ctypes; ctypes.string_at(8)", check=False)
+        self.assertIn("AddressSanitizer: SEGV", self.found())
+        for file in self.reports.iterdir():
+            file.unlink()
 
     def test_a_spare_takes_the_place_of_a_failed_node(self):
         job = self.submit(5, spares=1, steps=30, step_ms=100, shape=SHAPE,
@@ -66,6 +71,7 @@ class Sanitized(TrainingCase):
         self.assertTrue(self.daemons())
         for pid in self.daemons():
             self.assertIn("libasan.so", Path(f"/proc/{pid}/maps").read_text())
+            self.assertIn(f"log_path={self.reports}", Path(f"/proc/{pid}/environ").read_text())
         victim = sorted({node for _, node in self.ranks(job).values()})[1]
         self.cluster.kmsg(victim, XID_79)
         log = self.wait_finished(job, timeout=4 * DEADLINE)
@@ -76,7 +82,7 @@ class Sanitized(TrainingCase):
 
     def test_a_requeued_job_goes_on(self):
         job = self.submit(4, steps=30, step_ms=100, shape=SHAPE, ckpt=f"dir={self.checkpoints('requeue')},every=1,flush=5",
-                          options=("--train-model=hidden=1024,layers=8,sequence=512,micro=4",))
+                          options=("--train-model=hidden=1024,layers=8,seq=512,micro=4",))
         self.wait_step(job, 8)
         self.cluster.run("scontrol", "requeue", job)
 
