@@ -72,6 +72,11 @@ bool answers(const std::string& to, std::uint16_t port) {
     return static_cast<bool>(try_dial(place(to, port), "127.0.0.1", 0));
 }
 
+bool has_hung_up(int fd) {
+    char none = 0;
+    return ::recv(fd, &none, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 bool is_closed(int fd, std::chrono::milliseconds patience) {
     const auto until = std::chrono::steady_clock::now() + patience;
     std::array<char, 4096> sink{};
@@ -81,8 +86,8 @@ bool is_closed(int fd, std::chrono::milliseconds patience) {
 }
 
 caller::caller(const std::string& to, std::uint16_t port, std::string node, std::string wanted,
-               const std::string& role)
-    : fd_(dial(to, port)), keys_(peer::key_pair::make().value()) {
+               const std::string& role, const std::string& from)
+    : fd_(dial(to, port, true, from)), keys_(peer::key_pair::make().value()) {
     statement_ = {role,
                   std::move(node),
                   std::move(wanted),

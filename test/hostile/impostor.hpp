@@ -34,7 +34,7 @@ bool is_closed(int fd, std::chrono::milliseconds patience = std::chrono::seconds
 class caller {
   public:
     caller(const std::string& to, std::uint16_t port, std::string node, std::string wanted,
-           const std::string& role = "ckptd");
+           const std::string& role = "ckptd", const std::string& from = "127.0.0.1");
     /// Sends hello and reads the challenge; nothing when there is none.
     std::optional<json> greet();
     /// What a true caller would state now.
@@ -76,6 +76,9 @@ class relay {
     std::string heard_;
     std::thread worker_;
 };
+
+/// Whether the other end has closed by now.
+bool has_hung_up(int fd);
 
 /// Reads all packets on the loopback interface while it lives.
 class wire_tap {

@@ -97,6 +97,7 @@ class child {
     }
     child(const child&) = delete;
     bool runs() const { return ::waitpid(pid_, nullptr, WNOHANG) == 0; }
+    pid_t pid() const { return pid_; }
 
   private:
     pid_t pid_;
@@ -105,6 +106,34 @@ class child {
 std::string address(int i) {
     return "127.0." + std::to_string(10 + i / 250) + "." + std::to_string(1 + i % 250);
 }
+
+/// A fault controller beside the cluster's daemons, started with the descriptors of an ordinary process.
+class fault_controller {
+  public:
+    explicit fault_controller(const cluster& c)
+        : port_(static_cast<std::uint16_t>(c.port() == 65535 ? 1025 : c.port() + 1)) {
+        const auto place = c.dir() + "/fault";
+        std::ofstream(place + ".conf")
+            << "[munge]\nsocket = \"" << munge_socket(c) << "\"\n[fault]\nport = " << port_ << "\nbind = \""
+            << address_ << "\"\nsocket = \"" << place << ".sock\"\nhistory = \"" << place << ".db\"\n";
+        process_.emplace(
+            std::vector<std::string>{"/bin/sh", "-c",
+                                     "ulimit -Sn 1024; exec \"$0\" controller --config \"$1.conf\" "
+                                     "--log \"$1.log\"",
+                                     BANYAN_FAULTD, place});
+        REQUIRE(eventually([&] { return hostile::answers(address_, port_); }));
+    }
+    hostile::caller caller_as(const std::string& node, const std::string& from = "127.0.0.1") const {
+        return {address_, port_, node, "", "faultd", from};
+    }
+    bool runs() const { return process_->runs(); }
+    pid_t pid() const { return process_->pid(); }
+
+  private:
+    static constexpr auto address_ = "127.0.5.2";
+    std::uint16_t port_;
+    std::optional<child> process_;
+};
 
 }  // namespace
 
@@ -148,19 +177,38 @@ TEST_CASE("a proof that is none ends the connection, and nothing else", "[hostil
 
 TEST_CASE("nor does it end the fault controller", "[hostile]") {
     cluster c({1, "", {}});
-    const auto place = c.dir() + "/fault";
-    const std::uint16_t port = static_cast<std::uint16_t>(c.port() == 65535 ? 1025 : c.port() + 1);
-    std::ofstream(place + ".conf") << "[munge]\nsocket = \"" << munge_socket(c)
-                                   << "\"\n[fault]\nport = " << port << "\nbind = \"127.0.5.2\"\nsocket = \""
-                                   << place << ".sock\"\nhistory = \"" << place << ".db\"\n";
-    const child controller(
-        {BANYAN_FAULTD, "controller", "--config", place + ".conf", "--log", place + ".log"});
-    REQUIRE(eventually([&] { return hostile::answers("127.0.5.2", port); }));
+    const fault_controller controller(c);
     for (int round = 0; round < 20; ++round) {
-        hostile::caller one("127.0.5.2", port, "n1", "", "faultd");
+        auto one = controller.caller_as("n1");
         REQUIRE(one.greet());
         CHECK(one.prove("x") == hostile::refused);
     }
+    CHECK(controller.runs());
+}
+
+// BANYAN_AGENTS=12800 asks for as many as the largest clusters have nodes.
+TEST_CASE("the fault controller holds more agents than the usual limit of descriptors", "[hostile]") {
+    raise_files();
+    cluster c({1, "", {}});
+    const fault_controller controller(c);
+    const char* wanted = std::getenv("BANYAN_AGENTS");
+    const int count = wanted ? std::atoi(wanted) : 1500;
+    std::vector<hostile::caller> agents;
+    for (int i = 0; i < count; ++i) {
+        const auto node = "n" + std::to_string(i);
+        agents.push_back(controller.caller_as(node, address(i)));
+        REQUIRE(agents.back().greet());
+        REQUIRE(agents.back().prove(
+                    munge::encode(munge_socket(c), agents.back().statement().text(true)).value()) ==
+                hostile::welcome);
+        const auto welcomed = agents.back().ask(1, {{"node", node}, {"boot", "b"}, {"gpus", 8}});
+        REQUIRE(welcomed);
+        REQUIRE_FALSE(welcomed->contains("error"));
+    }
+    for (const auto& agent : agents) REQUIRE_FALSE(hostile::has_hung_up(agent.fd()));
+    const auto memory = hostile::resident(controller.pid());
+    INFO(count << " agents, " << (memory >> 20) << " MiB");
+    CHECK(memory < (1u << 30));  // MemoryMax of its unit
     CHECK(controller.runs());
 }
 
