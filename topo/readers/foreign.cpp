@@ -5,7 +5,7 @@
 
 namespace banyan::topo {
 
-std::unexpected<error> not_ibnetdiscover(std::string_view text) {
+std::unexpected<error> not_ibnetdiscover(std::string_view text, bool binary) {
     struct mark {
         std::string_view text;
         std::string_view tool;
@@ -25,8 +25,7 @@ std::unexpected<error> not_ibnetdiscover(std::string_view text) {
                                      {"ibwarn", "a tool that failed"}};
     const auto start = text.substr(0, 4096);
     const auto hint = "give the output of plain ibnetdiscover, without options that change its form";
-    if (start.find('\0') != std::string_view::npos)
-        return fail(errc::invalid_input, "the dump is a binary file", hint);
+    if (binary) return fail(errc::invalid_input, "the dump is a binary file", hint);
     for (const auto& m : marks)
         if (start.find(m.text) != std::string_view::npos)
             return fail(errc::invalid_input,

@@ -50,6 +50,7 @@ result<dump> read_ibnetdiscover(std::string text) {
         return fail(errc::invalid_input, fmt::format("the dump is larger than {} bytes", max_dump_bytes));
     dump out;
     out.crc = crc32c(std::as_bytes(std::span(text)));
+    const bool binary = text.find('\0') != std::string::npos;
     disarm(text);
     out.text = std::make_shared<const std::string>(std::move(text));
     const std::string_view all = *out.text;
@@ -58,7 +59,7 @@ result<dump> read_ibnetdiscover(std::string text) {
     else if (read_records(all, out) > 0)
         return fail(errc::invalid_input, "this is the output of ibnetdiscover --diff, not a fabric",
                     "give a whole dump; banyan-topo diff compares two of them");
-    if (out.nodes.empty()) return not_ibnetdiscover(all);
+    if (out.nodes.empty()) return not_ibnetdiscover(all, binary);
     // ibnetdiscover prints every node that it prints as a peer. A few that lack are dirt, which the model
     // reports; a fifth of them is a lost end.
     const auto missing = missing_records(out);
