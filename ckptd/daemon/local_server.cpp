@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "ckptd/daemon/daemon.hpp"
+#include "common/local_socket.hpp"
 
 namespace banyan::ckpt {
 namespace {
@@ -23,6 +24,31 @@ constexpr std::size_t user_meta = 4096;  // a rank's longest message has about 1
 constexpr milliseconds frame_patience{
     10'000};                                  // from the first byte of a request to its last; for a reply too
 constexpr milliseconds leave_patience{4000};  // of a predecessor: the end, and some air
+
+// Never socket.close(): what its owner left unread may be descriptors whose end takes long.
+void hang_up(asio::local::stream_protocol::socket& socket) {
+    boost::system::error_code ec;
+    if (!socket.is_open()) return;
+    const int fd = socket.release(ec);
+    if (!ec) close_apart(unique_fd(fd));
+}
+
+// A client's connection as wire::read_head reads it.
+struct plain_reader {
+    client_ptr client;
+};
+
+task<result<void>> read_bytes(plain_reader& from, std::span<std::byte> into) {
+    auto& socket = from.client->socket;
+    while (!into.empty()) {
+        if (auto [ec] = co_await socket.async_wait(asio::socket_base::wait_read, as_result); ec)
+            co_return fail(errc::unavailable, "the client closed the connection: " + ec.message());
+        BANYAN_CO_TRY(const auto got, receive_plain(socket.native_handle(), into));
+        if (got == 0) co_return fail(errc::unavailable, "the client closed the connection");
+        into = into.subspan(got);
+    }
+    co_return result<void>{};
+}
 
 // Closes the connection when it is not told in time that all is well.
 class watchdog {
@@ -33,8 +59,7 @@ class watchdog {
         timer_.async_wait([weak = client_](boost::system::error_code ec) {
             const auto client = weak.lock();
             if (ec || !client) return;
-            boost::system::error_code ignored;
-            client->socket.close(ignored);
+            hang_up(client->socket);
         });
     }
     void disarm() { timer_.cancel(); }
@@ -49,7 +74,8 @@ task<result<std::pair<wire::header, json>>> read_request(client_ptr client, watc
     if (auto [ec] = co_await client->socket.async_wait(asio::socket_base::wait_read, as_result); ec)
         co_return fail(errc::unavailable, "the client closed the connection: " + ec.message());
     dog.arm();
-    auto head = co_await wire::read_head(client->socket, client->uid == 0 ? wire::max_meta : user_meta);
+    plain_reader reader{client};
+    auto head = co_await wire::read_head(reader, client->uid == 0 ? wire::max_meta : user_meta);
     dog.disarm();
     if (head && head->first.body_bytes != 0)
         co_return fail(errc::invalid_input, "a message has a body where none belongs");
@@ -128,6 +154,8 @@ result<void> daemon::open_local() {
         return fail(errc::invalid_input, fmt::format("the socket path {} is too long", path));
     local_acceptor_.open(asio::local::stream_protocol(), ec);
     if (!ec) local_acceptor_.bind(asio::local::stream_protocol::endpoint(path), ec);
+    // Where the kernel cannot refuse them, receive_plain() does.
+    if (!ec) refuse_descriptors(local_acceptor_.native_handle());
     if (!ec) local_acceptor_.listen(1024, ec);
     if (ec) return fail(errc::unavailable, fmt::format("cannot listen on {}: {}", path, ec.message()));
     // Everybody may connect: who may do what is decided per message, by the kernel's word on the peer.
@@ -157,7 +185,7 @@ task<void> daemon::accept_local() {
         socklen_t bytes = sizeof peer;
         if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) continue;
         if (scarce && peer.uid != 0) {
-            socket.close(ec);
+            hang_up(socket);
             scarce = !reserve_.refill();
             continue;
         }
@@ -177,6 +205,7 @@ void daemon::admit(asio::local::stream_protocol::socket socket, uid_t uid, pid_t
         std::uint64_t held_back = 0;
         if (limiter_.pass(fmt::format("connections {}", uid), clock::now(), held_back))
             spdlog::warn("uid {} has as many connections as it may: one more is refused", uid);
+        hang_up(client->socket);
         return;
     }
     if (verdict == local_limits::verdict::make_room) {
@@ -184,8 +213,7 @@ void daemon::admit(asio::local::stream_protocol::socket socket, uid_t uid, pid_t
         const auto heavy = local_limits_.heaviest();
         for (auto it = clients_.rbegin(); it != clients_.rend(); ++it) {
             if (it->second->uid != heavy || it->second->attached || !it->second->socket.is_open()) continue;
-            boost::system::error_code ignored;
-            it->second->socket.close(ignored);
+            hang_up(it->second->socket);
             break;
         }
     }
@@ -201,8 +229,7 @@ task<void> daemon::serve_local(client_ptr client) {
         spdlog::error("a request of uid {} ended with an exception: {}", client->uid, e.what());
     }
     on_disconnect(client);
-    boost::system::error_code ignored;
-    client->socket.close(ignored);
+    hang_up(client->socket);
     clients_.erase(client->id);
     local_limits_.leave(client->uid);
 }

@@ -19,6 +19,8 @@
 namespace banyan::ckpt {
 namespace {
 
+constexpr auto leave_patience = std::chrono::seconds(10);  // of memory that is on its way back
+
 // What the kernel could give without swapping; 0 when it does not say.
 std::uint64_t memory_available() {
     const auto text = read_file("/proc/meminfo", 64 * 1024);
@@ -30,10 +32,12 @@ std::uint64_t memory_available() {
     return kib ? *kib * 1024 : 0;
 }
 
-// The last owner is often the daemon's one thread, and to give gigabytes back takes the kernel a while.
+// The last owner is often the daemon's one thread, and to give gigabytes back takes the kernel a while. What
+// others hold as a file it may take for ever: whoever writes there has the inode locked, and a write can wait
+// for pages of his that never come.
 void let_go(shard_memory* memory) {
     constexpr std::size_t at_once = 64u << 20;
-    if (memory->size() > at_once) {
+    if (memory->shared() || memory->size() > at_once) {
         ++memory->budget()->leaving;
         try {
             std::thread([memory, budget = memory->budget()] {
@@ -64,9 +68,10 @@ result<void> memory_budget::reserve(std::uint64_t bytes, const std::string& what
 
 result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_budget> budget,
                                                          std::string name, std::uint64_t bytes) {
-    // What is leaving makes room in a moment.
+    // What is leaving makes room in a moment, unless somebody keeps it from leaving.
+    const auto until = std::chrono::steady_clock::now() + leave_patience;
     for (;;) {
-        const bool more_soon = budget->leaving != 0;
+        const bool more_soon = budget->leaving != 0 && std::chrono::steady_clock::now() < until;
         auto reserved = budget->reserve(bytes, name);
         if (reserved) break;
         if (!more_soon) return std::unexpected(std::move(reserved).error());

@@ -50,6 +50,7 @@ class shard_memory {
     int fd() const { return fd_.get(); }
     /// Says that a descriptor has left this process: from here on others can keep the file alive.
     void share() { shared_ = true; }
+    bool shared() const { return shared_; }
     std::size_t size() const { return map_.size(); }
     std::byte* data() const { return map_.data(); }
     std::span<std::byte> part(std::size_t offset, std::size_t bytes) const {

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/local_socket.hpp"
 #include "fault/net/protocol.hpp"
 
 namespace banyan::fault {
@@ -64,6 +65,7 @@ result<void> admin_server::listen(const std::string& path) {
     const asio::local::stream_protocol::endpoint endpoint(path);
     acceptor_.open(endpoint.protocol(), failed);
     if (!failed) acceptor_.bind(endpoint, failed);
+    if (!failed) refuse_descriptors(acceptor_.native_handle());
     if (!failed) acceptor_.listen(256, failed);
     if (failed)
         return fail(errc::unavailable, fmt::format("cannot listen on {}: {}", path, failed.message()),

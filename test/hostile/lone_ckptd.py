@@ -199,6 +199,10 @@ class Daemon:
                 return int(line.split()[1]) * 1024
         raise RuntimeError(key)
 
+    def waits_in(self):
+        """Where in the kernel the daemon's own thread is."""
+        return pathlib.Path(f"/proc/{self.process.pid}/stack").read_text()
+
     def forget_peak(self):
         pathlib.Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
 

@@ -5,8 +5,10 @@ import contextlib
 import json
 import os
 import pathlib
+import socket
 import struct
 import subprocess
+import threading
 import time
 import unittest
 
@@ -157,7 +159,39 @@ class Memory(unittest.TestCase):
             for held, reported in told["seen"]:
                 self.assertLessEqual(held, reported)
             self.assertTrue(told["gone"], "the session is closed, the pages are held still")
-            self.assertEqual(daemon.call("status")["memory_used"], 0)
+            self.assertTrue(eventually(lambda: daemon.call("status")["memory_used"] == 0))
+
+    def test_who_writes_to_his_memory_stops_not_the_daemon(self):
+        with Daemon() as daemon:
+            daemon.open(1, MALLORY)
+            read, write = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.setgroups([])
+                os.setgid(MALLORY)
+                os.setuid(MALLORY)
+                rank = Rank(daemon.socket, 1, 21 << 20)  # 63 MiB: below that size it went on the daemon's own thread
+                size = os.fstat(rank.fd).st_size
+                data = b"x" * size
+
+                def hold():  # a write has the inode locked, as has what gives the pages back
+                    while True:
+                        os.pwrite(rank.fd, data, 0)
+
+                for _ in range(400):
+                    threading.Thread(target=hold, daemon=True).start()
+                time.sleep(2)
+                Link(daemon.socket).socket.sendall(frame("session_close", dict(job=1)))
+                os.write(write, b"x")
+                time.sleep(120)
+                os._exit(0)
+            try:
+                os.read(read, 1)
+                self.assertTrue(eventually(lambda: "session closed" in daemon.log.read_text()))
+                self.assertFalse(eventually(lambda: "shmem_fallocate" in daemon.waits_in(), 1))
+                self.assertEqual(daemon.call("status", seconds=30)["sessions"], [])
+            finally:
+                stop(child)
 
     def test_a_job_gets_no_more_than_its_quota(self):
         with Daemon('memory_limit = "1G"\njob_memory_limit = "100M"') as daemon:
@@ -277,6 +311,54 @@ class Connections(unittest.TestCase):
             finally:
                 for child in hogs:
                     stop(child)
+
+    def test_descriptors_sent_along_stop_nobody(self):
+        with Daemon() as daemon:
+            daemon.open(1, ALICE, daemon.folder("alice", ALICE), flush=1)
+
+            read, write = os.pipe()
+
+            def attack():
+                """Whoever drops the last reference to this TCP socket waits for its unsent data, as long as its owner wants."""
+                with socket.socket() as listener:
+                    listener.bind(("127.0.0.1", 0))
+                    listener.listen(1)
+                    slow = socket.socket()
+                    slow.connect(listener.getsockname())
+                    other, _ = listener.accept()
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        slow.send(b"x" * 65536, socket.MSG_DONTWAIT)
+                slow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 40))
+                link = Link(daemon.socket)
+                link.socket.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    for _ in range(290):  # its answers fill my queue: what comes next waits in the daemon's
+                        link.socket.send(frame("status", {}))
+                time.sleep(0.3)
+                try:
+                    link.socket.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", slow.fileno()))])
+                except PermissionError:  # Linux 6.16: it never gets there
+                    slow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
+                slow.close()
+                link.close()
+                os.write(write, b"x")
+                time.sleep(60 + other.fileno())  # nobody reads the other end
+
+            child = os.fork()
+            if child == 0:
+                os.setgroups([])
+                os.setgid(MALLORY)
+                os.setuid(MALLORY)
+                attack()
+                os._exit(0)
+            self.addCleanup(stop, child)
+            self.assertEqual(os.read(read, 1), b"x")
+            self.assertFalse(eventually(lambda: "tcp_close" in daemon.waits_in(), 1))
+            started = time.monotonic()
+            self.assertTrue(daemon.alive())
+            self.assertTrue(as_user(ALICE, lambda: saves_to_storage(daemon.socket, 1, 1)))
+            self.assertLess(time.monotonic() - started, 20)
 
     def test_half_sent_requests_end_and_cost_nothing(self):
         with Daemon() as daemon:
