@@ -8,7 +8,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/sockios.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -33,6 +35,22 @@ void hang_up(asio::local::stream_protocol::socket& socket) {
     if (!ec) close_apart(unique_fd(fd));
 }
 
+// What we have sent and the client has not read. A descriptor there is in flight: the kernel counts those of
+// all its clients against the daemon, and passes no more beyond the daemon's limit of open files.
+bool has_unread(asio::local::stream_protocol::socket& socket) {
+    int bytes = 0;
+    return socket.is_open() && ::ioctl(socket.native_handle(), SIOCOUTQ, &bytes) == 0 && bytes != 0;
+}
+
+// Until the client has read everything, or is gone. Meanwhile the connection counts as his.
+task<void> until_read(client_ptr client, clock::time_point until) {
+    asio::steady_timer pause(client->socket.get_executor());
+    while (has_unread(client->socket) && clock::now() < until) {
+        pause.expires_after(milliseconds(50));
+        co_await pause.async_wait(as_result);
+    }
+}
+
 // A client's connection as wire::read_head reads it.
 struct plain_reader {
     client_ptr client;
@@ -50,7 +68,7 @@ task<result<void>> read_bytes(plain_reader& from, std::span<std::byte> into) {
     co_return result<void>{};
 }
 
-// Closes the connection when it is not told in time that all is well.
+// Ends the connection when it is not told in time that all is well.
 class watchdog {
   public:
     explicit watchdog(const client_ptr& client) : client_(client), timer_(client->socket.get_executor()) {}
@@ -59,7 +77,8 @@ class watchdog {
         timer_.async_wait([weak = client_](boost::system::error_code ec) {
             const auto client = weak.lock();
             if (ec || !client) return;
-            hang_up(client->socket);
+            boost::system::error_code ignored;
+            client->socket.shutdown(asio::socket_base::shutdown_both, ignored);
         });
     }
     void disarm() { timer_.cancel(); }
@@ -212,7 +231,9 @@ void daemon::admit(asio::local::stream_protocol::socket socket, uid_t uid, pid_t
         // The newest that does nothing yet. Attached ranks stay: root has let their jobs in.
         const auto heavy = local_limits_.heaviest();
         for (auto it = clients_.rbegin(); it != clients_.rend(); ++it) {
-            if (it->second->uid != heavy || it->second->attached || !it->second->socket.is_open()) continue;
+            if (it->second->uid != heavy || it->second->attached || !it->second->socket.is_open() ||
+                has_unread(it->second->socket))
+                continue;
             hang_up(it->second->socket);
             break;
         }
@@ -229,6 +250,9 @@ task<void> daemon::serve_local(client_ptr client) {
         spdlog::error("a request of uid {} ended with an exception: {}", client->uid, e.what());
     }
     on_disconnect(client);
+    boost::system::error_code ignored;
+    client->socket.shutdown(asio::socket_base::shutdown_both, ignored);
+    co_await until_read(client, clock::time_point::max());
     hang_up(client->socket);
     clients_.erase(client->id);
     local_limits_.leave(client->uid);
@@ -247,6 +271,9 @@ task<void> daemon::converse(client_ptr client) {
         json meta = answer ? std::move(*answer) : wire::error_meta(answer.error());
         dog.arm();
         if (const auto memory = std::exchange(client->passed, nullptr)) {
+            // One descriptor in flight for each connection.
+            co_await until_read(client, clock::now() + frame_patience);
+            if (has_unread(client->socket)) co_return;
             auto text = meta.dump(-1, ' ', false, json::error_handler_t::replace);
             // From here on the rank can hold it, whatever becomes of the answer.
             memory->share();
