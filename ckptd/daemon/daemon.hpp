@@ -99,7 +99,10 @@ class daemon {
 
     // peers.cpp
     struct peer_state {
+        explicit peer_state(asio::io_context& io) : silence(io) {}
         std::shared_ptr<peer::channel> connection;
+        asio::steady_timer silence;
+        bool handling = false;  ///< a message, whose body may go into `incoming`
         std::optional<incoming_shard> incoming;
         session_ptr session;
     };
@@ -109,6 +112,7 @@ class daemon {
     task<result<void>> on_put_chunk(peer_state* state, wire::header head, json meta);
     task<reply> on_put_end(peer_state* state);
     void end_incoming(peer_state* state);
+    void watch_transfer(const std::shared_ptr<peer_state>& state);
     task<result<void>> on_get(peer_state* from, session_ptr s, json meta);
     /// The job's session, for a daemon that belongs to the job and is not of an older generation.
     result<session_ptr> fence(const peer_state& from, const json& meta);

@@ -18,6 +18,7 @@ constexpr std::size_t max_waiting_storage = 64;
 constexpr std::size_t max_waiting_compute = 4096;
 constexpr milliseconds tick_every{250};
 constexpr milliseconds first_session_patience{60'000};  // whoever started this daemon may have died
+constexpr milliseconds transfer_patience{15'000};       // above what a sender gives one chunk (link.cpp)
 constexpr milliseconds finish_patience{3000};           // at the end, for copies and flushes under way
 
 }  // namespace
@@ -63,16 +64,34 @@ result<void> daemon::open() {
     return {};
 }
 
+// A transfer keeps its rank's place and memory: a peer that stops in the middle of one, alive as its TCP may
+// be, loses them. Between two messages the transfer alone ends: the sender may have been overtaken by a newer
+// step, and needs the connection for the next.
+void daemon::watch_transfer(const std::shared_ptr<peer_state>& state) {
+    state->silence.cancel();
+    if (!state->incoming) return;
+    state->silence.expires_after(transfer_patience);
+    state->silence.async_wait([this, weak = std::weak_ptr(state)](const boost::system::error_code& ec) {
+        const auto s = weak.lock();
+        if (ec || !s || clock::now() < s->silence.expiry()) return;
+        s->handling ? s->connection->close() : end_incoming(s.get());
+    });
+}
+
 task<void> daemon::serve_peer(std::shared_ptr<peer::channel> connection) {
-    peer_state state;
-    state.connection = std::move(connection);
+    const auto state = std::make_shared<peer_state>(io_);
+    state->connection = std::move(connection);
     result<void> whole;
     while (whole && !stopping_) {
-        auto head = co_await state.connection->read_head();
+        watch_transfer(state);
+        auto head = co_await state->connection->read_head();
         if (!head) break;
-        whole = co_await handle_peer(&state, head->first, std::move(head->second));
+        state->handling = true;
+        whole = co_await handle_peer(state.get(), head->first, std::move(head->second));
+        state->handling = false;
     }
-    end_incoming(&state);
+    state->silence.cancel();
+    end_incoming(state.get());
 }
 
 std::shared_ptr<link> daemon::link_to(const session_node& node, bool bulk) {

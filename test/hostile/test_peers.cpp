@@ -272,6 +272,27 @@ TEST_CASE("a daemon that is none of the job's gets nothing of it", "[hostile]") 
     CHECK(ask("n2").contains("copies"));
 }
 
+TEST_CASE("a daemon that stops in the middle of a copy holds its rank up for a moment only", "[hostile]") {
+    cluster c({2, "", {}});
+    training job(c);
+    job.saves(1);
+    // What a node that hangs leaves behind: its kernel keeps the connection alive.
+    hostile::caller hung(c.addr(2), c.port(), "n1", "n2");
+    REQUIRE(hung.greet());
+    REQUIRE(hung.prove(munge::encode(munge_socket(c), hung.statement().text(true)).value()) ==
+            hostile::welcome);
+    const auto generation = c.session(2, 1)["generation"];
+    const json begin = {{"job", 1},     {"generation", generation},
+                        {"rank", 0},    {"key_generation", generation},
+                        {"step", 77},   {"bytes", 4096},
+                        {"chunks", {0}}};
+    const auto begun = hung.ask(0x100, begin);
+    REQUIRE(begun);
+    INFO(begun->dump());
+    REQUIRE((begun->empty() && !begun->contains("busy")));
+    job.saves(2);  // waits up to 20 s
+}
+
 TEST_CASE("a header makes the daemon hold no more than it brought", "[hostile]") {
     raise_files();
     cluster c({2, "", {}});
