@@ -51,8 +51,12 @@ result<void> setup_log(const std::string& program, const std::string& file, cons
 
 bool log_limiter::pass(const std::string& key, std::chrono::steady_clock::time_point now,
                        std::uint64_t& held_back) {
-    if (entries_.size() >= max_keys && !entries_.contains(key)) entries_.clear();
-    const auto [it, fresh] = entries_.try_emplace(key, entry{now, 0});
+    if (entries_.size() >= max_keys && !entries_.contains(key) && now - swept_ >= interval_) {
+        std::erase_if(entries_, [&](const auto& e) { return now - e.second.last >= interval_; });
+        swept_ = now;
+    }
+    const bool crowd = entries_.size() >= max_keys && !entries_.contains(key);
+    const auto [it, fresh] = entries_.try_emplace(crowd ? std::string() : key, entry{now, 0});
     if (!fresh && now - it->second.last < interval_) {
         ++it->second.held_back;
         return false;

@@ -34,10 +34,12 @@ class log_limiter {
         std::chrono::steady_clock::time_point last;
         std::uint64_t held_back = 0;
     };
-    static constexpr std::size_t max_keys =
-        1024;  // beyond it the table starts anew: a flood must not grow memory
+    // Whoever comes when all of them are taken shares one place with all others: a flood under ever new keys
+    // grows neither memory nor the log.
+    static constexpr std::size_t max_keys = 128;
     std::chrono::seconds interval_;
     std::unordered_map<std::string, entry> entries_;
+    std::chrono::steady_clock::time_point swept_{};
 };
 
 }  // namespace banyan
