@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "common/peer/connect.hpp"
 
+#include <memory>
+
+#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <sys/random.h>
 
@@ -53,14 +56,36 @@ task<boost::system::error_code> connect_one(tcp::socket& socket, tcp::endpoint t
     co_return ec;
 }
 
+struct answer {
+    boost::system::error_code ec = asio::error::operation_aborted;
+    tcp::resolver::results_type places;
+};
+
+// Asio's resolver makes its thread when it is first asked, and throws when there is none to be had: past
+// whoever waits for it, so it is asked from outside the wait. Nor can a question be taken back: whoever has
+// waited long enough leaves it alone.
+task<result<tcp::resolver::results_type>> resolve(std::string host, std::uint16_t port) {
+    const auto executor = co_await asio::this_coro::executor;
+    const auto heard = std::make_shared<answer>();
+    const auto done = std::make_shared<asio::steady_timer>(executor, asio::steady_timer::time_point::max());
+    tcp::resolver resolver(executor);
+    try {
+        resolver.async_resolve(host, std::to_string(port), [heard, done](auto ec, auto places) {
+            *heard = {ec, std::move(places)};
+            done->cancel();
+        });
+    } catch (const boost::system::system_error& e) {
+        co_return fail(errc::unavailable, fmt::format("cannot resolve {}: {}", host, e.code().message()));
+    }
+    co_await done->async_wait(as_result);
+    if (!heard->ec) co_return std::move(heard->places);
+    co_return fail(errc::unavailable, fmt::format("cannot resolve {}: {}", host, heard->ec.message()));
+}
+
 }  // namespace
 
 task<result<void>> connect_to(tcp::socket& socket, std::string host, std::uint16_t port) {
-    tcp::resolver resolver(co_await asio::this_coro::executor);
-    auto [resolve_error, places] = co_await resolver.async_resolve(host, std::to_string(port), as_result);
-    if (resolve_error)
-        co_return fail(errc::unavailable,
-                       fmt::format("cannot resolve {}: {}", host, resolve_error.message()));
+    BANYAN_CO_TRY(const auto places, co_await resolve(host, port));
     auto last = asio::error::make_error_code(asio::error::host_not_found);
     for (const auto& place : places) {
         last = co_await connect_one(socket, place.endpoint());

@@ -71,21 +71,24 @@ void listener::close() {
     acceptor_.close(ignored);
 }
 
-void listener::refuse(const std::string& from, const error& why) {
+void listener::refuse(const std::string& from, const error& why, log_limiter& limiter) {
     std::uint64_t held_back = 0;
-    if (limiter_.pass(from, std::chrono::steady_clock::now(), held_back))
+    if (limiter.pass(from, std::chrono::steady_clock::now(), held_back))
         spdlog::warn("a connection from {} was refused: {} ({} more since)", from, why.text(), held_back);
 }
 
 task<void> listener::accept() {
+    log_limiter own;  // strangers, who fill the other with their addresses, must not keep this one unsaid
     for (;;) {
         auto [ec, socket] = co_await acceptor_.async_accept(as_result);
         if (!acceptor_.is_open()) co_return;
-        if (!ec) {
-            asio::co_spawn(executor_, greet(std::move(socket)), say_bug);
-            continue;
-        }
-        refuse("anywhere", {errc::exhausted, "cannot accept: " + ec.message(), "raise LimitNOFILE"});
+        if (!ec) try {
+                asio::co_spawn(executor_, greet(std::move(socket)), say_bug);
+                continue;
+            } catch (const std::bad_alloc&) {
+                ec = asio::error::no_memory;
+            }
+        refuse("anywhere", {errc::exhausted, "cannot accept: " + ec.message(), "raise LimitNOFILE"}, own);
         asio::steady_timer pause(executor_, std::chrono::milliseconds(50));  // until some have gone
         co_await pause.async_wait(as_result);
     }
@@ -103,21 +106,23 @@ task<void> listener::greet(tcp::socket accepted) {
     });
     if (!place) {
         if (uses_reserved_ports() && from.port() >= first_unreserved_port)
-            refuse(address, {errc::denied,
-                             fmt::format("it comes from port {}, which any user may take; expected one below "
-                                         "1024",
-                                         from.port()),
-                             "daemons run as root, with CAP_NET_BIND_SERVICE"});
+            refuse(address,
+                   {errc::denied,
+                    fmt::format("it comes from port {}, which any user may take; expected one below "
+                                "1024",
+                                from.port()),
+                    "daemons run as root, with CAP_NET_BIND_SERVICE"},
+                   limiter_);
         co_return;
     }
     socket->set_option(tcp::no_delay(true), ec);
     auto opened = co_await accept_peer(*socket, settings_);
     if (!opened) {
-        refuse(address, opened.error());
+        refuse(address, opened.error(), limiter_);
         co_return;
     }
     if (!place->prove()) {
-        refuse(address, {errc::exhausted, "too many daemons are connected", ""});
+        refuse(address, {errc::exhausted, "too many daemons are connected", ""}, limiter_);
         co_return;
     }
     const std::shared_ptr<channel> peer = std::move(*opened);

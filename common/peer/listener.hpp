@@ -31,7 +31,7 @@ class listener {
     result<void> open_at(const asio::ip::tcp::endpoint& at);
     task<void> accept();
     task<void> greet(asio::ip::tcp::socket socket);
-    void refuse(const std::string& from, const error& why);
+    static void refuse(const std::string& from, const error& why, log_limiter& limiter);
 
     asio::any_io_executor executor_;
     settings settings_;
