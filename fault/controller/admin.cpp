@@ -81,10 +81,12 @@ task<void> admin_server::accept() {
     for (;;) {
         auto [ec, peer] = co_await acceptor_.async_accept(as_result);
         if (!acceptor_.is_open()) co_return;
-        if (!ec) {
-            asio::co_spawn(io_, serve(std::make_shared<socket>(std::move(peer))), asio::detached);
-            continue;
-        }
+        if (!ec) try {
+                asio::co_spawn(io_, serve(std::make_shared<socket>(std::move(peer))), asio::detached);
+                continue;
+            } catch (const std::bad_alloc&) {
+                ec = asio::error::no_memory;
+            }
         // Out of descriptors, most likely: the caller stays in the queue, so asking again at once would spin.
         std::uint64_t held = 0;
         if (quiet_.pass("accept", std::chrono::steady_clock::now(), held))
@@ -132,12 +134,16 @@ task<void> admin_server::serve(std::shared_ptr<socket> peer) {
     callers_.leave(uid);
 }
 
-task<json> admin_server::respond(json meta, uid_t uid) {
+task<void> admin_server::wait_turn(uid_t uid) {
     const auto now = std::chrono::steady_clock::now();
     if (const auto turn = callers_.turn(uid, now); turn > now) {
         asio::steady_timer wait(io_, turn);
         co_await wait.async_wait(as_result);
     }
+}
+
+task<json> admin_server::respond(json meta, uid_t uid) {
+    co_await wait_turn(uid);
     auto out = co_await answer(std::move(meta), uid);
     if (!out) co_return wire::error_meta(out.error());
     co_return std::move(*out);
@@ -145,7 +151,9 @@ task<json> admin_server::respond(json meta, uid_t uid) {
 
 // The newest, as many as fit into one frame. What the kernel and the subnet manager printed is for root: it
 // names processes and ports of others.
-json admin_server::list(bool with_lines) const {
+json admin_server::list(uid_t uid) {
+    const bool with_lines = callers_.is_privileged(uid);
+    const auto began = std::chrono::steady_clock::now();
     const auto& all = controller_.incidents().all();
     auto it = all.end();
     std::size_t bytes = 0, count = 0;
@@ -159,7 +167,8 @@ json admin_server::list(bool with_lines) const {
         ++count;
     }
     json out = json::array();
-    for (; it != all.end(); ++it) out.push_back(shown(it->second, with_lines));
+    for (; it != all.end(); ++it) out.push_back(to_json(it->second, with_lines));
+    callers_.took(uid, 2 * (std::chrono::steady_clock::now() - began));  // writing it out takes as long
     return {{"revision", controller_.incidents().revision()}, {"incidents", std::move(out)}};
 }
 
@@ -181,7 +190,8 @@ json admin_server::status() const {
             {"pid", ::getpid()}};
 }
 
-json admin_server::agents() const {
+json admin_server::agents(uid_t uid) {
+    const auto began = std::chrono::steady_clock::now();
     json out = json::array();
     for (const auto& [node, a] : controller_.agents().agents()) {
         json one = {{"node", node},           {"connected", a.connected}, {"address", a.address},
@@ -190,6 +200,7 @@ json admin_server::agents() const {
                     {"dropped", a.dropped}};
         out.push_back(std::move(one));
     }
+    callers_.took(uid, 2 * (std::chrono::steady_clock::now() - began));
     return {{"agents", std::move(out)}};
 }
 
@@ -206,19 +217,20 @@ task<result<json>> admin_server::follow(std::uint64_t revision, uid_t uid) {
         co_await timer.async_wait(as_result);
     }
     callers_.end_poll(uid);
-    co_return list(callers_.is_privileged(uid));
+    co_await wait_turn(uid);  // a change answers all who wait at once
+    co_return list(uid);
 }
 
 task<result<json>> admin_server::answer(json meta, uid_t uid) {
     const bool may_change = callers_.is_privileged(uid);
     BANYAN_CO_TRY(const auto cmd, wire::get_string(meta, "cmd", 64));
     if (cmd == "incidents") {
-        if (!meta.contains("revision")) co_return list(may_change);
+        if (!meta.contains("revision")) co_return list(uid);
         BANYAN_CO_TRY(const auto revision, wire::get_number(meta, "revision"));
         co_return co_await follow(revision, uid);
     }
     if (cmd == "status") co_return status();
-    if (cmd == "agents") co_return agents();
+    if (cmd == "agents") co_return agents(uid);
     if (cmd == "explain") {
         BANYAN_CO_TRY(const auto number, wire::get_number(meta, "number", INT64_MAX));
         BANYAN_CO_TRY(const auto found, co_await controller_.find(number));

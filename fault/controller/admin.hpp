@@ -26,12 +26,13 @@ class admin_server {
     using socket = asio::local::stream_protocol::socket;
     task<void> accept();
     task<void> serve(std::shared_ptr<socket> peer);
+    task<void> wait_turn(uid_t uid);
     task<nlohmann::json> respond(nlohmann::json meta, uid_t uid);
     task<result<nlohmann::json>> answer(nlohmann::json meta, uid_t uid);
     task<result<nlohmann::json>> follow(std::uint64_t revision, uid_t uid);
-    nlohmann::json list(bool with_lines) const;
+    nlohmann::json list(uid_t uid);
     nlohmann::json status() const;
-    nlohmann::json agents() const;
+    nlohmann::json agents(uid_t uid);
 
     asio::io_context& io_;
     controller& controller_;

@@ -39,9 +39,15 @@ void caller_limits::end_poll(uid_t uid) {
 caller_limits::clock::time_point caller_limits::turn(uid_t uid, clock::time_point now) {
     const auto it = callers_.find(uid);
     if (is_privileged(uid) || it == callers_.end()) return now;
-    const auto mine = std::max(now, it->second.next);
+    const auto mine = std::max({now, it->second.next, users_next_});
     it->second.next = mine + between_requests;
+    users_next_ = std::max(now, users_next_) + users_pause_;
     return mine;
+}
+
+void caller_limits::took(uid_t uid, clock::duration busy) {
+    constexpr int pauses = 9;
+    if (!is_privileged(uid)) users_pause_ = std::max(pauses * busy, users_pause_ * 7 / 8);
 }
 
 }  // namespace banyan::fault

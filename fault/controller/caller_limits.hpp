@@ -33,6 +33,8 @@ class caller_limits {
     void end_poll(uid_t uid);
     /// When the user's next request may be answered: at once, or after those before it.
     clock::time_point turn(uid_t uid, clock::time_point now);
+    /// An answer kept the daemon busy for `busy`: all users together get no more than a tenth of its time.
+    void took(uid_t uid, clock::duration busy);
 
   private:
     struct caller {
@@ -42,6 +44,9 @@ class caller_limits {
     uid_t own_;
     std::map<uid_t, caller> callers_;  // those with a connection: bounded by it
     std::size_t users_ = 0, privileged_ = 0;
+    clock::time_point users_next_{};
+    clock::duration
+        users_pause_{};  // between any two requests of users; follows what the dearest of late took
 };
 
 }  // namespace banyan::fault

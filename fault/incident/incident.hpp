@@ -84,7 +84,7 @@ std::string_view name_of(object_kind k);
 std::string_view name_of(severity s);
 std::string_view name_of(incident_state s);
 
-nlohmann::json to_json(const incident& i);
+nlohmann::json to_json(const incident& i, bool with_evidence = true);
 /// Reads what to_json wrote (from the history); checked, since a file can be damaged.
 result<incident> incident_from(const nlohmann::json& j);
 

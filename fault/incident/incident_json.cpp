@@ -86,7 +86,7 @@ object object_from(const json& j) {
 
 }  // namespace
 
-json to_json(const incident& i) {
+json to_json(const incident& i, bool with_evidence) {
     json object = {{"kind", name_of(i.object.kind)}, {"node", i.object.node}, {"text", i.object.text()}};
     if (i.object.kind == object_kind::gpu) {
         object["gpu"] = i.object.gpu;
@@ -98,9 +98,10 @@ json to_json(const incident& i) {
     auto actions = json::array(), evidence = json::array();
     for (const auto& a : i.actions)
         actions.push_back({{"what", a.what}, {"target", a.target}, {"at_ms", a.at_ms}, {"result", a.result}});
-    for (const auto& e : i.evidence)
-        evidence.push_back(
-            {{"at_ms", e.at_ms}, {"source", e.source}, {"text", e.text}, {"repeats", e.repeats}});
+    if (with_evidence)
+        for (const auto& e : i.evidence)
+            evidence.push_back(
+                {{"at_ms", e.at_ms}, {"source", e.source}, {"text", e.text}, {"repeats", e.repeats}});
     json codes = json::object();
     for (const auto& [code, count] : i.codes) codes[std::to_string(code)] = count;
     json out = {{"id", i.id()},

@@ -36,3 +36,24 @@ TEST_CASE("a user's requests are answered one after the other", "[fault]") {
     limits.end_poll(1000);
     CHECK(limits.begin_poll(1000));
 }
+
+TEST_CASE("users together take a tenth of the controller's time", "[fault]") {
+    caller_limits limits(500);
+    for (const uid_t uid : {1000u, 1001u, 0u}) REQUIRE(limits.enter(uid));
+    const caller_limits::clock::time_point now{std::chrono::hours(1)};
+    const std::chrono::milliseconds busy(100);
+    CHECK(limits.turn(1000, now) == now);
+    limits.took(1000, busy);
+    CHECK(limits.turn(1001, now) == now);  // it was asked before anybody knew the price
+    CHECK(limits.turn(1001, now) == now + 9 * busy);
+    CHECK(limits.turn(1000, now) == now + 18 * busy);
+    CHECK(limits.turn(0, now) == now);
+    // Cheap answers make the pause short again, in time.
+    for (int i = 0; i < 60; ++i) limits.took(1000, std::chrono::microseconds(1));
+    const auto later = now + std::chrono::hours(1);
+    CHECK(limits.turn(1000, later) == later);
+    CHECK(limits.turn(1001, later) < later + std::chrono::milliseconds(10));
+    // What root asks costs users nothing.
+    limits.took(0, std::chrono::seconds(10));
+    CHECK(limits.turn(1000, later + std::chrono::seconds(1)) == later + std::chrono::seconds(1));
+}
