@@ -61,6 +61,7 @@ class daemon {
     void admit(asio::local::stream_protocol::socket socket, uid_t uid, pid_t pid);
     task<void> serve_local(client_ptr client);
     task<void> converse(client_ptr client);
+    task<void> take_turn(client_ptr client);
 
     // run.cpp
     task<void> serve_peer(std::shared_ptr<peer::channel> connection);
@@ -84,6 +85,9 @@ class daemon {
     json on_status(uid_t uid, bool root) const;
     task<result<void>> make_ready(session_ptr s);
     task<result<void>> ensure_memory(session_ptr s, std::uint32_t rank, std::uint64_t bytes);
+    /// Of the user whose ended jobs hold most memory here, the oldest that is not his last, for another job
+    /// that finds no room. False when there is none.
+    bool give_up_ended();
     task<std::string> check_directory(session_ptr s);
     void free_session(const session_ptr& s);
     /// Until what is sealed is complete, and in storage where the job flushes; a minute at most.

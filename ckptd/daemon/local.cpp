@@ -101,7 +101,10 @@ task<result<void>> daemon::ensure_memory(session_ptr s, std::uint32_t rank, std:
     const auto work = [budget, name, slots, slot_bytes] {
         return shard_memory::make(budget, name, pool_bytes(slots, slot_bytes));
     };
-    BANYAN_CO_TRY(auto memory, co_await compute_.run(s->request.uid, work));
+    auto made = co_await compute_.run(s->request.uid, work);
+    while (!made && made.error().code == errc::exhausted && give_up_ended())
+        made = co_await compute_.run(s->request.uid, work);
+    BANYAN_CO_TRY(auto memory, std::move(made));
     auto& header = *new (memory->data()) pool_header{};
     header.magic = pool_magic;
     header.slots = slots;
@@ -116,6 +119,34 @@ task<result<void>> daemon::ensure_memory(session_ptr s, std::uint32_t rank, std:
     target.slots = slots;
     target.slot_bytes = slot_bytes;
     co_return result<void>{};
+}
+
+// A lease keeps what a requeued job will want. It is no way to keep a node's memory from everybody by one
+// short job after the other: of several of one user the last is kept as promised.
+bool daemon::give_up_ended() {
+    struct ended {
+        std::uint64_t bytes = 0;
+        std::size_t jobs = 0;
+        session_ptr oldest;
+    };
+    std::map<uid_t, ended> users;
+    for (const auto& [job, s] : sessions_) {
+        if (!s->detached) continue;
+        auto& u = users[s->request.uid];
+        u.bytes += s->memory_bytes();
+        ++u.jobs;
+        if (!u.oldest || s->lease_end < u.oldest->lease_end) u.oldest = s;
+    }
+    std::erase_if(users, [](const auto& u) { return u.second.jobs < 2; });
+    const auto most = std::max_element(users.begin(), users.end(), [](const auto& a, const auto& b) {
+        return a.second.bytes < b.second.bytes;
+    });
+    if (most == users.end()) return false;
+    spdlog::warn(
+        "job {}: its memory is given up before its lease ends: uid {} has {} ended jobs here, with {}",
+        most->second.oldest->job(), most->first, most->second.jobs, format_bytes(most->second.bytes));
+    free_session(most->second.oldest);
+    return true;
 }
 
 task<result<void>> daemon::make_ready(session_ptr s) {

@@ -4,6 +4,7 @@
 // and descriptors kept back for when the process has no others left. Plain data, on the daemon's thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,6 +18,8 @@ namespace banyan::ckpt {
 
 class local_limits {
   public:
+    using clock = std::chrono::steady_clock;
+
     /// Root is not counted. A user gets half of `total`.
     explicit local_limits(std::uint32_t total) : total_(total) {}
     /// From the process's descriptor limit: each attached rank takes up to three.
@@ -27,13 +30,20 @@ class local_limits {
     /// heaviest(); one of his idle connections is to be closed.
     verdict enter(uid_t uid);
     void leave(uid_t uid);
+    /// How long one of `uid`'s connections waits before its next request is read, so that whoever asks
+    /// without end on hundreds of them takes turns with everybody else. Root waits never.
+    clock::duration turn(uid_t uid, clock::time_point now);
     /// The user with the most connections.
     std::optional<uid_t> heaviest() const;
     std::uint32_t per_user() const { return total_ / 2; }
 
   private:
     std::uint32_t total_, count_ = 0;
-    std::map<uid_t, std::uint32_t> of_;
+    struct user {
+        std::uint32_t connections = 0;
+        clock::time_point next{};  ///< when his next request is in time
+    };
+    std::map<uid_t, user> of_;
 };
 
 /// A few descriptors held back. spend() frees them when the process is at its limit; refill() takes them

@@ -267,7 +267,10 @@ task<void> daemon::converse(client_ptr client) {
         const bool one_way = type == static_cast<std::uint16_t>(message::sealed) ||
                              type == static_cast<std::uint16_t>(message::stuck);
         auto answer = co_await handle_local(client, type, std::move(asked->second));
-        if (one_way) continue;
+        if (one_way) {
+            co_await take_turn(client);
+            continue;
+        }
         json meta = answer ? std::move(*answer) : wire::error_meta(answer.error());
         dog.arm();
         if (const auto memory = std::exchange(client->passed, nullptr)) {
@@ -283,7 +286,17 @@ task<void> daemon::converse(client_ptr client) {
             if (!co_await wire::write_frame(client->socket, reply_type, std::move(meta))) co_return;
         }
         dog.disarm();
+        co_await take_turn(client);
     }
+}
+
+// An attached rank is one of a job's, which are few.
+task<void> daemon::take_turn(client_ptr client) {
+    if (client->attached) co_return;
+    const auto pause = local_limits_.turn(client->uid, clock::now());
+    if (pause == clock::duration{}) co_return;
+    asio::steady_timer timer(client->socket.get_executor(), pause);
+    co_await timer.async_wait(as_result);
 }
 
 }  // namespace banyan::ckpt

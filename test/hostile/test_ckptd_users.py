@@ -201,6 +201,27 @@ class Memory(unittest.TestCase):
             self.assertIn("job_memory_limit", told.get("hint", ""), told)
             self.assertEqual(as_user(MALLORY, lambda: Rank(daemon.socket, 1, 20 << 20).reply["slots"]), 3)
 
+    def test_one_users_ended_jobs_leave_room_for_another(self):
+        with Daemon('memory_limit = "300M"\njob_memory_limit = "150M"') as daemon:
+            for job in (1, 2):
+                daemon.open(job, MALLORY)
+                as_user(MALLORY, lambda j=job: Rank(daemon.socket, j, 45 << 20).reply["slots"])
+                daemon.call("session_detach", dict(job=job))
+            daemon.open(3, ALICE)
+            self.assertEqual(as_user(ALICE, lambda: Rank(daemon.socket, 3, 40 << 20).reply["slots"]), 3)
+            self.assertIsNone(daemon.session(1))
+            self.assertEqual(daemon.session(2)["state"], "detached")  # his last is kept as promised
+
+    def test_the_only_ended_job_of_a_user_is_kept(self):
+        with Daemon('memory_limit = "300M"') as daemon:
+            daemon.open(1, MALLORY)
+            as_user(MALLORY, lambda: Rank(daemon.socket, 1, 80 << 20).reply["slots"])
+            daemon.call("session_detach", dict(job=1))
+            daemon.open(2, ALICE)
+            told = as_user(ALICE, lambda: Link(daemon.socket).call("attach", dict(job=2, rank=0, world=1, bytes=40 << 20)))
+            self.assertIn("in use", told.get("error", ""))
+            self.assertIsNotNone(daemon.session(1))
+
     def test_no_field_of_a_slot_header_is_believed(self):
         with Daemon() as daemon:
             daemon.open(1, MALLORY)

@@ -151,3 +151,19 @@ TEST_CASE("a process is alive until it ends, whoever has its number next", "[ckp
     ::waitpid(child, nullptr, 0);
     CHECK_FALSE(other.alive());
 }
+
+TEST_CASE("whoever asks without end takes turns, root waits never", "[ckptd]") {
+    using namespace std::chrono_literals;
+    local_limits limits(8);
+    const auto now = local_limits::clock::time_point{} + 1h;
+    REQUIRE(limits.enter(1000) == local_limits::verdict::come);
+    REQUIRE(limits.enter(1001) == local_limits::verdict::come);
+    auto waits = 0ns;
+    for (int i = 0; i < 100; ++i) CHECK(limits.turn(1000, now) == 0ns);
+    for (int i = 0; i < 500; ++i) waits = std::max<std::chrono::nanoseconds>(waits, limits.turn(1000, now));
+    CHECK(waits == 1000ms);
+    CHECK(limits.turn(1001, now) == 0ns);
+    CHECK(limits.turn(0, now) == 0ns);
+    CHECK(limits.turn(1000, now + 2s) == 0ns);
+    CHECK(limits.turn(4711, now) == 0ns);  // without a connection
+}
