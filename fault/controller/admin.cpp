@@ -97,41 +97,64 @@ task<void> admin_server::accept() {
     }
 }
 
-task<void> admin_server::serve(std::shared_ptr<socket> peer) {
-    const auto uid = uid_of(peer->native_handle());
-    // Ends a caller that does not send, or does not read.
-    auto guard = std::make_shared<asio::steady_timer>(io_);
-    const auto within = [peer, guard](std::chrono::seconds time) {
-        guard->expires_after(time);
-        guard->async_wait([peer](const boost::system::error_code& ec) {
+// Ends a caller that does not send, or does not read.
+class admin_server::guard {
+  public:
+    guard(asio::io_context& io, std::shared_ptr<socket> peer)
+        : timer_(std::make_shared<asio::steady_timer>(io)), peer_(std::move(peer)) {}
+    ~guard() { timer_->cancel(); }
+    guard(const guard&) = delete;
+    void within(std::chrono::seconds time) {
+        timer_->expires_after(time);
+        timer_->async_wait([peer = peer_](const boost::system::error_code& ec) {
             boost::system::error_code ignored;
             if (!ec) peer->close(ignored);
         });
-    };
-    within(patience);
+    }
+    void rest() { timer_->cancel(); }
+
+  private:
+    std::shared_ptr<asio::steady_timer> timer_;
+    std::shared_ptr<socket> peer_;
+};
+
+task<void> admin_server::serve(std::shared_ptr<socket> peer) {
+    const auto uid = uid_of(peer->native_handle());
     if (!callers_.enter(uid)) {
-        std::uint64_t held = 0;
-        if (quiet_.pass("full", std::chrono::steady_clock::now(), held))
-            spdlog::warn("uid {} has too many connections to {}: refused ({} more held back)", uid, path_,
-                         held);
-        json refusal = wire::error_meta({errc::exhausted, "too many connections to the controller at once",
-                                         "end some of your banyan-fault commands"});
-        (void)co_await wire::write_frame(*peer, code(message::answer), std::move(refusal));
-        guard->cancel();
+        co_await turn_away(peer, uid);
         co_return;
     }
-    for (;;) {
-        auto asked = co_await wire::read_frame(*peer, most_request, 0);
-        if (!asked || asked->type != code(message::admin)) break;
-        guard->cancel();
-        auto meta = co_await respond(std::move(asked->meta), uid);
-        within(reading);
-        const auto sent = co_await wire::write_frame(*peer, code(message::answer), std::move(meta));
-        if (!sent) break;
-        within(patience);
+    try {
+        co_await converse(peer, uid);
+    } catch (const std::exception& e) {
+        spdlog::error("a request of uid {} ended with an exception: {}", uid, e.what());
     }
-    guard->cancel();
     callers_.leave(uid);
+}
+
+task<void> admin_server::turn_away(std::shared_ptr<socket> peer, uid_t uid) {
+    std::uint64_t held = 0;
+    if (quiet_.pass("full", std::chrono::steady_clock::now(), held))
+        spdlog::warn("uid {} has too many connections to {}: refused ({} more held back)", uid, path_, held);
+    guard dog(io_, peer);
+    dog.within(patience);
+    json refusal = wire::error_meta({errc::exhausted, "too many connections to the controller at once",
+                                     "end some of your banyan-fault commands"});
+    (void)co_await wire::write_frame(*peer, code(message::answer), std::move(refusal));
+}
+
+task<void> admin_server::converse(std::shared_ptr<socket> peer, uid_t uid) {
+    guard dog(io_, peer);
+    for (;;) {
+        dog.within(patience);
+        auto asked = co_await wire::read_frame(*peer, most_request, 0);
+        if (!asked || asked->type != code(message::admin)) co_return;
+        dog.rest();
+        auto meta = co_await respond(std::move(asked->meta), uid);
+        dog.within(reading);
+        const auto sent = co_await wire::write_frame(*peer, code(message::answer), std::move(meta));
+        if (!sent) co_return;
+    }
 }
 
 task<void> admin_server::wait_turn(uid_t uid) {

@@ -25,7 +25,10 @@ class admin_server {
   private:
     using socket = asio::local::stream_protocol::socket;
     task<void> accept();
+    class guard;
     task<void> serve(std::shared_ptr<socket> peer);
+    task<void> turn_away(std::shared_ptr<socket> peer, uid_t uid);
+    task<void> converse(std::shared_ptr<socket> peer, uid_t uid);
     task<void> wait_turn(uid_t uid);
     task<nlohmann::json> respond(nlohmann::json meta, uid_t uid);
     task<result<nlohmann::json>> answer(nlohmann::json meta, uid_t uid);
