@@ -2,9 +2,8 @@
 //
 // Blocking work in the name of users who must not hold each other up. Every user has a queue and threads of
 // his own: storage of one that never answers keeps his threads for good, and nobody else's. A thread begins
-// with a user's first piece of work and ends with his last, so that idle users cost nothing. With `in_turn`
-// the threads are shared instead, and users with work take turns: for work that ends by itself (checksums).
-// What is over a limit is refused at once with errc::exhausted.
+// with a user's first piece of work and ends with his last, so that idle users cost nothing. What is over a
+// limit is refused at once with errc::exhausted.
 #pragma once
 
 #include <cstdint>
