@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <thread>
 
@@ -39,6 +40,27 @@ result<std::size_t> receive_plain(int connection, std::span<std::byte> into) {
     const auto got = ::recv(connection, into.data(), static_cast<std::size_t>(seen), MSG_DONTWAIT);
     if (got < 0) return fail_errno("reading from the client", errno);
     return static_cast<std::size_t>(got);
+}
+
+result<std::size_t> send_with_descriptor(int connection, std::span<const std::byte> data, int passed) {
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    iovec part{const_cast<std::byte*>(data.data()), data.size()};
+    msghdr packet{};
+    packet.msg_iov = &part;
+    packet.msg_iovlen = 1;
+    packet.msg_control = control.data();
+    packet.msg_controllen = control.size();
+    auto* c = CMSG_FIRSTHDR(&packet);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(c), &passed, sizeof passed);
+    ssize_t sent = 0;
+    do sent = ::sendmsg(connection, &packet, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (sent < 0 && errno == EINTR);
+    if (sent >= 0) return static_cast<std::size_t>(sent);
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return fail(errc::unavailable, "no room to send now");
+    return fail(errc::denied, std::string("sending to the client: ") + std::strerror(errno));
 }
 
 void close_apart(unique_fd connection) {

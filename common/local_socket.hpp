@@ -23,6 +23,10 @@ bool refuse_descriptors(int listener);
 /// unread.
 result<std::size_t> receive_plain(int connection, std::span<std::byte> into);
 
+/// Sends what can be sent now of `data` (not empty) with a copy of the descriptor `passed`, and returns how
+/// much that was. errc::unavailable with no room now.
+result<std::size_t> send_with_descriptor(int connection, std::span<const std::byte> data, int passed);
+
 /// Shuts a connection down and closes it. What is unread and carries descriptors is dropped on a thread that
 /// nobody waits for.
 void close_apart(unique_fd connection);

@@ -71,9 +71,6 @@ result<void> send_frame(int fd, std::uint16_t type, const nlohmann::json& meta,
 /// `passed` gets the one descriptor that came with the frame (SCM_RIGHTS), if any; with nullptr a descriptor
 /// is closed.
 result<frame> receive_frame(int fd, deadline until, unique_fd* passed = nullptr);
-/// Sends `frame` with one descriptor attached (to its first byte).
-result<void> send_frame_with_fd(int fd, std::uint16_t type, const nlohmann::json& meta, int passed,
-                                deadline until);
 /// One request, one reply. A reply whose metadata has "error" becomes that error.
 result<frame> call(int fd, std::uint16_t type, const nlohmann::json& meta, deadline until);
 

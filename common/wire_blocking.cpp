@@ -115,29 +115,6 @@ result<void> send_frame(int fd, std::uint16_t type, const nlohmann::json& meta,
     return send_bytes(fd, body, until);
 }
 
-result<void> send_frame_with_fd(int fd, std::uint16_t type, const nlohmann::json& meta, int passed,
-                                deadline until) {
-    auto head = head_of(type, meta.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), 0);
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    iovec part{head.data(), 1};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    auto* c = CMSG_FIRSTHDR(&message);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(c), &passed, sizeof passed);
-    while (::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        if (errno == EINTR) continue;
-        if (errno != EAGAIN && errno != EWOULDBLOCK) return fail_errno("sending to the peer", errno);
-        BANYAN_CHECK(wait_for(fd, POLLOUT, until, "sending to the peer"));
-    }
-    return send_bytes(fd, std::span(head).subspan(1), until);
-}
-
 result<frame> receive_frame(int fd, deadline until, unique_fd* passed) {
     std::array<std::byte, header_bytes> head{};
     BANYAN_CHECK(receive_bytes(fd, head, until, passed));

@@ -107,21 +107,11 @@ task<result<void>> send_passing(client_ptr client, std::string text, int passed)
     const auto head = wire::encode_header(
         {static_cast<std::uint16_t>(message::reply), static_cast<std::uint32_t>(text.size()), 0});
     text.insert(0, reinterpret_cast<const char*>(head.data()), head.size());
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    iovec part{text.data(), 1};
-    msghdr packet{};
-    packet.msg_iov = &part;
-    packet.msg_iovlen = 1;
-    packet.msg_control = control.data();
-    packet.msg_controllen = control.size();
-    auto* c = CMSG_FIRSTHDR(&packet);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(c), &passed, sizeof passed);
-    while (::sendmsg(socket.native_handle(), &packet, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        if (errno == EINTR) continue;
-        if (errno != EAGAIN && errno != EWOULDBLOCK) co_return fail_errno("sending to the client", errno);
+    const auto first = std::as_bytes(std::span(text)).first(1);
+    for (;;) {
+        const auto sent = send_with_descriptor(socket.native_handle(), first, passed);
+        if (sent) break;
+        if (sent.error().code != errc::unavailable) co_return std::unexpected(sent.error());
         if (auto [ec] = co_await socket.async_wait(asio::socket_base::wait_write, as_result); ec)
             co_return fail(errc::unavailable, "the client closed the connection: " + ec.message());
     }

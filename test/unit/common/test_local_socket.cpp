@@ -28,21 +28,8 @@ struct pair_of_sockets {
 };
 
 void send_with(int socket, const char* text, int passed) {
-    std::array<char, 64> copy{};
-    std::strcpy(copy.data(), text);
-    iovec part{copy.data(), std::strlen(text)};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    msghdr packet{};
-    packet.msg_iov = &part;
-    packet.msg_iovlen = 1;
-    packet.msg_control = control.data();
-    packet.msg_controllen = control.size();
-    auto* c = CMSG_FIRSTHDR(&packet);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(c), &passed, sizeof passed);
-    REQUIRE(::sendmsg(socket, &packet, 0) == static_cast<ssize_t>(std::strlen(text)));
+    const std::string_view all(text);
+    REQUIRE(send_with_descriptor(socket, std::as_bytes(std::span(all)), passed).value() == all.size());
 }
 
 // A TCP connection with unsent data, whose close() takes `seconds`.

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include "common/local_socket.hpp"
 #include "common/wire.hpp"
 #include "common/wire_async.hpp"
 
@@ -34,7 +35,10 @@ TEST_CASE("a frame arrives as it was sent, with its descriptor", "[common]") {
     int pipe_fds[2];
     REQUIRE(::pipe(pipe_fds) == 0);
     unique_fd in(pipe_fds[0]), out(pipe_fds[1]);
-    REQUIRE(wire::send_frame_with_fd(pair.a.get(), 7, {{"k", "v"}}, out.get(), soon()));
+    const std::string meta = R"({"k":"v"})";
+    const auto head = wire::encode_header({7, static_cast<std::uint32_t>(meta.size()), 0});
+    REQUIRE(send_with_descriptor(pair.a.get(), head, out.get()).value() == head.size());
+    REQUIRE(::send(pair.a.get(), meta.data(), meta.size(), 0) == static_cast<ssize_t>(meta.size()));
     unique_fd passed;
     const auto frame = wire::receive_frame(pair.b.get(), soon(), &passed).value();
     CHECK(frame.type == 7);
