@@ -3,7 +3,7 @@
 
 #include <boost/asio/detached.hpp>
 
-#include "fault/fabric/command.hpp"
+#include "common/command.hpp"
 
 namespace banyan::fault {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fault/fabric/command.hpp"
+#include "common/command.hpp"
 
 #include <array>
 #include <cerrno>
@@ -17,7 +17,7 @@
 
 extern char** environ;
 
-namespace banyan::fault {
+namespace banyan {
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -51,7 +51,7 @@ result<pid_t> spawn(const std::vector<std::string>& argv, int out, int err) {
     const int rc = ::posix_spawnp(&child, words[0], &files, &attributes, words.data(), environ);
     ::posix_spawn_file_actions_destroy(&files);
     ::posix_spawnattr_destroy(&attributes);
-    if (rc != 0) return fail_errno("cannot run " + argv[0], rc, "see [fault] discover");
+    if (rc != 0) return fail_errno("cannot run " + argv[0], rc);
     return child;
 }
 
@@ -119,4 +119,4 @@ result<std::string> run_command(const std::vector<std::string>& argv, std::chron
     return text;
 }
 
-}  // namespace banyan::fault
+}  // namespace banyan

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <catch2/catch.hpp>
 
-#include "fault/fabric/command.hpp"
+#include "common/command.hpp"
 
 using namespace banyan;
-using namespace banyan::fault;
 using std::chrono::milliseconds;
 
-TEST_CASE("a command's output is given, without a shell between", "[fault]") {
+TEST_CASE("a command's output is given, without a shell between", "[command]") {
     CHECK(*run_command({"printf", "%s", "$HOME; x"}, milliseconds(5000)) == "$HOME; x");
     CHECK(run_command({"head", "-c", "1000000", "/dev/zero"}, milliseconds(5000))->size() == 1'000'000);
 }
 
-TEST_CASE("a command that fails, hangs or floods is an error", "[fault]") {
+TEST_CASE("a command that fails, hangs or floods is an error", "[command]") {
     auto r = run_command({"sh", "-c", "echo first >&2; echo why >&2; exit 3"}, milliseconds(5000));
     REQUIRE_FALSE(r);
     CHECK(r.error().what == "sh ended with 3: why");
