@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// banyan.conf, munge, the folders and the memory of this host.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/command.hpp"
+#include "common/file.hpp"
+#include "common/peer/munge.hpp"
+#include "common/text.hpp"
+#include "doctor/memory.hpp"
+#include "doctor/site.hpp"
+
+namespace banyan::doctor {
+namespace {
+
+constexpr std::size_t most_text = 1u << 20;
+
+/// A folder of root's in which nobody else can put or change files.
+finding judge_folder(const std::filesystem::path& folder, const char* why) {
+    struct stat st {};
+    const auto mend = fmt::format("install -d -m 755 {}", folder.string());
+    if (::stat(folder.c_str(), &st) != 0)
+        return {errno == ENOENT ? verdict::wrong : verdict::unknown, folder.string(),
+                std::generic_category().message(errno), why, mend};
+    if (!S_ISDIR(st.st_mode)) return {verdict::wrong, folder.string(), "is no folder", why, mend};
+    const bool sticky = st.st_mode & S_ISVTX;
+    if (st.st_uid != 0 || ((st.st_mode & 022) && !sticky))
+        return {verdict::wrong, folder.string(),
+                fmt::format("owner {}, mode {:04o}: others than root can replace what is in it", st.st_uid,
+                            st.st_mode & 07777),
+                "root's daemons do not trust it",
+                fmt::format("chown root {0}; chmod go-w {0}", folder.string())};
+    return fine(folder.string(), fmt::format("is root's, mode {:04o}", st.st_mode & 07777));
+}
+
+std::filesystem::path folder_of(const std::string& file) { return std::filesystem::path(file).parent_path(); }
+
+}  // namespace
+
+findings check_configuration(const site& s) {
+    const char* const why = "no daemon of banyan starts with it";
+    const auto name = s.config_path.empty() ? std::string("banyan.conf") : s.config_path.string();
+    findings out;
+    if (s.config_path.empty())
+        out.push_back({verdict::note, name,
+                       "there is none at /etc/banyan/banyan.conf: all defaults are in force",
+                       "agents look for faultd's controller on their own host",
+                       "[fault] controller = \"HOST\" in /etc/banyan/banyan.conf, on every node"});
+    std::vector<std::string> told;
+    const auto judge = [&](const auto& part) {
+        if (part || std::find(told.begin(), told.end(), part.error().text()) != told.end()) return;
+        told.push_back(part.error().text());
+        out.push_back({verdict::wrong, name, told.back(), why, "man banyan.conf"});
+    };
+    judge(s.fault), judge(s.ckptd), judge(s.max_age);
+    if (!s.config_path.empty())
+        if (const auto trusted = check_trusted(s.config_path); !trusted)
+            out.push_back({verdict::wrong, name, trusted.error().text(),
+                           "whoever can write it decides what root's daemons do",
+                           fmt::format("chown root:root {0}; chmod 644 {0}", name)});
+    if (!out.empty()) return out;
+    out.push_back(fine(name, "can be read, every key is known"));
+    if (s.fault->dry_run && s.is.controller)
+        out.push_back(
+            {verdict::note, "[fault] dry_run", "true: faults are recorded, and nothing is done about them",
+             "that is right for the first weeks", "dry_run = false, then restart banyan-faultd-controller"});
+    return out;
+}
+
+findings check_munge(const site& s) {
+    const auto socket = s.fault ? s.fault->munge_socket : std::string();
+    const char* const why = "no daemon of banyan and no command of Slurm can say who it is";
+    const auto credential = munge::encode(socket, "banyan-doctor");
+    if (!credential)
+        return {{verdict::wrong, "munge", credential.error().text(), why, "systemctl status munge"}};
+    const auto decoded = munge::decode(socket, *credential);
+    if (!decoded) return {{verdict::wrong, "munge", decoded.error().text(), why, "systemctl status munge"}};
+    if (decoded->uid != ::geteuid())
+        return {{verdict::wrong, "munge",
+                 fmt::format("says that we are uid {}, not {}", decoded->uid, ::geteuid()), why,
+                 "restart munged"}};
+    return {fine("munge", "encodes and decodes on this host")};
+}
+
+findings check_directories(const site& s) {
+    findings out;
+    if (s.is.controller && s.fault) {
+        out.push_back(judge_folder(folder_of(s.fault->snapshot), "the fabric's snapshot has no place"));
+        if (folder_of(s.fault->history) != folder_of(s.fault->snapshot))
+            out.push_back(judge_folder(folder_of(s.fault->history),
+                                       "banyan-faultd's controller cannot keep its incidents"));
+    }
+    if (s.is.compute && s.ckptd)
+        out.push_back(judge_folder(folder_of(s.ckptd->socket), "ranks do not find their checkpoint daemon"));
+    return out;
+}
+
+findings check_memory(const site& s) {
+    if (!s.is.compute || !s.ckptd) return {};
+    const auto text = read_file("/proc/meminfo", most_text);
+    const auto total = text ? memory_total(*text) : std::nullopt;
+    if (!total)
+        return {{verdict::unknown, "memory", "/proc/meminfo cannot be read",
+                 "whether checkpoints fit is not known", ""}};
+    if (!s.slurm.nodes)
+        return {{verdict::unknown, "memory", s.slurm.nodes.error().text(),
+                 "what Slurm gives to jobs is not known", "scontrol show node"}};
+    const auto node = std::find_if(s.slurm.nodes->begin(), s.slurm.nodes->end(),
+                                   [&](const slurm_node& n) { return n.name == s.node; });
+    if (node == s.slurm.nodes->end())
+        return {{verdict::unknown, "memory", fmt::format("slurm.conf has no node {}", s.node),
+                 "what Slurm gives to jobs is not known", "banyan-doctor --node NAME"}};
+    const bool counted = s.slurm.config && value_of(*s.slurm.config, "SelectTypeParameters").find("MEMORY") !=
+                                               std::string::npos;
+    return {judge_memory(
+        {*total, node->real_memory << 20, node->mem_spec_limit << 20, s.ckptd->memory_limit, counted})};
+}
+
+}  // namespace banyan::doctor

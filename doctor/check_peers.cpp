@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What this host can reach of the others, and which of them the fault daemon hears. Each host sees its own
+// direction: the controller's agents show the other one.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/command.hpp"
+#include "common/text.hpp"
+#include "doctor/reach.hpp"
+#include "doctor/site.hpp"
+
+namespace banyan::doctor {
+namespace {
+
+constexpr auto patience = std::chrono::seconds(2);
+constexpr auto command_patience = std::chrono::seconds(10);
+constexpr std::size_t neighbours = 8;  // that a compute node tries; the controller tries all
+
+std::string some(const std::vector<std::string>& names) {
+    constexpr std::size_t most = 256;
+    if (names.size() <= most) return compress_hostlist(names);
+    return fmt::format("{} and {} more", names.front(), names.size() - 1);
+}
+
+/// Nodes after ours in the order of slurm.conf, so that every node is tried by some other.
+std::vector<slurm_node> peers_of(const site& s) {
+    const auto& all = *s.slurm.nodes;
+    const auto self =
+        std::find_if(all.begin(), all.end(), [&](const slurm_node& n) { return n.name == s.node; });
+    std::vector<slurm_node> out;
+    if (s.is.controller) {
+        out = all;
+    } else if (self != all.end()) {
+        const auto at = static_cast<std::size_t>(self - all.begin());
+        for (std::size_t i = 1; i < all.size() && out.size() < neighbours; ++i)
+            out.push_back(all[(at + i) % all.size()]);
+    }
+    return out;
+}
+
+void judge_nodes(const std::vector<target>& targets, const std::vector<reach>& answers, findings& out) {
+    std::vector<std::string> of[4];
+    for (std::size_t i = 0; i < targets.size(); ++i)
+        of[static_cast<std::size_t>(answers[i])].push_back(targets[i].name);
+    const auto& open = of[static_cast<std::size_t>(reach::open)];
+    const auto& closed = of[static_cast<std::size_t>(reach::closed)];
+    const auto& silent = of[static_cast<std::size_t>(reach::silent)];
+    const auto& unresolved = of[static_cast<std::size_t>(reach::unresolved)];
+    const auto port = targets.front().port;
+    const auto subject = fmt::format("port {} (banyan-ckptd)", port);
+    if (!open.empty()) out.push_back(fine(subject, "answers on " + some(open)));
+    if (!closed.empty())
+        out.push_back({verdict::note, subject, "nobody listens on " + some(closed),
+                       "where no service runs it, a job's prolog starts it",
+                       "systemctl enable --now banyan-ckptd@$(hostname -s) on the nodes"});
+    if (!silent.empty())
+        out.push_back(
+            {verdict::wrong, subject, "no answer from " + some(silent),
+             "shards do not get to a buddy node, and a lost node's state is gone",
+             fmt::format("look whether the nodes are up, and open TCP {} between all nodes in the firewall",
+                         port)});
+    if (!unresolved.empty())
+        out.push_back({verdict::wrong, subject, "no address for " + some(unresolved),
+                       "shards do not get to a buddy node, and a lost node's state is gone",
+                       "the NodeAddr of slurm.conf has to resolve on every node: /etc/hosts or DNS"});
+}
+
+finding judge_controller(const site& s) {
+    const target to{s.fault->controller, s.fault->controller, s.fault->port};
+    const auto subject = fmt::format("port {} of {} (banyan-faultd controller)", to.port, to.name);
+    const char* const why = "this node's faults are not heard";
+    switch (try_ports({to}, patience).front()) {
+        case reach::open:
+            return fine(subject, "answers");
+        case reach::closed:
+            return {verdict::wrong, subject, "nobody listens", why,
+                    "systemctl enable --now banyan-faultd-controller there; [fault] bind on it"};
+        case reach::silent:
+            return {verdict::wrong, subject, "no answer", why,
+                    fmt::format("open TCP {} from the nodes to it in the firewall", to.port)};
+        case reach::unresolved:
+            break;
+    }
+    return {verdict::wrong, subject, "the name has no address", why,
+            "[fault] controller in banyan.conf, or /etc/hosts"};
+}
+
+}  // namespace
+
+findings check_ports(const site& s) {
+    if (!s.fault || !s.ckptd || (!s.is.compute && !s.is.controller)) return {};
+    findings out;
+    if (s.is.compute) out.push_back(judge_controller(s));
+    if (!s.slurm.nodes) {
+        out.push_back({verdict::unknown, "ports of the nodes", s.slurm.nodes.error().text(),
+                       "which nodes there are is not known", "scontrol show node"});
+        return out;
+    }
+    std::vector<target> targets;
+    for (const auto& node : peers_of(s))
+        targets.push_back({node.name, node.address.empty() ? node.name : node.address, s.ckptd->port});
+    if (!targets.empty()) judge_nodes(targets, try_ports(targets, patience), out);
+    return out;
+}
+
+findings check_daemons(const site& s) {
+    if (!s.is.controller || !s.fault) return {};
+    const char* const why = "faults are not seen on the nodes that it does not hear";
+    std::vector<std::string> words = {"banyan-fault", "agents", "--json"};
+    if (!s.config_path.empty()) words.insert(words.end(), {"--config", s.config_path.string()});
+    const auto text = run_command(words, command_patience);
+    if (!text)
+        return {{verdict::wrong, "banyan-faultd controller", text.error().text(), "no fault is seen",
+                 "systemctl enable --now banyan-faultd-controller"}};
+    const auto answer = nlohmann::json::parse(*text, nullptr, false);
+    const auto agents = answer.is_object() ? answer.value("agents", nlohmann::json::array()) : answer;
+    if (!agents.is_array())
+        return {{verdict::unknown, "banyan-faultd controller", "its answer is no list of agents", why,
+                 "banyan-fault agents"}};
+    std::vector<std::string> heard, missing;
+    for (const auto& agent : agents)
+        if (agent.is_object() && agent.value("connected", false)) heard.push_back(agent.value("node", ""));
+    if (!s.slurm.nodes)
+        return {{verdict::unknown, "agents", fmt::format("{} are heard", heard.size()),
+                 "how many nodes there are is not known", "scontrol show node"}};
+    std::sort(heard.begin(), heard.end());
+    for (const auto& node : *s.slurm.nodes)
+        if (!std::binary_search(heard.begin(), heard.end(), node.name)) missing.push_back(node.name);
+    const auto what = fmt::format("the controller hears {} of {} nodes",
+                                  s.slurm.nodes->size() - missing.size(), s.slurm.nodes->size());
+    if (missing.empty()) return {fine("agents", what)};
+    return {{verdict::wrong, "agents", what + "; it does not hear " + some(missing), why,
+             "systemctl enable --now banyan-faultd-agent there, then banyan-doctor there"}};
+}
+
+}  // namespace banyan::doctor

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "doctor/opensm.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "common/file.hpp"
+#include "common/text.hpp"
+
+namespace banyan::doctor {
+namespace {
+
+constexpr std::size_t most_text = 4u << 20;
+constexpr const char* usual_configuration = "/etc/opensm/opensm.conf";
+
+/// The value of an option: "-fFILE", "-f FILE", "--log_file FILE" or "--log_file=FILE".
+std::optional<std::string> option(const std::vector<std::string>& words, std::string_view letter,
+                                  std::string_view name) {
+    std::optional<std::string> out;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+        const std::string_view word = words[i];
+        if (word == letter || word == name) {
+            if (i + 1 < words.size()) out = words[i + 1];
+        } else if (word.starts_with(name) && word.substr(name.size()).starts_with('=')) {
+            out = word.substr(name.size() + 1);
+        } else if (word.starts_with(letter) && !word.starts_with("--") && word.size() > letter.size()) {
+            out = word.substr(letter.size());
+        }
+    }
+    return out;
+}
+
+std::string configured(std::string_view configuration, std::string_view key) {
+    std::string out;
+    for (const auto line : split(configuration, '\n')) {
+        const auto text = trim(line);
+        if (!text.starts_with(key) || text.size() == key.size()) continue;
+        if (const char next = text[key.size()]; next != ' ' && next != '\t') continue;
+        out = trim(text.substr(key.size()));
+    }
+    return out == "(null)" ? std::string() : out;
+}
+
+/// Command lines of this host's subnet managers.
+result<std::vector<std::vector<std::string>>> running() {
+    std::vector<std::vector<std::string>> out;
+    std::error_code failed;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", failed)) {
+        std::ifstream comm(entry.path() / "comm");
+        std::string name;
+        if (!std::getline(comm, name) || name != "opensm") continue;
+        BANYAN_TRY(const auto text, read_file(entry.path() / "cmdline", most_text));
+        std::vector<std::string> words;
+        for (const auto word : split(text, '\0')) words.emplace_back(word);
+        if (!words.empty() && words.back().empty()) words.pop_back();
+        if (!words.empty()) out.push_back(std::move(words));  // else it has just ended
+    }
+    if (failed) return fail(errc::unavailable, "cannot list /proc: " + failed.message());
+    return out;
+}
+
+}  // namespace
+
+std::string opensm_configuration(const std::vector<std::string>& command) {
+    return option(command, "-F", "--config").value_or(usual_configuration);
+}
+
+opensm_log_settings judge_opensm(const std::vector<std::string>& command, std::string_view configuration) {
+    opensm_log_settings out;
+    const auto debug = option(command, "-d", "--debug");
+    const auto flush = configured(configuration, "force_log_flush");
+    out.flushes = (debug && *debug == "2") || flush == "TRUE" || flush == "true" || flush == "1";
+    out.log = option(command, "-f", "--log_file").value_or(configured(configuration, "log_file"));
+    return out;
+}
+
+result<std::optional<opensm_log_settings>> opensm_that_logs_to(const std::string& log) {
+    std::optional<opensm_log_settings> any;
+    BANYAN_TRY(const auto managers, running());
+    for (const auto& command : managers) {
+        const auto configuration = read_file(opensm_configuration(command), most_text);
+        if (!configuration && configuration.error().code != errc::not_found)
+            return std::unexpected(configuration.error());
+        auto settings = judge_opensm(command, configuration ? *configuration : std::string());
+        if (settings.log == log) return settings;
+        any = std::move(settings);
+    }
+    return any;
+}
+
+}  // namespace banyan::doctor

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "doctor/site.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "common/config.hpp"
+
+namespace banyan::doctor {
+namespace {
+
+/// Whether a process of this host is called `name`.
+bool runs_here(const std::string& name) {
+    std::error_code failed;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", failed)) {
+        std::ifstream comm(entry.path() / "comm");
+        std::string line;
+        if (std::getline(comm, line) && line == name) return true;
+    }
+    return false;
+}
+
+std::string short_name(const std::string& host) { return host.substr(0, host.find('.')); }
+
+roles find_roles(const site& s, const std::string& host) {
+    roles out;
+    if (s.slurm.config)
+        for (const auto& name : controllers(*s.slurm.config))
+            out.controller = out.controller || short_name(name) == host;
+    if (s.slurm.nodes)
+        out.compute = std::any_of(s.slurm.nodes->begin(), s.slurm.nodes->end(),
+                                  [&](const slurm_node& n) { return n.name == s.node; });
+    out.fabric = runs_here("opensm");
+    out.login = !out.controller && !out.compute && !out.fabric;
+    return out;
+}
+
+roles named(const std::vector<std::string>& words) {
+    const auto has = [&](const char* word) {
+        return std::find(words.begin(), words.end(), word) != words.end();
+    };
+    return {has("controller"), has("compute"), has("fabric"), has("login")};
+}
+
+std::string node_of(const result<std::vector<slurm_node>>& nodes, const std::string& host) {
+    if (nodes)
+        for (const auto& n : *nodes)
+            if (short_name(n.host) == host) return n.name;
+    return host;
+}
+
+/// What slurmctld reads of [topo], as strictly as it does.
+result<std::chrono::milliseconds> snapshot_age_limit(const std::filesystem::path& path) {
+    BANYAN_TRY(const auto file, config_file::load(path));
+    auto section = file.section("topo");
+    section.string("snapshot", "");
+    const auto limit = section.duration("max_age", std::chrono::hours(168));
+    BANYAN_CHECK(section.finish());
+    return limit;
+}
+
+}  // namespace
+
+std::vector<std::string> roles::names() const {
+    std::vector<std::string> out;
+    if (controller) out.emplace_back("controller");
+    if (compute) out.emplace_back("compute");
+    if (fabric) out.emplace_back("fabric");
+    if (login) out.emplace_back("login");
+    return out;
+}
+
+site look(const questions& asked) {
+    const auto host = ckpt::short_host_name();
+    auto slurm = ask_slurm();
+    const auto node = asked.node.empty() ? node_of(slurm.nodes, host) : asked.node;
+    site out{node,
+             {},
+             asked.config,
+             fault::load_config(asked.config, node),
+             ckpt::load_settings(asked.config, node),
+             snapshot_age_limit(asked.config),
+             std::move(slurm)};
+    out.is = asked.roles.empty() ? find_roles(out, host) : named(asked.roles);
+    return out;
+}
+
+}  // namespace banyan::doctor

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The site's Slurm as its own commands tell it. Knows no Slurm header, so that one doctor serves every
+// release.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace banyan::doctor {
+
+/// `scontrol show config` as "key -> value". Keys as Slurm prints them (SelectType, PluginDir,
+/// SLURM_VERSION).
+using slurm_config = std::map<std::string, std::string, std::less<>>;
+
+struct slurm_node {
+    std::string name;
+    std::string address;               ///< NodeAddr
+    std::string host;                  ///< NodeHostName
+    std::uint64_t real_memory = 0;     ///< MiB
+    std::uint64_t mem_spec_limit = 0;  ///< MiB
+};
+
+/// What slurmctld says; each is an error of its own where it could not be asked.
+struct slurm_view {
+    result<slurm_config> config;
+    result<std::vector<slurm_node>> nodes;
+};
+
+/// Runs scontrol, which has to be on the PATH.
+slurm_view ask_slurm();
+
+slurm_config parse_config(std::string_view text);
+/// Of `scontrol -o show node`, one node a line.
+std::vector<slurm_node> parse_nodes(std::string_view text);
+
+/// The value, or empty.
+std::string value_of(const slurm_config& config, std::string_view key);
+/// Whether `key` of the configuration is a comma list with `word` in it, however it is capitalized.
+bool has_word(const slurm_config& config, std::string_view key, std::string_view word);
+/// The hosts of slurmctld: "SlurmctldHost[0] = ctl1(10.0.0.1)" gives "ctl1".
+std::vector<std::string> controllers(const slurm_config& config);
+
+/// "22.05.8" as SLURM_VERSION_NUMBER, 0x160508; nothing where it is no version.
+std::optional<std::uint32_t> parse_version(std::string_view text);
+std::string version_text(std::uint32_t number);
+
+/// The first file of this name in the folders of PluginDir.
+std::optional<std::filesystem::path> find_plugin(const slurm_config& config, const std::string& name);
+/// `plugin_version` of a Slurm plugin, read from the file without loading it.
+result<std::uint32_t> plugin_version(const std::filesystem::path& file);
+
+/// The line of plugstack.conf, and of the files that it includes, that loads our SPANK plugin.
+struct plugstack_line {
+    bool required = false;
+    std::string plugin;
+    std::map<std::string, std::string, std::less<>> arguments;  ///< config=…, ckptd=…
+};
+result<std::optional<plugstack_line>> find_in_plugstack(const std::filesystem::path& file);
+
+}  // namespace banyan::doctor
