@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// select/cons_tres_banyan: the C edge. Five entry points of select/cons_tres are overridden, the rest is
-// inherited through ELF (see CMakeLists.txt). Each override first is, and on any doubt falls back to, the
-// inherited function.
+// select/cons_tres_banyan: the C edge. Six entry points of select/cons_tres are overridden, the rest is left
+// to it (forwards.cpp). Each override first is, and on any doubt falls back to, the inherited function.
 #include "slurm_compat.hpp"
 //
 #include <optional>
 
 #include "common/guard.hpp"
+#include "host_program.hpp"
 #include "inherited.hpp"
 #include "job_growth.hpp"
 #include "job_placement.hpp"
@@ -16,7 +16,7 @@
 #include "spank/job_environment.hpp"
 #include "step_order.hpp"
 
-using banyan::slurm::inherited;
+using banyan::slurm::inherited_plugin;
 
 namespace {
 
@@ -42,32 +42,37 @@ extern "C" {
 extern BANYAN_EXPORT const char plugin_name[];
 const char plugin_name[] = "Consumable trackable resources, placed on the fabric by banyan";
 extern BANYAN_EXPORT const char plugin_type[];
-const char plugin_type[] = "select/cons_tres_banyan";
-extern BANYAN_EXPORT const uint32_t plugin_id;
-const uint32_t plugin_id = banyan::slurm::plugin_id;
+const char plugin_type[] = BANYAN_SELECT_TYPE;
+BANYAN_EXPORT uint32_t plugin_id = banyan::slurm::our_id;
 extern BANYAN_EXPORT const uint32_t plugin_version;
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 
 BANYAN_EXPORT int init() {
     banyan::slurm::install_guard_sink();
-    static const auto inner = inherited<int()>("init");
-    return inner ? inner() : SLURM_ERROR;
+    banyan::slurm::begin_numbering();
+    return banyan::slurm::start_inherited_plugin();
 }
 
 BANYAN_EXPORT int fini() {
-    static const auto inner = inherited<int()>("fini");
-    return inner ? inner() : SLURM_SUCCESS;
+    banyan::slurm::end_inherited_plugin();
+    return SLURM_SUCCESS;
+}
+
+BANYAN_EXPORT int select_p_job_init(List jobs) {
+    banyan::slurm::jobs_are_restored();
+    const auto* theirs = inherited_plugin();
+    return theirs ? theirs->job_init(jobs) : SLURM_ERROR;
 }
 
 BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, uint32_t min_nodes,
                                     uint32_t max_nodes, uint32_t req_nodes, uint16_t mode,
                                     List preemptee_candidates, List* preemptee_jobs,
                                     bitstr_t* excluded_cores) {
-    static const auto inner = inherited<banyan::slurm::job_test_function>("select_p_job_test");
-    if (!inner) return SLURM_ERROR;
+    const auto* theirs = inherited_plugin();
+    if (!theirs) return SLURM_ERROR;
     const auto ask_in = [&](std::uint16_t its_mode, bitstr_t* nodes) {
-        return inner(job, nodes, min_nodes, max_nodes, req_nodes, its_mode, preemptee_candidates,
-                     preemptee_jobs, excluded_cores);
+        return theirs->job_test(job, nodes, min_nodes, max_nodes, req_nodes, its_mode, preemptee_candidates,
+                                preemptee_jobs, excluded_cores);
     };
     const auto ask = [&](bitstr_t* nodes) { return ask_in(mode, nodes); };
     const auto ask_if_idle = [&](bitstr_t* nodes) { return ask_in(SELECT_MODE_TEST_ONLY, nodes); };
@@ -91,7 +96,7 @@ BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, ui
 }
 
 BANYAN_EXPORT int select_p_job_begin(job_record_t* job) {
-    static const auto inner = inherited<banyan::slurm::job_begin_function>("select_p_job_begin");
+    const auto* theirs = inherited_plugin();
     if (job && job->spank_job_env_size)
         banyan::guarded(
             "select_p_job_begin", [] { return 0; },
@@ -99,12 +104,12 @@ BANYAN_EXPORT int select_p_job_begin(job_record_t* job) {
                 banyan::slurm::settle_plan(*job);
                 return 0;
             });
-    return inner ? inner(job) : SLURM_SUCCESS;
+    return theirs ? theirs->job_begin(job) : SLURM_SUCCESS;
 }
 
 BANYAN_EXPORT int select_p_step_start(step_record_t* step) {
-    static const auto inner = inherited<banyan::slurm::step_start_function>("select_p_step_start");
-    const int rc = inner ? inner(step) : SLURM_SUCCESS;
+    const auto* theirs = inherited_plugin();
+    const int rc = theirs ? theirs->step_start(step) : SLURM_SUCCESS;
     if (step && step->job_ptr && step->job_ptr->spank_job_env_size)
         banyan::guarded(
             "select_p_step_start", [] { return 0; },
@@ -116,21 +121,21 @@ BANYAN_EXPORT int select_p_step_start(step_record_t* step) {
 }
 
 BANYAN_EXPORT int select_p_job_expand(job_record_t* donor, job_record_t* job) {
-    static const auto inner = inherited<banyan::slurm::job_expand_function>("select_p_job_expand");
-    if (!inner) return SLURM_ERROR;
+    const auto* theirs = inherited_plugin();
+    if (!theirs) return SLURM_ERROR;
     // Called once at most: it is not repeatable, and what follows it cannot fail but for lack of memory.
     std::optional<int> done;
-    const auto expand = [&] { return done ? *done : *(done = inner(donor, job)); };
+    const auto expand = [&] { return done ? *done : *(done = theirs->job_expand(donor, job)); };
     if (!donor || !job || donor == job) return expand();
     return banyan::guarded("select_p_job_expand", expand,
                            [&] { return banyan::slurm::grow_job(*donor, *job, expand); });
 }
 
 BANYAN_EXPORT int select_p_job_resized(job_record_t* job, node_record_t* node) {
-    static const auto inner = inherited<banyan::slurm::job_resized_function>("select_p_job_resized");
-    if (!inner) return SLURM_ERROR;
+    const auto* theirs = inherited_plugin();
+    if (!theirs) return SLURM_ERROR;
     std::optional<int> done;
-    const auto resize = [&] { return done ? *done : *(done = inner(job, node)); };
+    const auto resize = [&] { return done ? *done : *(done = theirs->job_resized(job, node)); };
     if (!job || !node) return resize();
     return banyan::guarded("select_p_job_resized", resize,
                            [&] { return banyan::slurm::shrink_job(*job, resize); });

@@ -4,7 +4,10 @@
 // Nothing else in this folder tests a version. Tried live: 22.05.8.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <type_traits>
 
 // clang-format off
 // slurm_xlator.h renames what the headers after it declare, so it must stand before them.
@@ -41,11 +44,23 @@ static_assert(SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 5, 0) &&
                   SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0),
               "this release's select API has not been tried: job_test's last arguments changed in 23.11");
 
+/// This release's select.h shows slurm_select_ops_t; that of later ones does not, which keep it in select.c.
+#define BANYAN_SLURM_SHOWS_SELECT_OPS 1
+#define BANYAN_SELECT_TYPE "select/cons_tres_banyan"
+
 namespace banyan::slurm {
 
-/// Must be unique among the select plugins that slurmctld loads (all of them, up to 24.11); cons_tres itself
-/// has 109.
-constexpr std::uint32_t plugin_id = 180;
+constexpr std::string_view our_type = BANYAN_SELECT_TYPE;
+
+/// Our number among the select plugins (host_program.hpp): unique among those that slurmctld loads, which are
+/// all of them up to 24.11. From 25.05 on there is one, and it must have the number of cons_tres.
+constexpr std::uint32_t our_id = 180;
+constexpr std::uint32_t cons_tres_id = SELECT_PLUGIN_CONS_TRES;
+
+/// Programs that load the configured select plugin and no other: select_g_init(1).
+inline bool loads_one_select_plugin(std::string_view program) {
+    return program == "slurmd" || program == "slurmstepd";
+}
 
 /// What of job_test's mode says why it is asked.
 enum class test_mode { run_now, test_only, will_run };
@@ -54,13 +69,6 @@ inline test_mode mode_of(std::uint16_t mode) {
     if (SELECT_IS_MODE_WILL_RUN(mode)) return test_mode::will_run;
     return test_mode::run_now;
 }
-
-using job_test_function = int(job_record_t*, bitstr_t*, std::uint32_t, std::uint32_t, std::uint32_t,
-                              std::uint16_t, List, List*, bitstr_t*);
-using job_begin_function = int(job_record_t*);
-using step_start_function = int(step_record_t*);
-using job_expand_function = int(job_record_t*, job_record_t*);
-using job_resized_function = int(job_record_t*, node_record_t*);
 
 /// cons_tres' own books, declared in headers that it does not share: job_res_add_job and job_res_rm_job.
 using job_res_add_function = int(job_record_t*, unsigned action);
