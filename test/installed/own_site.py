@@ -200,8 +200,11 @@ class Site:
         ranks = dict(re.findall(rf"^rank {name} (\d+) (\S+)$", self.output(job), re.M))
         return int(self.output(job).partition(line)[2].split()[0]), [ranks[rank] for rank in sorted(ranks, key=int)]
 
-    def let_end(self, job):
+    def tell_to_end(self, job):
         (self.dir / "tmp" / f"go-{job}-end").touch()
+
+    def let_end(self, job):
+        self.tell_to_end(job)
         self.wait_for_job(job)
 
     def log(self, name="slurmctld.log"):

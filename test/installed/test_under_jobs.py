@@ -81,6 +81,25 @@ class UnderJobs(InstalledCase):
         site.restart_nodes()
         site.wait_for_job(site.sbatch("-N4", script=STEP_THAT_ENDS))
 
+    def test_files_gone_too_early(self):
+        """slurm.conf still names them: what starts meanwhile fails and says why, and all is well when they are back."""
+        site = self.site()
+        runs, waits, ranks = self.busy(site)
+        self.plugins.uninstall()
+        self.assertNotEqual(site.step(runs)[0], 0)
+        self.assertIn(f"Can't find plugin for {BANYAN}", site.output(runs))
+        self.plugins.install()
+        self.assertEqual(site.step(runs), (0, ranks))
+        self.plugins.uninstall()
+        site.tell_to_end(runs)
+        site.wait_for(lambda: any("_forkexec_slurmstepd" in site.log(f"slurmd-{name}.log") for name in site.names), "no batch script starts")
+        self.plugins.install()
+        site.wait_for(lambda: site.out("squeue", "-h", "-j", waits, "-o", "%r") == "launch failed requeued held", "the job is held")
+        site.run("scontrol", "release", waits)
+        site.run("scontrol", "update", f"JobId={waits}", "StartTime=now")
+        site.wait_for_job(waits)
+        site.wait_for_idle()
+
     def plain_step(self, site, job):
         """In Slurm's order: there is nobody who knows another."""
         self.assertEqual(site.step(job), (0, site.names))
