@@ -131,7 +131,8 @@ class Site:
     def restart_nodes(self):
         before = self.registrations()
         for name in self.names:
-            self.end(f"slurmd-{name}")
+            if status := self.end(f"slurmd-{name}"):
+                raise AssertionError(f"the slurmd of {name} ended with {status}\n{self.evidence()}")
             self.start_node(name)
         self.wait_for(lambda: self.registrations() >= before + len(self.names), "every node has registered again")
 

@@ -109,6 +109,15 @@ class Unusable(InstalledCase):
         site = self.site(select=PLAIN)
         site.up()
         site.wait_for_job(site.sbatch("-N4", script="#!/bin/bash\nsrun hostname\n"))
+        self.assertIn(f"for {BANYAN}: Incompatible plugin version", site.run("srun", "-N1", "true").stderr)
+
+    def test_job_submit_of_another_release(self):
+        self.plugins.install()
+        name = "job_submit_banyan.so"
+        self.plugins.put(name, of_another_micro_release(self.plugins.path / name))
+        site = self.site()
+        said = self.ends(site, "slurmctld", "-D")
+        self.assertIn("job_submit/banyan: Incompatible plugin version", said)
 
 
 if __name__ == "__main__":
