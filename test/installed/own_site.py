@@ -6,39 +6,16 @@ import re
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
+from site_texts import BANYAN, STEPS_ON_DEMAND, free_ports, slurm_conf
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BANYAN_BUILD", REPOSITORY / "build" / "dev"))
-BANYAN, PLAIN = "select/cons_tres_banyan", "select/cons_tres"
 DEADLINE = 90
-# Runs a step for every file that appears, until "end" does: srun's options stand in the file.
-STEPS_ON_DEMAND = """#!/bin/bash
-for name in $(seq 1 100); do
-    until [ -e go-$SLURM_JOB_ID-$name ] || [ -e go-$SLURM_JOB_ID-end ]; do sleep 0.05; done
-    [ -e go-$SLURM_JOB_ID-end ] && exit 0
-    srun $(cat go-$SLURM_JOB_ID-$name) bash -c "echo rank $name "'$SLURM_PROCID $SLURMD_NODENAME'
-    echo "step $name ended with $?"
-done
-"""
-
-
-def free_ports(count):
-    """The first of so many in a row that nobody listens on."""
-    for first in range(14000 + secrets.randbelow(4000), 19900, count):
-        try:
-            for port in range(first, first + count):
-                with socket.socket() as probe:
-                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                    probe.bind(("", port))
-            return first
-        except OSError:
-            continue
-    raise AssertionError(f"no {count} free ports in a row")
 
 
 class Site:
@@ -70,24 +47,9 @@ class Site:
     def all(self):
         return f"n[01-{len(self.names):02}]"
 
-    def configure(self, select, submit=None, extra=()):
+    def configure(self, select):
         """Writes slurm.conf. Who runs reads it when he is started anew."""
-        lines = [
-            "ClusterName=site", "SlurmctldHost=localhost", f"SlurmctldPidFile={self.dir}/run/slurmctld.pid", f"SlurmctldPort={self.port}",
-            f"AuthInfo=socket={self.dir}/run/munge", "SlurmUser=root", "SlurmdUser=root", f"StateSaveLocation={self.dir}/ctld",
-            f"SlurmctldLogFile={self.dir}/log/slurmctld.log", "SlurmctldDebug=verbose", f"SlurmdSpoolDir={self.dir}/spool/%n",
-            f"SlurmdPidFile={self.dir}/run/slurmd-%n.pid", f"SlurmdLogFile={self.dir}/log/slurmd-%n.log", "SlurmdDebug=verbose",
-            "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", "MpiDefault=none", "JobAcctGatherType=jobacct_gather/none",
-            f"MailProg={shutil.which('true')}", f"PlugStackConfig={self.dir}/plugstack.conf", "PrologFlags=Alloc", "GresTypes=gpu",
-            f"SelectType={select}", "SelectTypeParameters=CR_Core", "SchedulerType=sched/backfill",
-            "SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1,sched_min_interval=0", "SlurmdParameters=config_overrides",
-            "ReturnToService=2", "SlurmdTimeout=300", "KillWait=5", "EpilogMsgTime=1", "BatchStartTimeout=1", "PropagateResourceLimits=NONE",
-            f"NodeName={self.all} NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{self.port + 1}-{self.port + len(self.names)}] CPUs=2 RealMemory=1000 "
-            "Gres=gpu:2 State=UNKNOWN",
-            "PartitionName=train Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE", *extra]
-        if select == BANYAN if submit is None else submit:
-            lines.append("JobSubmitPlugins=banyan")
-        (self.dir / "slurm.conf").write_text("\n".join(lines) + "\n")
+        (self.dir / "slurm.conf").write_text(slurm_conf(self, select))
 
     # -- life --------------------------------------------------------------------------------------------------------------
 

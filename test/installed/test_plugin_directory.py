@@ -2,8 +2,8 @@
 """The select plugin beside Slurm's own in Slurm's plugin directory, whichever of the two readdir gives first. slurmctld loads both: a
 site that has our file and another SelectType runs as without it, and one that has chosen ours runs."""
 
-from own_site import BANYAN, PLAIN
 from plugin_directory import OURS, THEIRS, InstalledCase, main, of_another_micro_release
+from site_texts import BANYAN, PLAIN
 
 
 class PluginDirectory(InstalledCase):

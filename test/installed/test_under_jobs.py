@@ -5,9 +5,11 @@ starts; no node is left completing."""
 
 import json
 import re
+import time
+from pathlib import Path
 
-from own_site import BANYAN, PLAIN
 from plugin_directory import OURS, THEIRS, InstalledCase, main
+from site_texts import BANYAN, PLAIN
 
 TRAIN = ("-N4", "--ntasks-per-node=1", "--train-parallel=dp=2,pp=2")
 PLAIN_JOB = TRAIN[:2]
@@ -95,6 +97,9 @@ class UnderJobs(InstalledCase):
         site.wait_for(lambda: any("_forkexec_slurmstepd" in site.log(f"slurmd-{name}.log") for name in site.names), "no batch script starts")
         self.plugins.install()
         site.wait_for(lambda: site.out("squeue", "-h", "-j", waits, "-o", "%r") == "launch failed requeued held", "the job is held")
+        # Slurm revokes what it granted the job by the second: a start in the same one is refused.
+        held = int(time.time())
+        site.wait_for(lambda: int(time.time()) > held, "the next second")
         site.run("scontrol", "release", waits)
         site.run("scontrol", "update", f"JobId={waits}", "StartTime=now")
         site.wait_for_job(waits)
@@ -131,15 +136,23 @@ class UnderJobs(InstalledCase):
     def test_upgrade(self):
         site = self.site()
         runs, waits, ranks = self.busy(site)
-        self.plugins.install()  # new files under the same names: what runs keeps the old ones
+        self.plugins.install()
+        # New files under the same names: what runs keeps the old ones.
+        self.assertEqual({part: self.has_old_files(site, part) for part in ("slurmctld", "slurmd-n01")}, {"slurmctld": True, "slurmd-n01": True})
         self.assertEqual(site.step(runs), (0, ranks))
         site.run("scontrol", "reconfigure")
         self.assertEqual(site.step(runs), (0, ranks))
         self.assertEqual(site.restart_controller(), 0)
         self.assertEqual(site.step(runs), (0, ranks))
         site.restart_nodes()
+        self.assertFalse(self.has_old_files(site, "slurmctld") or self.has_old_files(site, "slurmd-n01"))
         self.assertEqual(site.step(runs), (0, ranks))
         self.both_end(site, runs, waits)
+
+    def has_old_files(self, site, part):
+        maps = Path(f"/proc/{site.parts[part].pid}/maps").read_text()
+        self.assertIn(OURS, maps)
+        return f"{OURS} (deleted)" in maps
 
     def test_plan_of_an_older_banyan(self):
         """It counts as none. The job's next step makes a new one, of the same nodes."""
