@@ -81,8 +81,11 @@ class Survival(OnDemandCase):
 
     def plan_of(self, job):
         """The plan that every node of the job was given, which is for exactly these nodes."""
-        plans = self.plans(job, "prolog")
         nodes = self.cluster.hosts(self.cluster.job(job)["NodeList"])
+        # The job is running before its prologs are through.
+        files = [self.tmp / f"plan-prolog-{job}-{node}" for node in nodes]
+        self.cluster.wait_for(lambda: all(file.exists() and file.read_text().endswith("\n") for file in files), f"prologs of job {job}")
+        plans = self.plans(job, "prolog")
         self.assertEqual(sorted(plans), sorted(nodes), f"nodes of job {job} with a plan")
         plan = plans[nodes[0]]
         self.assertTrue(all(other == plan for other in plans.values()), plans)
