@@ -15,15 +15,15 @@ bool controller::load() {
     };
     return find(node_table_, "node_record_table_ptr") && find(node_count_, "node_record_count") &&
            find(idle_, "idle_node_bitmap") && find(completing_, "cg_node_bitmap") &&
-           find(available_, "avail_node_bitmap") && find(jobs_, "job_list") &&
+           find(available_, "avail_node_bitmap") && find(up_, "up_node_bitmap") && find(jobs_, "job_list") &&
            find(filter_, "job_req_node_filter");
 }
 
 const controller* controller::get() {
     static controller instance;
     static const bool here = instance.load();
-    return here && *instance.idle_ && *instance.completing_ && *instance.available_ && *instance.jobs_ &&
-                   *instance.node_table_
+    return here && *instance.idle_ && *instance.completing_ && *instance.available_ && *instance.up_ &&
+                   *instance.jobs_ && *instance.node_table_
                ? &instance
                : nullptr;
 }
@@ -41,6 +41,13 @@ std::uint32_t controller::most_cpus() const {
     std::uint32_t most = 0;
     for (int index = 0; index < nodes(); ++index)
         if (const auto* one = node(index)) most = std::max<std::uint32_t>(most, one->cpus);
+    return most;
+}
+
+std::uint64_t controller::most_memory_mib() const {
+    std::uint64_t most = 0;
+    for (int index = 0; index < nodes(); ++index)
+        if (const auto* one = node(index)) most = std::max<std::uint64_t>(most, one->real_memory);
     return most;
 }
 

@@ -20,7 +20,10 @@ class controller {
     int find_node(const char* name) const;
     /// CPUs of the largest node.
     std::uint32_t most_cpus() const;
+    /// Of the node with the most memory; 1 or less where slurm.conf does not say.
+    std::uint64_t most_memory_mib() const;
     const bitstr_t* idle_nodes() const { return *idle_; }
+    const bitstr_t* up_nodes() const { return *up_; }
     List jobs() const { return *jobs_; }
     /// The nodes of the job's partition and reservation that are up and have what it asks for, busy or not;
     /// also those that are reserved for others.
@@ -38,6 +41,7 @@ class controller {
     bitstr_t** idle_ = nullptr;
     bitstr_t** completing_ = nullptr;
     bitstr_t** available_ = nullptr;
+    bitstr_t** up_ = nullptr;
     List* jobs_ = nullptr;
     int (*filter_)(job_record_t*, bitstr_t*, bool) = nullptr;
 };

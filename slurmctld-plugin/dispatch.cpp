@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// select/cons_tres_banyan: the C edge. Six entry points of select/cons_tres are overridden, the rest is left
-// to it (forwards.cpp). Each override first is, and on any doubt falls back to, the inherited function.
+// select/cons_tres_banyan: the C edge. Seven entry points of select/cons_tres are overridden, the rest is
+// left to it (forwards.cpp). Each override first is, and on any doubt falls back to, the inherited function.
 #include "slurm_compat.hpp"
 //
 #include <optional>
@@ -14,6 +14,7 @@
 #include "job_plan.hpp"
 #include "notice.hpp"
 #include "spank/job_environment.hpp"
+#include "step_nodes.hpp"
 #include "step_order.hpp"
 
 using banyan::slurm::inherited_plugin;
@@ -105,6 +106,19 @@ BANYAN_EXPORT int select_p_job_begin(job_record_t* job) {
                 return 0;
             });
     return theirs ? theirs->job_begin(job) : SLURM_SUCCESS;
+}
+
+BANYAN_EXPORT bitstr_t* select_p_step_pick_nodes(job_record_t* job, select_jobinfo_t* info,
+                                                 uint32_t node_count, bitstr_t** avail_nodes) {
+    const auto* theirs = inherited_plugin();
+    const auto pick = [&] {
+        return theirs ? theirs->step_pick_nodes(job, info, node_count, avail_nodes) : nullptr;
+    };
+    if (!job || !job->spank_job_env_size) return pick();
+    bitstr_t* const ours = banyan::guarded(
+        "select_p_step_pick_nodes", []() -> bitstr_t* { return nullptr; },
+        [&] { return banyan::slurm::nodes_of_step(*job); });
+    return ours ? ours : pick();
 }
 
 BANYAN_EXPORT int select_p_step_start(step_record_t* step) {

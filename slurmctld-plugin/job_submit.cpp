@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // job_submit/banyan: refuses a train job whose numbers do not fit, at submission, with the reason and a
-// suggestion. The select plugin cannot: what it answers reaches the user as "requested node configuration is
-// not available".
+// suggestion, and sets those that follow from the shape. The select plugin cannot: what it answers reaches
+// the user as "requested node configuration is not available".
 #include "slurm_compat.hpp"
 //
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,6 +18,7 @@
 #include "job_view.hpp"
 #include "notice.hpp"
 #include "spank/job_environment.hpp"
+#include "spank/train_numbers.hpp"
 #include "spank_entries.hpp"
 #include "topo/seal/plan_seal.hpp"
 
@@ -55,6 +57,41 @@ banyan::result<void> fits_on_a_node(const banyan::topo::request& asked) {
         fmt::format("ask for {} nodes or more beside the spares, or for fewer ranks", nodes));
 }
 
+/// Where nodes are shared Slurm allocates what was asked for and no more: the ranks of a node on each node,
+/// spares included, since each may come to run them.
+void set_numbers(job_desc_msg_t& job, const banyan::topo::request& asked) {
+    const auto nodes = banyan::train::all_nodes(asked);
+    job.min_nodes = job.max_nodes = nodes;
+    // Tasks that --ntasks-per-gpu counts are Slurm's to multiply.
+    if (job.ntasks_per_tres != 0 && job.ntasks_per_tres < NO_VAL16) return;
+    job.ntasks_per_node = static_cast<std::uint16_t>(asked.ranks_per_node);
+    job.num_tasks = nodes * asked.ranks_per_node;
+    const bool overcommit = job.overcommit != 0 && job.overcommit < NO_VAL8;
+    const std::uint64_t per_task =
+        job.cpus_per_task != 0 && job.cpus_per_task < NO_VAL16 ? job.cpus_per_task : 1;
+    if (!overcommit)
+        job.min_cpus =
+            static_cast<std::uint32_t>(std::min<std::uint64_t>(job.num_tasks * per_task, NO_VAL - 1));
+}
+
+/// The state of a node's ranks is kept in its memory. Where Slurm shares that out, too, it knows how much
+/// there is.
+banyan::result<void> fits_in_memory(const job_desc_msg_t& job, const banyan::topo::request& asked) {
+    const auto options = banyan::slurm::options_of(job);
+    const auto* ctld = banyan::slurm::controller::get();
+    if (!options || !options->checkpoint || !ctld || !(slurm_conf.select_type_param & CR_MEMORY)) return {};
+    const auto most = ctld->most_memory_mib();
+    const auto bytes = options->checkpoint->bytes;  // bounded by the parser
+    if (most <= 1 || bytes * asked.ranks_per_node <= most << 20) return {};
+    return banyan::fail(
+        banyan::errc::invalid_input,
+        fmt::format(
+            "--train-ckpt: size={} is {} MiB for the {} ranks of a node, but no node of this cluster has "
+            "more than {} MiB",
+            bytes, bytes * asked.ranks_per_node >> 20, asked.ranks_per_node, most),
+        "ask for more nodes, or correct size");
+}
+
 }  // namespace
 
 extern "C" {
@@ -88,8 +125,13 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
             tidy(*job);
             const auto request = banyan::slurm::request_of(*job);
             if (!request) return refuse(request.error(), ESLURM_BAD_TASK_COUNT);
-            const auto has_room = *request ? fits_on_a_node(**request) : banyan::result<void>();
-            return has_room ? SLURM_SUCCESS : refuse(has_room.error(), ESLURM_BAD_TASK_COUNT);
+            if (!*request) return SLURM_SUCCESS;
+            const auto has_room = fits_on_a_node(**request);
+            if (!has_room) return refuse(has_room.error(), ESLURM_BAD_TASK_COUNT);
+            const auto has_memory = fits_in_memory(*job, **request);
+            if (!has_memory) return refuse(has_memory.error(), ESLURM_INVALID_TASK_MEMORY);
+            set_numbers(*job, **request);
+            return SLURM_SUCCESS;
         });
 }
 

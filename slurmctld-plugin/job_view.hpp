@@ -9,6 +9,7 @@
 
 #include "common/result.hpp"
 #include "slurm_compat.hpp"
+#include "spank/train_options.hpp"
 
 namespace banyan::slurm {
 
@@ -18,6 +19,9 @@ result<std::optional<topo::request>> request_of(const job_record_t& job);
 
 /// The same before the job exists. `tasks` etc. as in job_desc_msg_t: NO_VAL when not given.
 result<std::optional<topo::request>> request_of(const job_desc_msg_t& job);
+
+/// The options --train of a submission.
+result<train::options> options_of(const job_desc_msg_t& job);
 
 /// --train-wait of a job, in minutes.
 std::uint32_t wait_minutes_of(const job_record_t& job);

@@ -27,9 +27,7 @@
     THEIRS(job_fini, job_fini, int, (job_record_t* job), (job))                                                  \
     THEIRS(job_suspend, job_suspend, int, (job_record_t* job, bool indefinitely), (job, indefinitely))           \
     THEIRS(job_resume, job_resume, int, (job_record_t* job, bool indefinitely), (job, indefinitely))             \
-    THEIRS(step_pick_nodes, step_pick_nodes, bitstr_t*,                                                          \
-           (job_record_t* job, select_jobinfo_t* step, std::uint32_t count, bitstr_t** available),               \
-           (job, step, count, available))                                                                        \
+    OURS(step_pick_nodes, step_pick_nodes)                                                                       \
     OURS(step_start, step_start)                                                                                 \
     THEIRS(step_finish, step_finish, int, (step_record_t* step, bool killing), (step, killing))                  \
     THEIRS(select_nodeinfo_pack, nodeinfo_pack, int,                                                             \
@@ -72,6 +70,8 @@ int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, std::uint32_t mi
                       std::uint32_t max_nodes, std::uint32_t req_nodes, std::uint16_t mode,
                       List preemptee_candidates, List* preemptee_jobs, bitstr_t* excluded_cores);
 int select_p_job_begin(job_record_t* job);
+bitstr_t* select_p_step_pick_nodes(job_record_t* job, select_jobinfo_t* info, std::uint32_t node_count,
+                                   bitstr_t** avail_nodes);
 int select_p_job_expand(job_record_t* donor, job_record_t* job);
 int select_p_job_resized(job_record_t* job, node_record_t* node);
 int select_p_step_start(step_record_t* step);

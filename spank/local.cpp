@@ -11,6 +11,7 @@
 
 #include "common/text.hpp"
 #include "spank/plugin.hpp"
+#include "spank/srun_step.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -37,6 +38,30 @@ result<std::vector<std::string>> nodes_by_rank(const slurm_step_layout_t& layout
     return out;
 }
 
+bool laid_out(const slurm_step_layout_t& layout, const topo::request& request) {
+    return layout.node_cnt == request.nodes &&
+           std::all_of(layout.tasks, layout.tasks + layout.node_cnt,
+                       [&](auto tasks) { return tasks == request.ranks_per_node; });
+}
+
+/// "8,8,5,1 tasks", of many nodes the first.
+std::string layout_in_words(const slurm_step_layout_t& layout) {
+    constexpr std::uint32_t most = 16;
+    std::string out;
+    for (std::uint32_t i = 0; i < layout.node_cnt && i < most; ++i)
+        out += (i ? "," : "") + std::to_string(layout.tasks[i]);
+    return out + (layout.node_cnt > most ? ",... tasks" : " tasks");
+}
+
+/// A step that is not the training may be started by a rank of it.
+int forget_ranks() {
+    if (!std::getenv("BANYAN_STEP_NODES")) return SLURM_SUCCESS;
+    for (const char* name : {"BANYAN_STEP_NODES", "BANYAN_SHAPE", "BANYAN_JOB", "BANYAN_NODE", "MASTER_ADDR",
+                             "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"})
+        ::unsetenv(name);
+    return SLURM_SUCCESS;
+}
+
 /// The address under which others reach `node`: Slurm's NodeAddr.
 std::string address_of(const std::string& node) {
     node_info_msg_t* info = nullptr;
@@ -53,6 +78,7 @@ std::string address_of(const std::string& node) {
 int announce_step(spank_t sp) {
     const auto text = option_text(train::parallel);
     if (!text) return SLURM_SUCCESS;
+    if (this_step().role == step_role::helper) return forget_ranks();
     const auto shape = topo::parse_shape(*text);
     std::uint32_t job = 0, step = 0;
     if (!shape || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
@@ -66,15 +92,13 @@ int announce_step(spank_t sp) {
             step);
         return SLURM_SUCCESS;
     }
-    if (layout->task_cnt != shape->ranks()) {
-        if (!given_here(train::parallel))
-            return SLURM_SUCCESS;  // some other step of a train job, such as srun hostname
-        slurm_error(
-            "banyan: --train-parallel=%s is %u ranks, but this step has %u tasks; ask for -n %u or change a "
-            "dimension",
-            text->c_str(), shape->ranks(), layout->task_cnt, shape->ranks());
-        return SLURM_ERROR;
-    }
+    if (this_step().role == step_role::training && !laid_out(*layout, *this_step().request))
+        refuse(
+            fmt::format("Slurm has laid step {}.{} out as {}, and not as {} tasks on each of {} nodes; "
+                        "leave -m and options of CPUs away, or ask for --ntasks-per-node={} at submission",
+                        job, step, layout_in_words(*layout), this_step().request->ranks_per_node,
+                        this_step().request->nodes, this_step().request->ranks_per_node));
+    if (layout->task_cnt != shape->ranks()) return forget_ranks();
     const auto nodes = nodes_by_rank(*layout);
     if (!nodes) {
         slurm_error("banyan: %s", nodes.error().text().c_str());

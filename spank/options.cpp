@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "spank/plugin.hpp"
+#include "spank/srun_step.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -13,6 +14,12 @@ using train::which;
 
 // One process is one srun, sbatch or slurmstepd: what its command line said lives as long as the process.
 std::array<std::optional<std::string>, option_count> chosen;
+std::array<unsigned, option_count> times_given;  // since the last component of a heterogeneous srun
+
+std::string left_by_sbatch(which option) {
+    const char* value = std::getenv((std::string("SLURM_SPANK_") + option_names[option].env).c_str());
+    return value ? value : "";
+}
 
 int accept(int index, const char* text, int remote) {
     const auto option = static_cast<which>(index);
@@ -24,6 +31,7 @@ int accept(int index, const char* text, int remote) {
         return SLURM_ERROR;
     }
     chosen[option] = text;
+    ++times_given[option];
     return SLURM_SUCCESS;
 }
 
@@ -66,28 +74,38 @@ int settle_options(spank_t sp) {
         const auto& name = option_names[i];
         const char* twin = std::getenv(name.twin);
         if (!chosen[i] && twin && *twin) {
-            // Slurm itself carries only what stood on a command line. A wrong value goes along too: slurmctld
-            // then refuses the job, whereas our own error is not heard where plugstack.conf calls the plugin
-            // optional.
+            // Slurm itself carries only what stood on a command line.
             spank_job_control_setenv(sp, name.env, twin, 1);
-            if (accept(static_cast<int>(i), twin, 0) != SLURM_SUCCESS) {
-                slurm_error("banyan: the value stands in the environment variable %s", name.twin);
-                return SLURM_ERROR;
-            }
+            const auto checked = train::check(static_cast<which>(i), twin);
+            if (!checked)
+                refuse(checked.error().text() + "; the value stands in the environment variable " +
+                       name.twin);
+            chosen[i] = twin;
         }
         if (chosen[i]) ::setenv(name.twin, chosen[i]->c_str(), 1);
     }
+    if (spank_context() == S_CTX_LOCAL) settle_step(sp);
+    times_given.fill(0);
     return SLURM_SUCCESS;
 }
 
 std::optional<std::string> option_text(which option) { return chosen[option]; }
 
-bool given_here(which option) {
-    if (!chosen[option]) return false;
-    const std::string inherited = std::string("SLURM_SPANK_") + option_names[option].env;
-    const char* left_by_sbatch = std::getenv(inherited.c_str());
-    return !left_by_sbatch || *chosen[option] != left_by_sbatch;
+result<train::options> asked_options() {
+    train::env_reader reader;
+    std::array<std::string, option_count> entries;
+    for (std::size_t i = 0; i < option_count; ++i) {
+        if (!chosen[i]) continue;
+        entries[i] = std::string(option_names[i].env) + "=" + *chosen[i];
+        reader.take(entries[i]);
+    }
+    return reader.finish();
 }
+
+// Slurm hands over what sbatch left in the environment as if it had been typed.
+bool given_here(which option) { return times_given[option] > (was_inherited(option) ? 1u : 0u); }
+
+bool was_inherited(which option) { return !left_by_sbatch(option).empty(); }
 
 std::string job_variable(spank_t sp, const char* name) {
     if (spank_context() != S_CTX_REMOTE) {

@@ -21,12 +21,18 @@ settings parse_settings(int ac, char** av);
 // options.cpp
 /// Registers the --train options; every context that may see them must call it.
 int register_options(spank_t sp);
-/// In srun and sbatch: options and their environment twins are made one, and are handed to the job.
+/// In srun and sbatch: options and their environment twins are made one, and are handed to the job. Ends the
+/// process on a wrong value, and in srun on a step that cannot be what it says.
 int settle_options(spank_t sp);
 /// The text of an option in this process: command line first, twin second.
 std::optional<std::string> option_text(train::which option);
-/// True when the option stood on this very command line, not in what sbatch left in the environment.
+/// All of them, read.
+result<train::options> asked_options();
+/// True when the option stood on this very command line, not in what sbatch left in the environment. For
+/// settle_step: afterwards srun may come to its next component.
 bool given_here(train::which option);
+/// sbatch left a value in the environment.
+bool was_inherited(train::which option);
 
 // local.cpp: srun
 int announce_step(spank_t sp);

@@ -72,6 +72,11 @@ result<checkpoint_options> parse_checkpoint(std::string_view text) {
         } else if (key == "size") {
             const auto bytes = parse_bytes(value);
             if (!bytes) return wrong(bytes.error());
+            if (*bytes > max_state_bytes)
+                return wrong(
+                    {errc::invalid_input,
+                     fmt::format("size={} is more than 16T, and no node has that much memory", value),
+                     "write the bytes of one rank's state, such as size=2G"});
             out.bytes = *bytes;
         } else {
             const std::vector<std::string> known{"dir", "every", "flush", "size"};

@@ -20,6 +20,8 @@ namespace banyan::train {
 constexpr std::size_t max_option_text = 4096;
 constexpr std::uint32_t max_spares = 1024;
 constexpr std::uint32_t max_wait_minutes = 7 * 24 * 60;
+/// Of the state of one rank: more than any node has memory.
+constexpr std::uint64_t max_state_bytes = std::uint64_t{16} << 40;
 
 /// What --train-ckpt=dir=/path,every=1,flush=50 says.
 struct checkpoint_options {
@@ -53,6 +55,11 @@ struct option_name {
     const char* env;
     const char* twin;
 };
+/// By which srun says in its job's SPANK environment that it starts the training itself, right after the
+/// allocation: slurmctld then chooses the step's nodes.
+constexpr const char* step_mark = "BANYAN_STEP";
+constexpr const char* step_mark_value = "srun";
+
 enum which : std::size_t { parallel, spares, checkpoint, model, wait, option_count };
 extern const std::array<option_name, option_count> option_names;
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "spank/srun_options.hpp"
+
+#include <type_traits>
+
+#include <dlfcn.h>
+
+namespace banyan::spank {
+
+bool srun_options::load() {
+    const auto find = [](auto& pointer, const char* name) {
+        pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(::dlsym(RTLD_DEFAULT, name));
+        return pointer != nullptr;
+    };
+    // sropt is srun's alone; opt is that of sbatch and salloc, too.
+    void* srun_only = nullptr;
+    return find(srun_only, "sropt") && find(opt_, "opt") && find(isset_, "slurm_option_isset") &&
+           find(typed_, "slurm_option_set_by_cli") && find(get_, "slurm_option_get") &&
+           find(set_, "slurm_option_set") && find(free_, "slurm_xfree");
+}
+
+const srun_options* srun_options::get() {
+    static srun_options instance;
+    static const bool here = instance.load();
+    return here ? &instance : nullptr;
+}
+
+std::string srun_options::text(const char* name) const {
+    char* value = get_(opt_, name);
+    if (!value) return {};
+    std::string out = value;
+    free_(reinterpret_cast<void**>(&value));
+    return out;
+}
+
+}  // namespace banyan::spank

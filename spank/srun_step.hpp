@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// In srun, between its command line and the step: whether the step is the training, and srun's own options
+// for it where nobody gave them. What is refused ends srun, or sbatch: an error that we return is not heard
+// where plugstack.conf calls the plugin optional.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <banyan/topo/placement.hpp>
+
+#include "spank/spank_slurm.hpp"
+
+namespace banyan::spank {
+
+enum class step_role {
+    none,      ///< of no train job, or nobody knows yet: the step's layout tells
+    helper,    ///< beside the training: gets no ranks
+    training,  ///< must be laid out as `request` says
+};
+struct step_decision {
+    step_role role = step_role::none;
+    std::optional<topo::request> request;
+};
+
+/// Decides, and sets srun's options. Ends the process when the step is refused.
+void settle_step(spank_t sp);
+/// What settle_step found last.
+const step_decision& this_step();
+
+/// Says why, and ends this srun, sbatch or salloc as its own errors do: what it holds it gives back.
+[[noreturn]] void refuse(const std::string& why);
+
+}  // namespace banyan::spank

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which step of a train job is the training, and what srun has to ask for so that its ranks land where the
+// plan has them. Knows no Slurm.
+//
+// A step is the training when what its srun says fits the plan: nothing at all, or -n the ranks, -N the nodes
+// that run them (or with -n all nodes of the job), --ntasks-per-node the ranks on each. What it does not say
+// follows from the plan, the nodes too: no spare that is not needed. Any other step is a helper, and so is
+// every one with --overlap; a step with a --train-parallel of its own that does not fit is refused.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <banyan/topo/placement.hpp>
+
+#include "common/result.hpp"
+
+namespace banyan::train {
+
+/// What stood on this srun's command line; 0 or empty = nothing.
+struct step_words {
+    std::uint32_t min_nodes = 0, max_nodes = 0;  ///< -N; both, or neither
+    std::uint32_t tasks = 0;
+    std::uint32_t tasks_per_node = 0;
+    std::vector<std::string> nodelist;  ///< -w
+    std::vector<std::string> exclude;   ///< -x
+    bool relative = false;              ///< -r: the user chooses the nodes by their place
+    bool overlap = false;
+    bool own_shape = false;  ///< its own --train-parallel
+};
+
+/// The job that the step is in.
+struct step_job {
+    topo::request request;
+    std::vector<std::string> nodes;   ///< of the allocation as it is now
+    std::vector<std::string> spares;  ///< of the plan, the last the first to be left out; empty = unknown
+};
+
+struct step_numbers {
+    bool training = false;
+    std::uint32_t nodes = 0, tasks = 0, tasks_per_node = 0;  ///< of a training step
+    /// Exactly these; empty where the user, or Slurm for want of a plan, chooses.
+    std::vector<std::string> nodelist;
+    std::string notice;  ///< why a step that looks like the training is a helper; empty = nothing to say
+};
+
+result<step_numbers> numbers_of_step(const step_job& job, const step_words& words);
+
+}  // namespace banyan::train
