@@ -33,9 +33,11 @@ result<std::optional<topo::request>> request_of(const job_record_t& job) {
 
 result<std::optional<topo::request>> request_of(const job_desc_msg_t& job) {
     BANYAN_TRY(const auto asked, options_of(job));
+    // For --gpus-per-task Slurm's programs count one task a node where nobody gave a number.
+    const bool counted = !(job.bitflags & JOB_NTASKS_SET) && job.num_tasks == job.min_nodes;
     return train::request_from(
-        asked, {given(job.min_nodes), given(job.max_nodes), given(job.num_tasks), given(job.ntasks_per_node),
-                train::gpus_in(job.tres_per_node ? job.tres_per_node : "")});
+        asked, {given(job.min_nodes), given(job.max_nodes), counted ? 0 : given(job.num_tasks),
+                given(job.ntasks_per_node), train::gpus_in(job.tres_per_node ? job.tres_per_node : "")});
 }
 
 std::uint32_t wait_minutes_of(const job_record_t& job) {

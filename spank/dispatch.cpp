@@ -3,6 +3,7 @@
 // spank_banyan.so: the C edge. Each hook is guarded and goes to the function of its context.
 #include "common/guard.hpp"
 #include "spank/plugin.hpp"
+#include "spank/srun_step.hpp"
 
 #define BANYAN_EXPORT __attribute__((visibility("default")))
 
@@ -37,7 +38,10 @@ extern BANYAN_EXPORT const unsigned int spank_plugin_version;
 const unsigned int spank_plugin_version = 1;
 
 BANYAN_EXPORT int slurm_spank_init(spank_t sp, int, char**) {
-    return hook("slurm_spank_init", [&] { return in(S_CTX_SLURMD) ? SLURM_SUCCESS : register_options(sp); });
+    return hook("slurm_spank_init", [&] {
+        if (in(S_CTX_LOCAL)) prepare_srun();
+        return in(S_CTX_SLURMD) ? SLURM_SUCCESS : register_options(sp);
+    });
 }
 
 BANYAN_EXPORT int slurm_spank_init_post_opt(spank_t sp, int ac, char** av) {

@@ -53,15 +53,6 @@ std::string layout_in_words(const slurm_step_layout_t& layout) {
     return out + (layout.node_cnt > most ? ",... tasks" : " tasks");
 }
 
-/// A step that is not the training may be started by a rank of it.
-int forget_ranks() {
-    if (!std::getenv("BANYAN_STEP_NODES")) return SLURM_SUCCESS;
-    for (const char* name : {"BANYAN_STEP_NODES", "BANYAN_SHAPE", "BANYAN_JOB", "BANYAN_NODE", "MASTER_ADDR",
-                             "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"})
-        ::unsetenv(name);
-    return SLURM_SUCCESS;
-}
-
 /// The address under which others reach `node`: Slurm's NodeAddr.
 std::string address_of(const std::string& node) {
     node_info_msg_t* info = nullptr;
@@ -75,10 +66,19 @@ std::string address_of(const std::string& node) {
 
 }  // namespace
 
+void forget_ranks() {
+    if (!std::getenv("BANYAN_STEP_NODES")) return;
+    for (const char* name : {"BANYAN_STEP_NODES", "BANYAN_SHAPE", "BANYAN_JOB", "BANYAN_NODE", "MASTER_ADDR",
+                             "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"})
+        ::unsetenv(name);
+    for (const auto dimension : topo::all_dimensions)
+        for (const char* what : {"RANK", "SIZE"}) ::unsetenv(dimension_variable(dimension, what).c_str());
+}
+
 int announce_step(spank_t sp) {
     const auto text = option_text(train::parallel);
     if (!text) return SLURM_SUCCESS;
-    if (this_step().role == step_role::helper) return forget_ranks();
+    if (this_step().role == step_role::helper) return SLURM_SUCCESS;
     const auto shape = topo::parse_shape(*text);
     std::uint32_t job = 0, step = 0;
     if (!shape || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
@@ -98,7 +98,7 @@ int announce_step(spank_t sp) {
                         "leave -m and options of CPUs away, or ask for --ntasks-per-node={} at submission",
                         job, step, layout_in_words(*layout), this_step().request->ranks_per_node,
                         this_step().request->nodes, this_step().request->ranks_per_node));
-    if (layout->task_cnt != shape->ranks()) return forget_ranks();
+    if (layout->task_cnt != shape->ranks()) return SLURM_SUCCESS;
     const auto nodes = nodes_by_rank(*layout);
     if (!nodes) {
         slurm_error("banyan: %s", nodes.error().text().c_str());

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
 
@@ -27,8 +28,7 @@ int accept(int index, const char* text, int remote) {
     if (!checked) {
         // In slurmstepd the text was checked by srun already; an error there would only drain the node.
         if (remote) return SLURM_SUCCESS;
-        slurm_error("banyan: %s", checked.error().text().c_str());
-        return SLURM_ERROR;
+        refuse(checked.error().text());
     }
     chosen[option] = text;
     ++times_given[option];
@@ -106,6 +106,13 @@ result<train::options> asked_options() {
 bool given_here(which option) { return times_given[option] > (was_inherited(option) ? 1u : 0u); }
 
 bool was_inherited(which option) { return !left_by_sbatch(option).empty(); }
+
+std::string dimension_variable(topo::dimension d, const char* what) {
+    std::string out = "BANYAN_";
+    for (const char c : topo::name_of(d))
+        out += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return out + "_" + what;
+}
 
 std::string job_variable(spank_t sp, const char* name) {
     if (spank_context() != S_CTX_REMOTE) {

@@ -35,6 +35,9 @@ bool given_here(train::which option);
 bool was_inherited(train::which option);
 
 // local.cpp: srun
+/// Takes out of the environment what a rank has there that starts this srun. To be called before srun has
+/// copied it for its tasks.
+void forget_ranks();
 int announce_step(spank_t sp);
 
 // slurmd.cpp: prolog and epilog of the job on every node, as root
@@ -44,6 +47,9 @@ int detach_session(spank_t sp, const settings& s);
 // stepd.cpp: the step on every node
 int open_step(spank_t sp, const settings& s);
 int set_task_environment(spank_t sp, const settings& s);
+
+/// "BANYAN_TP_RANK" and the like; `what` is RANK or SIZE.
+std::string dimension_variable(topo::dimension d, const char* what);
 
 /// A variable of the job's environment (stepd) or of this process (elsewhere); empty when it is not set or
 /// over 256 KiB.

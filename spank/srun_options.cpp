@@ -14,6 +14,7 @@ bool srun_options::load() {
     };
     // sropt is srun's alone; opt is that of sbatch and salloc, too.
     void* srun_only = nullptr;
+    find(components_, "local_het_step");
     return find(srun_only, "sropt") && find(opt_, "opt") && find(isset_, "slurm_option_isset") &&
            find(typed_, "slurm_option_set_by_cli") && find(get_, "slurm_option_get") &&
            find(set_, "slurm_option_set") && find(free_, "slurm_xfree");

@@ -18,6 +18,8 @@ class srun_options {
     bool is_set(const char* name) const { return isset_(opt_, name); }
     /// On the command line. Options without a letter have no such question.
     bool is_typed(char letter) const { return typed_(opt_, letter); }
+    /// A step of several components, each with numbers of its own: srun ... : ...
+    bool has_components() const { return components_ && *components_; }
     /// The value as srun now has it; empty when there is none.
     std::string text(const char* name) const;
     /// False when srun refuses the value.
@@ -33,6 +35,7 @@ class srun_options {
     bool (*typed_)(void* opt, int letter) = nullptr;
     char* (*get_)(void* opt, const char* name) = nullptr;
     int (*set_)(void* opt, const char* name, const char* value, bool early) = nullptr;
+    const bool* components_ = nullptr;
     void (*free_)(void** text) = nullptr;
 };
 

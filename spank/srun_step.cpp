@@ -180,12 +180,23 @@ void settle_in_job(const srun_options& srun, const train::options& asked, std::u
 
 }  // namespace
 
+void prepare_srun() {
+    if (!was_inherited(train::parallel) || variable("SLURM_NTASKS").empty()) return;
+    // Beside the number of tasks it says nothing, or something that srun finds wrong for each step of another
+    // size, and warns of.
+    ::unsetenv("SLURM_NTASKS_PER_NODE");
+    // sbatch counted the tasks of one node, since -N was left to us.
+    if (number_in(variable("SLURM_NTASKS")) < number_in(variable("SLURM_JOB_NUM_NODES")))
+        for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS"}) ::unsetenv(name);
+}
+
 void settle_step(spank_t sp) {
     decided = {};
+    forget_ranks();
     const auto* srun = srun_options::get();
     const auto asked = asked_options();
     // Components of a heterogeneous job have numbers of their own; -Z knows no job.
-    if (!srun || srun->is_set("het-group") || !variable("SLURM_HET_SIZE").empty() ||
+    if (!srun || srun->is_set("het-group") || !variable("SLURM_HET_SIZE").empty() || srun->has_components() ||
         srun->is_set("no-allocate"))
         return;
     if (!asked) refuse(asked.error().text());

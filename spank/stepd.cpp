@@ -2,11 +2,6 @@
 //
 // In slurmstepd: before the tasks start the node's checkpoint daemon learns who holds which slot; then every
 // task gets its environment. Nothing here may fail the step: a task without checkpoints trains on.
-#include <algorithm>
-#include <cctype>
-
-#include <fmt/format.h>
-
 #include "ckptd/protocol/protocol.hpp"
 #include "common/text.hpp"
 #include "spank/plugin.hpp"
@@ -15,12 +10,6 @@ namespace banyan::spank {
 namespace {
 
 constexpr auto daemon_timeout = std::chrono::milliseconds(2000);
-
-std::string upper(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::toupper(c); });
-    return out;
-}
 
 /// This node's name before slurmstepd has set SLURMD_NODENAME: until then the variable is that of the batch
 /// script's node.
@@ -78,10 +67,9 @@ int set_task_environment(spank_t sp, const settings& s) {
     set("BANYAN_NODE", node);
     const auto coordinates = shape->coordinates(rank);
     for (const auto dimension : topo::all_dimensions) {
-        const auto name = upper(topo::name_of(dimension));
-        set(fmt::format("BANYAN_{}_RANK", name),
+        set(dimension_variable(dimension, "RANK"),
             std::to_string(coordinates[static_cast<std::size_t>(dimension)]));
-        set(fmt::format("BANYAN_{}_SIZE", name), std::to_string(shape->size(dimension)));
+        set(dimension_variable(dimension, "SIZE"), std::to_string(shape->size(dimension)));
     }
     // A fault must surface as an error that ends the step, not as a hang: the supervisor then starts the next
     // one.

@@ -51,9 +51,11 @@ bool may_be_lowered(const options& asked, const stated_numbers& stated) {
 result<void> check_tasks(const options& asked, const stated_numbers& stated, const topo::request& request) {
     const auto ranks = asked.parallel->ranks();
     // sbatch -N 9 --ntasks-per-node=2 states 18 tasks; with a spare 16 of them are ranks.
+    // Without -N it takes one node for granted.
     const bool all = stated.tasks_per_node != 0 &&
                      stated.tasks == std::uint64_t{all_nodes(request)} * request.ranks_per_node;
-    if (stated.tasks == 0 || stated.tasks == ranks || all) return {};
+    const bool one = stated.min_nodes == 0 && stated.tasks == stated.tasks_per_node;
+    if (stated.tasks == 0 || stated.tasks == ranks || all || one) return {};
     return fail(errc::invalid_input,
                 fmt::format("--train-parallel={} is {} ranks, but the job has {} tasks",
                             asked.parallel->text(), ranks, stated.tasks),
