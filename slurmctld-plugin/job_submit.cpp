@@ -59,11 +59,19 @@ banyan::result<void> fits_on_a_node(const banyan::topo::request& asked) {
 
 /// Where nodes are shared Slurm allocates what was asked for and no more: the ranks of a node on each node,
 /// spares included, since each may come to run them.
-void set_numbers(job_desc_msg_t& job, const banyan::topo::request& asked) {
+banyan::result<void> set_numbers(job_desc_msg_t& job, const banyan::topo::request& asked) {
     const auto nodes = banyan::train::all_nodes(asked);
     job.min_nodes = job.max_nodes = nodes;
     // Tasks that --ntasks-per-gpu counts are Slurm's to multiply.
-    if (job.ntasks_per_tres != 0 && job.ntasks_per_tres < NO_VAL16) return;
+    if (job.ntasks_per_tres != 0 && job.ntasks_per_tres < NO_VAL16) return {};
+    if (job.tres_per_job && !job.tres_per_node && !job.tres_per_task) {
+        // Of a number in all one node may get the most.
+        BANYAN_TRY(const auto each, banyan::train::gpus_of_each(job.tres_per_job, nodes));
+        if (each) {
+            xfree(job.tres_per_job);
+            job.tres_per_node = xstrdup(each->c_str());
+        }
+    }
     job.ntasks_per_node = static_cast<std::uint16_t>(asked.ranks_per_node);
     job.num_tasks = nodes * asked.ranks_per_node;
     const bool overcommit = job.overcommit != 0 && job.overcommit < NO_VAL8;
@@ -72,6 +80,7 @@ void set_numbers(job_desc_msg_t& job, const banyan::topo::request& asked) {
     if (!overcommit)
         job.min_cpus =
             static_cast<std::uint32_t>(std::min<std::uint64_t>(job.num_tasks * per_task, NO_VAL - 1));
+    return {};
 }
 
 /// The state of a node's ranks is kept in its memory. Where Slurm shares that out, too, it knows how much
@@ -130,8 +139,8 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
             if (!has_room) return refuse(has_room.error(), ESLURM_BAD_TASK_COUNT);
             const auto has_memory = fits_in_memory(*job, **request);
             if (!has_memory) return refuse(has_memory.error(), ESLURM_INVALID_TASK_MEMORY);
-            set_numbers(*job, **request);
-            return SLURM_SUCCESS;
+            const auto done = set_numbers(*job, **request);
+            return done ? SLURM_SUCCESS : refuse(done.error(), ESLURM_INVALID_GRES);
         });
 }
 

@@ -17,7 +17,7 @@ bool srun_options::load() {
     find(components_, "local_het_step");
     return find(srun_only, "sropt") && find(opt_, "opt") && find(isset_, "slurm_option_isset") &&
            find(typed_, "slurm_option_set_by_cli") && find(get_, "slurm_option_get") &&
-           find(set_, "slurm_option_set") && find(free_, "slurm_xfree");
+           find(set_, "slurm_option_set") && find(reset_, "slurm_option_reset") && find(free_, "slurm_xfree");
 }
 
 const srun_options* srun_options::get() {

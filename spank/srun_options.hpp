@@ -27,6 +27,9 @@ class srun_options {
         return set_(opt_, name, value.c_str(), false) == 0;
     }
 
+    /// As if it had never been given.
+    bool reset(const char* name) const { return reset_(opt_, name); }
+
   private:
     bool load();
 
@@ -36,6 +39,7 @@ class srun_options {
     char* (*get_)(void* opt, const char* name) = nullptr;
     int (*set_)(void* opt, const char* name, const char* value, bool early) = nullptr;
     const bool* components_ = nullptr;
+    bool (*reset_)(void* opt, const char* name) = nullptr;
     void (*free_)(void** text) = nullptr;
 };
 

@@ -73,9 +73,18 @@ train::stated_numbers stated_by(const srun_options& srun) {
     return out;
 }
 
+/// -G counts those of the spares, too, which the step leaves out.
+bool share_out_gpus(const srun_options& srun, const topo::request& request) {
+    if (!srun.is_set("gpus") || srun.is_set("ntasks-per-gpu") || srun.is_set("gpus-per-task")) return true;
+    const auto each = train::gpus_of_each(srun.text("gpus"), train::all_nodes(request));
+    if (!each) refuse(each.error().text());
+    return !*each || (srun.reset("gpus") && srun.set("gpus-per-node", **each));
+}
+
 void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request& request,
              const std::vector<std::string>& nodelist = {}) {
-    const bool done = srun.set("nodes", std::to_string(nodes)) &&
+    const bool done = (srun.is_typed('G') && nodes == request.nodes || share_out_gpus(srun, request)) &&
+                      srun.set("nodes", std::to_string(nodes)) &&
                       srun.set("ntasks", std::to_string(request.dims.ranks())) &&
                       srun.set("ntasks-per-node", std::to_string(request.ranks_per_node)) &&
                       (nodelist.empty() || srun.set("nodelist", compress_hostlist(nodelist)));

@@ -24,9 +24,9 @@ struct step_words {
     std::uint32_t min_nodes = 0, max_nodes = 0;  ///< -N; both, or neither
     std::uint32_t tasks = 0;
     std::uint32_t tasks_per_node = 0;
-    std::vector<std::string> nodelist;  ///< -w
-    std::vector<std::string> exclude;   ///< -x
-    bool relative = false;              ///< -r: the user chooses the nodes by their place
+    std::vector<std::string> nodelist{};  ///< -w
+    std::vector<std::string> exclude{};   ///< -x
+    bool relative = false;                ///< -r: the user chooses the nodes by their place
     bool overlap = false;
     bool own_shape = false;  ///< its own --train-parallel
 };

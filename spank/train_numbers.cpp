@@ -117,4 +117,14 @@ std::uint32_t gpus_in(std::string_view gres, bool all_are_gpus) {
     return sum <= topo::max_ranks_per_node ? static_cast<std::uint32_t>(sum) : 0;
 }
 
+result<std::optional<std::string>> gpus_of_each(std::string_view in_all, std::uint32_t nodes) {
+    const auto at = in_all.find_last_of(":=") + 1;  // 0 when there is none
+    const auto count = parse_number(in_all.substr(at), UINT32_MAX);
+    if (in_all.contains(',') || !count || nodes == 0) return std::nullopt;
+    if (*count % nodes != 0)
+        return fail(errc::invalid_input, fmt::format("-G {} does not divide over {} nodes", *count, nodes),
+                    "write --gpus-per-node=GPUS");
+    return std::string(in_all.substr(0, at)) + std::to_string(*count / nodes);
+}
+
 }  // namespace banyan::train

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "common/result.hpp"
@@ -31,5 +32,9 @@ inline std::uint32_t all_nodes(const topo::request& r) { return r.nodes + r.spar
 /// GPUs of a node in "gres:gpu:a100:8,gres:nic:1", "gpu:8", "a100:4,v100:4" (of --gpus-per-node) and the
 /// like; 0 when there are none, or the text is not understood.
 std::uint32_t gpus_in(std::string_view gres, bool all_are_gpus = false);
+
+/// A number of GPUs in all, such as "gres:gpu:a100:16", "a100:16" or "16", as that of each of `nodes`. An
+/// error when it does not divide; nothing for several kinds at once, which stay as they are.
+result<std::optional<std::string>> gpus_of_each(std::string_view in_all, std::uint32_t nodes);
 
 }  // namespace banyan::train

@@ -54,9 +54,9 @@ TEST_CASE("shapes that are refused, each with a reason", "[spank]") {
 }
 
 TEST_CASE("checkpoint keys that are refused", "[spank]") {
-    for (const auto* bad :
-         {"", "dir", "dir=relative", "every=0", "evry=1", "every=x", "flush=10", "dir=/a,every=3,flush=10",
-          "every=1,every=2", "dir=/a\nb", "dir=/a\x1b[2J", "size=many", "every=99999999999999999999"}) {
+    for (const auto* bad : {"", "dir", "dir=relative", "every=0", "evry=1", "every=x", "flush=10",
+                            "dir=/a,every=3,flush=10", "every=1,every=2", "dir=/a\nb", "dir=/a\x1b[2J",
+                            "size=many", "size=9999T", "size=17T", "every=99999999999999999999"}) {
         INFO(bad);
         const auto checked = check(checkpoint, bad);
         REQUIRE_FALSE(checked);
