@@ -10,68 +10,13 @@
 #include "common/text.hpp"
 #include "spank/plugin.hpp"
 #include "spank/srun_options.hpp"
-#include "spank/step_numbers.hpp"
+#include "spank/srun_words.hpp"
 #include "spank/train_numbers.hpp"
 
 namespace banyan::spank {
 namespace {
 
 step_decision decided;
-
-std::uint32_t number_in(const std::string& text) {
-    const auto number = parse_number(text, UINT32_MAX - 2);
-    return number ? static_cast<std::uint32_t>(*number) : 0;
-}
-
-std::vector<std::string> names_in(const std::string& text) {
-    auto names = expand_hostlist(text);
-    return names ? std::move(*names) : std::vector<std::string>{};
-}
-
-std::string variable(const char* name) {
-    const char* value = std::getenv(name);
-    return value ? value : "";
-}
-
-/// -N as srun has it: "4" or "2-4".
-void read_nodes(const srun_options& srun, std::uint32_t& least, std::uint32_t& most) {
-    const auto text = srun.text("nodes");
-    least = number_in(text.substr(0, text.find('-')));
-    most = text.find('-') == std::string::npos ? least : number_in(text.substr(text.find('-') + 1));
-    if (most == 0) most = least;
-}
-
-train::step_words words_of(const srun_options& srun) {
-    train::step_words out;
-    if (srun.is_typed('n') || srun.is_set("multi-prog")) out.tasks = number_in(srun.text("ntasks"));
-    if (!srun.is_typed('n') && std::to_string(out.tasks) == variable("SLURM_NTASKS")) out.tasks = 0;
-    if (srun.is_typed('N')) read_nodes(srun, out.min_nodes, out.max_nodes);
-    // srun lowers the allocation's number of nodes to -n, and takes that for typed.
-    if (out.tasks != 0 && out.max_nodes == out.tasks &&
-        number_in(variable("SLURM_JOB_NUM_NODES")) > out.tasks)
-        out.min_nodes = out.max_nodes = 0;
-    const auto per_node = srun.text("ntasks-per-node");
-    if (srun.is_set("ntasks-per-node") && per_node != variable("SLURM_NTASKS_PER_NODE"))
-        out.tasks_per_node = number_in(per_node);
-    out.nodelist = names_in(srun.text("nodelist"));
-    out.exclude = names_in(srun.text("exclude"));
-    out.relative = srun.is_set("relative");
-    out.overlap = srun.is_set("overlap");
-    return out;
-}
-
-train::stated_numbers stated_by(const srun_options& srun) {
-    train::stated_numbers out;
-    if (srun.is_set("nodes"))
-        read_nodes(srun, out.min_nodes, out.max_nodes);
-    else
-        out.min_nodes = static_cast<std::uint32_t>(names_in(srun.text("nodelist")).size());
-    if (srun.is_set("ntasks")) out.tasks = number_in(srun.text("ntasks"));
-    if (srun.is_set("ntasks-per-node")) out.tasks_per_node = number_in(srun.text("ntasks-per-node"));
-    out.gpus_per_node = srun.is_set("gpus-per-node") ? train::gpus_in(srun.text("gpus-per-node"), true)
-                                                     : train::gpus_in(srun.text("gres"));
-    return out;
-}
 
 /// -G counts those of the spares, too, which the step leaves out.
 bool share_out_gpus(const srun_options& srun, const topo::request& request) {
@@ -83,7 +28,9 @@ bool share_out_gpus(const srun_options& srun, const topo::request& request) {
 
 void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request& request,
              const std::vector<std::string>& nodelist = {}) {
-    const bool done = (srun.is_typed('G') && nodes == request.nodes || share_out_gpus(srun, request)) &&
+    // What the step itself counts it counts for its own nodes.
+    const bool own_gpus = srun.is_typed('G') && nodes == request.nodes;
+    const bool done = (own_gpus || share_out_gpus(srun, request)) &&
                       srun.set("nodes", std::to_string(nodes)) &&
                       srun.set("ntasks", std::to_string(request.dims.ranks())) &&
                       srun.set("ntasks-per-node", std::to_string(request.ranks_per_node)) &&
@@ -188,16 +135,6 @@ void settle_in_job(const srun_options& srun, const train::options& asked, std::u
 }
 
 }  // namespace
-
-void prepare_srun() {
-    if (!was_inherited(train::parallel) || variable("SLURM_NTASKS").empty()) return;
-    // Beside the number of tasks it says nothing, or something that srun finds wrong for each step of another
-    // size, and warns of.
-    ::unsetenv("SLURM_NTASKS_PER_NODE");
-    // sbatch counted the tasks of one node, since -N was left to us.
-    if (number_in(variable("SLURM_NTASKS")) < number_in(variable("SLURM_JOB_NUM_NODES")))
-        for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS"}) ::unsetenv(name);
-}
 
 void settle_step(spank_t sp) {
     decided = {};

@@ -24,8 +24,6 @@ struct step_decision {
     std::optional<topo::request> request;
 };
 
-/// Before srun reads its environment.
-void prepare_srun();
 /// Decides, and sets srun's options. Ends the process when the step is refused.
 void settle_step(spank_t sp);
 /// What settle_step found last.

@@ -83,8 +83,9 @@ result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
                                     r.dims.text(), planned(r)),
                         line);
         step_numbers helper;
-        // As many tasks as ranks, and yet something else.
-        if (w.tasks == ranks && (says_nodes(w) || w.tasks_per_node != 0))
+        // As many tasks as ranks, or as Slurm counts for the job, and yet something else.
+        const bool of_all = w.tasks == std::uint64_t{all_nodes(r)} * r.ranks_per_node && !says_nodes(w);
+        if (w.tasks == ranks || of_all)
             helper.notice = fmt::format(
                 "this step is not the training, its tasks get no ranks: it says {}, and the plan "
                 "has {}; for the training {}",

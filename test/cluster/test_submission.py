@@ -260,7 +260,7 @@ class Submission(ClusterCase):
 
     def test_refused_steps_do_not_run(self):
         table = (("-n6 --train-parallel=tp=4", "ask for -n 4"), ("-N1 --train-parallel=tp=4", "write srun -n 4"),
-                 ("-N2 --ntasks-per-node=4 --train-parallel=tp=4", "write srun -n 4"), ("--train-parallel=dp=4", "not the shape of job"),
+                 ("--train-parallel=dp=4", "not the shape of job"),
                  ("--train-parallel=tp=8", "not the shape of job"), ("--train-parallel=tp=x", "tp=x is not a size"),
                  ("--overlap --train-parallel=tp=4", "--overlap is never the training"),
                  ("-x n01,n02 --train-parallel=tp=4", "needs 2 nodes"), ("-x n01,n02", "needs 2 nodes"))

@@ -92,7 +92,11 @@ class Attacks:
                 if kind != "old" and form not in ("plain", "prefixed", "pieces"):
                     continue
                 with self.subTest(kind=kind, form=form):
-                    self.assertEqual(self.sessions(self.run_job(CKPT, *entries)), {})
+                    if self.says_why:
+                        done = self.submit("given", CKPT, *entries)
+                        self.assertIn("--train-ckpt needs --train-parallel", done.stdout + done.stderr)
+                    else:
+                        self.assertEqual(self.sessions(self.run_job(CKPT, *entries)), {})
         self.assert_none_drained()
 
     def test_a_train_job_with_a_forged_plan_has_its_own(self):

@@ -163,6 +163,7 @@ TEST_CASE("a helper step is none of our business", "[spank]") {
     const auto step = numbers_of_step(j, {.min_nodes = 1, .max_nodes = 1, .tasks = 4}).value();
     CHECK_FALSE(step.training);
     CHECK(step.notice.find("-n 4 -N 1") != std::string::npos);
+    CHECK_FALSE(numbers_of_step(j, {.tasks = 6}).value().notice.empty());  // $SLURM_NTASKS of the job
     // Beside a training of one rank a node: all nodes of the job, one task each.
     const auto one = job("dp=2", 1, {"n01", "n02", "n03"}, {"n03"});
     CHECK_FALSE(numbers_of_step(one, {.min_nodes = 3, .max_nodes = 3, .tasks_per_node = 1}).value().training);

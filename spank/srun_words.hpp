@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What this srun's command line says of its size, as banyan counts it. Told apart from what the batch
+// script's environment says, by which srun would go on its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "spank/srun_options.hpp"
+#include "spank/step_numbers.hpp"
+#include "spank/train_numbers.hpp"
+
+namespace banyan::spank {
+
+/// Of this process; empty when it is not set.
+std::string variable(const char* name);
+/// 0 when it is none.
+std::uint32_t number_in(const std::string& text);
+
+/// Before srun reads its environment: in a train job, what of it would be wrong for most steps.
+void prepare_srun();
+
+/// For a step in a job: what was typed.
+train::step_words words_of(const srun_options& srun);
+/// For an allocation: what srun would ask for.
+train::stated_numbers stated_by(const srun_options& srun);
+
+}  // namespace banyan::spank
