@@ -120,8 +120,8 @@ result<topo::placement> placement_for(const job_record_t& job, const fabric_cach
 void order_step(step_record_t& step) {
     auto* layout = step.step_layout;
     if (!layout || !layout->tids || !step.job_ptr || step.step_id.step_id >= SLURM_MAX_NORMAL_STEP_ID) return;
-    // A debugger's step beside the training, whatever its size.
-    if (step.flags & SSF_OVERLAP_FORCE) return;
+    // A debugger's step beside the training, whatever its size; a part of a step.
+    if ((step.flags & SSF_OVERLAP_FORCE) || step.step_id.step_het_comp != NO_VAL) return;
     auto& job = *step.job_ptr;
     const auto request = request_of(job);
     if (!request || !*request) return;

@@ -26,11 +26,18 @@ bool share_out_gpus(const srun_options& srun, const topo::request& request) {
     return !*each || (srun.reset("gpus") && srun.set("gpus-per-node", **each));
 }
 
+/// With --export=NONE, or a list, the tasks get what it names: what tells them their ranks has to be there.
+bool export_ranks(const srun_options& srun) {
+    if (!srun.is_set("export")) return true;
+    return srun.set("export", fmt::format("BANYAN_SHAPE,BANYAN_STEP_NODES,MASTER_ADDR,MASTER_PORT,{},{}",
+                                          train::option_names[train::checkpoint].twin, srun.text("export")));
+}
+
 void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request& request,
              const std::vector<std::string>& nodelist = {}) {
     // What the step itself counts it counts for its own nodes.
     const bool own_gpus = srun.is_typed('G') && nodes == request.nodes;
-    const bool done = (own_gpus || share_out_gpus(srun, request)) &&
+    const bool done = (own_gpus || share_out_gpus(srun, request)) && export_ranks(srun) &&
                       srun.set("nodes", std::to_string(nodes)) &&
                       srun.set("ntasks", std::to_string(request.dims.ranks())) &&
                       srun.set("ntasks-per-node", std::to_string(request.ranks_per_node)) &&
@@ -100,7 +107,10 @@ void settle_own(const srun_options& srun, const train::options& asked, const tra
 void settle_in_job(const srun_options& srun, const train::options& asked, std::uint32_t id) {
     auto words = words_of(srun);
     words.own_shape = given_here(train::parallel);
-    if (srun.is_set("interactive") || (words.overlap && !words.own_shape)) {
+    if (words.own_shape && srun.has_components())
+        refuse("a step of several components is never the training; leave --train-parallel away");
+    const bool shell = srun.is_set("interactive") || (srun.is_set("pty") && words.tasks == 0);
+    if (srun.has_components() || ((shell || words.overlap) && !words.own_shape)) {
         decided.role = step_role::helper;
         return;
     }
@@ -112,6 +122,8 @@ void settle_in_job(const srun_options& srun, const train::options& asked, std::u
     }
     const bool inherited = was_inherited(train::parallel) && variable("SLURM_JOB_ID") == std::to_string(id);
     if (job->plan && job->plan->shape != asked.parallel->text()) {
+        if (words.own_shape && words.tasks != 0 && words.tasks != asked.parallel->ranks())
+            refuse(train::other_tasks(*asked.parallel, words.tasks).text());
         if (words.own_shape)
             refuse(
                 fmt::format("--train-parallel={} is not the shape of job {}, which was placed for {}; leave "
@@ -142,7 +154,7 @@ void settle_step(spank_t sp) {
     const auto* srun = srun_options::get();
     const auto asked = asked_options();
     // Components of a heterogeneous job have numbers of their own; -Z knows no job.
-    if (!srun || srun->is_set("het-group") || !variable("SLURM_HET_SIZE").empty() || srun->has_components() ||
+    if (!srun || srun->is_set("het-group") || !variable("SLURM_HET_SIZE").empty() ||
         srun->is_set("no-allocate"))
         return;
     if (!asked) refuse(asked.error().text());

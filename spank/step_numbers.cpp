@@ -61,6 +61,13 @@ result<std::vector<std::string>> nodes_to_take(const step_job& job, const step_w
 
 }  // namespace
 
+error other_tasks(const topo::shape& dims, std::uint32_t tasks) {
+    return {errc::invalid_input,
+            fmt::format("--train-parallel={} is {} ranks, but this step has {} tasks", dims.text(),
+                        dims.ranks(), tasks),
+            fmt::format("ask for -n {} or change a dimension", dims.ranks())};
+}
+
 result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
     const auto& r = job.request;
     const auto ranks = r.dims.ranks();
@@ -68,11 +75,7 @@ result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
         return fail(errc::invalid_input, "a step with --overlap is never the training",
                     "leave --overlap or --train-parallel away");
     if (w.overlap) return step_numbers{};
-    if (w.own_shape && w.tasks != 0 && w.tasks != ranks)
-        return fail(errc::invalid_input,
-                    fmt::format("--train-parallel={} is {} ranks, but this step has {} tasks", r.dims.text(),
-                                ranks, w.tasks),
-                    fmt::format("ask for -n {} or change a dimension", ranks));
+    if (w.own_shape && w.tasks != 0 && w.tasks != ranks) return std::unexpected(other_tasks(r.dims, w.tasks));
     const bool fits = (w.tasks == 0 || w.tasks == ranks) && nodes_fit(job, w) &&
                       (w.tasks_per_node == 0 || w.tasks_per_node == r.ranks_per_node);
     if (!fits) {

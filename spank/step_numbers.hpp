@@ -46,6 +46,9 @@ struct step_numbers {
     std::string notice;  ///< why a step that looks like the training is a helper; empty = nothing to say
 };
 
+/// Why a step of so many tasks is not the training of `dims`.
+error other_tasks(const topo::shape& dims, std::uint32_t tasks);
+
 result<step_numbers> numbers_of_step(const step_job& job, const step_words& words);
 
 }  // namespace banyan::train

@@ -42,6 +42,7 @@ class Bounds(unittest.TestCase):
         controller = self.controller(LoneController("cons_tres_banyan", "main"))
         for options, reason in ((MILLION, "131072 ranks on each, more than 1024"),
                                 (("-N32", "--overcommit", "--train-parallel=ep=32768"), "no node of this cluster has more than 16 CPUs"),
+                                (("-N8", "--train-parallel=dp=8", "--train-ckpt=every=1,size=100G"), "more than 64000 MiB"),
                                 (("-N4", "--ntasks-per-node=17", "--train-parallel=dp=68"), "ask for 5 nodes or more")):
             with self.subTest(options=options):
                 job, said = controller.sbatch("--partition=whole", *options)

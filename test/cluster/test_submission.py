@@ -97,7 +97,8 @@ class Submission(ClusterCase):
     def test_srun_with_spares_of_its_own(self):
         for partition in ("--partition=train", SHARED):
             for numbers in (("-N3", "-n4"), ("-N3",), ("--ntasks-per-node=2",), ("-N3", "--ntasks-per-node=2"), ("-N3", "-n4", "-c2"),
-                            ("--gpus-per-node=2",), ("--gres=gpu:2",), ("-N3", "-G6"), ("-N3", "--gpus-per-task=2")):
+                            ("--gpus-per-node=2",), ("--gres=gpu:2",), ("-N3", "-G6"), ("-N3", "--gpus-per-task=2"), ("-N3", "--mem=100"), ("-N3", "--mem-per-cpu=10"),
+                            ("-N3", "--immediate"), ("-N3", "--exclusive"), ("-N3", "--overcommit"), ("-N3", "-m", "cyclic")):
                 with self.subTest(partition=partition, numbers=numbers):
                     done = self.cluster.run("srun", partition, *numbers, *SPARE, self.task)
                     self.assert_trained(done.stdout, self.planned("tp=4", 3, 2, 1))
@@ -196,9 +197,10 @@ class Submission(ClusterCase):
 
     def test_a_training_step_takes_from_the_plan_what_it_does_not_say(self):
         words = ("", "-n4", "-N2", "-N2 -n4", "-N3 -n4", "-N1-3", "--ntasks-per-node=2", "--train-parallel=tp=4", "-N3 --train-parallel=tp=4",
-                 "-m cyclic", "-m block", "-m plane=1", "--exact", "--exclusive -n4", "--kill-on-bad-exit=1", "-l --label")
+                 "-m cyclic", "-m block", "-m plane=1", "--exact", "--exclusive -n4", "--kill-on-bad-exit=1", "--label",
+                 "--export=NONE", "--export=HOME", "--export=ALL,A=1", "-n4 --unbuffered")
         expected = self.planned("tp=4", 3, 2, 1)
-        for options in (("-N3", "-n4"), ("-N3", "--ntasks-per-node=2"), ("-N3", "-n4", SHARED), ("--ntasks-per-node=2",)):
+        for options in (("-N3", "-n4"), ("-N3", "--ntasks-per-node=2"), ("-N3", "-n4", SHARED), ("--ntasks-per-node=2",), ("-N3", "--export=NONE")):
             with self.subTest(options=options):
                 _, steps = self.run_steps((*options, *SPARE), [f"srun {one} {self.task}" for one in words])
                 for one, (status, text) in zip(words, steps):
@@ -226,10 +228,11 @@ class Submission(ClusterCase):
         self.assert_trained(steps[1][1], plan)
 
     def test_helper_steps_get_no_ranks_and_hear_nothing(self):
-        words = ("-n1", "-N1 -n1", "-N3", "-N3 -n3", "--overlap", "--overlap -N2 -n4", "--overlap -n1 -N1", "-w n01 -n1", "-N2 -n2")
+        words = ("-n1", "-N1 -n1", "-N3", "-N3 -n3", "--overlap", "--overlap -N2 -n4", "--overlap -n1 -N1", "-w n01 -n1", "-N2 -n2", "--pty")
         inner = f"srun --overlap -N2 -n4 {self.task}"
         for options in (("-N3", "-n4"), ("-N3", "--ntasks-per-node=2", SHARED)):
             lines = [f"srun {one} {self.task}" for one in words]
+            lines.append(f"srun --overlap -n1 {self.task} : -n1 {self.task}")
             lines.append(f"srun bash -c '[ $RANK != 0 ] || {inner}'")
             job, steps = self.run_steps((*options, *SPARE), lines)
             for one, (status, text) in zip(lines, steps):

@@ -159,7 +159,8 @@ class LongHostLists(ClusterCase):
     def test_a_step_with_a_bomb_for_its_nodes_runs_and_takes_no_memory(self):
         """slurmstepd reads the variable as root before the tasks start. Its peak is that of a step without."""
         def peak(*variables):
-            out = self.cluster.out("env", *variables, "srun", "-N1", "-n1", "--train-ckpt=every=1", "bash", "-c",
+            export = ",".join(("--export=ALL", "BANYAN_TRAIN_CKPT=every=1", *variables))
+            out = self.cluster.out("srun", "-N1", "-n1", export, "bash", "-c",
                                    "grep -E 'Name|VmHWM' /proc/$PPID/status; echo ${#BANYAN_STEP_NODES}").split()
             self.assertEqual(out[:3], ["Name:", "slurmstepd", "VmHWM:"])
             self.assertEqual(int(out[5]), sum(len(variable.partition("=")[2]) for variable in variables))
