@@ -12,6 +12,7 @@
 #include "common/text.hpp"
 #include "spank/plugin.hpp"
 #include "spank/srun_step.hpp"
+#include "spank/step_numbers.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -98,6 +99,8 @@ int announce_step(spank_t sp) {
                         "leave -m and options of CPUs away, or ask for --ntasks-per-node={} at submission",
                         job, step, layout_in_words(*layout), this_step().request->ranks_per_node,
                         this_step().request->nodes, this_step().request->ranks_per_node));
+    if (layout->task_cnt != shape->ranks() && this_step().own_shape)
+        refuse(train::other_tasks(*shape, layout->task_cnt).text());
     if (layout->task_cnt != shape->ranks()) return SLURM_SUCCESS;
     const auto nodes = nodes_by_rank(*layout);
     if (!nodes) {

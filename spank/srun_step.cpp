@@ -43,7 +43,8 @@ void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request&
                       srun.set("ntasks-per-node", std::to_string(request.ranks_per_node)) &&
                       (nodelist.empty() || srun.set("nodelist", compress_hostlist(nodelist)));
     if (!done) refuse("srun takes no other number of nodes or tasks than was typed");
-    decided = {step_role::training, request};
+    decided.role = step_role::training;
+    decided.request = request;
 }
 
 /// srun makes an allocation of its own: of all nodes, and its step is that of the ranks.
@@ -106,7 +107,7 @@ void settle_own(const srun_options& srun, const train::options& asked, const tra
 
 void settle_in_job(const srun_options& srun, const train::options& asked, std::uint32_t id) {
     auto words = words_of(srun);
-    words.own_shape = given_here(train::parallel);
+    words.own_shape = decided.own_shape = given_here(train::parallel);
     if (words.own_shape && srun.has_components())
         refuse("a step of several components is never the training; leave --train-parallel away");
     const bool shell = srun.is_set("interactive") || (srun.is_set("pty") && words.tasks == 0);
@@ -169,9 +170,8 @@ const step_decision& this_step() { return decided; }
 
 void refuse(const std::string& why) {
     slurm_error("banyan: %s", why.c_str());
-    const char* code = std::getenv("SLURM_EXIT_ERROR");
-    const auto wanted = code ? number_in(code) : 0;
-    std::exit(wanted != 0 ? static_cast<int>(wanted) : 1);
+    const auto wanted = number_in(variable("SLURM_EXIT_ERROR"));
+    std::exit(wanted % 256 != 0 ? static_cast<int>(wanted % 256) : 1);
 }
 
 }  // namespace banyan::spank

@@ -273,6 +273,12 @@ class Submission(ClusterCase):
                 self.assertNotEqual(status, 0, text)
                 self.assertEqual(self.tasks(text), {}, text)
                 self.assertIn(reason, text)
+        hosts = self.tmp / "hosts"
+        hosts.write_text("n01\nn02\n")
+        _, by_hand = self.run_steps(("-N3", "-w", "n[01-03]", *SPARE), [f"SLURM_HOSTFILE={hosts} srun -m arbitrary --train-parallel=tp=4 "
+                                                                         f"{self.task}"])
+        self.assertNotEqual(by_hand[0][0], 0, by_hand)
+        self.assertEqual(self.tasks(by_hand[0][1]), {}, by_hand)
         # And nothing of them is left in the way.
         self.assert_even(steps[-1][1], 4, 2)
 
