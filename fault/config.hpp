@@ -18,7 +18,7 @@ namespace banyan::fault {
 struct config {
     std::string node;
     std::string munge_socket, ckptd_socket, snapshot;
-    std::string controller = "localhost", bind = "0.0.0.0", socket, history, opensm_log, kmsg, root, metrics;
+    std::string controller = "localhost", bind = "*", socket, history, opensm_log, kmsg, root, metrics;
     std::uint16_t port = 572;
     bool dry_run = true;
     bool encrypt = false;  ///< what goes between agents and controller; done where either wants it

@@ -16,7 +16,7 @@ namespace banyan::ckpt {
 struct settings {
     std::string node;  ///< this node's name (default: short host name)
     std::string socket = "/run/banyan/ckptd.sock";
-    std::string bind = "0.0.0.0";
+    std::string bind = "*";
     std::uint16_t port = 571;
     std::chrono::milliseconds lease{600'000};
     /// A step that lacks shards for longer is told to the user.

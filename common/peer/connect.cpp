@@ -3,7 +3,9 @@
 
 #include <memory>
 
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <fmt/format.h>
 #include <sys/random.h>
 
@@ -16,6 +18,7 @@ using asio::ip::tcp;
 
 // The range from which the kernel's NFS client takes its ports: above most services that listen.
 constexpr std::uint16_t lowest_port = 665, highest_port = 1023;
+constexpr std::chrono::milliseconds patience_with_others{1500};
 constexpr int most_tries = 64;  // of them all, a port being taken for this very destination only is rare
 
 std::uint16_t random_port() {
@@ -56,6 +59,23 @@ task<boost::system::error_code> connect_one(tcp::socket& socket, tcp::endpoint t
     co_return ec;
 }
 
+// A name's other addresses are tried while there is time: one that swallows packets, such as that of a family
+// which some switch does not carry, is not all that a peer has.
+task<boost::system::error_code> connect_within(tcp::socket& socket, tcp::endpoint to) {
+    using namespace asio::experimental::awaitable_operators;
+    asio::steady_timer patience(co_await asio::this_coro::executor, patience_with_others);
+    auto first = co_await (connect_one(socket, to) || patience.async_wait(as_result));
+    if (first.index() == 0) co_return std::get<0>(first);
+    boost::system::error_code ignored;
+    socket.close(ignored);
+    co_return asio::error::make_error_code(asio::error::timed_out);
+}
+
+std::string shown(const std::string& host, std::uint16_t port) {
+    return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                               : fmt::format("[{}]:{}", host, port);
+}
+
 struct answer {
     boost::system::error_code ec = asio::error::operation_aborted;
     tcp::resolver::results_type places;
@@ -87,15 +107,21 @@ task<result<tcp::resolver::results_type>> resolve(std::string host, std::uint16_
 task<result<void>> connect_to(tcp::socket& socket, std::string host, std::uint16_t port) {
     BANYAN_CO_TRY(const auto places, co_await resolve(host, port));
     auto last = asio::error::make_error_code(asio::error::host_not_found);
+    std::size_t left = places.size();
     for (const auto& place : places) {
-        last = co_await connect_one(socket, place.endpoint());
+        const auto to = place.endpoint();
+        if (--left > 0)
+            last = co_await connect_within(socket, to);
+        else
+            last = co_await connect_one(socket, to);
         boost::system::error_code ignored;
         if (!last) {
             socket.set_option(tcp::no_delay(true), ignored);
             co_return result<void>{};
         }
     }
-    co_return fail(errc::unavailable, fmt::format("cannot connect to {}:{}: {}", host, port, last.message()));
+    co_return fail(errc::unavailable,
+                   fmt::format("cannot connect to {}: {}", shown(host, port), last.message()));
 }
 
 }  // namespace banyan::peer

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "common/peer/listener.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include <boost/asio/detached.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "common/peer/statement.hpp"
 
@@ -26,49 +31,92 @@ void say_bug(std::exception_ptr e) {
     }
 }
 
+std::string before_dot(const std::string& name) { return name.substr(0, name.find('.')); }
+
+// Debian's installer gives a host's own name the address 127.0.1.1 in /etc/hosts. That is no address at which
+// others reach it, and says nothing of those.
+bool is_this_host(const std::string& name) {
+    std::array<char, 256> own{};
+    ::gethostname(own.data(), own.size() - 1);
+    boost::system::error_code ec;
+    asio::ip::make_address(name, ec);
+    return ec && before_dot(name) == before_dot(own.data());
+}
+
+std::vector<tcp::endpoint> all_addresses(std::uint16_t port) {
+    return {{tcp::v6(), port}, {tcp::v4(), port}};
+}
+
 }  // namespace
 
 listener::listener(asio::any_io_executor executor, settings handshake, admission_limits limits, server serve)
     : executor_(executor),
       settings_(std::move(handshake)),
       admission_(std::make_shared<admission>(with_port_rule(limits))),
-      serve_(std::move(serve)),
-      acceptor_(executor) {}
+      serve_(std::move(serve)) {}
 
 result<void> listener::open_at(const tcp::endpoint& at) {
+    tcp::acceptor opened(executor_);
     boost::system::error_code ec;
-    acceptor_.close(ec);
-    acceptor_.open(at.protocol(), ec);
-    if (!ec) acceptor_.set_option(tcp::acceptor::reuse_address(true), ec);
-    if (!ec) acceptor_.bind(at, ec);
-    if (!ec) acceptor_.listen(1024, ec);
-    if (!ec) return {};
-    return fail(errc::unavailable, fmt::format("cannot listen on {}: {}", to_text(at), ec.message()),
-                "is another daemon running there, or does another program have the port?");
+    opened.open(at.protocol(), ec);
+    if (!ec) opened.set_option(tcp::acceptor::reuse_address(true), ec);
+    if (!ec && at.address().is_v6()) opened.set_option(asio::ip::v6_only(!at.address().is_unspecified()), ec);
+    if (!ec) opened.bind(at, ec);
+    if (!ec) opened.listen(1024, ec);
+    if (ec)
+        return fail(errc::unavailable, fmt::format("cannot listen on {}: {}", to_text(at), ec.message()),
+                    ec == asio::error::address_in_use
+                        ? "another daemon, or another program, has the port"
+                        : "is that an address of this node? See bind in banyan.conf");
+    acceptors_.push_back(std::move(opened));
+    return {};
 }
 
-result<void> listener::open(const std::string& address, std::uint16_t port) {
+result<std::vector<tcp::endpoint>> listener::places_of(const std::string& address, std::uint16_t port) {
+    if (address == every_address) return all_addresses(port);
     boost::system::error_code ec;
     tcp::resolver resolver(executor_);
-    const auto places = resolver.resolve(address, std::to_string(port), tcp::resolver::passive, ec);
-    if (ec || places.empty())
+    const auto found = resolver.resolve(address, std::to_string(port), tcp::resolver::passive, ec);
+    if (ec || found.empty())
         return fail(
             errc::invalid_input,
             fmt::format("cannot listen on \"{}\": no such address or name: {}", address, ec.message()),
-            "see bind in banyan.conf");
-    result<void> opened;
-    for (const auto& place : places)
-        if (opened = open_at(place.endpoint()); opened) break;
-    if (!opened) return opened;
+            "see bind in banyan.conf, and NodeAddr in slurm.conf");
+    std::vector<tcp::endpoint> places;
+    for (const auto& place : found) places.push_back(place.endpoint());
+    const auto own = [](const auto& at) { return at.address().is_loopback(); };
+    if (std::all_of(places.begin(), places.end(), own) && is_this_host(address)) {
+        spdlog::info(
+            "{} is known on this node as {} alone, where no other node can call: listening on all addresses",
+            address, places.front().address().to_string());
+        return all_addresses(port);
+    }
+    return places;
+}
+
+// A name may have addresses of both kinds, and peers try them all: one is enough, those that are not this
+// node's do not count.
+result<void> listener::open(const std::string& address, std::uint16_t port) {
+    BANYAN_TRY(const auto places, places_of(address, port));
+    result<void> failed;
+    for (const auto& place : places) {
+        // Where IPv6 is there, its "any" takes IPv4 too.
+        if (place.address().is_unspecified() && !acceptors_.empty()) break;
+        if (auto opened = open_at(place); !opened && failed) failed = std::move(opened);
+    }
+    if (acceptors_.empty()) return failed;
+    if (!failed)
+        spdlog::info("{}; {} other addresses of {} are served", failed.error().what, acceptors_.size(),
+                     address);
     if (uses_reserved_ports() && port >= first_unreserved_port)
         spdlog::info("port {} is one that any user of this node may take while no daemon has it", port);
-    asio::co_spawn(executor_, accept(), say_bug);
+    for (auto& acceptor : acceptors_) asio::co_spawn(executor_, accept(acceptor), say_bug);
     return {};
 }
 
 void listener::close() {
     boost::system::error_code ignored;
-    acceptor_.close(ignored);
+    for (auto& acceptor : acceptors_) acceptor.close(ignored);
 }
 
 void listener::refuse(const std::string& from, const error& why, log_limiter& limiter) {
@@ -77,11 +125,11 @@ void listener::refuse(const std::string& from, const error& why, log_limiter& li
         spdlog::warn("a connection from {} was refused: {} ({} more since)", from, why.text(), held_back);
 }
 
-task<void> listener::accept() {
+task<void> listener::accept(tcp::acceptor& acceptor) {
     log_limiter own;  // strangers, who fill the other with their addresses, must not keep this one unsaid
     for (;;) {
-        auto [ec, socket] = co_await acceptor_.async_accept(as_result);
-        if (!acceptor_.is_open()) co_return;
+        auto [ec, socket] = co_await acceptor.async_accept(as_result);
+        if (!acceptor.is_open()) co_return;
         if (!ec) try {
                 asio::co_spawn(executor_, greet(std::move(socket)), say_bug);
                 continue;

@@ -5,12 +5,17 @@
 #pragma once
 
 #include <functional>
+#include <list>
+#include <vector>
 
 #include "common/log.hpp"
 #include "common/peer/admission.hpp"
 #include "common/peer/handshake.hpp"
 
 namespace banyan::peer {
+
+/// As an address to listen on: all that this host has, IPv6 (where there is any) and IPv4.
+inline constexpr const char* every_address = "*";
 
 /// All on one io_context, which it must not outlive by more than the destruction of its tasks.
 class listener {
@@ -21,7 +26,9 @@ class listener {
     /// connection is wanted; the connection is closed after it.
     listener(asio::any_io_executor executor, settings handshake, admission_limits limits, server serve);
 
-    /// `address` is a name or an address of this host. Accepts from then on.
+    /// `address` is a name or an address of this host, or every_address. Of a name all addresses are served,
+    /// IPv6 and IPv4; a host's own name that is known as a loopback address alone stands for all of the
+    /// host's. Accepts from then on. Errors: no such name; no address of this host; the port is taken.
     result<void> open(const std::string& address, std::uint16_t port);
     void close();
 
@@ -29,7 +36,8 @@ class listener {
 
   private:
     result<void> open_at(const asio::ip::tcp::endpoint& at);
-    task<void> accept();
+    result<std::vector<asio::ip::tcp::endpoint>> places_of(const std::string& address, std::uint16_t port);
+    task<void> accept(asio::ip::tcp::acceptor& acceptor);
     task<void> greet(asio::ip::tcp::socket socket);
     static void refuse(const std::string& from, const error& why, log_limiter& limiter);
 
@@ -37,7 +45,7 @@ class listener {
     settings settings_;
     std::shared_ptr<admission> admission_;
     server serve_;
-    asio::ip::tcp::acceptor acceptor_;
+    std::list<asio::ip::tcp::acceptor> acceptors_;  // a coroutine holds each
     log_limiter limiter_;
 };
 
