@@ -30,6 +30,12 @@ if(EXISTS ${BANYAN_SLURM_SOURCE}/config.h AND SLURM_LIBRARY)
 else()
   set(BANYAN_SLURM OFF)
 endif()
+# As --version says it.
+if(BANYAN_SLURM_VERSION)
+  set(BANYAN_VERSION_TEXT "${PROJECT_VERSION} (Slurm ${BANYAN_SLURM_VERSION})")
+else()
+  set(BANYAN_VERSION_TEXT "${PROJECT_VERSION} (without Slurm)")
+endif()
 find_path(SLURM_PLUGIN_DIR select_cons_tres.so
   PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/slurm-wlm /usr/lib64/slurm /usr/lib/slurm NO_DEFAULT_PATH)
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "common/build_info.hpp"
 #include "common/config.hpp"
 #include "doctor/site.hpp"
 
@@ -42,6 +43,7 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"controller", "compute", "fabric", "login"}));
     app.add_flag("--json", json, "everything, as one JSON object");
     app.add_flag("--quiet", quiet, "only what is wrong, and nothing where nothing is: for cron");
+    app.set_version_flag("--version", banyan::version_line("banyan-doctor"));
     app.footer(
         "Exit codes: 0 nothing is wrong, 1 something is wrong or could not be looked at, 2 wrong use.");
     try {

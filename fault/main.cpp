@@ -6,11 +6,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include "common/build_info.hpp"
 #include "common/config.hpp"
+#include "common/hangup.hpp"
 #include "common/log.hpp"
+#include "common/log_file.hpp"
 #include "fault/run.hpp"
 
 int main(int argc, char** argv) {
+    banyan::ignore_hangup();
     CLI::App app{"banyan-faultd: turns kernel log lines and fabric changes into incidents, and acts on them"};
     std::string config_path = banyan::default_config_path().string(), node, log, level = "info";
     bool check = false, dump = false;
@@ -25,22 +29,26 @@ int main(int argc, char** argv) {
     app.add_flag("--dump-config", dump, "print the configuration in force, and end");
     const auto* agent = app.add_subcommand("agent", "reads this node's kernel log");
     app.add_subcommand("controller", "judges and acts, once per cluster");
+    app.set_version_flag("--version", banyan::version_line("banyan-faultd"));
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
-        return app.exit(e) == 0 ? 0 : 2;
+        if (e.get_exit_code() == 0) return app.exit(e);
+        banyan::say_fatal("banyan-faultd", banyan::log_option(argc, argv),
+                          std::string(e.what()) + "; run banyan-faultd --help");
+        return 2;
     }
 
     auto settings = banyan::fault::load_config(config_path, node);
     if (!settings) {
-        std::fprintf(stderr, "banyan-faultd: %s\n", settings.error().text().c_str());
+        banyan::say_fatal("banyan-faultd", check || dump ? "" : log, settings.error().text());
         return 2;
     }
     if (dump) std::fputs(settings->dump().c_str(), stdout);
     if (check && !dump) std::puts("the configuration is right");
     if (check || dump) return 0;
     if (const auto ok = banyan::setup_log("banyan-faultd", log, level); !ok) {
-        std::fprintf(stderr, "banyan-faultd: %s\n", ok.error().text().c_str());
+        banyan::say_fatal("banyan-faultd", "", ok.error().text());
         return 2;
     }
     return agent->parsed() ? banyan::fault::run_agent(std::move(*settings))

@@ -6,7 +6,9 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
+#include "common/hangup.hpp"
 #include "common/limits.hpp"
+#include "common/log_file.hpp"
 #include "fault/agent/agent.hpp"
 #include "fault/controller/admin.hpp"
 #include "fault/controller/controller.hpp"
@@ -36,6 +38,7 @@ std::shared_ptr<metrics> make_metrics(const config& settings) {
 // Runs `io` until a signal; what threw out of a coroutine is a bug, is said, and does not end the daemon.
 void run_until_signal(asio::io_context& io) {
     std::signal(SIGPIPE, SIG_IGN);
+    hangup reopens(io);
     asio::signal_set signals(io, SIGTERM, SIGINT);
     signals.async_wait([&io](const boost::system::error_code& ec, int number) {
         if (ec) return;
@@ -77,7 +80,7 @@ int run_controller(config settings) {
     auto ready = admin.listen(socket);  // first: it also keeps a second controller from opening the history
     if (ready) ready = it.start();
     if (!ready) {
-        spdlog::critical("{}", ready.error().text());
+        say_fatal("banyan-faultd", "", ready.error().text());
         return 1;
     }
     run_until_signal(io);

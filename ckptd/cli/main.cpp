@@ -11,6 +11,7 @@
 #include "ckptd/daemon/settings.hpp"
 #include "ckptd/protocol/protocol.hpp"
 #include "ckptd/store/store.hpp"
+#include "common/build_info.hpp"
 #include "common/config.hpp"
 #include "common/text.hpp"
 
@@ -134,6 +135,7 @@ int main(int argc, char** argv) {
     CLI::App app("Shows and checks what banyan's checkpoint daemon holds.");
     app.require_subcommand(1);
     app.fallthrough();  // inherited by the subcommands added from here on
+    app.set_version_flag("--version", version_line("banyan-ckpt"));
     app.add_option("--socket", socket, "the daemon's socket (default: socket in [ckptd] of banyan.conf)");
     app.add_option("--config", config, "banyan.conf");
     app.add_option("--node", node, "name of this node, for %n in the socket's path");

@@ -2,6 +2,8 @@
 //
 // The Unix socket: who is let in, how much of him is read, how long he is waited for. What the messages mean
 // stands in local.cpp and ranks.cpp.
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <thread>
@@ -147,6 +149,10 @@ result<void> daemon::lock_socket() {
                         "look who with: fuser " + path);
         std::this_thread::sleep_for(milliseconds(5));
     }
+    // Whom logrotate is to tell.
+    const auto pid = fmt::format("{}\n", ::getpid());
+    if (::ftruncate(lock_.get(), 0) == 0 && ::pwrite(lock_.get(), pid.data(), pid.size(), 0) < 0)
+        spdlog::warn("cannot write to {}: {}", path, std::strerror(errno));
     return {};
 }
 

@@ -5,21 +5,34 @@
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "ckptd/daemon/daemon.hpp"
+#include "common/build_info.hpp"
 #include "common/config.hpp"
+#include "common/hangup.hpp"
 #include "common/limits.hpp"
+#include "common/log_file.hpp"
 
 namespace {
 
 struct options {
     std::string config, node, bind, log;
-    bool check = false, dump = false, exit_when_idle = false;
+    bool check = false, dump = false, exit_when_idle = false, detach = false;
 };
 
-int complain(const banyan::error& e) {
-    std::fprintf(stderr, "banyan-ckptd: %s\n", e.text().c_str());
+int complain(const banyan::error& e, const std::string& log) {
+    banyan::say_fatal("banyan-ckptd", log, e.text());
     return e.code == banyan::errc::invalid_input ? 2 : 1;
+}
+
+// Whoever started us reads standard error to its end: what stands there is why there is no daemon, and
+// nothing that there is one.
+void let_go_of_stderr() {
+    const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (null >= 0) ::dup2(null, STDERR_FILENO);
+    if (null > STDERR_FILENO) ::close(null);
 }
 
 // A node with hundreds of ranks has hundreds of connections and memfds.
@@ -27,13 +40,15 @@ constexpr std::size_t files_needed = 4096;
 
 int run(const banyan::ckpt::settings& settings, const options& o) {
     if (auto log = banyan::setup_log("banyan-ckptd", o.log, settings.log_level); !log)
-        return complain(log.error());
+        return complain(log.error(), "");
     ::signal(SIGPIPE, SIG_IGN);
     if (const auto files = banyan::raise_descriptor_limit(files_needed); !files)
         spdlog::warn("{}", files.error().text());
     boost::asio::io_context io(1);
+    banyan::hangup hangup(io);
     banyan::ckpt::daemon daemon(io, settings);
-    if (auto opened = daemon.open(); !opened) return complain(opened.error());
+    if (auto opened = daemon.open(); !opened) return complain(opened.error(), "");
+    if (o.detach) let_go_of_stderr();
     io.run();
     // Workers may sit in storage that never answers: the process ends without them.
     std::fflush(nullptr);
@@ -43,6 +58,7 @@ int run(const banyan::ckpt::settings& settings, const options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    banyan::ignore_hangup();
     options o;
     CLI::App app(
         "Keeps the newest training state of this node's ranks in memory, on a second node and in storage.");
@@ -51,17 +67,22 @@ int main(int argc, char** argv) {
     app.add_option("--bind", o.bind, "address for other nodes' daemons (default: bind in [ckptd])");
     app.add_option("--log", o.log, "log file (default: standard error)");
     app.add_flag("--exit-when-idle", o.exit_when_idle, "end when the last session is over");
+    app.add_flag("--detach", o.detach, "let go of standard error once the daemon answers");
     app.add_flag("--check-config", o.check, "read the configuration, say whether it is right, end");
     app.add_flag("--dump-config", o.dump, "print every value in force, end");
+    app.set_version_flag("--version", banyan::version_line("banyan-ckptd"));
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
-        return app.exit(e) == 0 ? 0 : 2;
+        if (e.get_exit_code() == 0) return app.exit(e);
+        banyan::say_fatal("banyan-ckptd", banyan::log_option(argc, argv),
+                          std::string(e.what()) + "; run banyan-ckptd --help");
+        return 2;
     }
     const std::filesystem::path config =
         o.config.empty() ? banyan::default_config_path() : std::filesystem::path(o.config);
     auto settings = banyan::ckpt::load_settings(config, o.node);
-    if (!settings) return complain(settings.error());
+    if (!settings) return complain(settings.error(), o.check || o.dump ? "" : o.log);
     if (!o.bind.empty()) settings->bind = o.bind;
     settings->exit_when_idle = o.exit_when_idle;
     if (o.dump) std::fputs(banyan::ckpt::dump_settings(*settings).c_str(), stdout);

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "common/build_info.hpp"
 #include "common/config.hpp"
 #include "fault/cli/commands.hpp"
 
@@ -21,6 +22,7 @@ int main(int argc, char** argv) {
     bool json = false, follow = false;
     app.require_subcommand(1);
     app.fallthrough();
+    app.set_version_flag("--version", banyan::version_line("banyan-fault"));
     app.add_option("--config", config_path,
                    "banyan.conf (default: $BANYAN_CONF, else /etc/banyan/banyan.conf)");
     auto* incidents = app.add_subcommand("incidents", "list incidents, the newest last");

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "common/build_info.hpp"
 #include "fault/cli/commands.hpp"
 
 namespace banyan::fault {
@@ -108,7 +109,7 @@ std::string incident_story(const json& i) {
                                  end.value("guid", "?")));
     field("cause", i.value("cause", ""));
     field("advice", i.value("advice", ""));
-    field("page", fmt::format("docs/runbook/{}.md", i.value("reason", "")));
+    field("page", fmt::format("{}/runbook/{}.md", doc_dir, i.value("reason", "")));
     if (const auto jobs = i.value("jobs", std::vector<std::uint64_t>{}); !jobs.empty())
         field("jobs", fmt::format("{}", fmt::join(jobs, ", ")));
     field("lines", fmt::format("{}", i.value("lines", std::uint64_t{0})));

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "common/build_info.hpp"
 #include "common/text.hpp"
 #include "fault/supervisor/supervisor.hpp"
 
@@ -26,7 +27,7 @@ result<std::uint32_t> job_of_environment() {
 result<int> run(const std::vector<std::string>& arguments) {
     BANYAN_TRY(auto opts, split_arguments(arguments));
     if (opts.help) return std::fputs(help_text, stdout) < 0 ? 1 : 0;
-    if (opts.version) return std::puts("banyan-run " BANYAN_VERSION) < 0 ? 1 : 0;
+    if (opts.version) return std::puts(version_line("banyan-run").c_str()) < 0 ? 1 : 0;
     BANYAN_TRY(const auto job, job_of_environment());
     BANYAN_TRY(auto view, query_job(job));
     return banyan::supervisor::supervisor(std::move(opts), job, std::move(view)).run();

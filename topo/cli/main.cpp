@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
 
+#include "common/build_info.hpp"
 #include "topo/cli/cli.hpp"
 
 int main(int argc, char** argv) {
@@ -8,6 +9,7 @@ int main(int argc, char** argv) {
     CLI::App app("Reads an InfiniBand fabric as ibnetdiscover prints it, shows it, and places jobs on it.");
     app.name("banyan-topo");
     app.require_subcommand(1);
+    app.set_version_flag("--version", banyan::version_line("banyan-topo"));
     action chosen;
     add_show(app, chosen);
     add_check(app, chosen);

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <vector>
 
 #include <catch2/catch.hpp>
 #include <unistd.h>
 
 #include "common/file.hpp"
 #include "common/log.hpp"
+#include "common/log_file.hpp"
 
 TEST_CASE("a message is one line of the log, whoever wrote its text", "[common]") {
     std::string pattern = (std::filesystem::temp_directory_path() / "banyan-log-XXXXXX").string();
@@ -39,4 +41,41 @@ TEST_CASE("a flood under ever new keys writes little, and does not hide the othe
     CHECK(limiter.pass("known", now, held));
     CHECK(held == 1);
     CHECK(limiter.pass("new", now, held));
+}
+
+TEST_CASE("a log file that was renamed is opened anew, and one that cannot be opened goes on", "[common]") {
+    namespace fs = std::filesystem;
+    std::string pattern = (fs::temp_directory_path() / "banyan-log-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()));
+    const fs::path dir(pattern), log = dir / "logs/it.log";
+    const auto lines = [](const fs::path& file) {
+        const auto text = banyan::read_file(file, 1 << 16).value_or("");
+        return std::count(text.begin(), text.end(), '\n');
+    };
+    const auto before = spdlog::default_logger();
+    REQUIRE(banyan::setup_log("tester", log, "info"));  // makes the folder
+    spdlog::info("one");
+    fs::rename(log, dir / "old");
+    spdlog::info("two");
+    banyan::reopen_log();
+    spdlog::info("three");
+    CHECK(lines(dir / "old") == 2);
+    CHECK(lines(log) == 2);  // that it is opened, and three
+    fs::rename(log, dir / "logs/moved");
+    fs::create_directory(log);
+    banyan::reopen_log();
+    spdlog::info("four");
+    CHECK(lines(dir / "logs/moved") == 4);
+    spdlog::set_default_logger(before);
+    fs::remove_all(dir);
+}
+
+TEST_CASE("the log is known where the rest of a command line is not understood", "[common]") {
+    const auto of = [](std::vector<const char*> words) {
+        return banyan::log_option(static_cast<int>(words.size()), words.data());
+    };
+    CHECK(of({"p", "--bad", "--log", "/x"}) == "/x");
+    CHECK(of({"p", "--log=/y", "--bad"}) == "/y");
+    CHECK(of({"p", "--log"}).empty());
+    CHECK(of({"p", "--", "--log", "/x"}).empty());
 }
