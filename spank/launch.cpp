@@ -2,21 +2,30 @@
 //
 // Starting the checkpoint daemon where no service has: it must outlive the prolog, the step and the job.
 // slurmd ends a prolog by killing its process group, hence a session of its own; the pipe of the prolog's
-// output must be closed, or slurmd waits.
+// output must be closed, or slurmd waits. Its standard error is read until it answers or ends: what stands
+// there is why it ended.
 #include "spank/launch.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/build_info.hpp"
 #include "common/config.hpp"
+#include "common/fd.hpp"
 #include "common/file.hpp"
+#include "common/text.hpp"
 #include "common/wire.hpp"
 
 namespace banyan::spank {
@@ -25,6 +34,8 @@ namespace {
 using clock = std::chrono::steady_clock;
 constexpr auto start_timeout = std::chrono::seconds(5);
 constexpr auto breath = std::chrono::milliseconds(5);
+constexpr std::size_t most_words = 16 * 1024;  // that a daemon which does not start may say
+constexpr std::size_t most_reason = 1024;      // of them in the user's line
 
 bool answers(const std::string& socket) {
     return wire::connect_unix(socket, clock::now() + std::chrono::seconds(1)).has_value();
@@ -35,40 +46,79 @@ bool answers(const std::string& socket) {
 bool is_gone(const error& e) { return e.code == errc::not_found || e.code == errc::unavailable; }
 
 /// In the grandchild: nothing but the daemon's own argument list and environment is taken along.
-[[noreturn]] void become(char* const* arguments, char* const* environment) {
+[[noreturn]] void become(char* const* arguments, char* const* environment, int words) {
     const int null = ::open("/dev/null", O_RDWR);
-    for (int fd = 0; fd <= 2; ++fd) ::dup2(null, fd);
+    ::dup2(words, STDERR_FILENO);
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO}) ::dup2(null, fd);
     ::close_range(3, ~0u, 0);
     ::umask(022);
-    if (::chdir("/") != 0) ::_exit(126);
-    ::execve(arguments[0], arguments, environment);
+    if (::chdir("/") == 0) ::execve(arguments[0], arguments, environment);
+    ::dprintf(STDERR_FILENO, "cannot run %s: %s\n", arguments[0], std::strerror(errno));
     ::_exit(127);
 }
 
-result<void> start(std::vector<std::string> words) {
+/// The end of the daemon's standard error that we read.
+result<unique_fd> start(std::vector<std::string> command) {
     std::vector<std::string> variables{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"};
     std::vector<char*> arguments, environment;
-    for (auto& w : words) arguments.push_back(w.data());
+    for (auto& w : command) arguments.push_back(w.data());
     for (auto& v : variables) environment.push_back(v.data());
     arguments.push_back(nullptr);
     environment.push_back(nullptr);
 
+    std::array<int, 2> pipe{};
+    if (::pipe2(pipe.data(), O_CLOEXEC) != 0)
+        return fail_errno("cannot start the checkpoint daemon: no pipe", errno);
+    unique_fd from(pipe[0]), to(pipe[1]);
     const pid_t child = ::fork();
     if (child < 0) return fail_errno("cannot start the checkpoint daemon", errno);
     if (child == 0) {
         ::setsid();
         const pid_t daemon = ::fork();
-        if (daemon == 0) become(arguments.data(), environment.data());
+        if (daemon == 0) become(arguments.data(), environment.data(), to.get());
         ::_exit(daemon < 0 ? 1 : 0);
     }
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (status != 0) return fail(errc::exhausted, "cannot start the checkpoint daemon: fork failed");
-    return {};
+    return from;
+}
+
+/// Reads what the daemon says until it lets go of its standard error, which is when it answers or ends. False
+/// when it has done neither by `until`.
+bool read_words(int from, clock::time_point until, std::string& words) {
+    std::array<char, 4096> some;
+    for (;;) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now());
+        pollfd ready{from, POLLIN, 0};
+        const int some_came = ::poll(&ready, 1, std::max(0, static_cast<int>(left.count())));
+        if (some_came < 0 && errno == EINTR) continue;
+        if (some_came <= 0) return false;
+        const auto got = ::read(from, some.data(), some.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return true;
+        words.append(some.data(), static_cast<std::size_t>(got));
+        if (words.size() > most_words) words.erase(0, words.size() - most_words);
+    }
+}
+
+/// The daemon's last words are the reason, as one line that a terminal may show.
+std::string reason_in(const std::string& words) {
+    std::string last = "it ended without a word";
+    for (std::size_t at = 0; at < words.size();) {
+        const auto end = std::min(words.find('\n', at), words.size());
+        if (const auto line = trim(std::string_view(words).substr(at, end - at)); !line.empty()) last = line;
+        at = end + 1;
+    }
+    constexpr std::string_view own = "banyan-ckptd: ";
+    if (last.starts_with(own)) last.erase(0, own.size());
+    return printable(last.substr(0, most_reason));
 }
 
 }  // namespace
+
+std::string installed_daemon() { return std::string(libexec_dir) + "/banyan-ckptd"; }
 
 std::string config_of(const settings& s) {
     return s.config.empty() ? installed_config_path().string() : s.config;
@@ -89,19 +139,26 @@ namespace {
 /// Returns when the daemon answers on its socket.
 result<void> ensure_daemon(const settings& s, const daemon_paths& paths, const std::string& address) {
     if (answers(paths.socket)) return {};
-    BANYAN_CHECK(check_trusted(s.ckptd));
-    std::vector<std::string> words{s.ckptd, "--node", paths.node, "--bind", address, "--exit-when-idle"};
-    if (!paths.config.empty()) words.insert(words.end(), {"--config", paths.config});
-    if (!s.ckptd_log.empty())
-        words.insert(words.end(), {"--log", ckpt::socket_path(s.ckptd_log, paths.node)});
-    BANYAN_CHECK(start(std::move(words)));
+    const auto program = s.ckptd.empty() ? installed_daemon() : s.ckptd;
+    const auto log = ckpt::socket_path(s.ckptd_log, paths.node);
+    BANYAN_CHECK(check_trusted(program));
+    std::vector<std::string> command{program, "--node",           paths.node, "--bind",
+                                     address, "--exit-when-idle", "--detach"};
+    if (!paths.config.empty()) command.insert(command.end(), {"--config", paths.config});
+    if (!log.empty()) command.insert(command.end(), {"--log", log});
+    BANYAN_TRY(const auto from, start(std::move(command)));
     const auto until = clock::now() + start_timeout;
+    std::string words;
+    const bool decided = read_words(from.get(), until, words);
+    // Another job's prolog may have been faster: its daemon is as good, and ours has ended.
     while (!answers(paths.socket)) {
+        if (decided)
+            return fail(errc::unavailable, "the checkpoint daemon cannot start: " + reason_in(words),
+                        log.empty() ? "" : "its log is " + log);
         if (clock::now() > until)
-            return fail(errc::unavailable, fmt::format("{} does not answer on {}", s.ckptd, paths.socket),
-                        s.ckptd_log.empty()
-                            ? "add ckptd_log= to its line in plugstack.conf and look there"
-                            : fmt::format("look into {}", ckpt::socket_path(s.ckptd_log, paths.node)));
+            return fail(errc::unavailable, fmt::format("{} does not answer on {}", program, paths.socket),
+                        log.empty() ? "give it a log: ckptd_log= on its line in plugstack.conf"
+                                    : fmt::format("look into {}", log));
         std::this_thread::sleep_for(breath);
     }
     return {};
@@ -121,5 +178,30 @@ result<ckpt::session_answer> open_at_daemon(const settings& s, const daemon_path
         std::this_thread::sleep_for(breath);
     }
 }
+
+namespace {
+
+constexpr std::size_t most_note = 4096;
+
+std::string note_of(const daemon_paths& paths, std::uint64_t job) {
+    return fmt::format("{}.no-job-{}", paths.socket, job);
+}
+
+}  // namespace
+
+void leave_note(const daemon_paths& paths, std::uint64_t job, const std::string& why) {
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(paths.socket).parent_path(), ignored);
+    // Without it the user hears of the daemon's absence, not of its reason, which slurmd's log has.
+    (void)write_file_atomic(note_of(paths, job), printable(why).substr(0, most_note), 0644);
+}
+
+std::string read_note(const daemon_paths& paths, std::uint64_t job) {
+    const auto note = note_of(paths, job);
+    if (!check_trusted(note)) return {};
+    return read_file(note, most_note).value_or("");
+}
+
+void remove_note(const daemon_paths& paths, std::uint64_t job) { ::unlink(note_of(paths, job).c_str()); }
 
 }  // namespace banyan::spank

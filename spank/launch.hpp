@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "ckptd/protocol/protocol.hpp"
@@ -14,10 +15,12 @@ namespace banyan::spank {
 
 /// Arguments of the line in plugstack.conf. Unknown keys are an error that the log names once.
 struct settings {
-    std::string config;                                      ///< banyan.conf; empty = /etc/banyan/banyan.conf
-    std::string ckptd = "/usr/libexec/banyan/banyan-ckptd";  ///< the checkpoint daemon's program
-    std::string ckptd_log;  ///< its log file, %n = node; empty = its standard error is dropped
+    std::string config;  ///< banyan.conf; empty = /etc/banyan/banyan.conf
+    std::string ckptd;   ///< the checkpoint daemon's program; empty = installed_daemon()
+    std::string ckptd_log = "/var/log/banyan/ckptd.log";  ///< its log file, %n = node; empty = none
 };
+/// The daemon's program where it was installed with this plugin.
+std::string installed_daemon();
 
 struct daemon_paths {
     std::string config;
@@ -33,9 +36,17 @@ result<daemon_paths> find_daemon(const settings& s, const std::string& node);
 
 /// Opens `request` at this node's daemon and returns its answer once the session's memory is ready. Where no
 /// daemon answers one is started, outside the job, bound to `address`. A daemon that leaves in this very
-/// moment, since the job before was its last, is followed by a new one. Gives up after `timeout`.
+/// moment, since the job before was its last, is followed by a new one. Gives up after `timeout`, and at once
+/// where the daemon ends instead of answering: the error then has its words.
 result<ckpt::session_answer> open_at_daemon(const settings& s, const daemon_paths& paths,
                                             const std::string& address, const ckpt::session_request& request,
                                             std::chrono::milliseconds timeout);
+
+/// Why `job` has no checkpoints on this node, from the prolog, which no user hears, to the tasks: a file
+/// beside the daemon's socket. Only the prolog and the epilog write it.
+void leave_note(const daemon_paths& paths, std::uint64_t job, const std::string& why);
+/// Empty when there is none, or one that root did not write.
+std::string read_note(const daemon_paths& paths, std::uint64_t job);
+void remove_note(const daemon_paths& paths, std::uint64_t job);
 
 }  // namespace banyan::spank

@@ -62,20 +62,27 @@ result<ckpt::session_request> make_session(const topo::plan& plan, const train::
     return session;
 }
 
-result<void> open(const settings& s) {
-    const auto ckpt_text = spank_variable(train::option_names[train::checkpoint].env);
-    if (ckpt_text.empty()) return {};
-    BANYAN_TRY(const auto asked, train::parse_checkpoint(ckpt_text));
-    BANYAN_TRY(const auto job, job_of_slurmd());
+result<void> open(const settings& s, const daemon_paths& paths, const job_identity& job) {
+    BANYAN_TRY(const auto asked,
+               train::parse_checkpoint(spank_variable(train::option_names[train::checkpoint].env)));
     BANYAN_TRY(const auto plan, trusted_plan(s, job));
     const auto address = own_address(plan, job.node);
     if (address.empty())
         return fail(errc::not_found, fmt::format("node {} is not in the job's plan", job.node));
-    BANYAN_TRY(const auto paths, find_daemon(s, job.node));
     BANYAN_TRY(const auto session, make_session(plan, asked, job));
     BANYAN_TRY(const auto answer, open_at_daemon(s, paths, address, session, open_timeout));
     if (!answer.warning.empty()) slurm_info("banyan: job %lu: %s", session.job, answer.warning.c_str());
     return {};
+}
+
+// Where not even the daemon's place is known, the tasks find the same error in banyan.conf.
+result<void> open_or_note(const settings& s) {
+    if (spank_variable(train::option_names[train::checkpoint].env).empty()) return {};
+    BANYAN_TRY(const auto job, job_of_slurmd());
+    BANYAN_TRY(const auto paths, find_daemon(s, job.node));
+    auto opened = open(s, paths, job);
+    opened ? remove_note(paths, job.job) : leave_note(paths, job.job, opened.error().text());
+    return opened;
 }
 
 result<void> detach(const settings& s) {
@@ -83,13 +90,16 @@ result<void> detach(const settings& s) {
     BANYAN_TRY(const auto job, slurmd_number("SLURM_JOB_ID", UINT32_MAX));
     BANYAN_TRY(const auto node, slurmd_variable("SLURMD_NODENAME"));
     BANYAN_TRY(const auto paths, find_daemon(s, node));
+    const bool without = !read_note(paths, job).empty();
+    remove_note(paths, job);
+    if (without) return {};
     return ckpt::session_detach(paths.socket, job, detach_timeout);
 }
 
 }  // namespace
 
 int open_session(spank_t, const settings& s) {
-    if (const auto done = open(s); !done)
+    if (const auto done = open_or_note(s); !done)
         slurm_error("banyan: no checkpoints on this node: %s", done.error().text().c_str());
     return SLURM_SUCCESS;
 }

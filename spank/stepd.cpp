@@ -2,6 +2,9 @@
 //
 // In slurmstepd: before the tasks start the node's checkpoint daemon learns who holds which slot; then every
 // task gets its environment. Nothing here may fail the step: a task without checkpoints trains on.
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include "ckptd/protocol/protocol.hpp"
 #include "common/text.hpp"
 #include "spank/plugin.hpp"
@@ -21,6 +24,19 @@ std::string own_name(spank_t sp) {
     return (*nodes)[index];
 }
 
+/// Why there is no checkpoint daemon for this step; empty when there is one, for all that is known.
+std::string missing_daemon(const result<daemon_paths>& paths, std::uint32_t job) {
+    return paths ? read_note(*paths, job) : paths.error().text();
+}
+
+// Rank 0's node speaks for all: the others' are often the same words, and what they lack its daemon tells.
+// The library in the task has nothing to add.
+void tell_user(const std::string& node, std::uint32_t rank, const std::string& why) {
+    if (rank != 0) return;
+    const auto line = fmt::format("banyan: checkpoints are off on {}: {}\n", node, printable(why));
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
 bool is_training_step(spank_t sp) { return !job_variable(sp, "BANYAN_STEP_NODES").empty(); }
 
 }  // namespace
@@ -34,7 +50,7 @@ int open_step(spank_t sp, const settings& s) {
         return SLURM_SUCCESS;
     const auto nodes = expand_hostlist(job_variable(sp, "BANYAN_STEP_NODES"));
     const auto paths = find_daemon(s, own_name(sp));
-    if (!nodes || !paths) return SLURM_SUCCESS;
+    if (!nodes || !paths || !read_note(*paths, job).empty()) return SLURM_SUCCESS;
     const auto opened = ckpt::step_open(paths->socket, job, step, *nodes, daemon_timeout);
     if (!opened)
         slurm_error("banyan: checkpoints of step %u.%u: %s", job, step, opened.error().text().c_str());
@@ -78,7 +94,15 @@ int set_task_environment(spank_t sp, const settings& s) {
     const auto ckpt = train::parse_checkpoint(job_variable(sp, train::option_names[train::checkpoint].twin));
     if (ckpt) {
         set("BANYAN_CKPT_EVERY", std::to_string(ckpt->every));
-        if (const auto paths = find_daemon(s, node)) set("BANYAN_CKPT_SOCKET", paths->socket);
+        const auto paths = find_daemon(s, node);
+        if (paths) set("BANYAN_CKPT_SOCKET", paths->socket);
+        const auto why = missing_daemon(paths, job);
+        if (why.empty()) {
+            spank_unsetenv(sp, "BANYAN_CKPT_OFF");  // of the step that has started this one
+        } else {
+            set("BANYAN_CKPT_OFF", why);
+            tell_user(node, rank, why);
+        }
     }
     return SLURM_SUCCESS;
 }

@@ -136,13 +136,14 @@ void client::detach() {
 }
 
 // The daemon is missing or dead: training goes on, the user is told once. What other ranks lack the leader's
-// daemon tells.
+// daemon tells; what the prolog knew before is told already.
 outcome client::off(const error& e) {
     static bool told = false;
     detach();
     next_try_ = clock::now() + retry_every;
-    off_because_ = e.text();
-    if (rank_ == 0 && !std::exchange(told, true))
+    const auto known = environment("BANYAN_CKPT_OFF");
+    off_because_ = known.empty() ? e.text() : known;
+    if (rank_ == 0 && known.empty() && !std::exchange(told, true))
         std::fprintf(stderr, "banyan: checkpoints are off: %s\n", printable(off_because_).c_str());
     return {BCK_E_NODAEMON, off_because_};
 }

@@ -3,20 +3,25 @@
 // A job's way to its node's checkpoint daemon, with the real daemon. The hard moment is the one in which the
 // daemon of the job before leaves: here a stand-in leaves at each point of the conversation, to the instant.
 #include <csignal>
+#include <fstream>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include <arpa/inet.h>
 #include <catch2/catch.hpp>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../ckptd/cluster.hpp"
 #include "common/fd.hpp"
+#include "common/file.hpp"
 #include "spank/launch.hpp"
 
 using namespace banyan;
@@ -31,6 +36,7 @@ class node {
         cluster_.kill(1, SIGTERM);
         settings_.config = cluster_.dir() + "/banyan.conf";
         settings_.ckptd = BANYAN_CKPTD;
+        address_ = cluster_.addr(1);
         settings_.ckptd_log = cluster_.dir() + "/%n.log";
         paths_ = spank::find_daemon(settings_, cluster_.name(1)).value();
     }
@@ -47,8 +53,28 @@ class node {
     result<ckpt::session_answer> open(std::uint64_t job) {
         auto request = cluster_.request(job, 1, 1, "", 0);
         request.self = cluster_.name(1);
-        return spank::open_at_daemon(settings_, paths_, cluster_.addr(1), request, 10s);
+        return spank::open_at_daemon(settings_, paths_, address_, request, 10s);
     }
+    void bind_to(const std::string& address) { address_ = address; }
+    void wrap_daemon(const std::string& option) {
+        settings_.ckptd = cluster_.dir() + "/wrapper";
+        std::ofstream(settings_.ckptd) << "#!/bin/sh\nexec " << BANYAN_CKPTD << ' ' << option << " \"$@\"\n";
+        REQUIRE(::chmod(settings_.ckptd.c_str(), 0755) == 0);
+    }
+    void configure(const std::string& line) { std::ofstream(settings_.config, std::ios::app) << line; }
+    /// Listens where the daemon wants to.
+    unique_fd take_port() const {
+        unique_fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_port = htons(cluster_.port());
+        REQUIRE(::inet_pton(AF_INET, cluster_.addr(1).c_str(), &at.sin_addr) == 1);
+        REQUIRE(::bind(fd.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
+        REQUIRE(::listen(fd.get(), 1) == 0);
+        return fd;
+    }
+    std::string log() const { return read_file(cluster_.dir() + "/n1.log", 1 << 20).value_or(""); }
+    const spank::daemon_paths& paths() const { return paths_; }
     bool holds(std::uint64_t job) const { return !cluster_.session(1, job).is_null(); }
     const std::string& socket() const { return paths_.socket; }
     spank::settings& settings() { return settings_; }
@@ -58,6 +84,7 @@ class node {
     cluster cluster_;
     spank::settings settings_;
     spank::daemon_paths paths_;
+    std::string address_;
 };
 
 /// A process beside the test's own. Not a thread: starting a daemon forks.
@@ -163,5 +190,51 @@ TEST_CASE("a daemon that cannot start is said with the place to look", "[launch]
     const auto opened = n.open(1);
     REQUIRE_FALSE(opened);
     CHECK(opened.error().code == errc::unavailable);
+    CHECK(opened.error().what == "the checkpoint daemon cannot start: it ended without a word");
     CHECK(opened.error().text().find("/n1.log") != std::string::npos);
+}
+
+TEST_CASE("why a daemon cannot start is what its own log says", "[launch]") {
+    node n;
+    std::string reason;
+    unique_fd taken;
+    SECTION("its port is taken") {
+        taken = n.take_port();
+        reason = "Address already in use";
+    }
+    SECTION("its configuration is wrong") {
+        n.configure("kepe = 3\n");
+        reason = "[ckptd] has no key \"kepe\"";
+    }
+    SECTION("its address is a name that nobody knows") {
+        n.bind_to("no-such-name.invalid");
+        reason = "cannot listen on \"no-such-name.invalid\": no such address or name";
+    }
+    SECTION("it does not know an option, as one of another release") {
+        n.wrap_daemon("--of-another-release");
+        reason = "--of-another-release";
+    }
+    const auto opened = n.open(1);
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().what.starts_with("the checkpoint daemon cannot start: "));
+    CHECK(opened.error().what.find(reason) != std::string::npos);
+    CHECK(n.log().find(reason) != std::string::npos);
+}
+
+TEST_CASE("a program that is not there is said, too", "[launch]") {
+    node n;
+    n.settings().ckptd = "/etc/hostname";  // root's, trusted, and no program
+    const auto opened = n.open(1);
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().what.find("cannot run /etc/hostname: ") != std::string::npos);
+}
+
+TEST_CASE("what the prolog found out reaches the tasks, and no longer than the job", "[launch]") {
+    node n;
+    CHECK(spank::read_note(n.paths(), 7).empty());
+    spank::leave_note(n.paths(), 7, "the port is taken\n\x1b[2J");
+    CHECK(spank::read_note(n.paths(), 7) == "the port is taken\\n\\x1b[2J");
+    CHECK(spank::read_note(n.paths(), 8).empty());
+    spank::remove_note(n.paths(), 7);
+    CHECK(spank::read_note(n.paths(), 7).empty());
 }

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What keeps a checkpoint daemon from starting is in its log and in the user's one line; the addresses that it answers on; and what a
+hangup leaves alone."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import tomllib
+import unittest
+from pathlib import Path
+
+from harness import BUILD, REPOSITORY, ClusterCase, main
+
+os.environ.setdefault("BANYAN_BUILD", str(BUILD))
+sys.path.insert(0, str(REPOSITORY / "test" / "hostile"))
+
+from lone_ckptd import Daemon, Rank, eventually  # noqa: E402
+
+CKPTD = BUILD / "bin" / "banyan-ckptd"
+
+
+class Reasons(ClusterCase):
+    """A prolog that cannot start the daemon: the job trains without, and its user knows why."""
+    nodes = 2
+
+    def conf(self):
+        return self.cluster.dir / "etc" / "banyan.conf"
+
+    def with_conf(self, change):
+        before = self.conf().read_text()
+        self.addCleanup(self.conf().write_text, before)
+        self.conf().write_text(change(before))
+
+    def off_line(self, *options, nodes=1):
+        """Runs a job and returns what its user was told about checkpoints."""
+        job = self.cluster.sbatch(f"-N{nodes}", "--ntasks-per-node=1", f"--train-parallel=dp={nodes}", "--train-ckpt=every=1", *options,
+                                  script="srun true\n")
+        self.cluster.wait_for_job(job)
+        lines = [line for line in self.cluster.output(job).splitlines() if "checkpoint" in line]
+        self.assertEqual(len(lines), 1, self.cluster.output(job))
+        return lines[0]
+
+    def log(self, node):
+        return (self.cluster.dir / "log" / f"ckptd-{node}.log").read_text()
+
+    def test_the_port_is_taken(self):
+        port = tomllib.loads(self.conf().read_text())["ckptd"]["port"]
+        address = self.cluster.node("n01")["text"].partition("NodeAddr=")[2].split()[0]
+        with socket.create_server((address, port)):
+            line = self.off_line("--nodelist=n01")
+        reason = f"cannot listen on {address}:{port}: Address already in use"
+        self.assertIn("checkpoints are off on n01: the checkpoint daemon cannot start: " + reason, line)
+        self.assertIn(reason, self.log("n01"))
+        # The next job has them again.
+        job = self.cluster.sbatch("-N1", "--nodelist=n01", "--train-parallel=dp=1", "--train-ckpt=every=1", script="srun true\n")
+        self.cluster.wait_for_job(job)
+        self.assertNotIn("checkpoint", self.cluster.output(job))
+        self.assertEqual(list((self.cluster.dir / "run").glob("*.no-job-*")), [])
+
+    def test_the_daemon_s_configuration_is_wrong(self):
+        self.with_conf(lambda text: text.replace("[ckptd]\n", "[ckptd]\nkepe = 3\n"))
+        line = self.off_line(nodes=2)  # one line, whatever the number of nodes
+        self.assertIn('[ckptd] has no key "kepe"; did you mean "keep"?', line)
+        self.assertIn('has no key "kepe"', self.log("n01"))
+
+    def test_the_file_cannot_be_read_at_all(self):
+        self.with_conf(lambda text: text + "\n[ckptd\n")
+        self.assertRegex(self.off_line("--nodelist=n01"), r"off on n01: .*banyan\.conf:\d+:\d+: ")
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class Addresses(unittest.TestCase):
+    """--bind with names, in a mount and UTS namespace with an /etc/hosts of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dir = Path(folder.name)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        (self.dir / "banyan.conf").write_text(f'[ckptd]\nsocket = "{self.dir}/ckptd.sock"\nport = {self.port}\n')
+
+    def start(self, bind, hosts, host="elsewhere"):
+        (self.dir / "hosts").write_text(hosts)
+        inside = f'mount --make-rprivate / && mount --bind {self.dir}/hosts /etc/hosts && hostname {host} && exec "$@"'
+        daemon = subprocess.Popen(["unshare", "--mount", "--uts", "sh", "-c", inside, "sh", CKPTD, "--config", self.dir / "banyan.conf",
+                                   "--node", "n01", "--bind", bind, "--log", self.dir / "log", "--detach"],
+                                  stderr=subprocess.PIPE, text=True)
+        self.addCleanup(daemon.stderr.close)
+        self.addCleanup(daemon.wait)
+        self.addCleanup(daemon.kill)
+        self.said = daemon.stderr.read()  # to its end: the daemon answers, or has ended
+        return daemon
+
+    def reaches(self, address):
+        try:
+            socket.create_connection((address, self.port), 5).close()
+        except OSError:
+            return False
+        return True
+
+    def test_a_name_with_addresses_of_both_kinds(self):
+        self.start("twin.site", "127.0.3.1 twin.site twin\n::1 twin.site\n")
+        self.assertEqual(self.said, "")
+        self.assertEqual([self.reaches(address) for address in ("127.0.3.1", "::1", "127.0.0.1")], [True, True, False])
+
+    def test_the_host_s_own_name_on_loopback_is_no_address(self):
+        self.start("n01.site", "127.0.1.1 n01.site n01\n", host="n01")
+        self.assertEqual([self.reaches(address) for address in ("127.0.0.1", "::1")], [True, True])
+        self.assertIn("n01.site is known on this node as 127.0.1.1 alone", (self.dir / "log").read_text())
+
+    def test_a_short_name_of_another_host_is_what_it_says(self):
+        self.start("n02", "127.0.3.2 n02\n", host="n01")
+        self.assertEqual([self.reaches(address) for address in ("127.0.3.2", "127.0.0.1")], [True, False])
+
+    def test_an_ipv6_literal_and_every_address(self):
+        for bind, reached in (("::1", [False, True]), ("*", [True, True])):
+            with self.subTest(bind=bind):
+                daemon = self.start(bind, "127.0.0.1 localhost\n")
+                self.assertEqual([self.reaches(address) for address in ("127.0.0.1", "::1")], reached)
+                daemon.kill()
+                daemon.wait()
+
+    def test_a_name_that_does_not_resolve(self):
+        daemon = self.start("no-such-node", "127.0.0.1 localhost\n")
+        self.assertNotEqual(daemon.wait(), 0)
+        for text in (self.said, (self.dir / "log").read_text()):
+            self.assertIn('cannot listen on "no-such-node": no such address or name', text)
+
+    def test_an_option_that_is_not_known(self):
+        done = subprocess.run([CKPTD, "--log", self.dir / "log", "--bnid", "x"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        for text in (done.stderr, (self.dir / "log").read_text()):
+            self.assertIn("--bnid", text)
+
+
+class Hangup(unittest.TestCase):
+    def log_goes_on(self, log, pid):
+        """Renames the log, hangs up, and waits for the new one."""
+        log.rename(log.with_name("old"))
+        os.kill(pid, signal.SIGHUP)
+        self.assertTrue(eventually(lambda: log.exists() and "opened anew" in log.read_text()), "no new log")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_ckptd_keeps_sessions_and_memory(self):
+        with Daemon() as daemon:
+            self.assertNotIn("error", daemon.open(1, os.geteuid()))
+            rank = Rank(daemon.socket, 1)
+            rank.seal(0, 7, b"state" * 1000)
+            sealed = lambda step: (daemon.session(1)["committed"] or {}).get("step") == step  # noqa: E731
+            self.assertTrue(eventually(lambda: sealed(7)), daemon.session(1))
+            before = daemon.session(1)
+            self.log_goes_on(daemon.log, daemon.process.pid)
+            self.assertEqual(daemon.session(1), before)
+            rank.seal(1, 8, b"later" * 1000)
+            self.assertTrue(eventually(lambda: sealed(8)), daemon.session(1))
+            rank.link.close()
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("logrotate"), "needs root and logrotate")
+    def test_logrotate_as_it_is_installed(self):
+        with Daemon() as daemon:
+            conf = daemon.dir / "rotate"
+            text = (REPOSITORY / "etc/logrotate.d/banyan-ckptd").read_text()
+            conf.write_text(text.replace("/var/log/banyan/ckptd*.log", str(daemon.log)).replace("/run/banyan", str(daemon.dir)))
+            for _ in range(2):
+                subprocess.run(["logrotate", "--force", "--state", daemon.dir / "state", conf], check=True, capture_output=True, timeout=60)
+                self.assertTrue(eventually(lambda: daemon.log.exists() and "opened anew" in daemon.log.read_text()))
+            self.assertTrue((daemon.dir / "log.1").exists() and (daemon.dir / "log.2.gz").exists())
+            self.assertTrue(daemon.alive())
+
+    def test_faultd(self):
+        for role in ("controller", "agent"):
+            with self.subTest(role=role), tempfile.TemporaryDirectory() as folder:
+                dir, log = Path(folder), Path(folder) / "log"
+                (dir / "kmsg").touch()
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", 0))
+                    port = probe.getsockname()[1]
+                (dir / "conf").write_text(f'[fault]\nbind = "127.0.0.1"\nport = {port}\ncontroller = "127.0.0.1"\nsocket = "{dir}/s"\n'
+                                          f'history = "{dir}/db"\nkmsg = "{dir}/kmsg"\n[topo]\nsnapshot = "{dir}/none"\n')
+                daemon = subprocess.Popen([BUILD / "bin/banyan-faultd", role, "--config", dir / "conf", "--log", log],
+                                          stderr=subprocess.DEVNULL)
+                try:
+                    self.assertTrue(eventually(lambda: log.exists() and re.search(r"controller|agent of", log.read_text())))
+                    if role == "controller":
+                        self.assertTrue(eventually(lambda: (dir / "s").exists()))
+                    self.log_goes_on(log, daemon.pid)
+                    self.assertIsNone(daemon.poll())
+                finally:
+                    daemon.kill()
+                    daemon.wait()
+
+    def test_without_a_log_file_it_is_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            conf = Path(folder) / "conf"
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                port = probe.getsockname()[1]
+            conf.write_text(f'[ckptd]\nsocket = "{folder}/s"\nbind = "127.0.0.1"\nport = {port}\n')
+            daemon = subprocess.Popen([CKPTD, "--config", conf, "--node", "n01"], stderr=subprocess.PIPE, text=True)
+            try:
+                self.assertTrue(eventually(lambda: (Path(folder) / "s").exists()))
+                os.kill(daemon.pid, signal.SIGHUP)
+                os.kill(daemon.pid, signal.SIGTERM)
+                self.assertEqual(daemon.wait(60), 0)
+            finally:
+                daemon.kill()
+                daemon.stderr.close()
+
+
+if __name__ == "__main__":
+    main()
