@@ -41,6 +41,10 @@ if(BANYAN_SANITIZE)
   endif()
 endif()
 
+# All that is installed, without the tests: what a package needs. Installing builds nothing more.
+add_custom_target(programs)
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
+
 # banyan_library(NAME SOURCES... [PUBLIC_LIBS ...]): a static library of one part; its headers are included as "part/x.hpp".
 function(banyan_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
@@ -52,14 +56,18 @@ function(banyan_library name)
   target_link_libraries(${name} PUBLIC ${arg_LIBS} PRIVATE banyan_options)
 endfunction()
 
-# banyan_program(NAME SOURCES ... LIBS ... DESTINATION dir): a tool (bin) or a daemon (libexec/banyan).
+# banyan_program(NAME SOURCES ... LIBS ... DESTINATION dir [COMPONENT package]): a tool (bin) or a daemon (libexec/banyan).
 function(banyan_program name)
-  cmake_parse_arguments(arg "" "DESTINATION" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "" "DESTINATION;COMPONENT" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} banyan_options)
   if(arg_DESTINATION)
-    install(TARGETS ${name} DESTINATION ${arg_DESTINATION})
+    if(NOT arg_COMPONENT)
+      set(arg_COMPONENT tools)
+    endif()
+    install(TARGETS ${name} DESTINATION ${arg_DESTINATION} COMPONENT ${arg_COMPONENT})
+    add_dependencies(programs ${name})
   endif()
 endfunction()
 

@@ -45,6 +45,7 @@ std::optional<int> read_settings(int argc, char** argv, settings& out) {
                    "Seconds without a word from a peer after which it counts as lost")
         ->check(CLI::Range(1, 3600))
         ->capture_default_str();
+    app.set_version_flag("--version", "banyan-trainer " BANYAN_VERSION);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {

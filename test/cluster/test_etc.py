@@ -5,7 +5,6 @@ import re
 import subprocess
 import tempfile
 import unittest
-from pathlib import Path
 
 from harness import BUILD, REPOSITORY, main
 
@@ -69,11 +68,6 @@ class Sample(unittest.TestCase):
             real = {key: value for key, value in tables(run.stdout).items() if key[0] == table}
             self.assertEqual({key: size(value) for key, value in shown.items() if key[0] == table},
                              {key: size(value) for key, value in real.items()})
-
-    def test_units_start_what_is_installed(self):
-        for unit in sorted((REPOSITORY / "etc" / "systemd").iterdir()):
-            command = re.search(r"^ExecStart=(\S+)", unit.read_text(), re.M)[1]
-            self.assertIn(Path(command).name, DAEMONS, unit.name)
 
 
 if __name__ == "__main__":
