@@ -127,6 +127,38 @@ class Addresses(unittest.TestCase):
                 daemon.kill()
                 daemon.wait()
 
+    def test_an_address_that_swallows_packets_is_not_all_of_a_name(self):
+        """An agent whose controller has two addresses, one of which never answers: a listener with a full queue."""
+        for silent, open_ in (("127.0.3.1", "127.0.3.2"), ("127.0.3.2", "127.0.3.1")):
+            with self.subTest(silent=silent), socket.socket() as full, socket.create_server((open_, self.port)) as controller:
+                full.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                full.bind((silent, self.port))
+                full.listen(0)
+                waiting = []
+                for _ in range(64):
+                    waiting.append(socket.socket())
+                    waiting[-1].settimeout(0.3)
+                    try:
+                        waiting[-1].connect((silent, self.port))
+                    except TimeoutError:
+                        break
+                else:
+                    self.skipTest("a full queue answers on this kernel")
+                (self.dir / "hosts").write_text("127.0.3.1 head\n127.0.3.2 head\n")
+                (self.dir / "agent.conf").write_text(f'[fault]\ncontroller = "head"\nport = {self.port}\nkmsg = "{self.dir}/kmsg"\n')
+                (self.dir / "kmsg").touch()
+                inside = f'mount --make-rprivate / && mount --bind {self.dir}/hosts /etc/hosts && exec "$@"'
+                agent = subprocess.Popen(["unshare", "--mount", "sh", "-c", inside, "sh", BUILD / "bin/banyan-faultd", "agent", "--node", "n01",
+                                          "--config", self.dir / "agent.conf", "--log", self.dir / "agent.log"])
+                try:
+                    controller.settimeout(60)
+                    controller.accept()[0].close()
+                finally:
+                    agent.kill()
+                    agent.wait()
+                    for one in waiting:
+                        one.close()
+
     def test_a_name_that_does_not_resolve(self):
         daemon = self.start("no-such-node", "127.0.0.1 localhost\n")
         self.assertNotEqual(daemon.wait(), 0)
