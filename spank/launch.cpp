@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <thread>
 
 #include <fcntl.h>
@@ -178,30 +177,5 @@ result<ckpt::session_answer> open_at_daemon(const settings& s, const daemon_path
         std::this_thread::sleep_for(breath);
     }
 }
-
-namespace {
-
-constexpr std::size_t most_note = 4096;
-
-std::string note_of(const daemon_paths& paths, std::uint64_t job) {
-    return fmt::format("{}.no-job-{}", paths.socket, job);
-}
-
-}  // namespace
-
-void leave_note(const daemon_paths& paths, std::uint64_t job, const std::string& why) {
-    std::error_code ignored;
-    std::filesystem::create_directories(std::filesystem::path(paths.socket).parent_path(), ignored);
-    // Without it the user hears of the daemon's absence, not of its reason, which slurmd's log has.
-    (void)write_file_atomic(note_of(paths, job), printable(why).substr(0, most_note), 0644);
-}
-
-std::string read_note(const daemon_paths& paths, std::uint64_t job) {
-    const auto note = note_of(paths, job);
-    if (!check_trusted(note)) return {};
-    return read_file(note, most_note).value_or("");
-}
-
-void remove_note(const daemon_paths& paths, std::uint64_t job) { ::unlink(note_of(paths, job).c_str()); }
 
 }  // namespace banyan::spank

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <string>
 
 #include "ckptd/protocol/protocol.hpp"
@@ -41,12 +40,5 @@ result<daemon_paths> find_daemon(const settings& s, const std::string& node);
 result<ckpt::session_answer> open_at_daemon(const settings& s, const daemon_paths& paths,
                                             const std::string& address, const ckpt::session_request& request,
                                             std::chrono::milliseconds timeout);
-
-/// Why `job` has no checkpoints on this node, from the prolog, which no user hears, to the tasks: a file
-/// beside the daemon's socket. Only the prolog and the epilog write it.
-void leave_note(const daemon_paths& paths, std::uint64_t job, const std::string& why);
-/// Empty when there is none, or one that root did not write.
-std::string read_note(const daemon_paths& paths, std::uint64_t job);
-void remove_note(const daemon_paths& paths, std::uint64_t job);
 
 }  // namespace banyan::spank

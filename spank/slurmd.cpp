@@ -12,6 +12,7 @@
 
 #include "ckptd/protocol/protocol.hpp"
 #include "spank/job_plan.hpp"
+#include "spank/note.hpp"
 #include "spank/plugin.hpp"
 
 namespace banyan::spank {

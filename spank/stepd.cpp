@@ -7,6 +7,7 @@
 
 #include "ckptd/protocol/protocol.hpp"
 #include "common/text.hpp"
+#include "spank/note.hpp"
 #include "spank/plugin.hpp"
 
 namespace banyan::spank {

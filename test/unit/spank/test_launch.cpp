@@ -23,6 +23,7 @@
 #include "common/fd.hpp"
 #include "common/file.hpp"
 #include "spank/launch.hpp"
+#include "spank/note.hpp"
 
 using namespace banyan;
 using namespace ckptd_test;
