@@ -6,7 +6,9 @@
 # and adapted here, so that the programs' defaults (common/build_info.cpp), units, samples and pages agree.
 
 set(BANYAN_LIBEXECDIR ${CMAKE_INSTALL_FULL_LIBEXECDIR}/banyan)
-set(BANYAN_UNITDIR ${CMAKE_INSTALL_PREFIX}/lib/systemd/system CACHE PATH "Where systemd's units go")
+if(NOT BANYAN_UNITDIR)
+  set(BANYAN_UNITDIR ${CMAKE_INSTALL_PREFIX}/lib/systemd/system)
+endif()
 set(BANYAN_DOCDIR ${CMAKE_INSTALL_FULL_DATADIR}/doc/banyan)
 
 # Another prefix at the time of installation would part the programs from what was built into them.

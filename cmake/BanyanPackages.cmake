@@ -135,10 +135,6 @@ function(banyan_package component)
   install(FILES ${scripts}/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name} COMPONENT ${component})
   install(FILES ${CMAKE_BINARY_DIR}/packages/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name}
     RENAME changelog.Debian.gz COMPONENT ${component})
-  if(EXISTS ${scripts}/deb/${name}.lintian-overrides)
-    install(FILES ${scripts}/deb/${name}.lintian-overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
-      RENAME ${name} COMPONENT ${component})
-  endif()
 endfunction()
 
 foreach(component ${components})

@@ -43,6 +43,14 @@ bool is_this_host(const std::string& name) {
     return ec && before_dot(name) == before_dot(own.data());
 }
 
+// Installers write 127.0.0.1, 127.0.0.2, 127.0.1.1 or ::1. Whoever gives a host another address of the
+// loopback network, as where many hosts are one, means it.
+bool is_installers_choice(const asio::ip::address& at) {
+    if (!at.is_v4()) return at.is_loopback();
+    const auto bytes = at.to_v4().to_bytes();
+    return bytes[0] == 127 && bytes[1] == 0;
+}
+
 std::vector<tcp::endpoint> all_addresses(std::uint16_t port) {
     return {{tcp::v6(), port}, {tcp::v4(), port}};
 }
@@ -84,8 +92,8 @@ result<std::vector<tcp::endpoint>> listener::places_of(const std::string& addres
             "see bind in banyan.conf, and NodeAddr in slurm.conf");
     std::vector<tcp::endpoint> places;
     for (const auto& place : found) places.push_back(place.endpoint());
-    const auto own = [](const auto& at) { return at.address().is_loopback(); };
-    if (std::all_of(places.begin(), places.end(), own) && is_this_host(address)) {
+    const auto by_installer = [](const auto& at) { return is_installers_choice(at.address()); };
+    if (std::all_of(places.begin(), places.end(), by_installer) && is_this_host(address)) {
         spdlog::info(
             "{} is known on this node as {} alone, where no other node can call: listening on all addresses",
             address, places.front().address().to_string());
