@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BANYAN_BUILD", REPOSITORY / "build" / "dev"))
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
-from banyan_cluster import files, layout as layouts, parts, process  # noqa: E402
+from banyan_cluster import files, installed, layout as layouts, namespace, parts, process  # noqa: E402
 
 GOAL = 1.2
 GROUP = 32
@@ -41,7 +41,7 @@ class Controller:
     def __init__(self, select, nodes, dump):
         ours = select == "cons_tres_banyan"
         self.layout = layouts.Layout(tempfile.mkdtemp(prefix="banyan-"), {
-            "nodes": 1, "gpus": 8, "group_size": GROUP, "build": str(BUILD), "select": select, "spank": ours, "submit": ours})
+            "nodes": 1, "gpus": 8, "group_size": GROUP, "tree": str(installed.of(BUILD).root), "select": select, "spank": ours, "submit": ours})
         layouts.prepare(self.layout)
         self.layout.options["port"], self.reservation = layouts.choose_port(self.layout)
         self.layout.save()
@@ -53,9 +53,8 @@ class Controller:
                                          f'[topo]\nsnapshot = "{self.layout.path("fabric.snapshot")}"\n')
         (etc / "plugstack.conf").write_text(files.plugstack_conf(self.layout))
         (etc / "slurm.conf").write_text(self.slurm_conf())
-        files.link_plugins(self.layout)
         self.env = parts.tool_environment(self.layout)
-        parts.start_munged(self.layout)
+        parts.start_base(self.layout)
         parts.start_slurmctld(self.layout)
 
     def slurm_conf(self):
@@ -69,8 +68,8 @@ class Controller:
             "PartitionName=train Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE"]) + "\n"
 
     def run(self, *words):
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=DEADLINE_S, env=self.env,
-                              stdin=subprocess.DEVNULL, cwd=self.layout.path("tmp"), check=False)
+        done = namespace.run(self.layout, words, self.layout.path("tmp"), capture_output=True, text=True, timeout=DEADLINE_S,
+                             env=self.env, stdin=subprocess.DEVNULL, check=False)
         if done.returncode:
             raise SystemExit(f"backfill_bench: {' '.join(map(str, words))[:200]} ended with {done.returncode}: {done.stderr.strip()}")
         return done.stdout.strip()
@@ -114,7 +113,7 @@ class Controller:
 
 
 def topo(*words):
-    done = subprocess.run([str(word) for word in (BUILD / "bin" / "banyan-topo", *words)], capture_output=True, text=True, timeout=120,
+    done = subprocess.run([str(word) for word in (installed.program(BUILD, "banyan-topo"), *words)], capture_output=True, text=True, timeout=120,
                           check=False)
     if done.returncode:
         raise SystemExit(f"backfill_bench: banyan-topo {words[0]} ended with {done.returncode}: {done.stderr.strip()}")

@@ -25,6 +25,13 @@ BUILD = Path(os.environ.get("BANYAN_BUILD", REPOSITORY / "build" / "dev"))
 DEADLINE = 60
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
+from banyan_cluster import installed  # noqa: E402
+
+
+def program(name):
+    """A program of banyan as it is installed, for tests that need no cluster; on one it is in the PATH or in /usr/libexec/banyan."""
+    return installed.program(BUILD, name)
+
 
 class Failure(AssertionError):
     """A command that should have worked, with what it printed."""

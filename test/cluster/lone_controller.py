@@ -14,9 +14,8 @@ import tempfile
 import time
 
 import harness
-from banyan_cluster import files, layout as layouts, parts, process
+from banyan_cluster import files, installed, layout as layouts, namespace, parts, process
 
-TOPO = harness.BUILD / "bin" / "banyan-topo"
 DEADLINE = 120
 LICENSES = 1_000_000
 RUNNING = ("RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED")
@@ -29,7 +28,7 @@ def state_of(job):
 class LoneController:
     def __init__(self, select, scheduler, nodes=48, group_size=8):
         self.layout = layouts.Layout(tempfile.mkdtemp(prefix="banyan-"), {
-            "nodes": 1, "gpus": 8, "group_size": group_size, "build": str(harness.BUILD), "select": select, "spank": True,
+            "nodes": 1, "gpus": 8, "group_size": group_size, "tree": str(installed.of(harness.BUILD).root), "select": select, "spank": True,
             "submit": select == "cons_tres_banyan"})
         layouts.prepare(self.layout)
         self.layout.options["port"], self.reservation = layouts.choose_port(self.layout)
@@ -59,9 +58,8 @@ class LoneController:
         (etc / "plugstack.conf").write_text(files.plugstack_conf(layout))
         (etc / "banyan.conf").write_text(f'[munge]\nsocket = "{layout.path("run")}/munge.socket"\n'
                                          f'[topo]\nsnapshot = "{layout.path("fabric.snapshot")}"\n')
-        files.link_plugins(layout)
         self.script.write_text("#!/bin/bash\nsleep 1\n")
-        parts.start_munged(layout)
+        parts.start_base(layout)
         parts.start_slurmctld(layout)
 
     def remove(self):
@@ -87,7 +85,7 @@ class LoneController:
                 first, last = group + half * size // 2, min(group + (half + 1) * size // 2, len(self.names)) - 1
                 if first <= last:
                     nodes.append(f"NodeName=n[{self.names[first][1:]}-{self.names[last][1:]}] CPUs=16 Sockets=2 CoresPerSocket=8 "
-                                 f"ThreadsPerCore=1 NodeAddr=127.0.0.1 RealMemory={64000 if group else 32000} Gres=gpu:8 "
+                                 f"ThreadsPerCore=1 RealMemory={64000 if group else 32000} Gres=gpu:8 "
                                  f"Feature={feature},rack{group // size % 3},all Weight={weight} State=CLOUD")
         common = "Nodes=ALL State=UP MaxTime=INFINITE"
         return "\n".join([
@@ -102,7 +100,7 @@ class LoneController:
             f"PartitionName=urgent {common} OverSubscribe=NO PriorityTier=100 PreemptMode=OFF"]) + "\n"
 
     def _topo(self, *words):
-        done = subprocess.run([str(word) for word in (TOPO, *words)], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([str(word) for word in (harness.program("banyan-topo"), *words)], capture_output=True, text=True, timeout=60)
         if done.returncode:
             raise harness.Failure(f"banyan-topo {words} ended with {done.returncode}: {done.stderr}")
         return done.stdout
@@ -111,8 +109,8 @@ class LoneController:
 
     def run(self, *words):
         """(exit status, output). Refusals are answers, too."""
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=DEADLINE, env=self.env,
-                              stdin=subprocess.DEVNULL, cwd=self.layout.path("tmp"))
+        done = namespace.run(self.layout, words, self.layout.path("tmp"), capture_output=True, text=True, timeout=DEADLINE, env=self.env,
+                             stdin=subprocess.DEVNULL)
         return done.returncode, (done.stdout + done.stderr).strip()
 
     def must(self, *words):

@@ -7,7 +7,7 @@ import re
 import signal
 import time
 
-from harness import BUILD, ClusterCase
+from harness import ClusterCase
 
 from banyan_cluster import layout as layouts, process
 
@@ -76,7 +76,7 @@ class OnDemandCase(ClusterCase):
         return cls.cluster.sbatch("--gres=gpu:2", "--open-mode=append", *options, script=script)
 
     def place(self, shape, nodes, per_node, free, spares=0):
-        return json.loads(self.cluster.out(BUILD / "bin" / "banyan-topo", "place", self.cluster.dir / "fabric.snapshot", "--shape", shape,
+        return json.loads(self.cluster.out("banyan-topo", "place", self.cluster.dir / "fabric.snapshot", "--shape", shape,
                                            "--nodes", nodes, "--ranks-per-node", per_node, "--spares", spares, "--free", ",".join(free),
                                            "--json"))
 

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BUILD, REPOSITORY, main
+from harness import REPOSITORY, main, program
 
 SAMPLE = REPOSITORY / "etc" / "banyan.conf"
 DAEMONS = {"banyan-faultd": ["controller"], "banyan-ckptd": []}
@@ -36,9 +36,7 @@ def tables(text):
 
 class Sample(unittest.TestCase):
     def run_daemon(self, name, *options):
-        program = BUILD / "bin" / name
-        self.assertTrue(program.exists(), f"{program} is not built")
-        return subprocess.run([program, *DAEMONS[name], *options], capture_output=True, text=True, timeout=20, check=False)
+        return subprocess.run([program(name), *DAEMONS[name], *options], capture_output=True, text=True, timeout=20, check=False)
 
     def uncommented(self):
         return re.sub(r"^#(\w+ = )", r"\1", SAMPLE.read_text(), flags=re.M)

@@ -14,7 +14,7 @@ import time
 
 from harness import ClusterCase, Failure, main
 
-from banyan_cluster import layout as layouts, parts, process
+from banyan_cluster import layout as layouts, namespace, parts, process
 
 SWAPS = int(os.environ.get("BANYAN_GROWTH_SWAPS", "20"))
 SEED = int(os.environ.get("BANYAN_GROWTH_SEED", "20261121"))
@@ -72,8 +72,8 @@ class Growth(ClusterCase):
 
     def command(self, *words, check=True):
         """Without scripts/cluster in between, since there are thousands of them."""
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60, env=self.env,
-                              stdin=subprocess.DEVNULL, cwd=self.cluster.dir / "tmp", check=False)
+        done = namespace.run(self.layout, words, self.cluster.dir / "tmp", capture_output=True, text=True, timeout=60, env=self.env,
+                             stdin=subprocess.DEVNULL, check=False)
         if check and done.returncode:
             raise Failure(f"{' '.join(map(str, words))} ended with {done.returncode}: {done.stdout}{done.stderr}\n{self.cluster.evidence()}")
         return (done.stdout + done.stderr).strip()
@@ -82,9 +82,9 @@ class Growth(ClusterCase):
         """An allocation without a shell, on these nodes, with so many of their GPUs."""
         # salloc itself looks only every few seconds whether the nodes are ready.
         waiting = subprocess.Popen(
-            ["salloc", "--no-shell", "--no-kill", "-N", str(len(nodes)), "-w", ",".join(nodes),
-             *([f"--gres={self.kind}:{gres}"] if gres else []), *options],
-            env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd="/")
+            namespace.inside(self.layout, ["salloc", "--no-shell", "--no-kill", "-N", len(nodes), "-w", ",".join(nodes),
+                                           *([f"--gres={self.kind}:{gres}"] if gres else []), *options], "/"),
+            env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (waiting.stderr.close(), waiting.wait(timeout=60)))
         lines = []
         while not (granted := re.search(r"Granted job allocation (\d+)", "".join(lines))):
@@ -170,8 +170,9 @@ class Growth(ClusterCase):
         """A step with all GPUs and cores of these nodes. Returns it and a function that ends it."""
         stop = self.cluster.dir / "tmp" / f"stop-{job}-{nodes[0]}"
         step = subprocess.Popen(
-            ["srun", f"--jobid={job}", f"-N{len(nodes)}", f"-n{len(nodes)}", "-w", ",".join(nodes), f"--gres=gpu:{GPUS}", "bash", "-c",
-             f"echo up $SLURMD_NODENAME; until [ -e {stop} ]; do sleep 0.1; done; echo down $SLURMD_NODENAME"],
+            namespace.inside(self.layout, [
+                "srun", f"--jobid={job}", f"-N{len(nodes)}", f"-n{len(nodes)}", "-w", ",".join(nodes), f"--gres=gpu:{GPUS}", "bash", "-c",
+                f"echo up $SLURMD_NODENAME; until [ -e {stop} ]; do sleep 0.1; done; echo down $SLURMD_NODENAME"]),
             env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(stop.touch)
         self.cluster.wait_for(lambda: re.search(r"\d+\.\d+", self.command("squeue", "-h", "-s", "-j", job, check=False)), "the step runs")

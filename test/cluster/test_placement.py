@@ -5,7 +5,7 @@ shape, over many shapes and occupancies, for srun alone and for steps of a batch
 import json
 import random
 
-from harness import BUILD, ClusterCase, main
+from harness import ClusterCase, main
 
 # shape, nodes of the job (spares included), ranks a node, spares, busy nodes
 CASES = [
@@ -122,7 +122,7 @@ class Placement(ClusterCase):
 
     def place(self, shape, nodes, per_node, spares, busy, model=None):
         free = ",".join(f"n{i:02d}" for i in range(1, 17) if f"n{i:02d}" not in busy)
-        return json.loads(self.cluster.out(BUILD / "bin" / "banyan-topo", "place", self.cluster.dir / "fabric.snapshot", "--shape", shape,
+        return json.loads(self.cluster.out("banyan-topo", "place", self.cluster.dir / "fabric.snapshot", "--shape", shape,
                                            "--nodes", nodes, "--ranks-per-node", per_node, "--spares", spares, "--free", free, "--json",
                                            *(["--model", model] if model else [])))
 

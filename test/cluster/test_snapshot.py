@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 
-from harness import BUILD, ClusterCase, main
+from harness import ClusterCase, main, program
 
 
 class Snapshot(ClusterCase):
@@ -81,7 +81,7 @@ class Snapshot(ClusterCase):
 
     def test_a_fabric_that_lacks_a_node(self):
         """The dump knows n01 to n03 and hosts that slurm.conf does not: jobs on what both know are placed, others run plainly."""
-        tool = BUILD / "bin" / "banyan-topo"
+        tool = program("banyan-topo")
         net = self.cluster.dir / "tmp" / "other"
         subprocess.run([tool, "gen", "--nodes", "3", "-o", net], check=True, capture_output=True)
         net.write_text(net.read_text().replace('"n03 ', '"x03 '))

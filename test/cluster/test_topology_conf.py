@@ -12,14 +12,13 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 import harness
-from banyan_cluster import files, layout as layouts, parts, process
+from banyan_cluster import files, installed, layout as layouts, parts, process
 
 FIXTURES = harness.REPOSITORY / "test" / "fixtures"
-TOPO = harness.BUILD / "bin" / "banyan-topo"
 
 
 def topo(*words, **options):
-    done = subprocess.run([str(word) for word in (TOPO, *words)], capture_output=True, text=True, timeout=60, **options)
+    done = subprocess.run([str(word) for word in (harness.program("banyan-topo"), *words)], capture_output=True, text=True, timeout=60, **options)
     if done.returncode != 0:
         raise harness.Failure(f"banyan-topo {words} ended with {done.returncode}: {done.stderr}")
     return done.stdout
@@ -29,7 +28,7 @@ class Controller:
     """munged and one slurmctld at a time, in a directory and on ports of their own."""
 
     def __init__(self):
-        self.layout = layouts.Layout(tempfile.mkdtemp(prefix="banyan-"), {"nodes": 1, "gpus": 1, "build": str(harness.BUILD),
+        self.layout = layouts.Layout(tempfile.mkdtemp(prefix="banyan-"), {"nodes": 1, "gpus": 1, "tree": str(installed.of(harness.BUILD).root),
                                                                          "select": "cons_tres", "submit": False})
         layouts.prepare(self.layout)
         self.layout.options["port"], self.reservation = layouts.choose_port(self.layout)
@@ -40,9 +39,9 @@ class Controller:
         (etc / "slurm.conf").write_text(self.slurm_conf(nodes))
         (etc / "topology.conf").write_text(topology_conf)
         log = self.layout.path("log", "slurmctld.log")
-        log.unlink(missing_ok=True)
+        log.write_text("")  # which stays SlurmUser's
         # -c: nothing of the fabric before.
-        self.child = process.spawn(self.layout, "slurmctld", ["slurmctld", "-D", "-c", "-f", etc / "slurm.conf"])
+        self.child = process.spawn(self.layout, "slurmctld", parts.controller_command(self.layout, options=["-c"]))
 
         def ready():
             process.complain_if_dead(self.layout, self.child, "slurmctld")
@@ -81,7 +80,7 @@ class TopologyConf(unittest.TestCase):
     def setUpClass(cls):
         cls.controller = Controller()
         cls.addClassCleanup(cls.controller.remove)
-        parts.start_munged(cls.controller.layout)
+        parts.start_base(cls.controller.layout)
 
     def test_fixtures(self):
         for name in ("ibnetdiscover", "ibnetdiscover-3level-sharp", "ibnetdiscover-fattree3", "ibnetdiscover-p",

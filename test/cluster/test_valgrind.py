@@ -26,11 +26,10 @@ class Valgrind(unittest.TestCase):
         layout = layouts.load(cluster.dir)
         report = cluster.dir / "log" / "valgrind.xml"
         self.end(cluster)
-        child = process.spawn(layout, "slurmctld", [
+        child = process.spawn(layout, "slurmctld", parts.controller_command(layout, under=[
             "valgrind", "--tool=memcheck", "--leak-check=full", "--show-leak-kinds=definite",
             "--errors-for-leak-kinds=definite", "--keep-debuginfo=yes",
-            "--num-callers=40", "--xml=yes", f"--xml-file={report}", "--child-silent-after-fork=yes",
-            "slurmctld", "-D", "-f", cluster.dir / "etc" / "slurm.conf"])
+            "--num-callers=40", "--xml=yes", f"--xml-file={report}", "--child-silent-after-fork=yes"]))
         process.wait_until(lambda: parts.answers_slurmctld(layout), 120, "slurmctld answers under valgrind", pause=0.5)
         cluster.wait_for(lambda: "idle" in cluster.out("sinfo", "-h", "-o", "%T"), "the nodes are idle", timeout=120)
 

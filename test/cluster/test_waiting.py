@@ -7,7 +7,7 @@ Pipelines of four nodes on two leaf groups, n[01-08] and n[09-16]; n[07-10] side
 import re
 import unittest
 
-from harness import BUILD, ClusterCase, main
+from harness import ClusterCase, main
 
 TRAIN = ("-N4", "--ntasks-per-node=1", "--gres=gpu:8", "--train-parallel=pp=4")
 LONG = "n[01-06,11,13,15]"
@@ -47,7 +47,7 @@ class Waiting(ClusterCase):
         self.cluster.wait_for_job(job, "RUNNING")
         self.assertEqual(self.receipt(job, "straddling-pp"), "1/1")
         self.assertEqual(self.receipt(job, "waiting"), "10m:-100%")
-        told = self.cluster.out(BUILD / "bin" / "banyan-topo", "explain", job, "--fabric", self.cluster.dir / "fabric.snapshot")
+        told = self.cluster.out("banyan-topo", "explain", job, "--fabric", self.cluster.dir / "fabric.snapshot")
         self.assertRegex(told, r"waiting 10 minutes would have saved 100 %")
 
     def test_a_job_that_waits(self):

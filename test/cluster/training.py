@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from harness import BUILD, REPOSITORY, ClusterCase
+from harness import REPOSITORY, ClusterCase
 
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
@@ -27,8 +27,7 @@ class TrainingCase(ClusterCase):
             words.append(f"--train-spares={spares}")
         if ckpt:
             words.append(f"--train-ckpt={ckpt}")
-        out = cluster.out("sbatch", "--parsable", *words, REPOSITORY / "examples/trainer/job.sh", "--steps", steps, "--step-ms", step_ms,
-                          env={"BANYAN_TRAINER": str(BUILD / "bin" / "banyan-trainer")})
+        out = cluster.out("sbatch", "--parsable", *words, REPOSITORY / "examples/trainer/job.sh", "--steps", steps, "--step-ms", step_ms)
         return int(out)
 
     def log(self, job):

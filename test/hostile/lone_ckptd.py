@@ -16,7 +16,8 @@ import tempfile
 import time
 import traceback
 
-BUILD = pathlib.Path(os.environ["BANYAN_BUILD"])
+from harness import program
+
 ALICE, MALLORY, TRUDY = 61001, 61002, 61003
 PAGE = 4096
 TYPES = dict(reply=1, session_open=0x10, step_open=0x11, session_detach=0x12, session_close=0x13, attach=0x14, sealed=0x15,
@@ -147,7 +148,7 @@ class Daemon:
         self.socket, self.log = self.dir / "ckptd.sock", self.dir / "log"
         (self.dir / "banyan.conf").write_text(f'[ckptd]\nsocket = "{self.socket}"\nport = {port}\n{extra}\n')
         limit = ["prlimit", f"--nofile={descriptors}:{descriptors}"] if descriptors else []
-        self.process = subprocess.Popen([*limit, *before, BUILD / "bin/banyan-ckptd", "--config", self.dir / "banyan.conf", "--node", "n1",
+        self.process = subprocess.Popen([*limit, *before, program("banyan-ckptd"), "--config", self.dir / "banyan.conf", "--node", "n1",
                                          "--bind", "127.0.0.1", "--log", self.log], stderr=(self.dir / "err").open("wb"))
         if not eventually(lambda: self.socket.exists() and self.alive()):
             raise RuntimeError((self.dir / "err").read_text())

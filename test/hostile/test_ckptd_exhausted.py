@@ -10,7 +10,8 @@ import signal
 import subprocess
 import unittest
 
-from lone_ckptd import ALICE, BUILD, MALLORY, TRUDY, Daemon, Link, Rank, as_user, eventually, saves_to_storage, stop
+from harness import program
+from lone_ckptd import ALICE, MALLORY, TRUDY, Daemon, Link, Rank, as_user, eventually, saves_to_storage, stop
 
 
 def private_mounts():
@@ -127,7 +128,7 @@ class Exhausted(unittest.TestCase):
         config = place.with_suffix(".conf")
         self.addCleanup(config.unlink)
         config.write_text(f'[ckptd]\nsocket = "{place}/ckptd.sock"\n')
-        out = subprocess.run([BUILD / "bin/banyan-ckptd", "--config", config, "--node", "n1", "--bind", "127.0.0.1"], capture_output=True, text=True,
+        out = subprocess.run([program("banyan-ckptd"), "--config", config, "--node", "n1", "--bind", "127.0.0.1"], capture_output=True, text=True,
                              timeout=30)
         self.assertEqual(out.returncode, 1)
         self.assertIn("No space left", out.stderr)

@@ -12,7 +12,8 @@ import threading
 import time
 import unittest
 
-from lone_ckptd import ALICE, BUILD, MALLORY, PAGE, TRUDY, Daemon, Link, Rank, as_user, eventually, frame, saves_to_storage, stop
+from harness import program
+from lone_ckptd import ALICE, MALLORY, PAGE, TRUDY, Daemon, Link, Rank, as_user, eventually, frame, saves_to_storage, stop
 
 
 def crc32c(data):
@@ -118,7 +119,7 @@ class Storage(unittest.TestCase):
             self.assertEqual(answer.get("source"), "none", answer)
             self.assertLess(daemon.memory("VmHWM") - before, 32 << 20)
             # The tool reads the same file; 64 MiB of address space beyond what it needs is enough.
-            out = subprocess.run(["prlimit", "--as=400000000", BUILD / "bin/banyan-ckpt", "ls", trap], capture_output=True, text=True)
+            out = subprocess.run(["prlimit", "--as=400000000", program("banyan-ckpt"), "ls", trap], capture_output=True, text=True)
             self.assertIn("damaged", out.stdout, out.stderr)
 
     def test_checkpoints_are_the_users_alone_unless_the_directory_is_for_sharing(self):
@@ -302,7 +303,7 @@ class Sessions(unittest.TestCase):
             step = trap / f"step-{1:012}"
             step.mkdir(parents=True)
             (step / "COMMIT").write_text("x")
-            out = subprocess.run([BUILD / "bin/banyan-ckpt", "ls", trap], capture_output=True)
+            out = subprocess.run([program("banyan-ckpt"), "ls", trap], capture_output=True)
             self.assertNotIn(b"\x1b", out.stdout + out.stderr)
             self.assertEqual(out.stdout.count(b"\n"), 1, out.stdout)
             self.assertFalse([line for line in daemon.log.read_text().splitlines() if not line.startswith("20")])

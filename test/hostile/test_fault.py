@@ -19,7 +19,7 @@ import unittest
 import warnings
 from pathlib import Path
 
-from harness import BUILD, main
+from harness import main, program
 
 DEADLINE = 30
 MAGIC = b"BNYN"
@@ -61,7 +61,7 @@ class Attack(unittest.TestCase):
     def start(self, history=None, more="", prefix=()):
         self.conf.write_text(f'[fault]\nport = {self.port}\nbind = "127.0.0.1"\nsocket = "{self.socket}"\n'
                              f'history = "{history or self.dir / "incidents.db"}"\n{more}\n')
-        self.controller = subprocess.Popen([*prefix, BUILD / "bin" / "banyan-faultd", "controller", "--config", self.conf,
+        self.controller = subprocess.Popen([*prefix, program("banyan-faultd"), "controller", "--config", self.conf,
                                             "--log", self.log])
         self.addCleanup(self.stop)
         self.wait(lambda: self.controller.poll() is None and os.path.exists(self.socket), "the controller listens")
@@ -79,7 +79,7 @@ class Attack(unittest.TestCase):
             time.sleep(0.02)
 
     def tool(self, *words):
-        return subprocess.run([BUILD / "bin" / "banyan-fault", "--config", self.conf, *words], capture_output=True, text=True,
+        return subprocess.run([program("banyan-fault"), "--config", self.conf, *words], capture_output=True, text=True,
                               timeout=DEADLINE, check=False)
 
     def connect(self):

@@ -3,14 +3,14 @@
 Every way in which banyan-topo shows a fabric goes on working, and its JSON is JSON."""
 
 import json
-import os
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
-BUILD = Path(os.environ.get("BANYAN_BUILD", Path(__file__).resolve().parents[2] / "build" / "dev"))
-TOOL = BUILD / "bin" / "banyan-topo"
+from harness import program
+
+TOOL = program("banyan-topo")
 BAD = {"no UTF-8": b"n\xff\xc01", "an escape sequence": b"n\x1b[2J1", "one byte of C1": b"n\xc2\x9b2J1", "half a character": b"n01\xe2\x82"}
 
 

@@ -8,6 +8,7 @@ import json
 from harness import BUILD, ClusterCase, main
 
 USER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+SLURM_USER = ("setpriv", "--reuid=slurm", "--regid=slurm", "--clear-groups")
 CKPT = "_SLURM_SPANK_OPTION_banyan_train_ckpt=every=1"
 SHAPE = "_SLURM_SPANK_OPTION_banyan_train_parallel="
 NODES = 3
@@ -40,14 +41,14 @@ class Attacks:
         """{node: the session of the job in its daemon}; a session outlives its job by its lease."""
         found = {}
         for socket in (self.cluster.dir / "run").glob("ckptd-*.sock"):
-            status = self.cluster.run(BUILD / "bin" / "banyan-ckpt", f"--socket={socket}", "status", "--json", check=False).stdout
+            status = self.cluster.run("banyan-ckpt", f"--socket={socket}", "status", "--json", check=False).stdout
             for session in json.loads(status or "{}").get("sessions", []):
                 if session["job"] == job:
                     found[socket.stem.removeprefix("ckptd-")] = session
         return found
 
     def sealed(self, text, *as_user):
-        """The plan as a credential: of root, who is slurmctld's user, or of another."""
+        """The plan as a credential of root, or of another."""
         file = self.cluster.dir / "tmp" / "payload"
         file.write_text("banyan plan\n" + text)
         file.chmod(0o644)
@@ -86,7 +87,8 @@ class Attacks:
         self.assertEqual([len(self.sessions(job)) for job in tasks()], [1 if self.makes_plans else 0] * 3)
 
     def test_a_forged_plan_opens_no_session(self):
-        texts = {"old": OLD, "new": NEW, "sealed by the user": self.sealed(NEW, *USER), "sealed for another job": self.sealed(NEW)}
+        texts = {"old": OLD, "new": NEW, "sealed by the user": self.sealed(NEW, *USER), "sealed by root": self.sealed(NEW),
+                 "sealed for another job": self.sealed(NEW, *SLURM_USER)}
         for kind, text in texts.items():
             for form, entries in self.forms(text).items():
                 if kind != "old" and form not in ("plain", "prefixed", "pieces"):
@@ -100,7 +102,7 @@ class Attacks:
         self.assert_none_drained()
 
     def test_a_train_job_with_a_forged_plan_has_its_own(self):
-        for text in (OLD, self.sealed(NEW)):
+        for text in (OLD, self.sealed(NEW, *SLURM_USER)):
             for form in ("plain", "prefixed", "all", "a piece more"):
                 with self.subTest(form=form):
                     job = self.run_job(CKPT, SHAPE + "dp=1", *self.forms(text)[form])

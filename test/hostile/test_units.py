@@ -12,7 +12,7 @@ import time
 import unittest
 from pathlib import Path
 
-from harness import BUILD, REPOSITORY, main
+from harness import REPOSITORY, main, program
 
 DEADLINE = 60
 UNITS = ("banyan-faultd-controller.service", "banyan-faultd-agent.service", "banyan-ckptd@n01.service")
@@ -82,9 +82,9 @@ class Units(unittest.TestCase):
         for folder in ("usr/libexec/banyan", "etc/banyan"):
             (cls.root / folder).mkdir(parents=True, exist_ok=True)
         for name in ("banyan-faultd", "banyan-ckptd"):
-            shutil.copy(BUILD / "bin" / name, cls.root / "usr/libexec/banyan")
+            shutil.copy(program(name), cls.root / "usr/libexec/banyan")
         for name in ("banyan-fault", "banyan-ckpt"):
-            shutil.copy(BUILD / "bin" / name, cls.root / "usr/bin")
+            shutil.copy(program(name), cls.root / "usr/bin")
         system = cls.root / "etc/systemd/system"
         for file in (REPOSITORY / "etc/systemd").glob("banyan-*.service"):
             shutil.copy(file, system)

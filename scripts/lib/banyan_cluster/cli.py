@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import ClusterError, fabric, layout as layouts, parts, process
+from . import ClusterError, fabric, installed, layout as layouts, namespace, parts, process
 from .layout import Layout
 
 PARTS = ("spank", "submit", "snapshot", "fault")  # what `up --without` can leave out
@@ -121,8 +121,9 @@ def up(options):
     layout.options = {"nodes": options.nodes, "gpus": options.gpus, "group_size": options.group_size, "build": options.build,
                       "select": options.select, "backup": options.backup, "sanitizer": options.sanitizer and os.path.abspath(options.sanitizer),
                       "port": 0, **{part: part not in without for part in PARTS}}
-    require_built(layout)
     layouts.check_foreign(layout)
+    layout.options["tree"] = str(installed.of(layout.build).root)
+    require_installed(layout)
     with Lock(layout.dir):
         running = process.find(layout)
         if running:
@@ -145,16 +146,15 @@ def up(options):
     return 0
 
 
-def require_built(layout):
+def require_installed(layout):
     """Everything that `up` starts is there, before anything is started."""
-    needs = [Path("bin", "banyan-topo")]
-    needs += [Path("lib", "select_cons_tres_banyan.so")] if layout.select == "cons_tres_banyan" else []
-    needs += [Path("lib", "spank_banyan.so"), Path("bin", "banyan-ckptd")] if layout.spank else []
-    needs += [Path("lib", "job_submit_banyan.so")] if layout.submit else []
-    needs += [Path("bin", "banyan-faultd"), Path("bin", "banyan-fault")] if layout.fault else []
-    missing = [str(name) for name in needs if not Path(layout.build, name).exists()]
+    tree = layout.installed
+    programs = ["banyan-topo", *(["banyan-ckptd"] if layout.spank else []), *(["banyan-faultd", "banyan-fault"] if layout.fault else [])]
+    plugins = [f"{name}.so" for name, needed in (("select_cons_tres_banyan", layout.select == "cons_tres_banyan"),
+                                                 ("spank_banyan", layout.spank), ("job_submit_banyan", layout.submit)) if needed]
+    missing = [name for name in programs if not tree.program(name)] + [name for name in plugins if not tree.plugin(name)]
     if missing:
-        raise ClusterError(f"{layout.build} lacks {', '.join(missing)}: scripts/build builds them; --build names another build, "
+        raise ClusterError(f"{layout.build} installs no {', '.join(missing)}: scripts/build builds them; --build names another build, "
                            "--without and --select leave parts out")
 
 
@@ -234,6 +234,7 @@ def shell(options):
 
 def replace(layout, words):
     environ = environment(layout)
+    namespace.enter(layout)
     try:
         os.execvpe(words[0], words, environ)
     except OSError as error:

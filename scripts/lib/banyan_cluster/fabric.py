@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 
-from . import ClusterError
+from . import ClusterError, namespace
 from .files import preload_library
 from .process import clean_environment, complain_if_dead, spawn, wait_until
 
@@ -21,13 +21,9 @@ SM_HOST = "sm01"
 def generate(layout):
     """The netfile, which is in ibnetdiscover's own format."""
     netfile = layout.path("fabric", "net")
-    tool = os.path.join(layout.build, "bin", "banyan-topo")
-    command = [tool, "gen", "--nodes", layout.nodes, "--group-size", layout.group_size, "--rails", layout.gpus, "--spines", 4,
+    command = ["banyan-topo", "gen", "--nodes", layout.nodes, "--group-size", layout.group_size, "--rails", layout.gpus, "--spines", 4,
                "--links", 2, "--host-prefix", "n", "--host-digits", layout.digits, "--sm-host", SM_HOST, "-o", netfile]
-    try:
-        run = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=clean_environment(layout))
-    except OSError as error:
-        raise ClusterError(f"{tool}: {error.strerror}; scripts/build builds it")
+    run = namespace.run(layout, command, capture_output=True, text=True, env=clean_environment(layout))
     if run.returncode != 0:
         raise ClusterError(f"banyan-topo gen failed: {run.stderr.strip()}")
 
@@ -74,8 +70,8 @@ def discover(layout):
     """ibnetdiscover sees what the netfile holds."""
     output = layout.path("fabric", "discovered")
     with open(output, "wb") as file:
-        run = subprocess.run([str(layout.path("bin", "ibnetdiscover"))], stdout=file, stderr=subprocess.PIPE, timeout=120,
-                             env=clean_environment(layout))
+        run = namespace.run(layout, [layout.path("bin", "ibnetdiscover")], stdout=file, stderr=subprocess.PIPE, timeout=120,
+                            env=clean_environment(layout))
     pattern = re.compile(rb"^(?:Switch|Ca)\s", re.M)
     seen, wanted = (len(pattern.findall(path.read_bytes())) for path in (output, layout.path("fabric", "net")))
     if run.returncode != 0 or seen != wanted:

@@ -8,17 +8,10 @@ import shutil
 import subprocess
 
 from . import ClusterError
+from .layout import SLURM_USER
 
 FABRIC_TOOLS = ("ibnetdiscover", "iblinkinfo", "ibqueryerrors", "perfquery", "ibswitches", "ibhosts", "ibstat", "sminfo", "saquery",
                 "smpquery", "ibtracert", "ibportstate", "dump_lfts", "dump_fts")
-
-
-def slurm_plugin_folder():
-    for pattern in ("/usr/lib/*/slurm-wlm/select_cons_tres.so", "/usr/lib64/slurm/select_cons_tres.so",
-                    "/usr/lib/slurm/select_cons_tres.so"):
-        for hit in sorted(glob.glob(pattern)):
-            return os.path.dirname(hit)
-    raise ClusterError("Slurm's plugins are not installed: run scripts/setup")
 
 
 def preload_library():
@@ -62,7 +55,7 @@ def controller_conf(layout, topology="none"):
         "AuthType=auth/munge",
         "CredType=cred/munge",
         f"AuthInfo=socket={layout.path('run', 'munge.socket')}",
-        "SlurmUser=root",
+        f"SlurmUser={SLURM_USER}",
         "SlurmdUser=root",
         f"StateSaveLocation={layout.path('ctld')}",
         f"SlurmctldLogFile={layout.path('log', 'slurmctld.log')}",
@@ -75,7 +68,6 @@ def controller_conf(layout, topology="none"):
         f"TopologyPlugin=topology/{topology}",
         f"SelectType=select/{layout.select}",
         "PriorityType=priority/basic",
-        f"PluginDir={slurm_plugin_folder()}:{layout.path('lib')}",
         f"PlugStackConfig={layout.path('etc', 'plugstack.conf')}",
         *(["JobSubmitPlugins=banyan"] if layout.submit else []),
     ]
@@ -109,24 +101,31 @@ def slurm_conf(layout):
         "PrologFlags=Alloc",
     ]
     for index, name in enumerate(layout.node_names):
-        lines.append(f"NodeName={name} NodeHostname=localhost NodeAddr={layout.address(name)} Port={first + index} "
-                     f"CPUs={max(8, layout.gpus)} RealMemory=1000 Gres=gpu:{layout.gpus} State=UNKNOWN")
+        lines.append(f"NodeName={name} Port={first + index} CPUs={max(8, layout.gpus)} RealMemory=1000 Gres=gpu:{layout.gpus} State=UNKNOWN")
     lines.append("PartitionName=train Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE")
     return "\n".join(lines) + "\n"
 
 
 def controller_lines(layout):
-    if not layout.controllers():
-        return ["SlurmctldHost=localhost", f"SlurmctldPidFile={layout.path('run', 'slurmctld.pid')}"]
+    if not layout.backup:
+        return [f"SlurmctldHost={layout.controllers()[0][1]}", f"SlurmctldPidFile={layout.path('run', 'slurmctld.pid')}"]
     return [
-        *(f"SlurmctldHost={name}({address})" for _, name, address in layout.controllers()),
-        # Both listen on the same port, each on the address that its own /etc/hosts gives its name.
+        *(f"SlurmctldHost={name}" for _, name, _ in layout.controllers()),
+        # Both listen on the same port, each on the address that /etc/hosts gives its name.
         "CommunicationParameters=NoCtldInAddrAny",
         # A slurmctld ends the one that it finds in its pid file: each sees a file of its own there.
         f"SlurmctldPidFile={layout.path('run', 'own')}/slurmctld.pid",
         # How long the backup waits for a sign of life. Below 4 the primary would give them without a pause.
         "SlurmctldTimeout=6",
     ]
+
+
+def hosts(layout):
+    """/etc/hosts of the cluster: its hosts by name, then what this host knows."""
+    own = [(name, address) for _, name, address in layout.controllers()]
+    own += [(name, layout.address(name)) for name in layout.node_names]
+    with open("/etc/hosts", encoding="utf-8", errors="surrogateescape") as file:
+        return "".join(f"{address} {name}\n" for name, address in own) + file.read()
 
 
 def gres_conf(layout):
@@ -137,13 +136,15 @@ def gres_conf(layout):
 def plugstack_conf(layout):
     if not layout.spank:
         return "# spank_banyan.so is left out of this cluster\n"
-    words = ["optional", layout.path("lib", "spank_banyan.so"), f"config={layout.path('etc', 'banyan.conf')}",
-             f"ckptd={sanitized(layout, f'{layout.build}/bin/banyan-ckptd')}", f"ckptd_log={layout.path('log')}/ckptd-%n.log"]
-    return " ".join(map(str, words)) + "\n"
+    words = ["optional", "spank_banyan.so", f"config={layout.path('etc', 'banyan.conf')}", f"ckptd_log={layout.path('log')}/ckptd-%n.log"]
+    if layout.options.get("sanitizer"):
+        words.append(f"ckptd={sanitized(layout, '/usr/libexec/banyan/banyan-ckptd')}")
+    return " ".join(words) + "\n"
 
 
 def banyan_conf(layout):
     ports = layout.ports()
+    controller = layout.controllers()[0][1]
     d = layout.dir
     return f"""# Written by scripts/cluster.
 [munge]
@@ -158,9 +159,9 @@ port = {ports['ckptd']}
 memory_limit = "8G"
 
 [fault]
-controller = "127.0.0.1"
+controller = "{controller}"
 port = {ports['faultd']}
-bind = "127.0.0.1"
+bind = "{controller}"
 socket = "{d}/run/faultd.sock"
 dry_run = false
 history = "{d}/incidents.db"
@@ -186,13 +187,13 @@ LD_PRELOAD={preload_library()} exec {target} "$@"
 
 def write_all(layout):
     etc = layout.path("etc")
+    (etc / "hosts").write_text(hosts(layout))
     (etc / "slurm.conf").write_text(slurm_conf(layout))
     (etc / "gres.conf").write_text(gres_conf(layout))
     (etc / "plugstack.conf").write_text(plugstack_conf(layout))
     (etc / "banyan.conf").write_text(banyan_conf(layout))
     write_nodes(layout)
     write_wrappers(layout)
-    link_plugins(layout)
 
 
 def write_nodes(layout):
@@ -228,16 +229,3 @@ def write_wrappers(layout):
             file.write_text(wrapper(layout, tool, target, f"{layout.node_names[0]} mlx5_0"))
             file.chmod(0o755)
 
-
-def link_plugins(layout):
-    """Only banyan's plugins stand in the cluster's plugin folder: slurmctld loads every select_*.so that it finds there."""
-    build = layout.build
-    wanted = []
-    if layout.select == "cons_tres_banyan":
-        wanted.append("select_cons_tres_banyan.so")
-    if layout.spank:
-        wanted.append("spank_banyan.so")
-    if layout.submit:
-        wanted.append("job_submit_banyan.so")
-    for name in wanted:
-        layout.path("lib", name).symlink_to(os.path.join(build, "lib", name))

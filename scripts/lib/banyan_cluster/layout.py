@@ -4,16 +4,18 @@
 import hashlib
 import json
 import os
+import pwd
 import socket
 from pathlib import Path
 
-from . import ClusterError
+from . import ClusterError, installed
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 # Slurm appends "/spool/n01/n01_<job>.<step>" for its sockets, which hold 107 bytes.
 LONGEST_DIRECTORY = 68
-FOLDERS = ("bin", "ctld", "etc", "fabric/osm", "fabric/cli", "kmsg", "lib", "log", "nodes", "run", "spool", "tmp")
+FOLDERS = ("bin", "ctld", "etc", "fabric/osm", "fabric/cli", "kmsg", "left-out", "log", "nodes", "run", "spool", "tmp")
 PORTS = range(20000, 32000)
+SLURM_USER = "slurm"  # whom Debian's package makes
 
 
 def default_directory():
@@ -61,8 +63,22 @@ class Layout:
         return f"127.0.{1 + number // 256}.{number % 256}"
 
     def controllers(self):
-        """[(part, host name, address)] of the slurmctlds of `up --backup`, the primary first; nothing without."""
-        return [("slurmctld", "ctl1", "127.0.0.1"), ("slurmctld-backup", "ctl2", "127.0.0.2")] if self.options.get("backup") else []
+        """[(part, host name, address)] of the slurmctlds, the primary first."""
+        both = [("slurmctld", "ctl1", "127.0.0.1"), ("slurmctld-backup", "ctl2", "127.0.0.2")]
+        return both if self.backup else both[:1]
+
+    @property
+    def backup(self):
+        return bool(self.options.get("backup"))
+
+    @property
+    def installed(self):
+        """The installed tree that the cluster runs on."""
+        return installed.Tree(self.tree)
+
+    def left_out(self):
+        """The plugins that do not stand in Slurm's directory, though they are installed."""
+        return [] if self.select == "cons_tres_banyan" else ["select_cons_tres_banyan.so"]
 
     def ports(self):
         """Ports by use: slurmctld, ckptd (the same on all nodes), faultd, and one per slurmd."""
@@ -99,6 +115,23 @@ def check_directory(directory):
                            "choose another one with --dir")
 
 
+def slurm_user():
+    """Who slurmctld is: (uid, gid)."""
+    try:
+        entry = pwd.getpwnam(SLURM_USER)
+    except KeyError:
+        raise ClusterError(f"there is no user {SLURM_USER}, as whom slurmctld runs: run scripts/setup; Slurm's package makes him")
+    return entry.pw_uid, entry.pw_gid
+
+
+def closed_to_others(directory):
+    """The first folder on the way to it that users other than root cannot pass, or None."""
+    for folder in reversed([directory, *directory.parents]):
+        if folder.is_dir() and not folder.stat().st_mode & 0o001:
+            return folder
+    return None
+
+
 def is_ours(layout):
     """An earlier `up` made the directory."""
     return layout.path(".banyan-cluster").exists()
@@ -117,9 +150,22 @@ def prepare(layout):
     marker = layout.path(".banyan-cluster")
     layout.dir.mkdir(parents=True, exist_ok=True)
     marker.write_text("Made by scripts/cluster, which clears this directory at every `up`.\n")
+    # Jobs of other users, and slurmctld's, reach what lies here.
+    os.umask(0o022)
+    layout.dir.chmod(0o755)
+    closed = closed_to_others(layout.dir)
+    if closed:
+        raise ClusterError(f"{layout.dir} cannot be reached by the user {SLURM_USER}, as whom slurmctld runs: {closed} is closed to "
+                           "others. Choose another directory with --dir, such as /var/tmp/banyan-cluster")
     clear(layout, keep={".banyan-cluster", "lock"})
     for folder in FOLDERS:
         layout.path(folder).mkdir(parents=True)
+    uid, gid = slurm_user()
+    own = [layout.path("ctld"), *(layout.path("log", f"{part}.log") for part, _, _ in layout.controllers())]
+    for path in own[1:]:
+        path.touch()
+    for path in own:
+        os.chown(path, uid, gid)
 
 
 def clear(layout, keep):

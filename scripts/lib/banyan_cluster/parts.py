@@ -2,14 +2,13 @@
 """The parts, in the order in which they start, and the question by which each shows that it works."""
 
 import json
-import os
 import secrets
 import shutil
 import subprocess
 import threading
 import time
 
-from . import ClusterError, fabric, files
+from . import ClusterError, fabric, files, namespace
 from .process import Registry, clean_environment, complain_if_dead, spawn, wait_until
 
 
@@ -30,19 +29,27 @@ def run_tool(layout, *command, timeout=20):
     """Runs a tool of the cluster; one that does not answer in time counts as failed with status 124, as timeout(1) has it."""
     words = [str(word) for word in command]
     try:
-        return subprocess.run(words, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
+        return namespace.run(layout, words, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
                               env=tool_environment(layout))
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(words, 124, "", f"{words[0]}: no answer within {timeout} s")
     except OSError as error:
         raise ClusterError(f"{words[0]} cannot be started: {error.strerror}; run scripts/setup, and build")
+    except ClusterError as error:
+        return subprocess.CompletedProcess(words, 127, "", str(error))
 
 
 def tool_environment(layout):
     env = clean_environment(layout)
-    env["PATH"] = f"{layout.path('bin')}:{layout.build}/bin:{env['PATH']}"
-    env["BANYAN_TRAINER"] = f"{layout.build}/bin/banyan-trainer"  # where examples/trainer/job.sh looks for it
+    env["PATH"] = f"{layout.path('bin')}:{env['PATH']}"
     return env
+
+
+def start_base(layout):
+    """What a slurmctld alone needs: the names of hosts, the namespace, munged."""
+    layout.path("etc", "hosts").write_text(files.hosts(layout))
+    namespace.start(layout)
+    start_munged(layout)
 
 
 def start_munged(layout):
@@ -65,27 +72,20 @@ def answers_munged(layout):
     return socket.exists() and run_tool(layout, "munge", "-S", socket, "-n").returncode == 0
 
 
-# A controller of several on one host: a name of its own, by which Slurm tells them apart, and a folder that the others do not see.
-ON_A_HOST_OF_ITS_OWN = """hostname "$1" && mount --bind "$2" /etc/hosts && mount -t tmpfs own "$3" && shift 3 && exec "$@" """
+# Each node and each controller has the name of a host of its own, by which Slurm tells controllers apart.
+ON_A_HOST_OF_ITS_OWN = """hostname "$1" && shift && exec "$@" """
+# One of several has a folder, too, that the others do not see.
+WITH_A_FOLDER_OF_ITS_OWN = """mount -t tmpfs own "$1" && shift && exec "$@" """
 
 
 def start_slurmctld(layout):
     """Every slurmctld, with `up --backup` the one in standby too."""
-    for part, _, _ in layout.controllers() or [("slurmctld", None, None)]:
+    for part, _, _ in layout.controllers():
         start_controller(layout, part)
 
 
 def start_controller(layout, part):
-    command = ["slurmctld", "-D", "-f", layout.path("etc", "slurm.conf")]
-    for mine, name, _ in layout.controllers():
-        if mine == part:
-            own, hosts = layout.path("run", "own"), layout.path("etc", "hosts")
-            own.mkdir(exist_ok=True)
-            hosts.write_text("127.0.0.1 localhost\n" + "".join(f"{address} {host}\n" for _, host, address in layout.controllers()))
-            # The namespaces, and the mounts in them, end with the process.
-            command = ["unshare", "--uts", "--mount", "sh", "-ec", ON_A_HOST_OF_ITS_OWN, "sh", name, hosts, own, *command,
-                       "-L", layout.path("log", f"{part}.log")]
-    child = spawn(layout, part, command)
+    child = spawn(layout, part, controller_command(layout, part))
 
     def ready():
         complain_if_dead(layout, child, part)
@@ -93,9 +93,25 @@ def start_controller(layout, part):
     wait_until(ready, 30, f"{part} answers", pause=0.05)
 
 
+def controller_command(layout, part="slurmctld", under=(), options=()):
+    """The words that start a slurmctld; `under` is a program that runs it. It starts as root and becomes SlurmUser by itself."""
+    host = next(name for mine, name, _ in layout.controllers() if mine == part)
+    command = [*under, "slurmctld", "-D", "-f", layout.path("etc", "slurm.conf"), *options]
+    if layout.backup:
+        own = layout.path("run", "own")
+        own.mkdir(exist_ok=True)
+        # The namespaces, and the mounts in them, end with the process.
+        command = ["unshare", "--mount", "sh", "-ec", WITH_A_FOLDER_OF_ITS_OWN, "sh", own, *command, "-L", layout.path("log", f"{part}.log")]
+    return on_host(host, command)
+
+
+def on_host(name, command):
+    return ["unshare", "--uts", "sh", "-ec", ON_A_HOST_OF_ITS_OWN, "sh", name, *command]
+
+
 def answers_slurmctld(layout, part="slurmctld"):
-    known = [f" at {name} is UP" for mine, name, _ in layout.controllers() if mine == part] or [" is UP"]
-    return known[0] in run_tool(layout, "scontrol", "ping", timeout=8).stdout
+    host = next(name for mine, name, _ in layout.controllers() if mine == part)
+    return f" at {host} is UP" in run_tool(layout, "scontrol", "ping", timeout=8).stdout
 
 
 def start_slurmds(layout):
@@ -103,8 +119,7 @@ def start_slurmds(layout):
     if layout.options.get("sanitizer"):
         # Prolog and epilog start slurmstepd with an environment of their own.
         words += ["-d", files.sanitized(layout, shutil.which("slurmstepd", path=tool_environment(layout)["PATH"]))]
-    children = {node: spawn(layout, f"slurmd-{node}", [*words, "-N", node])
-                for node in layout.node_names}
+    children = {node: spawn(layout, f"slurmd-{node}", on_host(node, [*words, "-N", node])) for node in layout.node_names}
 
     def ready():
         for node, child in children.items():
@@ -130,22 +145,21 @@ def start_fabric(layout):
 
 
 def write_snapshot(layout):
-    tool = os.path.join(layout.build, "bin", "banyan-topo")
-    run = run_tool(layout, tool, "snapshot", layout.path("fabric", "discovered"), "-o", layout.path("fabric.snapshot"))
+    run = run_tool(layout, "banyan-topo", "snapshot", layout.path("fabric", "discovered"), "-o", layout.path("fabric.snapshot"))
     if run.returncode != 0:
         raise ClusterError(f"banyan-topo snapshot failed: {run.stderr.strip()}")
 
 
 def start_faultd(layout):
     """The controller, and one agent per node; ready when the controller hears them all."""
-    daemon = os.path.join(layout.build, "bin", "banyan-faultd")
+    daemon = "/usr/libexec/banyan/banyan-faultd"
     config = layout.path("etc", "banyan.conf")
-    children = {"faultd-controller": spawn(layout, "faultd-controller", [
-        daemon, "controller", "--config", config, "--node", "controller", "--log", layout.path("log", "faultd-controller.log")])}
+    children = {"faultd-controller": spawn(layout, "faultd-controller", on_host(layout.controllers()[0][1], [
+        daemon, "controller", "--config", config, "--node", "controller", "--log", layout.path("log", "faultd-controller.log")]))}
     for node in layout.node_names:
         part = f"faultd-{node}"
-        children[part] = spawn(layout, part, [daemon, "agent", "--config", config, "--node", node, "--log",
-                                              layout.path("log", f"{part}.log")])
+        children[part] = spawn(layout, part, on_host(node, [daemon, "agent", "--config", config, "--node", node, "--log",
+                                                            layout.path("log", f"{part}.log")]))
 
     def ready():
         for part, child in children.items():
@@ -157,7 +171,7 @@ def start_faultd(layout):
 
 def connected_agents(layout):
     """The nodes whose agents the controller hears; None when the controller does not answer."""
-    run = run_tool(layout, os.path.join(layout.build, "bin", "banyan-fault"), "agents", "--json", timeout=8)
+    run = run_tool(layout, "banyan-fault", "agents", "--json", timeout=8)
     try:
         answer = json.loads(run.stdout)
         agents = answer.get("agents", []) if isinstance(answer, dict) else answer
@@ -176,6 +190,7 @@ def up(layout, steps):
         except Exception as error:  # reported by the main thread
             failures.append(error)
     files.write_all(layout)
+    steps.run("namespace: banyan is installed, hosts have names", namespace.start, layout)
     beside = threading.Thread(target=aside)
     beside.start()
     try:
@@ -201,6 +216,7 @@ def status(layout):
     def row(part, answer, good):
         pid = registry.alive(part)
         rows.append((part, pid, answer if pid else "not running", bool(pid) and good))
+    row("namespace", "holds /usr and /etc/hosts", True)
     munge = bool(registry.alive("munged")) and answers_munged(layout)
     row("munged", "encodes" if munge else "no answer", munge)
     # Without munged Slurm's tools would try for a long time before they give up.

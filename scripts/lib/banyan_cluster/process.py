@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from . import ClusterError
+from . import ClusterError, namespace
 from .files import sanitizer_environment
 
 MARKER = "BANYAN_CLUSTER_DIR"
@@ -81,7 +81,11 @@ def clean_environment(layout):
 
 
 def spawn(layout, part, command, env=None, stdin=subprocess.DEVNULL, cwd=None):
-    """Starts a daemon in the foreground form, in a session of its own, and records it."""
+    """Starts a daemon in the foreground form in the cluster's namespace, in a session of its own, and records it."""
+    return spawn_outside(layout, part, namespace.inside(layout, command, cwd or layout.dir), env, stdin, cwd)
+
+
+def spawn_outside(layout, part, command, env=None, stdin=subprocess.DEVNULL, cwd=None):
     with open(layout.path("log", f"{part}.out"), "ab") as output:
         try:
             child = subprocess.Popen([str(word) for word in command], stdin=stdin, stdout=output, stderr=output,
