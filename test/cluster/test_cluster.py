@@ -3,13 +3,14 @@
 
 import concurrent.futures
 import os
+import pwd
 import signal
 import socket
 import subprocess
 import unittest
 from pathlib import Path
 
-from harness import BUILD, Cluster, main, mounts_of, processes_of, sockets_of
+from harness import BUILD, REPOSITORY, Cluster, main, mounts_of, processes_of, sockets_of
 
 from banyan_cluster import layout as layouts
 
@@ -24,6 +25,18 @@ def outside_files():
     return names
 
 
+def namespaces_of(directory):
+    """Processes in whose mount namespace something of the directory is mounted, whatever they are."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/mountinfo"):
+        try:
+            if f"{directory}/" in file.read_text():
+                found.append(file.parent.name)
+        except OSError:
+            continue  # it has ended
+    return found
+
+
 class Life(unittest.TestCase):
     def setUp(self):
         self.before = outside_files()
@@ -36,6 +49,7 @@ class Life(unittest.TestCase):
         self.assertEqual(processes_of(cluster.dir), {})
         self.assertEqual(sockets_of(cluster.dir, layout.sockname), [])
         self.assertEqual(mounts_of(cluster.dir), [])
+        self.assertEqual(namespaces_of(cluster.dir), [])
         self.assertTrue(all(layouts.port_is_free(port) for port in range(layout.port, layout.port + 8 + layout.nodes)))
         left = [str(path) for path in cluster.dir.rglob("*") if path.is_socket() or path.is_fifo()]
         self.assertEqual(left, [])
@@ -62,6 +76,66 @@ class Life(unittest.TestCase):
         self.cluster.down()
         self.assert_nothing_left()
 
+    def test_laid_out_as_a_site(self):
+        self.cluster.nodes = 2
+        self.cluster.up()
+        self.assertEqual(mounts_of("/usr/lib"), [], "the host sees nothing of it")
+        config = dict(line.split("=", 1) for line in self.cluster.out("scontrol", "show", "config").replace(" ", "").splitlines() if "=" in line)
+        plugins = config["PluginDir"]
+        self.assertRegex(plugins, "^/usr/lib[^:]*$")
+        self.assertNotIn("PluginDir", (self.cluster.dir / "etc" / "slurm.conf").read_text())
+        standing = self.cluster.out("ls", plugins).split()
+        for name in ("select_cons_tres_banyan.so", "job_submit_banyan.so", "spank_banyan.so", "select_cons_tres.so"):
+            self.assertIn(name, standing)
+        parts = self.cluster.parts()
+        maps = Path(f"/proc/{parts['slurmctld']}/maps").read_text()
+        self.assertIn(f"{plugins}/select_cons_tres_banyan.so", maps)
+        self.assertNotIn(str(BUILD / "lib"), maps)
+        for part in ("faultd-controller", "faultd-n01"):
+            self.assertEqual(os.readlink(f"/proc/{parts[part]}/exe"), "/usr/libexec/banyan/banyan-faultd")
+        self.assertEqual(self.cluster.out("bash", "-c", "type -p banyan-topo"), "/usr/bin/banyan-topo")
+
+        user = pwd.getpwnam("slurm")
+        self.assertNotEqual(user.pw_uid, 0)
+        status = Path(f"/proc/{parts['slurmctld']}/status").read_text()
+        self.assertRegex(status, rf"Uid:(\s+{user.pw_uid}){{4}}\nGid:(\s+{user.pw_gid}){{4}}\n")
+        self.assertEqual(config["SlurmUser"], f"slurm({user.pw_uid})")
+        self.assertEqual(self.cluster.out("setpriv", "--reuid=slurm", "--regid=slurm", "--clear-groups", "head", "-c4",
+                                          self.cluster.dir / "fabric.snapshot"), "BNYN")
+
+        for file in (self.cluster.dir / "etc").glob("*.conf"):
+            self.assertNotIn("127.0.", file.read_text(), file.name)
+        self.assertIn("NodeAddr=n02 NodeHostName=n02 ", self.cluster.node("n02")["text"])
+        seen = self.cluster.out("srun", "-N2", "--train-parallel=dp=2", "bash", "-c", "echo $SLURMD_NODENAME $HOSTNAME $MASTER_ADDR")
+        self.assertEqual(sorted(seen.splitlines()), ["n01 n01 n01", "n02 n02 n01"])
+        self.assertEqual(self.cluster.out("bash", "-c", "hostname; pwd", cwd="/var/tmp").split(), [socket.gethostname(), "/var/tmp"])
+
+    def test_slurms_own_plugin_alone(self):
+        self.cluster.nodes, self.cluster.options = 2, ["--select", "cons_tres", "--without", "spank,submit,snapshot,fault"]
+        self.cluster.up()
+        self.assertEqual(self.cluster.out("bash", "-c", "cd /usr/lib/*/slurm-wlm && ls select_cons_tres*.so"), "select_cons_tres.so")
+        self.assertEqual(sorted(self.cluster.out("srun", "-N2", "hostname").split()), ["n01", "n02"])
+
+    def test_where_slurmctld_could_not_get(self):
+        closed = self.cluster.dir / "closed"
+        closed.mkdir(mode=0o700)
+        refused = Cluster(closed / "cluster").script("up", check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertRegex(refused.stderr, f"user slurm.*{closed} is closed.*--dir")
+        self.assertEqual(list(closed.iterdir()), [])
+        self.assertEqual(layouts.default_directory(repository=REPOSITORY), REPOSITORY / "build" / "cluster")
+        self.assertEqual(layouts.default_directory(repository=closed).parent, Path("/var/tmp"))
+        closed.rmdir()
+
+    def test_a_directory_of_somebody_else(self):
+        theirs = self.cluster.dir / "theirs"
+        theirs.mkdir()
+        os.chown(theirs, 65534, 65534)
+        refused = Cluster(theirs).script("up", check=False)
+        self.assertEqual((refused.returncode, list(theirs.iterdir())), (1, []))
+        self.assertIn("belongs to another user", refused.stderr)
+        theirs.rmdir()
+
     def test_second_up_is_refused(self):
         self.cluster.nodes = 2
         self.cluster.up()
@@ -83,7 +157,7 @@ class Life(unittest.TestCase):
         """Every part is killed once; each time status says so and down leaves nothing. A step runs all the while, so that tasks
         whose slurmstepd is gone are among what has to be found."""
         self.cluster.nodes = 3
-        victims = ["munged", "slurmctld", "slurmd-n02", "ibsim", "opensm", "faultd-controller", "faultd-n03", "slurmstepd"]
+        victims = ["namespace", "munged", "slurmctld", "slurmd-n02", "ibsim", "opensm", "faultd-controller", "faultd-n03", "slurmstepd"]
         for victim in victims:
             with self.subTest(victim):
                 self.cluster.up()

@@ -2,7 +2,6 @@
 """A cluster whose daemons and plugins have the sanitizers in them: a training job with checkpoints, a fault with a spare, a requeue. No
 report from anybody."""
 
-import os
 import re
 import shutil
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
 
-from harness import BUILD, DEADLINE, REPOSITORY, main  # noqa: E402
+from harness import DEADLINE, main  # noqa: E402
 from training import XID_79, TrainingCase  # noqa: E402
 
 SHAPE = "tp=2,pp=2,dp=2"
@@ -27,10 +26,6 @@ class Sanitized(TrainingCase):
         cls.reports = Path(tempfile.mkdtemp(prefix="banyan-san-"))
         cls.reports.chmod(0o1777)
         cls.addClassCleanup(shutil.rmtree, cls.reports, ignore_errors=True)
-        # The tool that writes the snapshot is no daemon: the plain build's will do.
-        tool = BUILD / "bin" / "banyan-topo"
-        if not tool.exists():
-            tool.symlink_to(Path(os.environ.get("BANYAN_PLAIN_BUILD", REPOSITORY / "build" / "dev")) / "bin" / "banyan-topo")
         cls.options = ("--group-size", 3, "--gpus", 8, "--sanitizer", cls.reports)
         super().setUpClass()
 

@@ -29,7 +29,7 @@ def main(arguments=None):
 def parse(arguments):
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--dir", default=os.environ.get(process.MARKER, str(layouts.default_directory())),
-                        help="the cluster's directory (default: $BANYAN_CLUSTER_DIR, else build/cluster)")
+                        help=f"the cluster's directory (default: $BANYAN_CLUSTER_DIR, else {layouts.default_directory()})")
     parser = argparse.ArgumentParser(prog="scripts/cluster", description="A development cluster on this host: a real Slurm of many "
                                      "nodes, and a real subnet manager on a simulated fabric.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -18,8 +18,11 @@ PORTS = range(20000, 32000)
 SLURM_USER = "slurm"  # whom Debian's package makes
 
 
-def default_directory():
-    return REPOSITORY / "build" / "cluster"
+def default_directory(name="cluster", repository=REPOSITORY):
+    """Below the repository, but where SlurmUser cannot get there: a clone in /root is usual."""
+    if closed_to_others(repository) is None:
+        return repository / "build" / name
+    return Path("/var/tmp", f"banyan-{name}-{hashlib.sha256(os.fsencode(repository)).hexdigest()[:8]}")
 
 
 def default_build():
@@ -113,6 +116,10 @@ def check_directory(directory):
     if any(c.isspace() or c in "%#,\\\"'" for c in str(directory)):
         raise ClusterError(f"the directory {directory} contains a character that slurm.conf cannot hold: "
                            "choose another one with --dir")
+    closed = closed_to_others(directory.parent)  # the directory itself is opened
+    if closed:
+        raise ClusterError(f"the directory {directory} is out of reach for the user {SLURM_USER}, as whom slurmctld runs: {closed} is "
+                           "closed to others. Choose another one with --dir, such as /var/tmp/banyan-cluster")
 
 
 def slurm_user():
@@ -138,7 +145,9 @@ def is_ours(layout):
 
 
 def check_foreign(layout):
-    """Refuses a directory with files that no `up` made, before anything is written there."""
+    """Refuses a directory with files that no `up` made, and one that is somebody else's, before anything is written there."""
+    if os.path.lexists(layout.dir) and layout.dir.lstat().st_uid != os.geteuid():
+        raise ClusterError(f"{layout.dir} belongs to another user, who could change what root runs there: choose another directory with --dir")
     names = {entry.name for entry in layout.dir.iterdir()} - {"lock"} if layout.dir.exists() else set()
     # Looked for after the names: another `up` that works there just now writes its marker before anything else.
     if names and not is_ours(layout):
@@ -150,21 +159,17 @@ def prepare(layout):
     marker = layout.path(".banyan-cluster")
     layout.dir.mkdir(parents=True, exist_ok=True)
     marker.write_text("Made by scripts/cluster, which clears this directory at every `up`.\n")
-    # Jobs of other users, and slurmctld's, reach what lies here.
+    # slurmctld's user and the jobs of other users reach what lies here.
     os.umask(0o022)
     layout.dir.chmod(0o755)
-    closed = closed_to_others(layout.dir)
-    if closed:
-        raise ClusterError(f"{layout.dir} cannot be reached by the user {SLURM_USER}, as whom slurmctld runs: {closed} is closed to "
-                           "others. Choose another directory with --dir, such as /var/tmp/banyan-cluster")
     clear(layout, keep={".banyan-cluster", "lock"})
     for folder in FOLDERS:
         layout.path(folder).mkdir(parents=True)
     uid, gid = slurm_user()
-    own = [layout.path("ctld"), *(layout.path("log", f"{part}.log") for part, _, _ in layout.controllers())]
-    for path in own[1:]:
-        path.touch()
-    for path in own:
+    logs = [layout.path("log", f"{part}.log") for part, _, _ in layout.controllers()]
+    for log in logs:
+        log.touch()
+    for path in (layout.path("ctld"), *logs):
         os.chown(path, uid, gid)
 
 

@@ -24,8 +24,8 @@ from banyan_demo.story import SHAPE, VICTIM_GPU, DemoError, Story  # noqa: E402
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
-    parser.add_argument("--dir", type=os.path.abspath, default=str(REPOSITORY / "build/demo"),
-                        help="the cluster's directory (default: build/demo)")
+    parser.add_argument("--dir", type=os.path.abspath, default=str(layout.default_directory("demo")),
+                        help="the cluster's directory (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=160, help="training steps (default 160)")
     parser.add_argument("--step-ms", type=int, default=50, help="time of a training step (default 50 ms)")
     parser.add_argument("--keep", action="store_true", help="leave the cluster running, to look around in it")
