@@ -13,7 +13,7 @@ from . import ClusterError, installed
 REPOSITORY = Path(__file__).resolve().parents[3]
 # Slurm appends "/spool/n01/n01_<job>.<step>" for its sockets, which hold 107 bytes.
 LONGEST_DIRECTORY = 68
-FOLDERS = ("bin", "ctld", "etc", "fabric/osm", "fabric/cli", "kmsg", "left-out", "log", "nodes", "run", "spool", "tmp")
+FOLDERS = ("bin", "ctld", "etc", "fabric/osm", "fabric/cli", "first", "kmsg", "left-out", "log", "nodes", "run", "spool", "tmp")
 PORTS = range(20000, 32000)
 SLURM_USER = "slurm"  # whom Debian's package makes
 
@@ -78,6 +78,8 @@ class Layout:
     def installed(self):
         """The installed tree that the cluster runs on."""
         return installed.Tree(self.tree)
+
+    plugins = ("select_cons_tres_banyan.so", "job_submit_banyan.so", "spank_banyan.so")
 
     def left_out(self):
         """The plugins that do not stand in Slurm's directory, though they are installed."""

@@ -36,8 +36,8 @@ exec -a banyan-cluster-namespace sleep infinity
 
 
 def layers(layout):
-    """What /usr is made of: what this cluster leaves out, what is installed, what the host has."""
-    return [str(layout.path("left-out", "usr")), str(layout.installed.usr), "/usr"]
+    """What /usr is made of: what this cluster leaves out, what is installed, what the host has, and names that come first."""
+    return [str(layout.path("left-out", "usr")), str(layout.installed.usr), "/usr", str(layout.path("first", "usr"))]
 
 
 def start(layout):
@@ -46,6 +46,7 @@ def start(layout):
     if os.geteuid() != 0:
         raise ClusterError("root is needed: Slurm's daemons start the tasks of any user, and the cluster has mounts of its own")
     leave_out(layout)
+    name_first(layout)
     ready = layout.path("run", "mounted")
     ready.unlink(missing_ok=True)
     lower = ":".join(layer.replace("\\", "\\\\").replace(":", "\\:") for layer in layers(layout))
@@ -67,14 +68,22 @@ def leave_out(layout):
     """A layer that hides what this cluster does without: slurmctld loads every select plugin that it finds."""
     folder = layout.path("left-out", "usr")
     folder.mkdir(parents=True, exist_ok=True)
-    for name in layout.left_out():
-        place = layout.installed.plugin(name)
-        if place is None:
-            continue
+    for place in filter(None, map(layout.installed.plugin, layout.left_out())):
         hidden = layout.path("left-out", place[1:])
         hidden.parent.mkdir(parents=True, exist_ok=True)
         hidden.unlink(missing_ok=True)
         os.mknod(hidden, 0o020000, os.makedev(0, 0))  # how an overlay is told that a file is not there
+
+
+def name_first(layout):
+    """A layer that has the names of our plugins alone: readdir, in whose order Slurm loads plugins, begins with the lowest. Ours before
+    select/cons_tres is what an installed plugin has to stand; in which order a site's file system has them is chance."""
+    folder = layout.path("first", "usr")
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in filter(None, map(layout.installed.plugin, layout.plugins)):
+        name = layout.path("first", place[1:])
+        name.parent.mkdir(parents=True, exist_ok=True)
+        name.touch()
 
 
 def file_of(layout):
