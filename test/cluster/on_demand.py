@@ -53,16 +53,13 @@ class OnDemandCase(ClusterCase):
         found = re.search(r"MESSAGE_NODE_REGISTRATION_STATUS\s.*count:(\d+)", cls.cluster.out("sdiag"))
         return int(found.group(1)) if found else 0
 
-    def wait_for_saved(self, change=lambda: None):
+    def wait_for_saved(self, job):
         """Slurm saves its jobs seconds after a change, or at once: what was not saved is lost with it, whatever plugin it has."""
         file = self.cluster.dir / "ctld" / "job_state"
         now = time.time()
-        change()
+        # Any change of any job makes slurmctld save them all; what was to be saved may have been by now.
+        self.cluster.run("scontrol", "update", f"JobId={job}", "Comment=saved")
         self.cluster.wait_for(lambda: file.exists() and file.stat().st_mtime > now, "the jobs are saved")
-
-    def wait_for_saved_step(self, job):
-        # Any change of the job makes slurmctld save.
-        self.wait_for_saved(lambda: self.cluster.run("scontrol", "update", f"JobId={job}", "Comment=saved"))
 
     def complaints(self, log="slurmctld.log"):
         """What our plugins reported as an error, but for what is expected."""

@@ -129,12 +129,12 @@ class Survival(OnDemandCase):
             script = f"{step.format(1)}\n{wait}\n{step.format(2)}\n"
             trains.append(self.submit(f"-N{nodes}", "--ntasks-per-node=1", f"--train-parallel={shape}", script=script))
             plains.append(self.submit(f"-N{dice.choice([1, 2, 3])}", script=f"{wait}\nsleep {dice.uniform(0, 1.5):.2f}\n"))
-        self.wait_for_saved()
+        self.wait_for_saved(trains[0])
         self.partition("UP")
         if number % 2:
             # Jobs that slurmctld knows to be running when it is back.
             self.cluster.wait_for(lambda: "RUNNING" in [self.state(job) for job in trains], "a train job runs")
-            self.wait_for_saved()
+            self.wait_for_saved(trains[0])
         moment = dice.uniform(0, 3)
         time.sleep(moment)
         states = [self.state(job) for job in trains + plains]
@@ -200,10 +200,10 @@ class Survival(OnDemandCase):
         job = self.start_on_demand("-N6", "--ntasks-per-node=1", "--train-parallel=dp=2,pp=3")
         self.assertEqual(self.step(job), (0, expected))
         self.assertEqual(self.planned_ranks(job), expected)
-        self.wait_for_saved_step(job)
+        self.wait_for_saved(job)
         self.restart_controller()
         self.assertEqual(self.step(job), (0, expected), "after kill -9")
-        self.wait_for_saved_step(job)
+        self.wait_for_saved(job)
         self.restart_controller(signal.SIGTERM)
         self.assertEqual(self.step(job), (0, expected), "after a restart")
         self.cluster.run("scontrol", "reconfigure")

@@ -37,7 +37,7 @@ class Takeover(OnDemandCase):
             self.assertEqual(self.step(runs), (0, ranks), after)
             self.assertEqual(self.cluster.job(runs)["AdminComment"], comment, after)
         same_ranks("before all")
-        self.wait_for_saved_step(runs)
+        self.wait_for_saved(runs)
         self.assertEqual(self.acting(), 0)
         self.assertEqual(self.in_standby(), [])
 
@@ -48,7 +48,7 @@ class Takeover(OnDemandCase):
         self.assertIn("(primary) at ctl1 is DOWN", self.cluster.run("scontrol", "ping", check=False).stdout)
         same_ranks("after kill -9")
         order = self.placed_as_told(first, "dp=2,pp=2", 4, free)
-        self.wait_for_saved_step(first)
+        self.wait_for_saved(first)
 
         heard = self.registrations()
         parts.start_controller(self.layout, PRIMARY)
@@ -57,7 +57,7 @@ class Takeover(OnDemandCase):
         self.assertEqual(self.step(first), (0, order), "placed by the backup")
         self.end_on_demand(first)
         self.cluster.wait_for(lambda: all(self.cluster.node(name)["state"] == ["IDLE"] for name in free), "its nodes are idle")
-        self.wait_for_saved_step(runs)
+        self.wait_for_saved(runs)
         self.assertEqual(self.in_standby(), [])
 
         self.cluster.run("scontrol", "takeover")

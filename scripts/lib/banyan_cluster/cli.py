@@ -53,7 +53,7 @@ def parse(arguments):
         "--purge", action="store_true", help="remove the directory too")
     command("status", status, "Print the parts with their pids and answers.")
     command("shell", shell, "An interactive shell whose tools point at the cluster.")
-    command("env", env, "Print that shell's environment as exports.")
+    command("env", env, "Print that shell's environment as exports, for a shell in the cluster's mount namespace.")
     sub = command("exec", execute, "Run one command in that environment.")
     sub.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
     sub = command("link", link, "Break or heal a link of the fabric.")
@@ -193,6 +193,8 @@ def verify_nothing_left(layout):
 
 def status(options):
     layout = opened(options)
+    if os.geteuid() != 0:
+        raise ClusterError("root is needed: the parts are asked in the cluster's mount namespace")
     rows = parts.status(layout)
     width = max(len(row[0]) for row in rows)
     print(f"cluster in {layout.dir}: {layout.nodes} nodes, select/{layout.select}, slurmctld on port {layout.ports()['slurmctld']}")
@@ -207,6 +209,7 @@ def environment(layout):
 
 def env(options):
     layout = opened(options)
+    print(f"# The names of hosts and banyan's programs are in a mount namespace: nsenter --mount={namespace.file_of(layout) or '(gone)'}")
     for key, value in environment(layout).items():
         if os.environ.get(key) != value:
             print(f"export {key}={shlex.quote(value)}")

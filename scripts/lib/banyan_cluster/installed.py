@@ -43,7 +43,7 @@ class Tree:
 
 def of(build):
     """The tree of a build as it is now, made where there is none."""
-    build = Path(build)
+    build = Path(build).absolute()
     if not (build / "cmake_install.cmake").exists():
         raise ClusterError(f"{build} is no build: scripts/build makes one; --build names another")
     trees = build / "installed"
