@@ -34,9 +34,18 @@ result<void> check_one(const std::filesystem::path& path, bool is_parent) {
 
 }  // namespace
 
+std::string hint_for(int err) {
+    if (err != EACCES) return {};
+    return fmt::format("uid {} must be able to read it: chmod o+r it, and o+x the folders above it",
+                       ::geteuid());
+}
+
 result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
     unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd) return fail_errno(fmt::format("cannot open {}", path.string()), errno);
+    if (!fd) {
+        const int err = errno;
+        return fail_errno(fmt::format("cannot open {}", path.string()), err, hint_for(err));
+    }
     struct stat st {};
     std::string out;
     constexpr std::size_t chunk = 1 << 20;

@@ -16,6 +16,10 @@
 
 namespace banyan {
 
+/// What lets this process read a file that it could not look at or open with `err`; empty where that is no
+/// matter of permission.
+std::string hint_for(int err);
+
 /// The whole file as bytes; refuses more than `max_bytes`. Reads to the end, so pipes and /proc work too.
 result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes);
 

@@ -12,15 +12,18 @@
 #include <sys/stat.h>
 
 #include "common/config.hpp"
+#include "common/file.hpp"
 #include "notice.hpp"
 
 namespace banyan::slurm {
 namespace {
 
 constexpr const char* topic = "fabric snapshot";
-constexpr const char* consequence =
-    "jobs are placed as by plain cons_tres until it is there: run banyan-topo snapshot";
+constexpr const char* plainly = "jobs are placed as by plain cons_tres until";
+constexpr const char* make_one = "it is there: run banyan-topo snapshot";
 constexpr std::int64_t look_again_s = 1;
+
+std::int64_t nanoseconds(const timespec& at) { return at.tv_sec * 1'000'000'000LL + at.tv_nsec; }
 
 /// What "banyan-risk=0.5" in a node's comment says, 0 to 1; 0 for any other comment.
 float risk_in(const char* comment) {
@@ -68,17 +71,27 @@ void fabric_cache::load(std::int64_t now) {
     usable_ = false;
     struct stat st {};
     if (::stat(path_.c_str(), &st) != 0) {
-        file_stamp_ = -1;
-        return log_state(
-            topic, fmt::format("no fabric snapshot at {}: {}; {}", path_, std::strerror(errno), consequence));
+        const int err = errno;
+        seen_ = {};
+        if (const auto hint = hint_for(err); !hint.empty())
+            return log_state(topic, fmt::format("cannot look at the fabric snapshot {}: {}; {} then: {}",
+                                                path_, std::strerror(err), plainly, hint));
+        return log_state(topic, fmt::format("no fabric snapshot at {}: {}; {} {}", path_, std::strerror(err),
+                                            plainly, make_one));
     }
-    const std::int64_t stamp = st.st_mtim.tv_sec * 1'000'000'000LL + st.st_mtim.tv_nsec;
-    if (stamp != file_stamp_) {
-        file_stamp_ = stamp;
+    // A file that may be read at last, or an older one put in place, has another time of change alone.
+    const file_state now_there{nanoseconds(st.st_mtim), nanoseconds(st.st_ctim), st.st_ino};
+    if (now_there != seen_) {
+        seen_ = now_there;
         host_of_node_.clear();
         auto loaded = topo::load_snapshot(path_);
         loaded_ = loaded.has_value();
-        if (!loaded) return log_state(topic, fmt::format("{}; {}", loaded.error().text(), consequence));
+        if (!loaded) {
+            const auto& why = loaded.error();
+            const bool closed = why.code == errc::denied;
+            return log_state(
+                topic, fmt::format("{}; {} {}", why.what, plainly, closed ? "then: " + why.hint : make_one));
+        }
         fabric_ = std::move(*loaded);
         log_info(fmt::format("fabric snapshot {}: {} hosts in {} leaf groups", path_, fabric_.hosts.size(),
                              fabric_.leaf_groups.size()));
@@ -86,8 +99,8 @@ void fabric_cache::load(std::int64_t now) {
     if (!loaded_) return;
     const auto age_s = now - st.st_mtim.tv_sec;
     if (max_age_s_ > 0 && age_s > max_age_s_)
-        return log_state(topic, fmt::format("the fabric snapshot {} is older than max_age ({} h); {}", path_,
-                                            max_age_s_ / 3600, consequence));
+        return log_state(topic, fmt::format("the fabric snapshot {} is older than max_age ({} h); {} {}",
+                                            path_, max_age_s_ / 3600, plainly, make_one));
     usable_ = true;
     log_state(topic, "");
 }

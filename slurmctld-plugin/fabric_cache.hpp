@@ -34,6 +34,13 @@ class fabric_cache {
     static fabric_cache& instance();
 
   private:
+    /// What changes with a file, in ns since the epoch; all zero when there is none.
+    struct file_state {
+        std::int64_t modified = 0, changed = 0;
+        std::uint64_t inode = 0;
+        bool operator==(const file_state&) const = default;
+    };
+
     void read_config();
     void load(std::int64_t now);
     void join(const controller& ctld);
@@ -43,7 +50,7 @@ class fabric_cache {
     std::string path_;
     std::int64_t max_age_s_ = 0;
     std::int64_t checked_at_ = 0;
-    std::int64_t file_stamp_ = -1;  // modification time in ns; -1 = nothing loaded
+    file_state seen_;  // of the file that was loaded, or could not be
     bool configured_ = false;
     bool loaded_ = false;  // fabric_ holds the file's content
     bool usable_ = false;  // and it is not too old

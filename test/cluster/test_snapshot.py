@@ -3,6 +3,8 @@
 cons_tres, and its log says so once."""
 
 import os
+import pwd
+import shutil
 import subprocess
 import time
 
@@ -40,6 +42,12 @@ class Snapshot(ClusterCase):
         for word in words:
             self.assertIn(word, lines[0])
 
+    def wait_taken(self, begin):
+        def taken():
+            self.cluster.out("srun", "-N4", "--train-parallel=pp=2,dp=2", "true")
+            return "4 hosts in 1 leaf groups" in self.log_since(begin)
+        self.cluster.wait_for(taken, "the snapshot is taken")
+
     def setUp(self):
         super().setUp()
         self.file = self.cluster.dir / "fabric.snapshot"
@@ -49,6 +57,28 @@ class Snapshot(ClusterCase):
     def test_missing(self):
         self.file.unlink()
         self.check_plain("no fabric snapshot", "cons_tres")
+
+    def test_closed_to_slurmctld(self):
+        """The user of slurmctld is told, and a change of mode is enough."""
+        self.file.chmod(0o600)
+        self.addCleanup(self.file.chmod, 0o644)
+        self.check_plain("cannot open", "Permission denied", f"uid {pwd.getpwnam('slurm').pw_uid} must be able to read it")
+        begin = (self.cluster.dir / "log" / "slurmctld.log").stat().st_size
+        self.file.chmod(0o644)
+        self.wait_taken(begin)
+
+    def test_in_a_closed_folder(self):
+        """What cannot be looked for is not said to be missing."""
+        closed = self.cluster.dir / "tmp" / "closed"
+        closed.mkdir(mode=0o700)
+        self.addCleanup(shutil.rmtree, closed)
+        self.file.rename(closed / "snapshot")
+        self.file.symlink_to(closed / "snapshot")
+        self.addCleanup(self.file.unlink)
+        self.check_plain("cannot look at", "Permission denied", "o+x the folders above it")
+        begin = (self.cluster.dir / "log" / "slurmctld.log").stat().st_size
+        closed.chmod(0o755)
+        self.wait_taken(begin)
 
     def test_damaged(self):
         self.file.write_bytes(self.good[:len(self.good) // 2])
@@ -73,11 +103,7 @@ class Snapshot(ClusterCase):
         begin = self.restart_slurmctld()
         self.cluster.out("srun", "-N4", "--train-parallel=pp=2,dp=2", "true")
         self.file.write_bytes(self.good)
-
-        def taken():
-            self.cluster.out("srun", "-N4", "--train-parallel=pp=2,dp=2", "true")
-            return "4 hosts in 1 leaf groups" in self.log_since(begin)
-        self.cluster.wait_for(taken, "the snapshot is taken")
+        self.wait_taken(begin)
 
     def test_a_fabric_that_lacks_a_node(self):
         """The dump knows n01 to n03 and hosts that slurm.conf does not: jobs on what both know are placed, others run plainly."""
