@@ -165,9 +165,9 @@ class Units(unittest.TestCase):
         self.inside("systemctl", "restart", UNITS[1], check=True)
         self.wait(lambda: self.lines_read() >= records, "the agent has read the log")
         self.wait(lambda: "connected" in self.agents(), "the agent reaches the controller")
+        log = self.root / f"var/log/{UNITS[1]}.log"
+        self.wait(lambda: "looks like a fault, but" in log.read_text(), "what root wrote is not believed, which is said")
         self.assertEqual(self.inside("banyan-fault", "incidents").stdout, "no incidents\n")
-        log = (self.root / f"var/log/{UNITS[1]}.log").read_text()
-        self.assertIn("looks like a fault, but", log, "what root wrote is not believed, which is said")
 
     def lines_read(self):
         asked = self.inside("python3", "-c", "import urllib.request as r; print(r.urlopen('http://127.0.0.1:9712/metrics').read().decode())")
