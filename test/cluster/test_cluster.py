@@ -3,7 +3,6 @@
 
 import concurrent.futures
 import os
-import pwd
 import signal
 import socket
 import subprocess
@@ -75,47 +74,6 @@ class Life(unittest.TestCase):
         self.cluster.wait_for(lambda: self.cluster.script("status", check=False).returncode == 1, "status says so")
         self.cluster.down()
         self.assert_nothing_left()
-
-    def test_laid_out_as_a_site(self):
-        self.cluster.nodes = 2
-        before = mounts_of("/")
-        self.cluster.up()
-        self.assertEqual(mounts_of("/"), before, "the host sees nothing of it")
-        config = dict(line.split("=", 1) for line in self.cluster.out("scontrol", "show", "config").replace(" ", "").splitlines() if "=" in line)
-        plugins = config["PluginDir"]
-        self.assertRegex(plugins, "^/usr/lib[^:]*$")
-        self.assertNotIn("PluginDir", (self.cluster.dir / "etc" / "slurm.conf").read_text())
-        standing = self.cluster.out("ls", plugins).split()
-        for name in ("select_cons_tres_banyan.so", "job_submit_banyan.so", "spank_banyan.so", "select_cons_tres.so"):
-            self.assertIn(name, standing)
-        parts = self.cluster.parts()
-        maps = Path(f"/proc/{parts['slurmctld']}/maps").read_text()
-        self.assertIn(f"{plugins}/select_cons_tres_banyan.so", maps)
-        self.assertNotIn(str(BUILD / "lib"), maps)
-        for part in ("faultd-controller", "faultd-n01"):
-            self.assertEqual(os.readlink(f"/proc/{parts[part]}/exe"), "/usr/libexec/banyan/banyan-faultd")
-        self.assertEqual(self.cluster.out("bash", "-c", "type -p banyan-topo"), "/usr/bin/banyan-topo")
-
-        user = pwd.getpwnam("slurm")
-        self.assertNotEqual(user.pw_uid, 0)
-        status = Path(f"/proc/{parts['slurmctld']}/status").read_text()
-        self.assertRegex(status, rf"Uid:(\s+{user.pw_uid}){{4}}\nGid:(\s+{user.pw_gid}){{4}}\n")
-        self.assertEqual(config["SlurmUser"], f"slurm({user.pw_uid})")
-        self.assertEqual(self.cluster.out("setpriv", "--reuid=slurm", "--regid=slurm", "--clear-groups", "head", "-c4",
-                                          self.cluster.dir / "fabric.snapshot"), "BNYN")
-
-        for file in (self.cluster.dir / "etc").glob("*.conf"):
-            self.assertNotIn("127.0.", file.read_text(), file.name)
-        self.assertIn("NodeAddr=n02 NodeHostName=n02 ", self.cluster.node("n02")["text"])
-        seen = self.cluster.out("srun", "-N2", "--train-parallel=dp=2", "bash", "-c", "echo $SLURMD_NODENAME $HOSTNAME $MASTER_ADDR")
-        self.assertEqual(sorted(seen.splitlines()), ["n01 n01 n01", "n02 n02 n01"])
-        self.assertEqual(self.cluster.out("bash", "-c", "hostname; pwd", cwd="/var/tmp").split(), [socket.gethostname(), "/var/tmp"])
-
-    def test_slurms_own_plugin_alone(self):
-        self.cluster.nodes, self.cluster.options = 2, ["--select", "cons_tres", "--without", "spank,submit,snapshot,fault"]
-        self.cluster.up()
-        self.assertEqual(self.cluster.out("bash", "-c", "cd /usr/lib/*/slurm-wlm && ls select_cons_tres*.so"), "select_cons_tres.so")
-        self.assertEqual(sorted(self.cluster.out("srun", "-N2", "hostname").split()), ["n01", "n02"])
 
     def test_where_slurmctld_could_not_get(self):
         closed = self.cluster.dir / "closed"
