@@ -25,7 +25,7 @@ BUILD = Path(os.environ.get("BANYAN_BUILD", REPOSITORY / "build" / "dev"))
 DEADLINE = 60
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
-from banyan_cluster import installed  # noqa: E402
+from banyan_cluster import installed, layout as layouts  # noqa: E402
 
 
 def program(name):
@@ -111,6 +111,10 @@ class Cluster:
         state = words.partition(" State=")[2].split(" ")[0]
         reason = words.partition(" Reason=")[2].rpartition(" [")[0]
         return {"state": state.split("+"), "reason": reason, "text": words}
+
+    def address(self, node):
+        """The address of a node, whose name means something in the cluster's namespace alone."""
+        return layouts.load(self.dir).address(node)
 
     def hosts(self, expression):
         """The names in a compressed host list."""

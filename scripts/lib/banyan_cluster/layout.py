@@ -62,12 +62,13 @@ class Layout:
         return f"n[{1:0{self.digits}d}-{self.nodes:0{self.digits}d}]"
 
     def address(self, node):
+        """Not in 127.0, from which installers give a host's own name an address that says nothing about where others reach it."""
         number = int(node.lstrip("n"))
-        return f"127.0.{1 + number // 256}.{number % 256}"
+        return f"127.2.{number // 256}.{number % 256}"
 
     def controllers(self):
         """[(part, host name, address)] of the slurmctlds, the primary first."""
-        both = [("slurmctld", "ctl1", "127.0.0.1"), ("slurmctld-backup", "ctl2", "127.0.0.2")]
+        both = [("slurmctld", "ctl1", "127.1.0.1"), ("slurmctld-backup", "ctl2", "127.1.0.2")]
         return both if self.backup else both[:1]
 
     @property
