@@ -9,6 +9,7 @@
 #include "common/hangup.hpp"
 #include "common/limits.hpp"
 #include "common/log_file.hpp"
+#include "common/ready.hpp"
 #include "fault/agent/agent.hpp"
 #include "fault/controller/admin.hpp"
 #include "fault/controller/controller.hpp"
@@ -63,6 +64,7 @@ int run_agent(config settings) {
     auto counters = make_metrics(settings);
     agent it(io, pool, std::move(settings), std::move(counters));
     it.start();
+    tell_ready();
     run_until_signal(io);
     pool.stop();
     pool.join();
@@ -83,6 +85,7 @@ int run_controller(config settings) {
         say_fatal("banyan-faultd", "", ready.error().text());
         return 1;
     }
+    tell_ready();
     run_until_signal(io);
     pool.stop();
     pool.join();

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ckptd/daemon/daemon.hpp"
+#include "common/ready.hpp"
 
 namespace banyan::ckpt {
 namespace {
@@ -61,6 +62,7 @@ result<void> daemon::open() {
     spawn(stop_on_signal());
     spdlog::info("node {}: {} and {}:{}, {} bytes of memory at most", settings_.node, settings_.socket,
                  settings_.bind, settings_.port, settings_.memory_limit);
+    tell_ready();
     return {};
 }
 
