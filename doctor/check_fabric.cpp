@@ -46,10 +46,10 @@ void judge_nodes(const topo::fabric& fabric, const std::vector<slurm_node>& node
     const auto names = missing.size() <= 256
                            ? compress_hostlist(missing)
                            : fmt::format("{} and {} more", missing.front(), missing.size() - 1);
-    out.push_back(
-        {found == 0 ? verdict::wrong : verdict::note, "fabric snapshot", what + "; it lacks " + names,
-         "train jobs are not placed on the nodes that it lacks",
-         "banyan-topo show hosts, and compare the names; where they differ, see --names in banyan-topo(1)"});
+    out.push_back({found == 0 ? verdict::wrong : verdict::note, "fabric snapshot",
+                   what + "; it lacks " + names, "train jobs are not placed on the nodes that it lacks",
+                   "banyan-topo show SNAPSHOT, and compare the names; where they differ, see --names in "
+                   "banyan-topo(1)"});
 }
 
 }  // namespace

@@ -5,10 +5,13 @@
 #include <cerrno>
 #include <expected>
 #include <memory>
+#include <random>
 
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/fd.hpp"
 
@@ -33,6 +36,42 @@ reach outcome(int error) {
     return error == ECONNREFUSED ? reach::closed : reach::silent;
 }
 
+// The ports from which daemons that run as root call each other; they log every other caller.
+constexpr std::uint16_t lowest_port = 665, highest_port = 1023;
+constexpr int most_tries = 32;  // then from any port
+
+std::uint16_t random_port() {
+    static std::minstd_rand dice{std::random_device{}()};
+    return static_cast<std::uint16_t>(lowest_port + dice() % (highest_port - lowest_port + 1));
+}
+
+/// A socket for `to`, bound to `port` unless that is 0.
+unique_fd open_from(const addrinfo& to, std::uint16_t port) {
+    unique_fd out(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!out || port == 0) return out;
+    const int yes = 1;
+    ::setsockopt(out.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    sockaddr_storage from{};
+    from.ss_family = static_cast<sa_family_t>(to.ai_family);
+    // The port stands at the same place in both kinds of address.
+    reinterpret_cast<sockaddr_in&>(from).sin_port = htons(port);
+    if (::bind(out.get(), reinterpret_cast<sockaddr*>(&from), to.ai_addrlen) != 0) out.reset();
+    return out;
+}
+
+/// A connection on its way, from a port that root alone can take where we are root and one is free; or errno.
+std::expected<unique_fd, int> call(const addrinfo& to) {
+    for (int i = ::geteuid() == 0 ? 0 : most_tries; i <= most_tries; ++i) {
+        auto socket = open_from(to, i < most_tries ? random_port() : 0);
+        if (!socket) continue;
+        if (::connect(socket.get(), to.ai_addr, to.ai_addrlen) == 0) return std::unexpected(0);
+        if (errno == EINPROGRESS) return socket;
+        // A port whose last connection to that host has just ended.
+        if (errno != EADDRNOTAVAIL && errno != EADDRINUSE) break;
+    }
+    return std::unexpected(errno);
+}
+
 /// Begins a connection to the first address; the answer where that is known at once.
 std::expected<attempt, reach> begin(const target& to, std::size_t index) {
     addrinfo hints{}, *found = nullptr;
@@ -40,11 +79,9 @@ std::expected<attempt, reach> begin(const target& to, std::size_t index) {
     if (::getaddrinfo(to.address.c_str(), std::to_string(to.port).c_str(), &hints, &found) != 0)
         return std::unexpected(reach::unresolved);
     const std::unique_ptr<addrinfo, address_deleter> owned(found);
-    unique_fd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!socket) return std::unexpected(reach::silent);
-    if (::connect(socket.get(), found->ai_addr, found->ai_addrlen) == 0) return std::unexpected(reach::open);
-    if (errno != EINPROGRESS) return std::unexpected(outcome(errno));
-    return attempt{index, std::move(socket)};
+    auto socket = call(*found);
+    if (!socket) return std::unexpected(outcome(socket.error()));
+    return attempt{index, std::move(*socket)};
 }
 
 void settle(std::vector<attempt>& running, std::vector<reach>& out, clock::time_point until) {
