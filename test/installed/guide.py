@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Follows a page of docs/ on a site of Debian hosts: each block of code under a line that says where.
+
+    On the controller:                            ```sh    run there by root, also "On every compute node", "On every host"
+    As a user, on the controller:                 ```sh    run there by alice
+    In `/etc/slurm/slurm.conf`, on every host:    ```ini   each key set to that value; ```toml the same in tables
+Other blocks are examples."""
+
+import re
+import tomllib
+
+WHERE = re.compile(r"(On the controller|On every compute node|On every host|As a user, on the controller|In `(?P<file>[^`]+)`, on every host)"
+                   r"(, [^:]*)?:\n\n```(?P<kind>\w+)\n(?P<text>.*?)```", re.S)
+
+
+class Step:
+    def __init__(self, place, file, kind, text):
+        self.place, self.file, self.kind, self.text = place, file, kind, text
+
+    def __repr__(self):
+        return f"{self.place}: {self.text.splitlines()[0]}"
+
+
+def sections(page):
+    """{title: [Step]} of the page, in its order."""
+    parts = re.split(r"^## (.*)$", page.read_text(), flags=re.M)
+    return {title: [Step(m[1], m["file"], m["kind"], m["text"]) for m in WHERE.finditer(text)]
+            for title, text in zip(parts[1::2], parts[2::2])}
+
+
+def hosts_of(site, step):
+    if "controller" in step.place:
+        return [site.ctl]
+    return site.nodes if "compute" in step.place else list(site.hosts.values())
+
+
+def follow(site, step, folder):
+    """Does what the step says; {host: what it printed}."""
+    if step.file:
+        for host in hosts_of(site, step):
+            file = host.file(step.file)
+            file.write_text((set_ini if step.kind == "ini" else set_toml)(file.read_text(), step.text))
+        return {}
+    user = "alice" if step.place.startswith("As a user") else "root"
+    cwd = f"/home/{user}" if user != "root" else folder
+    return {host.name: host.run(step.text, user=user, cwd=cwd).stdout for host in hosts_of(site, step)}
+
+
+def set_ini(text, wanted):
+    lines = text.splitlines()
+    for setting in wanted.splitlines():
+        key = setting.partition("=")[0]
+        lines = [line for line in lines if line.partition("=")[0].strip().lower() != key.lower()]
+        lines.append(setting)
+    return "\n".join(lines) + "\n"
+
+
+def set_toml(text, wanted):
+    tables = tomllib.loads(text)
+    for name, table in tomllib.loads(wanted).items():
+        tables.setdefault(name, {}).update(table)
+
+    def value(v):
+        return str(v).lower() if isinstance(v, bool) else repr(v).replace("'", '"')
+    return "\n".join([f"[{name}]\n" + "".join(f"{key} = {value(v)}\n" for key, v in table.items()) for name, table in tables.items()])

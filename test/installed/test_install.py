@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""docs/install.md, word by word, on a clean Debian 12 with a Slurm of its own: from nothing to the first training job, to acting, to
+removal."""
+
+import os
+import re
+import shutil
+import subprocess
+import unittest
+from pathlib import Path
+
+import debian_site
+import guide
+
+BUILD = Path(os.environ.get("BANYAN_BUILD", debian_site.REPOSITORY / "build" / "dev"))
+PAGE = debian_site.REPOSITORY / "docs" / "install.md"
+FOLDER = "/site/packages"
+# Stands for the fabric that this machine does not have: prints what ibnetdiscover would.
+NO_FABRIC = "#!/bin/sh\n# A mock: the fabric is one that banyan-topo made up.\nexec cat /site/fabric\n"
+
+
+@unittest.skipUnless(os.geteuid() == 0 and shutil.which("debootstrap"), "needs root and debootstrap")
+class Install(unittest.TestCase):
+    """One site, whose tests are steps: they run in the order of their names, and each needs the one before."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.site = debian_site.Site(nodes=2)
+        cls.addClassCleanup(cls.site.down)
+        packages = cls.site.shared / "packages"
+        cpack = "/usr/bin/cpack" if os.path.exists("/usr/bin/cpack") else "cpack"
+        debian_site.run(cpack, "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B", packages)
+        shutil.rmtree(packages / "_CPack_Packages")
+        debian_site.build_base(sorted(packages.glob("*.deb")))
+        subprocess.run([BUILD / "bin" / "banyan-topo", "gen", "--nodes", "2", "--group-size", "2", "--rails", "2", "--host-prefix", "n",
+                        "-o", cls.site.shared / "fabric"], check=True, capture_output=True)
+        cls.site.up()
+        tool = cls.site.ctl.file("/usr/sbin/ibnetdiscover")
+        tool.unlink()
+        tool.write_text(NO_FABRIC)
+        tool.chmod(0o755)
+        cls.sections = guide.sections(PAGE)
+        cls.followed = []
+
+    def follow(self, number):
+        """Follows the section of that number; what each step printed, one dictionary a step."""
+        title = next(title for title in self.sections if title.startswith(f"{number}. "))
+        self.followed.append(title)
+        return [guide.follow(self.site, step, FOLDER) for step in self.sections[title]]
+
+    def on_all(self, script, **options):
+        return {host.name: host.run(script, **options).stdout for host in self.site.hosts.values()}
+
+    def test_01_packages_change_nothing(self):
+        before = self.on_all("systemctl show -p MainPID slurmctld slurmd munge")
+        self.follow(1)
+        self.assertEqual(self.on_all("systemctl show -p MainPID slurmctld slurmd munge"), before, "an installation restarted a daemon")
+        for host in self.site.hosts.values():
+            units = host.run("systemctl list-unit-files --no-legend 'banyan-*'").stdout
+            self.assertTrue(units.strip())
+            self.assertNotRegex(units, r"\benabled\b +(en|dis)abled\b")
+            self.assertEqual(host.run("systemctl list-units --no-legend --state=active 'banyan-*'").stdout, "")
+        self.assertEqual(sorted(self.site.ctl.run("srun -N2 hostname", user="alice").stdout.split()), ["n01", "n02"])
+
+    def test_02_slurm_lives_with_the_plugins_beside_its_own(self):
+        self.site.ctl.run("systemctl restart slurmctld")
+        self.site.wait(self.site.idle, "slurmctld answers, and all nodes are idle")
+        self.assertEqual(sorted(self.site.ctl.run("srun -N2 hostname", user="alice").stdout.split()), ["n01", "n02"])
+        log = self.site.ctl.file("/var/log/slurm/slurmctld.log").read_text()
+        self.assertNotIn("cons_tres_banyan loaded", log)
+
+    def test_03_fabric(self):
+        started, = self.follow(2)
+        self.assertIn("n[01-02]", started["ctl"])
+        self.assertIn("banyan-snapshot.timer", self.site.ctl.run("systemctl list-timers").stdout)
+
+    def test_04_configuration(self):
+        self.follow(3)
+        self.follow(4)
+        self.site.wait(self.site.idle, "all nodes are idle")
+        self.assertIn("select/cons_tres_banyan", self.site.ctl.run("scontrol show config | grep SelectType").stdout)
+        # By those whom it concerns, not by us.
+        self.assertIn("--train-parallel", self.site.ctl.run("srun --help", user="alice").stdout)
+
+    def test_05_daemons(self):
+        self.follow(5)
+        for host in self.site.nodes:
+            for unit in (f"banyan-ckptd@{host.name}", "banyan-faultd-agent"):
+                self.assertEqual(host.run(f"systemctl is-active {unit}").stdout.strip(), "active")
+        self.site.wait(lambda: len(re.findall(r"^n0[12]\b", self.site.ctl.run("banyan-fault agents").stdout, re.M)) == 2, "both agents are heard")
+
+    def test_06_doctor(self):
+        for name, told in self.follow(6)[0].items():
+            self.assertIn("0 wrong, 0 that could not be looked at", told, name)
+        self.assertEqual(self.on_all("banyan-doctor --quiet"), dict.fromkeys(self.site.hosts, ""))
+
+    def test_07_first_job(self):
+        printed = self.follow(7)[0]["ctl"]
+        self.assertEqual(sorted(re.findall(r"rank (\d) of 4 on n0[12]", printed)), ["0", "1", "2", "3"], printed)
+        self.assertIn("finished steps=20", printed)
+        self.assertNotIn("no checkpoints", printed)
+        for host in self.site.nodes:
+            log = host.run(f"journalctl -q -o cat -u banyan-ckptd@{host.name}").stdout
+            self.assertIn("session opened for uid 1000, 2 ranks here of 4", log)
+            self.assertNotRegex(log, "warning: job")
+
+    def test_08_dry_run_then_acting(self):
+        first, _, last = self.follow(8)
+        self.assertIn("dry run", first["ctl"])
+        self.assertNotIn("dry run", last["ctl"])
+
+    def test_09_logs(self):
+        pids = {host.name: host.run(f"systemctl show -P MainPID banyan-ckptd@{host.name}").stdout for host in self.site.nodes}
+        self.follow(9)
+        self.assertEqual({host.name: host.run(f"systemctl show -P MainPID banyan-ckptd@{host.name}").stdout for host in self.site.nodes}, pids)
+
+    def test_10_removal(self):
+        home = self.site.shared / "home" / "alice"
+        job = self.site.ctl.run("sbatch --parsable -N2 --ntasks-per-node=2 --no-kill --train-parallel=tp=2,dp=2 -o removed.out --wrap "
+                                "'srun hostname; touch started; until [ -e go ]; do sleep 0.1; done; srun hostname'", user="alice",
+                                cwd="/home/alice").stdout.strip()
+        self.site.wait((home / "started").exists, "a job runs")
+        title = next(title for title in self.sections if title.startswith("10. "))
+        *steps, purge = self.sections[title]
+        for step in steps:
+            guide.follow(self.site, step, FOLDER)
+        (home / "go").touch()
+        self.site.wait(lambda: self.site.ctl.run(f"squeue -h -t all -j {job} -o %T").stdout.strip() not in ("RUNNING", "COMPLETING"),
+                       "the job has ended")
+        self.assertEqual(sorted((home / "removed.out").read_text().split()), ["n01"] * 4 + ["n02"] * 4)
+        guide.follow(self.site, purge, FOLDER)
+        self.followed.append(title)
+        self.site.wait(self.site.idle, "all nodes are idle")
+        self.assertEqual(sorted(self.site.ctl.run("srun -N2 hostname", user="alice").stdout.split()), ["n01", "n02"])
+        for host in self.site.hosts.values():
+            left = host.run("find /etc /usr /var/lib /run /lib -xdev -iname '*banyan*' -not -path '/var/lib/apt/*'").stdout
+            self.assertEqual(left, "", f"left on {host.name}")
+
+    def test_11_no_section_was_left_out(self):
+        self.assertEqual(self.followed, [title for title, steps in self.sections.items() if steps])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, failfast=True)
