@@ -7,12 +7,14 @@
 #include <optional>
 
 #include "common/guard.hpp"
+#include "het_job.hpp"
 #include "host_program.hpp"
 #include "inherited.hpp"
 #include "job_growth.hpp"
 #include "job_placement.hpp"
 #include "job_plan.hpp"
 #include "notice.hpp"
+#include "plan_spares.hpp"
 #include "spank/job_environment.hpp"
 #include "step_nodes.hpp"
 #include "step_order.hpp"
@@ -98,11 +100,12 @@ BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, ui
 
 BANYAN_EXPORT int select_p_job_begin(job_record_t* job) {
     const auto* theirs = inherited_plugin();
-    if (job && job->spank_job_env_size)
+    if (job && (job->spank_job_env_size || job->het_job_list))
         banyan::guarded(
             "select_p_job_begin", [] { return 0; },
             [&] {
                 banyan::slurm::settle_plan(*job);
+                banyan::slurm::publish_options(*job);
                 return 0;
             });
     return theirs ? theirs->job_begin(job) : SLURM_SUCCESS;
@@ -151,8 +154,11 @@ BANYAN_EXPORT int select_p_job_resized(job_record_t* job, node_record_t* node) {
     std::optional<int> done;
     const auto resize = [&] { return done ? *done : *(done = theirs->job_resized(job, node)); };
     if (!job || !node) return resize();
-    return banyan::guarded("select_p_job_resized", resize,
-                           [&] { return banyan::slurm::shrink_job(*job, resize); });
+    return banyan::guarded("select_p_job_resized", resize, [&] {
+        const int rc = banyan::slurm::shrink_job(*job, resize);
+        if (rc == SLURM_SUCCESS && job->spank_job_env_size) banyan::slurm::forget_spare(*job, *node);
+        return rc;
+    });
 }
 
 }  // extern "C"

@@ -17,8 +17,6 @@
 namespace banyan::slurm {
 namespace {
 
-const std::string comment_mark = " | ";
-
 const std::string& munge_socket() {
     static const std::string socket = [] {
         const auto file = config_file::load(default_config_path());
@@ -144,7 +142,7 @@ void store_plan(job_record_t& job, topo::plan plan, const std::string& admin_com
     if (theirs != std::string::npos)
         text_for_people += before.substr(theirs);
     else if (!before.empty() && !topo::parse_admin_comment(before))
-        text_for_people += comment_mark + before;
+        text_for_people += std::string(comment_mark) + before;
     xfree(job.admin_comment);
     job.admin_comment = xstrdup(text_for_people.c_str());
 }

@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <banyan/topo/plan.hpp>
 
@@ -15,6 +16,9 @@
 #include "slurm_compat.hpp"
 
 namespace banyan::slurm {
+
+/// Between our line of the AdminComment and what an administrator wrote there.
+constexpr std::string_view comment_mark = " | ";
 
 /// The plan stored with the job by store_plan; empty when there is none or it is not ours.
 std::optional<topo::plan> stored_plan(const job_record_t& job);

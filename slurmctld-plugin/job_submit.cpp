@@ -15,6 +15,7 @@
 #include "common/guard.hpp"
 #include "controller.hpp"
 #include "growth_rules.hpp"
+#include "het_job.hpp"
 #include "job_view.hpp"
 #include "notice.hpp"
 #include "spank/job_environment.hpp"
@@ -72,8 +73,8 @@ banyan::result<void> set_numbers(job_desc_msg_t& job, const banyan::topo::reques
             job.tres_per_node = xstrdup(each->c_str());
         }
     }
-    job.ntasks_per_node = static_cast<std::uint16_t>(asked.ranks_per_node);
-    job.num_tasks = nodes * asked.ranks_per_node;
+    job.ntasks_per_node = static_cast<std::uint16_t>(asked.tasks_per_node());
+    job.num_tasks = nodes * asked.tasks_per_node();
     const bool overcommit = job.overcommit != 0 && job.overcommit < NO_VAL8;
     const std::uint64_t per_task =
         job.cpus_per_task != 0 && job.cpus_per_task < NO_VAL16 ? job.cpus_per_task : 1;
@@ -134,6 +135,8 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
             tidy(*job);
             const auto request = banyan::slurm::request_of(*job);
             if (!request) return refuse(request.error(), ESLURM_BAD_TASK_COUNT);
+            const auto alone = banyan::slurm::check_component(*job, request->has_value());
+            if (!alone) return refuse(alone.error(), ESLURM_NOT_SUPPORTED);
             if (!*request) return SLURM_SUCCESS;
             const auto has_room = fits_on_a_node(**request);
             if (!has_room) return refuse(has_room.error(), ESLURM_BAD_TASK_COUNT);

@@ -47,17 +47,33 @@ std::vector<std::uint32_t> hosts_of(const std::vector<std::string>& names, const
     return hosts;
 }
 
+/// The task ids of each slot: its ranks, or its number where the tasks are launchers.
+std::vector<std::vector<std::uint32_t>> tasks_of_slots(const topo::request& request, bool launchers) {
+    if (!launchers) return topo::ranks_of_slots(request);
+    std::vector<std::vector<std::uint32_t>> out;
+    for (std::uint32_t slot = 0; slot < request.nodes; ++slot) out.push_back({slot});
+    return out;
+}
+
+/// mpi/pmi2 tells the ranks which of them share a node. It takes that from the name of the distribution, and
+/// from the task ids themselves only for the two names under which they may be in any order.
+void name_order(slurm_step_layout_t& layout) {
+    if ((layout.task_dist & SLURM_DIST_NODEMASK) != SLURM_DIST_NODECYCLIC)
+        layout.task_dist = (layout.task_dist & SLURM_DIST_STATE_FLAGS) | SLURM_DIST_PLANE;
+}
+
 /// Gives each node of the layout the ranks of its slot. False, and the layout as it was, when one has none.
 template <class Node>
 bool give_ranks(slurm_step_layout_t& layout, const topo::request& request, const std::vector<Node>& nodes,
-                const std::vector<Node>& node_of_slot) {
+                const std::vector<Node>& node_of_slot, bool launchers) {
     std::unordered_map<Node, std::size_t> slot_of;
     for (std::size_t slot = 0; slot < node_of_slot.size(); ++slot) slot_of[node_of_slot[slot]] = slot;
     for (const auto& node : nodes)
         if (!slot_of.contains(node)) return false;
-    const auto ranks = topo::ranks_of_slots(request);
+    const auto tasks = tasks_of_slots(request, launchers);
     for (std::size_t i = 0; i < nodes.size(); ++i)
-        std::copy(ranks[slot_of[nodes[i]]].begin(), ranks[slot_of[nodes[i]]].end(), layout.tids[i]);
+        std::copy(tasks[slot_of[nodes[i]]].begin(), tasks[slot_of[nodes[i]]].end(), layout.tids[i]);
+    name_order(layout);
     return true;
 }
 
@@ -125,8 +141,9 @@ void order_step(step_record_t& step) {
     auto& job = *step.job_ptr;
     const auto request = request_of(job);
     if (!request || !*request) return;
-    if (layout->task_cnt != (*request)->dims.ranks() || layout->node_cnt != (*request)->nodes ||
-        !even(*layout, (*request)->ranks_per_node))
+    const bool launchers = (*request)->launchers && layout->task_cnt == (*request)->nodes;
+    if ((!launchers && layout->task_cnt != (*request)->dims.ranks()) ||
+        layout->node_cnt != (*request)->nodes || !even(*layout, launchers ? 1 : (*request)->ranks_per_node))
         return;
     const auto names = names_of(*layout);
     if (names.size() != layout->node_cnt) return;
@@ -138,7 +155,7 @@ void order_step(step_record_t& step) {
         const auto plan = stored_plan(job);
         const bool fits =
             plan && plan->nodes.size() == names.size() && plan->shape == (*request)->dims.text();
-        if (!fits || !give_ranks(*layout, **request, names, replaced(plan->nodes, names)))
+        if (!fits || !give_ranks(*layout, **request, names, replaced(plan->nodes, names), launchers))
             log_job_once(job.job_id, "no fabric snapshot; the ranks of its step stay in Slurm's order");
         return;
     }
@@ -149,7 +166,7 @@ void order_step(step_record_t& step) {
         log_job_once(job.job_id, placement.error().text() + "; its ranks stay in Slurm's order");
         return;
     }
-    if (give_ranks(*layout, **request, hosts, placement->nodes))
+    if (give_ranks(*layout, **request, hosts, placement->nodes, launchers))
         save_placement(job, *fabric, *ctld, **request, *placement);
 }
 

@@ -42,7 +42,7 @@ result<std::vector<std::string>> nodes_by_rank(const slurm_step_layout_t& layout
 bool laid_out(const slurm_step_layout_t& layout, const topo::request& request) {
     return layout.node_cnt == request.nodes &&
            std::all_of(layout.tasks, layout.tasks + layout.node_cnt,
-                       [&](auto tasks) { return tasks == request.ranks_per_node; });
+                       [&](auto tasks) { return tasks == request.tasks_per_node(); });
 }
 
 /// "8,8,5,1 tasks", of many nodes the first.
@@ -70,21 +70,37 @@ std::string address_of(const std::string& node) {
 void forget_ranks() {
     if (!std::getenv("BANYAN_STEP_NODES")) return;
     for (const char* name : {"BANYAN_STEP_NODES", "BANYAN_SHAPE", "BANYAN_JOB", "BANYAN_NODE", "MASTER_ADDR",
-                             "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"})
+                             "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+                             "BANYAN_NODE_RANK", "BANYAN_NNODES", "BANYAN_NPROC_PER_NODE", "PET_NODE_RANK",
+                             "PET_NNODES", "PET_NPROC_PER_NODE", "PET_MASTER_ADDR", "PET_MASTER_PORT"})
         ::unsetenv(name);
     for (const auto dimension : topo::all_dimensions)
         for (const char* what : {"RANK", "SIZE"}) ::unsetenv(dimension_variable(dimension, what).c_str());
 }
 
 int announce_step(spank_t sp) {
+    std::uint32_t job = 0, step = 0;
+    if (spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS)
+        return SLURM_SUCCESS;
+    if (in_step_of_several()) {
+        // Slurm calls this once, for one of them.
+        if (trains_somewhere())
+            slurm_error(
+                "banyan: this step has several components, so its tasks get no rank environment; start the "
+                "training by itself, with banyan-run or srun --het-group=N");
+        return SLURM_SUCCESS;
+    }
+    std::optional<step_job> its_job;
+    if (in_heterogeneous_job()) {
+        if (!(its_job = ask_for_job(job))) return SLURM_SUCCESS;
+        use_component(its_job->component);
+    }
     const auto text = option_text(train::parallel);
     if (!text) return SLURM_SUCCESS;
     if (this_step().role == step_role::helper) return SLURM_SUCCESS;
     const auto shape = topo::parse_shape(*text);
-    std::uint32_t job = 0, step = 0;
-    if (!shape || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
-        spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS)
-        return SLURM_SUCCESS;
+    if (!shape) return SLURM_SUCCESS;
     slurm_step_id_t id{job, NO_VAL, step};
     const step_layout layout(slurm_job_step_layout_get(&id));
     if (!layout) {
@@ -97,11 +113,14 @@ int announce_step(spank_t sp) {
         refuse(
             fmt::format("Slurm has laid step {}.{} out as {}, and not as {} tasks on each of {} nodes; "
                         "leave -m and options of CPUs away, or ask for --ntasks-per-node={} at submission",
-                        job, step, layout_in_words(*layout), this_step().request->ranks_per_node,
-                        this_step().request->nodes, this_step().request->ranks_per_node));
-    if (layout->task_cnt != shape->ranks() && this_step().own_shape)
+                        job, step, layout_in_words(*layout), this_step().request->tasks_per_node(),
+                        this_step().request->nodes, this_step().request->tasks_per_node()));
+    const auto& planned = this_step().request;
+    const bool launchers = layout->task_cnt == layout->node_cnt &&
+                           (its_job ? its_job->launchers : planned && planned->launchers);
+    if (layout->task_cnt != shape->ranks() && !launchers && this_step().own_shape)
         refuse(train::other_tasks(*shape, layout->task_cnt).text());
-    if (layout->task_cnt != shape->ranks()) return SLURM_SUCCESS;
+    if (layout->task_cnt != shape->ranks() && !launchers) return SLURM_SUCCESS;
     const auto nodes = nodes_by_rank(*layout);
     if (!nodes) {
         slurm_error("banyan: %s", nodes.error().text().c_str());
@@ -111,6 +130,8 @@ int announce_step(spank_t sp) {
     // that follows at once does not meet the port of the last.
     constexpr std::uint32_t first_port = 20000, ports = 12000;
     const auto port = first_port + (job * 61 + step) % ports;
+    if (launchers)
+        ::setenv("BANYAN_NPROC_PER_NODE", std::to_string(shape->ranks() / layout->task_cnt).c_str(), 1);
     ::setenv("BANYAN_SHAPE", shape->text().c_str(), 1);
     ::setenv("BANYAN_STEP_NODES", compress_hostlist(*nodes).c_str(), 1);
     ::setenv("MASTER_ADDR", address_of(nodes->front()).c_str(), 1);

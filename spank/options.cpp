@@ -13,7 +13,8 @@ using train::option_count;
 using train::option_names;
 using train::which;
 
-// One process is one srun, sbatch or slurmstepd: what its command line said lives as long as the process.
+// One process is one srun, sbatch or slurmstepd: what its command line said lives as long as the process, or
+// as the component of a heterogeneous job that it was said for.
 std::array<std::optional<std::string>, option_count> chosen;
 std::array<unsigned, option_count> times_given;  // since the last component of a heterogeneous srun
 
@@ -55,6 +56,7 @@ settings parse_settings(int ac, char** av) {
 }
 
 int register_options(spank_t sp) {
+    remember_environment();
     for (std::size_t i = 0; i < option_count; ++i) {
         const auto& name = option_names[i];
         spank_option option{const_cast<char*>(name.option),
@@ -70,9 +72,15 @@ int register_options(spank_t sp) {
 }
 
 int settle_options(spank_t sp) {
+    begin_component();
     for (std::size_t i = 0; i < option_count; ++i) {
         const auto& name = option_names[i];
-        const char* twin = std::getenv(name.twin);
+        if (is_left_over(static_cast<which>(i), times_given[i])) {
+            chosen[i].reset();
+            ::unsetenv(name.env);
+            spank_job_control_unsetenv(sp, name.env);
+        }
+        const char* twin = users_twin(static_cast<which>(i));
         if (!chosen[i] && twin && *twin) {
             // Slurm itself carries only what stood on a command line.
             spank_job_control_setenv(sp, name.env, twin, 1);
@@ -82,12 +90,17 @@ int settle_options(spank_t sp) {
                        name.twin);
             chosen[i] = twin;
         }
-        if (chosen[i]) ::setenv(name.twin, chosen[i]->c_str(), 1);
+        if (chosen[i])
+            ::setenv(name.twin, chosen[i]->c_str(), 1);
+        else
+            ::unsetenv(name.twin);
     }
     if (spank_context() == S_CTX_LOCAL) settle_step(sp);
     times_given.fill(0);
-    return SLURM_SUCCESS;
+    return end_component(chosen);
 }
+
+void choose(which option, std::optional<std::string> text) { chosen[option] = std::move(text); }
 
 std::optional<std::string> option_text(which option) { return chosen[option]; }
 

@@ -5,6 +5,8 @@
 // never fail.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +35,39 @@ result<train::options> asked_options();
 bool given_here(train::which option);
 /// sbatch left a value in the environment.
 bool was_inherited(train::which option);
+
+/// Replaces it; nothing when `text` is empty.
+void choose(train::which option, std::optional<std::string> text);
+
+// components.cpp: the components of a heterogeneous job, which one srun, sbatch or salloc settles in turn.
+// Slurm hands the options of a component on to those after it, by several ways.
+using option_texts = std::array<std::optional<std::string>, train::option_count>;
+/// Before any option is settled: what of the environment is the user's.
+void remember_environment();
+void begin_component();
+/// The option was given to an earlier component alone. `times_taken`: how often Slurm has given it since.
+bool is_left_over(train::which option, unsigned times_taken);
+/// The twin as the user set it; null when he did not.
+const char* users_twin(train::which option);
+/// Keeps what the component was given. An error when it is the second one that trains.
+int end_component(const option_texts& chosen);
+bool in_heterogeneous_job();
+/// This srun starts several components at once.
+bool in_step_of_several();
+/// Makes a variable empty for the step's tasks: srun has copied its environment, and only adds to it.
+void forget_variable(const char* name);
+/// In srun: whether a component of the job trains.
+bool trains_somewhere();
+/// In srun: the options, and the twins for the step's tasks, become those of one component.
+void use_component(std::uint32_t component);
+
+// step_job.cpp: what slurmctld says of the job whose step srun starts
+struct step_job {
+    std::uint32_t component = 0;  ///< its number in a heterogeneous job
+    bool launchers = false;       ///< it starts one task a node, which starts the ranks
+};
+/// None, and an error in the log, when slurmctld does not answer.
+std::optional<step_job> ask_for_job(std::uint32_t job);
 
 // local.cpp: srun
 /// Takes out of the environment what a rank has there that starts this srun. To be called before srun has

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "common/text.hpp"
+#include "spank/launchers.hpp"
 #include "spank/plugin.hpp"
 #include "spank/srun_options.hpp"
 #include "spank/srun_words.hpp"
@@ -29,8 +30,10 @@ bool share_out_gpus(const srun_options& srun, const topo::request& request) {
 /// With --export=NONE, or a list, the tasks get what it names: what tells them their ranks has to be there.
 bool export_ranks(const srun_options& srun) {
     if (!srun.is_set("export")) return true;
-    return srun.set("export", fmt::format("BANYAN_SHAPE,BANYAN_STEP_NODES,MASTER_ADDR,MASTER_PORT,{},{}",
-                                          train::option_names[train::checkpoint].twin, srun.text("export")));
+    return srun.set(
+        "export",
+        fmt::format("BANYAN_SHAPE,BANYAN_STEP_NODES,BANYAN_NPROC_PER_NODE,MASTER_ADDR,MASTER_PORT,{},{}",
+                    train::option_names[train::checkpoint].twin, srun.text("export")));
 }
 
 void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request& request,
@@ -39,8 +42,8 @@ void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request&
     const bool own_gpus = srun.is_typed('G') && nodes == request.nodes;
     const bool done = (own_gpus || share_out_gpus(srun, request)) && export_ranks(srun) &&
                       srun.set("nodes", std::to_string(nodes)) &&
-                      srun.set("ntasks", std::to_string(request.dims.ranks())) &&
-                      srun.set("ntasks-per-node", std::to_string(request.ranks_per_node)) &&
+                      srun.set("ntasks", std::to_string(request.tasks())) &&
+                      srun.set("ntasks-per-node", std::to_string(request.tasks_per_node())) &&
                       (nodelist.empty() || srun.set("nodelist", compress_hostlist(nodelist)));
     if (!done) refuse("srun takes no other number of nodes or tasks than was typed");
     decided.role = step_role::training;
@@ -81,14 +84,22 @@ result<job_facts> read_job(std::uint32_t job) {
 
 /// The plan's numbers; of a job that was placed without one those that were submitted.
 result<topo::request> request_of(const job_facts& job, const train::options& asked) {
-    if (job.plan && job.plan->nodes != 0)
-        return topo::make_request(*asked.parallel, job.plan->nodes + asked.spares,
-                                  job.plan->ranks / job.plan->nodes, asked.spares);
+    if (job.plan && job.plan->nodes != 0) {
+        BANYAN_TRY(auto request, topo::make_request(*asked.parallel, job.plan->nodes + asked.spares,
+                                                    job.plan->ranks / job.plan->nodes, asked.spares));
+        request.launchers = job.plan->tasks != job.plan->ranks;
+        return request;
+    }
     const auto ranks = asked.parallel->ranks();
-    const auto per_node = job.tasks_per_node;
-    const auto nodes = per_node != 0 && ranks % per_node == 0 ? ranks / per_node + asked.spares
-                                                              : static_cast<std::uint32_t>(job.nodes.size());
-    return topo::make_request(*asked.parallel, nodes, per_node, asked.spares);
+    auto per_node = job.tasks_per_node;
+    const auto all = static_cast<std::uint32_t>(job.nodes.size());
+    const auto active = all > asked.spares ? all - asked.spares : 0;
+    const bool launchers = train::asks_for_launchers(*asked.parallel, active, 0, per_node);
+    if (launchers) per_node = ranks / active;
+    const auto nodes = per_node != 0 && ranks % per_node == 0 ? ranks / per_node + asked.spares : all;
+    BANYAN_TRY(auto request, topo::make_request(*asked.parallel, nodes, per_node, asked.spares));
+    request.launchers = launchers;
+    return request;
 }
 
 /// A shape of the step's own in an allocation that has none.

@@ -70,16 +70,16 @@ error other_tasks(const topo::shape& dims, std::uint32_t tasks) {
 
 result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
     const auto& r = job.request;
-    const auto ranks = r.dims.ranks();
+    const auto tasks = r.tasks();
     if (w.overlap && w.own_shape)
         return fail(errc::invalid_input, "a step with --overlap is never the training",
                     "leave --overlap or --train-parallel away");
     if (w.overlap) return step_numbers{};
-    if (w.own_shape && w.tasks != 0 && w.tasks != ranks) return std::unexpected(other_tasks(r.dims, w.tasks));
-    const bool fits = (w.tasks == 0 || w.tasks == ranks) && nodes_fit(job, w) &&
-                      (w.tasks_per_node == 0 || w.tasks_per_node == r.ranks_per_node);
+    if (w.own_shape && w.tasks != 0 && w.tasks != tasks) return std::unexpected(other_tasks(r.dims, w.tasks));
+    const bool fits = (w.tasks == 0 || w.tasks == tasks) && nodes_fit(job, w) &&
+                      (w.tasks_per_node == 0 || w.tasks_per_node == r.tasks_per_node());
     if (!fits) {
-        const auto line = fmt::format("write srun -n {}, and the nodes follow", ranks);
+        const auto line = fmt::format("write srun -n {}, and the nodes follow", tasks);
         if (w.own_shape)
             return fail(errc::invalid_input,
                         fmt::format("this step says {}, and --train-parallel={} is {}", in_words(w),
@@ -87,8 +87,8 @@ result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
                         line);
         step_numbers helper;
         // As many tasks as ranks, or as Slurm counts for the job, and yet something else.
-        const bool of_all = w.tasks == std::uint64_t{all_nodes(r)} * r.ranks_per_node && !says_nodes(w);
-        if (w.tasks == ranks || of_all)
+        const bool of_all = w.tasks == std::uint64_t{all_nodes(r)} * r.tasks_per_node() && !says_nodes(w);
+        if (w.tasks == tasks || of_all)
             helper.notice = fmt::format(
                 "this step is not the training, its tasks get no ranks: it says {}, and the plan "
                 "has {}; for the training {}",
@@ -96,7 +96,7 @@ result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
         return helper;
     }
     BANYAN_TRY(auto left, nodes_to_take(job, w));
-    step_numbers out{true, r.nodes, ranks, r.ranks_per_node, {}, {}};
+    step_numbers out{true, r.nodes, tasks, r.tasks_per_node(), {}, {}};
     if (!w.relative && w.nodelist.empty() && left.size() == r.nodes && left.size() < job.nodes.size())
         out.nodelist = std::move(left);
     return out;

@@ -38,6 +38,26 @@ void tell_user(const std::string& node, std::uint32_t rank, const std::string& w
     if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }
 
+void set(spank_t sp, const std::string& name, const std::string& value) {
+    spank_setenv(sp, name.c_str(), value.c_str(), 1);
+}
+
+/// A task that starts `ranks_here` ranks itself, which it numbers from its own number on.
+void set_launcher(spank_t sp, std::uint32_t node_rank, std::uint32_t nodes, std::uint32_t ranks_here) {
+    set(sp, "BANYAN_NODE_RANK", std::to_string(node_rank));
+    set(sp, "BANYAN_NNODES", std::to_string(nodes));
+    set(sp, "BANYAN_NPROC_PER_NODE", std::to_string(ranks_here));
+    // torchrun takes the options that its command line lacks from these. Those of the user win.
+    const auto propose = [&](const char* name, const std::string& value) {
+        spank_setenv(sp, name, value.c_str(), 0);
+    };
+    propose("PET_NODE_RANK", std::to_string(node_rank));
+    propose("PET_NNODES", std::to_string(nodes));
+    propose("PET_NPROC_PER_NODE", std::to_string(ranks_here));
+    propose("PET_MASTER_ADDR", job_variable(sp, "MASTER_ADDR"));
+    propose("PET_MASTER_PORT", job_variable(sp, "MASTER_PORT"));
+}
+
 bool is_training_step(spank_t sp) { return !job_variable(sp, "BANYAN_STEP_NODES").empty(); }
 
 }  // namespace
@@ -65,28 +85,32 @@ int set_task_environment(spank_t sp, const settings& s) {
     const auto shape = topo::parse_shape(shape_text);
     std::uint32_t job = 0, rank = 0, world = 0, local_world = 0;
     int local = 0;
+    const auto each = parse_number(job_variable(sp, "BANYAN_NPROC_PER_NODE"), topo::max_ranks_per_node);
     if (!shape || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
         spank_get_item(sp, S_TASK_GLOBAL_ID, &rank) != ESPANK_SUCCESS ||
         spank_get_item(sp, S_TASK_ID, &local) != ESPANK_SUCCESS ||
         spank_get_item(sp, S_JOB_TOTAL_TASK_COUNT, &world) != ESPANK_SUCCESS ||
-        spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &local_world) != ESPANK_SUCCESS || world != shape->ranks())
+        spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &local_world) != ESPANK_SUCCESS ||
+        world * (each ? *each : 1) != shape->ranks())
         return SLURM_SUCCESS;
 
-    const auto set = [&](const std::string& name, const std::string& value) {
-        spank_setenv(sp, name.c_str(), value.c_str(), 1);
-    };
+    const auto set = [&](const std::string& name, const std::string& value) { spank::set(sp, name, value); };
     const auto node = job_variable(sp, "SLURMD_NODENAME");
-    set("RANK", std::to_string(rank));
-    set("WORLD_SIZE", std::to_string(world));
-    set("LOCAL_RANK", std::to_string(local));
-    set("LOCAL_WORLD_SIZE", std::to_string(local_world));
     set("BANYAN_JOB", std::to_string(job));
     set("BANYAN_NODE", node);
-    const auto coordinates = shape->coordinates(rank);
-    for (const auto dimension : topo::all_dimensions) {
-        set(dimension_variable(dimension, "RANK"),
-            std::to_string(coordinates[static_cast<std::size_t>(dimension)]));
+    for (const auto dimension : topo::all_dimensions)
         set(dimension_variable(dimension, "SIZE"), std::to_string(shape->size(dimension)));
+    if (each) {
+        set_launcher(sp, rank, world, static_cast<std::uint32_t>(*each));
+    } else {
+        set("RANK", std::to_string(rank));
+        set("WORLD_SIZE", std::to_string(world));
+        set("LOCAL_RANK", std::to_string(local));
+        set("LOCAL_WORLD_SIZE", std::to_string(local_world));
+        const auto coordinates = shape->coordinates(rank);
+        for (const auto dimension : topo::all_dimensions)
+            set(dimension_variable(dimension, "RANK"),
+                std::to_string(coordinates[static_cast<std::size_t>(dimension)]));
     }
     // A fault must surface as an error that ends the step, not as a hang: the supervisor then starts the next
     // one.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/text.hpp"
+#include "spank/launchers.hpp"
 
 namespace banyan::train {
 namespace {
@@ -62,6 +63,23 @@ result<void> check_tasks(const options& asked, const stated_numbers& stated, con
                 fmt::format("ask for -n {} or change a dimension", ranks));
 }
 
+/// torchrun and its like number the ranks of a node one after the other.
+result<std::optional<topo::request>> launchers_from(const options& asked, std::uint32_t nodes,
+                                                    std::uint32_t ranks_each) {
+    BANYAN_TRY(auto request, topo::make_request(*asked.parallel, nodes, ranks_each, asked.spares));
+    request.model = asked.model;
+    request.launchers = true;
+    if (topo::ranks_are_consecutive(request)) return std::optional(std::move(request));
+    return fail(
+        errc::invalid_input,
+        fmt::format("one task a node is a launcher of {} consecutive ranks, but --train-parallel={} "
+                    "keeps ranks together on a node that are not",
+                    ranks_each, asked.parallel->text()),
+        fmt::format("name the dimensions with tp first, or ask for --ntasks-per-node={} and have srun "
+                    "start the ranks",
+                    ranks_each));
+}
+
 }  // namespace
 
 result<std::optional<topo::request>> request_from(const options& asked, const stated_numbers& stated) {
@@ -76,6 +94,9 @@ result<std::optional<topo::request>> request_from(const options& asked, const st
     if (nodes == 0) {
         BANYAN_TRY(nodes, derived_nodes(asked, stated));
     }
+    const auto active = nodes > asked.spares ? nodes - asked.spares : 0;
+    if (asks_for_launchers(*asked.parallel, active, stated.tasks, stated.tasks_per_node))
+        return launchers_from(asked, nodes, asked.parallel->ranks() / active);
     auto request = topo::make_request(*asked.parallel, nodes, stated.tasks_per_node, asked.spares);
     if (may_be_lowered(asked, stated) && (!request || stated.tasks_per_node == 0)) {
         const auto per_node = stated.tasks_per_node ? stated.tasks_per_node : 1;

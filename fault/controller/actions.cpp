@@ -65,7 +65,7 @@ task<void> controller::act_once(std::uint64_t number) {
     const auto boot = hub_.boot_of(i->object.node);
     const bool current = boot.empty() || boot == i->boot_id;
     const auto what = limiter_.decide(*i, current, nodes_, wall_ms());
-    i->advice = what.why;
+    i->advice = advice_of(what, i->object.node, config_.dry_run);
     engine_.touch();
     if (what.step < step_kind::seal) co_return;
     const auto node = i->object.node;

@@ -89,6 +89,8 @@ task<void> controller::follow_job(std::uint64_t number, job_status before) {
             }
         }
         if (now && now->phase == job_phase::pending) {
+            if (!requeued)
+                record(number, "job", target, "is back in the queue: banyan-run or Slurm put it there", true);
             requeued = true;
             if (pending_since == 0) pending_since = std::time(nullptr);
         }

@@ -50,6 +50,14 @@ decision rule_for(const incident& i) {
     return {};
 }
 
+std::string advice_of(const decision& d, const std::string& node, bool dry_run) {
+    if (!dry_run || !d.allowed || d.step < step_kind::drain) return d.why;
+    const bool down = d.step == step_kind::node_out;
+    return fmt::format(
+        "{}. Dry run: the node stays in. To take it out: scontrol update NodeName={} State={} Reason=...",
+        down ? "the machine must be restarted" : "the GPU needs a reset", node, down ? "DOWN" : "DRAIN");
+}
+
 std::uint32_t limiter::taken_since(std::int64_t since_ms) const {
     return static_cast<std::uint32_t>(std::ranges::count_if(taken_, [&](auto at) { return at > since_ms; }));
 }

@@ -30,6 +30,9 @@ struct policy_limits {
 /// What the rules say of an incident, without limits.
 decision rule_for(const incident& i);
 
+/// `d` in words, for the incident about `node`: in dry run, what a person would have to do.
+std::string advice_of(const decision& d, const std::string& node, bool dry_run);
+
 /// Counts what was taken out, and stops when it becomes too much. Survives a restart through its owner.
 class limiter {
   public:

@@ -44,6 +44,7 @@ class cluster {
     /// Lets work end, takes no new.
     virtual result<void> set_drain(const std::string& node, const std::string& reason) = 0;
     virtual result<void> resume(const std::string& node) = 0;
+    /// One that somebody else, such as banyan-run, has put back into the queue already counts as done.
     virtual result<void> requeue(std::uint32_t job) = 0;
     /// StartTime=now for a pending job.
     virtual result<void> start_now(std::uint32_t job) = 0;

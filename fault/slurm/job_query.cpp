@@ -3,6 +3,7 @@
 // The queries over libslurm's public calls.
 #include "fault/slurm/job_query.hpp"
 
+#include <ctime>
 #include <memory>
 #include <mutex>
 
@@ -24,6 +25,14 @@ std::unexpected<error> slurm_failed(const std::string& doing) {
     const int err = slurm_get_errno();
     return fail(err == ESLURM_INVALID_JOB_ID ? errc::not_found : errc::unavailable,
                 fmt::format("{}: {}", doing, slurm_strerror(err)));
+}
+
+std::string why_not_requeued(const slurm_job_info_t& job) {
+    // Only the first component of a heterogeneous job has the script. Slurm itself refuses what is not one.
+    const bool later_component = job.het_job_id != 0 && job.het_job_id != NO_VAL && job.het_job_offset > 0;
+    if (!job.batch_flag && !later_component) return "a job of salloc cannot be requeued";
+    if (!job.requeue) return "it may not be requeued (--no-requeue, or JobRequeue=0 in slurm.conf)";
+    return {};
 }
 
 std::vector<std::string> names_of(const char* list) {
@@ -79,6 +88,9 @@ result<job_view> query_job(std::uint32_t job) {
     out.state = state_name(record.job_state);
     out.nodes = names_of(record.nodes);
     if (record.admin_comment) out.admin_comment = record.admin_comment;
+    out.heterogeneous = record.het_job_id != 0 && record.het_job_id != NO_VAL;
+    out.requeue_as = out.heterogeneous ? record.het_job_id : job;
+    out.no_requeue = why_not_requeued(record);
     return out;
 }
 
@@ -96,6 +108,51 @@ result<step_view> query_step(std::uint32_t job, pid_t srun) {
             return step_view{step.step_id.step_id, names_of(step.nodes)};
     }
     return fail(errc::not_found, fmt::format("job {} has no step of srun process {}", job, srun));
+}
+
+result<void> requeue_job(const job_view& view) {
+    ready();
+    if (slurm_requeue(view.requeue_as, 0) == SLURM_SUCCESS) return {};
+    const int err = slurm_get_errno();
+    const auto what = fmt::format("cannot requeue job {}: {}", view.requeue_as, slurm_strerror(err));
+    switch (err) {
+        case ESLURM_JOB_PENDING:
+            return {};
+        case ESLURM_DISABLED:
+        case ESLURM_BATCH_ONLY:
+        case ESLURM_ACCESS_DENIED:
+        case ESLURM_USER_ID_MISSING:
+        case ESLURM_INVALID_JOB_ID:
+        case ESLURM_ALREADY_DONE:
+            return fail(errc::denied, what);
+        default:
+            return fail(errc::unavailable, what);
+    }
+}
+
+result<void> start_in(const job_view& view, std::uint32_t seconds) {
+    ready();
+    job_desc_msg_t change;
+    slurm_init_job_desc_msg(&change);
+    auto leader = std::to_string(view.requeue_as);
+    // By its name a heterogeneous job is changed in all of its parts, but an array would be, too.
+    if (view.heterogeneous)
+        change.job_id_str = leader.data();
+    else
+        change.job_id = view.requeue_as;
+    change.begin_time = std::time(nullptr) + seconds;
+    if (slurm_update_job(&change) != SLURM_SUCCESS)
+        return slurm_failed(fmt::format("cannot set the start time of job {}", view.requeue_as));
+    return {};
+}
+
+bool has_epilog() {
+    ready();
+    slurm_conf_t* conf = nullptr;
+    if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS) return true;
+    const bool out = conf->epilog && *conf->epilog;
+    slurm_free_ctl_conf(conf);
+    return out;
 }
 
 }  // namespace banyan::supervisor

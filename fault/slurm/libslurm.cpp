@@ -115,7 +115,7 @@ class slurm_cluster final : public cluster {
 
     result<void> requeue(std::uint32_t job) override {
         BANYAN_CHECK(ready());
-        if (slurm_requeue(job, 0) != SLURM_SUCCESS)
+        if (slurm_requeue(job, 0) != SLURM_SUCCESS && slurm_get_errno() != ESLURM_JOB_PENDING)
             return slurm_failed(fmt::format("cannot requeue job {}", job));
         return {};
     }

@@ -52,9 +52,10 @@ step_end end_of(pid_t pid, const signal_watch& signals) {
     int status = 0;
     while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    if (WIFEXITED(status)) return {WEXITSTATUS(status), signals.cancelled()};
+    if (WIFEXITED(status)) return {WEXITSTATUS(status), signals.cancelled(), {}};
     const int by = WTERMSIG(status);
-    return {128 + by, signals.cancelled() || by == SIGTERM || by == SIGINT || by == SIGHUP || by == SIGQUIT};
+    return {
+        128 + by, signals.cancelled() || by == SIGTERM || by == SIGINT || by == SIGHUP || by == SIGQUIT, {}};
 }
 
 int milliseconds_to(clock::time_point until) {
@@ -109,7 +110,8 @@ result<step_end> run_child(const std::vector<std::string>& words, signal_watch& 
         end_of(pid, signals);
         return fail_errno("cannot watch srun", err, "banyan-run needs Linux 5.3 or newer");
     }
-    const auto settles = clock::now() + std::chrono::seconds(1);
+    const auto begun = clock::now();
+    const auto settles = begun + std::chrono::seconds(1);
     bool called = false;
     for (;;) {
         std::array<pollfd, 2> waits{pollfd{ended.get(), POLLIN, 0}, pollfd{signals.fd(), POLLIN, 0}};
@@ -122,7 +124,9 @@ result<step_end> run_child(const std::vector<std::string>& words, signal_watch& 
         }
     }
     signals.take(0);  // a signal that came together with the end
-    return end_of(pid, signals);
+    auto end = end_of(pid, signals);
+    end.ran = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - begun);
+    return end;
 }
 
 }  // namespace banyan::supervisor

@@ -2,6 +2,7 @@
 #include "fault/supervisor/decision.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,15 @@ std::uint32_t idle_after(const situation& s, bool node_lost) {
     const bool further = s.saved_after && (!s.saved_before || *s.saved_after > *s.saved_before);
     if (further) return 0;
     return node_lost ? s.idle_restarts : s.idle_restarts + 1;
+}
+
+/// slurmstepd ends a task whose program it cannot run with the error number, and a shell with 126 or 127. To
+/// start it again would print the same once more.
+bool could_not_run(const situation& s) {
+    const auto code = s.end.code;
+    const bool says_so =
+        code == ENOENT || code == ENOEXEC || code == EACCES || code == ENOTDIR || code == 126 || code == 127;
+    return says_so && s.end.ran < soon && s.restarts == 0 && !s.saved_after;
 }
 
 }  // namespace
@@ -40,23 +50,33 @@ decision decide(const situation& s) {
     if (!s.planned && !node_lost) return finish();
     if (s.restarts >= s.max_restarts)
         return finish(fmt::format("{} restarts is the limit (--max-restarts)", s.restarts));
+    if (!node_lost && could_not_run(s))
+        return finish(fmt::format("code {} at once is that of a program that is not there or cannot be run",
+                                  s.end.code));
     const auto idle = idle_after(s, node_lost);
     if (idle > s.max_idle_restarts)
         return finish(fmt::format("{} restarts in a row brought no new training step (--max-idle-restarts)",
                                   s.max_idle_restarts));
-    if (s.now.nodes.size() < s.nodes_needed)
-        return {action::wait, idle,
-                fmt::format("the allocation has {} nodes left and the job needs {}", s.now.nodes.size(),
-                            s.nodes_needed)};
+    if (s.now.nodes.size() < s.nodes_needed) {
+        const auto why = fmt::format("the allocation has {} nodes left and the job needs {}",
+                                     s.now.nodes.size(), s.nodes_needed);
+        if (s.now.no_requeue.empty()) return {action::requeue, idle, why};
+        return {action::wait, idle, fmt::format("{}, and {}", why, s.now.no_requeue)};
+    }
     return {action::restart, idle, {}};
+}
+
+std::string end_line(const situation& s, const std::string& step) {
+    const auto lost = lost_nodes(s.nodes_before, s.now.nodes);
+    auto line = fmt::format("{} ended with code {}", step.empty() ? "the step" : "step " + step, s.end.code);
+    if (!lost.empty()) line += fmt::format(" ({} left the allocation)", compress_hostlist(lost));
+    return line;
 }
 
 std::string restart_line(const situation& s, const std::string& step,
                          const std::vector<std::string>& spares) {
     const auto lost = lost_nodes(s.nodes_before, s.now.nodes);
-    auto line = fmt::format("{} ended with code {}", step.empty() ? "the step" : "step " + step, s.end.code);
-    if (!lost.empty()) line += fmt::format(" ({} left the allocation)", compress_hostlist(lost));
-    line += "; starting it again";
+    auto line = end_line(s, step) + "; starting it again";
     if (lost.empty())
         line += " on the same nodes";
     else if (!spares.empty() && spares.size() <= lost.size())

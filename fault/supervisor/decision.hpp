@@ -4,6 +4,7 @@
 // whether the training got further. No clock, no Slurm.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@ namespace banyan::supervisor {
 struct step_end {
     int code = 0;            ///< as a shell sees it: 128 + signal when srun itself was ended by one
     bool cancelled = false;  ///< somebody asked for the end
+    std::chrono::milliseconds ran{0};
 };
 
 /// The allocation as slurmctld sees it.
@@ -22,7 +24,11 @@ struct allocation {
     bool running = true;  ///< false: the job is ending, whatever the reason
     std::string state;
     std::vector<std::string> nodes;
+    std::string no_requeue;  ///< why the job cannot be put back into the queue; empty when it can
 };
+
+/// A first start that ends so soon, and with a code that says so, could not run its program.
+constexpr std::chrono::seconds soon{10};
 
 struct situation {
     step_end end;
@@ -36,12 +42,12 @@ struct situation {
     std::uint32_t max_restarts = 0, max_idle_restarts = 0;
 };
 
-enum class action : std::uint8_t { finish, restart, wait };
+enum class action : std::uint8_t { finish, restart, requeue, wait };
 
 struct decision {
     action what = action::finish;
     std::uint32_t idle_restarts = 0;  ///< the new count, when it is restart
-    std::string why;                  ///< of an end: empty when there is nothing to explain
+    std::string why;                  ///< of an end, a requeue or a wait: empty when nothing is to explain
 };
 
 decision decide(const situation& s);
@@ -49,6 +55,9 @@ decision decide(const situation& s);
 /// Nodes that are in `before` and not in `now`.
 std::vector<std::string> lost_nodes(const std::vector<std::string>& before,
                                     const std::vector<std::string>& now);
+
+/// How the step ended, and which nodes left the allocation meanwhile. `step` as below.
+std::string end_line(const situation& s, const std::string& step);
 
 /// The line that announces a restart. `step` such as "3.0" or empty when unknown; `spares`: nodes that may
 /// now come in.

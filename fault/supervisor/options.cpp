@@ -17,12 +17,14 @@ const char* const help_text =
     "  --max-restarts N       end after N restarts (default 1000)\n"
     "  --max-idle-restarts N  end after N restarts in a row without a new training step saved,\n"
     "                         restarts after the loss of a node not counted (default 3)\n"
-    "  --wait TIME            how long to wait for enough nodes or a requeue (default 30s)\n"
+    "  --wait TIME            how long to wait for a node when the job cannot be requeued, or for\n"
+    "                         slurmctld to answer (default 30s)\n"
     "  --verbose              say what is run and asked\n"
     "  --help                 print this text\n"
     "  --version              print the version\n"
     "\n"
     "Within a job submitted with --train-parallel, -N and -n follow from the job's plan.\n"
+    "A job that has lost more nodes than it has spares is requeued, if it may be.\n"
     "A step that was cancelled (scancel, SIGTERM, Ctrl-C) is not started again.\n";
 
 namespace {

@@ -16,8 +16,7 @@ namespace banyan::supervisor {
 struct options {
     std::uint32_t max_restarts = 1000;
     std::uint32_t max_idle_restarts = 3;
-    std::chrono::milliseconds wait{
-        30000};  ///< for enough nodes, a requeue, or a controller that does not answer
+    std::chrono::milliseconds wait{30000};  ///< for enough nodes, or a controller that does not answer
     bool verbose = false, help = false, version = false;
     std::vector<std::string> srun;  ///< options of srun, program, arguments
 };

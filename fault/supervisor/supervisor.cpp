@@ -40,7 +40,7 @@ void correct_environment(const std::vector<std::string>& nodes) {
 job_plan plan_of(const std::string& admin_comment) {
     auto summary = topo::parse_admin_comment(admin_comment);
     if (!summary) return {};
-    return {summary->nodes, summary->ranks, std::move(summary->spares)};
+    return {summary->nodes, summary->ranks, summary->tasks, std::move(summary->spares), {}};
 }
 
 std::vector<std::string> spares_to_leave_out(const job_plan& plan, const std::vector<std::string>& nodes) {
@@ -57,10 +57,12 @@ std::vector<std::string> spares_to_leave_out(const job_plan& plan, const std::ve
 std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std::string>& nodes,
                                     const std::vector<std::string>& given) {
     std::vector<std::string> out{"srun"};
+    if (plan.component) out.push_back(fmt::format("--het-group={}", *plan.component));
     // A lost node or rank must end the step, for its peers cannot go on; the next step is our part.
     if (plan.nodes) {
         out.insert(out.end(), {"--no-kill=off", "--kill-on-bad-exit=1", "-N", std::to_string(plan.nodes),
-                               "-n", std::to_string(plan.ranks)});
+                               "-n", std::to_string(plan.tasks)});
+        if (plan.tasks != plan.ranks) out.push_back("--ntasks-per-node=1");
         // Left to itself srun takes the first nodes of the allocation, spare or not.
         if (const auto unused = spares_to_leave_out(plan, nodes); !unused.empty())
             out.push_back("--exclude=" + compress_hostlist(unused));
@@ -69,13 +71,15 @@ std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std:
     return out;
 }
 
-supervisor::supervisor(options opts, std::uint32_t job, job_view first)
+supervisor::supervisor(options opts, std::uint32_t job, job_view first,
+                       std::optional<std::uint32_t> component)
     : opts_(std::move(opts)),
       job_(job),
       plan_(plan_of(first.admin_comment)),
       socket_(plan_.nodes ? checkpoint_socket(node_of_this_host()) : ""),
       nodes_(std::move(first.nodes)),
       unused_(plan_.spares) {
+    plan_.component = component;
     if (plan_.nodes)
         detail(fmt::format("the plan has {} ranks on {} nodes, {} spare", plan_.ranks, plan_.nodes,
                            plan_.spares.size()));
@@ -94,6 +98,7 @@ int supervisor::run() {
         if (end->code == 0) return 0;
         auto s = look(*end);
         auto d = decide(s);
+        if (d.what == action::requeue) d = requeue(s, d);
         if (d.what == action::wait) d = wait_for_nodes(s, d);
         if (d.what != action::restart) return finish(*end, d.why);
         announce(s);
@@ -133,11 +138,13 @@ situation supervisor::look(const step_end& end) {
     s.saved_before = saved_;
     s.saved_after = newest_saved(socket_, job_);
     if (auto now = query_job(job_)) {
-        s.now = {true, now->running, std::move(now->state), std::move(now->nodes)};
+        job_now_ = std::move(*now);
+        s.now = {true, job_now_.running, job_now_.state, job_now_.nodes,
+                 refused_.empty() ? job_now_.no_requeue : refused_};
     } else {
         detail(now.error().text());
         if (now.error().code == errc::not_found)
-            s.now = {true, false, "gone", {}};
+            s.now = {true, false, "gone", {}, {}};
         else
             s.now.known = false;
     }
@@ -145,8 +152,8 @@ situation supervisor::look(const step_end& end) {
 }
 
 decision supervisor::wait_for_nodes(situation& s, decision d) {
-    say(fmt::format("the step ended with code {}; {}; waiting up to {} s for a node or a requeue", s.end.code,
-                    d.why, opts_.wait.count() / 1000));
+    say(fmt::format("{}; {}; waiting up to {} s", end_line(s, step_ ? step_name() : ""), d.why,
+                    opts_.wait.count() / 1000));
     const auto until = clock::now() + opts_.wait;
     auto pause = first_pause;
     while (d.what == action::wait && clock::now() < until) {
@@ -156,6 +163,7 @@ decision supervisor::wait_for_nodes(situation& s, decision d) {
         s = look(s.end);
         s.end.cancelled = cancelled;
         d = decide(s);
+        if (d.what == action::requeue) d = requeue(s, d);
     }
     if (d.what == action::wait)
         d.why += fmt::format(", and nothing changed in {} s (--wait)", opts_.wait.count() / 1000);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,9 @@ namespace banyan::supervisor {
 /// What the job's AdminComment says; all zero or empty for a job without --train-parallel.
 struct job_plan {
     std::uint32_t nodes = 0, ranks = 0;
+    std::uint32_t tasks = 0;  ///< of a step: the ranks, or a launcher on each node
     std::vector<std::string> spares;
+    std::optional<std::uint32_t> component;  ///< of a heterogeneous job
 };
 job_plan plan_of(const std::string& admin_comment);
 
@@ -33,7 +36,8 @@ std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std:
 
 class supervisor {
   public:
-    supervisor(options opts, std::uint32_t job, job_view first);
+    /// `component`: the number of `job` in a heterogeneous one.
+    supervisor(options opts, std::uint32_t job, job_view first, std::optional<std::uint32_t> component = {});
 
     /// The exit status for our caller.
     int run();
@@ -43,6 +47,8 @@ class supervisor {
     void look_at_step(pid_t srun);
     situation look(const step_end& end);
     decision wait_for_nodes(situation& s, decision d);
+    decision requeue(situation& s, const decision& d);  // this and the next in requeue.cpp
+    void wait_for_the_end();
     int finish(const step_end& end, const std::string& why) const;
     void announce(const situation& s);
     std::string step_name() const;
@@ -59,6 +65,8 @@ class supervisor {
     std::optional<std::uint32_t> step_;   ///< id of the latest step, once known
     std::optional<std::uint64_t> saved_;  ///< newest complete step of the training
     std::uint32_t restarts_ = 0, idle_restarts_ = 0;
+    job_view job_now_;     ///< the latest answer of slurmctld
+    std::string refused_;  ///< why slurmctld would not requeue the job, once it said so
 };
 
 }  // namespace banyan::supervisor

@@ -196,9 +196,9 @@ class Plugins(unittest.TestCase):
     def test_environment_of_a_task(self):
         told = set()
         for _, subsection, tag, text in man_page.tagged(source("banyan.7")):
-            if subsection == "Of a task":
+            if subsection in ("Of a task", "Of a launcher"):
                 told |= set(re.findall(r"\b[A-Z][A-Z_]{3,}\b", tag)) | set(re.findall(r"\bBANYAN_[A-Z_]+\b", text))
-        given = set(re.findall(r'\bset(?:env)?\("([A-Z_]+)"', self.part("stepd.cpp") + self.part("local.cpp")))
+        given = set(re.findall(r'\b(?:set|setenv|propose)\((?:sp, )?"([A-Z_]+)"', self.part("stepd.cpp") + self.part("local.cpp")))
         given |= {f"BANYAN_{name}_{what}" for name in ("TP", "CP", "EP", "PP", "DP") for what in ("RANK", "SIZE")}
         self.assertEqual(told, given)
 

@@ -36,7 +36,7 @@ result<request> make_request(const shape& dims, std::uint32_t total_nodes, std::
                         dims.text(), ranks, nodes, ranks_per_node, std::uint64_t{nodes} * ranks_per_node),
             hint);
     }
-    return request{dims, nodes, ranks_per_node, spares, std::nullopt};
+    return request{dims, nodes, ranks_per_node, spares, std::nullopt, false};
 }
 
 std::vector<std::vector<std::uint32_t>> ranks_of_slots(const request& r) {
@@ -46,6 +46,14 @@ std::vector<std::vector<std::uint32_t>> ranks_of_slots(const request& r) {
     for (auto at = flat.begin(); at != flat.end(); at += r.ranks_per_node)
         out.emplace_back(at, at + r.ranks_per_node);
     return out;
+}
+
+bool ranks_are_consecutive(const request& r) {
+    // Slots are in the order of their first ranks: where these are right, nothing is left for another slot.
+    const job_layout layout(r);
+    for (std::uint32_t slot = 0; slot < layout.slots(); ++slot)
+        if (layout.first_rank(slot) != slot * r.ranks_per_node) return false;
+    return true;
 }
 
 std::vector<std::uint32_t> units_of_slots(const request& r) { return job_layout(r).units().set_of_slot(); }

@@ -114,6 +114,8 @@ TEST_CASE("dry run, foreign reasons and application errors change nothing", "[fa
         const auto got = b.live({b.xid79()});
         REQUIRE(got.size() == 1);
         CHECK(got[0].find_action("node_down", "n03")->result.starts_with("dry run: would set n03 DOWN"));
+        CHECK(got[0].advice.find("taken out now") == std::string::npos);
+        CHECK(got[0].advice.find("scontrol update NodeName=n03 State=DOWN") != std::string::npos);
     }
     SECTION("an administrator drained it") {
         b.slurm.nodes["n03"] = {"n03", false, true, "fan test"};

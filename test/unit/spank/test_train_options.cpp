@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <catch2/catch.hpp>
 
+#include "spank/components.hpp"
+#include "spank/launchers.hpp"
 #include "spank/train_options.hpp"
 
 using namespace banyan;
@@ -91,4 +93,26 @@ TEST_CASE("a wait is some minutes, a week at most", "[spank]") {
 TEST_CASE("spares are a small number", "[spank]") {
     CHECK(check(spares, "2"));
     for (const auto* bad : {"", "-1", "1.5", "1025", "many"}) CHECK_FALSE(check(spares, bad));
+}
+
+TEST_CASE("launchers are one task a node, said so, for several ranks each", "[spank]") {
+    const auto shape = banyan::topo::parse_shape("tp=8,dp=4").value();
+    struct row {
+        std::uint32_t nodes, tasks, tasks_per_node;
+        bool launchers;
+    };
+    for (const auto& [nodes, tasks, per_node, launchers] :
+         {row{4, 0, 1, true}, row{4, 5, 1, true},  // --ntasks-per-node=1 counts the spare's, too
+          row{4, 4, 0, true}, row{1, 1, 0, true}, row{1, 0, 1, true},
+          row{4, 0, 0, false},  // nothing said: ranks
+          row{4, 32, 0, false}, row{4, 32, 8, false}, row{4, 4, 8, false}, row{4, 5, 0, false},
+          row{32, 32, 1, false},  // a rank a node
+          row{3, 3, 1, false}, row{64, 64, 1, false}, row{0, 0, 1, false}})
+        CHECK(banyan::train::asks_for_launchers(shape, nodes, tasks, per_node) == launchers);
+}
+
+TEST_CASE("the variables of a component bear its number", "[spank]") {
+    using namespace banyan::train;
+    CHECK(component_variable(parallel, 0) == "BANYAN_TRAIN_PARALLEL_HET_GROUP_0");
+    CHECK(component_variable(checkpoint, 12) == "BANYAN_TRAIN_CKPT_HET_GROUP_12");
 }

@@ -12,7 +12,7 @@ namespace {
 /// A rank failed in a job with a plan of two nodes and one spare; training got from step 4 to 9.
 situation usual() {
     situation s;
-    s.end = {1, false};
+    s.end = {1, false, std::chrono::hours{1}};
     s.nodes_before = s.now.nodes = {"n01", "n02", "n03"};
     s.nodes_needed = 2;
     s.planned = true;
@@ -40,7 +40,45 @@ const row rows[] = {
          s.now.nodes = {"n01", "n03"};
      },
      action::restart, 0},
-    {"two nodes left", [](situation& s) { s.now.nodes = {"n01"}; }, action::wait, 0},
+    {"two nodes left", [](situation& s) { s.now.nodes = {"n01"}; }, action::requeue, 0},
+    {"two nodes left, and it may not be requeued",
+     [](situation& s) {
+         s.now.nodes = {"n01"};
+         s.now.no_requeue = "it may not be requeued";
+     },
+     action::wait, 0},
+    {"there is no such program",
+     [](situation& s) {
+         s.end = {2, false, std::chrono::seconds{1}};
+         s.saved_before = s.saved_after = std::nullopt;
+     },
+     action::finish, 0},
+    {"no such program on the node that came in",
+     [](situation& s) {
+         s.end = {2, false, std::chrono::seconds{1}};
+         s.saved_before = s.saved_after = std::nullopt;
+         s.restarts = 1;
+     },
+     action::restart, 1},
+    {"a program that ends with 2 after an hour",
+     [](situation& s) {
+         s.end.code = 2;
+         s.saved_before = s.saved_after = std::nullopt;
+     },
+     action::restart, 1},
+    {"it ends with 2 at once, with training saved before",
+     [](situation& s) {
+         s.end = {2, false, std::chrono::seconds{1}};
+         s.saved_after = 4;
+     },
+     action::restart, 1},
+    {"no such program, and a node was lost",
+     [](situation& s) {
+         s.end = {127, false, std::chrono::seconds{1}};
+         s.saved_before = s.saved_after = std::nullopt;
+         s.now.nodes = {"n01", "n03"};
+     },
+     action::restart, 0},
     {"the limit of restarts", [](situation& s) { s.restarts = 10; }, action::finish, 0},
     {"no progress, first time", [](situation& s) { s.saved_after = 4; }, action::restart, 1},
     {"no progress again and again",
@@ -67,7 +105,7 @@ const row rows[] = {
      [](situation& s) { s.saved_before = s.saved_after = std::nullopt; }, action::restart, 1},
     {"the controller does not answer",
      [](situation& s) {
-         s.now = {false, true, "", {}};
+         s.now = {false, true, "", {}, {}};
      },
      action::wait, 0},
     {"no plan: a failure is srun's", [](situation& s) { s.planned = false; }, action::finish, 0},

@@ -119,8 +119,21 @@ TEST_CASE("the AdminComment line, and back", "[topo]") {
     CHECK(back.shape == "tp=2,pp=2,dp=4");
     CHECK(back.nodes == 8);
     CHECK(back.ranks == 16);
+    CHECK(back.tasks == 16);
     CHECK(back.spares == std::vector<std::string>{"n009"});
     CHECK_FALSE(back.model);
+    SECTION("only what the shape has straddles") {
+        const auto flat = make("tp=2,dp=4", 4, 0);
+        const auto placed = place(f, all_hosts(f), flat).value();
+        CHECK(admin_comment(flat, spread_of(f, flat, placed), {}).ends_with(" groups=g1:4"));
+        auto wide = make("tp=16,dp=2", 4, 0);
+        const auto wider = place(f, all_hosts(f), wide).value();
+        CHECK(admin_comment(wide, spread_of(f, wide, wider), {}).ends_with(" groups=g1:4 straddling-tp=0/2"));
+        wide.launchers = true;
+        const auto launched = admin_comment(wide, spread_of(f, wide, wider), {});
+        CHECK(launched.find(" ranks=32 tasks=4 ") != std::string::npos);
+        CHECK(parse_admin_comment(launched)->tasks == 4);
+    }
     r.model = parse_model("hidden=4096,layers=32").value();
     const auto with_model = admin_comment(r, spread_of(f, r, p), {});
     CHECK(with_model.ends_with(" model=hidden=4096,layers=32,seq=8192,micro=16"));
@@ -134,4 +147,19 @@ TEST_CASE("the AdminComment line, and back", "[topo]") {
         CHECK_FALSE(parse_admin_comment(line + " waiting=" + bad));
     CHECK(parse_admin_comment("a note by the admin").error().code == errc::not_found);
     CHECK(parse_admin_comment("banyan: broken").error().code == errc::not_found);
+}
+
+TEST_CASE("ranks that a launcher can number", "[topo]") {
+    for (const auto* shape : {"tp=8,dp=4", "tp=4,pp=2,dp=4", "dp=32", "tp=16,dp=2"})
+        CHECK(ranks_are_consecutive(make_request(parse_shape(shape).value(), 4, 8, 0).value()));
+    const auto apart = make_request(parse_shape("dp=4,tp=8").value(), 4, 8, 0).value();
+    CHECK(ranks_of_slots(apart)[0][1] == 4);
+    CHECK_FALSE(ranks_are_consecutive(apart));
+}
+
+TEST_CASE("the AdminComment line with other spares", "[topo]") {
+    const std::string line = "banyan: dp=4 nodes=4 ranks=4 spares=2(n[05-06]) groups=g1:6";
+    CHECK(with_spares(line, {"n06"}) == "banyan: dp=4 nodes=4 ranks=4 spares=1(n06) groups=g1:6");
+    CHECK(with_spares(line, {}) == "banyan: dp=4 nodes=4 ranks=4 spares=0 groups=g1:6");
+    CHECK(with_spares("a note", {"n06"}) == "a note");
 }

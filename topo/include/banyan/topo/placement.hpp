@@ -34,6 +34,11 @@ struct request {
     std::uint32_t ranks_per_node = 0;  ///< nodes * ranks_per_node == dims.ranks()
     std::uint32_t spares = 0;
     std::optional<model_size> model;  ///< whose bytes then decide; without it, units stay whole
+    bool launchers = false;           ///< one task a node starts its ranks, as torchrun does
+
+    /// Of a training step, and of each of its nodes.
+    std::uint32_t tasks() const { return launchers ? nodes : dims.ranks(); }
+    std::uint32_t tasks_per_node() const { return launchers ? 1 : ranks_per_node; }
 };
 
 /// More than any node has CPUs. slurmctld refuses more than the largest of its nodes has, at submission.
@@ -54,6 +59,9 @@ struct placement {
 /// Slot -> its ranks, ascending. Slots are ordered by their smallest rank. Depends on the request alone:
 /// consecutive blocks where those keep tensor parallel groups inside a node, else regrouped so that they are.
 std::vector<std::vector<std::uint32_t>> ranks_of_slots(const request& r);
+
+/// Whether every slot has the ranks from slot * ranks_per_node on, as launchers number them. Cost: O(slots).
+bool ranks_are_consecutive(const request& r);
 
 /// Unit of each slot: slots with the same number share a pipeline or tensor group. Numbers are dense; units
 /// that other dimensions than dp connect have neighbouring numbers, and dp runs slowest.

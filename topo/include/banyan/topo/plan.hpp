@@ -45,15 +45,21 @@ struct better_later {
     std::uint32_t per_cent = 0;  ///< less weighted bytes (placement_cost)
 };
 
-/// "banyan: tp=2,pp=2,dp=4 nodes=8 ranks=16 spares=1(n09) groups=g1:8 straddling-pp=0/4", " model=..." when
-/// the request has one, and " waiting=60m:-45%" when `later` is given.
+/// "banyan: tp=2,pp=2,dp=4 nodes=8 ranks=16 spares=1(n09) groups=g1:8 straddling-pp=0/4". The last word is
+/// straddling-tp where nodes share tensor parallel groups and no pipeline, and absent where none shares
+/// either; " tasks=8" follows the ranks of a job that starts launchers, " model=..." when the request has
+/// one, and " waiting=60m:-45%" when `later` is given.
 std::string admin_comment(const request& r, const spread& s, const std::vector<std::string>& spare_names,
                           const std::optional<better_later>& later = {});
+
+/// The line with other spares.
+std::string with_spares(std::string_view line, const std::vector<std::string>& spares);
 
 struct admin_summary {
     std::string shape;
     std::uint32_t nodes = 0;  ///< that run ranks
     std::uint32_t ranks = 0;
+    std::uint32_t tasks = 0;  ///< of a training step: the ranks, or a launcher on each node
     std::vector<std::string> spares;
     std::optional<model_size> model;
     std::optional<better_later> later;

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "het_job.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "job_nodes.hpp"
+#include "spank/components.hpp"
+
+namespace banyan::slurm {
+namespace {
+
+bool is_published(std::string_view entry) {
+    for (const auto& name : train::option_names)
+        if (entry.starts_with(std::string(name.twin) + "_HET_GROUP_")) return true;
+    return false;
+}
+
+/// "BANYAN_TRAIN_PARALLEL_HET_GROUP_1=tp=8,dp=4" and so on, for one component.
+void collect(const job_record_t& component, std::vector<std::string>& out) {
+    for (std::size_t i = 0; i < train::option_count; ++i) {
+        const auto head = std::string(train::option_names[i].env) + "=";
+        for (std::uint32_t at = 0; at < component.spank_job_env_size; ++at) {
+            const std::string_view entry = component.spank_job_env[at] ? component.spank_job_env[at] : "";
+            if (!entry.starts_with(head) || entry.size() > head.size() + train::max_option_text) continue;
+            out.push_back(train::component_variable(static_cast<train::which>(i), component.het_job_offset) +
+                          "=" + std::string(entry.substr(head.size())));
+        }
+    }
+}
+
+}  // namespace
+
+result<void> check_component(const job_desc_msg_t& job, bool trains) {
+    static thread_local bool one_trains = false;
+    if (job.het_job_offset == 0 || job.het_job_offset == NO_VAL) one_trains = false;
+    if (trains && one_trains)
+        return fail(errc::invalid_input, train::second_training_component,
+                    "leave it away in one, or submit two jobs");
+    one_trains = one_trains || trains;
+    return {};
+}
+
+void publish_options(job_record_t& leader) {
+    if (!leader.het_job_list || !leader.details || !leader.batch_flag) return;
+    std::vector<std::string> options;
+    for (const auto* component : entries<job_record_t>(leader.het_job_list)) collect(*component, options);
+    auto& details = *leader.details;
+    std::uint32_t kept = 0;
+    // Those of an earlier start.
+    for (std::uint32_t i = 0; i < details.env_cnt; ++i) {
+        if (is_published(details.env_sup[i]))
+            xfree(details.env_sup[i]);
+        else
+            details.env_sup[kept++] = details.env_sup[i];
+    }
+    details.env_cnt = kept;
+    if (options.empty()) return;
+    xrecalloc(details.env_sup, kept + options.size() + 1, sizeof(char*));
+    for (const auto& option : options) details.env_sup[details.env_cnt++] = xstrdup(option.c_str());
+}
+
+}  // namespace banyan::slurm

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A node is lost and no spare is left: banyan-run requeues the job at once, whoever took the node and whoever owns the job, once, and
+says why where it cannot. And what there is no sense in starting again."""
+
+from harness import ClusterCase, main
+
+USER = 65534  # nobody
+SHAPE = ("-N4", "--ntasks-per-node=2", "--train-parallel=tp=2,dp=4", "--no-kill", "--open-mode=append")
+# The first run of the job waits to be disturbed, the second one ends well.
+DISTURBED = """#!/bin/bash
+echo "start $SLURM_RESTART_COUNT"
+banyan-run %s bash -c 'echo rank $RANK on $SLURMD_NODENAME; if [ -z "$SLURM_RESTART_COUNT" ]; then exec sleep 600; fi'
+code=$?
+echo "banyan-run ended with $code"
+exit $code
+"""
+
+
+SOON = 100  # seconds, below the two minutes that Slurm takes by itself
+
+
+class Requeue(ClusterCase):
+    nodes = 8
+    options = ("--group-size", 4, "--gpus", 2, "--without", "fault")
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.return_nodes)
+
+    def return_nodes(self):
+        for name in self.cluster.hosts("n[01-08]"):
+            if {"DOWN", "DRAIN"} & set(self.cluster.node(name)["state"]):
+                self.cluster.run("scontrol", "update", f"nodename={name}", "state=resume", check=False)
+
+    def lose_a_node(self, job):
+        """As an administrator takes one that is not the batch host. Returns its name."""
+        self.cluster.wait_for(lambda: self.cluster.output(job).count("rank ") == 8, "every rank runs")
+        fields = self.cluster.job(job)
+        victim = [node for node in self.cluster.hosts(fields["NodeList"]) if node != fields["BatchHost"]][1]
+        # DOWN ends its part of the job. Its slurmd lives, and would have it back in a moment.
+        for state in ("down", "drain"):
+            self.cluster.run("scontrol", "update", f"nodename={victim}", f"state={state}", "reason=broken")
+        return victim
+
+    def runs_again(self, job):
+        """Well within the two minutes that Slurm takes when nobody asks for less."""
+        victim = self.lose_a_node(job)
+        self.cluster.wait_for_job(job, timeout=SOON)
+        fields, output = self.cluster.job(job), self.cluster.output(job)
+        self.assertEqual(fields["Restarts"], "1", output)
+        self.assertNotIn(victim, self.cluster.hosts(fields["NodeList"]))
+        self.assertIn(f"({victim} left the allocation); the allocation has 3 nodes left and the job needs 4; the job is requeued",
+                      output)
+        self.assertEqual(output.count("is requeued"), 1)
+        # The first script ended with its run, and not by going on.
+        self.assertEqual(output.count("banyan-run ended with"), 1, output)
+        self.assertIn("banyan-run ended with 0", output)
+        self.assertEqual(output.count("rank "), 16, output)
+
+    def test_whoever_took_the_node(self):
+        self.runs_again(self.cluster.sbatch(*SHAPE, "--requeue", script=DISTURBED % ""))
+
+    def test_the_job_of_a_user(self):
+        work = self.cluster.dir / "tmp"
+        work.chmod(0o1777)
+        job = self.cluster.sbatch(*SHAPE, "--requeue", f"--uid={USER}", "--gid=65534", script=DISTURBED % "")
+        self.runs_again(job)
+        self.assertIn(f"({USER})", self.cluster.job(job)["UserId"])
+
+    def test_a_second_loss_while_it_is_requeued(self):
+        job = self.cluster.sbatch(*SHAPE, "--requeue", script=DISTURBED % "")
+        self.cluster.wait_for(lambda: self.cluster.output(job).count("rank ") == 8, "every rank runs")
+        fields = self.cluster.job(job)
+        others = [node for node in self.cluster.hosts(fields["NodeList"]) if node != fields["BatchHost"]]
+        self.cluster.run("scontrol", "update", f"nodename={others[0]}", "state=down", "reason=broken")
+        self.cluster.run("scontrol", "update", f"nodename={others[1]}", "state=down", "reason=broken, too")
+        self.cluster.wait_for_job(job, timeout=SOON)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "1", self.cluster.output(job))
+
+    def test_somebody_else_requeues_too(self):
+        """As the fault daemon does. Slurm takes one of the two."""
+        job = self.cluster.sbatch(*SHAPE, "--requeue", script=DISTURBED % "")
+        self.lose_a_node(job)
+        self.cluster.run("scontrol", "requeue", job, check=False)
+        self.cluster.run("scontrol", "requeue", job, check=False)
+        self.cluster.wait_for(lambda: self.cluster.job(job)["Restarts"] == "1", "it is requeued")
+        self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+        self.cluster.wait_for_job(job, timeout=150)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "1", self.cluster.output(job))
+
+    def test_a_job_that_may_not_be_requeued(self):
+        job = self.cluster.sbatch(*SHAPE, "--no-requeue", script=DISTURBED % "--wait 1s")
+        victim = self.lose_a_node(job)
+        self.cluster.wait_for_job(job, "FAILED")
+        output = self.cluster.output(job)
+        why = "the allocation has 3 nodes left and the job needs 4, and it may not be requeued (--no-requeue"
+        self.assertIn(f"({victim} left the allocation); {why}", output)
+        self.assertIn("is not started again: " + why, output)
+        self.assertNotIn("banyan-run ended with 0", output)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "0")
+
+    def test_an_allocation_of_salloc(self):
+        shell = self.cluster.start("salloc", *SHAPE[:4], "banyan-run", "--wait", "1s", "bash", "-c", "echo rank; exec sleep 600")
+        self.addCleanup(lambda: (shell.terminate(), shell.wait(), shell.stdout.close()))
+        queue = self.cluster.wait_for(lambda: self.cluster.out("squeue", "-h", "-t", "R", "-s", "-o", "%i %N"), "the step runs").split()
+        victim = self.cluster.hosts(queue[1])[2]
+        self.cluster.run("scontrol", "update", f"nodename={victim}", "state=down", "reason=broken")
+        output = shell.communicate(timeout=60)[0]
+        self.assertIn("a job of salloc cannot be requeued, and nothing changed in 1 s", output)
+        self.assertNotEqual(shell.returncode, 0)
+
+    def test_a_missing_program_is_not_repeated(self):
+        for program, code in (("./nosuch", 2), ("/dev/null", 13), ("bash -c nosuch", 127)):
+            with self.subTest(program=program):
+                job = self.cluster.sbatch(*SHAPE, "--requeue", script=f"banyan-run {program}\necho ended with $?\n")
+                self.cluster.wait_for_job(job)
+                output = self.cluster.output(job)
+                self.assertIn(f"is not started again: code {code} at once is that of a program that is not there", output)
+                self.assertNotIn("starting it again", output)
+                self.assertIn(f"ended with {code}", output)
+
+
+if __name__ == "__main__":
+    main()
