@@ -42,6 +42,20 @@ void tidy(job_desc_msg_t& job) {
     });
 }
 
+/// Slurm lets a job wait for nodes that a partition may get one day; where the number follows from a shape it
+/// is a slip of the finger.
+banyan::result<void> fits_in_the_cluster(const banyan::topo::request& asked) {
+    const auto* ctld = banyan::slurm::controller::get();
+    const auto nodes = banyan::train::all_nodes(asked);
+    if (!ctld || nodes <= static_cast<std::uint32_t>(ctld->nodes())) return {};
+    return banyan::fail(
+        banyan::errc::invalid_input,
+        fmt::format("--train-parallel={} is {} ranks on {} nodes{}, but the cluster has {} nodes",
+                    asked.dims.text(), asked.dims.ranks(), nodes, asked.spares > 0 ? " with the spares" : "",
+                    ctld->nodes()),
+        "ask for more ranks on a node, or for fewer in all");
+}
+
 /// More ranks than a node has CPUs would train on none, and would cost slurmctld the more. --overcommit,
 /// which Slurm takes as leave for any number of tasks, changes neither.
 banyan::result<void> fits_on_a_node(const banyan::topo::request& asked) {
@@ -138,6 +152,8 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
             const auto alone = banyan::slurm::check_component(*job, request->has_value());
             if (!alone) return refuse(alone.error(), ESLURM_NOT_SUPPORTED);
             if (!*request) return SLURM_SUCCESS;
+            const auto has_nodes = fits_in_the_cluster(**request);
+            if (!has_nodes) return refuse(has_nodes.error(), ESLURM_INVALID_NODE_COUNT);
             const auto has_room = fits_on_a_node(**request);
             if (!has_room) return refuse(has_room.error(), ESLURM_BAD_TASK_COUNT);
             const auto has_memory = fits_in_memory(*job, **request);

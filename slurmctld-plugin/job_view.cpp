@@ -31,10 +31,20 @@ result<std::optional<topo::request>> request_of(const job_record_t& job) {
                 given(details->ntasks_per_node), train::gpus_in(job.tres_per_node ? job.tres_per_node : "")});
 }
 
+/// Whether it was Slurm's programs that counted the tasks, and nobody gave a number: one a node for
+/// --gpus-per-task, one a socket, core and thread of each node for -B and --hint=nomultithread.
+bool counts_itself(const job_desc_msg_t& job) {
+    const auto times = [](std::uint16_t given_number) { return given(given_number) ? given_number : 1u; };
+    const bool by_socket =
+        given(job.sockets_per_node) || given(job.cores_per_socket) || given(job.threads_per_core);
+    return (by_socket || !(job.bitflags & JOB_NTASKS_SET)) &&
+           job.num_tasks == std::uint64_t{job.min_nodes} * times(job.sockets_per_node) *
+                                times(job.cores_per_socket) * times(job.threads_per_core);
+}
+
 result<std::optional<topo::request>> request_of(const job_desc_msg_t& job) {
     BANYAN_TRY(const auto asked, options_of(job));
-    // For --gpus-per-task Slurm's programs count one task a node where nobody gave a number.
-    const bool counted = !(job.bitflags & JOB_NTASKS_SET) && job.num_tasks == job.min_nodes;
+    const bool counted = counts_itself(job);
     return train::request_from(
         asked, {given(job.min_nodes), given(job.max_nodes), counted ? 0 : given(job.num_tasks),
                 given(job.ntasks_per_node), train::gpus_in(job.tres_per_node ? job.tres_per_node : "")});
