@@ -52,7 +52,8 @@ std::uint64_t controller::most_memory_mib() const {
 }
 
 int controller::find_node(const char* name) const {
-    const node_record_t* found = find_node_record(const_cast<char*>(name));
+    // The one that logs no error for what is no node: a fabric has hosts that slurm.conf lacks.
+    const node_record_t* found = find_node_record2(const_cast<char*>(name));
     return found ? found->index : -1;
 }
 

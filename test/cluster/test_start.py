@@ -40,7 +40,7 @@ class Reasons(ClusterCase):
 
     def test_the_port_is_taken(self):
         port = tomllib.loads(self.conf().read_text())["ckptd"]["port"]
-        address = self.cluster.node("n01")["text"].partition("NodeAddr=")[2].split()[0]
+        address = self.cluster.address("n01")
         with socket.create_server((address, port)):
             line = self.off_line("--nodelist=n01")
         reason = f"cannot listen on {address}:{port}: Address already in use"

@@ -10,7 +10,7 @@ import re
 import tomllib
 
 WHERE = re.compile(r"(On the controller|On every compute node|On every host|As a user, on the controller|In `(?P<file>[^`]+)`, on every host)"
-                   r"(, [^:]*)?:\n\n```(?P<kind>\w+)\n(?P<text>.*?)```", re.S)
+                   r"(, [^:]*| \([^:]*\))?:\n\n```(?P<kind>\w+)\n(?P<text>.*?)```", re.S)
 
 
 class Step:
