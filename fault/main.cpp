@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // banyan-faultd: `agent` on every node, `controller` once per cluster. This file reads the command line;
-// run.cpp runs.
+// daemon.cpp runs.
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,7 @@
 #include "common/hangup.hpp"
 #include "common/log.hpp"
 #include "common/log_file.hpp"
-#include "fault/run.hpp"
+#include "fault/daemon.hpp"
 
 int main(int argc, char** argv) {
     banyan::ignore_hangup();

@@ -15,9 +15,9 @@
 #include "job_plan.hpp"
 #include "notice.hpp"
 #include "plan_spares.hpp"
-#include "spank/job_environment.hpp"
 #include "step_nodes.hpp"
 #include "step_order.hpp"
+#include "train/environment.hpp"
 
 using banyan::slurm::inherited_plugin;
 
@@ -52,17 +52,30 @@ const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 
 BANYAN_EXPORT int init() {
     banyan::slurm::install_guard_sink();
-    banyan::slurm::begin_numbering();
-    return banyan::slurm::start_inherited_plugin();
+    return banyan::guarded(
+        "init", [] { return SLURM_ERROR; },
+        [] {
+            banyan::slurm::begin_numbering();
+            return banyan::slurm::start_inherited_plugin();
+        });
 }
 
 BANYAN_EXPORT int fini() {
-    banyan::slurm::end_inherited_plugin();
-    return SLURM_SUCCESS;
+    return banyan::guarded(
+        "fini", [] { return SLURM_SUCCESS; },
+        [] {
+            banyan::slurm::end_inherited_plugin();
+            return SLURM_SUCCESS;
+        });
 }
 
 BANYAN_EXPORT int select_p_job_init(List jobs) {
-    banyan::slurm::jobs_are_restored();
+    banyan::guarded(
+        "select_p_job_init", [] { return 0; },
+        [] {
+            banyan::slurm::jobs_are_restored();
+            return 0;
+        });
     const auto* theirs = inherited_plugin();
     return theirs ? theirs->job_init(jobs) : SLURM_ERROR;
 }

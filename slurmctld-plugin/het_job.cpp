@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "job_nodes.hpp"
-#include "spank/components.hpp"
+#include "train/components.hpp"
 
 namespace banyan::slurm {
 namespace {

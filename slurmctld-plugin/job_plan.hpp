@@ -2,7 +2,7 @@
 //
 // The plan of a job's ranks. It lives in the job's SPANK environment: slurmctld saves that with the job, so
 // it survives restarts and takeovers, and hands it to every node's prolog. A user submits the same
-// environment, so the plan is sealed (topo/seal/plan_seal.hpp): what slurmctld's user did not write for this
+// environment, so the plan is sealed (train/plan_seal.hpp): what slurmctld's user did not write for this
 // very job is no plan, and goes away before the job starts.
 #pragma once
 
@@ -10,10 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include <banyan/topo/plan.hpp>
-
 #include "common/result.hpp"
 #include "slurm_compat.hpp"
+#include "train/plan.hpp"
 
 namespace banyan::slurm {
 
@@ -21,11 +20,11 @@ namespace banyan::slurm {
 constexpr std::string_view comment_mark = " | ";
 
 /// The plan stored with the job by store_plan; empty when there is none or it is not ours.
-std::optional<topo::plan> stored_plan(const job_record_t& job);
+std::optional<train::plan> stored_plan(const job_record_t& job);
 
 /// Replaces the job's plan and its AdminComment line, which is for people: how the ranks sit on the fabric.
 /// A plan that cannot be sealed leaves the job without one.
-void store_plan(job_record_t& job, topo::plan plan, const std::string& admin_comment);
+void store_plan(job_record_t& job, train::plan plan, const std::string& admin_comment);
 
 /// Removes what looks like a plan and is not ours. Cheap for a job without one.
 void forget_foreign_plan(job_record_t& job);

@@ -18,10 +18,10 @@
 #include "het_job.hpp"
 #include "job_view.hpp"
 #include "notice.hpp"
-#include "spank/job_environment.hpp"
-#include "spank/train_numbers.hpp"
 #include "spank_entries.hpp"
-#include "topo/seal/plan_seal.hpp"
+#include "train/environment.hpp"
+#include "train/numbers.hpp"
+#include "train/plan_seal.hpp"
 
 namespace {
 
@@ -37,7 +37,7 @@ void tidy(job_desc_msg_t& job) {
     for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i)
         if (job.spank_job_env[i]) ++left[name_of(job.spank_job_env[i])];
     banyan::slurm::remove_entries(job, [&](std::string_view entry) {
-        return --left[name_of(entry)] > 0 || banyan::topo::names_plan(entry) ||
+        return --left[name_of(entry)] > 0 || banyan::train::names_plan(entry) ||
                entry.find('=') == std::string_view::npos;
     });
 }
@@ -130,8 +130,12 @@ extern BANYAN_EXPORT const uint32_t plugin_version;
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 
 BANYAN_EXPORT int init() {
-    banyan::slurm::install_guard_sink();
-    return SLURM_SUCCESS;
+    return banyan::guarded(
+        "init", [] { return SLURM_SUCCESS; },
+        [] {
+            banyan::slurm::install_guard_sink();
+            return SLURM_SUCCESS;
+        });
 }
 
 BANYAN_EXPORT int fini() { return SLURM_SUCCESS; }

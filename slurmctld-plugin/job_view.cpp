@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "job_view.hpp"
 
-#include "spank/train_numbers.hpp"
+#include "train/numbers.hpp"
 
 namespace banyan::slurm {
 namespace {

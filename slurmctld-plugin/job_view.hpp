@@ -9,7 +9,7 @@
 
 #include "common/result.hpp"
 #include "slurm_compat.hpp"
-#include "spank/train_options.hpp"
+#include "train/options.hpp"
 
 namespace banyan::slurm {
 

@@ -53,13 +53,13 @@ std::optional<later_start> worth_waiting(const train_job& job, const bitstr_t* c
     return later_start{time, std::move(found->placement)};
 }
 
-std::optional<topo::better_later> gain_of_waiting(const train_job& job, const bitstr_t* candidates,
-                                                  const first_start& first) {
+std::optional<train::better_later> gain_of_waiting(const train_job& job, const bitstr_t* candidates,
+                                                   const first_start& first) {
     const auto weight = weigh(job, first.placement);
     for (const std::uint32_t minutes : {10u, 60u, 360u})
         if (const auto found =
                 gain_at(job, candidates, first.time + std::time_t{minutes} * 60, first, weight))
-            return topo::better_later{minutes, static_cast<std::uint32_t>(std::lround(100 * found->share))};
+            return train::better_later{minutes, static_cast<std::uint32_t>(std::lround(100 * found->share))};
     return std::nullopt;
 }
 

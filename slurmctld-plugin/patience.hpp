@@ -4,8 +4,7 @@
 // wait.
 #pragma once
 
-#include <banyan/topo/plan.hpp>
-
+#include "train/admin_comment.hpp"
 #include "train_job.hpp"
 
 namespace banyan::slurm {
@@ -29,7 +28,7 @@ std::optional<later_start> worth_waiting(const train_job& job, const bitstr_t* c
                                          const first_start& first, std::time_t longest);
 
 /// For the receipt: the first of some hours after the start at which the job would be placed much better.
-std::optional<topo::better_later> gain_of_waiting(const train_job& job, const bitstr_t* candidates,
-                                                  const first_start& first);
+std::optional<train::better_later> gain_of_waiting(const train_job& job, const bitstr_t* candidates,
+                                                   const first_start& first);
 
 }  // namespace banyan::slurm

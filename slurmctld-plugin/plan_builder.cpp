@@ -21,11 +21,11 @@ void add_nodes(std::vector<std::string>& names, std::vector<std::string>& addres
 
 void save_placement(job_record_t& job, const fabric_cache::view& fabric, const controller& ctld,
                     const topo::request& request, const topo::placement& placement,
-                    std::optional<topo::better_later> later) {
-    topo::plan plan;
+                    std::optional<train::better_later> later) {
+    train::plan plan;
     const auto before = stored_plan(job);
     if (!later && before && before->restart == job.restart_cnt && job.admin_comment)
-        if (const auto line = topo::parse_admin_comment(job.admin_comment)) later = line->later;
+        if (const auto line = train::parse_admin_comment(job.admin_comment)) later = line->later;
     plan.generation = before ? before->generation + 1 : 1;
     plan.restart = job.restart_cnt;
     plan.shape = request.dims.text();
@@ -33,9 +33,9 @@ void save_placement(job_record_t& job, const fabric_cache::view& fabric, const c
     plan.buddies = placement.buddies;
     add_nodes(plan.nodes, plan.addrs, placement.nodes, fabric, ctld);
     add_nodes(plan.spares, plan.spare_addrs, placement.spares, fabric, ctld);
-    store_plan(
-        job, plan,
-        topo::admin_comment(request, topo::spread_of(fabric.fabric, request, placement), plan.spares, later));
+    store_plan(job, plan,
+               train::admin_comment(request, topo::spread_of(fabric.fabric, request, placement), plan.spares,
+                                    later));
 }
 
 }  // namespace banyan::slurm

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <banyan/topo/placement.hpp>
-#include <banyan/topo/plan.hpp>
 
 #include "fabric_cache.hpp"
+#include "train/admin_comment.hpp"
 
 namespace banyan::slurm {
 
@@ -14,6 +14,6 @@ namespace banyan::slurm {
 /// line. `later`: what to say of a later start; the line keeps what it says when nothing is given.
 void save_placement(job_record_t& job, const fabric_cache::view& fabric, const controller& ctld,
                     const topo::request& request, const topo::placement& placement,
-                    std::optional<topo::better_later> later = {});
+                    std::optional<train::better_later> later = {});
 
 }  // namespace banyan::slurm

@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <string>
 
-#include <banyan/topo/plan.hpp>
-
 #include "job_plan.hpp"
+#include "train/admin_comment.hpp"
 
 namespace banyan::slurm {
 
 void forget_spare(job_record_t& job, const node_record_t& node) {
     // Cheap first: most nodes that leave a job are no spares, and munge is asked for a plan.
     const std::string line = job.admin_comment ? job.admin_comment : "";
-    const auto told = topo::parse_admin_comment(line);
+    const auto told = train::parse_admin_comment(line);
     if (!told || std::find(told->spares.begin(), told->spares.end(), node.name) == told->spares.end()) return;
     auto plan = stored_plan(job);
     if (!plan) return;
@@ -24,7 +23,7 @@ void forget_spare(job_record_t& job, const node_record_t& node) {
         plan->spares.erase(at);
         ++plan->generation;
     }
-    const auto ours = topo::with_spares(line.substr(0, line.find(comment_mark)), plan->spares);
+    const auto ours = train::with_spares(line.substr(0, line.find(comment_mark)), plan->spares);
     store_plan(job, std::move(*plan), ours);
 }
 

@@ -95,7 +95,7 @@ std::vector<std::string> replaced(std::vector<std::string> planned, const std::v
     return planned;
 }
 
-topo::placement placement_of(const topo::plan& plan, const fabric_cache::view& fabric,
+topo::placement placement_of(const train::plan& plan, const fabric_cache::view& fabric,
                              const controller& ctld) {
     topo::placement out;
     const auto add = [&](std::vector<std::uint32_t>& to, const std::vector<std::string>& names) {

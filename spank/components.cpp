@@ -3,7 +3,7 @@
 // Slurm has one set of options a process: what stood before a ":" still holds behind it, in its own cache, in
 // the job's SPANK environment, and in variables that sbatch and salloc set for their children. So each
 // component forgets what was not given to itself.
-#include "spank/components.hpp"
+#include "train/components.hpp"
 
 #include <cstdlib>
 #include <string>

@@ -10,8 +10,8 @@
 #include "common/config.hpp"
 #include "common/text.hpp"
 #include "spank/spank_slurm.hpp"
-#include "spank/train_options.hpp"
-#include "topo/seal/plan_seal.hpp"
+#include "train/options.hpp"
+#include "train/plan_seal.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -26,15 +26,15 @@ result<uid_t> slurm_user() {
 
 std::string sealed_plan() {
     std::string sealed;
-    for (std::size_t i = 0; i < topo::max_plan_pieces; ++i) {
-        const auto piece = spank_variable(topo::plan_variable(i));
+    for (std::size_t i = 0; i < train::max_plan_pieces; ++i) {
+        const auto piece = spank_variable(train::plan_variable(i));
         if (piece.empty()) break;
         sealed += piece;
     }
     return sealed;
 }
 
-result<void> check_nodes(const topo::plan& plan, const job_identity& job) {
+result<void> check_nodes(const train::plan& plan, const job_identity& job) {
     for (const auto* names : {&plan.nodes, &plan.spares})
         for (const auto& name : *names)
             if (!std::binary_search(job.nodes.begin(), job.nodes.end(), name))
@@ -75,7 +75,7 @@ result<job_identity> job_of_slurmd() {
     return out;
 }
 
-result<topo::plan> trusted_plan(const settings& s, const job_identity& job) {
+result<train::plan> trusted_plan(const settings& s, const job_identity& job) {
     const auto asked = spank_variable(train::option_names[train::parallel].env);
     const auto sealed = sealed_plan();
     if (asked.empty() || sealed.empty())
@@ -86,7 +86,7 @@ result<topo::plan> trusted_plan(const settings& s, const job_identity& job) {
         return fail(errc::invalid_input, "--train-parallel is too long");
     BANYAN_TRY(const auto shape, topo::parse_shape(asked));
     BANYAN_TRY(const auto file, config_file::load(config_of(s)));
-    BANYAN_TRY(auto opened, topo::open_plan(file.section("munge").string("socket", ""), sealed));
+    BANYAN_TRY(auto opened, train::open_plan(file.section("munge").string("socket", ""), sealed));
     BANYAN_TRY(const auto controller, slurm_user());
     if (opened.writer != controller)
         return fail(errc::denied, fmt::format("uid {} wrote the job's plan, and not slurmctld's user ({})",

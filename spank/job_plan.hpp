@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include <banyan/topo/plan.hpp>
 #include <sys/types.h>
 
 #include "common/result.hpp"
 #include "spank/launch.hpp"
+#include "train/plan.hpp"
 
 namespace banyan::spank {
 
@@ -35,6 +35,6 @@ std::string spank_variable(const std::string& name);
 
 /// The plan in the environment, if slurmctld's user wrote it for exactly this run of this job, for its shape
 /// as --train-parallel has it and for no node but the job's.
-result<topo::plan> trusted_plan(const settings& s, const job_identity& job);
+result<train::plan> trusted_plan(const settings& s, const job_identity& job);
 
 }  // namespace banyan::spank

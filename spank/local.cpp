@@ -12,7 +12,7 @@
 #include "common/text.hpp"
 #include "spank/plugin.hpp"
 #include "spank/srun_step.hpp"
-#include "spank/step_numbers.hpp"
+#include "train/step_numbers.hpp"
 
 namespace banyan::spank {
 namespace {

@@ -14,7 +14,7 @@
 #include "common/result.hpp"
 #include "spank/launch.hpp"
 #include "spank/spank_slurm.hpp"
-#include "spank/train_options.hpp"
+#include "train/options.hpp"
 
 namespace banyan::spank {
 

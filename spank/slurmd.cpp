@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include <banyan/topo/placement.hpp>
-#include <banyan/topo/plan.hpp>
 #include <fmt/format.h>
 #include <pwd.h>
 
@@ -14,6 +13,7 @@
 #include "spank/job_plan.hpp"
 #include "spank/note.hpp"
 #include "spank/plugin.hpp"
+#include "train/plan.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -28,7 +28,7 @@ std::string address_at(const std::vector<std::string>& addresses, const std::vec
 }
 
 /// This node's own address in the plan; empty when the plan does not name it.
-std::string own_address(const topo::plan& plan, const std::string& node) {
+std::string own_address(const train::plan& plan, const std::string& node) {
     for (std::size_t i = 0; i < plan.nodes.size(); ++i)
         if (plan.nodes[i] == node) return address_at(plan.addrs, plan.nodes, i);
     for (std::size_t i = 0; i < plan.spares.size(); ++i)
@@ -36,7 +36,7 @@ std::string own_address(const topo::plan& plan, const std::string& node) {
     return {};
 }
 
-result<ckpt::session_request> make_session(const topo::plan& plan, const train::checkpoint_options& asked,
+result<ckpt::session_request> make_session(const train::plan& plan, const train::checkpoint_options& asked,
                                            const job_identity& job) {
     ckpt::session_request session;
     const auto* user = ::getpwuid(job.uid);

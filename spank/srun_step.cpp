@@ -4,15 +4,15 @@
 #include <cstdlib>
 #include <memory>
 
-#include <banyan/topo/plan.hpp>
 #include <fmt/format.h>
 
 #include "common/text.hpp"
-#include "spank/launchers.hpp"
 #include "spank/plugin.hpp"
 #include "spank/srun_options.hpp"
 #include "spank/srun_words.hpp"
-#include "spank/train_numbers.hpp"
+#include "train/admin_comment.hpp"
+#include "train/launchers.hpp"
+#include "train/numbers.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -63,7 +63,7 @@ void settle_allocation(spank_t sp, const srun_options& srun, const train::option
 struct job_facts {
     std::vector<std::string> nodes;
     std::uint32_t tasks_per_node = 0;  ///< 0: not given
-    result<topo::admin_summary> plan;
+    result<train::admin_summary> plan;
 };
 
 result<job_facts> read_job(std::uint32_t job) {
@@ -77,7 +77,7 @@ result<job_facts> read_job(std::uint32_t job) {
         BANYAN_TRY(auto nodes, expand_hostlist(record.nodes ? record.nodes : ""));
         const auto per_node = record.ntasks_per_node;
         return job_facts{std::move(nodes), per_node < NO_VAL16 ? per_node : 0u,
-                         topo::parse_admin_comment(record.admin_comment ? record.admin_comment : "")};
+                         train::parse_admin_comment(record.admin_comment ? record.admin_comment : "")};
     }
     return fail(errc::not_found, fmt::format("Slurm has no job {}", job));
 }

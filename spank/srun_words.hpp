@@ -8,8 +8,8 @@
 #include <string>
 
 #include "spank/srun_options.hpp"
-#include "spank/step_numbers.hpp"
-#include "spank/train_numbers.hpp"
+#include "train/numbers.hpp"
+#include "train/step_numbers.hpp"
 
 namespace banyan::spank {
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <memory>
 
-#include <banyan/topo/plan.hpp>
-
 #include "spank/plugin.hpp"
+#include "train/admin_comment.hpp"
 
 namespace banyan::spank {
 
@@ -19,7 +18,7 @@ std::optional<step_job> ask_for_job(std::uint32_t job) {
         if (record.job_id != job) continue;
         step_job out;
         if (record.het_job_id != 0 && record.het_job_id != NO_VAL) out.component = record.het_job_offset;
-        const auto line = topo::parse_admin_comment(record.admin_comment ? record.admin_comment : "");
+        const auto line = train::parse_admin_comment(record.admin_comment ? record.admin_comment : "");
         // Without a snapshot of the fabric there is no line.
         out.launchers = line ? line->tasks != line->ranks : record.ntasks_per_node == 1;
         return out;

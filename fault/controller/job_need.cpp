@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault/controller/job_need.hpp"
 
-#include <banyan/topo/plan.hpp>
+#include "train/admin_comment.hpp"
 
 namespace banyan::fault {
 
 std::optional<std::uint32_t> nodes_needed(std::string_view admin_comment) {
-    const auto summary = topo::parse_admin_comment(admin_comment);
+    const auto summary = train::parse_admin_comment(admin_comment);
     if (!summary || summary->nodes == 0) return {};
     return summary->nodes;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A job's plan, its shape, and the line in its AdminComment.
-#include <banyan/topo/plan.hpp>
-
 #include "test/fuzz/fuzz_input.hpp"
+#include "train/admin_comment.hpp"
+#include "train/plan.hpp"
 
 using namespace banyan::topo;
+using namespace banyan::train;
 using banyan::fuzz::must;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

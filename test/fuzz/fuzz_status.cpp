@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // banyan-run: its command line, and the daemon's status text.
-#include "fault/supervisor/options.hpp"
-#include "fault/supervisor/progress.hpp"
+#include "supervisor/options.hpp"
+#include "supervisor/progress.hpp"
 #include "test/fuzz/fuzz_input.hpp"
 
 using namespace banyan;

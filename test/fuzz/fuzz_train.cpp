@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The --train options: each one's text, and all of them out of a job's environment.
-#include "spank/train_options.hpp"
 #include "test/fuzz/fuzz_input.hpp"
+#include "train/options.hpp"
 
 using namespace banyan;
 

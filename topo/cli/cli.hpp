@@ -8,9 +8,9 @@
 
 #include <CLI/CLI.hpp>
 #include <banyan/topo/fabric.hpp>
-#include <banyan/topo/plan.hpp>
 
 #include "common/result.hpp"
+#include "train/plan.hpp"
 
 namespace banyan::topo::cli {
 
@@ -58,6 +58,6 @@ result<std::vector<std::uint32_t>> hosts_from(const fabric& f, const std::string
 /// A job's plan: as JSON, as the credential that travels with the job (which munge opens), or a file with
 /// either;
 /// "-" is standard input. Who wrote it is not looked at.
-result<plan> plan_from(const std::string& given);
+result<train::plan> plan_from(const std::string& given);
 
 }  // namespace banyan::topo::cli

@@ -27,7 +27,10 @@ struct options {
 result<std::optional<draw::job>> job_from(const fabric& f, const options& o) {
     if (!o.plan.empty()) {
         BANYAN_TRY(const auto plan, plan_from(o.plan));
-        BANYAN_TRY(auto job, draw::job_of(f, plan, o.color_by));
+        BANYAN_TRY(const auto dims, parse_shape(plan.shape));
+        BANYAN_TRY(const auto r,
+                   make_request(dims, static_cast<std::uint32_t>(plan.nodes.size()), plan.ranks_per_node, 0));
+        BANYAN_TRY(auto job, draw::job_of(f, r, plan.nodes, plan.spares, o.color_by));
         return std::optional(std::move(job));
     }
     if (o.nodes.empty()) {

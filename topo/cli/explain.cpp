@@ -5,7 +5,6 @@
 #include <memory>
 #include <numeric>
 
-#include <banyan/topo/plan.hpp>
 #include <banyan/topo/traffic.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "common/text.hpp"
 #include "topo/cli/child.hpp"
 #include "topo/cli/cli.hpp"
+#include "train/admin_comment.hpp"
 
 namespace banyan::topo::cli {
 namespace {
@@ -25,9 +25,9 @@ struct options {
 };
 
 struct known_job {
-    plan planned;
-    std::optional<model_size> model;    ///< that the job named
-    std::optional<better_later> later;  ///< than it started
+    train::plan planned;
+    std::optional<model_size> model;           ///< that the job named
+    std::optional<train::better_later> later;  ///< than it started
 };
 
 struct receipt {
@@ -51,7 +51,7 @@ result<known_job> ask_for_job(const fabric& f, const options& o) {
                output_of({o.program, "-o", "show", "job", o.job}, std::chrono::seconds(30), 1 << 24,
                          "slurm-client", "does the job exist? see scontrol show job"));
     BANYAN_TRY(const auto nodes, expand_hostlist(field(text, "NodeList", " ")));
-    const auto summary = parse_admin_comment(field(text, "AdminComment", "\n"));
+    const auto summary = train::parse_admin_comment(field(text, "AdminComment", "\n"));
     if (!summary)
         return fail(errc::not_found, fmt::format("job {} was not placed by banyan", o.job),
                     "its AdminComment would begin with \"banyan:\"");

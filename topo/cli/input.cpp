@@ -10,7 +10,7 @@
 #include "common/file.hpp"
 #include "common/text.hpp"
 #include "topo/cli/cli.hpp"
-#include "topo/seal/plan_seal.hpp"
+#include "train/plan_seal.hpp"
 
 namespace banyan::topo::cli {
 
@@ -100,17 +100,17 @@ result<std::vector<std::uint32_t>> hosts_from(const fabric& f, const std::string
     return out;
 }
 
-result<plan> plan_from(const std::string& given) {
-    const auto read = [](std::string_view text) -> result<plan> {
+result<train::plan> plan_from(const std::string& given) {
+    const auto read = [](std::string_view text) -> result<train::plan> {
         text = trim(text);
-        if (!looks_sealed(text)) return parse_plan(text);
+        if (!train::looks_sealed(text)) return train::parse_plan(text);
         const auto file = config_file::load(default_config_path());
-        BANYAN_TRY(auto opened,
-                   open_plan(file ? file->section("munge").string("socket", "") : "", std::string(text)));
+        BANYAN_TRY(auto opened, train::open_plan(file ? file->section("munge").string("socket", "") : "",
+                                                 std::string(text)));
         return std::move(opened.what);
     };
-    if (trim(given).starts_with('{') || looks_sealed(trim(given))) return read(given);
-    BANYAN_TRY(const auto text, read_file(given == "-" ? "/dev/stdin" : given, max_plan_text));
+    if (trim(given).starts_with('{') || train::looks_sealed(trim(given))) return read(given);
+    BANYAN_TRY(const auto text, read_file(given == "-" ? "/dev/stdin" : given, train::max_plan_text));
     return read(text);
 }
 

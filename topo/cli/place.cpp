@@ -3,13 +3,13 @@
 #include <memory>
 
 #include <banyan/topo/placement.hpp>
-#include <banyan/topo/plan.hpp>
 #include <banyan/topo/traffic.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "common/text.hpp"
 #include "topo/cli/cli.hpp"
+#include "train/admin_comment.hpp"
 
 namespace banyan::topo::cli {
 namespace {
@@ -64,7 +64,7 @@ void print_table(const fabric& f, const request& r, const placement& p) {
     for (const auto spare : p.spares)
         fmt::print("spare  {:<16} {}\n", f.hosts[spare].name,
                    f.hosts[spare].leaf_group == none ? "?" : f.leaf_groups[f.hosts[spare].leaf_group].id);
-    fmt::print("{}\n", admin_comment(r, spread_of(f, r, p), names_of(f, p.spares)));
+    fmt::print("{}\n", train::admin_comment(r, spread_of(f, r, p), names_of(f, p.spares)));
 }
 
 result<int> run(const options& o) {

@@ -76,14 +76,14 @@ result<job> job_of(const fabric& f, const request& r, std::span<const std::uint3
     return out;
 }
 
-result<job> job_of(const fabric& f, const plan& p, const std::string& color_by) {
-    BANYAN_TRY(const auto dims, parse_shape(p.shape));
-    BANYAN_TRY(const auto r,
-               make_request(dims, static_cast<std::uint32_t>(p.nodes.size()), p.ranks_per_node, 0));
-    std::vector<std::uint32_t> nodes, spares;
-    for (const auto& name : p.nodes) nodes.push_back(find_host(f, name));
-    for (const auto& name : p.spares) spares.push_back(find_host(f, name));
-    return job_of(f, r, nodes, spares, color_by);
+result<job> job_of(const fabric& f, const request& r, std::span<const std::string> nodes,
+                   std::span<const std::string> spares, const std::string& color_by) {
+    const auto found = [&](std::span<const std::string> names) {
+        std::vector<std::uint32_t> hosts;
+        for (const auto& name : names) hosts.push_back(find_host(f, name));
+        return hosts;
+    };
+    return job_of(f, r, found(nodes), found(spares), color_by);
 }
 
 job job_of(const fabric& f, std::span<const std::uint32_t> hosts) {

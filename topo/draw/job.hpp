@@ -7,7 +7,6 @@
 #include <string>
 
 #include <banyan/topo/placement.hpp>
-#include <banyan/topo/plan.hpp>
 
 #include "topo/draw/scene.hpp"
 
@@ -17,8 +16,9 @@ namespace banyan::topo::draw {
 /// first rank in a dimension, by its name.
 result<job> job_of(const fabric& f, const request& r, std::span<const std::uint32_t> nodes,
                    std::span<const std::uint32_t> spares, const std::string& color_by);
-/// Hosts of the plan that the fabric lacks are left out and counted in the job's text.
-result<job> job_of(const fabric& f, const plan& p, const std::string& color_by);
+/// By names. Those that the fabric lacks are left out and counted in the job's text.
+result<job> job_of(const fabric& f, const request& r, std::span<const std::string> nodes,
+                   std::span<const std::string> spares, const std::string& color_by);
 /// Hosts without an order.
 job job_of(const fabric& f, std::span<const std::uint32_t> hosts);
 

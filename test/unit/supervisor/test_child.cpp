@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fault/supervisor/child.hpp"
+#include "supervisor/child.hpp"
 
 using namespace banyan::supervisor;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <catch2/catch.hpp>
 
-#include "fault/supervisor/decision.hpp"
-#include "fault/supervisor/progress.hpp"
+#include "supervisor/decision.hpp"
+#include "supervisor/progress.hpp"
 
 using namespace banyan::supervisor;
 using names = std::vector<std::string>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <catch2/catch.hpp>
 
-#include "fault/supervisor/options.hpp"
+#include "supervisor/options.hpp"
 
 using namespace banyan::supervisor;
 using words = std::vector<std::string>;

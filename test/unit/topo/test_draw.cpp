@@ -361,12 +361,8 @@ TEST_CASE("a job is coloured by unit or by a dimension", "[draw]") {
     CHECK(by_pp.colors == std::vector<std::string>{"pp 0", "pp 1"});
     CHECK_FALSE(job_of(f, r, banyan::topo::test::all_hosts(f), {}, "rainbow"));
 
-    plan p;
-    p.shape = "tp=2,dp=2";
-    p.ranks_per_node = 2;
-    p.nodes = {"n00001", "gone"};
-    p.spares = {"n00003"};
-    const auto from_plan = job_of(f, p, "unit").value();
+    const std::vector<std::string> nodes{"n00001", "gone"}, spares{"n00003"};
+    const auto from_plan = job_of(f, banyan::topo::test::make("tp=2,dp=2", 2), nodes, spares, "unit").value();
     CHECK(from_plan.marks.size() == 2);
     CHECK(from_plan.marks.back().spare);
     CHECK(from_plan.text.find("1 host not on the fabric") != std::string::npos);

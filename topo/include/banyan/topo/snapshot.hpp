@@ -5,7 +5,7 @@
 //
 //     offset size
 //     0      8    magic "BNYNFAB" and a zero
-//     8      4    format version, 1 (little endian, as all numbers)
+//     8      4    format version (little endian, as all numbers)
 //     12     4    CRC-32C of the payload
 //     16     8    bytes of payload
 //     24     ...  payload: the fields of `fabric` in their order; every list and text led by its 32-bit

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "supervisor/decision.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "common/text.hpp"
+
+namespace banyan::supervisor {
+namespace {
+
+decision finish(std::string why = {}) { return {action::finish, 0, std::move(why)}; }
+
+/// Restarts in a row that did not bring the training further. The loss of a node is not the program's doing:
+/// it neither counts nor clears.
+std::uint32_t idle_after(const situation& s, bool node_lost) {
+    const bool further = s.saved_after && (!s.saved_before || *s.saved_after > *s.saved_before);
+    if (further) return 0;
+    return node_lost ? s.idle_restarts : s.idle_restarts + 1;
+}
+
+/// slurmstepd ends a task whose program it cannot run with the error number, and a shell with 126 or 127. To
+/// start it again would print the same once more.
+bool could_not_run(const situation& s) {
+    const auto code = s.end.code;
+    const bool says_so =
+        code == ENOENT || code == ENOEXEC || code == EACCES || code == ENOTDIR || code == 126 || code == 127;
+    return says_so && s.end.ran < soon && s.restarts == 0 && !s.saved_after;
+}
+
+}  // namespace
+
+std::vector<std::string> lost_nodes(const std::vector<std::string>& before,
+                                    const std::vector<std::string>& now) {
+    std::vector<std::string> out;
+    for (const auto& node : before)
+        if (std::ranges::find(now, node) == now.end()) out.push_back(node);
+    return out;
+}
+
+decision decide(const situation& s) {
+    if (s.end.code == 0) return finish();
+    if (s.end.cancelled) return finish("it was cancelled by a signal");
+    if (!s.now.known) return {action::wait, s.idle_restarts, "slurmctld does not answer"};
+    if (!s.now.running) return finish(fmt::format("the job is ending (state {})", s.now.state));
+
+    const bool node_lost = !lost_nodes(s.nodes_before, s.now.nodes).empty();
+    if (!s.planned && !node_lost) return finish();
+    if (s.restarts >= s.max_restarts)
+        return finish(fmt::format("{} restarts is the limit (--max-restarts)", s.restarts));
+    if (!node_lost && could_not_run(s))
+        return finish(fmt::format("code {} at once is that of a program that is not there or cannot be run",
+                                  s.end.code));
+    const auto idle = idle_after(s, node_lost);
+    if (idle > s.max_idle_restarts)
+        return finish(fmt::format("{} restarts in a row brought no new training step (--max-idle-restarts)",
+                                  s.max_idle_restarts));
+    if (s.now.nodes.size() < s.nodes_needed) {
+        const auto why = fmt::format("the allocation has {} nodes left and the job needs {}",
+                                     s.now.nodes.size(), s.nodes_needed);
+        if (s.now.no_requeue.empty()) return {action::requeue, idle, why};
+        return {action::wait, idle, fmt::format("{}, and {}", why, s.now.no_requeue)};
+    }
+    return {action::restart, idle, {}};
+}
+
+std::string end_line(const situation& s, const std::string& step) {
+    const auto lost = lost_nodes(s.nodes_before, s.now.nodes);
+    auto line = fmt::format("{} ended with code {}", step.empty() ? "the step" : "step " + step, s.end.code);
+    if (!lost.empty()) line += fmt::format(" ({} left the allocation)", compress_hostlist(lost));
+    return line;
+}
+
+std::string restart_line(const situation& s, const std::string& step,
+                         const std::vector<std::string>& spares) {
+    const auto lost = lost_nodes(s.nodes_before, s.now.nodes);
+    auto line = end_line(s, step) + "; starting it again";
+    if (lost.empty())
+        line += " on the same nodes";
+    else if (!spares.empty() && spares.size() <= lost.size())
+        line += fmt::format(" with {} instead", compress_hostlist(spares));
+    else if (!spares.empty())
+        line += fmt::format(" with {} of {} instead", lost.size(), compress_hostlist(spares));
+    else
+        line += fmt::format(" on {}", compress_hostlist(s.now.nodes));
+    return line + fmt::format(", restart {}", s.restarts + 1);
+}
+
+}  // namespace banyan::supervisor

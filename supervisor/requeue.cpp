@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A job that has lost more nodes than it has spares goes back into the queue, whoever took the nodes. The
+// fault daemon may ask for the same at the same moment: slurmctld takes one of the two, and this process does
+// not outlive the run of the job that it belongs to.
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "supervisor/supervisor.hpp"
+
+namespace banyan::supervisor {
+
+using clock = std::chrono::steady_clock;
+
+decision supervisor::requeue(situation& s, const decision& d) {
+    const auto done = requeue_job(job_now_);
+    if (!done && done.error().code == errc::unavailable)
+        return {action::wait, d.idle_restarts, done.error().what};
+    if (!done) {
+        refused_ = s.now.no_requeue = done.error().what;
+        return decide(s);
+    }
+    say(fmt::format("{}; {}; the job is requeued", end_line(s, step_ ? step_name() : ""), d.why));
+    wait_for_the_end();
+    return {action::finish, d.idle_restarts, {}};
+}
+
+/// The script that we run in must not go on: Slurm ends it, and us, since the job is requeued. Until then the
+/// time of the next start is kept ahead of the end of this run.
+void supervisor::wait_for_the_end() {
+    // Slurm tells its nodes within milliseconds; the rest is the end of processes, and the epilog.
+    const std::uint32_t ahead_s = has_epilog() ? 30 : 10;
+    constexpr std::chrono::seconds again{3}, longest{300};
+    const auto until = clock::now() + longest;
+    do {
+        if (const auto set = start_in(job_now_, ahead_s); !set) {
+            detail(set.error().text());
+            say("Slurm itself chooses when the job may start again, usually after two minutes");
+            signals_.wait(until);
+            return;
+        }
+    } while (!signals_.wait(std::min(clock::now() + again, until)) && clock::now() < until);
+}
+
+}  // namespace banyan::supervisor

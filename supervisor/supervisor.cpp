@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The loop. Between the end of one srun and the start of the next lie one question to slurmctld and one to
+// the local checkpoint daemon, nothing else.
+#include "supervisor/supervisor.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "common/text.hpp"
+#include "supervisor/progress.hpp"
+#include "train/admin_comment.hpp"
+
+namespace banyan::supervisor {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds first_pause{100}, longest_pause{2000};
+
+std::string node_of_this_host() {
+    const char* name = std::getenv("SLURMD_NODENAME");
+    return name ? name : "";
+}
+
+/// The words by which the environment of the batch script tells srun how large the allocation once was.
+void correct_environment(const std::vector<std::string>& nodes) {
+    const auto count = std::to_string(nodes.size()), list = compress_hostlist(nodes);
+    for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) ::setenv(name, count.c_str(), 1);
+    for (const char* name : {"SLURM_NODELIST", "SLURM_JOB_NODELIST"}) ::setenv(name, list.c_str(), 1);
+    for (const char* name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"}) ::unsetenv(name);
+}
+
+}  // namespace
+
+job_plan plan_of(const std::string& admin_comment) {
+    auto summary = train::parse_admin_comment(admin_comment);
+    if (!summary) return {};
+    return {summary->nodes, summary->ranks, summary->tasks, std::move(summary->spares), {}};
+}
+
+std::vector<std::string> spares_to_leave_out(const job_plan& plan, const std::vector<std::string>& nodes) {
+    std::vector<std::string> out;
+    auto surplus = nodes.size() > plan.nodes ? nodes.size() - plan.nodes : 0;
+    for (auto spare = plan.spares.rbegin(); spare != plan.spares.rend() && surplus > 0; ++spare) {
+        if (std::find(nodes.begin(), nodes.end(), *spare) == nodes.end()) continue;
+        out.push_back(*spare);
+        --surplus;
+    }
+    return out;
+}
+
+std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std::string>& nodes,
+                                    const std::vector<std::string>& given) {
+    std::vector<std::string> out{"srun"};
+    if (plan.component) out.push_back(fmt::format("--het-group={}", *plan.component));
+    // A lost node or rank must end the step, for its peers cannot go on; the next step is our part.
+    if (plan.nodes) {
+        out.insert(out.end(), {"--no-kill=off", "--kill-on-bad-exit=1", "-N", std::to_string(plan.nodes),
+                               "-n", std::to_string(plan.tasks)});
+        if (plan.tasks != plan.ranks) out.push_back("--ntasks-per-node=1");
+        // Left to itself srun takes the first nodes of the allocation, spare or not.
+        if (const auto unused = spares_to_leave_out(plan, nodes); !unused.empty())
+            out.push_back("--exclude=" + compress_hostlist(unused));
+    }
+    out.insert(out.end(), given.begin(), given.end());
+    return out;
+}
+
+supervisor::supervisor(options opts, std::uint32_t job, job_view first,
+                       std::optional<std::uint32_t> component)
+    : opts_(std::move(opts)),
+      job_(job),
+      plan_(plan_of(first.admin_comment)),
+      socket_(plan_.nodes ? checkpoint_socket(node_of_this_host()) : ""),
+      nodes_(std::move(first.nodes)),
+      unused_(plan_.spares) {
+    plan_.component = component;
+    if (plan_.nodes)
+        detail(fmt::format("the plan has {} ranks on {} nodes, {} spare", plan_.ranks, plan_.nodes,
+                           plan_.spares.size()));
+    else
+        detail("the job has no banyan plan: running srun as given");
+}
+
+int supervisor::run() {
+    saved_ = newest_saved(socket_, job_);
+    for (;;) {
+        const auto end = run_step();
+        if (!end) {
+            say(end.error().text());
+            return end.error().code == errc::not_found ? 127 : 126;
+        }
+        if (end->code == 0) return 0;
+        auto s = look(*end);
+        auto d = decide(s);
+        if (d.what == action::requeue) d = requeue(s, d);
+        if (d.what == action::wait) d = wait_for_nodes(s, d);
+        if (d.what != action::restart) return finish(*end, d.why);
+        announce(s);
+        ++restarts_;
+        idle_restarts_ = d.idle_restarts;
+        saved_ = std::max(saved_, s.saved_after);
+        nodes_ = s.now.nodes;
+        if (!plan_.nodes) correct_environment(nodes_);
+    }
+}
+
+result<step_end> supervisor::run_step() {
+    const auto words = srun_words(plan_, nodes_, opts_.srun);
+    detail(fmt::format("running {}", fmt::join(words, " ")));
+    step_.reset();
+    return run_child(words, signals_, [this](pid_t srun) { look_at_step(srun); });
+}
+
+void supervisor::look_at_step(pid_t srun) {
+    if (const auto step = query_step(job_, srun)) {
+        step_ = step->step;
+        unused_ = lost_nodes(nodes_, step->nodes);
+        detail(fmt::format("step {} runs on {}", step_name(), compress_hostlist(step->nodes)));
+    }
+}
+
+situation supervisor::look(const step_end& end) {
+    situation s;
+    s.end = end;
+    s.nodes_before = nodes_;
+    s.nodes_needed = std::max(plan_.nodes, 1U);
+    s.planned = plan_.nodes != 0;
+    s.restarts = restarts_;
+    s.idle_restarts = idle_restarts_;
+    s.max_restarts = opts_.max_restarts;
+    s.max_idle_restarts = opts_.max_idle_restarts;
+    s.saved_before = saved_;
+    s.saved_after = newest_saved(socket_, job_);
+    if (auto now = query_job(job_)) {
+        job_now_ = std::move(*now);
+        s.now = {true, job_now_.running, job_now_.state, job_now_.nodes,
+                 refused_.empty() ? job_now_.no_requeue : refused_};
+    } else {
+        detail(now.error().text());
+        if (now.error().code == errc::not_found)
+            s.now = {true, false, "gone", {}, {}};
+        else
+            s.now.known = false;
+    }
+    return s;
+}
+
+decision supervisor::wait_for_nodes(situation& s, decision d) {
+    say(fmt::format("{}; {}; waiting up to {} s", end_line(s, step_ ? step_name() : ""), d.why,
+                    opts_.wait.count() / 1000));
+    const auto until = clock::now() + opts_.wait;
+    auto pause = first_pause;
+    while (d.what == action::wait && clock::now() < until) {
+        if (signals_.wait(std::min(clock::now() + pause, until))) s.end.cancelled = true;
+        pause = std::min(pause * 2, longest_pause);
+        const auto cancelled = s.end.cancelled;
+        s = look(s.end);
+        s.end.cancelled = cancelled;
+        d = decide(s);
+        if (d.what == action::requeue) d = requeue(s, d);
+    }
+    if (d.what == action::wait)
+        d.why += fmt::format(", and nothing changed in {} s (--wait)", opts_.wait.count() / 1000);
+    return d;
+}
+
+int supervisor::finish(const step_end& end, const std::string& why) const {
+    if (!why.empty())
+        say(fmt::format("the step ended with code {} and is not started again: {}", end.code, why));
+    return end.code;
+}
+
+void supervisor::announce(const situation& s) {
+    std::vector<std::string> spares;
+    for (const auto& node : s.now.nodes)
+        if (std::ranges::find(unused_, node) != unused_.end()) spares.push_back(node);
+    say(restart_line(s, step_ ? step_name() : "", spares));
+}
+
+std::string supervisor::step_name() const { return fmt::format("{}.{}", job_, step_.value_or(0)); }
+
+void supervisor::say(const std::string& text) const {
+    std::fprintf(stderr, "banyan-run: %s\n", printable(text).c_str());
+}
+
+void supervisor::detail(const std::string& text) const {
+    if (opts_.verbose) say(text);
+}
+
+}  // namespace banyan::supervisor

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The life of one banyan-run: read the job's plan, run a step, look at how it ended, and so on until there is
+// nothing to start again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "fault/slurm/job_query.hpp"
+#include "supervisor/child.hpp"
+#include "supervisor/decision.hpp"
+#include "supervisor/options.hpp"
+
+namespace banyan::supervisor {
+
+/// What the job's AdminComment says; all zero or empty for a job without --train-parallel.
+struct job_plan {
+    std::uint32_t nodes = 0, ranks = 0;
+    std::uint32_t tasks = 0;  ///< of a step: the ranks, or a launcher on each node
+    std::vector<std::string> spares;
+    std::optional<std::uint32_t> component;  ///< of a heterogeneous job
+};
+job_plan plan_of(const std::string& admin_comment);
+
+/// The spares that the next step does not need, the last of the plan first, when the allocation has `nodes`.
+std::vector<std::string> spares_to_leave_out(const job_plan& plan, const std::vector<std::string>& nodes);
+
+/// srun and all its words for an allocation of `nodes`. With a plan, -N, -n and --exclude follow from it
+/// unless the user's own words, which come later, say else.
+std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std::string>& nodes,
+                                    const std::vector<std::string>& given);
+
+class supervisor {
+  public:
+    /// `component`: the number of `job` in a heterogeneous one.
+    supervisor(options opts, std::uint32_t job, job_view first, std::optional<std::uint32_t> component = {});
+
+    /// The exit status for our caller.
+    int run();
+
+  private:
+    result<step_end> run_step();
+    void look_at_step(pid_t srun);
+    situation look(const step_end& end);
+    decision wait_for_nodes(situation& s, decision d);
+    decision requeue(situation& s, const decision& d);  // this and the next in requeue.cpp
+    void wait_for_the_end();
+    int finish(const step_end& end, const std::string& why) const;
+    void announce(const situation& s);
+    std::string step_name() const;
+    void say(const std::string& text) const;
+    void detail(const std::string& text) const;
+
+    options opts_;
+    std::uint32_t job_;
+    job_plan plan_;
+    std::string socket_;
+    signal_watch signals_;
+    std::vector<std::string> nodes_;      ///< of the allocation when the step began
+    std::vector<std::string> unused_;     ///< nodes of the allocation that have had no rank so far
+    std::optional<std::uint32_t> step_;   ///< id of the latest step, once known
+    std::optional<std::uint64_t> saved_;  ///< newest complete step of the training
+    std::uint32_t restarts_ = 0, idle_restarts_ = 0;
+    job_view job_now_;     ///< the latest answer of slurmctld
+    std::string refused_;  ///< why slurmctld would not requeue the job, once it said so
+};
+
+}  // namespace banyan::supervisor

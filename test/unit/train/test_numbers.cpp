@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <catch2/catch.hpp>
+
+#include "train/numbers.hpp"
+#include "train/step_numbers.hpp"
+
+using namespace banyan;
+using namespace banyan::train;
+
+namespace {
+
+options asked(const char* shape, std::uint32_t spares = 0) {
+    options out;
+    out.parallel = topo::parse_shape(shape).value();
+    out.spares = spares;
+    return out;
+}
+
+topo::request numbers(const options& o, const stated_numbers& stated) {
+    const auto request = request_from(o, stated);
+    REQUIRE(request);
+    REQUIRE(*request);
+    return **request;
+}
+
+std::string refusal(const options& o, const stated_numbers& stated) {
+    const auto request = request_from(o, stated);
+    REQUIRE_FALSE(request);
+    return request.error().text();
+}
+
+step_job job(const char* shape, std::uint32_t per_node, std::vector<std::string> nodes,
+             std::vector<std::string> spares) {
+    const auto dims = topo::parse_shape(shape).value();
+    const auto k = static_cast<std::uint32_t>(spares.size());
+    return {topo::make_request(dims, dims.ranks() / per_node + k, per_node, k).value(), std::move(nodes),
+            std::move(spares)};
+}
+
+using names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("what a job says of its size, and what follows", "[spank]") {
+    // {min_nodes, max_nodes, tasks, tasks_per_node, gpus_per_node}
+    auto r = numbers(asked("tp=4", 1), {3, 3, 4, 0, 0});
+    CHECK(r.nodes == 2);
+    CHECK(r.ranks_per_node == 2);
+    CHECK(all_nodes(r) == 3);
+    CHECK(numbers(asked("tp=2,dp=8", 1), {9, 9, 18, 2, 0}).nodes == 8);  // as sbatch counts
+    CHECK(numbers(asked("tp=2,dp=8", 1), {9, 9, 16, 2, 0}).nodes == 8);
+    CHECK(all_nodes(numbers(asked("tp=8", 1), {0, 0, 0, 4, 0})) == 3);
+    CHECK(all_nodes(numbers(asked("tp=8", 1), {0, 0, 4, 4, 0})) == 3);  // sbatch counts one node
+    CHECK(all_nodes(numbers(asked("tp=8,dp=4"), {0, 0, 32, 0, 8})) == 4);
+    CHECK(numbers(asked("tp=8"), {0, 0, 0, 2, 8}).nodes == 4);  // tasks a node before GPUs a node
+    CHECK(numbers(asked("tp=4", 2), {4, 4, 4, 2, 0}).nodes == 2);
+    CHECK(numbers(asked("dp=5", 1), {6, 6, 6, 1, 0}).ranks_per_node == 1);
+    CHECK(numbers(asked("dp=4"), {4, 4, 4, 0, 0}).ranks_per_node == 1);
+    CHECK_FALSE(request_from({}, {2, 2, 2, 0, 0}).value());
+}
+
+TEST_CASE("a job that cannot be placed is told the line to type", "[spank]") {
+    CHECK(refusal(asked("dp=5", 1), {5, 5, 5, 0, 0}).ends_with("write -N 6 --ntasks-per-node=1, and no -n"));
+    CHECK(refusal(asked("dp=5", 1), {5, 5, 5, 1, 0}).ends_with("write -N 6 --ntasks-per-node=1, and no -n"));
+    CHECK(refusal(asked("dp=3", 2), {3, 3, 3, 0, 0}).ends_with("write -N 5 --ntasks-per-node=1, and no -n"));
+    CHECK(refusal(asked("dp=1", 1), {1, 1, 1, 0, 0}).ends_with("write -N 2 --ntasks-per-node=1, and no -n"));
+    CHECK(refusal(asked("tp=4"), {2, 2, 8, 0, 0}).ends_with("ask for -n 4 or change a dimension"));
+    CHECK(refusal(asked("tp=4"), {3, 3, 8, 0, 0}).ends_with("ask for -n 4 or change a dimension"));
+    CHECK(refusal(asked("tp=4"), {2, 2, 3, 2, 0}).ends_with("ask for -n 4 or change a dimension"));
+    CHECK(refusal(asked("tp=4"), {1, 4, 4, 0, 0}).ends_with("write -N NODES"));
+    CHECK(refusal(asked("tp=4"), {}).find("add -N NODES, or --ntasks-per-node=RANKS") != std::string::npos);
+    CHECK(refusal(asked("tp=4", 1), {}).find("-N NODES, spares included") != std::string::npos);
+    CHECK(refusal(asked("tp=8"), {0, 0, 0, 0, 3}).find("which 3 on each node do not divide") !=
+          std::string::npos);
+    CHECK(refusal(asked("tp=8,dp=4"), {5, 5, 0, 0, 0}).find("does not divide over 5") != std::string::npos);
+    CHECK(refusal(asked("tp=1048576"), {4, 4, 0, 0, 0}).find("more than 1024") != std::string::npos);
+    CHECK(refusal(asked("tp=2,dp=8", 1), {8, 8, 16, 2, 0}).find("ask for -N 9") != std::string::npos);
+}
+
+TEST_CASE("options that mean nothing without a shape", "[spank]") {
+    options o;
+    o.spares = 1;
+    CHECK(refusal(o, {2, 2, 2, 0, 0}).starts_with("--train-spares needs --train-parallel"));
+    o = {};
+    o.checkpoint = checkpoint_options{};
+    CHECK(refusal(o, {2, 2, 2, 0, 0}).starts_with("--train-ckpt needs --train-parallel"));
+    o = {};
+    o.wait_minutes = 5;
+    CHECK(refusal(o, {2, 2, 2, 0, 0}).starts_with("--train-wait needs --train-parallel"));
+    o = {};
+    o.model = topo::model_size{};
+    CHECK(refusal(o, {2, 2, 2, 0, 0}).starts_with("--train-model needs --train-parallel"));
+}
+
+TEST_CASE("GPUs of a node in the words of --gres and --gpus-per-node", "[spank]") {
+    CHECK(gpus_in("gres:gpu:8") == 8);
+    CHECK(gpus_in("gres/gpu:8") == 8);
+    CHECK(gpus_in("gpu:a100:4,gpu:v100:2") == 6);
+    CHECK(gpus_in("gres:gpu=8") == 8);
+    CHECK(gpus_in("gres:nic:2,gres:gpu:a100:8") == 8);
+    CHECK(gpus_in("gpu") == 1);
+    CHECK(gpus_in("gpu:a100") == 1);
+    CHECK(gpus_in("8", true) == 8);
+    CHECK(gpus_in("a100:4", true) == 4);
+    for (const char* none : {"", "nic:4", "gpus:8", ",,,", "gpu:99999999999999999999", "gpu:2000", "gpu:8k",
+                             "gpu:1024,gpu:1024", "NONE", "gpu:0"}) {
+        INFO(none);
+        CHECK(gpus_in(none) == 0);
+    }
+}
+
+TEST_CASE("a number of GPUs in all is the same on each node", "[spank]") {
+    CHECK(gpus_of_each("gres:gpu:24", 3).value() == "gres:gpu:8");
+    CHECK(gpus_of_each("a100:24", 3).value() == "a100:8");
+    CHECK(gpus_of_each("24", 3).value() == "8");
+    CHECK_FALSE(gpus_of_each("gres:gpu:25", 3));
+    for (const char* other : {"", "gres:gpu", "gres:gpu:a:2,gres:gpu:b:4", "gpu:x", "gpu:99999999999"}) {
+        INFO(other);
+        CHECK_FALSE(gpus_of_each(other, 3).value());
+    }
+}
+
+TEST_CASE("the training step takes from the plan what it does not say", "[spank]") {
+    const auto j = job("tp=4", 2, {"n01", "n02", "n03"}, {"n02"});
+    for (const auto& words :
+         {step_words{}, step_words{.tasks = 4}, step_words{.min_nodes = 2, .max_nodes = 2},
+          step_words{.min_nodes = 2, .max_nodes = 2, .tasks = 4},
+          step_words{.min_nodes = 3, .max_nodes = 3, .tasks = 4}, step_words{.min_nodes = 1, .max_nodes = 4},
+          step_words{.tasks_per_node = 2}, step_words{.own_shape = true},
+          step_words{.min_nodes = 3, .max_nodes = 3, .own_shape = true}}) {
+        const auto step = numbers_of_step(j, words).value();
+        CHECK(step.training);
+        CHECK(step.nodes == 2);
+        CHECK(step.tasks == 4);
+        CHECK(step.tasks_per_node == 2);
+        CHECK(step.nodelist == names{"n01", "n03"});
+        CHECK(step.notice.empty());
+    }
+    CHECK(numbers_of_step(j, {.exclude = {"n01"}}).value().nodelist == names{"n02", "n03"});
+    CHECK(numbers_of_step(j, {.nodelist = {"n01", "n02"}}).value().nodelist.empty());
+    CHECK(numbers_of_step(j, {.relative = true}).value().nodelist.empty());
+    // Without spares, or without a plan, the choice is Slurm's.
+    CHECK(numbers_of_step(job("tp=4", 2, {"n01", "n02"}, {}), {}).value().nodelist.empty());
+    CHECK(numbers_of_step({j.request, j.nodes, {}}, {}).value().nodelist.empty());
+    // The last spare is the first to stay out.
+    const auto two = job("tp=4", 2, {"n01", "n02", "n03"}, {"n02", "n04"});
+    CHECK(numbers_of_step(two, {}).value().nodelist == names{"n01", "n03"});
+}
+
+TEST_CASE("a helper step is none of our business", "[spank]") {
+    const auto j = job("tp=4", 2, {"n01", "n02", "n03"}, {"n02"});
+    for (const auto& words :
+         {step_words{.overlap = true}, step_words{.tasks = 4, .overlap = true}, step_words{.tasks = 1},
+          step_words{.tasks = 3}, step_words{.min_nodes = 1, .max_nodes = 1},
+          step_words{.min_nodes = 3, .max_nodes = 3}, step_words{.nodelist = {"n01"}},
+          step_words{.nodelist = {"n01", "n02", "n03"}},
+          step_words{.min_nodes = 3, .max_nodes = 3, .tasks = 3, .tasks_per_node = 1}}) {
+        const auto step = numbers_of_step(j, words).value();
+        CHECK_FALSE(step.training);
+        CHECK(step.notice.empty());
+    }
+    // As many tasks as ranks: somebody may wonder.
+    const auto step = numbers_of_step(j, {.min_nodes = 1, .max_nodes = 1, .tasks = 4}).value();
+    CHECK_FALSE(step.training);
+    CHECK(step.notice.find("-n 4 -N 1") != std::string::npos);
+    CHECK_FALSE(numbers_of_step(j, {.tasks = 6}).value().notice.empty());  // $SLURM_NTASKS of the job
+    // Beside a training of one rank a node: all nodes of the job, one task each.
+    const auto one = job("dp=2", 1, {"n01", "n02", "n03"}, {"n03"});
+    CHECK_FALSE(numbers_of_step(one, {.min_nodes = 3, .max_nodes = 3, .tasks_per_node = 1}).value().training);
+}
+
+TEST_CASE("a step that says it is the training, and cannot be, is refused", "[spank]") {
+    const auto j = job("tp=4", 2, {"n01", "n02", "n03"}, {"n02"});
+    for (const auto& words :
+         {step_words{.tasks = 2, .own_shape = true},
+          step_words{.min_nodes = 1, .max_nodes = 1, .own_shape = true},
+          step_words{.tasks_per_node = 4, .own_shape = true}, step_words{.overlap = true, .own_shape = true},
+          step_words{.nodelist = {"n01"}, .own_shape = true},
+          step_words{.exclude = {"n01", "n03"}, .own_shape = true}})
+        CHECK_FALSE(numbers_of_step(j, words));
+    // The plain step, too, once there are too few nodes for it; and what says that it is another still runs.
+    const auto lost = step_job{j.request, {"n03"}, {}};
+    CHECK(numbers_of_step(lost, {}).error().text().find("--overlap") != std::string::npos);
+    CHECK_FALSE(numbers_of_step(lost, {.tasks = 1}).value().training);
+    CHECK_FALSE(numbers_of_step(lost, {.overlap = true}).value().training);
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A placement as text: the plan that travels with a job, with names and addresses instead of indices.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace banyan::train {
+
+struct plan {
+    std::uint32_t job = 0;         ///< whose plan it is
+    std::uint32_t generation = 0;  ///< grows with every change of the assignment
+    std::uint32_t restart = 0;     ///< how often the job had been requeued when this was planned
+    std::string shape;             ///< as shape::text()
+    std::uint32_t ranks_per_node = 0;
+    std::vector<std::string> nodes;        ///< slot -> node name
+    std::vector<std::string> addrs;        ///< slot -> address; empty = the names are the addresses
+    std::vector<std::string> spares;       ///< node names
+    std::vector<std::string> spare_addrs;  ///< as addrs
+    std::vector<std::uint32_t> buddies;    ///< slot -> slot
+};
+
+constexpr std::size_t max_plan_text = 4u << 20;
+constexpr std::size_t max_plan_nodes = 65'536;
+constexpr std::uint32_t plan_version = 2;
+
+/// One line of JSON without a newline: names and addresses as host lists, buddies as runs of the distance
+/// from the slot, its own version as "version".
+std::string to_text(const plan& p);
+/// Checks every size and index: what it returns can be used without further checks. The text may come from
+/// anywhere.
+result<plan> parse_plan(std::string_view text);
+
+}  // namespace banyan::train

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "train/step_numbers.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "train/numbers.hpp"
+
+namespace banyan::train {
+namespace {
+
+bool says_nodes(const step_words& w) { return w.min_nodes != 0 || !w.nodelist.empty(); }
+
+/// -N, or with -w alone its nodes, as Slurm counts them.
+bool nodes_fit(const step_job& job, const step_words& w) {
+    const auto& r = job.request;
+    if (w.nodelist.size() > r.nodes) return false;
+    if (w.min_nodes == 0) return w.nodelist.empty() || w.nodelist.size() == r.nodes;
+    if (w.min_nodes <= r.nodes && r.nodes <= w.max_nodes) return true;
+    // As at submission -N may count the spares, where -n or the shape says that the ranks are meant.
+    const bool all =
+        w.min_nodes == w.max_nodes && (w.min_nodes == all_nodes(r) || w.min_nodes == job.nodes.size());
+    return all && (w.tasks != 0 || w.own_shape);
+}
+
+std::string in_words(const step_words& w) {
+    std::string out;
+    if (w.tasks) out += fmt::format("-n {} ", w.tasks);
+    if (w.min_nodes)
+        out += w.max_nodes == w.min_nodes ? fmt::format("-N {} ", w.min_nodes)
+                                          : fmt::format("-N {}-{} ", w.min_nodes, w.max_nodes);
+    if (w.tasks_per_node) out += fmt::format("--ntasks-per-node={} ", w.tasks_per_node);
+    if (w.min_nodes == 0 && !w.nodelist.empty()) out += fmt::format("{} nodes ", w.nodelist.size());
+    if (!out.empty()) out.pop_back();
+    return out;
+}
+
+std::string planned(const topo::request& r) {
+    return fmt::format("{} ranks, {} on each of {} nodes", r.dims.ranks(), r.ranks_per_node, r.nodes);
+}
+
+/// Those that may run a task, and how the spares among them that are not needed are left out.
+result<std::vector<std::string>> nodes_to_take(const step_job& job, const step_words& w) {
+    const std::unordered_set<std::string> excluded(w.exclude.begin(), w.exclude.end()),
+        wanted(w.nodelist.begin(), w.nodelist.end());
+    std::vector<std::string> left;
+    std::copy_if(job.nodes.begin(), job.nodes.end(), std::back_inserter(left),
+                 [&](const auto& name) { return !excluded.contains(name); });
+    if (left.size() < job.request.nodes)
+        return fail(errc::invalid_input,
+                    fmt::format("the training needs {} nodes ({}), and {} of the job's are left",
+                                job.request.nodes, job.request.dims.text(), left.size()),
+                    "add --overlap to a step that is not the training");
+    for (auto spare = job.spares.rbegin(); spare != job.spares.rend(); ++spare)
+        if (left.size() > job.request.nodes && !wanted.contains(*spare)) std::erase(left, *spare);
+    return left;
+}
+
+}  // namespace
+
+error other_tasks(const topo::shape& dims, std::uint32_t tasks) {
+    return {errc::invalid_input,
+            fmt::format("--train-parallel={} is {} ranks, but this step has {} tasks", dims.text(),
+                        dims.ranks(), tasks),
+            fmt::format("ask for -n {} or change a dimension", dims.ranks())};
+}
+
+result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
+    const auto& r = job.request;
+    const auto tasks = r.tasks();
+    if (w.overlap && w.own_shape)
+        return fail(errc::invalid_input, "a step with --overlap is never the training",
+                    "leave --overlap or --train-parallel away");
+    if (w.overlap) return step_numbers{};
+    if (w.own_shape && w.tasks != 0 && w.tasks != tasks) return std::unexpected(other_tasks(r.dims, w.tasks));
+    const bool fits = (w.tasks == 0 || w.tasks == tasks) && nodes_fit(job, w) &&
+                      (w.tasks_per_node == 0 || w.tasks_per_node == r.tasks_per_node());
+    if (!fits) {
+        const auto line = fmt::format("write srun -n {}, and the nodes follow", tasks);
+        if (w.own_shape)
+            return fail(errc::invalid_input,
+                        fmt::format("this step says {}, and --train-parallel={} is {}", in_words(w),
+                                    r.dims.text(), planned(r)),
+                        line);
+        step_numbers helper;
+        // As many tasks as ranks, or as Slurm counts for the job, and yet something else.
+        const bool of_all = w.tasks == std::uint64_t{all_nodes(r)} * r.tasks_per_node() && !says_nodes(w);
+        if (w.tasks == tasks || of_all)
+            helper.notice = fmt::format(
+                "this step is not the training, its tasks get no ranks: it says {}, and the plan "
+                "has {}; for the training {}",
+                in_words(w), planned(r), line);
+        return helper;
+    }
+    BANYAN_TRY(auto left, nodes_to_take(job, w));
+    step_numbers out{true, r.nodes, tasks, r.tasks_per_node(), {}, {}};
+    if (!w.relative && w.nodelist.empty() && left.size() == r.nodes && left.size() < job.nodes.size())
+        out.nodelist = std::move(left);
+    return out;
+}
+
+}  // namespace banyan::train
