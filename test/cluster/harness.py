@@ -26,6 +26,7 @@ DEADLINE = 60
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
 from banyan_cluster import installed, layout as layouts  # noqa: E402
+from waiting import wait_until  # noqa: E402
 
 
 def program(name):
@@ -124,14 +125,7 @@ class Cluster:
 
     def wait_for(self, condition, what, timeout=DEADLINE, pause=0.05):
         """Waits until condition() is true, and returns what it returned."""
-        end = time.monotonic() + timeout
-        while True:
-            value = condition()
-            if value:
-                return value
-            if time.monotonic() > end:
-                raise Failure(f"{what}: not within {timeout} s\n{self.evidence()}")
-            time.sleep(pause)
+        return wait_until(condition, what, timeout, self.evidence, Failure, pause)
 
     def wait_for_job(self, job, state="COMPLETED", timeout=DEADLINE):
         ends = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE"}

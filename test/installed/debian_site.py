@@ -7,8 +7,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from pathlib import Path
+
+from waiting import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPS = Path(os.environ.get("BANYAN_DEPS", REPOSITORY / "build" / "deps"))
@@ -172,14 +173,7 @@ class Site:
         return len([state for state in states if state.endswith(" idle")]) == len(self.nodes)
 
     def wait(self, condition, what, timeout=DEADLINE):
-        end = time.monotonic() + timeout
-        while True:
-            value = condition()
-            if value:
-                return value
-            if time.monotonic() > end:
-                raise Failure(f"{what}: not within {timeout} s\n{self.evidence()}")
-            time.sleep(0.1)
+        return wait_until(condition, what, timeout, self.evidence, Failure)
 
     def evidence(self):
         """The last lines of the logs that explain most failures."""

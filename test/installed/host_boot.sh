@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# host_boot.sh FOLDER BASE NAME: one host of a site for debian_site.py. A systemd as process 1 of its own namespaces, on a Debian of
-# its own: an overlay of the folder BASE. Called by unshare with new mount, process, cgroup, network, IPC and UTS namespaces; ends
-# with them.
+# host_boot.sh FOLDER BASE NAME [ARGUMENT...]: one host for a test. A systemd with these arguments as process 1 of its own namespaces,
+# on a Debian of its own: an overlay of the folder BASE, which FOLDER/prepare may change before. Called by unshare with new mount,
+# process, cgroup, network, IPC and UTS namespaces; ends with them.
 set -euo pipefail
 folder=$1 base=$2 name=$3
+shift 3
 mount --make-rprivate /
 mount -t tmpfs tmpfs "$folder/up"
 mkdir "$folder/up/upper" "$folder/up/work"
@@ -26,11 +27,14 @@ mount -t devpts devpts dev/pts
 mount -t tmpfs tmpfs dev/shm
 mount --bind "$folder/console" "$(touch dev/console && echo dev/console)"
 # What the hosts share, as by a file system of the site: the home folders, and files of the test.
-mkdir -p site
-mount --bind "$folder/../shared" site
-mount --bind "$folder/../shared/home" home
+if [[ -d $folder/../shared ]]; then
+    mkdir -p site
+    mount --bind "$folder/../shared" site
+    mount --bind "$folder/../shared/home" home
+    cp "$folder/../hosts" etc/hosts
+fi
 hostname "$name"
 echo "$name" >etc/hostname
-cp "$folder/../hosts" etc/hosts
+[[ ! -e $folder/prepare ]] || bash -eu "$folder/prepare"
 ip link set lo up
-exec chroot . env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --log-target=console
+exec chroot . env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --log-target=console "$@"

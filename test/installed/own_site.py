@@ -8,10 +8,10 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 from site_texts import BANYAN, STEPS_ON_DEMAND, free_ports, slurm_conf
+from waiting import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BANYAN_BUILD", REPOSITORY / "build" / "dev"))
@@ -121,12 +121,7 @@ class Site:
         return self.run(*words, **options).stdout.strip()
 
     def wait_for(self, condition, what):
-        end = time.monotonic() + DEADLINE
-        while not (value := condition()):
-            if time.monotonic() > end:
-                raise AssertionError(f"{what}: not within {DEADLINE} s\n{self.evidence()}")
-            time.sleep(0.05)
-        return value
+        return wait_until(condition, what, DEADLINE, self.evidence)
 
     def wait_for_idle(self):
         self.wait_for(lambda: set(self.out("sinfo", "-h", "-o", "%T", check=False).split()) == {"idle"}, "all nodes are idle")

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The one loop in which tests wait: for conditions, never for time."""
+
+import time
+
+
+def wait_until(condition, what, timeout, evidence=lambda: "", failure=AssertionError, pause=0.05):
+    """Waits until condition() is true, and returns what it returned. Else fails with what was waited for and evidence()."""
+    end = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise failure(f"{what}: not within {timeout} s\n{evidence()}")
+        time.sleep(pause)
