@@ -60,8 +60,13 @@ set(BANYAN_DEB_VERSION ${PROJECT_VERSION}-${deb_release})
 
 set(CPACK_PACKAGE_NAME banyan)
 set(CPACK_PACKAGE_VENDOR "the banyan authors")
-set(CPACK_PACKAGE_CONTACT_MAIL banyan@example.org)
-set(CPACK_PACKAGE_CONTACT "the banyan authors <${CPACK_PACKAGE_CONTACT_MAIL}>")
+# Whom those who get the packages can ask: the site that builds them. Mail to example.org reaches nobody.
+set(BANYAN_MAINTAINER "maintainer not set <not-set@example.org>" CACHE STRING "Maintainer of the packages: \"NAME <MAIL@HOST>\"")
+if(NOT BANYAN_MAINTAINER MATCHES "^[^<>@,%\n]+ <[^<>@,% \n]+@[^<>@,% \n]+>$")
+  message(FATAL_ERROR "BANYAN_MAINTAINER is '${BANYAN_MAINTAINER}': write -DBANYAN_MAINTAINER='NAME <MAIL@HOST>', "
+    "without a comma or a percent sign in it")
+endif()
+set(CPACK_PACKAGE_CONTACT "${BANYAN_MAINTAINER}")
 # CPack puts a summary that is not its default before each package's own.
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${CMAKE_PROJECT_NAME} built using CMake")
 set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
@@ -84,7 +89,7 @@ set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_RELEASE ${rpm_release})
 set(CPACK_RPM_PACKAGE_LICENSE "BSD-3-Clause")
 set(CPACK_RPM_PACKAGE_ARCHITECTURE ${CMAKE_SYSTEM_PROCESSOR})
-set(CPACK_RPM_SPEC_MORE_DEFINE "%global __requires_exclude ^select_cons_tres[.]so.*$\n%global __provides_exclude_from .*/slurm.*/.*[.]so$\n%define _build_id_links none")
+set(CPACK_RPM_SPEC_MORE_DEFINE "%global __requires_exclude ^select_cons_tres[.]so.*$\n%global __provides_exclude_from .*/slurm.*/.*[.]so$\n%define _build_id_links none\n%global packager ${BANYAN_MAINTAINER}")
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
   /etc /etc/logrotate.d /var /var/lib /var/log ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_PREFIX}/lib ${CMAKE_INSTALL_FULL_LIBDIR}
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/cmake ${CMAKE_INSTALL_PREFIX}/lib/systemd ${BANYAN_UNITDIR}
@@ -100,6 +105,21 @@ set(scripts ${CMAKE_SOURCE_DIR}/etc/packages)
 configure_file(${scripts}/changelog.in packages/changelog @ONLY)
 execute_process(COMMAND gzip -9nf changelog WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
 
+# What both kinds of packages ask before the plugins go. rpmbuild would read a % as its own.
+if(SLURM_PLUGIN_DIR)
+  string(REGEX REPLACE "/lib[^/]*/.*$" "/etc" SLURM_ETC "${SLURM_PLUGIN_DIR}")
+  set(REMOVAL remove)
+  set(REMOVE "apt-get remove")
+  configure_file(${scripts}/plugins-stay.sh packages/plugins/prerm @ONLY
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  set(REMOVAL 0)
+  set(REMOVE "dnf remove")
+  configure_file(${scripts}/plugins-stay.sh packages/plugins/preun.in @ONLY)
+  file(READ ${CMAKE_BINARY_DIR}/packages/plugins/preun.in preun)
+  string(REPLACE "%" "%%" preun "${preun}")
+  file(CONFIGURE OUTPUT packages/plugins/preun CONTENT "${preun}" @ONLY)
+endif()
+
 # banyan_package(COMPONENT): name, words, scripts and what every Debian package must have.
 function(banyan_package component)
   string(TOUPPER ${component} key)
@@ -114,6 +134,9 @@ function(banyan_package component)
   set(CPACK_RPM_${key}_PACKAGE_DESCRIPTION "${text}" PARENT_SCOPE)
 
   file(GLOB control ${scripts}/deb/${component}/*)
+  if(EXISTS ${CMAKE_BINARY_DIR}/packages/${component}/prerm)
+    list(APPEND control ${CMAKE_BINARY_DIR}/packages/${component}/prerm)
+  endif()
   get_property(config GLOBAL PROPERTY banyan_config_${component})
   if(config)
     list(JOIN config "\n" lines)
@@ -127,9 +150,11 @@ function(banyan_package component)
     string(REPLACE ":" ";" pair ${pair})
     list(GET pair 0 file)
     list(GET pair 1 when)
-    if(EXISTS ${scripts}/rpm/${component}.${file})
-      set(CPACK_RPM_${key}_${when}_SCRIPT_FILE ${scripts}/rpm/${component}.${file} PARENT_SCOPE)
-    endif()
+    foreach(script ${scripts}/rpm/${component}.${file} ${CMAKE_BINARY_DIR}/packages/${component}/${file})
+      if(EXISTS ${script})
+        set(CPACK_RPM_${key}_${when}_SCRIPT_FILE ${script} PARENT_SCOPE)
+      endif()
+    endforeach()
   endforeach()
 
   install(FILES ${scripts}/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name} COMPONENT ${component})

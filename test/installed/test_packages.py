@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The packages of this build: what is in them against test/installed/golden, lintian's word, what they need, and their whole life on
-a copy of this host: installed, upgraded, removed, purged. BANYAN_UPDATE_GOLDEN=1 writes the lists anew."""
+a copy of this host (package_life.py). BANYAN_UPDATE_GOLDEN=1 writes the lists anew."""
 
 import os
 import re
@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+
+import package_life
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BANYAN_BUILD", REPOSITORY / "build" / "dev"))
@@ -51,6 +53,14 @@ class Packages(unittest.TestCase):
             golden.write_text(text)
         self.assertEqual(golden.read_text(), text, f"{golden.relative_to(REPOSITORY)} differs")
 
+    def live(self, script):
+        """On an overlay of this host's root, in a mount namespace: the host stays as it is."""
+        said = package_life.live(self.dir, self.files.values(), script)
+        if said is None:
+            self.skipTest("no overlay can be mounted on this host")
+        self.assertEqual(said, "", said[-5000:])
+        self.assertFalse(Path("/etc/banyan/banyan.conf").is_symlink())
+
     def test_there_are_all(self):
         self.assertEqual(sorted(self.files), NAMES)
 
@@ -87,6 +97,11 @@ class Debian(Packages):
         said = run("lintian", "--fail-on", "none", *self.files.values())
         self.assertEqual([line for line in said.splitlines() if line.startswith("E: ")], [])
 
+    def test_who_maintains_them(self):
+        told = {self.field(name, "Maintainer") for name in NAMES}
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told.pop(), r"^[^<>@]+ <[^<>@ ]+@[^<>@ ]+>$")
+
     def test_what_they_need(self):
         version = self.field("banyan-tools", "Version")
         release = re.fullmatch(r"\d+\.\d+\.\d+-1\+slurm(\d+)\.(\d+)\.(\d+).*", version)
@@ -114,60 +129,7 @@ class Debian(Packages):
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root")
     def test_their_life(self):
-        """On an overlay of this host's root, in a mount namespace: the host stays as it is."""
-        script = self.dir / "life"
-        script.write_text(LIFE)
-        (self.dir / "debs").mkdir()
-        for path in self.files.values():
-            shutil.copy(path, self.dir / "debs")
-        for name in ("up", "root"):
-            (self.dir / name).mkdir()
-        done = run("unshare", "--mount", "--pid", "--fork", "bash", script, self.dir, check=False)
-        if "CANNOT" in done.stdout:
-            self.skipTest("no overlay can be mounted on this host")
-        self.assertEqual(done.returncode, 0, done.stdout[-5000:])
-        self.assertFalse(Path("/etc/banyan/banyan.conf").is_symlink())
-
-
-LIFE = r"""
-set -euo pipefail
-mount --make-rprivate /
-mount -t tmpfs tmpfs "$1/up"
-mkdir "$1/up/upper" "$1/up/work"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$1/up/upper,workdir=$1/up/work" "$1/root" || { echo CANNOT; exit 1; }
-mkdir -p "$1/root/debs"
-cp "$1"/debs/*.deb "$1/root/debs"
-mount -t proc proc "$1/root/proc"
-mount -t tmpfs tmpfs "$1/root/run"
-chroot "$1/root" /bin/bash -euxo pipefail <<'INSIDE'
-export DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin
-rm -rf /etc/banyan /var/lib/banyan /var/log/banyan
-dpkg -i /debs/*.deb
-[[ -d /var/lib/banyan && -d /var/log/banyan && -d /run/banyan && -f /etc/banyan/banyan.conf ]]
-banyan-topo --version
-banyan-run --version
-/usr/libexec/banyan/banyan-ckptd --check-config
-/usr/libexec/banyan/banyan-faultd controller --check-config
-printf '#include <banyan/ckpt.h>\nint main(void) { return bck_init(0, 0, 1) == 0; }\n' >/tmp/saves.c
-gcc -o /tmp/saves /tmp/saves.c $(pkg-config --cflags --libs banyan-ckpt)
-/tmp/saves
-# What the admin wrote survives an upgrade and a removal.
-echo '# mine' >>/etc/banyan/banyan.conf
-touch /var/lib/banyan/fabric.snapshot /var/lib/banyan/incidents.db /var/log/banyan/ckptd.log
-dpkg -i /debs/*.deb
-grep -q '^# mine' /etc/banyan/banyan.conf
-mkdir -p /etc/slurm
-echo 'SelectType=select/cons_tres_banyan' >>/etc/slurm/slurm.conf
-dpkg -r libbanyan-ckpt-dev banyan-slurm-plugins banyan-faultd banyan-ckptd banyan-tools libbanyan-ckpt 2>&1 | tee /tmp/removed
-grep -q 'slurm.conf still names' /tmp/removed
-grep -q '^# mine' /etc/banyan/banyan.conf
-[[ -e /var/lib/banyan/incidents.db && ! -e /usr/bin/banyan-topo && ! -e /usr/libexec/banyan ]]
-dpkg -P banyan-slurm-plugins banyan-faultd banyan-ckptd banyan-tools libbanyan-ckpt
-[[ ! -e /etc/banyan && ! -e /var/lib/banyan && ! -e /var/log/banyan && ! -e /etc/logrotate.d/banyan-ckptd ]]
-[[ -z $(find / -xdev -name '*banyan*' -newer /debs -not -path '/proc/*' -not -path '/debs/*' -not -path '/tmp/*' -not -path '/work/*' \
-    -not -path '/var/lib/dpkg/*' -print -quit) ]]
-INSIDE
-"""
+        self.live(package_life.DEBIAN)
 
 
 @unittest.skipUnless(shutil.which("rpmbuild"), "needs rpmbuild")
@@ -188,6 +150,9 @@ class Rpm(Packages):
             lines += [(name, line) for line in text.splitlines()]
         self.against_golden("rpm", lines)
 
+    def test_who_maintains_them(self):
+        self.assertRegex(self.query("banyan-tools", "--qf", "%{PACKAGER}"), r"^[^<>@]+ <[^<>@ ]+@[^<>@ ]+>$")
+
     def test_scriptlets(self):
         for name in NAMES:
             text = self.query(name, "--scripts")
@@ -203,6 +168,19 @@ class Rpm(Packages):
         self.assertIn(f"slurm < {release[1]}.{int(release[2]) + 1}\n", needs)
         self.assertNotIn("select_cons_tres.so", needs)
         self.assertRegex(self.query("banyan-ckptd", "--requires"), r"(?m)^banyan-tools = ")
+
+
+    def test_scriptlets_are_shell(self):
+        for name in NAMES:
+            for when in ("PREIN", "POSTIN", "PREUN", "POSTUN"):
+                script = self.query(name, "--qf", f"%{{{when}}}")
+                if script != "(none)":
+                    run("sh", "-n", input=script)
+                    self.assertEqual(self.query(name, "--qf", f"%{{{when}PROG}}"), "/bin/sh")
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root")
+    def test_their_life(self):
+        self.live(package_life.RPM)
 
 
 del Packages
