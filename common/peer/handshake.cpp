@@ -128,7 +128,16 @@ task<opened> call_in(tcp::socket& socket, const settings& o, std::string wanted)
     co_return finish(socket, o, ours, theirs, agreed, true);
 }
 
+// A look whether anybody listens, as banyan-doctor's and a load balancer's, ends before its first byte.
+task<bool> says_anything(tcp::socket& socket) {
+    std::byte first{};
+    const auto [ec, size] =
+        co_await socket.async_receive(asio::buffer(&first, 1), tcp::socket::message_peek, as_result);
+    co_return ec != asio::error::eof;
+}
+
 task<opened> listen_in(tcp::socket& socket, const settings& o) {
+    if (!co_await says_anything(socket)) co_return nullptr;
     BANYAN_CO_TRY(const auto ours, key_pair::make());
     BANYAN_CO_TRY(const auto greeting, co_await expect(socket, hello));
     BANYAN_CO_TRY(const auto theirs, read_introduction(greeting));

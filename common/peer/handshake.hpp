@@ -46,8 +46,8 @@ struct settings {
 /// Where daemons run as root they call from ports below 1024, and listen to no others: see admission.hpp.
 bool uses_reserved_ports();
 
-/// Proves both ends to each other within o.timeout. On failure `socket` is closed, else it has moved into the
-/// channel. Both and `o` must stay valid until the task is done.
+/// Proves both ends to each other within o.timeout; null: the caller closed without a word. On failure
+/// `socket` is closed, else in the channel. Both and `o` must stay valid until the task is done.
 task<result<std::unique_ptr<channel>>> accept_peer(asio::ip::tcp::socket& socket, const settings& o);
 
 /// Resolves, connects and authenticates, each within o.timeout. The peer must be `node`, unless that is

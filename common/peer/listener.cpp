@@ -177,6 +177,10 @@ task<void> listener::greet(tcp::socket accepted) {
         refuse(address, opened.error(), limiter_);
         co_return;
     }
+    if (!*opened) {
+        spdlog::debug("{} looked whether this port is open", address);
+        co_return;
+    }
     if (!place->prove()) {
         refuse(address, {errc::exhausted, "too many daemons are connected", ""}, limiter_);
         co_return;

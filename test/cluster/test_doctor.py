@@ -59,6 +59,14 @@ class Doctor(ClusterCase):
         done = self.cluster.run(DOCTOR, "--quiet", "--role", "login", "--role", "controller")
         self.assertEqual((done.stdout, done.stderr), ("", ""))
 
+    def test_a_look_is_no_attack(self):
+        """It calls every daemon's port and hangs up: no log is filled by a cron job."""
+        self.assert_well()
+        logs = [file for file in (self.cluster.dir / "log").iterdir() if "ckptd" in file.name or "faultd" in file.name]
+        self.assertTrue(any("faultd-controller" in file.name for file in logs), logs)
+        for file in logs:
+            self.assertNotIn("a connection from", file.read_text(errors="replace"), file.name)
+
     def test_snapshot(self):
         snapshot = self.cluster.dir / "fabric.snapshot"
         kept = snapshot.read_bytes()

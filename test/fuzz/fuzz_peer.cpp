@@ -25,7 +25,7 @@ struct world {
 
 task<void> listen(tcp::socket& socket, const peer::settings& o, bool& let_in) {
     const auto channel = co_await peer::accept_peer(socket, o);
-    let_in = channel.has_value();
+    let_in = channel && *channel;
 }
 
 }  // namespace
