@@ -114,8 +114,10 @@ findings check_memory(const site& s) {
     if (node == s.slurm.nodes->end())
         return {{verdict::unknown, "memory", fmt::format("slurm.conf has no node {}", s.node),
                  "what Slurm gives to jobs is not known", "banyan-doctor --node NAME"}};
-    const bool counted = s.slurm.config && value_of(*s.slurm.config, "SelectTypeParameters").find("MEMORY") !=
-                                               std::string::npos;
+    // Slurm prints it in capitals, slurm.conf has it in any.
+    const bool counted =
+        s.slurm.config &&
+        lower_case(value_of(*s.slurm.config, "SelectTypeParameters")).find("memory") != std::string::npos;
     return {judge_memory(
         {*total, node->real_memory << 20, node->mem_spec_limit << 20, s.ckptd->memory_limit, counted})};
 }

@@ -3,6 +3,7 @@
 // What this host can reach of the others, and which of them the fault daemon hears. Each host sees its own
 // direction: the controller's agents show the other one.
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,14 +26,22 @@ std::string some(const std::vector<std::string>& names) {
     return fmt::format("{} and {} more", names.front(), names.size() - 1);
 }
 
+/// Those of whom Slurm does not know already that nobody is there.
+std::vector<slurm_node> expected(const std::vector<slurm_node>& nodes) {
+    std::vector<slurm_node> out;
+    std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(out),
+                 [](const slurm_node& n) { return n.expected_up(); });
+    return out;
+}
+
 /// Nodes after ours in the order of slurm.conf, so that every node is tried by some other.
 std::vector<slurm_node> peers_of(const site& s) {
-    const auto& all = *s.slurm.nodes;
+    auto all = expected(*s.slurm.nodes);
     const auto self =
         std::find_if(all.begin(), all.end(), [&](const slurm_node& n) { return n.name == s.node; });
     std::vector<slurm_node> out;
     if (s.is.controller) {
-        out = all;
+        return all;
     } else if (self != all.end()) {
         const auto at = static_cast<std::size_t>(self - all.begin());
         for (std::size_t i = 1; i < all.size() && out.size() < neighbours; ++i)
@@ -42,7 +51,7 @@ std::vector<slurm_node> peers_of(const site& s) {
 }
 
 void judge_nodes(const std::vector<target>& targets, const std::vector<reach>& answers, findings& out) {
-    std::vector<std::string> of[4];
+    std::vector<std::string> of[reach_kinds];
     for (std::size_t i = 0; i < targets.size(); ++i)
         of[static_cast<std::size_t>(answers[i])].push_back(targets[i].name);
     const auto& open = of[static_cast<std::size_t>(reach::open)];
@@ -66,6 +75,12 @@ void judge_nodes(const std::vector<target>& targets, const std::vector<reach>& a
         out.push_back({verdict::wrong, subject, "no address for " + some(unresolved),
                        "shards do not get to a buddy node, and a lost node's state is gone",
                        "the NodeAddr of slurm.conf has to resolve on every node: /etc/hosts or DNS"});
+    if (const auto& untried = of[static_cast<std::size_t>(reach::untried)]; !untried.empty())
+        out.push_back({verdict::unknown, subject,
+                       fmt::format("no time was left for {} of {} nodes: {}", untried.size(), targets.size(),
+                                   some(untried)),
+                       "whether they can be reached is not known",
+                       "mend the others first; names that no server answers for take longest"});
 }
 
 finding judge_controller(const site& s) {
@@ -82,6 +97,7 @@ finding judge_controller(const site& s) {
             return {verdict::wrong, subject, "no answer", why,
                     fmt::format("open TCP {} from the nodes to it in the firewall", to.port)};
         case reach::unresolved:
+        case reach::untried:
             break;
     }
     return {verdict::wrong, subject, "the name has no address", why,
@@ -102,6 +118,12 @@ findings check_ports(const site& s) {
     std::vector<target> targets;
     for (const auto& node : peers_of(s))
         targets.push_back({node.name, node.address.empty() ? node.name : node.address, s.ckptd->port});
+    const auto gone = s.slurm.nodes->size() - expected(*s.slurm.nodes).size();
+    if (s.is.controller && gone > 0)
+        out.push_back({verdict::note, "nodes",
+                       fmt::format("{} of {} are down, powered off or silent to Slurm, and not tried", gone,
+                                   s.slurm.nodes->size()),
+                       "what Slurm knows is not told again", "sinfo -R"});
     if (!targets.empty()) judge_nodes(targets, try_ports(targets, patience), out);
     return out;
 }
@@ -127,10 +149,11 @@ findings check_daemons(const site& s) {
         return {{verdict::unknown, "agents", fmt::format("{} are heard", heard.size()),
                  "how many nodes there are is not known", "scontrol show node"}};
     std::sort(heard.begin(), heard.end());
-    for (const auto& node : *s.slurm.nodes)
+    const auto up = expected(*s.slurm.nodes);
+    for (const auto& node : up)
         if (!std::binary_search(heard.begin(), heard.end(), node.name)) missing.push_back(node.name);
-    const auto what = fmt::format("the controller hears {} of {} nodes",
-                                  s.slurm.nodes->size() - missing.size(), s.slurm.nodes->size());
+    const auto what = fmt::format("the controller hears {} of {} nodes{}", up.size() - missing.size(),
+                                  up.size(), up.size() == s.slurm.nodes->size() ? "" : " that are up");
     if (missing.empty()) return {fine("agents", what)};
     return {{verdict::wrong, "agents", what + "; it does not hear " + some(missing), why,
              "systemctl enable --now banyan-faultd-agent there, then banyan-doctor there"}};

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "doctor/site.hpp"
+#include "doctor/slurm_conf.hpp"
 
 namespace banyan::doctor {
 namespace {
@@ -42,81 +43,78 @@ const rule rules[] = {
      "take enable_stepmgr out of SlurmctldParameters"},
     {verdict::note, [](const slurm_config& c) { return value_of(c, "JobRequeue") != "0"; }, "JobRequeue",
      "a job that lost a node and has no spare ends, unless it was submitted with --requeue", "JobRequeue=1"},
-    {verdict::note, [](const slurm_config& c) { return value_of(c, "JobSubmitPlugins").ends_with("banyan"); },
+    {verdict::note, [](const slurm_config& c) { return !has_word(c, "PrologFlags", "RunInJob"); },
+     "PrologFlags", "a checkpoint daemon that a prolog starts ends with its job",
+     "run it as a service: systemctl enable --now banyan-ckptd@$(hostname -s) on every node"},
+    {verdict::note,
+     [](const slurm_config& c) {
+         const auto plugins = lower_case(value_of(c, "JobSubmitPlugins"));
+         return plugins.ends_with("banyan") || !has_word(c, "JobSubmitPlugins", "banyan");
+     },
      "JobSubmitPlugins", "what a later plugin changes in a job is not checked",
      "put banyan last in JobSubmitPlugins"},
 };
 
+/// What is behind a scontrol that does not get through, as far as its own words tell.
+finding silent_slurm(const error& why, bool judged_by_file, const site& s) {
+    const auto text = why.text();
+    const auto says = [&](const char* words) { return text.find(words) != std::string::npos; };
+    std::string mend = "scontrol ping; systemctl status slurmctld";
+    if (says("uthentic") || says("redential") || says("Munge") || says("Zero Bytes"))
+        mend =
+            "one munge key on all hosts: cksum /etc/munge/munge.key; systemctl status munge; and clocks that "
+            "agree";
+    else if (says("plugin"))
+        mend =
+            "install on this host the plugins that slurm.conf names, for the release of its Slurm; scontrol "
+            "show "
+            "config";
+    else if (says("cannot run scontrol"))
+        mend = "PATH=/where/slurm/is/bin:$PATH banyan-doctor; in the line for cron, too";
+    return {verdict::unknown, "slurmctld", text,
+            judged_by_file ? "what follows is judged by " + s.slurm.file->path.string()
+                           : "nothing about slurm.conf can be said without it",
+            mend};
+}
+
+/// What slurmctld runs with and what this host's file says for its next start.
+void judge_restart(const site& s, findings& out) {
+    if (s.slurm.silence || !s.slurm.file || !s.is.controller) return;
+    const auto now = value_of(*s.slurm.config, "SelectType"),
+               next = value_of(s.slurm.file->config, "SelectType");
+    if (now.empty() || next.empty() || now == next) return;
+    out.push_back({verdict::wrong, s.slurm.file->path.string(),
+                   fmt::format("SelectType={}, and slurmctld runs with {}", next, now),
+                   "slurmctld reads it when it starts, and at nothing else", "systemctl restart slurmctld"});
+}
+
 }  // namespace
 
 findings check_slurm(const site& s) {
-    if (!s.slurm.config)
-        return {{verdict::unknown, "slurmctld", s.slurm.config.error().text(),
-                 "nothing about slurm.conf can be said without it",
-                 "scontrol ping; systemctl status slurmctld"}};
-    findings out{fine("slurmctld", "answers, Slurm " + value_of(*s.slurm.config, "SLURM_VERSION"))};
+    findings out;
+    if (s.slurm.file_error)
+        out.push_back({verdict::unknown, "slurm.conf", s.slurm.file_error->text(),
+                       "commands of Slurm end with it, and daemons when they are started again",
+                       "the file, and those that it includes, have to be there"});
+    if (!s.slurm.config) {
+        out.push_back(silent_slurm(s.slurm.config.error(), false, s));
+        return out;
+    }
+    const auto& config = *s.slurm.config;
+    if (s.slurm.silence)
+        out.push_back(silent_slurm(*s.slurm.silence, true, s));
+    else
+        out.push_back(fine("slurmctld", "answers, Slurm " + value_of(config, "SLURM_VERSION")));
     for (const auto& r : rules) {
-        const auto value = value_of(*s.slurm.config, r.key);
+        const auto value = value_of(config, r.key);
         const auto shown = fmt::format("{}={}", r.key, value);
-        if (r.holds(*s.slurm.config)) {
+        if (r.holds(config)) {
             if (r.otherwise == verdict::wrong) out.push_back(fine("slurm.conf", shown));
         } else {
             out.push_back({r.otherwise, "slurm.conf", shown, r.why, r.mend});
         }
     }
-    return out;
-}
-
-findings check_plugins(const site& s) {
-    if (!s.slurm.config) return {};  // check_slurm has said so
-    const auto& config = *s.slurm.config;
-    const auto running = parse_version(value_of(config, "SLURM_VERSION"));
-    findings out;
-    const auto look_at = [&](const std::string& name, std::uint32_t mask, const char* what_for) {
-        const auto file = find_plugin(config, name);
-        if (!file)
-            return out.push_back({verdict::wrong, name,
-                                  "is in no folder of PluginDir=" + value_of(config, "PluginDir"), what_for,
-                                  "install the package banyan-slurm-plugins on this host"});
-        const auto built_for = plugin_version(*file);
-        if (!built_for)
-            return out.push_back({verdict::unknown, file->string(), built_for.error().text(), what_for,
-                                  "install the package banyan-slurm-plugins again"});
-        if (running && (*built_for & mask) != (*running & mask))
-            return out.push_back({verdict::wrong, file->string(),
-                                  fmt::format("is built for Slurm {}, and {} runs", version_text(*built_for),
-                                              version_text(*running)),
-                                  "Slurm loads a plugin of its own release alone",
-                                  "install the banyan-slurm-plugins of this release of Slurm"});
-        out.push_back(fine(file->string(), "is built for Slurm " + version_text(*built_for)));
-    };
-    constexpr std::uint32_t micro = 0xffffff, minor = 0xffff00;
-    // srun, slurmd and slurmstepd of 22.05 to 24.11 load the configured select plugin too; later ones only
-    // slurmctld.
-    const bool everywhere = !running || *running < 0x190500;
-    if (s.is.controller || everywhere)
-        look_at("select_cons_tres_banyan.so", micro,
-                "programs of Slurm end when they cannot load the SelectType");
-    if (s.is.controller)
-        look_at("job_submit_banyan.so", micro,
-                "slurmctld does not start without a plugin that it is told to load");
-    if (s.is.compute || s.is.login) {
-        look_at("spank_banyan.so", minor, "no --train option, no checkpoints and no rank environment");
-        const auto plugstack = value_of(config, "PlugStackConfig");
-        const auto line = find_in_plugstack(plugstack);
-        const char* const mend = "optional spank_banyan.so config=/etc/banyan/banyan.conf";
-        if (!line)
-            out.push_back({verdict::wrong, plugstack, line.error().text(),
-                           "--train options are unknown on this host", mend});
-        else if (!*line)
-            out.push_back({verdict::wrong, plugstack, "has no line for spank_banyan.so",
-                           "--train options are unknown on this host", mend});
-        else if ((*line)->required)
-            out.push_back({verdict::note, plugstack, "loads spank_banyan.so as required",
-                           "a node where it does not load runs no job at all, of anybody", mend});
-        else
-            out.push_back(fine(plugstack, "loads spank_banyan.so"));
-    }
+    judge_restart(s, out);
     return out;
 }
 

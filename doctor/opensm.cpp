@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "doctor/opensm.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -38,7 +39,8 @@ std::string configured(std::string_view configuration, std::string_view key) {
         const auto text = trim(line);
         if (!text.starts_with(key) || text.size() == key.size()) continue;
         if (const char next = text[key.size()]; next != ' ' && next != '\t') continue;
-        out = trim(text.substr(key.size()));
+        const auto value = trim(text.substr(key.size()));
+        out = value.substr(0, value.find_first_of(" \t"));  // opensm takes the first word
     }
     return out == "(null)" ? std::string() : out;
 }
@@ -70,8 +72,9 @@ std::string opensm_configuration(const std::vector<std::string>& command) {
 opensm_log_settings judge_opensm(const std::vector<std::string>& command, std::string_view configuration) {
     opensm_log_settings out;
     const auto debug = option(command, "-d", "--debug");
-    const auto flush = configured(configuration, "force_log_flush");
-    out.flushes = (debug && *debug == "2") || flush == "TRUE" || flush == "true" || flush == "1";
+    const bool all = std::find(command.begin(), command.end(), "-V") != command.end();
+    // To opensm everything but TRUE, in capitals, is false.
+    out.flushes = (debug && *debug == "2") || all || configured(configuration, "force_log_flush") == "TRUE";
     out.log = option(command, "-f", "--log_file").value_or(configured(configuration, "log_file"));
     return out;
 }

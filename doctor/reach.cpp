@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <expected>
 #include <memory>
 #include <random>
@@ -30,6 +32,7 @@ struct attempt {
 struct address_deleter {
     void operator()(addrinfo* a) const { ::freeaddrinfo(a); }
 };
+using address = std::unique_ptr<addrinfo, address_deleter>;
 
 reach outcome(int error) {
     if (error == 0) return reach::open;
@@ -72,16 +75,58 @@ std::expected<unique_fd, int> call(const addrinfo& to) {
     return std::unexpected(errno);
 }
 
-/// Begins a connection to the first address; the answer where that is known at once.
-std::expected<attempt, reach> begin(const target& to, std::size_t index) {
-    addrinfo hints{}, *found = nullptr;
-    hints.ai_socktype = SOCK_STREAM;
-    if (::getaddrinfo(to.address.c_str(), std::to_string(to.port).c_str(), &hints, &found) != 0)
-        return std::unexpected(reach::unresolved);
-    const std::unique_ptr<addrinfo, address_deleter> owned(found);
-    auto socket = call(*found);
-    if (!socket) return std::unexpected(outcome(socket.error()));
-    return attempt{index, std::move(*socket)};
+/// Looks all names up at once. `out` has what failed; the others' addresses, null where there is none.
+std::vector<address> resolve(const std::vector<target>& targets, std::vector<reach>& out,
+                             clock::time_point until) {
+    // What a look-up that does not end writes to: it is abandoned with it.
+    struct query {
+        addrinfo hints{};
+        std::string port;
+        gaicb request{};
+    };
+    auto* const queries = new std::vector<query>(targets.size());
+    std::vector<address> found(targets.size());
+    std::vector<gaicb*> all;
+    std::vector<std::size_t> index;  // of the target that each is for
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+        auto& q = (*queries)[i];
+        q.hints.ai_socktype = SOCK_STREAM;
+        q.port = std::to_string(targets[i].port);
+        q.request.ar_name = ::strdup(targets[i].address.c_str());
+        q.request.ar_service = q.port.c_str();
+        q.request.ar_request = &q.hints;
+        // An address does not wait behind names.
+        addrinfo numeric = q.hints, *at = nullptr;
+        numeric.ai_flags = AI_NUMERICHOST;
+        if (::getaddrinfo(q.request.ar_name, q.request.ar_service, &numeric, &at) == 0)
+            found[i].reset(at);
+        else
+            all.push_back(&q.request), index.push_back(i);
+    }
+    bool all_ended = true;
+    if (!all.empty() && ::getaddrinfo_a(GAI_NOWAIT, all.data(), static_cast<int>(all.size()), nullptr) != 0)
+        return found;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        int status;
+        while ((status = ::gai_error(all[i])) == EAI_INPROGRESS) {
+            const auto left =
+                std::chrono::duration_cast<std::chrono::nanoseconds>(until - clock::now()).count();
+            if (left <= 0) break;
+            const timespec wait{left / 1'000'000'000, left % 1'000'000'000};
+            ::gai_suspend(&all[i], 1, &wait);
+        }
+        if (status == 0)
+            found[index[i]].reset(all[i]->ar_result);
+        else if (status == EAI_INPROGRESS)
+            all_ended = ::gai_cancel(all[i]) == EAI_CANCELED && all_ended;
+        else
+            out[index[i]] = reach::unresolved;
+    }
+    if (all_ended) {
+        for (auto& q : *queries) std::free(const_cast<char*>(q.request.ar_name));
+        delete queries;
+    }
+    return found;
 }
 
 void settle(std::vector<attempt>& running, std::vector<reach>& out, clock::time_point until) {
@@ -105,17 +150,24 @@ void settle(std::vector<attempt>& running, std::vector<reach>& out, clock::time_
 
 }  // namespace
 
-std::vector<reach> try_ports(const std::vector<target>& targets, std::chrono::milliseconds patience) {
-    std::vector<reach> out(targets.size(), reach::silent);
+std::vector<reach> try_ports(const std::vector<target>& targets, std::chrono::milliseconds patience,
+                             std::chrono::milliseconds whole) {
+    const auto until = clock::now() + whole;
+    std::vector<reach> out(targets.size(), reach::untried);
+    // Half of the time at most, so that those who have an address are tried.
+    const auto addresses = resolve(targets, out, clock::now() + whole / 2);
     std::vector<attempt> running;
     for (std::size_t i = 0; i < targets.size(); ++i) {
-        auto started = begin(targets[i], i);
-        if (started)
-            running.push_back(std::move(*started));
-        else
-            out[i] = started.error();
+        if (addresses[i] && clock::now() < until) {
+            out[i] = reach::silent;
+            auto socket = call(*addresses[i]);
+            if (socket)
+                running.push_back({i, std::move(*socket)});
+            else
+                out[i] = outcome(socket.error());
+        }
         if (running.size() == at_once || i + 1 == targets.size())
-            settle(running, out, clock::now() + patience);
+            settle(running, out, std::min(until, clock::now() + patience));
     }
     return out;
 }

@@ -21,9 +21,16 @@ enum class reach {
     closed,      ///< the host answers that nobody does
     silent,      ///< no answer: the host is down, or a firewall drops the packets
     unresolved,  ///< the name has no address
+    untried,     ///< there was no time left
 };
+constexpr std::size_t reach_kinds = 5;
+
+/// How long all may take together: names that no server answers for, and hosts that are down, in a cluster of
+/// ten thousand.
+constexpr std::chrono::seconds whole_patience{60};
 
 /// One answer a target, in their order.
-std::vector<reach> try_ports(const std::vector<target>& targets, std::chrono::milliseconds patience);
+std::vector<reach> try_ports(const std::vector<target>& targets, std::chrono::milliseconds patience,
+                             std::chrono::milliseconds whole = whole_patience);
 
 }  // namespace banyan::doctor

@@ -32,6 +32,10 @@ roles find_roles(const site& s, const std::string& host) {
         out.compute = std::any_of(s.slurm.nodes->begin(), s.slurm.nodes->end(),
                                   [&](const slurm_node& n) { return n.name == s.node; });
     out.fabric = runs_here("opensm");
+    if (!s.slurm.config) {  // nobody says what this host is: what runs on it does
+        out.controller = runs_here("slurmctld");
+        out.compute = runs_here("slurmd");
+    }
     out.login = !out.controller && !out.compute && !out.fabric;
     return out;
 }

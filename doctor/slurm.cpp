@@ -6,20 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "common/command.hpp"
 #include "common/text.hpp"
 
 namespace banyan::doctor {
 namespace {
-
-constexpr auto patience = std::chrono::seconds(20);
-constexpr std::size_t most_bytes = 256u << 20;
-
-std::string lower(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-    return out;
-}
 
 // A field of a one-line record. Slurm prints the ones that users can write (Comment, Reason) after ours, so
 // the first counts.
@@ -39,22 +29,9 @@ std::uint64_t number(const std::string& text) {
 
 }  // namespace
 
-slurm_view ask_slurm() {
-    const auto ask = [](std::vector<std::string> words) {
-        words.insert(words.begin(), "scontrol");
-        return run_command(words, patience, most_bytes);
-    };
-    slurm_view out;
-    const auto config = ask({"show", "config"});
-    if (config)
-        out.config = parse_config(*config);
-    else
-        out.config = std::unexpected(config.error());
-    const auto nodes = ask({"-o", "show", "node"});
-    if (nodes)
-        out.nodes = parse_nodes(*nodes);
-    else
-        out.nodes = std::unexpected(nodes.error());
+std::string lower_case(std::string_view text) {
+    std::string out(text);
+    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
     return out;
 }
 
@@ -75,9 +52,18 @@ std::vector<slurm_node> parse_nodes(std::string_view text) {
     for (const auto line : split(text, '\n')) {
         if (!line.starts_with("NodeName=")) continue;
         out.push_back({field(line, "NodeName="), field(line, "NodeAddr="), field(line, "NodeHostName="),
-                       number(field(line, "RealMemory=")), number(field(line, "MemSpecLimit="))});
+                       number(field(line, "RealMemory=")), number(field(line, "MemSpecLimit=")),
+                       field(line, "State=")});
     }
     return out;
+}
+
+bool slurm_node::expected_up() const {
+    const auto says = lower_case(state);
+    const auto has = [&](const char* word) { return says.find(word) != std::string::npos; };
+    // "DOWN", "IDLE+CLOUD+POWERED_DOWN", "IDLE*" of a node that does not respond.
+    return !has("down") && !has("power") && !has("future") && !has("reboot_issued") && !has("not_respond") &&
+           !has("*");
 }
 
 std::string value_of(const slurm_config& config, std::string_view key) {
@@ -89,7 +75,7 @@ bool has_word(const slurm_config& config, std::string_view key, std::string_view
     const auto value = value_of(config, key);
     const auto words = split(value, ',');
     return std::any_of(words.begin(), words.end(),
-                       [&](std::string_view w) { return lower(trim(w)) == lower(word); });
+                       [&](std::string_view w) { return lower_case(trim(w)) == lower_case(word); });
 }
 
 std::vector<std::string> controllers(const slurm_config& config) {

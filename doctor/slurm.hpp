@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,12 +27,23 @@ struct slurm_node {
     std::string host;                  ///< NodeHostName
     std::uint64_t real_memory = 0;     ///< MiB
     std::uint64_t mem_spec_limit = 0;  ///< MiB
+    std::string state;                 ///< as Slurm prints it, with flags; empty = not known
+
+    /// Whether it is worth calling: Slurm does not say itself that nobody is there.
+    bool expected_up() const;
 };
 
-/// What slurmctld says; each is an error of its own where it could not be asked.
+struct slurm_file;
+
+/// What Slurm says: slurmctld, or this host's slurm.conf where slurmctld does not answer. Each is an error of
+/// its own where neither could be had.
 struct slurm_view {
     result<slurm_config> config;
     result<std::vector<slurm_node>> nodes;
+    std::optional<error> silence{};            ///< why it is not slurmctld that says it
+    std::optional<std::uint32_t> installed{};  ///< release of this host's Slurm; nothing = could not be asked
+    std::shared_ptr<slurm_file> file{};        ///< this host's slurm.conf; none where there is none
+    std::optional<error> file_error{};         ///< why it could not be read
 };
 
 /// Runs scontrol, which has to be on the PATH.
@@ -41,6 +53,7 @@ slurm_config parse_config(std::string_view text);
 /// Of `scontrol -o show node`, one node a line.
 std::vector<slurm_node> parse_nodes(std::string_view text);
 
+std::string lower_case(std::string_view text);
 /// The value, or empty.
 std::string value_of(const slurm_config& config, std::string_view key);
 /// Whether `key` of the configuration is a comma list with `word` in it, however it is capitalized.

@@ -123,6 +123,10 @@ TEST_CASE("opensm's log comes at once only where it is told so", "[doctor]") {
     CHECK(judge_opensm({"opensm", "-d", "2"}, "force_log_flush FALSE\n").flushes);
     CHECK(judge_opensm({"opensm"}, "# force_log_flush TRUE\nforce_log_flush TRUE\n").flushes);
     CHECK_FALSE(judge_opensm({"opensm"}, "# force_log_flush TRUE\n").flushes);
+    CHECK(judge_opensm({"opensm"}, "force_log_flush\tTRUE   # at once\n").flushes);
+    CHECK(judge_opensm({"opensm", "-V"}, "").flushes);
+    for (const auto* no : {"true", "1", "yes", "FALSE"})
+        CHECK_FALSE(judge_opensm({"opensm"}, std::string("force_log_flush ") + no + "\n").flushes);
     CHECK_FALSE(judge_opensm({"opensm", "--daemon"}, "force_log_flush FALSE\n").flushes);
     CHECK(judge_opensm({"opensm", "-f", "/x/osm.log"}, "log_file /var/log/opensm.log\n").log == "/x/osm.log");
     CHECK(judge_opensm({"opensm", "--log_file=/x/osm.log"}, "").log == "/x/osm.log");

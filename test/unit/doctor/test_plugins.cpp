@@ -42,7 +42,7 @@ TEST_CASE("a plugin of another release is told with both", "[doctor]") {
         return wrong;
     };
     CHECK(judge("/nowhere:" BANYAN_FOREIGN_PLUGINS, "22.05.8")
-              .find("is built for Slurm 24.11.5, and 22.05.8 runs") != std::string::npos);
+              .find("is built for Slurm 24.11.5, and 22.05.8 is here") != std::string::npos);
     // SPANK asks for the same minor release, the plugins of slurmctld for the same micro release.
     CHECK(judge(BANYAN_FOREIGN_PLUGINS, "24.11.7").find("spank_banyan.so") == std::string::npos);
     CHECK(judge("/nowhere", "25.05.1").find("spank_banyan.so: is in no folder of PluginDir=/nowhere") !=
