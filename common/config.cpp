@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <stdexcept>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
+#include "common/config_value.hpp"
 #include "common/file.hpp"
 #include "common/text.hpp"
 
@@ -18,39 +22,45 @@ struct config_file::impl {
 };
 
 struct config_section::impl {
-    std::string path;
-    std::string name;
+    std::string path, name, node;
     std::shared_ptr<const void> file;    // keeps `table` alive
     const toml::table* table = nullptr;  // not a copy: toml++ drops source positions when it copies
-    std::vector<std::string> asked;
-    std::optional<error> first_error;
-
-    const toml::node* find(const std::string& key) {
-        asked.push_back(key);
-        return first_error || !table ? nullptr : table->get(key);
-    }
-    void wrong(const std::string& key, const toml::node& node, std::string_view expected) {
-        if (!first_error)
-            first_error = error{
-                errc::invalid_input,
-                fmt::format("{}:{}: [{}] {} is not {}", path, node.source().begin.line, name, key, expected),
-                {}};
-    }
 };
 
 namespace {
 
-/// Everything in banyan.conf stands in one of its tables; each table's own keys are checked by whoever reads
-/// it.
+const config_key& known_key(std::string_view table, std::string_view name,
+                            std::initializer_list<config_type> types) {
+    const auto* key = find_config_key(table, name);
+    if (!key || std::ranges::find(types, key->type) == types.end())
+        throw std::logic_error(fmt::format("[{}] {} is no key of this type", table, name));
+    return *key;
+}
+
+/// What the table has under the key, or else its default, by `read`.
+template <class Read>
+auto value_of(const toml::table* table, const config_key& key, Read read) {
+    if (const auto* node = table ? table->get(key.name) : nullptr)
+        if (auto value = read(*node, key)) return *value;
+    const auto standard = toml::parse(fmt::format("v = {}", key.fallback));
+    return read(*standard.get("v"), key).value();
+}
+
+std::vector<std::string> names(const auto& things) {
+    std::vector<std::string> out;
+    for (const auto& thing : things) out.emplace_back(thing.name);
+    return out;
+}
+
 result<void> only_known_tables(const toml::table& file, const std::string& path) {
-    const std::vector<std::string> known{"munge", "peers", "topo", "ckptd", "fault"};
+    const auto known = names(config_tables());
     for (const auto& [key, node] : file) {
         const std::string name(key.str());
         const auto where = fmt::format("{}:{}", path, node.source().begin.line);
-        if (std::find(known.begin(), known.end(), name) == known.end()) {
+        if (std::ranges::find(known, name) == known.end()) {
             const auto close = nearest(name, known);
             return fail(errc::invalid_input, fmt::format("{}: there is no [{}]", where, name),
-                        close.empty() ? "the tables are [munge], [peers], [topo], [ckptd] and [fault]"
+                        close.empty() ? fmt::format("the tables are [{}]", fmt::join(known, "], ["))
                                       : fmt::format("did you mean [{}]?", close));
         }
         if (!node.is_table())
@@ -80,87 +90,80 @@ result<config_file> config_file::load(const std::filesystem::path& path) {
     return out;
 }
 
-config_section config_file::section(const std::string& name) const {
+config_file config_file::defaults() {
+    config_file out;
+    out.impl_ = std::make_shared<impl>();
+    return out;
+}
+
+config_section config_file::section(std::string_view name, std::string_view node) const {
+    auto found = std::make_shared<config_section::impl>();
+    found->path = impl_->path;
+    found->name = name;
+    found->node = node;
+    found->file = impl_;
+    found->table = impl_->table.get_as<toml::table>(name);
     config_section out;
-    out.impl_ = std::make_shared<config_section::impl>();
-    out.impl_->path = impl_->path;
-    out.impl_->name = name;
-    out.impl_->file = impl_;
-    out.impl_->table = impl_->table.get_as<toml::table>(name);
+    out.impl_ = std::move(found);
     return out;
 }
 
-std::string config_section::string(const std::string& key, std::string fallback) {
-    const auto* node = impl_->find(key);
-    if (!node) return fallback;
-    if (const auto value = node->value_exact<std::string>()) return *value;
-    impl_->wrong(key, *node, "a string");
-    return fallback;
+void config_section::field(std::string_view name, std::string& into) const {
+    using enum config_type;
+    const auto& key = known_key(impl_->name, name, {text, node_text, path, choice});
+    into = value_of(impl_->table, key, text_of);
+    const auto& node = impl_->node;
+    if (node.empty() || (key.type != path && key.type != node_text)) return;
+    for (auto at = into.find("%n"); at != std::string::npos; at = into.find("%n", at + node.size()))
+        into.replace(at, 2, node);
 }
 
-std::int64_t config_section::integer(const std::string& key, std::int64_t fallback, std::int64_t min,
-                                     std::int64_t max) {
-    const auto* node = impl_->find(key);
-    if (!node) return fallback;
-    if (const auto value = node->value_exact<std::int64_t>(); value && *value >= min && *value <= max)
-        return *value;
-    impl_->wrong(key, *node, fmt::format("a number from {} to {}", min, max));
-    return fallback;
+void config_section::field(std::string_view name, bool& into) const {
+    into = value_of(impl_->table, known_key(impl_->name, name, {config_type::flag}), flag_of);
 }
 
-bool config_section::boolean(const std::string& key, bool fallback) {
-    const auto* node = impl_->find(key);
-    if (!node) return fallback;
-    if (const auto value = node->value_exact<bool>()) return *value;
-    impl_->wrong(key, *node, "true or false");
-    return fallback;
+void config_section::field(std::string_view name, std::chrono::milliseconds& into) const {
+    into = value_of(impl_->table, known_key(impl_->name, name, {config_type::duration}), duration_of);
 }
 
-std::chrono::milliseconds config_section::duration(const std::string& key,
-                                                   std::chrono::milliseconds fallback) {
-    const auto* node = impl_->find(key);
-    if (!node) return fallback;
-    if (const auto text = node->value_exact<std::string>())
-        if (const auto value = parse_duration(*text)) return *value;
-    impl_->wrong(key, *node, "a duration such as \"250ms\", \"10s\" or \"5m\"");
-    return fallback;
+void config_section::field(std::string_view name, std::vector<std::string>& into) const {
+    into = value_of(impl_->table, known_key(impl_->name, name, {config_type::list}), list_of);
 }
 
-std::uint64_t config_section::bytes(const std::string& key, std::uint64_t fallback) {
-    const auto* node = impl_->find(key);
-    if (!node) return fallback;
-    if (const auto text = node->value_exact<std::string>())
-        if (const auto value = parse_bytes(*text)) return *value;
-    impl_->wrong(key, *node, "a size such as \"64M\" or \"1.5G\"");
-    return fallback;
+std::uint64_t config_section::unsigned_value(std::string_view name) const {
+    using enum config_type;
+    return value_of(impl_->table, known_key(impl_->name, name, {number, size}), number_of);
 }
 
-std::vector<std::string> config_section::strings(const std::string& key, std::vector<std::string> fallback) {
-    const auto* node = impl_->find(key);
-    if (!node) return fallback;
-    std::vector<std::string> out;
-    if (const auto* array = node->as_array())
-        for (const auto& item : *array)
-            if (const auto value = item.value_exact<std::string>()) out.push_back(*value);
-    if (!node->is_array() || out.size() != node->as_array()->size()) {
-        impl_->wrong(key, *node, "a list of strings");
-        return fallback;
-    }
+std::string config_section::text(std::string_view key) const {
+    std::string out;
+    field(key, out);
     return out;
 }
 
-result<void> config_section::finish() {
-    if (impl_->first_error) return std::unexpected(*impl_->first_error);
+result<void> config_section::check() const {
     if (!impl_->table) return {};
-    for (const auto& [key, node] : *impl_->table) {
-        const std::string name(key.str());
-        if (std::find(impl_->asked.begin(), impl_->asked.end(), name) != impl_->asked.end()) continue;
-        const auto close = nearest(name, impl_->asked);
-        return fail(errc::invalid_input,
-                    fmt::format("{}:{}: [{}] has no key \"{}\"", impl_->path, node.source().begin.line,
-                                impl_->name, name),
-                    close.empty() ? "" : fmt::format("did you mean \"{}\"?", close));
+    std::vector<std::string> known;
+    for (const auto& key : config_keys())
+        if (key.table == impl_->name) known.emplace_back(key.name);
+    for (const auto& [written, node] : *impl_->table) {
+        const std::string name(written.str());
+        const auto where = fmt::format("{}:{}: [{}]", impl_->path, node.source().begin.line, impl_->name);
+        const auto* key = find_config_key(impl_->name, name);
+        if (!key) {
+            const auto close = nearest(name, known);
+            return fail(errc::invalid_input, fmt::format("{} has no key \"{}\"", where, name),
+                        close.empty() ? "" : fmt::format("did you mean \"{}\"?", close));
+        }
+        if (!is_right(node, *key))
+            return fail(errc::invalid_input, fmt::format("{} {} is not {}", where, name, expected(*key)));
     }
+    return {};
+}
+
+result<void> check_config(const std::filesystem::path& path) {
+    BANYAN_TRY(const auto file, config_file::load(path));
+    for (const auto& table : config_tables()) BANYAN_CHECK(file.section(table.name).check());
     return {};
 }
 

@@ -1,55 +1,91 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// banyan.conf: one TOML file, one table per part, strict keys. Load, read every key with its default and
-// range, then finish(): a key that nobody asked for is an error with the nearest valid one.
+// banyan.conf: one TOML file, one table per part, strict keys (config_keys.hpp). One function over a part's
+// settings reads them and writes them:
 //
-//     BANYAN_TRY(auto file, config_file::load(path));
-//     auto section = file.section("ckptd");
-//     config.lease = section.duration("lease", std::chrono::minutes(10));
-//     BANYAN_CHECK(section.finish());
+//     template <class Section, class Settings>
+//     void fields(Section& s, Settings& to) { s.field("lease", to.lease); ... }
+//
+//     BANYAN_TRY(const auto file, config_file::load(path));
+//     auto section = file.section("ckptd", node);
+//     BANYAN_CHECK(section.check());
+//     fields(section, settings);
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/result.hpp"
 
 namespace banyan {
 
-/// Reads one table. Remembers the first error; every reader returns its default after it. Not thread-safe.
+/// One table. A key that is absent, or whose value is wrong, has its default; a key that config_keys() does
+/// not have, or has with another type, is a bug (std::logic_error).
 class config_section {
   public:
-    std::string string(const std::string& key, std::string fallback);
-    std::int64_t integer(const std::string& key, std::int64_t fallback, std::int64_t min, std::int64_t max);
-    bool boolean(const std::string& key, bool fallback);
-    std::chrono::milliseconds duration(const std::string& key, std::chrono::milliseconds fallback);
-    std::uint64_t bytes(const std::string& key, std::uint64_t fallback);
-    std::vector<std::string> strings(const std::string& key, std::vector<std::string> fallback);
+    void field(std::string_view key, std::string& into) const;
+    void field(std::string_view key, bool& into) const;
+    void field(std::string_view key, std::chrono::milliseconds& into) const;
+    void field(std::string_view key, std::vector<std::string>& into) const;
+    template <std::unsigned_integral T>
+    void field(std::string_view key, T& into) const {
+        into = static_cast<T>(unsigned_value(key));  // the table's range is within T
+    }
+    std::string text(std::string_view key) const;
 
-    /// The first wrong value, or the first key that was never asked for.
-    result<void> finish();
+    /// The first key that does not exist, or value of the wrong type or out of range, with file and line.
+    result<void> check() const;
 
   private:
     friend class config_file;
     struct impl;
-    std::shared_ptr<impl> impl_;
+    std::uint64_t unsigned_value(std::string_view key) const;
+    std::shared_ptr<const impl> impl_;
 };
 
 class config_file {
   public:
-    /// A missing file is an error; an empty path gives an empty configuration (all defaults).
+    /// A missing file is an error; an empty path gives an empty configuration (all defaults). Tables that do
+    /// not exist are an error; what stands in each is checked by who reads it (config_section::check).
     static result<config_file> load(const std::filesystem::path& path);
-    /// The table [name]; one that is absent reads as all defaults.
-    config_section section(const std::string& name) const;
+    static config_file defaults();
+    /// The table [name]; one that is absent reads as all defaults. `node` stands for %n where a key has it;
+    /// empty = %n stays.
+    config_section section(std::string_view name, std::string_view node = {}) const;
 
   private:
     struct impl;
     std::shared_ptr<const impl> impl_;
+};
+
+/// All tables of a file, for --check-config. What runs checks only those that it reads, so that a wrong word
+/// in another part's table, or a newer part's key, does not stop it.
+result<void> check_config(const std::filesystem::path& path);
+
+/// A table with the values in force, as TOML.
+class config_text {
+  public:
+    explicit config_text(std::string_view table);
+    void field(std::string_view key, const std::string& value);
+    void field(std::string_view key, bool value);
+    void field(std::string_view key, std::chrono::milliseconds value);
+    void field(std::string_view key, const std::vector<std::string>& value);
+    template <std::unsigned_integral T>
+    void field(std::string_view key, T value) {
+        unsigned_field(key, value);
+    }
+    const std::string& text() const { return text_; }
+
+  private:
+    void unsigned_field(std::string_view key, std::uint64_t value);
+    std::string table_;
+    std::string text_;
 };
 
 /// Where banyan.conf is: $BANYAN_CONF, else /etc/banyan/banyan.conf when that exists, else empty (all

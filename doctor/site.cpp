@@ -57,10 +57,10 @@ std::string node_of(const result<std::vector<slurm_node>>& nodes, const std::str
 /// What slurmctld reads of [topo], as strictly as it does.
 result<std::chrono::milliseconds> snapshot_age_limit(const std::filesystem::path& path) {
     BANYAN_TRY(const auto file, config_file::load(path));
-    auto section = file.section("topo");
-    section.string("snapshot", "");
-    const auto limit = section.duration("max_age", std::chrono::hours(168));
-    BANYAN_CHECK(section.finish());
+    const auto section = file.section("topo");
+    BANYAN_CHECK(section.check());
+    std::chrono::milliseconds limit{};
+    section.field("max_age", limit);
     return limit;
 }
 

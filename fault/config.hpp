@@ -15,20 +15,22 @@
 
 namespace banyan::fault {
 
+/// Made by load_config, which knows the defaults.
 struct config {
     std::string node;
     std::string munge_socket, ckptd_socket, snapshot;
-    std::string controller = "localhost", bind = "*", socket, history, opensm_log, kmsg, root, metrics;
-    std::uint16_t port = 572;
+    std::string controller, bind, socket, history, opensm_log, kmsg, root, metrics;
+    std::uint16_t port = 0;
     bool dry_run = true;
-    bool encrypt = false;  ///< what goes between agents and controller; done where either wants it
-    kmsg_trust kmsg_belief = kmsg_trust::kernel;
+    bool encrypt = false;         ///< what goes between agents and controller; done where either wants it
+    std::string kmsg_trust_word;  ///< kernel, syslog or injected
     std::vector<std::string> discover;
-    std::chrono::milliseconds window{30'000}, seal_timeout{300}, discover_timeout{10'000}, settle{25},
-        breaker_window{300'000}, max_event_age{600'000};
-    std::uint32_t drains_per_hour = 8, breaker_percent = 50;
+    std::chrono::milliseconds window{}, seal_timeout{}, discover_timeout{}, settle{}, breaker_window{},
+        max_event_age{};
+    std::uint32_t drains_per_hour = 0, breaker_percent = 0;
 
     policy_limits limits() const;
+    kmsg_trust kmsg_belief() const;
     /// As TOML, every key.
     std::string dump() const;
 };

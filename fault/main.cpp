@@ -45,7 +45,13 @@ int main(int argc, char** argv) {
         return 2;
     }
     if (dump) std::fputs(settings->dump().c_str(), stdout);
-    if (check && !dump) std::puts("the configuration is right");
+    if (check) {
+        if (const auto right = banyan::check_config(config_path); !right) {
+            banyan::say_fatal("banyan-faultd", "", right.error().text());
+            return 2;
+        }
+        if (!dump) std::puts("the configuration is right");
+    }
     if (check || dump) return 0;
     if (const auto ok = banyan::setup_log("banyan-faultd", log, level); !ok) {
         banyan::say_fatal("banyan-faultd", "", ok.error().text());

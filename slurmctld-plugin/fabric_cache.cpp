@@ -55,16 +55,14 @@ fabric_cache& fabric_cache::instance() {
 
 void fabric_cache::read_config() {
     configured_ = true;
-    path_ = topo::default_snapshot_path;
-    max_age_s_ = 7 * 24 * 3600;
     const auto file = config_file::load(default_config_path());
-    if (!file) return log_state("configuration", file.error().text());
-    auto section = file->section("topo");
-    path_ = section.string("snapshot", path_);
-    max_age_s_ =
-        std::chrono::duration_cast<std::chrono::seconds>(section.duration("max_age", std::chrono::hours(168)))
-            .count();
-    if (const auto done = section.finish(); !done) log_state("configuration", done.error().text());
+    if (!file) log_state("configuration", file.error().text());
+    const auto section = file.value_or(config_file::defaults()).section("topo");
+    if (const auto right = section.check(); !right) log_state("configuration", right.error().text());
+    path_ = section.text("snapshot");
+    std::chrono::milliseconds max_age{};
+    section.field("max_age", max_age);
+    max_age_s_ = std::chrono::duration_cast<std::chrono::seconds>(max_age).count();
 }
 
 void fabric_cache::load(std::int64_t now) {

@@ -21,7 +21,7 @@ namespace {
 const std::string& munge_socket() {
     static const std::string socket = [] {
         const auto file = config_file::load(default_config_path());
-        return file ? file->section("munge").string("socket", "") : std::string();
+        return file.value_or(config_file::defaults()).section("munge").text("socket");
     }();
     return socket;
 }

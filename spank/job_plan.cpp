@@ -86,7 +86,7 @@ result<train::plan> trusted_plan(const settings& s, const job_identity& job) {
         return fail(errc::invalid_input, "--train-parallel is too long");
     BANYAN_TRY(const auto shape, topo::parse_shape(asked));
     BANYAN_TRY(const auto file, config_file::load(config_of(s)));
-    BANYAN_TRY(auto opened, train::open_plan(file.section("munge").string("socket", ""), sealed));
+    BANYAN_TRY(auto opened, train::open_plan(file.section("munge").text("socket"), sealed));
     BANYAN_TRY(const auto controller, slurm_user());
     if (opened.writer != controller)
         return fail(errc::denied, fmt::format("uid {} wrote the job's plan, and not slurmctld's user ({})",

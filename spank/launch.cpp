@@ -129,7 +129,7 @@ result<daemon_paths> find_daemon(const settings& s, const std::string& node) {
     out.node = node;
     BANYAN_TRY(const auto file, config_file::load(out.config));
     // The daemon checks its table; here only the one key that both need is read.
-    out.socket = ckpt::socket_path(file.section("ckptd").string("socket", "/run/banyan/ckptd.sock"), node);
+    out.socket = file.section("ckptd", node).text("socket");
     return out;
 }
 

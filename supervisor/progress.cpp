@@ -21,7 +21,7 @@ std::string checkpoint_socket(const std::string& node) {
     if (const char* given = std::getenv("BANYAN_CKPT_SOCKET"); given && *given) return given;
     auto file = config_file::load(default_config_path());
     if (!file) return {};
-    return ckpt::socket_path(file->section("ckptd").string("socket", "/run/banyan/ckptd.sock"), node);
+    return file->section("ckptd", node).text("socket");
 }
 
 std::optional<std::uint64_t> newest_in_status(std::string_view text, std::uint32_t job) {

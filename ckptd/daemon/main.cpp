@@ -86,7 +86,10 @@ int main(int argc, char** argv) {
     if (!o.bind.empty()) settings->bind = o.bind;
     settings->exit_when_idle = o.exit_when_idle;
     if (o.dump) std::fputs(banyan::ckpt::dump_settings(*settings).c_str(), stdout);
-    if (o.check) std::puts("the configuration is right");
+    if (o.check) {
+        if (const auto right = banyan::check_config(config); !right) return complain(right.error(), "");
+        if (!o.dump) std::puts("the configuration is right");
+    }
     if (o.dump || o.check) return 0;
     return run(*settings, o);
 }

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "ckptd/protocol/protocol.hpp"
 #include "common/config.hpp"
 
 namespace banyan::ckpt {
@@ -18,43 +17,53 @@ std::string short_host_name() {
     return full.substr(0, full.find('.'));
 }
 
+namespace {
+
+// What reads the tables and what writes them.
+template <class Section, class Settings>
+void ckptd_fields(Section& section, Settings& s) {
+    section.field("socket", s.socket);
+    section.field("bind", s.bind);
+    section.field("port", s.port);
+    section.field("lease", s.lease);
+    section.field("complete_within", s.complete_within);
+    section.field("memory_limit", s.memory_limit);
+    section.field("job_memory_limit", s.job_memory_limit);
+    section.field("keep", s.keep);
+    section.field("threads", s.threads);
+    section.field("storage_threads", s.storage_threads);
+    section.field("log_level", s.log_level);
+}
+template <class Section, class Settings>
+void munge_fields(Section& section, Settings& s) {
+    section.field("socket", s.munge_socket);
+}
+template <class Section, class Settings>
+void peers_fields(Section& section, Settings& s) {
+    section.field("encrypt", s.encrypt);
+}
+
+}  // namespace
+
 result<settings> load_settings(const std::filesystem::path& path, const std::string& node) {
     settings s;
     s.node = node.empty() ? short_host_name() : node;
     BANYAN_TRY(const auto file, config_file::load(path));
-    auto own = file.section("ckptd");
-    s.socket = socket_path(own.string("socket", s.socket), s.node);
-    s.bind = own.string("bind", s.bind);
-    s.port = static_cast<std::uint16_t>(own.integer("port", s.port, 1, 65535));
-    s.lease = own.duration("lease", s.lease);
-    s.complete_within = own.duration("complete_within", s.complete_within);
-    s.memory_limit = own.bytes("memory_limit", s.memory_limit);
-    s.job_memory_limit = own.bytes("job_memory_limit", s.job_memory_limit);
-    s.keep = static_cast<std::uint32_t>(own.integer("keep", s.keep, 1, 1000));
-    s.threads = static_cast<std::uint32_t>(own.integer("threads", s.threads, 1, 64));
-    s.storage_threads = static_cast<std::uint32_t>(own.integer("storage_threads", s.storage_threads, 1, 64));
-    s.log_level = own.string("log_level", s.log_level);
-    BANYAN_CHECK(own.finish());
-    auto munge = file.section("munge");
-    s.munge_socket = socket_path(munge.string("socket", ""), s.node);
-    BANYAN_CHECK(munge.finish());
-    auto peers = file.section("peers");
-    s.encrypt = peers.boolean("encrypt", s.encrypt);
-    BANYAN_CHECK(peers.finish());
+    const auto own = file.section("ckptd", s.node), munge = file.section("munge", s.node),
+               peers = file.section("peers", s.node);
+    for (const auto& section : {own, munge, peers}) BANYAN_CHECK(section.check());
+    ckptd_fields(own, s);
+    munge_fields(munge, s);
+    peers_fields(peers, s);
     return s;
 }
 
 std::string dump_settings(const settings& s) {
-    return fmt::format(
-        "# node {}\n[munge]\nsocket = \"{}\"\n\n[peers]\nencrypt = {}\n\n[ckptd]\nsocket = \"{}\"\nbind = "
-        "\"{}\"\nport = {}\nlease = "
-        "\"{}ms\"\n"
-        "complete_within = \"{}ms\"\n"
-        "memory_limit = \"{}\"\njob_memory_limit = \"{}\"\nkeep = {}\nthreads = {}\nstorage_threads = "
-        "{}\nlog_level = \"{}\"\n",
-        s.node, s.munge_socket, s.encrypt, s.socket, s.bind, s.port, s.lease.count(),
-        s.complete_within.count(), s.memory_limit, s.job_memory_limit, s.keep, s.threads, s.storage_threads,
-        s.log_level);
+    config_text munge("munge"), peers("peers"), own("ckptd");
+    munge_fields(munge, s);
+    peers_fields(peers, s);
+    ckptd_fields(own, s);
+    return fmt::format("# node {}\n{}\n{}\n{}", s.node, munge.text(), peers.text(), own.text());
 }
 
 }  // namespace banyan::ckpt

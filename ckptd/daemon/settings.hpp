@@ -13,22 +13,23 @@
 
 namespace banyan::ckpt {
 
+/// Made by load_settings, which knows the defaults.
 struct settings {
     std::string node;  ///< this node's name (default: short host name)
-    std::string socket = "/run/banyan/ckptd.sock";
-    std::string bind = "*";
-    std::uint16_t port = 571;
-    std::chrono::milliseconds lease{600'000};
+    std::string socket;
+    std::string bind;
+    std::uint16_t port = 0;
+    std::chrono::milliseconds lease{};
     /// A step that lacks shards for longer is told to the user.
-    std::chrono::milliseconds complete_within{30'000};
-    std::uint64_t memory_limit = 64ull << 30;
+    std::chrono::milliseconds complete_within{};
+    std::uint64_t memory_limit = 0;
     std::uint64_t job_memory_limit = 0;  ///< of one job's ranks and copies on a node; 0 = memory_limit
-    std::uint32_t keep = 2;              ///< committed steps kept in storage
-    std::uint32_t threads = 2;           ///< checksums and memory, of each user; other daemons' data, munge
-    std::uint32_t storage_threads = 2;   ///< of each user, so that stuck storage holds up nobody else
+    std::uint32_t keep = 0;              ///< committed steps kept in storage
+    std::uint32_t threads = 0;           ///< checksums and memory, of each user; other daemons' data, munge
+    std::uint32_t storage_threads = 0;   ///< of each user, so that stuck storage holds up nobody else
     std::string munge_socket;
     bool encrypt = false;  ///< what goes between daemons; done where either of two wants it
-    std::string log_level = "info";
+    std::string log_level;
     bool exit_when_idle = false;
 
     std::uint64_t job_limit() const {

@@ -41,10 +41,10 @@ agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings,
       pool_(pool),
       config_(std::move(settings)),
       metrics_(std::move(counters)),
-      log_(config_.kmsg_belief, is_device(config_.kmsg)) {
+      log_(config_.kmsg_belief(), is_device(config_.kmsg)) {
     peer_ = peer::settings::of(peer_role, config_.node, config_.munge_socket, config_.encrypt, munge_, pool_);
     boot_id_ = read_boot_id(config_.root);
-    ckptd_socket_ = ckpt::socket_path(config_.ckptd_socket, config_.node);
+    ckptd_socket_ = config_.ckptd_socket;
     gpus_.refresh(config_.root);
 }
 

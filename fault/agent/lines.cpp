@@ -44,7 +44,7 @@ void agent::after_line(const log_line& line) {
             "a line of {} looks like a fault, but users may have written it: [fault] kmsg_trust is \"{}\" "
             "({} more "
             "held back)",
-            config_.kmsg, name_of(config_.kmsg_belief), held);
+            config_.kmsg, name_of(config_.kmsg_belief()), held);
 }
 
 void agent::take_text(const log_line& line, std::string_view text) {

@@ -101,7 +101,8 @@ class Defects(unittest.TestCase):
 
 class Configuration(unittest.TestCase):
     maxDiff = None
-    CHECKED_BY = {"ckptd": ["banyan-ckptd"], "munge": ["banyan-ckptd"], "fault": ["banyan-faultd", "controller"]}
+    CHECKED_BY = {"ckptd": ["banyan-ckptd"], "munge": ["banyan-ckptd"], "peers": ["banyan-faultd", "controller"],
+                  "topo": ["banyan-ckptd"], "fault": ["banyan-faultd", "controller"]}
     # The first words of a key's text say its type: values that must be taken, and values that must not.
     TYPES = {
         "Path": (['"x"'], ["1", "true"]),
@@ -183,12 +184,12 @@ class Plugins(unittest.TestCase):
     def test_spank_options(self):
         page = source("spank_banyan.8")
         tags = {tag for _, _, tag, _ in man_page.tagged(page)}
-        rows = re.findall(r'\{"(train-\w+)", "(\w+)", .*\s+"\w+", "(\w+)"\}', self.part("train_options.cpp"))
+        rows = re.findall(r'\{"(train-\w+)", "(\w+)", .*\s+"\w+", "(\w+)"\}', (REPOSITORY / "train" / "options.cpp").read_text())
         self.assertEqual({tag for tag in tags if tag.startswith("--")}, {f"--{option}={value}" for option, value, _ in rows})
         for _, _, twin in rows:
             self.assertIn(twin, page)
             self.assertIn(twin, source("banyan.7"))
-        keys = re.search(r"known\{(.*?)\}", self.part("train_options.cpp"))[1]
+        keys = re.search(r"known\{(.*?)\}", (REPOSITORY / "train" / "options.cpp").read_text())[1]
         arguments = re.findall(r'take\("(\w+)="', self.part("options.cpp"))
         self.assertEqual({tag.split("=")[0] for tag in tags if re.match(r"\w+=", tag)},
                          set(re.findall(r'"(\w+)"', keys)) | set(arguments))

@@ -44,7 +44,7 @@ class world {
     world() : directory_(fmt::format("/dev/shm/banyan-fuzz-ckptd-{}", ::getpid())) {
         spdlog::set_level(spdlog::level::off);
         std::filesystem::create_directories(directory_);
-        settings s;
+        auto s = load_settings({}, "n01").value();
         s.node = "a";
         s.socket = directory_ + "/socket";
         s.bind = "127.0.0.1";

@@ -40,8 +40,8 @@ result<fabric> load(const std::string& path, build_options options) {
 
 /// What banyan.conf says; its default where there is none.
 std::string snapshot_of_slurmctld() {
-    auto file = config_file::load(default_config_path());
-    return file ? file->section("topo").string("snapshot", default_snapshot_path) : default_snapshot_path;
+    const auto file = config_file::load(default_config_path());
+    return file.value_or(config_file::defaults()).section("topo").text("snapshot");
 }
 
 }  // namespace
@@ -105,8 +105,9 @@ result<train::plan> plan_from(const std::string& given) {
         text = trim(text);
         if (!train::looks_sealed(text)) return train::parse_plan(text);
         const auto file = config_file::load(default_config_path());
-        BANYAN_TRY(auto opened, train::open_plan(file ? file->section("munge").string("socket", "") : "",
-                                                 std::string(text)));
+        BANYAN_TRY(auto opened,
+                   train::open_plan(file.value_or(config_file::defaults()).section("munge").text("socket"),
+                                    std::string(text)));
         return std::move(opened.what);
     };
     if (trim(given).starts_with('{') || train::looks_sealed(trim(given))) return read(given);

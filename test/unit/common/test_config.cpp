@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
 
 #include <catch2/catch.hpp>
+#include <unistd.h>
 
 #include "common/config.hpp"
+#include "common/config_keys.hpp"
 #include "common/file.hpp"
+#include "config_pages.hpp"
 
 using namespace banyan;
 
@@ -21,34 +25,57 @@ result<config_file> config_from(const std::string& text) {
     return loaded;
 }
 
+result<void> check(const std::string& text, const char* table) {
+    return config_from(text).value().section(table).check();
+}
+
+template <class T>
+T value_of(const config_section& section, const char* key) {
+    T out{};
+    section.field(key, out);
+    return out;
+}
+
 }  // namespace
 
 TEST_CASE("values, defaults and absent sections", "[common]") {
-    const auto file = config_from("[ckptd]\nx = 3\nd = \"250ms\"\nl = [\"p\", \"q\"]\n").value();
-    auto a = file.section("ckptd");
-    CHECK(a.integer("x", 1, 0, 10) == 3);
-    CHECK(a.duration("d", std::chrono::seconds(1)) == std::chrono::milliseconds(250));
-    CHECK(a.strings("l", {}) == std::vector<std::string>{"p", "q"});
-    CHECK(a.string("s", "default") == "default");
-    CHECK(a.finish());
-    auto b = file.section("fault");
-    CHECK(b.boolean("y", true));
-    CHECK(b.finish());
+    const auto file = config_from(
+                          "[ckptd]\nport = 3\nlease = \"250ms\"\nmemory_limit = \"1.5G\"\n"
+                          "socket = \"/run/%n/%n.sock\"\n")
+                          .value();
+    const auto a = file.section("ckptd", "n01");
+    CHECK(value_of<std::uint16_t>(a, "port") == 3);
+    CHECK(value_of<std::chrono::milliseconds>(a, "lease") == std::chrono::milliseconds(250));
+    CHECK(value_of<std::uint64_t>(a, "memory_limit") == 3ull << 29);
+    CHECK(a.text("socket") == "/run/n01/n01.sock");
+    CHECK(file.section("ckptd").text("socket") == "/run/%n/%n.sock");
+    CHECK(value_of<std::uint32_t>(a, "keep") == 2);
+    CHECK(a.check());
+    const auto b = file.section("fault");
+    CHECK(value_of<bool>(b, "dry_run"));
+    CHECK(value_of<std::vector<std::string>>(b, "discover") == std::vector<std::string>{"ibnetdiscover"});
+    CHECK(b.check());
+    CHECK(config_file::defaults().section("topo").text("snapshot").ends_with("fabric.snapshot"));
 }
 
 TEST_CASE("an unknown key is an error that offers the nearest", "[common]") {
-    auto section = config_from("[ckptd]\nleese = \"1s\"\n").value().section("ckptd");
-    section.duration("lease", std::chrono::seconds(1));
-    const auto e = section.finish().error();
+    const auto e = check("[ckptd]\nleese = \"1s\"\n", "ckptd").error();
     CHECK(e.what.find("no key \"leese\"") != std::string::npos);
     CHECK(e.hint.find("lease") != std::string::npos);
 }
 
-TEST_CASE("wrong types and ranges name file, line and key", "[common]") {
-    auto section = config_from("[ckptd]\nx = 30\n").value().section("ckptd");
-    section.integer("x", 1, 0, 10);
-    CHECK(section.finish().error().what.find(":2: [ckptd] x is not a number from 0 to 10") !=
-          std::string::npos);
+TEST_CASE("a wrong value names file, line and key, and its default is read", "[common]") {
+    CHECK(check("[ckptd]\nkeep = 0\n", "ckptd")
+              .error()
+              .what.find(":2: [ckptd] keep is not a number from 1 to 1000") != std::string::npos);
+    for (const auto* wrong : {"port = 65536", "port = \"571\"", "port = 1.0", "dry_run = \"yes\"",
+                              "discover = []", "discover = [1]", "discover = \"ibnetdiscover\"",
+                              "window = 30", "window = \"-1s\"", "kmsg_trust = \"all\"", "socket = 3"})
+        CHECK_FALSE(check(std::string("[fault]\n") + wrong + "\n", "fault"));
+    for (const auto* wrong : {"memory_limit = 64", "memory_limit = \"lots\"", "log_level = \"loud\""})
+        CHECK_FALSE(check(std::string("[ckptd]\n") + wrong + "\n", "ckptd"));
+    const auto section = config_from("[ckptd]\nport = \"571\"\n").value().section("ckptd");
+    CHECK(value_of<std::uint16_t>(section, "port") == 571);
     CHECK_FALSE(config_from("[ckptd\n"));
 }
 
@@ -56,4 +83,50 @@ TEST_CASE("a table that nobody reads, and a key outside the tables", "[common]")
     CHECK(config_from("[ckpt]\n").error().text().find("did you mean [ckptd]?") != std::string::npos);
     CHECK(config_from("port = 6711\n").error().what.find(":1: there is no [port]") != std::string::npos);
     CHECK(config_from("fault = 3\n").error().what.find("fault is no table") != std::string::npos);
+}
+
+TEST_CASE("a key that is not in the table, or of another type, is a bug", "[common]") {
+    const auto section = config_file::defaults().section("ckptd");
+    CHECK_THROWS_AS(section.text("sokcet"), std::logic_error);
+    CHECK_THROWS_AS(section.text("port"), std::logic_error);
+}
+
+TEST_CASE("every default is right, and every table has keys", "[common]") {
+    std::string text, table;
+    for (const auto& key : config_keys()) {
+        if (key.table != table) text += "[" + std::string(table = key.table) + "]\n";
+        text += std::string(key.name) + " = " + std::string(key.fallback) + "\n";
+        CHECK(find_config_key(key.table, key.name) == &key);
+        CHECK(key.about.ends_with('.'));
+    }
+    const auto file = config_from(text).value();
+    for (const auto& t : config_tables()) CHECK(file.section(t.name).check());
+}
+
+TEST_CASE("what is written is read again, whatever stands in it", "[common]") {
+    const std::string hostile = "a\"b\\c\n\t[x]\x01 = 'y' # \xc3\xa9";
+    config_text out("fault");
+    out.field("controller", hostile);
+    out.field("discover", std::vector<std::string>{hostile, ""});
+    out.field("port", std::uint16_t{7});
+    out.field("dry_run", false);
+    out.field("window", std::chrono::milliseconds(1500));
+    const auto section = config_from(out.text()).value().section("fault");
+    REQUIRE(section.check());
+    CHECK(section.text("controller") == hostile);
+    CHECK(value_of<std::vector<std::string>>(section, "discover") == std::vector<std::string>{hostile, ""});
+    CHECK(value_of<std::uint16_t>(section, "port") == 7);
+    CHECK_FALSE(value_of<bool>(section, "dry_run"));
+    CHECK(value_of<std::chrono::milliseconds>(section, "window") == std::chrono::milliseconds(1500));
+}
+
+// BANYAN_UPDATE_GOLDEN=1 writes both anew.
+TEST_CASE("the sample and the manual page are what the table says", "[common]") {
+    const std::string root = BANYAN_FIXTURES "/../..";
+    for (const auto& [path, made] :
+         {std::pair{root + "/etc/banyan.conf", test::sample_config()},
+          std::pair{root + "/docs/man/banyan.conf.5", test::config_manual(root)}}) {
+        if (std::getenv("BANYAN_UPDATE_GOLDEN")) REQUIRE(write_file_atomic(path, made));
+        CHECK(read_file(path, 1 << 20).value() == made);
+    }
 }

@@ -20,8 +20,8 @@ site site_of(slurm_config config) {
     return {"n01",
             {},
             {},
-            banyan::fault::config{},
-            banyan::ckpt::settings{},
+            banyan::fault::load_config({}, "n01").value(),
+            banyan::ckpt::load_settings({}, "n01").value(),
             std::chrono::milliseconds(0),
             {std::move(config), std::vector<slurm_node>{}}};
 }

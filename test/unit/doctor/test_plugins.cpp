@@ -31,8 +31,8 @@ TEST_CASE("a plugin of another release is told with both", "[doctor]") {
         site s{"n01",
                {},
                {},
-               banyan::fault::config{},
-               banyan::ckpt::settings{},
+               banyan::fault::load_config({}, "n01").value(),
+               banyan::ckpt::load_settings({}, "n01").value(),
                std::chrono::milliseconds(0),
                {std::move(config), std::vector<slurm_node>{}}};
         s.is.login = true;

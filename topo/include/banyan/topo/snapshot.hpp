@@ -22,9 +22,6 @@
 
 namespace banyan::topo {
 
-/// Where it lies when banyan.conf does not say.
-inline constexpr const char* default_snapshot_path = "/var/lib/banyan/fabric.snapshot";
-
 constexpr std::size_t max_snapshot_bytes = std::size_t{1} << 30;
 
 std::string encode_snapshot(const fabric& f);

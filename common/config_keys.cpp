@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "common/config_keys.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace banyan {
+namespace {
+
+using enum config_type;
+
+constexpr std::array tables{
+    config_table{
+        "munge",
+        "Read by banyan-ckptd(8) and banyan-faultd(8), and, for the plans of jobs, by slurmctld, the "
+        "prolog (spank_banyan(8)) and banyan-topo(1)."},
+    config_table{"peers", "Read by banyan-ckptd(8) and banyan-faultd(8)."},
+    config_table{"topo",
+                 "Read by slurmctld (select_cons_tres_banyan(8)), which writes to its log what is wrong in "
+                 "this table, and by banyan-topo(1) and banyan-faultd(8), which take snapshot alone."},
+    config_table{"ckptd",
+                 "Read by banyan-ckptd(8); socket also by banyan-ckpt(1), banyan-run(1), spank_banyan(8) and "
+                 "the agent of banyan-faultd(8)."},
+    config_table{"fault", "Read by banyan-faultd(8) and banyan-fault(1)."},
+};
+
+constexpr std::string_view log_levels = "trace debug info warn error off";
+
+// clang-format off
+constexpr std::array keys{
+    config_key{"munge", "socket", path, R"("")", "munged's socket; empty for munge's own default."},
+
+    config_key{"peers", "encrypt", flag, "false",
+               "What goes between the daemons of two nodes is always authenticated, frame by frame, under keys of that one connection. "
+               "With true it is encrypted, too, and it is so where either of the two daemons wants it."},
+
+    config_key{"topo", "snapshot", path, R"("/var/lib/banyan/fabric.snapshot")",
+               "The fabric snapshot, which banyan-topo(1) writes; slurmctld does not replace %n. "
+               "slurmctld sees a new one within a second, the fault daemon at its start."},
+    config_key{"topo", "max_age", duration, R"("168h")",
+               "An older snapshot is not believed: jobs are placed as plain cons_tres does, and slurmctld's log says so. "
+               "\"0s\" for any age."},
+
+    config_key{"ckptd", "socket", path, R"("/run/banyan/ckptd.sock")", "The daemon's socket for the ranks of this node."},
+    config_key{"ckptd", "bind", text, R"("*")",
+               "The address, or the name, under which the daemons of other nodes reach this one; * is all addresses, IPv6 and IPv4. "
+               "Of a name all addresses are served. "
+               "A host's own name that /etc/hosts gives a loopback address alone stands for all of the host's. "
+               "A daemon that the prolog starts binds to the node's address in Slurm (NodeAddr) instead."},
+    config_key{"ckptd", "port", number, "571",
+               "The TCP port for that, the same on all nodes. "
+               "A port below 1024 cannot be taken by a user while no daemon has it.", 1, 65535},
+    config_key{"ckptd", "lease", duration, R"("10m")",
+               "How long a job's checkpoints stay in memory after the job left the node; a requeued job finds them there."},
+    config_key{"ckptd", "complete_within", duration, R"("30s")",
+               "When a step lacks the shards of some nodes for longer than this, the user is told which."},
+    config_key{"ckptd", "memory_limit", size, R"("64G")", "The most memory that checkpoints may take on a node."},
+    config_key{"ckptd", "job_memory_limit", size, R"("0")",
+               "The most of it that one job's ranks may take on a node, with the copies that the node keeps for other nodes counted. "
+               "0 for all of memory_limit."},
+    config_key{"ckptd", "keep", number, "2", "How many committed steps stay in a job's directory.", 1, 1000},
+    config_key{"ckptd", "threads", number, "2",
+               "Threads of each user for checksums and memory, and as many for the data of other nodes.", 1, 64},
+    config_key{"ckptd", "storage_threads", number, "2",
+               "Threads of each user for storage. "
+               "They are his alone: storage that does not answer delays nothing else of his and nothing of other users. "
+               "Threads exist only while there is work for them.", 1, 64},
+    config_key{"ckptd", "log_level", choice, R"("info")", "How much the daemon logs.", 0, 0, log_levels},
+
+    config_key{"fault", "controller", text, R"("localhost")", "The host of the controller, where the agents find it."},
+    config_key{"fault", "port", number, "572", "The controller's TCP port.", 1, 65535},
+    config_key{"fault", "bind", text, R"("*")",
+               "The address on which the controller listens for agents, a name of its host, or * for all addresses, IPv6 and IPv4."},
+    config_key{"fault", "socket", path, R"("/run/banyan/faultd.sock")", "The controller's socket for banyan-fault(1)."},
+    config_key{"fault", "dry_run", flag, "true",
+               "true: say what would be done, and do nothing. "
+               "Look at what banyan-fault(1) lists for a week, then set it to false."},
+    config_key{"fault", "history", path, R"("/var/lib/banyan/incidents.db")", "The database of every incident ever seen."},
+    config_key{"fault", "opensm_log", path, R"("")",
+               "The log of opensm(8) on the controller's host. "
+               "Start opensm with -d2 or set force_log_flush TRUE, or its lines come late. "
+               "Empty: the fabric is not watched."},
+    config_key{"fault", "kmsg", path, R"("/dev/kmsg")",
+               "Where the agent reads the kernel log: the device, or a file that is appended to. "
+               "The device is safer: in a file a line feed in a program's name may look like a new line. "
+               "A file that everybody may write is not read."},
+    config_key{"fault", "kmsg_trust", choice, R"("kernel")",
+               "What of the kernel log is believed; each includes the one before. "
+               "kernel: records of facility kern, of the device or in a file with their heads (4,1234,5678901,-; TEXT) "
+               "or the kernel's time stamps (\"[  123.456789] \" TEXT), as dmesg(1) prints them. "
+               "syslog: also lines of a file that begin with a date, a host and \"kernel:\", which any user can write with "
+               "logger(1) unless the file receives facility kern and nothing else. "
+               "injected: also what root writes to the device, and lines without any head: for drills.",
+               0, 0, "kernel syslog injected"},
+    config_key{"fault", "root", path, R"("/")", "The root under which the agent looks for proc/driver/nvidia."},
+    config_key{"fault", "discover", list, R"(["ibnetdiscover"])",
+               "The program with its arguments that reads the fabric after a change; its output is that of ibnetdiscover(8)."},
+    config_key{"fault", "metrics", node_text, R"("")", "ADDRESS:PORT on which to answer to Prometheus; empty for none."},
+    config_key{"fault", "window", duration, R"("30s")", "Events of one cause within this time are one incident."},
+    config_key{"fault", "seal_timeout", duration, R"("300ms")",
+               "How long the job's nodes may take to seal the newest step before the culprit is taken out."},
+    config_key{"fault", "discover_timeout", duration, R"("10s")", "How long one reading of the fabric may take."},
+    config_key{"fault", "settle", duration, R"("25ms")",
+               "How long, after a line of opensm's log that tells of a change, to wait for the line that says that its sweep is over "
+               "before the fabric is read."},
+    config_key{"fault", "drains_per_hour", number, "8", "The most nodes that are taken out within an hour.", 0, 1'000'000},
+    config_key{"fault", "breaker_percent", number, "50",
+               "When this share of the cluster's nodes, but at least three, went out within breaker_window, the circuit breaker "
+               "opens and no further node is taken out.", 1, 100},
+    config_key{"fault", "breaker_window", duration, R"("5m")", "See breaker_percent."},
+    config_key{"fault", "max_event_age", duration, R"("10m")",
+               "An event that comes later than this is recorded but not acted on."},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const config_table> config_tables() { return tables; }
+std::span<const config_key> config_keys() { return keys; }
+
+const config_key* find_config_key(std::string_view table, std::string_view name) {
+    const auto it =
+        std::ranges::find_if(keys, [&](const config_key& k) { return k.table == table && k.name == name; });
+    return it == keys.end() ? nullptr : &*it;
+}
+
+}  // namespace banyan
