@@ -17,6 +17,8 @@ std::optional<int> read_settings(int argc, char** argv, settings& out) {
     auto& work = out.work;
     std::uint32_t step_ms = 0, start_s = 60, peer_s = 15;
     app.add_option("--steps", work.steps, "Train up to this step")->capture_default_str();
+    app.add_option("--stop-file", work.stop_file,
+                   "After --steps train on, and end when this file is there; every rank must see it");
     app.add_option("--step-ms", step_ms, "Shortest time of a step in milliseconds")
         ->check(CLI::Range(0, 3'600'000));
     app.add_option("--hidden", work.hidden, "Width of the model")

@@ -7,6 +7,8 @@
 #include <exception>
 #include <thread>
 
+#include <unistd.h>
+
 #include "examples/trainer/checkpoint.hpp"
 #include "examples/trainer/failure.hpp"
 #include "examples/trainer/net/mesh.hpp"
@@ -17,10 +19,19 @@ namespace {
 
 using namespace trainer;
 
-void train(const settings& conf, schedule& steps, state& s, checkpoint& saves, report& out) {
+bool exists(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
+
+/// All ranks stop after the same step, although they look at the file one after the other.
+bool over(const task& work, std::uint64_t step, mesh& peers) {
+    if (step < work.steps) return false;
+    return work.stop_file.empty() || peers.any(static_cast<std::uint32_t>(step), exists(work.stop_file));
+}
+
+void train(const settings& conf, mesh& peers, state& s, checkpoint& saves, report& out) {
     const auto& self = conf.self;
     const bool owns_loss = is_last_stage(self) && self.place[axis::dp] == 0 && self.place[axis::tp] == 0;
-    while (s.count.step < conf.work.steps) {
+    schedule steps(conf.work, self, peers);
+    while (!over(conf.work, s.count.step, peers)) {
         const auto begin = clock::now();
         const float loss = steps.step(s);
         std::this_thread::sleep_until(begin + conf.step_time);
@@ -43,8 +54,7 @@ void run(const settings& conf) {
     mesh peers(conf, ranks, listener.get());
     if (self.rank == 0) out.started(self);
 
-    schedule steps(conf.work, self, peers);
-    train(conf, steps, s, saves, out);
+    train(conf, peers, s, saves, out);
     saves.finish();
     if (self.rank == 0) out.finished(s.count.step);
 }

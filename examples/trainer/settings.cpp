@@ -82,9 +82,10 @@ void read_place(identity& self) {
 
 std::uint64_t task::digest() const {
     std::uint64_t out = 0;
-    for (const std::uint64_t part : {steps, seed, state_bytes, std::uint64_t{hidden}, std::uint64_t{layers},
-                                     std::uint64_t{micro_batches}, std::uint64_t{batch},
-                                     static_cast<std::uint64_t>(learning_rate * 1e6F)})
+    for (const std::uint64_t part :
+         {steps, seed, state_bytes, std::uint64_t{hidden}, std::uint64_t{layers},
+          std::uint64_t{micro_batches}, std::uint64_t{batch},
+          static_cast<std::uint64_t>(learning_rate * 1e6F), std::uint64_t{!stop_file.empty()}})
         out = mix(out ^ part);
     return out;
 }

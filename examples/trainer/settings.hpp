@@ -18,6 +18,7 @@ struct task {
     std::uint64_t steps = 100, seed = 1, state_bytes = 0;
     std::uint32_t hidden = 64, layers = 4, micro_batches = 2, batch = 8;
     float learning_rate = 0.05F, momentum = 0.9F;
+    std::string stop_file;  ///< when set: after `steps` train on until this file is there
     std::uint64_t digest() const;
 };
 

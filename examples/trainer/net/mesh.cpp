@@ -4,6 +4,7 @@
 #include "examples/trainer/net/mesh.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "examples/trainer/failure.hpp"
@@ -84,6 +85,25 @@ void mesh::all_reduce(axis a, std::uint32_t tag, std::span<float> data) {
         for (std::size_t i = 0; i < data.size(); ++i) data[i] += other[i];
     }
     for (std::size_t m = 1; m < members.size(); ++m) peers_.at(members[m]).send_tagged(tag, data);
+}
+
+bool mesh::any(std::uint32_t tag, bool mine) {
+    std::array<float, 1> sum{mine ? 1.0F : 0.0F};
+    all_reduce(axis::tp, tag, sum);
+    all_reduce(axis::dp, tag, sum);
+    // Forward along the pipeline it grows, backward it is told to all.
+    const bool first = rank_ == pp_.front(), last = rank_ == pp_.back();
+    if (!first) {
+        std::array<float, 1> before{};
+        receive(-1, tag, before);
+        sum[0] += before[0];
+    }
+    if (!last) {
+        send(+1, tag, sum);
+        receive(+1, tag, sum);
+    }
+    if (!first) send(-1, tag, sum);
+    return sum[0] > 0;
 }
 
 stream& mesh::stage(int direction) {

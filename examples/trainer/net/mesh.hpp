@@ -24,6 +24,8 @@ class mesh {
     /// To and from the next (+1) or previous (-1) pipeline stage.
     void send(int direction, std::uint32_t tag, std::span<const float> data);
     void receive(int direction, std::uint32_t tag, std::span<float> data);
+    /// Whether any rank of the whole training says so: the same answer on every rank.
+    bool any(std::uint32_t tag, bool mine);
 
   private:
     const std::vector<std::uint32_t>& group(axis a) const { return a == axis::tp ? tp_ : dp_; }

@@ -142,6 +142,26 @@ TEST_CASE("the loss has the same bits each time, whatever the order of the ranks
     CHECK(bits_of("tp=2,pp=2,dp=4", {"--steps", "12", "--seed", "8"}) != first);
 }
 
+TEST_CASE("with a stop file the training ends when it is there, every rank after the same step",
+          "[trainer]") {
+    const auto* shape = GENERATE("dp=1", "tp=2,pp=2,dp=2", "pp=4");
+    std::string folder = "/tmp/banyan-trainer-XXXXXX";
+    REQUIRE(::mkdtemp(folder.data()));
+    const auto file = folder + "/stop";
+    training run(shape, {"--steps", "3", "--stop-file", file});
+    REQUIRE(run.until("step=20 "));
+    unique_fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)).reset();
+    for (const auto status : run.wait()) CHECK(status == 0);
+    INFO(run.written());
+    CHECK(run.written().find("finished ") != std::string::npos);
+    const auto lines = run.bits();
+    CHECK(lines == bits_of(shape, {"--steps", std::to_string(lines.size())}));
+    // There before the first step: the least number of steps is trained.
+    CHECK(bits_of(shape, {"--steps", "3", "--stop-file", file}).size() == 3);
+    ::unlink(file.c_str());
+    ::rmdir(folder.c_str());
+}
+
 TEST_CASE("other shapes train too, and the loss goes down", "[trainer]") {
     const auto* shape = GENERATE("dp=1", "tp=2,dp=2", "pp=4,tp=2", "dp=8");
     const auto lines = bits_of(shape, {"--steps", "60", "--hidden", "32"});
