@@ -15,6 +15,7 @@
 #include "job_plan.hpp"
 #include "notice.hpp"
 #include "plan_spares.hpp"
+#include "step_end.hpp"
 #include "step_nodes.hpp"
 #include "step_order.hpp"
 #include "train/environment.hpp"
@@ -169,7 +170,10 @@ BANYAN_EXPORT int select_p_job_resized(job_record_t* job, node_record_t* node) {
     if (!job || !node) return resize();
     return banyan::guarded("select_p_job_resized", resize, [&] {
         const int rc = banyan::slurm::shrink_job(*job, resize);
-        if (rc == SLURM_SUCCESS && job->spank_job_env_size) banyan::slurm::forget_spare(*job, *node);
+        if (rc == SLURM_SUCCESS && job->spank_job_env_size) {
+            banyan::slurm::forget_spare(*job, *node);
+            banyan::slurm::end_finished_steps(*job);
+        }
         return rc;
     });
 }

@@ -114,12 +114,17 @@ def answers_slurmctld(layout, part="slurmctld"):
     return f" at {host} is UP" in run_tool(layout, "scontrol", "ping", timeout=8).stdout
 
 
-def start_slurmds(layout):
+def start_slurmd(layout, node):
+    """Returns the child: the node shows up when slurmctld has heard it."""
     words = ["slurmd", "-D", "-f", layout.path("etc", "slurm.conf")]
     if layout.options.get("sanitizer"):
         # Prolog and epilog start slurmstepd with an environment of their own.
         words += ["-d", files.sanitized(layout, shutil.which("slurmstepd", path=tool_environment(layout)["PATH"]))]
-    children = {node: spawn(layout, f"slurmd-{node}", on_host(node, [*words, "-N", node])) for node in layout.node_names}
+    return spawn(layout, f"slurmd-{node}", on_host(node, [*words, "-N", node]))
+
+
+def start_slurmds(layout):
+    children = {node: start_slurmd(layout, node) for node in layout.node_names}
 
     def ready():
         for node, child in children.items():
