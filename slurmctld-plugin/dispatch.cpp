@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// select/cons_tres_banyan: the C edge. Seven entry points of select/cons_tres are overridden, the rest is
+// select/cons_tres_banyan: the C edge. Eight entry points of select/cons_tres are overridden, the rest is
 // left to it (forwards.cpp). Each override first is, and on any doubt falls back to, the inherited function.
 #include "slurm_compat.hpp"
 //
 #include <optional>
 
+#include "batch_host.hpp"
 #include "common/guard.hpp"
 #include "het_job.hpp"
 #include "host_program.hpp"
@@ -65,6 +66,7 @@ BANYAN_EXPORT int fini() {
     return banyan::guarded(
         "fini", [] { return SLURM_SUCCESS; },
         [] {
+            banyan::slurm::forget_batch_hosts();
             banyan::slurm::end_inherited_plugin();
             return SLURM_SUCCESS;
         });
@@ -75,6 +77,7 @@ BANYAN_EXPORT int select_p_job_init(List jobs) {
         "select_p_job_init", [] { return 0; },
         [] {
             banyan::slurm::jobs_are_restored();
+            if (inherited_plugin()) banyan::slurm::watch_batch_hosts();
             return 0;
         });
     const auto* theirs = inherited_plugin();
@@ -123,6 +126,18 @@ BANYAN_EXPORT int select_p_job_begin(job_record_t* job) {
                 return 0;
             });
     return theirs ? theirs->job_begin(job) : SLURM_SUCCESS;
+}
+
+BANYAN_EXPORT int select_p_job_fini(job_record_t* job) {
+    const auto* theirs = inherited_plugin();
+    if (job)
+        banyan::guarded(
+            "select_p_job_fini", [] { return 0; },
+            [&] {
+                banyan::slurm::begin_again(*job);
+                return 0;
+            });
+    return theirs ? theirs->job_fini(job) : SLURM_SUCCESS;
 }
 
 BANYAN_EXPORT bitstr_t* select_p_step_pick_nodes(job_record_t* job, select_jobinfo_t* info,

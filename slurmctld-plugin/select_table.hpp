@@ -24,7 +24,7 @@
     OURS(job_expand, job_expand)                                                                                 \
     OURS(job_resized, job_resized)                                                                               \
     THEIRS(job_signal, job_signal, int, (job_record_t* job, int signal), (job, signal))                          \
-    THEIRS(job_fini, job_fini, int, (job_record_t* job), (job))                                                  \
+    OURS(job_fini, job_fini)                                                                                     \
     THEIRS(job_suspend, job_suspend, int, (job_record_t* job, bool indefinitely), (job, indefinitely))           \
     THEIRS(job_resume, job_resume, int, (job_record_t* job, bool indefinitely), (job, indefinitely))             \
     OURS(step_pick_nodes, step_pick_nodes)                                                                       \
@@ -70,6 +70,7 @@ int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, std::uint32_t mi
                       std::uint32_t max_nodes, std::uint32_t req_nodes, std::uint16_t mode,
                       List preemptee_candidates, List* preemptee_jobs, bitstr_t* excluded_cores);
 int select_p_job_begin(job_record_t* job);
+int select_p_job_fini(job_record_t* job);
 bitstr_t* select_p_step_pick_nodes(job_record_t* job, select_jobinfo_t* info, std::uint32_t node_count,
                                    bitstr_t** avail_nodes);
 int select_p_job_expand(job_record_t* donor, job_record_t* job);

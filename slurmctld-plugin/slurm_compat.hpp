@@ -29,6 +29,7 @@ extern "C" {
 #include "src/common/xstring.h"
 #include "src/slurmctld/gres_ctld.h"
 #include "src/slurmctld/slurmctld.h"
+#include "src/slurmctld/slurmctld_plugstack.h"
 }
 // clang-format on
 // Macros that would spoil C++ after this point, such as std::expected's error().

@@ -12,11 +12,13 @@ from banyan_cluster import layout as layouts, parts
 
 SHAPE = ("--ntasks-per-node=2", "--train-parallel=tp=2,dp=4", "--no-kill", "--requeue", "--open-mode=append")
 WITH_SPARE = ("-N5", "--train-spares=1")
-# The first ranks train until they are told of the loss of a peer, as a trainer sees it by its connections; later ones end well.
+# The first ranks of a run train until they are told of the loss of a peer, as a trainer sees it by its connections; later ones end
+# well, and so does a run that is the last.
 SCRIPT = """#!/bin/bash
+export LAST=%d
 banyan-run bash -c '
     echo rank $RANK of $SLURM_STEP_ID on $SLURMD_NODENAME
-    [ "$SLURM_STEP_ID.$SLURM_RESTART_COUNT" = 0. ] || exit 0
+    [ $SLURM_STEP_ID = 0 ] && [ ${SLURM_RESTART_COUNT:-0} -lt $LAST ] || exit 0
     until [ -e lost-$SLURM_JOB_ID ]; do sleep 0.1; done
     exit 1'
 code=$?
@@ -37,13 +39,15 @@ class NodeLost(ClusterCase):
         """[(rank, node)] as they were printed, of all steps."""
         return re.findall(r"^rank (\d+) of \d+ on (\S+)$", self.cluster.output(job), re.M)
 
-    def start(self, *options):
-        """Returns a job whose ranks run, and a node of theirs that is not the batch host."""
-        job = self.cluster.sbatch(*SHAPE, *options, script=SCRIPT)
+    def start(self, *options, last=1):
+        """Returns a job whose ranks run, and a node of theirs that is not the batch host. `last`: its run that ends by itself."""
+        job = self.cluster.sbatch(*SHAPE, *options, script=SCRIPT % last)
         self.addCleanup(self.cluster.run, "scancel", job, check=False)
         self.cluster.wait_for(lambda: len(self.ranks(job)) == 8, "every rank runs")
-        batch_host = self.cluster.job(job)["BatchHost"]
-        return job, sorted({node for _, node in self.ranks(job)} - {batch_host})[1]
+        return job, self.without_the_script(job)
+
+    def without_the_script(self, job):
+        return sorted({node for _, node in self.ranks(job)[-8:]} - {self.cluster.job(job)["BatchHost"]})[1]
 
     def power_off(self, node):
         """Ends whatever runs on the host of that name, which is a namespace of its own."""
@@ -67,8 +71,9 @@ class NodeLost(ClusterCase):
         self.cluster.wait_for(back, f"{node} is back", pause=0.5)
 
     def take(self, node):
-        """As Slurm does when it has not heard the node for SlurmdTimeout."""
-        self.cluster.run("scontrol", "update", f"nodename={node}", "state=down", "reason=Not responding")
+        """As Slurm does when it has not heard the node for SlurmdTimeout. What the node said before would have it back in a moment."""
+        for state in ("down", "drain"):
+            self.cluster.run("scontrol", "update", f"nodename={node}", f"state={state}", "reason=Not responding")
 
     def ranks_end_first(self, job, node):
         """Until every other node has told slurmctld that its part of the step is through."""
@@ -125,6 +130,29 @@ class NodeLost(ClusterCase):
         self.ranks_end_first(job, node)
         self.take(node)
         self.was_requeued(job, node)
+
+    def test_the_node_of_the_script(self):
+        """Slurm by itself keeps the job running, with nothing in it. Then a lost node is replaced by a spare as ever."""
+        job, _ = self.start(*WITH_SPARE, last=2)
+        node = self.cluster.job(job)["BatchHost"]
+        self.power_off(node)
+        self.take(node)
+        self.cluster.wait_for(lambda: len(self.ranks(job)) == 16, "every rank runs again", timeout=100)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "1")
+        self.assertNotIn(node, self.cluster.hosts(self.cluster.job(job)["NodeList"]))
+        other = self.without_the_script(job)
+        self.power_off(other)
+        self.take(other)
+        self.cluster.wait_for_job(job)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "1")
+        self.assertIn(f"({other} left the allocation); starting it again with", self.cluster.output(job))
+
+    def test_the_node_of_a_script_that_may_not_be_requeued(self):
+        job, _ = self.start(*WITH_SPARE, "--no-requeue")
+        node = self.cluster.job(job)["BatchHost"]
+        self.power_off(node)
+        self.take(node)
+        self.cluster.wait_for_job(job, "NODE_FAIL")
 
 
 if __name__ == "__main__":
