@@ -13,9 +13,15 @@ namespace {
 
 decision finish(std::string why = {}) { return {action::finish, 0, std::move(why)}; }
 
+/// srun's end where it did not reach slurmd on one of the nodes: the low byte of Slurm's
+/// SLURM_COMMUNICATIONS_CONNECTION_ERROR. The node is dead, and Slurm takes it away when it has not heard it
+/// for SlurmdTimeout, which is minutes.
+constexpr int not_reached = 1001 & 0xff;
+
 /// Restarts in a row that did not bring the training further. The loss of a node is not the program's doing:
 /// it neither counts nor clears.
 std::uint32_t idle_after(const situation& s, bool node_lost) {
+    if (s.end.code == not_reached) node_lost = true;
     const bool further = s.saved_after && (!s.saved_before || *s.saved_after > *s.saved_before);
     if (further) return 0;
     return node_lost ? s.idle_restarts : s.idle_restarts + 1;

@@ -94,6 +94,13 @@ const row rows[] = {
          s.now.nodes = {"n01", "n03"};
      },
      action::restart, 3},
+    {"no progress, but a node that Slurm has yet to take was not reached",
+     [](situation& s) {
+         s.saved_after = 4;
+         s.idle_restarts = 3;
+         s.end.code = 233;
+     },
+     action::restart, 3},
     {"progress clears the count", [](situation& s) { s.idle_restarts = 3; }, action::restart, 0},
     {"a first step saved is progress",
      [](situation& s) {
