@@ -37,7 +37,7 @@ class Torchrun(OnDemandCase):
         script = (f"srun {self.torchrun} {program}\n"                          # from the environment
                   f"srun bash -c '{self.torchrun} {by_hand} {program}'\n"      # said
                   f"banyan-run {self.torchrun} {program}\n")
-        job = self.cluster.sbatch("-N4", "--ntasks-per-node=1", f"--train-parallel={SHAPE}", script=script, env={"OMP_NUM_THREADS": "1"})
+        job = self.cluster.sbatch("-N4", "--ntasks-per-node=1", f"--train-parallel={SHAPE}", script=script, env={"OMP_NUM_THREADS": "1", "TMPDIR": str(self.tmp)})
         self.cluster.wait_for_job(job, timeout=400)
         expected = [[str(rank), slots[rank // 2], str(job)] for rank in range(8)]
         self.assertEqual(self.gathered(job), [expected] * 3, self.cluster.output(job))

@@ -59,6 +59,16 @@ void stop(pid_t pid, int signal) {
     ::waitpid(pid, nullptr, 0);
 }
 
+/// What explains a failed test, where a gate asks for it (BANYAN_KEEP). The rest may be large.
+void keep_logs(const fs::path& dir, const fs::path& keep) {
+    std::error_code ignored;
+    const auto to = keep / dir.filename();
+    fs::create_directories(to, ignored);
+    for (const auto& entry : fs::directory_iterator(dir, ignored))
+        if (const auto kind = entry.path().extension(); kind == ".log" || kind == ".out")
+            fs::copy_file(entry.path(), to / entry.path().filename(), ignored);
+}
+
 }  // namespace
 
 bool eventually(const std::function<bool()>& done, std::chrono::milliseconds patience) {
@@ -104,7 +114,8 @@ cluster::~cluster() {
     }
     stop(munged_, SIGTERM);
     std::error_code ignored;
-    if (!std::getenv("BANYAN_KEEP")) fs::remove_all(dir_, ignored);
+    if (const char* keep = std::getenv("BANYAN_KEEP")) keep_logs(dir_, fs::path(keep) / "ckptd");
+    fs::remove_all(dir_, ignored);
 }
 
 bool cluster::start(int node) {
