@@ -7,6 +7,7 @@
 #include <banyan/topo/placement.hpp>
 #include <fmt/format.h>
 
+#include "admin_line.hpp"
 #include "fabric_cache.hpp"
 #include "job_view.hpp"
 #include "notice.hpp"
@@ -101,10 +102,9 @@ class question {
         const auto placement = hosts.size() == job_.request.nodes + job_.request.spares
                                    ? topo::place(job_.fabric.fabric, hosts, job_.request)
                                    : fail(errc::not_found, "not all of its nodes are in the fabric snapshot");
-        if (placement)
-            save({now_, std::move(hosts), *placement});
-        else
-            log_job_once(job_.record.job_id, placement.error().text() + "; its ranks stay in Slurm's order");
+        if (placement) return save({now_, std::move(hosts), *placement});
+        log_job_once(job_.record.job_id, placement.error().text() + "; its ranks stay in Slurm's order");
+        set_admin_line(job_.record, {});
     }
 
     void save(const first_start& start) {
@@ -124,17 +124,23 @@ class question {
 }  // namespace
 
 int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const cons_tres& inner) {
+    const auto as_cons_tres = [&] {
+        const int rc = inner.ask(node_bitmap);
+        // The line of an earlier run would be believed of this one.
+        if (rc == SLURM_SUCCESS && mode == test_mode::run_now) set_admin_line(job, {});
+        return rc;
+    };
     const auto request = request_of(job);
     if (!request) {
         log_job_once(job.job_id, fmt::format("{}; placed as by plain cons_tres", request.error().text()));
-        return inner.ask(node_bitmap);
+        return as_cons_tres();
     }
     const auto* ctld = controller::get();
-    if (!*request || !ctld || mode == test_mode::test_only) return inner.ask(node_bitmap);
+    if (!*request || !ctld || mode == test_mode::test_only) return as_cons_tres();
     // A part of a job, which counts its nodes by features.
-    if (inner.min_nodes != (*request)->nodes + (*request)->spares) return inner.ask(node_bitmap);
+    if (inner.min_nodes != (*request)->nodes + (*request)->spares) return as_cons_tres();
     const auto* fabric = fabric_cache::instance().get(*ctld);
-    if (!fabric) return inner.ask(node_bitmap);
+    if (!fabric) return as_cons_tres();
     const train_job train{job, **request, *fabric, *ctld};
     if (wait_for_shards(train)) return ESLURM_NODES_BUSY;
     return question(train, node_bitmap, mode, inner).answer();

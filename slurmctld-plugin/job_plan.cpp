@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "admin_line.hpp"
 #include "common/config.hpp"
 #include "controller.hpp"
 #include "notice.hpp"
@@ -136,16 +137,7 @@ std::optional<train::plan> stored_plan(const job_record_t& job) {
 void store_plan(job_record_t& job, train::plan plan, const std::string& admin_comment) {
     plan.job = job.job_id;
     write_plan(job, plan);
-    // What an administrator wrote there stays, behind our line.
-    const std::string before = job.admin_comment ? job.admin_comment : "";
-    const auto theirs = train::parse_admin_comment(before) ? before.find(comment_mark) : std::string::npos;
-    std::string text_for_people = admin_comment;
-    if (theirs != std::string::npos)
-        text_for_people += before.substr(theirs);
-    else if (!before.empty() && !train::parse_admin_comment(before))
-        text_for_people += std::string(comment_mark) + before;
-    xfree(job.admin_comment);
-    job.admin_comment = xstrdup(text_for_people.c_str());
+    set_admin_line(job, admin_comment);
 }
 
 void forget_foreign_plan(job_record_t& job) {
@@ -175,6 +167,7 @@ void settle_plan(job_record_t& job) {
     if (!plan || plan->restart != job.restart_cnt) return;
     if (!on_its_nodes(*plan, job, *ctld)) {
         remove_entries(job, train::names_plan);
+        set_admin_line(job, {});
         return;
     }
     if (plan->job == job.job_id) return;

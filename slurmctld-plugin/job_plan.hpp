@@ -16,9 +16,6 @@
 
 namespace banyan::slurm {
 
-/// Between our line of the AdminComment and what an administrator wrote there.
-constexpr std::string_view comment_mark = " | ";
-
 /// The plan stored with the job by store_plan; empty when there is none or it is not ours.
 std::optional<train::plan> stored_plan(const job_record_t& job);
 

@@ -12,10 +12,12 @@
 
 #include <fmt/format.h>
 
+#include "admin_line.hpp"
 #include "common/guard.hpp"
 #include "controller.hpp"
 #include "growth_rules.hpp"
 #include "het_job.hpp"
+#include "job_change.hpp"
 #include "job_view.hpp"
 #include "notice.hpp"
 #include "spank_entries.hpp"
@@ -116,6 +118,19 @@ banyan::result<void> fits_in_memory(const job_desc_msg_t& job, const banyan::top
         "ask for more nodes, or correct size");
 }
 
+/// A job that is to give its nodes to another is killed before the select plugin is asked: what that would
+/// refuse has to be refused here, while the job is unharmed.
+bool may_give_nodes(const job_desc_msg_t& change, const job_record_t& job) {
+    if (change.min_nodes != 0 || job.details->expanding_jobid == 0) return true;
+    const job_record_t* into = find_job_record(job.details->expanding_jobid);
+    if (!into || (!banyan::slurm::has_gres(job) && !banyan::slurm::has_gres(*into))) return true;
+    const auto obstacle = banyan::slurm::growth_obstacle(job, *into);
+    if (obstacle.empty()) return true;
+    banyan::slurm::log_info(
+        fmt::format("JobId={} does not give its nodes to JobId={}: {}", job.job_id, into->job_id, obstacle));
+    return false;
+}
+
 }  // namespace
 
 extern "C" {
@@ -167,22 +182,18 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
         });
 }
 
-// A job that is to give its nodes to another is killed before the select plugin is asked: what that would
-// refuse has to be refused here, while the job is unharmed.
 BANYAN_EXPORT int job_modify(job_desc_msg_t* change, job_record_t* job, uint32_t) {
     return banyan::guarded(
         "job_modify", [] { return SLURM_SUCCESS; },
         [&]() -> int {
-            if (!job || change->min_nodes != 0 || !job->details || job->details->expanding_jobid == 0)
-                return SLURM_SUCCESS;
-            const job_record_t* into = find_job_record(job->details->expanding_jobid);
-            if (!into || (!banyan::slurm::has_gres(*job) && !banyan::slurm::has_gres(*into)))
-                return SLURM_SUCCESS;
-            const auto obstacle = banyan::slurm::growth_obstacle(*job, *into);
-            if (obstacle.empty()) return SLURM_SUCCESS;
-            banyan::slurm::log_info(fmt::format("JobId={} does not give its nodes to JobId={}: {}",
-                                                job->job_id, into->job_id, obstacle));
-            return ESLURM_NOT_SUPPORTED;
+            if (!job || !job->details) return SLURM_SUCCESS;
+            banyan::slurm::keep_admin_line(*change, *job);
+            // This release has no way to tell a user why.
+            if (const auto fits = banyan::slurm::check_change(*change, *job); !fits) {
+                banyan::slurm::log_info(fits.error().text());
+                return ESLURM_NOT_SUPPORTED;
+            }
+            return may_give_nodes(*change, *job) ? SLURM_SUCCESS : ESLURM_NOT_SUPPORTED;
         });
 }
 

@@ -7,6 +7,7 @@
 
 #include "fabric_cache.hpp"
 #include "train/admin_comment.hpp"
+#include "train/plan.hpp"
 
 namespace banyan::slurm {
 
@@ -15,5 +16,9 @@ namespace banyan::slurm {
 void save_placement(job_record_t& job, const fabric_cache::view& fabric, const controller& ctld,
                     const topo::request& request, const topo::placement& placement,
                     std::optional<train::better_later> later = {});
+
+/// The same where the fabric is of no help: the plan gets other nodes, slot by slot.
+void save_nodes(job_record_t& job, const controller& ctld, train::plan plan,
+                const std::vector<std::string>& nodes);
 
 }  // namespace banyan::slurm

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "admin_line.hpp"
 #include "job_plan.hpp"
 #include "train/admin_comment.hpp"
 
@@ -23,7 +24,7 @@ void forget_spare(job_record_t& job, const node_record_t& node) {
         plan->spares.erase(at);
         ++plan->generation;
     }
-    const auto ours = train::with_spares(line.substr(0, line.find(comment_mark)), plan->spares);
+    const auto ours = train::with_spares(split_admin_comment(line).line, plan->spares);
     store_plan(job, std::move(*plan), ours);
 }
 

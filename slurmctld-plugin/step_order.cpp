@@ -107,6 +107,8 @@ topo::placement placement_of(const train::plan& plan, const fabric_cache::view& 
     };
     add(out.nodes, plan.nodes);
     add(out.spares, plan.spares);
+    // A spare that the fabric no longer has is no host; save_placement knows it by its name.
+    std::erase(out.spares, fabric_cache::no_host);
     out.buddies = plan.buddies;
     return out;
 }
@@ -131,6 +133,19 @@ result<topo::placement> placement_for(const job_record_t& job, const fabric_cach
     return topo::swap(fabric.fabric, before, lost, fresh);
 }
 
+/// The order of a job that runs does not depend on a snapshot that has gone, is too old, or lacks one of the
+/// job's nodes since.
+void order_by_plan(job_record_t& job, const controller& ctld, slurm_step_layout_t& layout,
+                   const topo::request& request, const std::vector<std::string>& names, bool launchers) {
+    const auto plan = stored_plan(job);
+    if (plan && plan->nodes.size() == names.size() && plan->shape == request.dims.text()) {
+        const auto nodes = replaced(plan->nodes, names);
+        if (give_ranks(layout, request, names, nodes, launchers)) return save_nodes(job, ctld, *plan, nodes);
+    }
+    log_job_once(job.job_id,
+                 "its nodes are not in a fabric snapshot; the ranks of its step stay in Slurm's order");
+}
+
 }  // namespace
 
 void order_step(step_record_t& step) {
@@ -150,24 +165,16 @@ void order_step(step_record_t& step) {
     const auto* ctld = controller::get();
     if (!ctld) return;
     const auto* fabric = fabric_cache::instance().get(*ctld);
-    if (!fabric) {
-        // The order of a job that runs does not depend on a snapshot that has gone, or is too old, since.
-        const auto plan = stored_plan(job);
-        const bool fits =
-            plan && plan->nodes.size() == names.size() && plan->shape == (*request)->dims.text();
-        if (!fits || !give_ranks(*layout, **request, names, replaced(plan->nodes, names), launchers))
-            log_job_once(job.job_id, "no fabric snapshot; the ranks of its step stay in Slurm's order");
-        return;
-    }
-    const auto hosts = hosts_of(names, *fabric, *ctld);
-    if (hosts.size() != layout->node_cnt) return;
+    const auto hosts = fabric ? hosts_of(names, *fabric, *ctld) : std::vector<std::uint32_t>{};
+    if (hosts.size() != layout->node_cnt)
+        return order_by_plan(job, *ctld, *layout, **request, names, launchers);
     const auto placement = placement_for(job, *fabric, *ctld, **request, hosts);
     if (!placement) {
         log_job_once(job.job_id, placement.error().text() + "; its ranks stay in Slurm's order");
         return;
     }
-    if (give_ranks(*layout, **request, hosts, placement->nodes, launchers))
-        save_placement(job, *fabric, *ctld, **request, *placement);
+    if (!give_ranks(*layout, **request, hosts, placement->nodes, launchers)) return;
+    save_placement(job, *fabric, *ctld, **request, *placement);
 }
 
 }  // namespace banyan::slurm

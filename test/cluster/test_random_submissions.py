@@ -45,6 +45,8 @@ class Dice:
             return Submission(program, options, self.plain_steps(), env, True, None, free)
         asked = self.shape(len(free))._replace(model=r.choice((None,) * 9 + ("hidden=1024,layers=8",)))
         numbers, clean = self.numbers(asked)
+        if not any(word.startswith(("-N", "--ntasks-per-node")) for word in numbers) and asked.ranks + asked.spares > len(free):
+            options = [word for word in options if word != "--gres=gpu:1"]  # a rank for each GPU: more nodes than are free
         options += numbers
         if asked.spares:
             options.append(f"--train-spares={asked.spares}")
