@@ -23,7 +23,6 @@ struct from_user {
     std::optional<std::string> twin;
     bool carried;  // as sbatch leaves it to the sruns of its script
 };
-constexpr std::uint32_t most = 128;  // components, as many as Slurm takes
 std::array<from_user, option_count> users;
 std::vector<option_texts> settled;
 
@@ -57,7 +56,7 @@ void remember_environment() {
 }
 
 void begin_component() {
-    if (settled.size() < most) settled.emplace_back();
+    if (settled.size() < most_components) settled.emplace_back();
 }
 
 bool is_left_over(which option, unsigned times_taken) {
@@ -97,9 +96,13 @@ bool in_step_of_several() { return settled.size() > 1; }
 
 bool in_heterogeneous_job() { return settled.size() > 1 || std::getenv("SLURM_HET_SIZE"); }
 
+bool trains(std::uint32_t component) {
+    return std::getenv(train::component_variable(train::parallel, component).c_str());
+}
+
 bool trains_somewhere() {
-    for (std::uint32_t component = 0; component < most; ++component)
-        if (std::getenv(train::component_variable(train::parallel, component).c_str())) return true;
+    for (std::uint32_t component = 0; component < most_components; ++component)
+        if (trains(component)) return true;
     return false;
 }
 

@@ -56,7 +56,9 @@ bool in_heterogeneous_job();
 bool in_step_of_several();
 /// Makes a variable empty for the step's tasks: srun has copied its environment, and only adds to it.
 void forget_variable(const char* name);
-/// In srun: whether a component of the job trains.
+constexpr std::uint32_t most_components = 128;  ///< as many as Slurm takes
+/// In srun: whether this component of the job trains; whether one does.
+bool trains(std::uint32_t component);
 bool trains_somewhere();
 /// In srun: the options, and the twins for the step's tasks, become those of one component.
 void use_component(std::uint32_t component);

@@ -2,15 +2,14 @@
 #include "spank/srun_step.hpp"
 
 #include <cstdlib>
-#include <memory>
 
 #include <fmt/format.h>
 
 #include "common/text.hpp"
+#include "spank/job_facts.hpp"
 #include "spank/plugin.hpp"
 #include "spank/srun_options.hpp"
 #include "spank/srun_words.hpp"
-#include "train/admin_comment.hpp"
 #include "train/launchers.hpp"
 #include "train/numbers.hpp"
 
@@ -60,28 +59,6 @@ void settle_allocation(spank_t sp, const srun_options& srun, const train::option
     if ((*request)->spares > 0) spank_job_control_setenv(sp, train::step_mark, train::step_mark_value, 1);
 }
 
-struct job_facts {
-    std::vector<std::string> nodes;
-    std::uint32_t tasks_per_node = 0;  ///< 0: not given
-    result<train::admin_summary> plan;
-};
-
-result<job_facts> read_job(std::uint32_t job) {
-    job_info_msg_t* answer = nullptr;
-    if (slurm_load_job(&answer, job, SHOW_ALL) != SLURM_SUCCESS)
-        return fail(errc::unavailable, fmt::format("cannot read job {}: {}", job, slurm_strerror(errno)));
-    const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer, slurm_free_job_info_msg);
-    for (std::uint32_t i = 0; i < answer->record_count; ++i) {
-        const auto& record = answer->job_array[i];
-        if (record.job_id != job) continue;
-        BANYAN_TRY(auto nodes, expand_hostlist(record.nodes ? record.nodes : ""));
-        const auto per_node = record.ntasks_per_node;
-        return job_facts{std::move(nodes), per_node < NO_VAL16 ? per_node : 0u,
-                         train::parse_admin_comment(record.admin_comment ? record.admin_comment : "")};
-    }
-    return fail(errc::not_found, fmt::format("Slurm has no job {}", job));
-}
-
 /// The plan's numbers; of a job that was placed without one those that were submitted.
 result<topo::request> request_of(const job_facts& job, const train::options& asked) {
     if (job.plan && job.plan->nodes != 0) {
@@ -116,9 +93,41 @@ void settle_own(const srun_options& srun, const train::options& asked, const tra
     ask_for(srun, (*request)->nodes, **request);
 }
 
-void settle_in_job(const srun_options& srun, const train::options& asked, std::uint32_t id) {
-    auto words = words_of(srun);
-    words.own_shape = decided.own_shape = given_here(train::parallel);
+/// The component that a step is of; 0 for that of a job which has none. Nothing for several at once.
+std::optional<std::uint32_t> component_of(const srun_options& srun) {
+    if (in_step_of_several()) return std::nullopt;
+    auto text = srun.text("het-group");
+    std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
+    if (text.empty()) return 0;
+    const auto numbers = expand_hostlist("c[" + text + "]");
+    if (!numbers || numbers->size() != 1) return std::nullopt;
+    return number_in(numbers->front().substr(1));
+}
+
+/// Ends srun when its own shape is not that of its job.
+void check_own_shape(const topo::shape& typed, const std::string& placed, std::uint32_t job,
+                     std::uint32_t tasks) {
+    if (typed.text() == placed) return;
+    if (tasks != 0 && tasks != typed.ranks()) refuse(train::other_tasks(typed, tasks).text());
+    refuse(fmt::format(
+        "--train-parallel={} is not the shape of job {}, which was placed for {}; leave it away, or "
+        "submit a job for it",
+        typed.text(), job, placed));
+}
+
+void settle_in_job(const srun_options& srun, std::uint32_t id) {
+    const auto component = component_of(srun);
+    const bool here = variable("SLURM_JOB_ID") == std::to_string(id);
+    const bool in_het = here && in_heterogeneous_job();
+    const auto typed = asked_options();
+    if (!typed) refuse(typed.error().text());
+    if (!component) return;
+    decided.own_shape = given_here(train::parallel);
+    if (in_het) use_component(*component);
+    const auto asked = asked_options();
+    if (!asked || (!asked->parallel && !decided.own_shape)) return;
+    auto words = words_of(srun, in_het ? component : std::nullopt);
+    words.own_shape = decided.own_shape;
     if (words.own_shape && srun.has_components())
         refuse("a step of several components is never the training; leave --train-parallel away");
     const bool shell = srun.is_set("interactive") || (srun.is_set("pty") && words.tasks == 0);
@@ -127,25 +136,27 @@ void settle_in_job(const srun_options& srun, const train::options& asked, std::u
         return;
     }
     if (srun.text("distribution").starts_with("arbitrary")) return;  // laid out by hand
-    const auto job = read_job(id);
+    if (!asked->parallel)
+        refuse(fmt::format(
+            "--train-parallel={} is not for component {} of job {}, which was submitted without it",
+            typed->parallel->text(), *component, id));
+    const auto job = read_job(id, *component);
+    if (!job && job.error().code == errc::not_found && *component != 0) {
+        decided.role = step_role::helper;  // a part of a plain job, or Slurm says that there is none
+        return;
+    }
     if (!job) {
         slurm_error("banyan: %s; the step has the numbers that were typed", job.error().text().c_str());
         return;
     }
-    const bool inherited = was_inherited(train::parallel) && variable("SLURM_JOB_ID") == std::to_string(id);
-    if (job->plan && job->plan->shape != asked.parallel->text()) {
-        if (words.own_shape && words.tasks != 0 && words.tasks != asked.parallel->ranks())
-            refuse(train::other_tasks(*asked.parallel, words.tasks).text());
-        if (words.own_shape)
-            refuse(
-                fmt::format("--train-parallel={} is not the shape of job {}, which was placed for {}; leave "
-                            "it away, or submit a job for it",
-                            asked.parallel->text(), id, job->plan->shape));
+    const bool inherited = in_het || (was_inherited(train::parallel) && here);
+    if (words.own_shape && job->plan) check_own_shape(*typed->parallel, job->plan->shape, id, words.tasks);
+    if (job->plan && job->plan->shape != asked->parallel->text()) {
         decided.role = step_role::helper;  // of another job than the one whose environment this is
         return;
     }
-    if (!job->plan && !inherited) return settle_own(srun, asked, words, *job);
-    const auto request = request_of(*job, asked);
+    if (!job->plan && !inherited) return settle_own(srun, *asked, words, *job);
+    const auto request = request_of(*job, *asked);
     if (!request) return;
     const auto numbers = train::numbers_of_step(
         {*request, job->nodes, job->plan ? job->plan->spares : std::vector<std::string>{}}, words);
@@ -164,17 +175,14 @@ void settle_step(spank_t sp) {
     decided = {};
     forget_ranks();
     const auto* srun = srun_options::get();
-    const auto asked = asked_options();
-    // Components of a heterogeneous job have numbers of their own; -Z knows no job.
-    if (!srun || srun->is_set("het-group") || !variable("SLURM_HET_SIZE").empty() ||
-        srun->is_set("no-allocate"))
-        return;
-    if (!asked) refuse(asked.error().text());
+    if (!srun || srun->is_set("no-allocate")) return;  // -Z knows no job
     const auto job = number_in(srun->text("jobid"));
-    if (job == 0)
-        settle_allocation(sp, *srun, *asked);
-    else if (asked->parallel)
-        settle_in_job(*srun, *asked, job);
+    if (job != 0) return settle_in_job(*srun, job);
+    // Components of an allocation that srun makes have numbers of their own.
+    if (srun->is_set("het-group") || in_heterogeneous_job()) return;
+    const auto asked = asked_options();
+    if (!asked) refuse(asked.error().text());
+    settle_allocation(sp, *srun, *asked);
 }
 
 const step_decision& this_step() { return decided; }

@@ -23,6 +23,16 @@ void read_nodes(const srun_options& srun, std::uint32_t& least, std::uint32_t& m
     if (most == 0) most = least;
 }
 
+std::string of_component(const char* name, std::uint32_t component) {
+    return std::string(name) + "_HET_GROUP_" + std::to_string(component);
+}
+
+/// As srun reads it for a component of a heterogeneous job: its own where it has one.
+std::string variable_of(const char* name, std::optional<std::uint32_t> component) {
+    const auto own = component ? variable(of_component(name, *component).c_str()) : std::string();
+    return own.empty() ? variable(name) : own;
+}
+
 }  // namespace
 
 std::string variable(const char* name) {
@@ -36,17 +46,23 @@ std::uint32_t number_in(const std::string& text) {
 }
 
 void prepare_srun() {
-    if (!was_inherited(train::parallel) || variable("SLURM_NTASKS").empty()) return;
     // Beside the number of tasks it says nothing, or something that srun finds wrong for each step of another
     // size, and warns of.
+    for (std::uint32_t i = 0; i < most_components; ++i) {
+        if (!trains(i)) continue;
+        ::unsetenv(of_component("SLURM_NTASKS_PER_NODE", i).c_str());
+        ::unsetenv(("SLURM_NTASKS_PER_NODE_PACK_GROUP_" + std::to_string(i)).c_str());  // its old name
+    }
+    if (!was_inherited(train::parallel) || variable("SLURM_NTASKS").empty()) return;
     ::unsetenv("SLURM_NTASKS_PER_NODE");
     // sbatch counted the tasks of one node, since -N was left to us.
     if (number_in(variable("SLURM_NTASKS")) < number_in(variable("SLURM_JOB_NUM_NODES")))
         for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS"}) ::unsetenv(name);
 }
 
-train::step_words words_of(const srun_options& srun) {
+train::step_words words_of(const srun_options& srun, std::optional<std::uint32_t> component) {
     train::step_words out;
+    const auto variable = [&](const char* name) { return variable_of(name, component); };
     if (srun.is_typed('n') || srun.is_set("multi-prog")) out.tasks = number_in(srun.text("ntasks"));
     if (!srun.is_typed('n') && std::to_string(out.tasks) == variable("SLURM_NTASKS")) out.tasks = 0;
     if (srun.is_typed('N')) read_nodes(srun, out.min_nodes, out.max_nodes);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "spank/srun_options.hpp"
@@ -21,8 +22,8 @@ std::uint32_t number_in(const std::string& text);
 /// Before srun reads its environment: in a train job, what of it would be wrong for most steps.
 void prepare_srun();
 
-/// For a step in a job: what was typed.
-train::step_words words_of(const srun_options& srun);
+/// For a step in a job: what was typed. `component`: of the heterogeneous job whose environment this is.
+train::step_words words_of(const srun_options& srun, std::optional<std::uint32_t> component);
 /// For an allocation: what srun would ask for.
 train::stated_numbers stated_by(const srun_options& srun);
 

@@ -2,6 +2,8 @@
 """Heterogeneous jobs: the component that trains gets its ranks, the others none of its options, however the job is made and whichever
 component it is; two that train are refused with the reason."""
 
+import re
+
 from harness import ClusterCase, main
 
 TRAIN = ("-N4", "--ntasks-per-node=2", "--train-parallel=dp=4,tp=2", "--train-ckpt=every=3")
@@ -73,6 +75,60 @@ class Het(ClusterCase):
             with self.subTest(training=training):
                 self.cluster.wait_for_nodes_idle()
                 self.check_parts(self.cluster.out("salloc", *words, "bash", "-c", self.steps(training)))
+
+    def step(self, *words):
+        return f"echo step; srun {' '.join(words)} {SHOW} 2>&1; echo ended $?\n"
+
+    def steps_of(self, options, steps):
+        """Runs them in one batch job. [(exit status, output, nodes of its tasks)]"""
+        job = self.cluster.sbatch(*options, script="".join(steps) + "scontrol -o show job $SLURM_JOB_ID | sed 's/^/job /'\n")
+        self.cluster.wait_for_job(job)
+        output, _, told = self.cluster.output(job).partition("job JobId=")
+        out = []
+        for part in output.split("step\n")[1:]:
+            text, _, status = part.rpartition("ended ")
+            out.append((int(status), text, [line.split()[0].split(":")[1] for line in self.lines(text)]))
+        self.assertEqual(len(out), len(steps), output)
+        return told, out
+
+    SPARE = ("-N3", "--ntasks-per-node=2", "--train-parallel=tp=4", "--train-spares=1")
+
+    def test_a_component_with_a_spare(self):
+        """Steps of it by srun are what they would be in a job of its own: the training is off the spare, a helper gets no ranks."""
+        training = [(), ("-n4",), ("-N2",), ("-N2", "-n4"), ("-N3", "-n4"), ("--train-parallel=tp=4",)]
+        helpers = [("-n1", "-N1"), ("-N1", "-n4"), ("--overlap",), ("--overlap", "-n4"), ("--overlap", "-N2", "-n4"), ("-n6",)]
+        refused = [(("--train-parallel=tp=2",), "--train-parallel=tp=2 is not the shape of job"), (("-n3", "--train-parallel=tp=4"), "ask for -n 4"),
+                   (("--overlap", "--train-parallel=tp=4"), "--overlap is never the training")]
+        for first in (True, False):
+            with self.subTest(first=first):
+                self.cluster.wait_for_nodes_idle()
+                group = f"--het-group={0 if first else 1}"
+                words = [*training, *helpers, *(words for words, _ in refused)]
+                told, done = self.steps_of((*self.SPARE, ":", *OTHER) if first else (*OTHER, ":", *self.SPARE),
+                                           [self.step(group, *one) for one in words])
+                spare, = re.findall(r"spares=1\((n\d+)\)", told)
+                for one, (status, text, nodes) in zip(words, done):
+                    with self.subTest(step=one):
+                        reason = dict(refused).get(one)
+                        if reason:
+                            self.assertNotEqual(status, 0, text)
+                            self.assertEqual(nodes, [], text)
+                            self.assertIn(reason, text)
+                            continue
+                        self.assertEqual(status, 0, text)
+                        ranks = sorted(line.split()[1] for line in self.lines(text))
+                        self.assertEqual(ranks, [f"rank={rank}/4" for rank in range(4)] if one in training else ["rank=/"] * len(nodes), text)
+                        if one in training:
+                            self.assertNotIn(spare, nodes, text)
+                            self.assertNotRegex(text, "Warning|banyan: ")
+
+    def test_a_component_that_does_not_train(self):
+        _, done = self.steps_of((*OTHER, ":", *self.SPARE), [self.step("--het-group=0", "-n2", "--train-parallel=tp=2"), self.step("-n4")])
+        self.assertNotEqual(done[0][0], 0, done)
+        self.assertEqual(done[0][2], [], done)
+        self.assertIn("--train-parallel=tp=2 is not for component 0 of job", done[0][1])
+        self.assertEqual(done[1][0], 0, done)
+        self.assertEqual({line.split()[1] for line in self.lines(done[1][1])}, {"rank=/"}, done)
 
     def test_srun_of_several_components_is_refused(self):
         for words in ((*OTHER, "true", ":", *TRAIN, "true"), (*TRAIN, "true", ":", *OTHER, "true")):

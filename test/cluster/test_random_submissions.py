@@ -183,7 +183,7 @@ class RandomSubmissions(ClusterCase):
     # -- what is right ---------------------------------------------------------------------------------------------------------
 
     def judge(self, submission, done):
-        """What became of it: plain, trained or refused. Fails when it is none of them."""
+        """What became of it: plain, trained, refused, or told that its step does not fit. Fails when it is none of them."""
         tasks = [line.split() for line in done.stdout.splitlines() if line.split()[:1] == ["task"]
                  or (line.split()[1:2] == ["task"] and line.split()[0].endswith(":"))]  # srun -l numbers the lines
         tasks = [words[1:] if words[0] != "task" else words for words in tasks]
@@ -202,6 +202,9 @@ class RandomSubmissions(ClusterCase):
             self.assertRegex(done.stdout + done.stderr, "error: ", "was refused without a reason")
             return "refused"
         self.assertEqual(done.returncode, 0, "ran, and did not succeed")
+        if not submission.clean and "this step is not the training" in done.stdout + done.stderr:
+            self.assertEqual({(words[2], words[5]) for words in tasks}, {("none", "0")}, "is not the training, and got ranks")
+            return "told"
         asked = submission.asked
         shape = next(word.split("=", 1)[1] for word in [*submission.options[::-1], f"x={asked.shape}"]
                      if word.startswith(("--train-parallel=", "x=")))

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "spank/job_facts.hpp"
+
+#include <cerrno>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "common/text.hpp"
+#include "spank/spank_slurm.hpp"
+
+namespace banyan::spank {
+namespace {
+
+bool is_heterogeneous(const job_info_t& record) {
+    return record.het_job_id != 0 && record.het_job_id != NO_VAL;
+}
+
+bool is_asked(const job_info_t& record, std::uint32_t job, std::uint32_t component) {
+    if (is_heterogeneous(record) && record.het_job_id == job) return record.het_job_offset == component;
+    return record.job_id == job && component == 0;
+}
+
+}  // namespace
+
+result<job_facts> read_job(std::uint32_t job, std::uint32_t component) {
+    job_info_msg_t* answer = nullptr;
+    if (slurm_load_job(&answer, job, SHOW_ALL) != SLURM_SUCCESS)
+        return fail(errc::unavailable, fmt::format("cannot read job {}: {}", job, slurm_strerror(errno)));
+    const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer, slurm_free_job_info_msg);
+    for (std::uint32_t i = 0; i < answer->record_count; ++i) {
+        const auto& record = answer->job_array[i];
+        if (!is_asked(record, job, component)) continue;
+        BANYAN_TRY(auto nodes, expand_hostlist(record.nodes ? record.nodes : ""));
+        const auto per_node = record.ntasks_per_node;
+        return job_facts{is_heterogeneous(record), std::move(nodes), per_node < NO_VAL16 ? per_node : 0u,
+                         train::parse_admin_comment(record.admin_comment ? record.admin_comment : "")};
+    }
+    return fail(errc::not_found, component == 0
+                                     ? fmt::format("Slurm has no job {}", job)
+                                     : fmt::format("Slurm has no component {} of job {}", component, job));
+}
+
+}  // namespace banyan::spank
