@@ -113,7 +113,7 @@ void use_component(std::uint32_t component) {
         const bool right = text && train::check(option, text);
         choose(option, right ? std::optional<std::string>(text) : std::nullopt);
         if (right)
-            ::setenv(option_names[i].twin, text, 1);
+            tell_twin(option, text);
         else
             forget_variable(option_names[i].twin);
     }

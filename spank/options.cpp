@@ -56,6 +56,7 @@ settings parse_settings(int ac, char** av) {
 }
 
 int register_options(spank_t sp) {
+    forget_enclosing_job();
     remember_environment();
     for (std::size_t i = 0; i < option_count; ++i) {
         const auto& name = option_names[i];
@@ -91,7 +92,7 @@ int settle_options(spank_t sp) {
             chosen[i] = twin;
         }
         if (chosen[i])
-            ::setenv(name.twin, chosen[i]->c_str(), 1);
+            tell_twin(static_cast<which>(i), *chosen[i]);
         else
             ::unsetenv(name.twin);
     }

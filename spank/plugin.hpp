@@ -63,6 +63,12 @@ bool trains_somewhere();
 /// In srun: the options, and the twins for the step's tasks, become those of one component.
 void use_component(std::uint32_t component);
 
+// nested.cpp: sbatch and salloc inside a job
+/// Before Slurm reads the environment: what in it is of the job around this one goes. Nothing in srun.
+void forget_enclosing_job();
+/// Sets the twin of an option for what this process starts; one that the user has set to that stays his.
+void tell_twin(train::which option, const std::string& value);
+
 // step_job.cpp: what slurmctld says of the job whose step srun starts
 struct step_job {
     std::uint32_t component = 0;  ///< its number in a heterogeneous job

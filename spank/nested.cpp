@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// sbatch and salloc in a train job's script, or in a rank, make a job of its own: what the job around them
+// was given on a command line is none of its options, and its ranks are none of its tasks'. A variable that
+// the user has set himself holds there, too, as those of Slurm do; which are ours is said in a variable.
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "spank/plugin.hpp"
+#include "train/components.hpp"
+
+namespace banyan::spank {
+namespace {
+
+using train::option_count;
+using train::option_names;
+using train::which;
+
+/// Has the twin's value where that is not the user's.
+std::string given(which option) { return std::string(option_names[option].twin) + "_GIVEN"; }
+
+bool says(const char* name, const char* value) {
+    const char* text = std::getenv(name);
+    return text && value && std::strcmp(text, value) == 0;
+}
+
+}  // namespace
+
+void tell_twin(which option, const std::string& value) {
+    const char* twin = option_names[option].twin;
+    if (says(twin, value.c_str())) return;
+    ::setenv(twin, value.c_str(), 1);
+    ::setenv(given(option).c_str(), value.c_str(), 1);
+}
+
+void forget_enclosing_job() {
+    if (spank_context() != S_CTX_ALLOCATOR || !std::getenv("SLURM_JOB_ID")) return;
+    forget_ranks();
+    for (std::size_t i = 0; i < option_count; ++i) {
+        const auto& name = option_names[i];
+        const auto option = static_cast<which>(i);
+        if (says(name.twin, std::getenv(given(option).c_str()))) ::unsetenv(name.twin);
+        ::unsetenv(given(option).c_str());
+        ::unsetenv((std::string("SLURM_SPANK_") + name.env).c_str());
+        ::unsetenv(name.env);
+        for (std::uint32_t component = 0; component < most_components; ++component)
+            ::unsetenv(train::component_variable(option, component).c_str());
+    }
+}
+
+}  // namespace banyan::spank
