@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "admin_line.hpp"
+#include "cluster_limits.hpp"
 #include "common/guard.hpp"
 #include "controller.hpp"
 #include "growth_rules.hpp"
@@ -44,34 +45,17 @@ void tidy(job_desc_msg_t& job) {
     });
 }
 
-/// Slurm lets a job wait for nodes that a partition may get one day; where the number follows from a shape it
-/// is a slip of the finger.
-banyan::result<void> fits_in_the_cluster(const banyan::topo::request& asked) {
-    const auto* ctld = banyan::slurm::controller::get();
-    const auto nodes = banyan::train::all_nodes(asked);
-    if (!ctld || nodes <= static_cast<std::uint32_t>(ctld->nodes())) return {};
+/// With --ntasks-per-gpu Slurm makes as many tasks as the GPUs say, whatever else is given.
+banyan::result<void> fits_gpus(const job_desc_msg_t& job, const banyan::topo::request& asked) {
+    const auto each = banyan::train::gpus_in(job.tres_per_node ? job.tres_per_node : "");
+    const auto tasks = asked.tasks_per_node();
+    if (std::uint64_t{each} * job.ntasks_per_tres == tasks) return {};
+    const auto gpus = each != 0 ? each : std::max(1u, tasks / job.ntasks_per_tres);
     return banyan::fail(
         banyan::errc::invalid_input,
-        fmt::format("--train-parallel={} is {} ranks on {} nodes{}, but the cluster has {} nodes",
-                    asked.dims.text(), asked.dims.ranks(), nodes, asked.spares > 0 ? " with the spares" : "",
-                    ctld->nodes()),
-        "ask for more ranks on a node, or for fewer in all");
-}
-
-/// More ranks than a node has CPUs would train on none, and would cost slurmctld the more. --overcommit,
-/// which Slurm takes as leave for any number of tasks, changes neither.
-banyan::result<void> fits_on_a_node(const banyan::topo::request& asked) {
-    const auto* ctld = banyan::slurm::controller::get();
-    const auto most = ctld ? ctld->most_cpus() : 0;
-    if (most == 0 || asked.ranks_per_node <= most) return {};
-    const auto nodes = (asked.dims.ranks() + most - 1) / most;
-    return banyan::fail(
-        banyan::errc::invalid_input,
-        fmt::format(
-            "--train-parallel={} is {} ranks, {} on each of {} nodes, but no node of this cluster has "
-            "more than {} CPUs",
-            asked.dims.text(), asked.dims.ranks(), asked.ranks_per_node, asked.nodes, most),
-        fmt::format("ask for {} nodes or more beside the spares, or for fewer ranks", nodes));
+        fmt::format("--ntasks-per-gpu={} on {} GPUs of a node are not the {} tasks of --train-parallel={}",
+                    job.ntasks_per_tres, each, tasks, asked.dims.text()),
+        fmt::format("write --ntasks-per-node={} --gpus-per-node={}, and no --ntasks-per-gpu", tasks, gpus));
 }
 
 /// Where nodes are shared Slurm allocates what was asked for and no more: the ranks of a node on each node,
@@ -80,7 +64,7 @@ banyan::result<void> set_numbers(job_desc_msg_t& job, const banyan::topo::reques
     const auto nodes = banyan::train::all_nodes(asked);
     job.min_nodes = job.max_nodes = nodes;
     // Tasks that --ntasks-per-gpu counts are Slurm's to multiply.
-    if (job.ntasks_per_tres != 0 && job.ntasks_per_tres < NO_VAL16) return {};
+    if (job.ntasks_per_tres != 0 && job.ntasks_per_tres < NO_VAL16) return fits_gpus(job, asked);
     if (job.tres_per_job && !job.tres_per_node && !job.tres_per_task) {
         // Of a number in all one node may get the most.
         BANYAN_TRY(const auto each, banyan::train::gpus_of_each(job.tres_per_job, nodes));
@@ -98,24 +82,6 @@ banyan::result<void> set_numbers(job_desc_msg_t& job, const banyan::topo::reques
         job.min_cpus =
             static_cast<std::uint32_t>(std::min<std::uint64_t>(job.num_tasks * per_task, NO_VAL - 1));
     return {};
-}
-
-/// The state of a node's ranks is kept in its memory. Where Slurm shares that out, too, it knows how much
-/// there is.
-banyan::result<void> fits_in_memory(const job_desc_msg_t& job, const banyan::topo::request& asked) {
-    const auto options = banyan::slurm::options_of(job);
-    const auto* ctld = banyan::slurm::controller::get();
-    if (!options || !options->checkpoint || !ctld || !(slurm_conf.select_type_param & CR_MEMORY)) return {};
-    const auto most = ctld->most_memory_mib();
-    const auto bytes = options->checkpoint->bytes;  // bounded by the parser
-    if (most <= 1 || bytes * asked.ranks_per_node <= most << 20) return {};
-    return banyan::fail(
-        banyan::errc::invalid_input,
-        fmt::format(
-            "--train-ckpt: size={} is {} MiB for the {} ranks of a node, but no node of this cluster has "
-            "more than {} MiB",
-            bytes, bytes * asked.ranks_per_node >> 20, asked.ranks_per_node, most),
-        "ask for more nodes, or correct size");
 }
 
 /// A job that is to give its nodes to another is killed before the select plugin is asked: what that would
@@ -171,11 +137,11 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
             const auto alone = banyan::slurm::check_component(*job, request->has_value());
             if (!alone) return refuse(alone.error(), ESLURM_NOT_SUPPORTED);
             if (!*request) return SLURM_SUCCESS;
-            const auto has_nodes = fits_in_the_cluster(**request);
+            const auto has_nodes = banyan::slurm::fits_in_the_cluster(**request);
             if (!has_nodes) return refuse(has_nodes.error(), ESLURM_INVALID_NODE_COUNT);
-            const auto has_room = fits_on_a_node(**request);
+            const auto has_room = banyan::slurm::fits_on_a_node(**request);
             if (!has_room) return refuse(has_room.error(), ESLURM_BAD_TASK_COUNT);
-            const auto has_memory = fits_in_memory(*job, **request);
+            const auto has_memory = banyan::slurm::fits_in_memory(*job, **request);
             if (!has_memory) return refuse(has_memory.error(), ESLURM_INVALID_TASK_MEMORY);
             const auto done = set_numbers(*job, **request);
             return done ? SLURM_SUCCESS : refuse(done.error(), ESLURM_INVALID_GRES);

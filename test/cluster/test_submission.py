@@ -176,6 +176,8 @@ class Submission(ClusterCase):
             (("-N2", "--ntasks-per-node=4", "--train-parallel=tp=4"), "ask for -N 1"),
             (("-N3", "--ntasks-per-node=2", "--train-parallel=tp=4"), "ask for -N 2"),
             (("-N3", "-G7", "--train-parallel=tp=4", "--train-spares=1"), "-G 7 does not divide over 3 nodes"),
+            (("-N3", "--ntasks-per-gpu=1", "--train-parallel=tp=4", "--train-spares=1"),
+             "write --ntasks-per-node=2 --gpus-per-node=2, and no --ntasks-per-gpu"),
             (("-N1", "--train-spares=1", "--train-parallel=tp=4"), "leave none to run on"),
             (("-N2", "--train-parallel=tp=x"), "tp=x is not a size"),
             (("-N2", "--train-parallel=tp=4", "--train-spares=99999"), "--train-spares"),
