@@ -41,6 +41,7 @@ class Changes(ClusterCase):
 
     def in_turn(self, *parts, options=()):
         """A running job whose script waits between its parts. Returns (job, next), which runs a part and gives its output."""
+        self.cluster.wait_for_nodes_idle()  # the job is expected on the nodes of an empty cluster
         gate = self.tmp / "gate"
         for file in self.tmp.glob("gate*"):
             file.unlink()
