@@ -109,8 +109,7 @@ int set_task_environment(spank_t sp, const settings& s) {
         set("LOCAL_WORLD_SIZE", std::to_string(local_world));
         const auto coordinates = shape->coordinates(rank);
         for (const auto dimension : topo::all_dimensions)
-            set(dimension_variable(dimension, "RANK"),
-                std::to_string(coordinates[static_cast<std::size_t>(dimension)]));
+            set(dimension_variable(dimension, "RANK"), std::to_string(coordinates[dimension]));
     }
     // A fault must surface as an error that ends the step, not as a hang: the supervisor then starts the next
     // one.

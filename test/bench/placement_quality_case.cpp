@@ -16,7 +16,7 @@ verdict judge(const site& s, const test_case& c, const placement& p) {
     verdict v;
     v.weighted = cost.weighted;
     v.above_leaf = cost.above_leaf();
-    v.core = cost.bytes[3] + cost.bytes[4];
+    v.core = cost.bytes[tier::core] + cost.bytes[tier::wan];
     v.busiest_uplink = cost.busiest_uplink;
     v.straddling = sits.straddling_units;
     v.units = sits.units;

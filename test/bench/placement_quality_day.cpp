@@ -140,7 +140,7 @@ class simulation {
         const auto steps = std::floor(j.lasts * 3600 / step_seconds);
         out_.weighted += cost.weighted * steps;
         out_.bytes += cost.above_leaf() * steps;
-        out_.core += (cost.bytes[3] + cost.bytes[4]) * steps;
+        out_.core += (cost.bytes[tier::core] + cost.bytes[tier::wan]) * steps;
         out_.wait += now_ - j.arrives;
         out_.utilisation += std::max(0.0, std::min(now_ + j.lasts, last_arrival) - now_) * j.what.nodes;
         for (const auto h : placed.nodes) busy_[h] = true;

@@ -48,8 +48,8 @@ class program {
         for (const auto h : c.free) ++free_[s.net.hosts[h].leaf_group];
         const auto bytes = weights_of(c.job);
         // In units of one ring's edge, so that the solver sees numbers near 1.
-        ring_ = pipelines_ > 1 ? bytes[static_cast<std::size_t>(dimension::dp)] * c.job.ranks_per_node : 0;
-        cut_ = 2 * bytes[static_cast<std::size_t>(dimension::pp)] * c.job.ranks_per_node;
+        ring_ = pipelines_ > 1 ? bytes[dimension::dp] * c.job.ranks_per_node : 0;
+        cut_ = 2 * bytes[dimension::pp] * c.job.ranks_per_node;
     }
     std::uint32_t variables() const {
         std::uint32_t groups = 0;

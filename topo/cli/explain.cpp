@@ -115,8 +115,7 @@ nlohmann::json cost_json(const placement_cost& c) {
                        {"busiest_uplink_bytes", c.busiest_uplink},
                        {"least_above_leaf_bytes", c.spine_bound},
                        {"dimensions", nlohmann::json::array()}};
-    for (std::size_t t = 0; t < tier_count; ++t)
-        out["bytes"][std::string(name_of(static_cast<tier>(t)))] = c.bytes[t];
+    for (const auto t : all_tiers) out["bytes"][std::string(name_of(t))] = c.bytes[t];
     for (const auto& d : c.dimensions)
         out["dimensions"].push_back({{"dimension", name_of(d.dim)},
                                      {"groups", d.groups},
@@ -136,8 +135,9 @@ void print_text(const fabric& f, const known_job& job, const receipt& r) {
                "> leaf group", "> spine group", "spread", "leaf", "spine", "core", "wan");
     for (const auto& d : r.cost.dimensions)
         fmt::print("{:<4} {:>7} {:>12} {:>13} {:>7} {:>11} {:>11} {:>11} {:>11}\n", name_of(d.dim), d.groups,
-                   d.over_leaf_groups, d.over_spine_groups, d.largest_spread, bytes_text(d.bytes[1]),
-                   bytes_text(d.bytes[2]), bytes_text(d.bytes[3]), bytes_text(d.bytes[4]));
+                   d.over_leaf_groups, d.over_spine_groups, d.largest_spread, bytes_text(d.bytes[tier::leaf]),
+                   bytes_text(d.bytes[tier::spine]), bytes_text(d.bytes[tier::core]),
+                   bytes_text(d.bytes[tier::wan]));
     const auto above = r.cost.above_leaf(), by_name = r.in_name_order.above_leaf();
     fmt::print("\nabove the leaves in a step   {:>11}\n", bytes_text(above));
     fmt::print("least with whole units       {:>11}\n", bytes_text(r.cost.spine_bound));

@@ -53,8 +53,7 @@ void print_table(const fabric& f, const request& r, const placement& p) {
         const auto& h = f.hosts[p.nodes[slot]];
         const auto at = r.dims.coordinates(ranks[slot].front());
         std::string place, text;
-        for (const auto& e : r.dims.order)
-            place += fmt::format("{}{} ", name_of(e.dim), at[static_cast<std::size_t>(e.dim)]);
+        for (const auto& e : r.dims.order) place += fmt::format("{}{} ", name_of(e.dim), at[e.dim]);
         for (const auto rank : ranks[slot]) text += fmt::format("{}{}", text.empty() ? "" : ",", rank);
         if (text.size() > 24) text = text.substr(0, 21) + "...";
         fmt::print("{:>5}  {:<16} {:<6} {:>5}  {:<8} {:<24} {}\n", slot, h.name,

@@ -26,8 +26,7 @@ std::string about(const shape& dims, std::uint32_t slot, const std::vector<std::
     auto out =
         fmt::format("slot {}: {} {}, first at", slot, ranks.size() == 1 ? "rank" : "ranks", ranges(ranks));
     const auto at = dims.coordinates(ranks.front());
-    for (const auto& e : dims.order)
-        out += fmt::format(" {}{}", name_of(e.dim), at[static_cast<std::size_t>(e.dim)]);
+    for (const auto& e : dims.order) out += fmt::format(" {}{}", name_of(e.dim), at[e.dim]);
     return out;
 }
 
@@ -47,9 +46,8 @@ result<job> job_of(const fabric& f, const request& r, std::span<const std::uint3
     job out;
     std::size_t absent = 0;
     for (std::uint32_t slot = 0; slot < nodes.size(); ++slot) {
-        const auto color = dim == all_dimensions.end()
-                               ? units[slot]
-                               : r.dims.coordinates(ranks[slot].front())[static_cast<std::size_t>(*dim)];
+        const auto color =
+            dim == all_dimensions.end() ? units[slot] : r.dims.coordinates(ranks[slot].front())[*dim];
         while (out.colors.size() <= color) {
             const auto n = out.colors.size();
             out.colors.push_back(dim != all_dimensions.end()

@@ -55,7 +55,7 @@ std::vector<tier_capacity> capacity(const fabric& f) {
     return out;
 }
 
-std::array<double, 5> tier_costs(const fabric& f) {
+by_tier<double> tier_costs(const fabric& f) {
     const auto tiers = capacity(f);
     const auto lack = [&](std::size_t up) {
         const bool known = up < tiers.size() && tiers[up].gbps > 0 && tiers[up - 1].gbps > 0;

@@ -35,7 +35,7 @@ blocks::blocks(const request& r)
     std::uint32_t at = 1;
     for (const auto d : order_) {
         const auto size = r.dims.size(d);
-        digits_[static_cast<std::size_t>(d)] = {size, at, size > 1 ? stride_of(r.dims, d) : 1};
+        digits_[d] = {size, at, size > 1 ? stride_of(r.dims, d) : 1};
         at *= size;
     }
 }
@@ -58,7 +58,7 @@ std::uint32_t blocks::rank_at(std::uint32_t position) const {
 
 std::vector<std::uint32_t> blocks::all_ranks() const {
     std::vector<std::uint32_t> out(ranks_);
-    std::array<std::uint32_t, 5> at{};  // without a division for each rank
+    std::array<std::uint32_t, dimension_count> at{};  // without a division for each rank
     std::uint32_t rank = 0;
     for (auto& each : out) {
         each = rank;

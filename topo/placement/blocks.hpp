@@ -72,7 +72,7 @@ class blocks {
         std::uint32_t at = 1;    ///< distance of two neighbours in positions
         std::uint32_t rank = 1;  ///< and in ranks
     };
-    const digit& digit_of(dimension d) const { return digits_[static_cast<std::size_t>(d)]; }
+    const digit& digit_of(dimension d) const { return digits_[d]; }
 
     /// Of the positions before `end`, those of last members.
     static std::uint64_t last_members(const digit& d, std::uint64_t end) {
@@ -94,8 +94,9 @@ class blocks {
 
     std::uint32_t ranks_, size_;
     bool in_rank_order_;
-    std::array<digit, 5> digits_{};     ///< by dimension
-    std::array<dimension, 5> order_{};  ///< from the fastest running in positions to the slowest
+    by_dimension<digit> digits_{};
+    std::array<dimension, dimension_count>
+        order_{};  ///< from the fastest running in positions to the slowest
 };
 
 }  // namespace banyan::topo

@@ -4,21 +4,18 @@
 #include <banyan/topo/traffic.hpp>
 
 #include "topo/placement/layout.hpp"
-#include "topo/placement/meeting.hpp"
+#include "topo/placement/locations.hpp"
 #include "topo/placement/sends.hpp"
 
 namespace banyan::topo {
 namespace {
-
-std::size_t at(tier t) { return static_cast<std::size_t>(t); }
-std::size_t at(dimension d) { return static_cast<std::size_t>(d); }
 
 /// Where each slot is, so that the loops over ranks need not look at the fabric.
 struct positions {
     job_layout layout;
     std::vector<std::uint32_t> slot_of_rank;
     std::vector<std::uint32_t> local_of_rank;  ///< position in the slot: which GPU, and so which rail
-    meeting_points at;
+    slot_locations at;
 
     positions(const fabric& f, const request& r, const placement& p)
         : layout(r), slot_of_rank(r.dims.ranks()), local_of_rank(r.dims.ranks()), at(f, p.nodes) {
@@ -50,7 +47,7 @@ class uplink_load {
             by_group_[g].resize(f.leaf_groups[g].leaves.size());
     }
     void add(std::uint32_t rank, double bytes) {
-        const auto g = where_.at.group(where_.slot_of_rank[rank]);
+        const auto g = where_.at[where_.slot_of_rank[rank]].leaf_group;
         if (g == none || by_group_[g].empty()) return;
         by_group_[g][where_.local_of_rank[rank] % by_group_[g].size()] += bytes;
     }
@@ -98,7 +95,7 @@ class counter {
             spines.clear();
             for (std::uint32_t i = 0; i < size; ++i) {
                 const auto slot = where_.slot_of_rank[first + i * stride];
-                const auto group = where_.at.group(slot), spine = where_.at.spine(slot);
+                const auto [group, spine, island] = where_.at[slot];
                 if (groups.empty() || groups.back() != group) groups.push_back(group);
                 if (spines.empty() || spines.back() != spine) spines.push_back(spine);
             }
@@ -120,19 +117,19 @@ class counter {
     }
     void send(dimension_cost& out, std::uint32_t from, std::uint32_t to) {
         const auto t = where_.at.between(where_.slot_of_rank[from], where_.slot_of_rank[to]);
-        const auto bytes = per_edge_[at(out.dim)];
-        ++out.edges[at(t)];
-        out.bytes[at(t)] += bytes;
+        const auto bytes = per_edge_[out.dim];
+        ++out.edges[t];
+        out.bytes[t] += bytes;
         if (t >= tier::spine) load_.add(from, bytes);
     }
     /// Everybody in the group to everybody else, by how many are where: the pairs would be as the square.
     void send_to_all(dimension_cost& out, std::uint32_t first, std::uint32_t stride, std::uint32_t size) {
         for (std::uint32_t i = 0; i < size; ++i) together_.add(where_.slot_of_rank[first + i * stride], 1);
-        const auto bytes = per_edge_[at(out.dim)];
-        for (std::size_t t = 0; t < tier_count; ++t) {
-            const auto pairs = together_.pairs()[t];
-            out.edges[t] += pairs;
-            out.bytes[t] += static_cast<double>(pairs) * bytes;
+        const auto bytes = per_edge_[out.dim];
+        const auto pairs = together_.pairs();
+        for (const auto t : all_tiers) {
+            out.edges[t] += pairs[t];
+            out.bytes[t] += static_cast<double>(pairs[t]) * bytes;
         }
         for (std::uint32_t i = 0; i < size; ++i) {
             const auto rank = first + i * stride;
@@ -145,7 +142,7 @@ class counter {
     const positions& where_;
     uplink_load& load_;
     traffic per_edge_;
-    gathering together_;
+    pair_histogram together_;
 };
 
 /// Every ring of dp must leave each leaf group that it touches, and so many are needed at least.
@@ -160,24 +157,10 @@ double least_over_spines(const fabric& f, const request& r) {
     if (dp < 2) return 0;
     const double rings = static_cast<double>(r.dims.ranks()) / dp;
     return rings * std::min<double>(static_cast<double>(groups), dp) *
-           traffic_of(r.dims, r.model.value_or(model_size{}))[at(dimension::dp)];
+           traffic_of(r.dims, r.model.value_or(model_size{}))[dimension::dp];
 }
 
 }  // namespace
-
-std::string_view name_of(tier t) {
-    constexpr std::array<std::string_view, tier_count> names{"host", "leaf", "spine", "core", "wan"};
-    return names[at(t)];
-}
-
-tier tier_between(const fabric& f, std::uint32_t a, std::uint32_t b) {
-    if (a == b) return tier::host;
-    const auto ga = f.hosts[a].leaf_group, gb = f.hosts[b].leaf_group;
-    if (ga == none || gb == none) return tier::wan;
-    if (ga == gb) return tier::leaf;
-    if (f.leaf_groups[ga].spine_group == f.leaf_groups[gb].spine_group) return tier::spine;
-    return f.leaf_groups[ga].island == f.leaf_groups[gb].island ? tier::core : tier::wan;
-}
 
 placement_cost cost_of(const fabric& f, const request& r, const placement& p) {
     placement_cost out;
@@ -188,9 +171,9 @@ placement_cost cost_of(const fabric& f, const request& r, const placement& p) {
         if (r.dims.size(d) > 1) out.dimensions.push_back(count.count(d));
     const auto weights = weights_of(r);
     for (const auto& d : out.dimensions)
-        for (std::size_t t = 0; t < tier_count; ++t) {
+        for (const auto t : all_tiers) {
             out.bytes[t] += d.bytes[t];
-            out.weighted += static_cast<double>(d.edges[t]) * weights[at(d.dim)] * f.tier_cost[t];
+            out.weighted += static_cast<double>(d.edges[t]) * weights[d.dim] * f.tier_cost[t];
         }
     out.busiest_uplink = load.busiest();
     out.spine_bound = least_over_spines(f, r);

@@ -59,7 +59,7 @@ class search {
   private:
     static constexpr std::size_t climbs = 3;
 
-    bool usable(const pool& p) const { return island_ == none || p.island == island_; }
+    bool usable(const pool& p) const { return island_ == none || p.at.island == island_; }
 
     const std::vector<std::uint32_t>& lay_out(const order& o) {
         pool_of_slot_.resize(request_.nodes);
@@ -74,7 +74,7 @@ class search {
         for (auto& p : to_the_last_host.parts) p.most = p.all;
         start_as(from_pools);
         start_as(to_the_last_host);
-        for (const auto group_of : {&pool::spine_group, &pool::island})
+        for (const auto group_of : {&location::spine_group, &location::island})
             if (const auto from_groups = shares_of(group_of, piece)) start_as(*from_groups);
     }
 
@@ -84,7 +84,7 @@ class search {
         for (std::uint32_t i = 0; i < pools_.size(); ++i)
             if (usable(pools_[i])) by_name.parts.push_back({i, pools_[i].size, pools_[i].size});
         std::stable_sort(by_name.parts.begin(), by_name.parts.end(), [&](const auto& a, const auto& b) {
-            return pools_[a.pool].group < pools_[b.pool].group;
+            return pools_[a.pool].at.leaf_group < pools_[b.pool].at.leaf_group;
         });
         start_as(by_name);
         auto by_tree = by_name;
@@ -117,7 +117,8 @@ class search {
         share_out(own, request_.nodes / piece, piece, request_.spares);
         std::stable_sort(own.begin(), own.end(), [&](const pool& a, const pool& b) {
             const auto key = [](const pool& p) {
-                return std::tuple(p.pieces == 0, p.island, p.spine_group, -static_cast<std::int64_t>(p.size));
+                return std::tuple(p.pieces == 0, p.at.island, p.at.spine_group,
+                                  -static_cast<std::int64_t>(p.size));
             };
             return key(a) < key(b);
         });
@@ -131,13 +132,13 @@ class search {
     /// Whole pieces in each spine group or island (`group_of`), whose pools are filled to the last host, the
     /// largest first: where what joins those groups costs much more than what joins pools. None where there
     /// is one group.
-    std::optional<order> shares_of(std::uint32_t pool::*group_of, std::uint32_t piece) const {
+    std::optional<order> shares_of(std::uint32_t location::*group_of, std::uint32_t piece) const {
         std::map<std::uint32_t, std::vector<std::uint32_t>> members;  // by group: its pools
         std::map<std::uint32_t, std::size_t> hosts_of_spine;
         for (std::uint32_t i = 0; i < pools_.size(); ++i)
             if (usable(pools_[i])) {
-                members[pools_[i].*group_of].push_back(i);
-                hosts_of_spine[pools_[i].spine_group] += pools_[i].size;
+                members[pools_[i].at.*group_of].push_back(i);
+                hosts_of_spine[pools_[i].at.spine_group] += pools_[i].size;
             }
         if (members.size() < 2) return std::nullopt;
         std::vector<pool> groups;
@@ -145,18 +146,18 @@ class search {
             std::stable_sort(own.begin(), own.end(), [&](auto a, auto b) {
                 const auto key = [&](auto i) {
                     const auto& p = pools_[i];
-                    return std::tuple(hosts_of_spine[p.spine_group], p.spine_group, p.size);
+                    return std::tuple(hosts_of_spine[p.at.spine_group], p.at.spine_group, p.size);
                 };
                 return key(a) > key(b);
             });
             auto& all = groups.emplace_back();
             all.number = number;
-            all.spine_group = all.island = pools_[own.front()].island;  // what joins the groups
+            all.at.spine_group = all.at.island = pools_[own.front()].at.island;  // what joins the groups
             for (const auto i : own) all.size += pools_[i].size;
         }
         share_out(groups, request_.nodes / piece, piece, request_.spares);
         std::stable_sort(groups.begin(), groups.end(), [](const pool& a, const pool& b) {
-            return std::pair(a.pieces == 0, a.island) < std::pair(b.pieces == 0, b.island);
+            return std::pair(a.pieces == 0, a.at.island) < std::pair(b.pieces == 0, b.at.island);
         });
         order o;
         for (const auto& g : groups) {

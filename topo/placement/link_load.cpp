@@ -50,7 +50,7 @@ link_load busiest_link(const fabric& f, const request& r, const placement& p, co
                 at = far;
                 if (near.kind != node_kind::switch_node || far.kind != node_kind::switch_node) continue;
                 auto& sum = load[std::uint64_t{index} << 1 | forward];
-                sum += bytes[static_cast<std::size_t>(d)];
+                sum += bytes[d];
                 if (sum <= out.bytes) continue;
                 out.bytes = sum;
                 out.from = near;

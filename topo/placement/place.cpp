@@ -32,7 +32,7 @@ std::size_t crossings(const seats& s) {
     for (const auto& p : s.free.pools)
         if (p.taken > 0) {
             ++groups;
-            spines.push_back(p.spine_group);
+            spines.push_back(p.at.spine_group);
         }
     std::sort(spines.begin(), spines.end());
     const auto spine_groups =
@@ -79,7 +79,7 @@ seats cheapest(const fabric& f, const request& r, const job_layout& layout, seat
     const auto cost_of_start = best.cost();
     if (cost_of_start <= 0) return start;
     std::map<std::uint32_t, std::size_t> hosts_of_island;
-    for (const auto& p : pools) hosts_of_island[p.island] += p.size;
+    for (const auto& p : pools) hosts_of_island[p.at.island] += p.size;
     std::vector<std::uint32_t> islands{none};
     if (hosts_of_island.size() > 1)
         for (const auto& [island, hosts] : hosts_of_island)
@@ -107,13 +107,13 @@ seats cheapest(const fabric& f, const request& r, const job_layout& layout, seat
 std::vector<std::uint32_t> take_spares(std::vector<pool>& pools, std::uint32_t count) {
     const auto home = std::max_element(pools.begin(), pools.end(),
                                        [](const pool& a, const pool& b) { return a.taken < b.taken; });
-    const auto home_spine = home->spine_group;
+    const auto home_spine = home->at.spine_group;
     std::vector<pool*> order;
     for (auto& p : pools) order.push_back(&p);
     std::stable_sort(order.begin(), order.end(), [&](const pool* a, const pool* b) {
         const auto key = [&](const pool* p) {
             return std::tuple(
-                p->taken == 0, p->spine_group != home_spine,
+                p->taken == 0, p->at.spine_group != home_spine,
                 p->taken ? -static_cast<std::int64_t>(p->taken) : static_cast<std::int64_t>(p->left()));
         };
         return key(a) < key(b);

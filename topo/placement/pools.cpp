@@ -38,9 +38,9 @@ class chooser {
         for (const auto& s : spines) consider(choose(s.pools));
         // The largest spine groups together, two, three, up to all of them.
         std::map<std::uint32_t, std::size_t> position;
-        for (std::size_t n = 0; n < spines.size(); ++n) position[spines[n].pools.front()->spine_group] = n;
+        for (std::size_t n = 0; n < spines.size(); ++n) position[spines[n].pools.front()->at.spine_group] = n;
         std::vector<std::size_t> position_of;
-        for (const auto* p : all_) position_of.push_back(position[p->spine_group]);
+        for (const auto* p : all_) position_of.push_back(position[p->at.spine_group]);
         std::vector<pool*> together;
         // All sizes where the spine groups are as many as a fabric has; in longer and longer strides beyond.
         constexpr std::size_t each = 128;
@@ -66,7 +66,7 @@ class chooser {
     std::vector<spine> by_spine() const {
         std::map<std::uint32_t, spine> found;
         for (auto* p : all_) {
-            auto& s = found[p->spine_group];
+            auto& s = found[p->at.spine_group];
             s.pools.push_back(p);
             s.capacity += capacity(*p);
         }
@@ -115,7 +115,7 @@ class chooser {
         for (const auto* p : pools) {
             hosts += p->size;
             preferred += p->preferred;
-            spines.push_back(p->spine_group);
+            spines.push_back(p->at.spine_group);
         }
         std::sort(spines.begin(), spines.end());
         const auto spine_count = std::unique(spines.begin(), spines.end()) - spines.begin();
@@ -179,9 +179,7 @@ free_pools make_pools(const fabric& f, const candidates& from) {
     };
     for (std::uint32_t g = 0; g < groups; ++g) {
         pool p;
-        p.group = g;
-        p.spine_group = f.leaf_groups[g].spine_group;
-        p.island = f.leaf_groups[g].island;
+        p.at = {g, f.leaf_groups[g].spine_group, f.leaf_groups[g].island};
         add(p, first[g], first[g + 1]);
     }
     for (auto i = first[groups]; i < first[groups + 1]; ++i) add({}, i, i + 1);

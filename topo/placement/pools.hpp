@@ -7,15 +7,14 @@
 #include <vector>
 
 #include <banyan/topo/placement.hpp>
+#include <banyan/topo/tier.hpp>
 
 namespace banyan::topo {
 
 /// The free hosts of one leaf group, in the order in which they are taken.
 struct pool {
-    std::uint32_t number = 0;  ///< for a caller that reorders them
-    std::uint32_t group = none;
-    std::uint32_t spine_group = none;
-    std::uint32_t island = none;
+    std::uint32_t number = 0;     ///< for a caller that reorders them
+    location at;                  ///< of each of its hosts
     std::uint32_t preferred = 0;  ///< of its hosts
     std::span<const std::uint32_t> hosts;
     std::uint32_t size = 0;    ///< how many hosts

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include <banyan/topo/tier.hpp>
+
 #include "topo/placement/layout.hpp"
 #include "topo/placement/pools.hpp"
 
@@ -18,17 +20,12 @@ class distances {
   public:
     distances(const fabric& f, const std::vector<pool>& pools);
     double operator()(std::uint32_t a, std::uint32_t b) const {
-        if (a == b) return 0;
-        const auto &p = at_[a], &q = at_[b];
-        return p.spine == q.spine ? spine_ : p.island == q.island ? core_ : wan_;
+        return a == b ? 0 : cost_[tier_between(at_[a], at_[b])];
     }
 
   private:
-    struct place {
-        std::uint32_t spine, island;
-    };
-    std::vector<place> at_;  ///< a host without a leaf group has a spine group and an island of its own
-    double spine_, core_, wan_;
+    std::vector<location> at_;
+    by_tier<double> cost_;
 };
 
 /// Which slots send to each other, and how much in a step, by weights_of. Counted on the first rank of each

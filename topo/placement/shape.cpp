@@ -7,11 +7,11 @@
 namespace banyan::topo {
 namespace {
 
-constexpr std::array<std::string_view, 5> names{"tp", "cp", "ep", "pp", "dp"};
+constexpr by_dimension<std::string_view> names{"tp", "cp", "ep", "pp", "dp"};
 
 }  // namespace
 
-std::string_view name_of(dimension d) { return names[static_cast<std::size_t>(d)]; }
+std::string_view name_of(dimension d) { return names[d]; }
 
 std::uint32_t shape::ranks() const {
     std::uint32_t product = 1;
@@ -25,10 +25,10 @@ std::uint32_t shape::size(dimension d) const {
     return 1;
 }
 
-std::array<std::uint32_t, 5> shape::coordinates(std::uint32_t rank) const {
-    std::array<std::uint32_t, 5> out{};
+by_dimension<std::uint32_t> shape::coordinates(std::uint32_t rank) const {
+    by_dimension<std::uint32_t> out{};
     for (const auto& e : order) {
-        out[static_cast<std::size_t>(e.dim)] = rank % e.size;
+        out[e.dim] = rank % e.size;
         rank /= e.size;
     }
     return out;

@@ -8,13 +8,8 @@
 
 namespace banyan::topo {
 
-distances::distances(const fabric& f, const std::vector<pool>& pools)
-    : spine_(f.tier_cost[static_cast<std::size_t>(tier::spine)]),
-      core_(f.tier_cost[static_cast<std::size_t>(tier::core)]),
-      wan_(f.tier_cost[static_cast<std::size_t>(tier::wan)]) {
-    auto lonely = none;
-    for (const auto& p : pools)
-        at_.push_back(p.group == none ? place{--lonely, lonely} : place{p.spine_group, p.island});
+distances::distances(const fabric& f, const std::vector<pool>& pools) : cost_(f.tier_cost) {
+    for (const auto& p : pools) at_.push_back(p.at);
 }
 
 slot_graph::slot_graph(const request& r, const job_layout& layout) : first_(r.nodes + 1) {
@@ -30,7 +25,7 @@ slot_graph::slot_graph(const request& r, const job_layout& layout) : first_(r.no
         in_groups += members - 1 - layout.first_rank(slot) / stride_ep % members;
     std::uint32_t stride = 1;
     for (const auto& e : r.dims.order) {
-        const auto each = weights[static_cast<std::size_t>(e.dim)];
+        const auto each = weights[e.dim];
         for (std::uint32_t slot = 0; slot < r.nodes && e.size > 1; ++slot) {
             const auto rank = layout.first_rank(slot);
             const auto at = rank / stride % e.size;

@@ -15,21 +15,21 @@ class waiting {
         : f_(f), hosts_(hosts), used_(hosts.size()) {
         for (std::size_t i = hosts.size(); i-- > 0;) {
             all_.push_back(i);
-            if (const auto g = group_of(hosts[i]); g != none) {
-                in_group_[g].push_back(i);
-                under_spine_[f.leaf_groups[g].spine_group].push_back(i);
+            if (const auto at = location_of(f, hosts[i]); at.known()) {
+                in_group_[at.leaf_group].push_back(i);
+                under_spine_[at.spine_group].push_back(i);
             }
         }
     }
 
-    /// One near to `host`; none where there is none. `reach`: 0 = the same leaf group, 1 = under the same
-    /// spines, 2 = anywhere.
-    std::uint32_t take(std::uint32_t host, int reach) {
-        const auto g = group_of(host);
-        if (reach < 2 && g == none) return none;
-        auto& from = reach == 0   ? in_group_[g]
-                     : reach == 1 ? under_spine_[f_.leaf_groups[g].spine_group]
-                                  : all_;
+    /// One that `host` meets at tier `within` or below: leaf, spine, or any tier for wan. None where there is
+    /// none.
+    std::uint32_t take(std::uint32_t host, tier within) {
+        const auto at = location_of(f_, host);
+        if (within < tier::wan && !at.known()) return none;
+        auto& from = within == tier::leaf    ? in_group_[at.leaf_group]
+                     : within == tier::spine ? under_spine_[at.spine_group]
+                                             : all_;
         while (!from.empty() && used_[from.back()]) from.pop_back();
         if (from.empty()) return none;
         used_[from.back()] = true;
@@ -37,10 +37,6 @@ class waiting {
     }
 
   private:
-    std::uint32_t group_of(std::uint32_t host) const {
-        return host < f_.hosts.size() ? f_.hosts[host].leaf_group : none;
-    }
-
     const fabric& f_;
     std::span<const std::uint32_t> hosts_;
     std::vector<bool> used_;
@@ -62,9 +58,9 @@ result<placement> swap(const fabric& f, const placement& before, std::span<const
     for (std::uint32_t slot = 0; slot < before.nodes.size(); ++slot)
         if (gone.contains(before.nodes[slot])) open.push_back(slot);
     // The near pairs first, so that no slot takes the only neighbour of another.
-    for (int reach = 0; reach <= 2; ++reach)
+    for (const auto within : {tier::leaf, tier::spine, tier::wan})
         std::erase_if(open, [&](std::uint32_t slot) {
-            const auto node = nodes.take(before.nodes[slot], reach);
+            const auto node = nodes.take(before.nodes[slot], within);
             if (node != none) after.nodes[slot] = node;
             return node != none;
         });

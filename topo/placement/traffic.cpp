@@ -10,8 +10,6 @@ namespace {
 constexpr double bytes_per_element = 2;
 constexpr double parameters_per_layer = 12;  ///< times hidden squared
 
-std::size_t at(dimension d) { return static_cast<std::size_t>(d); }
-
 }  // namespace
 
 traffic traffic_of(const shape& dims, const model_size& m) {
@@ -22,11 +20,11 @@ traffic traffic_of(const shape& dims, const model_size& m) {
     // A rank's activations at one layer, all sequences of a step.
     const double activations = bytes_per_element * m.micro * m.sequence / c * m.hidden;
     traffic out{};
-    out[at(dimension::tp)] = t > 1 ? 8 * layers * activations * (t - 1) / t : 0;
-    out[at(dimension::cp)] = c > 1 ? 3 * 2 * layers * activations / t * (c - 1) : 0;
-    out[at(dimension::ep)] = e > 1 ? 4 * layers * activations / t / e : 0;
-    out[at(dimension::pp)] = p > 1 ? activations / t : 0;
-    out[at(dimension::dp)] =
+    out[dimension::tp] = t > 1 ? 8 * layers * activations * (t - 1) / t : 0;
+    out[dimension::cp] = c > 1 ? 3 * 2 * layers * activations / t * (c - 1) : 0;
+    out[dimension::ep] = e > 1 ? 4 * layers * activations / t / e : 0;
+    out[dimension::pp] = p > 1 ? activations / t : 0;
+    out[dimension::dp] =
         d > 1 ? 2 * (d - 1) / d * bytes_per_element * parameters_per_layer * m.hidden * m.hidden * layers / t
               : 0;
     return out;
@@ -36,7 +34,7 @@ traffic weights_of(const request& r) {
     if (r.model) return traffic_of(r.dims, *r.model);
     auto out = default_weights;
     for (const auto d : all_dimensions)
-        if (r.dims.size(d) < 2) out[at(d)] = 0;
+        if (r.dims.size(d) < 2) out[d] = 0;
     return out;
 }
 

@@ -18,7 +18,7 @@ void fit_like_tree(const std::vector<pool>& pools, std::size_t wanted, order& o,
     std::map<std::uint32_t, spine> spines;
     std::vector<leaf> leaves;
     for (auto& p : o.parts) {
-        leaves.push_back({p.all, &spines[pools[p.pool].spine_group]});
+        leaves.push_back({p.all, &spines[pools[p.pool].at.spine_group]});
         leaves.back().above->hosts += p.all;
         p.most = 0;
     }

@@ -8,7 +8,7 @@
 #include <banyan/topo/traffic.hpp>
 
 #include "topo/placement/layout.hpp"
-#include "topo/placement/meeting.hpp"
+#include "topo/placement/locations.hpp"
 
 namespace banyan::topo {
 namespace {
@@ -16,28 +16,28 @@ namespace {
 /// Ranks that send to another one each, by the tier where the two meet.
 class tiers {
   public:
-    tiers(const job_layout& layout, const meeting_points& at) : layout_(layout), at_(at) {}
+    tiers(const job_layout& layout, const slot_locations& at) : layout_(layout), at_(at) {}
 
     /// To the next on a ring, or to both neighbours of a pipeline.
-    std::array<std::uint64_t, tier_count> along(dimension d) const {
-        std::array<std::uint64_t, tier_count> out{};
+    by_tier<std::uint64_t> along(dimension d) const {
+        by_tier<std::uint64_t> out{};
         const bool line = d == dimension::pp;
         layout_.cut().each_successor(d, !line, [&](std::uint32_t a, std::uint32_t b, std::uint64_t ranks) {
             const auto t = at_.between(layout_.slot_of_block(a), layout_.slot_of_block(b));
-            out[static_cast<std::size_t>(t)] += line ? 2 * ranks : ranks;
+            out[t] += line ? 2 * ranks : ranks;
         });
         return out;
     }
 
     /// Everybody to everybody else. Groups whose members are on the same blocks are counted once: those that
     /// begin within `step` positions.
-    std::array<std::uint64_t, tier_count> all_to_all(dimension d) const {
+    by_tier<std::uint64_t> all_to_all(dimension d) const {
         const auto& cut = layout_.cut();
         const std::uint64_t size = cut.members(d), stride = cut.distance(d), block = cut.size();
         const std::uint64_t step = std::gcd(stride, block), period = stride * size;
         const std::uint64_t positions = std::uint64_t{cut.count()} * block;
-        std::array<std::uint64_t, tier_count> out{};
-        gathering together(at_);
+        by_tier<std::uint64_t> out{};
+        pair_histogram together(at_);
         for (std::uint64_t begin = 0; begin < positions; begin += period)
             for (auto first = begin; first < begin + stride; first += step) {
                 const auto end = first + period;  // beyond the last member by one stride
@@ -49,7 +49,7 @@ class tiers {
                     at += members * stride;
                 }
                 const auto pairs = together.pairs();
-                for (std::size_t t = 0; t < tier_count; ++t) out[t] += step * pairs[t];
+                for (const auto t : all_tiers) out[t] += step * pairs[t];
                 together.clear();
             }
         return out;
@@ -57,22 +57,21 @@ class tiers {
 
   private:
     const job_layout& layout_;
-    const meeting_points& at_;
+    const slot_locations& at_;
 };
 
 }  // namespace
 
 double weighted_cost(const fabric& f, const request& r, const placement& p) {
     const job_layout layout(r);
-    const meeting_points at(f, p.nodes);
+    const slot_locations at(f, p.nodes);
     const tiers count(layout, at);
     const auto weights = weights_of(r);
     double out = 0;
     for (const auto d : all_dimensions) {
         if (r.dims.size(d) < 2) continue;
         const auto edges = d == dimension::ep ? count.all_to_all(d) : count.along(d);
-        for (std::size_t t = 0; t < tier_count; ++t)
-            out += static_cast<double>(edges[t]) * weights[static_cast<std::size_t>(d)] * f.tier_cost[t];
+        for (const auto t : all_tiers) out += static_cast<double>(edges[t]) * weights[d] * f.tier_cost[t];
     }
     return out;
 }

@@ -18,7 +18,7 @@ class filler {
             const auto number = [](auto& known, std::uint32_t group) {
                 return known.try_emplace(group, static_cast<std::uint32_t>(known.size())).first->second;
             };
-            above_.push_back({number(spines, p.spine_group), number(islands, p.island)});
+            above_.push_back({number(spines, p.at.spine_group), number(islands, p.at.island)});
         }
         left_of_spine_.resize(spines.size());
         left_of_island_.resize(islands.size());
@@ -69,8 +69,9 @@ class filler {
             const auto left = static_cast<std::int64_t>(pools[i].left());
             const bool alone = home == none;
             return std::tuple(
-                alone ? left_of_island_[at.island] < wanted : pools[i].island != pools[home].island,
-                alone ? left_of_spine_[at.spine] < wanted : pools[i].spine_group != pools[home].spine_group,
+                alone ? left_of_island_[at.island] < wanted : pools[i].at.island != pools[home].at.island,
+                alone ? left_of_spine_[at.spine] < wanted
+                      : pools[i].at.spine_group != pools[home].at.spine_group,
                 alone ? left_of_spine_[at.spine] : 0, !ends, ends ? left : -left, pools[i].taken == 0);
         };
         auto best = none;
@@ -112,7 +113,7 @@ seats keep_units_whole(const fabric& f, const candidates& from, const request& r
     // Neighbouring pieces, that is data parallel peers, go side by side: group after group, those under one
     // spine together.
     std::stable_sort(pools.begin(), pools.end(), [](const pool& a, const pool& b) {
-        return std::pair(a.island, a.spine_group) < std::pair(b.island, b.spine_group);
+        return std::pair(a.at.island, a.at.spine_group) < std::pair(b.at.island, b.at.spine_group);
     });
     out.pool_of_slot.assign(r.nodes, none);
     filler into(out, limit);

@@ -37,7 +37,7 @@ double weigh_all_pairs(const fabric& f, const request& r, const placement& p) {
     for (const auto d : all_dimensions)
         each_send(r.dims, d, [&](std::uint32_t a, std::uint32_t b) {
             const auto t = tier_between(f, host_of[a], host_of[b]);
-            out += weights_of(r)[static_cast<std::size_t>(d)] * f.tier_cost[static_cast<std::size_t>(t)];
+            out += weights_of(r)[d] * f.tier_cost[t];
         });
     return out;
 }
@@ -106,7 +106,7 @@ TEST_CASE("edges that stand for others have their weight", "[topo]") {
     for (std::uint32_t slot = 0; slot < r.nodes; ++slot)
         for (const auto& e : graph.of(slot)) sum += e.weight;
     // Each edge is there from both ends.
-    CHECK(sum / 2 == Approx(weights_of(r)[static_cast<std::size_t>(dimension::ep)] * 4096. * 4095));
+    CHECK(sum / 2 == Approx(weights_of(r)[dimension::ep] * 4096. * 4095));
 }
 
 TEST_CASE("counted by nodes or from rank to rank, a placement weighs the same", "[topo]") {

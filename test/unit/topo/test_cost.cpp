@@ -28,10 +28,10 @@ TEST_CASE("bytes per edge follow from the model", "[topo]") {
     m.micro = 4;
     const auto t = traffic_of(parse_shape("tp=2,pp=4,dp=3").value(), m);
     // 2 bytes x 4 sequences x 100 tokens x 1000 / tp
-    CHECK(t[static_cast<std::size_t>(dimension::pp)] == 400'000);
+    CHECK(t[dimension::pp] == 400'000);
     // 2 (d-1)/d x 2 bytes x 12 h^2 x 2 layers / tp
-    CHECK(t[static_cast<std::size_t>(dimension::dp)] == Approx(2 * 2 / 3.0 * 2 * 12e6 * 2 / 2));
-    CHECK(t[static_cast<std::size_t>(dimension::cp)] == 0);
+    CHECK(t[dimension::dp] == Approx(2 * 2 / 3.0 * 2 * 12e6 * 2 / 2));
+    CHECK(t[dimension::cp] == 0);
 }
 
 TEST_CASE("what crosses which tier", "[topo]") {
@@ -45,13 +45,13 @@ TEST_CASE("what crosses which tier", "[topo]") {
     CHECK(of(c, dimension::dp).over_spine_groups == 0);
     CHECK(of(c, dimension::dp).largest_spread == 2);
     // Each of the two rings leaves either group once.
-    const auto dp = traffic_of(r.dims, model_size{})[static_cast<std::size_t>(dimension::dp)];
+    const auto dp = traffic_of(r.dims, model_size{})[dimension::dp];
     CHECK(c.above_leaf() == Approx(4 * dp));
     CHECK(c.spine_bound == Approx(4 * dp));
     // The same job over the core.
     p.nodes = {0, 1, 2, 3, 8, 9, 10, 11};
     const auto far = cost_of(f, r, p);
-    CHECK(far.bytes[static_cast<std::size_t>(tier::core)] == Approx(4 * dp));
+    CHECK(far.bytes[tier::core] == Approx(4 * dp));
     CHECK(of(far, dimension::dp).over_spine_groups == 2);
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("the busiest uplink is counted by rail", "[topo]") {
     const auto r = make("tp=2,dp=8", 8);
     const auto p = place(f, all_hosts(f), r).value();
     const auto c = cost_of(f, r, p);
-    const auto dp = traffic_of(r.dims, model_size{})[static_cast<std::size_t>(dimension::dp)];
+    const auto dp = traffic_of(r.dims, model_size{})[dimension::dp];
     // One ring on each rail leaves each group once, over two uplinks.
     CHECK(c.busiest_uplink == Approx(dp / 2));
 }

@@ -74,7 +74,7 @@ TEST_CASE("the busiest link by the tables", "[topo]") {
     // One ring over all ranks goes from the last rail of each node to the first of the next, over a spine.
     const auto ring = make_request(parse_shape("dp=128").value(), 16, 8, 0).value();
     const auto p = place(f, all_hosts(f), ring).value();
-    const auto edge = traffic_of(ring.dims, model_size{})[static_cast<std::size_t>(dimension::dp)];
+    const auto edge = traffic_of(ring.dims, model_size{})[dimension::dp];
     const auto spread = busiest_link(f, ring, p, tables);
     CHECK(spread.without_route == 0);
     CHECK(spread.bytes >= edge);

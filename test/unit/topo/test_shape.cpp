@@ -13,15 +13,15 @@ TEST_CASE("coordinates follow the order that was written", "[topo]") {
     CHECK(s.text() == "tp=2,pp=3,dp=4");
     CHECK(s.size(dimension::ep) == 1);
     const auto at = s.coordinates(1 + 2 * (2 + 3 * 3));
-    CHECK(at == std::array<std::uint32_t, 5>{1, 0, 0, 2, 3});
+    CHECK(at == by_dimension<std::uint32_t>{1, 0, 0, 2, 3});
     const auto outermost = parse_shape("tp=2,dp=4,pp=3").value().coordinates(23);
-    CHECK(outermost == std::array<std::uint32_t, 5>{1, 0, 0, 2, 3});
+    CHECK(outermost == by_dimension<std::uint32_t>{1, 0, 0, 2, 3});
 }
 
 TEST_CASE("every rank has coordinates of its own", "[topo]") {
     for (const auto* text : {"tp=4,cp=2,ep=3,pp=2,dp=5", "dp=7,tp=3", "pp=1", "ep=8,dp=8"}) {
         const auto s = parse_shape(text).value();
-        std::set<std::array<std::uint32_t, 5>> seen;
+        std::set<by_dimension<std::uint32_t>> seen;
         for (std::uint32_t rank = 0; rank < s.ranks(); ++rank) seen.insert(s.coordinates(rank));
         CHECK(seen.size() == s.ranks());
     }

@@ -29,7 +29,7 @@ double oversubscription(const fabric& f);
 /// For fabric::tier_cost: a byte over a spine costs 1 where leaves have as much up as down, and what they
 /// lack more; one over the core costs that of the spines' own uplinks on top. Between sites it costs what the
 /// leaves of a site send up over the thinnest of its WAN links; 64 where the site file names none.
-std::array<double, 5> tier_costs(const fabric& f);
+by_tier<double> tier_costs(const fabric& f);
 
 /// Sets host::slow.
 void mark_slow_hosts(fabric& f);

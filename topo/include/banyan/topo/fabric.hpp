@@ -5,15 +5,15 @@
 // time or on a network.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include <banyan/topo/tier.hpp>
+
 namespace banyan::topo {
 
 using guid = std::uint64_t;
-constexpr std::uint32_t none = UINT32_MAX;  ///< an index that refers to nothing
 
 /// Link width in lanes (1, 2, 4, 8, 12; 0 = not known) and rate of one lane in Gbit/s times 10 (0 = not
 /// known).
@@ -118,9 +118,9 @@ struct fabric {
     std::vector<exclusion> excluded;
     std::vector<defect> defects;
     std::vector<wan_link> wan;
-    /// What a byte costs placement, by the tier where its ends meet (traffic.hpp: host, leaf, spine, core,
-    /// wan). Follows from the links, see capacity.hpp.
-    std::array<double, 5> tier_cost{0, 0, 1, 2, 64};
+    /// What a byte costs placement, by the tier where its ends meet. Follows from the links, see
+    /// capacity.hpp.
+    by_tier<double> tier_cost{0, 0, 1, 2, 64};
 };
 
 /// Index of the host called `name`, or none. Binary search.

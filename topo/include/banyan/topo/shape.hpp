@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <banyan/topo/enum_array.hpp>
+
 #include "common/result.hpp"
 
 namespace banyan::topo {
@@ -18,7 +20,11 @@ namespace banyan::topo {
 enum class dimension : std::uint8_t { tp, cp, ep, pp, dp };
 inline constexpr std::array all_dimensions{dimension::tp, dimension::cp, dimension::ep, dimension::pp,
                                            dimension::dp};
+inline constexpr std::size_t dimension_count = all_dimensions.size();
 std::string_view name_of(dimension d);
+
+template <class Value>
+using by_dimension = enum_array<dimension, Value, dimension_count>;
 
 struct extent {
     dimension dim = dimension::tp;
@@ -32,8 +38,8 @@ struct shape {
 
     std::uint32_t ranks() const;            ///< product of all sizes
     std::uint32_t size(dimension d) const;  ///< 1 for a dimension that is not listed
-    std::array<std::uint32_t, 5> coordinates(std::uint32_t rank) const;  ///< indexed by dimension
-    std::string text() const;                                            ///< as parse_shape takes it
+    by_dimension<std::uint32_t> coordinates(std::uint32_t rank) const;
+    std::string text() const;  ///< as parse_shape takes it
 };
 
 constexpr std::uint32_t max_ranks = 1'048'576;

@@ -4,7 +4,6 @@
 // placement makes them go. Analytic: it ranks placements, it predicts no step time.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include <banyan/topo/placement.hpp>
 #include <banyan/topo/routing.hpp>
 #include <banyan/topo/shape.hpp>
+#include <banyan/topo/tier.hpp>
 
 #include "common/result.hpp"
 
@@ -21,7 +21,7 @@ namespace banyan::topo {
 
 /// Bytes that one rank sends in one step to each neighbour along a dimension: its successor on the ring (tp,
 /// cp, dp), either neighbour of the pipeline (pp), every other member (ep).
-using traffic = std::array<double, 5>;
+using traffic = by_dimension<double>;
 
 /// Per edge of each dimension, in bf16 (2 bytes), sequence parallel, distributed optimizer:
 ///   tp   ring share (t-1)/t of a sequence's activations, 8 collectives a layer (4 forward, 4 backward)
@@ -47,12 +47,6 @@ result<model_size> parse_model(std::string_view text);
 /// All of it, as parse_model takes it.
 std::string text_of(const model_size& m);
 
-/// Where two hosts meet; indexes fabric::tier_cost.
-enum class tier : std::uint8_t { host, leaf, spine, core, wan };
-inline constexpr std::size_t tier_count = 5;
-std::string_view name_of(tier t);
-tier tier_between(const fabric& f, std::uint32_t host_a, std::uint32_t host_b);
-
 /// One dimension of a placed job.
 struct dimension_cost {
     dimension dim = dimension::tp;
@@ -61,14 +55,14 @@ struct dimension_cost {
     std::uint32_t over_spine_groups = 0;
     std::uint32_t largest_spread = 0;  ///< leaf groups that one process group touches, at most
     /// Of the ranks that send to each other, by the tier where they meet.
-    std::array<std::uint64_t, tier_count> edges{};
-    std::array<double, tier_count> bytes{};  ///< that they send in a step
+    by_tier<std::uint64_t> edges{};
+    by_tier<double> bytes{};  ///< that they send in a step
 };
 
 /// Bytes are those of the request's model, or of the default one.
 struct placement_cost {
     std::vector<dimension_cost> dimensions;  ///< those of size > 1, in the order of `dimension`
-    std::array<double, tier_count> bytes{};  ///< over all dimensions
+    by_tier<double> bytes{};                 ///< over all dimensions
     double weighted = 0;                     ///< weights_of times fabric::tier_cost: what placement minimises
     /// Bytes per step on the busiest uplink of a leaf if a rail's traffic spreads evenly over its uplinks, as
     /// adaptive routing does at best; 0 when nothing leaves a leaf or the fabric has no uplinks.
@@ -77,7 +71,7 @@ struct placement_cost {
     /// fabric free.
     double spine_bound = 0;
 
-    double above_leaf() const { return bytes[2] + bytes[3] + bytes[4]; }
+    double above_leaf() const { return bytes[tier::spine] + bytes[tier::core] + bytes[tier::wan]; }
 };
 
 /// Cost: O(ranks x dimensions). Slots whose host has no leaf group count as tier wan of everybody else.
