@@ -26,7 +26,7 @@ generate::options with_groups_of(std::uint32_t hosts, std::uint32_t size) {
     o.group_size = size;
     o.rails = 1;
     o.levels = 3;
-    o.pod_groups = 16;
+    o.spine_group_size = 16;
     return o;
 }
 
@@ -124,7 +124,7 @@ shape questions::some_shape(std::uint32_t ranks) {
     auto dims = all_dimensions;
     std::shuffle(dims.begin(), dims.end(), random_);
     const auto used = 1 + below(static_cast<std::uint32_t>(dims.size()));
-    std::array<std::uint32_t, 5> size{1, 1, 1, 1, 1};
+    std::array<std::uint32_t, dimension_count> size{1, 1, 1, 1, 1};
     const bool to_the_first = one_in(3);
     for (std::uint32_t p = 2; ranks > 1; ++p) {
         if (p * p > ranks) p = ranks;

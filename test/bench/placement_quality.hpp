@@ -28,11 +28,11 @@ struct site {
     std::uint32_t ranks_per_node = 8;
 };
 
-/// Leaf groups of `group_size` hosts, `pod` of them under the same spines, `island` of those groups joined by
-/// a core. Host names follow the groups, unless `mixed`: then blocks of four names lie anywhere.
+/// Leaf groups of `group_size` hosts, `spine_group` of them under the same spines, `island` of those groups
+/// joined by a core. Host names follow the groups, unless `mixed`: then blocks of four names lie anywhere.
 struct plan_of_site {
     const char* name;
-    std::uint32_t groups, group_size, pod, island, rails, ranks_per_node;
+    std::uint32_t groups, group_size, spine_group, island, rails, ranks_per_node;
     double core_oversubscription;
     bool mixed;
 };

@@ -32,8 +32,8 @@ std::vector<std::uint32_t> group_of_names(const plan_of_site& p) {
 void add_group(fabric& f, const plan_of_site& p, std::uint32_t g) {
     auto& group = f.leaf_groups.emplace_back();
     group.id = fmt::format("g{}", g + 1);
-    group.spine_group = g / p.pod;
-    group.island = g / (p.pod * p.island);
+    group.spine_group = g / p.spine_group;
+    group.island = g / (p.spine_group * p.island);
     for (std::uint32_t rail = 0; rail < p.rails; ++rail) {
         const auto leaf = static_cast<std::uint32_t>(f.switches.size());
         auto& sw = f.switches.emplace_back();
@@ -84,7 +84,7 @@ site make_site(const plan_of_site& p) {
     s.ranks_per_node = p.ranks_per_node;
     auto& f = s.net;
     f.tier_cost = {0, 0, 1, 1 + p.core_oversubscription, wan_cost};
-    for (std::uint32_t spine = 0; spine < (p.groups + p.pod - 1) / p.pod; ++spine) {
+    for (std::uint32_t spine = 0; spine < (p.groups + p.spine_group - 1) / p.spine_group; ++spine) {
         auto& sw = f.switches.emplace_back();
         sw.name = fmt::format("spine-{}", spine + 1);
         sw.level = 1;
@@ -115,7 +115,7 @@ std::vector<site> all_sites() {
         {"NVL72 racks of 18", 24, 18, 8, 3, 4, 4, 1, false},
         {"leaves of 10", 40, 10, 40, 1, 1, 8, 1, false},
         {"leaves of 16", 24, 16, 12, 2, 1, 8, 1, false},
-        {"1:7 above pods, leaves of 16", 32, 16, 8, 4, 8, 8, 7, false},
+        {"1:7 above spine groups, leaves of 16", 32, 16, 8, 4, 8, 8, 7, false},
         {"two sites, SU of 32", 16, 32, 4, 2, 8, 8, 1, false},
     };
     std::vector<site> out;

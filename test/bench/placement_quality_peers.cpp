@@ -11,7 +11,7 @@ namespace {
 
 /// A leaf of topology.conf (one for each leaf group) and how many of its hosts are free.
 struct leaf {
-    std::uint32_t pod = 0;
+    std::uint32_t spine_group = 0;
     hosts free;
     std::size_t left = 0;
     std::size_t distance = 0;  ///< sum of the hops to the leaves chosen so far
@@ -19,7 +19,8 @@ struct leaf {
 
 /// Above 0 when `a` suits the `wanted` hosts better: what holds them all, the tighter the better; else what
 /// lies under the spines that would hold them; else what holds most.
-int compare(const leaf& a, const leaf& b, const std::vector<std::size_t>& in_pod, std::size_t wanted) {
+int compare(const leaf& a, const leaf& b, const std::vector<std::size_t>& in_spine_group,
+            std::size_t wanted) {
     const auto by = [&](std::size_t x, std::size_t y) {
         const bool fits_x = x >= wanted, fits_y = y >= wanted;
         if (fits_x != fits_y) return fits_x ? 1 : -1;
@@ -27,7 +28,8 @@ int compare(const leaf& a, const leaf& b, const std::vector<std::size_t>& in_pod
         return (x < y) == fits_x ? 1 : -1;
     };
     if (a.left >= wanted || b.left >= wanted) return by(a.left, b.left);
-    if (a.pod != b.pod) return by(in_pod[a.pod], in_pod[b.pod]);
+    if (a.spine_group != b.spine_group)
+        return by(in_spine_group[a.spine_group], in_spine_group[b.spine_group]);
     return by(a.left, b.left);
 }
 
@@ -50,13 +52,13 @@ hosts random_nodes(const hosts& free, std::uint32_t count, std::uint64_t seed) {
 
 hosts tree_emulated(const site& s, const hosts& free, std::uint32_t count) {
     std::vector<leaf> leaves(s.net.leaf_groups.size());
-    std::vector<std::size_t> in_pod;
-    for (std::size_t g = 0; g < leaves.size(); ++g) leaves[g].pod = s.net.leaf_groups[g].spine_group;
+    std::vector<std::size_t> in_spine_group;
+    for (std::size_t g = 0; g < leaves.size(); ++g) leaves[g].spine_group = s.net.leaf_groups[g].spine_group;
     for (const auto h : free) leaves[s.net.hosts[h].leaf_group].free.push_back(h);
     for (auto& l : leaves) {
         l.left = l.free.size();
-        in_pod.resize(std::max<std::size_t>(in_pod.size(), l.pod + 1));
-        in_pod[l.pod] += l.left;
+        in_spine_group.resize(std::max<std::size_t>(in_spine_group.size(), l.spine_group + 1));
+        in_spine_group[l.spine_group] += l.left;
     }
     hosts out;
     while (out.size() < count) {
@@ -68,7 +70,7 @@ hosts tree_emulated(const site& s, const hosts& free, std::uint32_t count) {
                 best = &l;
                 continue;
             }
-            const int better = compare(l, *best, in_pod, wanted);
+            const int better = compare(l, *best, in_spine_group, wanted);
             if ((l.distance < best->distance && better >= 0) || (l.distance == best->distance && better > 0))
                 best = &l;
         }
@@ -76,7 +78,7 @@ hosts tree_emulated(const site& s, const hosts& free, std::uint32_t count) {
         const auto taken = std::min(wanted, best->left);
         out.insert(out.end(), best->free.begin(), best->free.begin() + static_cast<std::ptrdiff_t>(taken));
         best->left = 0;
-        for (auto& l : leaves) l.distance += l.pod == best->pod ? 2 : 4;
+        for (auto& l : leaves) l.distance += l.spine_group == best->spine_group ? 2 : 4;
     }
     std::sort(out.begin(), out.end());
     return out;

@@ -29,7 +29,7 @@ json question(const std::vector<site>& sites, const std::vector<test_case>& case
     for (const auto& s : sites) {
         json groups = json::array();
         for (const auto& g : s.net.leaf_groups)
-            groups.push_back({{"nodes", names_of(s.net, g.hosts)}, {"pod", g.spine_group}});
+            groups.push_back({{"nodes", names_of(s.net, g.hosts)}, {"spine_group", g.spine_group}});
         hosts all(s.net.hosts.size());
         for (std::uint32_t h = 0; h < all.size(); ++h) all[h] = h;
         out["sites"].push_back(

@@ -97,25 +97,25 @@ class Controller:
 
 
 def tree_conf(site):
-    pods = {}
+    spine_groups = {}
     lines = []
     for number, group in enumerate(site["groups"]):
         lines.append(f"SwitchName=leaf{number} Nodes={group['nodes']}")
-        pods.setdefault(group["pod"], []).append(f"leaf{number}")
-    for pod, leaves in pods.items():
-        lines.append(f"SwitchName=pod{pod} Switches={','.join(leaves)}")
-    if len(pods) > 1:
-        lines.append(f"SwitchName=top Switches={','.join(f'pod{pod}' for pod in pods)}")
+        spine_groups.setdefault(group["spine_group"], []).append(f"leaf{number}")
+    for number, leaves in spine_groups.items():
+        lines.append(f"SwitchName=spine{number} Switches={','.join(leaves)}")
+    if len(spine_groups) > 1:
+        lines.append(f"SwitchName=top Switches={','.join(f'spine{number}' for number in spine_groups)}")
     return "\n".join(lines) + "\n"
 
 
 def block_conf(site):
-    """A block for each leaf group; where the groups of a pod are a power of two, pods are a level too."""
+    """A block for each leaf group; where the groups of a spine group are a power of two, spine groups are a level too."""
     lines = [f"BlockName=block{number} Nodes={group['nodes']}" for number, group in enumerate(site["groups"])]
-    in_pod = sum(group["pod"] == 0 for group in site["groups"])
+    in_spine_group = sum(group["spine_group"] == 0 for group in site["groups"])
     sizes = [site["group_size"]]
-    if in_pod > 1 and in_pod & (in_pod - 1) == 0 and len(site["groups"]) % in_pod == 0:
-        sizes.append(site["group_size"] * in_pod)
+    if in_spine_group > 1 and in_spine_group & (in_spine_group - 1) == 0 and len(site["groups"]) % in_spine_group == 0:
+        sizes.append(site["group_size"] * in_spine_group)
     return "\n".join(lines) + f"\nBlockSizes={','.join(map(str, sizes))}\n"
 
 

@@ -44,13 +44,14 @@ void choose_shape(generate::options& o, std::uint64_t seed, chooser& c) {
             o.group_size = c.from(16, 32), o.rails = 1, groups(4, 12);
             break;
         case 4:
-            o.group_size = 16, o.radix = 32, o.levels = 3, o.pod_groups = 2, groups(6, 10);
+            o.group_size = 16, o.radix = 32, o.levels = 3, o.spine_group_size = 2, groups(6, 10);
             break;
         case 5:
             o.group_size = c.from(8, 16), o.planes = 4, o.rate = "1xXDR", groups(3, 5);
             break;
         case 6:
-            o.group_size = 16, o.rails = 1, o.radix = 32, o.levels = 3, o.pod_groups = 4, groups(12, 20);
+            o.group_size = 16, o.rails = 1, o.radix = 32, o.levels = 3, o.spine_group_size = 4,
+            groups(12, 20);
             break;
         default:
             o.group_size = c.from(12, 24), o.oversubscription = 2, o.storage_rail = true,

@@ -22,7 +22,7 @@ fabric make_fabric() {
     o.group_size = 6;
     o.rails = 2;
     o.levels = 3;
-    o.pod_groups = 2;
+    o.spine_group_size = 2;
     const auto made = generate::generate(o);
     must(made.has_value());
     const auto dump = read_ibnetdiscover(made->text);

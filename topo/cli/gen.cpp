@@ -94,9 +94,9 @@ void add_size_options(CLI::App& sub, request& r) {
     sub.add_option("--rails", o.rails,
                    "HCAs of a host, and leaves of a group (default 8; fat-tree: 1, nvl72: 4)")
         ->check(CLI::Range(1, 16));
-    sub.add_option("--levels", o.levels, "2: leaves and spines; 3: pods of those under cores (default 2)")
+    sub.add_option("--levels", o.levels, "2: leaves and spines; 3: groups of those under cores (default 2)")
         ->check(CLI::Range(2, 3));
-    sub.add_option("--pod-groups", o.pod_groups, "leaf groups of a pod (default 4)")
+    sub.add_option("--spine-group-size", o.spine_group_size, "leaf groups under the same spines (default 4)")
         ->check(CLI::Range(1, 64));
     sub.add_option("--radix", o.radix,
                    "ports of a switch; it gets more where the shape needs them (default 64)")
@@ -105,11 +105,12 @@ void add_size_options(CLI::App& sub, request& r) {
                    "host links of a leaf over its uplinks (default 1)")
         ->check(CLI::Range(1.0, 16.0));
     sub.add_option("--spines", o.spines,
-                   "spine switches, of a pod (default: as the oversubscription implies)")
+                   "switches of a spine group (default: as the oversubscription implies)")
         ->check(CLI::Range(1, 1024));
     sub.add_option("--links", o.links, "parallel links from each leaf to each spine (default: the same)")
         ->check(CLI::Range(1, 32));
-    sub.add_option("--cores", o.cores, "core switches, a multiple of a pod's spines (default: the same)")
+    sub.add_option("--cores", o.cores,
+                   "core switches, a multiple of a spine group's spines (default: the same)")
         ->check(CLI::Range(1, 60000));
     sub.add_option("--planes", o.planes,
                    "planes: switches of one box, ports of an HCA (default 1; XDR has 4)")

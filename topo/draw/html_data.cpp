@@ -12,7 +12,8 @@
 //                        guid, host, leaf, port, rail, name (into part), rate: columns
 //   links                between boxes: a, ap (port), b, bp, rate: columns
 //   odd                  [low, high, count, usual, severity] of each bundle that is not well
-//   pods, cores, stray   spines and groups of each pod; other switches
+//   spine_groups         spines and groups of each
+//   cores, stray         other switches
 //   defects              [kind, severity, evidence, objects, switches, hcas, hosts,
 //                        switches at the ends of its links]
 //   job                  text, colors, marks: [host, slot, colour, spare, label, about]; or null
@@ -194,9 +195,10 @@ std::string page_data(const fabric& f, const job* j, const std::string& title) {
     out["job_colors"] = job_colors;
     out["cores"] = packed_indices(s.cores);
     out["stray"] = packed_indices(s.stray);
-    out["pods"] = json::array();
-    for (const auto& p : s.pods)
-        out["pods"].push_back({{"spines", packed_indices(p.spines)}, {"groups", packed_indices(p.groups)}});
+    out["spine_groups"] = json::array();
+    for (const auto& p : s.spine_groups)
+        out["spine_groups"].push_back(
+            {{"spines", packed_indices(p.spines)}, {"groups", packed_indices(p.groups)}});
     out["odd"] = json::array();
     for (const auto& b : s.bundles)
         if (b.state != health::good) out["odd"].push_back({b.low, b.high, b.count, b.usual, b.state});

@@ -48,13 +48,13 @@ class designer {
         layout out;
         out.shown = detail_;
         std::vector<std::pair<int, int>> extents;
-        for (std::uint32_t p = 0; p < s_.pods.size(); ++p) {
-            out.pods.push_back(design_pod(p, out.groups_left_out));
-            extents.emplace_back(out.pods.back().at.w, out.pods.back().at.h);
+        for (std::uint32_t p = 0; p < s_.spine_groups.size(); ++p) {
+            out.spine_groups.push_back(design_spine_group(p, out.groups_left_out));
+            extents.emplace_back(out.spine_groups.back().at.w, out.spine_groups.back().at.h);
         }
         const auto shelf = arrange_in_rows(extents, 900, 2600, gap * 2, gap * 2, detail_ != detail::tiles);
-        const bool all_direct =
-            std::all_of(out.pods.begin(), out.pods.end(), [](const auto& p) { return p.direct; });
+        const bool all_direct = std::all_of(out.spine_groups.begin(), out.spine_groups.end(),
+                                            [](const auto& p) { return p.direct; });
         out.direct = all_direct && shelf.rows <= 1 && s_.cores.size() <= 16;
         const int tree_w = std::max(shelf.width, 0);
         out.width = std::max(tree_w + 2 * margin, 960);
@@ -69,9 +69,9 @@ class designer {
             y = out.core_bar.bottom() + (out.direct ? 84 : shelf.rows > 1 ? 24 : 40);
         }
         out.trunk_x = left - 16;
-        for (std::size_t i = 0; i < out.pods.size(); ++i) {
-            move(out.pods[i], left + shelf.at[i].x, y + shelf.at[i].y);
-            out.pods[i].bus_y = y + shelf.at[i].y - gap;
+        for (std::size_t i = 0; i < out.spine_groups.size(); ++i) {
+            move(out.spine_groups[i], left + shelf.at[i].x, y + shelf.at[i].y);
+            out.spine_groups[i].bus_y = y + shelf.at[i].y - gap;
         }
         out.bottom = y + shelf.height;
         return out;
@@ -123,14 +123,14 @@ class designer {
         return out;
     }
 
-    pod_layout design_pod(std::uint32_t p, std::size_t& left_out) {
-        const auto& pod = s_.pods[p];
-        pod_layout out;
-        out.pod = p;
+    spine_group_layout design_spine_group(std::uint32_t p, std::size_t& left_out) {
+        const auto& spine_group = s_.spine_groups[p];
+        spine_group_layout out;
+        out.spine_group = p;
         std::size_t leaves = 0;
         std::vector<std::pair<int, int>> extents;
         int h = 0, w = 0;
-        for (const auto g : pod.groups) {
+        for (const auto g : spine_group.groups) {
             if (drawn_ >= max_groups_drawn) {
                 ++left_out;
                 continue;
@@ -145,18 +145,18 @@ class designer {
         const int row_gap = detail_ == detail::tiles ? 14 : 24;
         const auto shelf = arrange_in_rows(extents, 700, 2300, detail_ == detail::tiles ? 8 : gap, row_gap,
                                            detail_ == detail::cards);
-        out.direct = detail_ == detail::cards && shelf.rows == 1 && pod.spines.size() <= 16 &&
-                     pod.spines.size() * leaves <= 600;
-        const bool framed = s_.pods.size() > 1 && !out.direct;
+        out.direct = detail_ == detail::cards && shelf.rows == 1 && spine_group.spines.size() <= 16 &&
+                     spine_group.spines.size() * leaves <= 600;
+        const bool framed = s_.spine_groups.size() > 1 && !out.direct;
         const int inset = framed ? 12 : 0, trunk = shelf.rows > 1 ? 18 : 0;
         int y = inset;
         out.at.w = std::max(shelf.width + trunk, 60) + 2 * inset;
-        if (!pod.spines.empty()) {
+        if (!spine_group.spines.empty()) {
             out.bar = {inset, y, out.at.w - 2 * inset, out.direct ? switch_h : switch_h + 8};
             if (out.direct)
-                spread(pod.spines, out.bar, out.spines);
+                spread(spine_group.spines, out.bar, out.spines);
             else
-                fill_bar(pod.spines, out.bar, out.spines);
+                fill_bar(spine_group.spines, out.bar, out.spines);
             y = out.bar.bottom() + (out.direct ? 120 : shelf.rows > 1 ? 26 : 40);
         }
         out.trunk_x = inset + 6;
@@ -209,7 +209,7 @@ class designer {
         shift(g.leaves, dx, dy);
         shift(g.hosts, dx, dy);
     }
-    static void move(pod_layout& p, int dx, int dy) {
+    static void move(spine_group_layout& p, int dx, int dy) {
         p.at.x += dx;
         p.at.y += dy;
         p.bar.x += dx;

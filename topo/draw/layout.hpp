@@ -34,11 +34,11 @@ struct group_layout {
     std::uint32_t group = none;
     box at;
     std::vector<placed> leaves, hosts;
-    int bus_y = 0;  ///< height of the line that a folded pod leads to this group's row
+    int bus_y = 0;  ///< height of the line that a folded spine group leads to this group's row
 };
 
-struct pod_layout {
-    std::uint32_t pod = none;
+struct spine_group_layout {
+    std::uint32_t spine_group = none;
     box at;
     bool direct = false;  ///< each bundle is a line of its own; otherwise one stub for each group
     box bar;              ///< all of its spines; empty when there are none
@@ -54,7 +54,7 @@ struct layout {
     bool direct = false;        ///< cores and spines are joined line by line
     box core_bar;
     std::vector<placed> cores;
-    std::vector<pod_layout> pods;
+    std::vector<spine_group_layout> spine_groups;
     int trunk_x = 0;
     std::size_t groups_left_out = 0;  ///< beyond max_groups_drawn
 };

@@ -15,30 +15,32 @@ void worsen(std::vector<health>& of, std::uint32_t index, health to) {
 
 void place_switches(const fabric& f, scene& s) {
     s.group_of_switch.assign(f.switches.size(), none);
-    std::map<std::uint32_t, std::uint32_t> pod_of_number;
-    std::vector<std::uint32_t> pod_of_group(f.leaf_groups.size());
+    std::map<std::uint32_t, std::uint32_t> spine_group_of_number;
+    std::vector<std::uint32_t> spine_group_of_group(f.leaf_groups.size());
     for (std::uint32_t g = 0; g < f.leaf_groups.size(); ++g) {
         for (const auto leaf : f.leaf_groups[g].leaves) s.group_of_switch[leaf] = g;
-        const auto [at, fresh] = pod_of_number.try_emplace(f.leaf_groups[g].spine_group, s.pods.size());
-        if (fresh) s.pods.emplace_back();
-        s.pods[at->second].groups.push_back(g);
-        pod_of_group[g] = at->second;
+        const auto [at, fresh] =
+            spine_group_of_number.try_emplace(f.leaf_groups[g].spine_group, s.spine_groups.size());
+        if (fresh) s.spine_groups.emplace_back();
+        s.spine_groups[at->second].groups.push_back(g);
+        spine_group_of_group[g] = at->second;
     }
     for (std::uint32_t i = 0; i < f.switches.size(); ++i)
         s.group_of_switch[i] = s.group_of_switch[box_of(f, i)];
-    std::vector<std::uint32_t> pod_of_spine(f.switches.size(), none);
+    std::vector<std::uint32_t> spine_group_of_spine(f.switches.size(), none);
     for (const auto& l : f.links) {
         if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
         const auto a = box_of(f, l.a.index), b = box_of(f, l.b.index);
         for (const auto& [low, high] : {std::pair(a, b), std::pair(b, a)})
-            if (s.group_of_switch[low] != none && f.switches[high].level == 1 && pod_of_spine[high] == none)
-                pod_of_spine[high] = pod_of_group[s.group_of_switch[low]];
+            if (s.group_of_switch[low] != none && f.switches[high].level == 1 &&
+                spine_group_of_spine[high] == none)
+                spine_group_of_spine[high] = spine_group_of_group[s.group_of_switch[low]];
     }
     for (std::uint32_t i = 0; i < f.switches.size(); ++i) {
         if (box_of(f, i) != i) continue;
         const auto level = f.switches[i].level;
-        if (pod_of_spine[i] != none)
-            s.pods[pod_of_spine[i]].spines.push_back(i);
+        if (spine_group_of_spine[i] != none)
+            s.spine_groups[spine_group_of_spine[i]].spines.push_back(i);
         else if (level >= 2 && level != UINT8_MAX)
             s.cores.push_back(i);
         else if (s.group_of_switch[i] == none)
@@ -47,7 +49,7 @@ void place_switches(const fabric& f, scene& s) {
     const auto by_name = [&](std::uint32_t a, std::uint32_t b) {
         return f.switches[a].name < f.switches[b].name;
     };
-    for (auto& p : s.pods) std::stable_sort(p.spines.begin(), p.spines.end(), by_name);
+    for (auto& p : s.spine_groups) std::stable_sort(p.spines.begin(), p.spines.end(), by_name);
     std::stable_sort(s.cores.begin(), s.cores.end(), by_name);
     std::stable_sort(s.cores.begin(), s.cores.end(),
                      [&](auto a, auto b) { return f.switches[a].level > f.switches[b].level; });

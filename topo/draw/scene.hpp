@@ -48,7 +48,7 @@ struct bundle {
 };
 
 /// Leaf groups below the same spines.
-struct pod {
+struct spine_group {
     std::vector<std::uint32_t> spines, groups;
 };
 
@@ -62,9 +62,9 @@ struct scene {
     std::vector<std::uint32_t> defects_of_group;
     std::vector<std::uint32_t> group_of_switch;  ///< of a leaf, any plane; none otherwise
     std::vector<targets> defects;                ///< as fabric.defects
-    std::vector<pod> pods;
+    std::vector<spine_group> spine_groups;
     std::vector<std::uint32_t> cores;  ///< above the spines, highest level first
-    std::vector<std::uint32_t> stray;  ///< switches that stand in no pod and are no core
+    std::vector<std::uint32_t> stray;  ///< switches that stand in no spine group and are no core
     std::vector<bundle> bundles;       ///< by (low, high)
     std::vector<rate_use> rates;       ///< fastest first
 };

@@ -32,7 +32,7 @@ text{{font-family:Inter,"Helvetica Neue","DejaVu Sans",Arial,sans-serif;fill:#22
 .ok{{fill:#3f8f6a;font-weight:600}}
 .l{{fill:none;stroke-linecap:round}}
 .box{{fill:#fff;stroke:#d9dfe4}}
-.pod{{fill:#f1f3f4;stroke:#e2e6ea}}
+.spine-group{{fill:#f1f3f4;stroke:#e2e6ea}}
 .sw{{fill:#e4eaef;stroke:#c3ced7}}
 .gap{{fill:none;stroke:#c8372d}}
 </style>

@@ -24,7 +24,7 @@ std::size_t room(const context& c, int from, int unit10) {
 std::string figures(const context& c) {
     std::size_t leaves = 0, spines = 0;
     for (const auto& g : c.f.leaf_groups) leaves += g.leaves.size();
-    for (const auto& p : c.s.pods) spines += p.spines.size();
+    for (const auto& p : c.s.spine_groups) spines += p.spines.size();
     auto out = counted(c.f.hosts.size(), "host") + "  ·  " + counted(c.f.hcas.size(), "HCA") + "  ·  " +
                counted(c.f.leaf_groups.size(), "leaf group") + "  ·  " + counted(leaves, "leaf", "leaves") +
                "  ·  " + counted(spines, "spine");
@@ -100,7 +100,8 @@ void write_job_legend(context& c, legend& l) {
 
 int write_legend(context& c, int y) {
     legend l(c, y);
-    const bool lines = std::any_of(c.at.pods.begin(), c.at.pods.end(), [](auto& p) { return p.direct; });
+    const bool lines =
+        std::any_of(c.at.spine_groups.begin(), c.at.spine_groups.end(), [](auto& p) { return p.direct; });
     for (std::size_t i = 0; i < std::min<std::size_t>(c.s.rates.size(), 6); ++i)
         l.add(rate_text(c.s.rates[i].rate), line(rate_color(c.s.rates[i].rate), 2.4));
     if (const auto usual = usual_bundle(c); lines && !usual.empty())

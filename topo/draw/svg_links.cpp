@@ -31,7 +31,7 @@ const char* color_of(health state, const link_rate& rate) {
 class lines {
   public:
     explicit lines(context& c) : c_(c), box_of_(c.f.switches.size(), nullptr), order_(c.f.switches.size()) {
-        for (const auto& p : c.at.pods) {
+        for (const auto& p : c.at.spine_groups) {
             std::size_t leaf = 0, leaves = 0;
             for (const auto& g : p.groups) leaves += g.leaves.size();
             for (const auto& g : p.groups)
@@ -49,15 +49,15 @@ class lines {
     }
 
     void write() {
-        if (c_.at.pods.size() > 1)
-            for (const auto& p : c_.at.pods)
+        if (c_.at.spine_groups.size() > 1)
+            for (const auto& p : c_.at.spine_groups)
                 if (!p.direct)
-                    fmt::format_to(
-                        std::back_inserter(c_.out),
-                        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"10\" class=\"pod\"/>\n",
-                        p.at.x, p.at.y, p.at.w, p.at.h);
+                    fmt::format_to(std::back_inserter(c_.out),
+                                   "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"10\" "
+                                   "class=\"spine-group\"/>\n",
+                                   p.at.x, p.at.y, p.at.w, p.at.h);
         write_direct();
-        for (const auto& p : c_.at.pods)
+        for (const auto& p : c_.at.spine_groups)
             if (!p.direct && p.bar.h) write_bus(p);
         if (!c_.at.direct && c_.at.core_bar.h) write_core_bus();
     }
@@ -146,7 +146,7 @@ class lines {
                up.state == health::good ? 1.4 : 2.2, "");
     }
 
-    void write_bus(const pod_layout& p) {
+    void write_bus(const spine_group_layout& p) {
         if (p.groups.empty()) return;
         const bool rows = p.groups.front().at.y != p.groups.back().at.y;
         link_rate rate;
@@ -160,7 +160,7 @@ class lines {
             stub(p.groups[i].at.cx(), rows ? p.groups[i].bus_y : p.bar.bottom(), p.groups[i].at.y, ups[i]);
     }
 
-    void write_trunk(const pod_layout& p, const link_rate& rate) {
+    void write_trunk(const spine_group_layout& p, const link_rate& rate) {
         auto path = fmt::format("M{} {}V{}", p.trunk_x, p.bar.bottom(), p.groups.back().bus_y);
         for (std::size_t i = 0; i < p.groups.size(); ++i)
             if (i + 1 == p.groups.size() || p.groups[i + 1].bus_y != p.groups[i].bus_y)
@@ -169,19 +169,21 @@ class lines {
     }
 
     void write_core_bus() {
-        if (c_.at.pods.empty()) return;
-        const bool rows = c_.at.pods.front().at.y != c_.at.pods.back().at.y;
+        if (c_.at.spine_groups.empty()) return;
+        const bool rows = c_.at.spine_groups.front().at.y != c_.at.spine_groups.back().at.y;
         if (rows) {
             auto path = fmt::format("M{} {}H{}V{}", c_.at.core_bar.x, c_.at.core_bar.y + c_.at.core_bar.h / 2,
-                                    c_.at.trunk_x, c_.at.pods.back().bus_y);
-            for (std::size_t i = 0; i < c_.at.pods.size(); ++i)
-                if (i + 1 == c_.at.pods.size() || c_.at.pods[i + 1].bus_y != c_.at.pods[i].bus_y)
-                    path +=
-                        fmt::format("M{} {}H{}", c_.at.trunk_x, c_.at.pods[i].bus_y, c_.at.pods[i].at.cx());
+                                    c_.at.trunk_x, c_.at.spine_groups.back().bus_y);
+            for (std::size_t i = 0; i < c_.at.spine_groups.size(); ++i)
+                if (i + 1 == c_.at.spine_groups.size() ||
+                    c_.at.spine_groups[i + 1].bus_y != c_.at.spine_groups[i].bus_y)
+                    path += fmt::format("M{} {}H{}", c_.at.trunk_x, c_.at.spine_groups[i].bus_y,
+                                        c_.at.spine_groups[i].at.cx());
             stroke(path, "#a3afb8", 1.4, "");
         }
-        for (const auto& p : c_.at.pods)
-            stub(p.at.cx(), rows ? p.bus_y : c_.at.core_bar.bottom(), p.at.y, above(c_.s.pods[p.pod].spines));
+        for (const auto& p : c_.at.spine_groups)
+            stub(p.at.cx(), rows ? p.bus_y : c_.at.core_bar.bottom(), p.at.y,
+                 above(c_.s.spine_groups[p.spine_group].spines));
     }
 
     context& c_;

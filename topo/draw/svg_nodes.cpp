@@ -174,16 +174,16 @@ void write_switches(context& c) {
         write_bar(c, c.at.core_bar, c.at.cores, c.s.cores.size(), "core switch", "core switches");
     if (c.at.direct)
         for (const auto& p : c.at.cores) write_switch(c, p, "");
-    for (const auto& p : c.at.pods) {
+    for (const auto& p : c.at.spine_groups) {
         if (p.direct)
             for (const auto& sw : p.spines) write_switch(c, sw, "");
         else if (p.bar.h)
-            write_bar(c, p.bar, p.spines, c.s.pods[p.pod].spines.size(), "spine", "spines");
+            write_bar(c, p.bar, p.spines, c.s.spine_groups[p.spine_group].spines.size(), "spine", "spines");
     }
 }
 
 void write_groups(context& c) {
-    for (const auto& p : c.at.pods)
+    for (const auto& p : c.at.spine_groups)
         for (const auto& g : p.groups) write_group(c, g);
 }
 

@@ -25,16 +25,16 @@ struct node {
     std::string name;
     role what = role::compute;
     std::uint16_t ports = 1;
-    std::uint16_t rail = 0;       ///< of a compute HCA or a leaf
-    std::uint32_t group = none;   ///< of a leaf
-    std::uint32_t host = none;    ///< of a compute HCA
-    std::uint32_t pod = 0;        ///< of a switch below the cores
-    std::uint16_t next_port = 0;  ///< of a leaf: the next that is free for what comes later
-    std::uint16_t last_low = 0;   ///< of a leaf: below its uplinks
-    bool serves = false;          ///< a leaf that something other than compute HCAs hangs on
-    bool gone = false;            ///< not in the dump, nor its cables
-    bool silent = false;          ///< without a record
-    bool repeated = false;        ///< its record stands twice
+    std::uint16_t rail = 0;         ///< of a compute HCA or a leaf
+    std::uint32_t group = none;     ///< of a leaf
+    std::uint32_t host = none;      ///< of a compute HCA
+    std::uint32_t spine_group = 0;  ///< of a switch below the cores
+    std::uint16_t next_port = 0;    ///< of a leaf: the next that is free for what comes later
+    std::uint16_t last_low = 0;     ///< of a leaf: below its uplinks
+    bool serves = false;            ///< a leaf that something other than compute HCAs hangs on
+    bool gone = false;              ///< not in the dump, nor its cables
+    bool silent = false;            ///< without a record
+    bool repeated = false;          ///< its record stands twice
 };
 
 struct cable {
@@ -46,10 +46,10 @@ struct cable {
 
 /// How many of everything.
 struct sizes {
-    std::uint32_t groups = 0, pods = 1, groups_of_pod = 0;
-    std::uint32_t spines = 0, links = 0;             ///< of a pod; leaf to spine
+    std::uint32_t groups = 0, spine_groups = 1, groups_of_spine_group = 0;
+    std::uint32_t spines = 0, links = 0;             ///< of a spine group; leaf to spine
     std::uint32_t core_fan = 0, core_links = 0;      ///< cores above one spine position; spine to core
-    std::uint32_t storage_leaves = 0;                ///< of a pod
+    std::uint32_t storage_leaves = 0;                ///< of a spine group
     std::uint32_t uplink_first = 0, down_ports = 0;  ///< ports: of a leaf; of a spine, used downwards
     speed_rate rate;
 };
@@ -69,8 +69,8 @@ struct blueprint {
     std::uint32_t leaf(std::uint32_t group, std::uint32_t rail, std::uint32_t plane = 0) const {
         return first_leaf + (group * o.rails + rail) * o.planes + plane;
     }
-    std::uint32_t spine(std::uint32_t pod, std::uint32_t at, std::uint32_t plane) const {
-        return first_spine + (pod * n.spines + at) * o.planes + plane;
+    std::uint32_t spine(std::uint32_t spine_group, std::uint32_t at, std::uint32_t plane) const {
+        return first_spine + (spine_group * n.spines + at) * o.planes + plane;
     }
     std::uint32_t hca_cable(std::uint32_t hca_node, std::uint32_t plane = 0) const {
         return (hca_node - first_hca) * o.planes + plane;

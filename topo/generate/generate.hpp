@@ -41,13 +41,13 @@ using defect_rates = std::array<double, defect_kinds>;
 /// What to build. Zero means "as the rest implies" where a default says so.
 struct options {
     std::uint32_t hosts = 64, group_size = 32, rails = 8;
-    std::uint32_t levels = 2;      ///< 2: leaves and spines; 3: pods of those under cores
-    std::uint32_t pod_groups = 4;  ///< leaf groups of a pod, with three levels
-    std::uint32_t radix = 64;      ///< ports of a switch; more only where the shape needs them
-    double oversubscription = 1;   ///< host links of a leaf over its uplinks
+    std::uint32_t levels = 2;            ///< 2: leaves and spines; 3: spine groups of those under cores
+    std::uint32_t spine_group_size = 4;  ///< leaf groups of a spine group, with three levels
+    std::uint32_t radix = 64;            ///< ports of a switch; more only where the shape needs them
+    double oversubscription = 1;         ///< host links of a leaf over its uplinks
     std::uint32_t spines = 0,
-                  links = 0;   ///< spines (of a pod); parallel links from each leaf to each of them
-    std::uint32_t cores = 0;   ///< all of them; a multiple of a pod's spines
+                  links = 0;   ///< spines (of a spine group); parallel links from each leaf to each of them
+    std::uint32_t cores = 0;   ///< all of them; a multiple of a spine group's spines
     std::uint32_t planes = 1;  ///< switches of one box, and ports of an HCA
     bool sharp = false;        ///< an aggregation node on each switch
     std::uint32_t ufm_hosts = 0, storage_servers = 0;

@@ -2,7 +2,7 @@
 //
 // The fabric without a fault. Host h of a group is on port h + 1 of each of the group's leaves; what serves
 // the fabric takes the ports after; uplinks begin in the upper half. Spines have their leaves below in the
-// order of the leaves; the spines at one position of all pods share their cores.
+// order of the leaves; the spines at one position of all spine groups share their cores.
 #include <algorithm>
 #include <numeric>
 
@@ -82,8 +82,8 @@ class drawing {
 
     void add_switches() {
         const auto& n = b_.n;
-        const auto leaves = n.groups * b_.o.rails, spines = n.pods * n.spines, cores = n.core_fan * n.spines,
-                   storage = n.pods * n.storage_leaves;
+        const auto leaves = n.groups * b_.o.rails, spines = n.spine_groups * n.spines,
+                   cores = n.core_fan * n.spines, storage = n.spine_groups * n.storage_leaves;
         switch_numbers_ = numbers((leaves + spines + cores + storage) * b_.o.planes);
         node what;
         what.what = role::leaf;
@@ -91,16 +91,17 @@ class drawing {
         for (std::uint32_t i = 0; i < leaves; ++i) {
             what.group = i / b_.o.rails;
             what.rail = static_cast<std::uint16_t>(i % b_.o.rails);
-            what.pod = what.group / n.groups_of_pod;
+            what.spine_group = what.group / n.groups_of_spine_group;
             add_box(what, "leaf", i + 1, leaves);
         }
         what.group = none;
         what.rail = 0;
-        const auto several = [&](role r, const char* kind, std::uint32_t count, std::uint32_t of_pod) {
+        const auto several = [&](role r, const char* kind, std::uint32_t count,
+                                 std::uint32_t of_spine_group) {
             const auto first = next_node();
             what.what = r;
             for (std::uint32_t i = 0; i < count; ++i) {
-                what.pod = of_pod ? i / of_pod : 0;
+                what.spine_group = of_spine_group ? i / of_spine_group : 0;
                 add_box(what, kind, i + 1, count);
             }
             return first;
@@ -158,18 +159,19 @@ class drawing {
                             fmt::format("oss{:02} mlx5_{}", i + 1, k), storage_leaf(0, i + k));
     }
 
-    std::uint32_t storage_leaf(std::uint32_t pod, std::uint32_t at) const {
-        return b_.first_storage + (pod * b_.n.storage_leaves + at % b_.n.storage_leaves) * b_.o.planes;
+    std::uint32_t storage_leaf(std::uint32_t spine_group, std::uint32_t at) const {
+        return b_.first_storage +
+               (spine_group * b_.n.storage_leaves + at % b_.n.storage_leaves) * b_.o.planes;
     }
 
     void add_storage_rail() {
         const auto& o = b_.o;
         if (!o.storage_rail) return;
-        const auto hosts_of_pod = b_.n.groups_of_pod * o.group_size;
+        const auto hosts_of_spine_group = b_.n.groups_of_spine_group * o.group_size;
         for (std::uint32_t h = 0; h < o.hosts; ++h)
             add_service(service_guids + 0x10000000 + guid{h} * 0x10,
                         fmt::format("{} mlx5_{}", b_.hosts[h].name, o.rails),
-                        storage_leaf(h / hosts_of_pod, h % hosts_of_pod / o.group_size));
+                        storage_leaf(h / hosts_of_spine_group, h % hosts_of_spine_group / o.group_size));
     }
 
     blueprint b_;

@@ -50,7 +50,7 @@ result<void> check_counts(const options& o) {
     BANYAN_CHECK(check_range("--group-size", o.group_size, 1, 254));
     BANYAN_CHECK(check_range("--rails", o.rails, 1, 16));
     BANYAN_CHECK(check_range("--levels", o.levels, 2, 3));
-    BANYAN_CHECK(check_range("--pod-groups", o.pod_groups, 1, 64));
+    BANYAN_CHECK(check_range("--spine-group-size", o.spine_group_size, 1, 64));
     BANYAN_CHECK(check_range("--radix", o.radix, 4, 256));
     BANYAN_CHECK(check_range("--spines", o.spines, 0, 1024));
     BANYAN_CHECK(check_range("--links", o.links, 0, 32));
@@ -75,11 +75,12 @@ result<void> check_counts(const options& o) {
 
 result<void> size_cores(const options& o, sizes& n, std::uint32_t uplinks) {
     if (o.cores % n.spines != 0)
-        return bad(fmt::format("--cores is {}, expected a multiple of a pod's {} spines", o.cores, n.spines));
+        return bad(fmt::format("--cores is {}, expected a multiple of a spine group's {} spines", o.cores,
+                               n.spines));
     n.core_fan = o.cores / n.spines;
-    // No more pods' links on a core than it has ports, if that can be had.
+    // No more spine groups' links on a core than it has ports, if that can be had.
     if (n.core_fan == 0)
-        n.core_fan = divisor_from(uplinks, ceiling(std::uint64_t{n.pods} * uplinks, o.radix));
+        n.core_fan = divisor_from(uplinks, ceiling(std::uint64_t{n.spine_groups} * uplinks, o.radix));
     n.core_links = std::max(1u, uplinks / n.core_fan);
     return {};
 }
@@ -112,13 +113,13 @@ result<sizes> sizes_of(const options& o) {
     sizes n;
     BANYAN_TRY(n.rate, parse_rate(o.rate));
     n.groups = ceiling(o.hosts, o.group_size);
-    n.groups_of_pod = o.levels == 3 ? std::min(o.pod_groups, n.groups) : n.groups;
-    n.pods = ceiling(n.groups, n.groups_of_pod);
+    n.groups_of_spine_group = o.levels == 3 ? std::min(o.spine_group_size, n.groups) : n.groups;
+    n.spine_groups = ceiling(n.groups, n.groups_of_spine_group);
     if (o.storage_rail || o.storage_servers > 0)
         n.storage_leaves =
-            ceiling(std::uint64_t{n.groups_of_pod} * o.group_size + o.storage_servers, o.group_size);
+            ceiling(std::uint64_t{n.groups_of_spine_group} * o.group_size + o.storage_servers, o.group_size);
     if (o.storage_servers > 0 && !o.storage_rail) n.storage_leaves = ceiling(o.storage_servers, o.group_size);
-    const auto leaves = n.groups_of_pod * o.rails + n.storage_leaves;
+    const auto leaves = n.groups_of_spine_group * o.rails + n.storage_leaves;
     const auto uplinks =
         std::max(1u, static_cast<std::uint32_t>(std::ceil(o.group_size / o.oversubscription)));
     const auto room = o.levels == 3 ? o.radix / 2 : o.radix;
@@ -134,7 +135,7 @@ result<sizes> sizes_of(const options& o) {
     else if (o.cores > 0)
         return bad("--cores needs --levels 3");
     const auto most = std::max({n.uplink_first + n.spines * n.links, 2 * n.down_ports + o.radix,
-                                n.pods * std::max(1u, n.core_links)});
+                                n.spine_groups * std::max(1u, n.core_links)});
     if (most > 40000)
         return bad(fmt::format("a switch would need {} ports", most),
                    "more --levels, fewer --links or --nodes");

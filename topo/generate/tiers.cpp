@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The cables between switches, and the ports of all. Spines have their leaves below in the order of the
-// leaves; the spines at one position of all pods share their cores. Each plane is a tree of its own.
+// leaves; the spines at one position of all spine groups share their cores. Each plane is a tree of its own.
 #include "topo/generate/blueprint.hpp"
 
 namespace banyan::topo::generate {
@@ -13,36 +13,37 @@ void join(blueprint& b, std::uint32_t low, std::uint32_t low_port, std::uint32_t
         {low, high, static_cast<std::uint16_t>(low_port), static_cast<std::uint16_t>(high_port), b.n.rate});
 }
 
-/// `at`: which of the pod's leaves, storage leaves last.
-void connect_leaf(blueprint& b, std::uint32_t box, std::uint32_t pod, std::uint32_t at) {
+/// `at`: which of the spine group's leaves, storage leaves last.
+void connect_leaf(blueprint& b, std::uint32_t box, std::uint32_t spine_group, std::uint32_t at) {
     const auto& n = b.n;
     for (std::uint32_t p = 0; p < b.o.planes; ++p)
         for (std::uint32_t s = 0; s < n.spines; ++s)
             for (std::uint32_t k = 0; k < n.links; ++k)
-                join(b, box + p, n.uplink_first + s * n.links + k, b.spine(pod, s, p), at * n.links + k + 1);
+                join(b, box + p, n.uplink_first + s * n.links + k, b.spine(spine_group, s, p),
+                     at * n.links + k + 1);
 }
 
 void connect_leaves(blueprint& b) {
     const auto& n = b.n;
-    const auto of_pod = n.groups_of_pod * b.o.rails;
+    const auto of_spine_group = n.groups_of_spine_group * b.o.rails;
     for (std::uint32_t i = 0; i < n.groups * b.o.rails; ++i)
-        connect_leaf(b, b.first_leaf + i * b.o.planes, i / of_pod, i % of_pod);
-    for (std::uint32_t i = 0; i < n.pods * n.storage_leaves; ++i)
+        connect_leaf(b, b.first_leaf + i * b.o.planes, i / of_spine_group, i % of_spine_group);
+    for (std::uint32_t i = 0; i < n.spine_groups * n.storage_leaves; ++i)
         connect_leaf(b, b.first_storage + i * b.o.planes, i / n.storage_leaves,
-                     of_pod + i % n.storage_leaves);
+                     of_spine_group + i % n.storage_leaves);
 }
 
 void connect_cores(blueprint& b) {
     const auto& n = b.n;
     const auto first_up = std::max(n.down_ports, b.o.radix / 2) + 1;
-    for (std::uint32_t pod = 0; pod < n.pods; ++pod)
+    for (std::uint32_t spine_group = 0; spine_group < n.spine_groups; ++spine_group)
         for (std::uint32_t s = 0; s < n.spines; ++s)
             for (std::uint32_t c = 0; c < n.core_fan; ++c)
                 for (std::uint32_t k = 0; k < n.core_links; ++k)
                     for (std::uint32_t p = 0; p < b.o.planes; ++p)
-                        join(b, b.spine(pod, s, p), first_up + c * n.core_links + k,
+                        join(b, b.spine(spine_group, s, p), first_up + c * n.core_links + k,
                              b.first_core + (s * n.core_fan + c) * b.o.planes + p,
-                             pod * n.core_links + k + 1);
+                             spine_group * n.core_links + k + 1);
 }
 
 }  // namespace

@@ -191,12 +191,12 @@ TEST_CASE("a defect is found by name, GUID and end of a link", "[draw]") {
     CHECK((t[3].switches.empty() && t[3].hcas.empty() && t[3].hosts.empty() && t[3].links.empty()));
 }
 
-TEST_CASE("cores, spines and pods stand apart", "[draw]") {
+TEST_CASE("cores, spines and spine groups stand apart", "[draw]") {
     const auto f = banyan::topo::test::model_of("ibnetdiscover-3level-sharp.txt");
     const auto s = make_scene(f);
     CHECK(s.cores.size() == 4);
-    REQUIRE(s.pods.size() == 2);
-    for (const auto& p : s.pods) {
+    REQUIRE(s.spine_groups.size() == 2);
+    for (const auto& p : s.spine_groups) {
         CHECK(p.spines.size() == 4);
         CHECK(p.groups.size() == 1);
     }
@@ -253,7 +253,7 @@ TEST_CASE("nothing overlaps, at any size", "[draw]") {
     const auto f = clos(groups, hosts, rails, 4, 1);
     const auto at = lay_out(f, make_scene(f), 100, true);
     std::vector<box> boxes;
-    for (const auto& p : at.pods) {
+    for (const auto& p : at.spine_groups) {
         boxes.push_back(p.bar);
         for (const auto& g : p.groups) {
             boxes.push_back(g.at);

@@ -113,8 +113,8 @@ TEST_CASE("sound fabrics of every shape have both ends of each link and no defec
         generate::options o;
         unsigned levels;
     };
-    std::vector<shape> shapes{{"rail", {}, 2},   {"fat tree", {}, 2}, {"racks", {}, 2},
-                              {"planes", {}, 2}, {"pods", {}, 3},     {"everything", {}, 3}};
+    std::vector<shape> shapes{{"rail", {}, 2},   {"fat tree", {}, 2},     {"racks", {}, 2},
+                              {"planes", {}, 2}, {"spine groups", {}, 3}, {"everything", {}, 3}};
     shapes[1].o.rails = 1;
     shapes[1].o.hosts = 100;
     shapes[2].o.hosts = 72;
