@@ -31,28 +31,22 @@ std::optional<topo::placement> place_again(const train_job& job, const std::vect
     if (!before) return std::nullopt;
     const auto& request = job.request;
     const host_set all_free(job, free);
-    const auto is_free = [&](std::uint32_t host) { return all_free.contains(host); };
     topo::placement last;
     last.nodes = before->nodes;
     last.spares = before->spares;
     last.buddies = before->buddies;
     if (last.nodes.size() != request.nodes || last.buddies.size() != request.nodes) return std::nullopt;
-    std::vector<std::uint32_t> lost, others;
-    for (const auto host : last.nodes)
-        if (!is_free(host)) lost.push_back(host);
-    if (lost.size() == last.nodes.size()) return std::nullopt;
+    const auto is_free = [&](std::uint32_t host) { return all_free.contains(host); };
+    if (std::none_of(last.nodes.begin(), last.nodes.end(), is_free)) return std::nullopt;
     std::erase_if(last.spares, [&](auto host) { return !is_free(host); });
-    const host_set of_last(job, last.nodes);
-    for (const auto host : free)
-        if (!of_last.contains(host)) others.push_back(host);
-    auto swapped = topo::swap(job.fabric.fabric, last, lost, others);
+    auto swapped = topo::swap_onto(job.fabric.fabric, last, free);
     if (!swapped) return std::nullopt;
     // Spares that are gone or came into use are made up from what is free.
     auto& spares = swapped->spares;
     host_set used(job, swapped->nodes);
     std::erase_if(spares, [&](auto host) { return used.contains(host); });
     for (const auto host : spares) used.add(host);
-    for (const auto host : others) {
+    for (const auto host : free) {
         if (spares.size() >= request.spares) break;
         if (!used.contains(host)) spares.push_back(host);
     }

@@ -2,10 +2,8 @@
 #include "step_order.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include <banyan/topo/placement.hpp>
@@ -81,18 +79,28 @@ bool even(const slurm_step_layout_t& layout, std::uint32_t per_node) {
     return std::all_of(layout.tasks, layout.tasks + layout.node_cnt, [&](auto n) { return n == per_node; });
 }
 
-/// `planned`, with what the step lacks replaced by what is new in it, as many.
-std::vector<std::string> replaced(std::vector<std::string> planned, const std::vector<std::string>& step) {
-    const std::unordered_set<std::string> in_plan(planned.begin(), planned.end()),
-        in_step(step.begin(), step.end());
-    auto next = step.begin();
-    const auto fresh = [&] {
-        while (next != step.end() && in_plan.contains(*next)) ++next;
-        return next != step.end();
+/// The nodes of the slots of `planned` on exactly those of the step, where no fabric tells which of them are
+/// near: as on a fabric without hosts, by numbers that stand for the names.
+std::vector<std::string> without_fabric(const std::vector<std::string>& planned,
+                                        const std::vector<std::string>& step) {
+    std::vector<std::string> names;
+    std::unordered_map<std::string, std::uint32_t> known;
+    const auto numbers_of = [&](const std::vector<std::string>& some) {
+        std::vector<std::uint32_t> out;
+        for (const auto& name : some) {
+            const auto [at, fresh] = known.try_emplace(name, static_cast<std::uint32_t>(names.size()));
+            if (fresh) names.push_back(name);
+            out.push_back(at->second);
+        }
+        return out;
     };
-    for (auto& name : planned)
-        if (!in_step.contains(name) && fresh()) name = *next++;
-    return planned;
+    topo::placement before;
+    before.nodes = numbers_of(planned);
+    const auto after = topo::swap_onto({}, before, numbers_of(step));
+    if (!after) return planned;
+    std::vector<std::string> out;
+    for (const auto number : after->nodes) out.push_back(names[number]);
+    return out;
 }
 
 topo::placement placement_of(const train::plan& plan, const fabric_cache::view& fabric,
@@ -121,16 +129,7 @@ result<topo::placement> placement_for(const job_record_t& job, const fabric_cach
     const auto plan = stored_plan(job);
     if (!plan || plan->nodes.size() != request.nodes || plan->shape != request.dims.text())
         return topo::arrange(fabric.fabric, hosts, request);
-    auto before = placement_of(*plan, fabric, ctld);
-    const std::unordered_set<std::uint32_t> in_step(hosts.begin(), hosts.end()),
-        in_plan(before.nodes.begin(), before.nodes.end());
-    std::vector<std::uint32_t> lost, fresh;
-    std::copy_if(before.nodes.begin(), before.nodes.end(), std::back_inserter(lost),
-                 [&](auto h) { return !in_step.contains(h); });
-    std::copy_if(hosts.begin(), hosts.end(), std::back_inserter(fresh),
-                 [&](auto h) { return !in_plan.contains(h); });
-    if (lost.empty()) return before;
-    return topo::swap(fabric.fabric, before, lost, fresh);
+    return topo::swap_onto(fabric.fabric, placement_of(*plan, fabric, ctld), hosts);
 }
 
 /// The order of a job that runs does not depend on a snapshot that has gone, is too old, or lacks one of the
@@ -139,7 +138,7 @@ void order_by_plan(job_record_t& job, const controller& ctld, slurm_step_layout_
                    const topo::request& request, const std::vector<std::string>& names, bool launchers) {
     const auto plan = stored_plan(job);
     if (plan && plan->nodes.size() == names.size() && plan->shape == request.dims.text()) {
-        const auto nodes = replaced(plan->nodes, names);
+        const auto nodes = without_fabric(plan->nodes, names);
         if (give_ranks(layout, request, names, nodes, launchers)) return save_nodes(job, ctld, *plan, nodes);
     }
     log_job_once(job.job_id,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -68,6 +70,18 @@ result<placement> swap(const fabric& f, const placement& before, std::span<const
     const std::unordered_set<std::uint32_t> in_use(after.nodes.begin(), after.nodes.end());
     std::erase_if(after.spares, [&](auto host) { return in_use.contains(host) || gone.contains(host); });
     return after;
+}
+
+result<placement> swap_onto(const fabric& f, const placement& before, std::span<const std::uint32_t> hosts) {
+    const std::unordered_set<std::uint32_t> there(hosts.begin(), hosts.end()),
+        used(before.nodes.begin(), before.nodes.end());
+    std::vector<std::uint32_t> lost, fresh;
+    std::copy_if(before.nodes.begin(), before.nodes.end(), std::back_inserter(lost),
+                 [&](auto host) { return !there.contains(host); });
+    std::copy_if(hosts.begin(), hosts.end(), std::back_inserter(fresh),
+                 [&](auto host) { return !used.contains(host); });
+    if (lost.empty()) return before;
+    return swap(f, before, lost, fresh);
 }
 
 }  // namespace banyan::topo

@@ -49,3 +49,25 @@ TEST_CASE("a lost node that is not on the fabric any more", "[topo]") {
         swap(f, before, std::vector<std::uint32_t>{none}, std::vector<std::uint32_t>{2}).value();
     CHECK(after.nodes == std::vector<std::uint32_t>{0, 2});
 }
+
+TEST_CASE("a placement moves onto the nodes that are there", "[topo]") {
+    const auto f = groups_of({4, 4, 4}, 2);
+    placement before;
+    before.nodes = {0, 1, 4, 5};
+    before.spares = {2, 11};
+    before.buddies = {2, 3, 0, 1};
+    // Hosts 1 and 4 are lost, 2, 6 and 8 run nothing yet.
+    const auto after = swap_onto(f, before, std::vector<std::uint32_t>{0, 2, 5, 6, 8}).value();
+    CHECK(after.nodes == std::vector<std::uint32_t>{0, 2, 6, 5});
+    CHECK(after.spares == std::vector<std::uint32_t>{11});
+    CHECK(after.buddies == before.buddies);
+    CHECK(swap_onto(f, before, before.nodes)->nodes == before.nodes);
+    CHECK(swap_onto(f, before, std::vector<std::uint32_t>{0, 1, 4}).error().code == errc::exhausted);
+}
+
+TEST_CASE("without a fabric replacements come in their order", "[topo]") {
+    placement before;
+    before.nodes = {3, 0, 1, 2};
+    const auto after = swap_onto({}, before, std::vector<std::uint32_t>{9, 2, 7, 3}).value();
+    CHECK(after.nodes == std::vector<std::uint32_t>{3, 9, 7, 2});
+}

@@ -101,6 +101,12 @@ result<placement> arrange(const fabric& f, std::span<const std::uint32_t> hosts,
 result<placement> swap(const fabric& f, const placement& before, std::span<const std::uint32_t> lost,
                        std::span<const std::uint32_t> replacements);
 
+/// The swap that leaves `before` on nothing but `hosts`: the nodes that are not among them are lost, and
+/// those of them that run no ranks yet replace them, in their order. Indices that the fabric does not have
+/// are far from everything, so that it does with no fabric at all. Spares that are not among `hosts` stay
+/// spares.
+result<placement> swap_onto(const fabric& f, const placement& before, std::span<const std::uint32_t> hosts);
+
 /// How a placement sits on the fabric, for people and receipts.
 struct spread {
     std::vector<std::pair<std::string, std::uint32_t>>
