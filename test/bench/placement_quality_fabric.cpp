@@ -54,18 +54,18 @@ struct running {
 
 /// The tightest leaf group that holds all, else the largest ones first.
 hosts best_fit(const site& s, const std::vector<bool>& busy, std::uint32_t count) {
-    std::vector<hosts> pools(s.net.leaf_groups.size());
+    std::vector<hosts> bins(s.net.leaf_groups.size());
     for (std::uint32_t h = 0; h < busy.size(); ++h)
-        if (!busy[h]) pools[s.net.hosts[h].leaf_group].push_back(h);
-    std::stable_sort(pools.begin(), pools.end(),
+        if (!busy[h]) bins[s.net.hosts[h].leaf_group].push_back(h);
+    std::stable_sort(bins.begin(), bins.end(),
                      [](const hosts& a, const hosts& b) { return a.size() > b.size(); });
     hosts out;
-    for (std::size_t i = 0; i < pools.size() && out.size() < count; ++i) {
+    for (std::size_t i = 0; i < bins.size() && out.size() < count; ++i) {
         const auto wanted = count - out.size();
         auto pick = i;
-        while (pick + 1 < pools.size() && pools[pick + 1].size() >= wanted) ++pick;
-        const auto& pool = pools[pick];
-        out.insert(out.end(), pool.begin(), pool.begin() + std::min(wanted, pool.size()));
+        while (pick + 1 < bins.size() && bins[pick + 1].size() >= wanted) ++pick;
+        const auto& bin = bins[pick];
+        out.insert(out.end(), bin.begin(), bin.begin() + std::min(wanted, bin.size()));
     }
     return out;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "topo/placement/blocks.hpp"
 
-#include "topo/placement/sends.hpp"
+#include "topo/placement/communication.hpp"
 
 namespace banyan::topo {
 namespace {

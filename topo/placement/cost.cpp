@@ -3,23 +3,23 @@
 
 #include <banyan/topo/traffic.hpp>
 
-#include "topo/placement/layout.hpp"
+#include "topo/placement/communication.hpp"
+#include "topo/placement/job_slots.hpp"
 #include "topo/placement/locations.hpp"
-#include "topo/placement/sends.hpp"
 
 namespace banyan::topo {
 namespace {
 
 /// Where each slot is, so that the loops over ranks need not look at the fabric.
 struct positions {
-    job_layout layout;
+    job_slots job;
     std::vector<std::uint32_t> slot_of_rank;
     std::vector<std::uint32_t> local_of_rank;  ///< position in the slot: which GPU, and so which rail
     slot_locations at;
 
     positions(const fabric& f, const request& r, const placement& p)
-        : layout(r), slot_of_rank(r.dims.ranks()), local_of_rank(r.dims.ranks()), at(f, p.nodes) {
-        const auto ranks = layout.ranks_by_slot();
+        : job(r), slot_of_rank(r.dims.ranks()), local_of_rank(r.dims.ranks()), at(f, p.nodes) {
+        const auto ranks = job.ranks_by_slot();
         for (std::uint32_t i = 0; i < ranks.size(); ++i) {
             slot_of_rank[ranks[i]] = i / r.ranks_per_node;
             local_of_rank[ranks[i]] = i % r.ranks_per_node;
@@ -88,6 +88,7 @@ class counter {
         dimension_cost out;
         out.dim = d;
         const auto size = r_.dims.size(d);
+        const bool to_all = pattern_of(d) == pattern::all_to_all;
         std::vector<std::uint32_t> groups, spines;
         each_group(r_.dims, d, [&](std::uint32_t first, std::uint32_t stride) {
             ++out.groups;
@@ -103,9 +104,9 @@ class counter {
             out.largest_spread = std::max(out.largest_spread, spread);
             out.over_leaf_groups += spread > 1;
             out.over_spine_groups += distinct(spines) > 1;
-            if (d == dimension::ep) send_to_all(out, first, stride, size);
+            if (to_all) send_to_all(out, first, stride, size);
         });
-        if (d == dimension::ep) return out;
+        if (to_all) return out;
         each_send(r_.dims, d, [&](std::uint32_t from, std::uint32_t to) { send(out, from, to); });
         return out;
     }

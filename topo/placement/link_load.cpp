@@ -3,18 +3,18 @@
 
 #include <banyan/topo/traffic.hpp>
 
-#include "topo/placement/layout.hpp"
-#include "topo/placement/sends.hpp"
+#include "topo/placement/communication.hpp"
+#include "topo/placement/job_slots.hpp"
 
 namespace banyan::topo {
 namespace {
 
 /// The HCA that each rank sends through: that of its GPU's rail; none where its host has none there.
-std::vector<std::uint32_t> hca_of_rank(const fabric& f, const job_layout& layout, const placement& p) {
-    const auto ranks = layout.ranks_by_slot();
-    const auto per_node = layout.cut().size();
+std::vector<std::uint32_t> hca_of_rank(const fabric& f, const job_slots& job, const placement& p) {
+    const auto ranks = job.ranks_by_slot();
+    const auto per_node = job.cut().size();
     std::vector<std::uint32_t> out(ranks.size(), none);
-    for (std::uint32_t slot = 0; slot < layout.slots(); ++slot) {
+    for (std::uint32_t slot = 0; slot < job.count(); ++slot) {
         if (p.nodes[slot] >= f.hosts.size()) continue;
         const auto& hcas = f.hosts[p.nodes[slot]].hcas;
         for (std::size_t i = 0; i < per_node && !hcas.empty(); ++i)
@@ -26,8 +26,8 @@ std::vector<std::uint32_t> hca_of_rank(const fabric& f, const job_layout& layout
 }  // namespace
 
 link_load busiest_link(const fabric& f, const request& r, const placement& p, const routing& tables) {
-    const job_layout layout(r);
-    const auto hca = hca_of_rank(f, layout, p);
+    const job_slots job(r);
+    const auto hca = hca_of_rank(f, job, p);
     const auto bytes = traffic_of(r.dims, r.model.value_or(model_size{}));
     const router routes(f, tables);
     link_load out;
@@ -35,7 +35,7 @@ link_load busiest_link(const fabric& f, const request& r, const placement& p, co
     std::unordered_map<std::uint64_t, double> load;
     for (const auto d : all_dimensions)
         each_send(r.dims, d, [&](std::uint32_t from, std::uint32_t to) {
-            if (layout.slot_of(from) == layout.slot_of(to)) return;
+            if (job.slot_of(from) == job.slot_of(to)) return;
             const auto path = hca[from] == none || hca[to] == none ? std::vector<std::uint32_t>{}
                                                                    : routes.path(hca[from], hca[to]);
             if (path.empty()) {

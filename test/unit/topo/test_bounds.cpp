@@ -11,8 +11,8 @@
 
 #include "fixtures.hpp"
 #include "test/placement_questions.hpp"
-#include "topo/placement/seating.hpp"
-#include "topo/placement/sends.hpp"
+#include "topo/placement/communication.hpp"
+#include "topo/placement/communication_graph.hpp"
 
 using namespace banyan;
 using namespace banyan::topo;
@@ -58,7 +58,7 @@ TEST_CASE("any question on any fabric is answered within the steps allowed", "[t
             // Whatever begins with a step left ends: at most what is linear in all that there is, some times
             // over.
             CHECK(limit.spent() <= steps_of_placement + 100 * std::int64_t{hosts} +
-                                       30 * static_cast<std::int64_t>(slot_graph::max_pairs));
+                                       30 * static_cast<std::int64_t>(communication_graph::max_pairs));
             std::set<std::uint32_t> used(p->nodes.begin(), p->nodes.end());
             used.insert(p->spares.begin(), p->spares.end());
             CHECK(used.size() == q.asked.nodes + q.asked.spares);
@@ -88,19 +88,19 @@ TEST_CASE("what slots send grows with the nodes, not with the square of a group"
     for (const auto& r : {ask("ep=8192", 8192, 1), ask("ep=12800", 12800, 1), ask("ep=1048576", 8192, 128),
                           ask("tp=8,ep=4096,pp=2", 8192, 8), ask("ep=64,dp=64", 4096, 1)}) {
         INFO(r.dims.text());
-        const slot_graph graph(r, job_layout(r));
+        const communication_graph graph(r, job_slots(r));
         CHECK(graph.edges() > 0);
-        CHECK(graph.edges() <= 2 * slot_graph::max_pairs + std::size_t{r.nodes} * 2 * 24);
+        CHECK(graph.edges() <= 2 * communication_graph::max_pairs + std::size_t{r.nodes} * 2 * 24);
     }
     // Those of a realistic size are exact: each of 512 slots and the 7 others of its group.
     const auto exact = ask("ep=8,dp=64", 512, 1);
-    CHECK(slot_graph(exact, job_layout(exact)).edges() == 512 * 7 + 2 * 512);
+    CHECK(communication_graph(exact, job_slots(exact)).edges() == 512 * 7 + 2 * 512);
 }
 
 TEST_CASE("edges that stand for others have their weight", "[topo]") {
-    // All on pools of their own under one spine: the cost is the sum of all weights.
+    // All in bins of their own under one spine: the cost is the sum of all weights.
     const auto r = ask("ep=4096", 4096, 1);
-    const slot_graph graph(r, job_layout(r));
+    const communication_graph graph(r, job_slots(r));
     REQUIRE(graph.edges() < 4096 * 4095);
     double sum = 0;
     for (std::uint32_t slot = 0; slot < r.nodes; ++slot)
@@ -132,11 +132,11 @@ TEST_CASE("slots and units by arithmetic are those that one gets rank by rank", 
         const auto r = some.next().asked;
         if (r.dims.ranks() > 3000) continue;
         INFO(r.dims.text() << " on " << r.nodes);
-        const job_layout layout(r);
+        const job_slots job(r);
         const auto slots = ranks_of_slots(r);
         for (std::uint32_t s = 0; s < slots.size(); ++s) {
-            REQUIRE(layout.first_rank(s) == slots[s].front());
-            for (const auto rank : slots[s]) REQUIRE(layout.slot_of(rank) == s);
+            REQUIRE(job.first_rank(s) == slots[s].front());
+            for (const auto rank : slots[s]) REQUIRE(job.slot_of(rank) == s);
         }
         // Slots with neighbours in a tensor or pipeline group are in one unit, and no others.
         std::vector<std::uint32_t> unit(r.nodes);
@@ -145,7 +145,7 @@ TEST_CASE("slots and units by arithmetic are those that one gets rank by rank", 
             again = false;
             for (const auto d : {dimension::tp, dimension::pp})
                 each_send(r.dims, d, [&](std::uint32_t a, std::uint32_t b) {
-                    auto &x = unit[layout.slot_of(a)], &y = unit[layout.slot_of(b)];
+                    auto &x = unit[job.slot_of(a)], &y = unit[job.slot_of(b)];
                     again |= x != y;
                     x = y = std::min(x, y);
                 });

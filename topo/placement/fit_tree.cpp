@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "topo/placement/tree_fit.hpp"
+#include "topo/placement/fit_tree.hpp"
 
 #include <algorithm>
 #include <map>
 
 namespace banyan::topo {
 
-void fit_like_tree(const std::vector<pool>& pools, std::size_t wanted, order& o, work& limit) {
+void fit_like_tree(const std::vector<bin>& bins, std::size_t wanted, bin_order& o, work& limit) {
     struct spine {
         std::size_t hosts = 0;   ///< of its leaves, at first
         std::size_t chosen = 0;  ///< leaves; the more, the nearer are its others
@@ -18,9 +18,9 @@ void fit_like_tree(const std::vector<pool>& pools, std::size_t wanted, order& o,
     std::map<std::uint32_t, spine> spines;
     std::vector<leaf> leaves;
     for (auto& p : o.parts) {
-        leaves.push_back({p.all, &spines[pools[p.pool].at.spine_group]});
-        leaves.back().above->hosts += p.all;
-        p.most = 0;
+        leaves.push_back({p.size, &spines[bins[p.bin].at.spine_group]});
+        leaves.back().above->hosts += p.size;
+        p.quota = 0;
     }
     /// Above 0 when `a` hosts suit better than `b`.
     const auto compare = [&](std::size_t a, std::size_t b) {
@@ -34,8 +34,8 @@ void fit_like_tree(const std::vector<pool>& pools, std::size_t wanted, order& o,
     };
     const auto give = [&](leaf& from) {
         auto& part = o.parts[static_cast<std::size_t>(&from - leaves.data())];
-        part.most = static_cast<std::uint32_t>(std::min(wanted, from.left));
-        wanted -= part.most;
+        part.quota = static_cast<std::uint32_t>(std::min(wanted, from.left));
+        wanted -= part.quota;
         from.left = 0;
         ++from.above->chosen;
     };

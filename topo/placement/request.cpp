@@ -4,7 +4,7 @@
 #include <banyan/topo/placement.hpp>
 #include <fmt/format.h>
 
-#include "topo/placement/layout.hpp"
+#include "topo/placement/job_slots.hpp"
 
 namespace banyan::topo {
 result<request> make_request(const shape& dims, std::uint32_t total_nodes, std::uint32_t ranks_per_node,
@@ -40,7 +40,7 @@ result<request> make_request(const shape& dims, std::uint32_t total_nodes, std::
 }
 
 std::vector<std::vector<std::uint32_t>> ranks_of_slots(const request& r) {
-    const auto flat = job_layout(r).ranks_by_slot();
+    const auto flat = job_slots(r).ranks_by_slot();
     std::vector<std::vector<std::uint32_t>> out;
     out.reserve(r.nodes);
     for (auto at = flat.begin(); at != flat.end(); at += r.ranks_per_node)
@@ -50,12 +50,12 @@ std::vector<std::vector<std::uint32_t>> ranks_of_slots(const request& r) {
 
 bool ranks_are_consecutive(const request& r) {
     // Slots are in the order of their first ranks: where these are right, nothing is left for another slot.
-    const job_layout layout(r);
-    for (std::uint32_t slot = 0; slot < layout.slots(); ++slot)
-        if (layout.first_rank(slot) != slot * r.ranks_per_node) return false;
+    const job_slots job(r);
+    for (std::uint32_t slot = 0; slot < job.count(); ++slot)
+        if (job.first_rank(slot) != slot * r.ranks_per_node) return false;
     return true;
 }
 
-std::vector<std::uint32_t> units_of_slots(const request& r) { return job_layout(r).units().set_of_slot(); }
+std::vector<std::uint32_t> units_of_slots(const request& r) { return job_slots(r).units().set_of_slot(); }
 
 }  // namespace banyan::topo

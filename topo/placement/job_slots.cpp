@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "topo/placement/layout.hpp"
+#include "topo/placement/job_slots.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-#include "topo/placement/sends.hpp"
+#include "topo/placement/communication.hpp"
 
 namespace banyan::topo {
 
-job_layout::job_layout(const request& r)
+job_slots::job_slots(const request& r)
     : dims_(r.dims), cut_(r), slot_of_block_(r.nodes), first_rank_(r.nodes), in_order_(r.nodes) {
     std::iota(in_order_.begin(), in_order_.end(), 0u);
     block_of_slot_ = in_order_;
@@ -28,7 +28,7 @@ job_layout::job_layout(const request& r)
     bundles_ = partition(sets, r.nodes, by_dp);
 }
 
-std::vector<std::uint32_t> job_layout::ranks_by_slot() const {
+std::vector<std::uint32_t> job_slots::ranks_by_slot() const {
     auto all = cut_.all_ranks();
     if (cut_.in_rank_order()) return all;
     std::vector<std::uint32_t> out;
@@ -41,7 +41,7 @@ std::vector<std::uint32_t> job_layout::ranks_by_slot() const {
     return out;
 }
 
-partition job_layout::rings() const {
+partition job_slots::rings() const {
     const auto stride = stride_of(dims_, dimension::dp);
     const auto at = coordinate_of_slots(dimension::dp);
     auto first_of_ring = in_order_;
@@ -55,13 +55,13 @@ partition job_layout::rings() const {
     return partition(first_of_ring, static_cast<std::uint32_t>(known.size()), in_order_);
 }
 
-std::vector<std::uint32_t> job_layout::sequence_by(dimension slow, dimension fast) const {
+std::vector<std::uint32_t> job_slots::sequence_by(dimension slow, dimension fast) const {
     const auto by_fast = sorted_by(in_order_, coordinate_of_slots(fast), dims_.size(fast));
     return sorted_by(by_fast, coordinate_of_slots(slow), dims_.size(slow));
 }
 
 /// Of the first rank of each slot.
-std::vector<std::uint32_t> job_layout::coordinate_of_slots(dimension d) const {
+std::vector<std::uint32_t> job_slots::coordinate_of_slots(dimension d) const {
     const auto stride = stride_of(dims_, d), size = dims_.size(d);
     auto out = in_order_;
     for (auto& slot : out) slot = first_rank(slot) / stride % size;
@@ -70,7 +70,7 @@ std::vector<std::uint32_t> job_layout::coordinate_of_slots(dimension d) const {
 
 /// Joins the sets of slots that the process groups of `along` connect; each set is named by its smallest
 /// slot.
-void job_layout::connect(std::initializer_list<dimension> along, std::vector<std::uint32_t>& sets) const {
+void job_slots::connect(std::initializer_list<dimension> along, std::vector<std::uint32_t>& sets) const {
     const auto root = [&](std::uint32_t s) {
         while (sets[s] != s) s = sets[s] = sets[sets[s]];
         return s;

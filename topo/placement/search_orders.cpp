@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "topo/placement/climb.hpp"
+#include "topo/placement/search_orders.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,11 @@
 namespace banyan::topo {
 namespace {
 
-class climber {
+class order_search {
   public:
-    climber(const distances& far, const slot_graph& graph, const shape& dims, order& o, std::int64_t& budget,
-            work& limit)
-        : far_(far),
+    order_search(const bin_distances& distance, const communication_graph& graph, const shape& dims,
+                 bin_order& o, std::int64_t& budget, work& limit)
+        : distance_(distance),
           graph_(graph),
           nodes_(o.sequence->size()),
           ring_(dims.size(dimension::dp)),
@@ -20,8 +20,8 @@ class climber {
           budget_(budget),
           limit_(limit),
           kept_(nodes_) {
-        for (const auto& p : o.parts) reach_ += p.most;
-        o.hand_out_all([&](std::uint32_t slot, std::uint32_t pool) { kept_[slot] = pool; });
+        for (const auto& p : o.parts) reach_ += p.quota;
+        o.each([&](std::uint32_t slot, std::uint32_t bin) { kept_[slot] = bin; });
         trial_ = kept_;
     }
 
@@ -51,15 +51,15 @@ class climber {
             if (j != i && j != i + 1)
                 better |= try_to(
                     std::min(i, j), std::max(i, j), [&] { shift(i, j); }, [&] { shift(j, i); });
-        for (const auto most : caps(parts[i])) {
-            const auto before = parts[i].most;
-            const auto cap = [&](std::uint32_t to) {
-                reach_ = reach_ - parts[i].most + to;
-                parts[i].most = to;
+        for (const auto quota : quotas(parts[i])) {
+            const auto before = parts[i].quota;
+            const auto set = [&](std::uint32_t to) {
+                reach_ = reach_ - parts[i].quota + to;
+                parts[i].quota = to;
             };
-            if (most != before && more())
+            if (quota != before && more())
                 better |= try_to(
-                    i, parts.size() - 1, [&] { cap(most); }, [&] { cap(before); });
+                    i, parts.size() - 1, [&] { set(quota); }, [&] { set(before); });
         }
         return better;
     }
@@ -67,7 +67,7 @@ class climber {
     /// How many parts it takes to reach the job's nodes.
     std::size_t used() const {
         std::size_t reach = 0, n = 0;
-        while (n < order_.parts.size() && reach < nodes_) reach += order_.parts[n++].most;
+        while (n < order_.parts.size() && reach < nodes_) reach += order_.parts[n++].quota;
         return n;
     }
 
@@ -78,10 +78,10 @@ class climber {
         limit_.spend(order_.parts.size());  // that are gone through, and some of them moved
         const bool in_turn = reach_ >= nodes_;
         change();
-        seat(first, last, in_turn && reach_ >= nodes_);
+        assign(first, last, in_turn && reach_ >= nodes_);
         const auto cost = weigh();
-        const bool better = cost < order_.cost * (1 - 1e-9);  // less is rounding
-        if (better) order_.cost = cost;
+        const bool better = cost < order_.objective * (1 - 1e-9);  // less is rounding
+        if (better) order_.objective = cost;
         auto &from = better ? trial_ : kept_, &to = better ? kept_ : trial_;
         for (const auto slot : moved_) to[slot] = from[slot];
         if (!better) undo();
@@ -89,25 +89,25 @@ class climber {
     }
 
     /// Brings trial_ up to order_; `in_turn`: the parts first to last get what they got before.
-    void seat(std::size_t first, std::size_t last, bool in_turn) {
+    void assign(std::size_t first, std::size_t last, bool in_turn) {
         moved_.clear();
-        const auto put = [&](std::uint32_t slot, std::uint32_t pool) {
+        const auto put = [&](std::uint32_t slot, std::uint32_t bin) {
             --budget_;
-            if (trial_[slot] == pool) return;
-            trial_[slot] = pool;
+            if (trial_[slot] == bin) return;
+            trial_[slot] = bin;
             moved_.push_back(slot);
         };
-        if (!in_turn) return order_.hand_out_all(put);
+        if (!in_turn) return order_.each(put);
         std::size_t next = 0;
-        for (std::size_t p = 0; p < first; ++p) next += order_.parts[p].most;
-        order_.hand_out(first, last + 1, next, put);
+        for (std::size_t p = 0; p < first; ++p) next += order_.parts[p].quota;
+        order_.each_in_turn(first, last + 1, next, put);
     }
 
     /// The cost of trial_, or any number that is no better than the order's.
     double weigh() {
         // A difference looks at edges from both ends, before and after.
-        if (moved_.size() * 4 > nodes_) return graph_.cost(far_, trial_, order_.cost, budget_);
-        return order_.cost + graph_.difference(far_, kept_, trial_, moved_, budget_);
+        if (moved_.size() * 4 > nodes_) return graph_.objective(distance_, trial_, order_.objective, budget_);
+        return order_.objective + graph_.difference(distance_, kept_, trial_, moved_, budget_);
     }
 
     void shift(std::size_t from, std::size_t to) {
@@ -120,27 +120,27 @@ class climber {
     }
 
     /// All that a part has, whole rings of it, and whole pipelines.
-    std::array<std::uint32_t, 3> caps(const order::part& p) const {
-        return {p.all, p.all - p.all % ring_, p.all - p.all % line_};
+    std::array<std::uint32_t, 3> quotas(const bin_order::part& p) const {
+        return {p.size, p.size - p.size % ring_, p.size - p.size % line_};
     }
 
-    const distances& far_;
-    const slot_graph& graph_;
+    const bin_distances& distance_;
+    const communication_graph& graph_;
     std::size_t nodes_;
     std::uint32_t ring_, line_;
-    order& order_;
+    bin_order& order_;
     std::int64_t& budget_;
     work& limit_;
     std::size_t reach_ = 0;                    ///< slots that the parts take in their turn
-    std::vector<std::uint32_t> kept_, trial_;  ///< the pool of each slot: as order_ was, and as it is tried
+    std::vector<std::uint32_t> kept_, trial_;  ///< the bin of each slot: as order_ was, and as it is tried
     std::vector<std::uint32_t> moved_;         ///< slots in which the two differ
 };
 
 }  // namespace
 
-void climb(const distances& far, const slot_graph& graph, const shape& dims, order& o, std::int64_t& budget,
-           work& limit) {
-    climber(far, graph, dims, o, budget, limit).run();
+void search_orders(const bin_distances& distance, const communication_graph& graph, const shape& dims,
+                   bin_order& o, std::int64_t& budget, work& limit) {
+    order_search(distance, graph, dims, o, budget, limit).run();
 }
 
 }  // namespace banyan::topo

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A request worked out: which ranks share a slot, and which slots must stay near. Depends on nothing else, so
-// one is made for each question and handed down.
+// The slots of a job, by its request alone: which ranks share one, and which of them must stay near. One is
+// made for each question and handed down.
 #pragma once
 
 #include <initializer_list>
@@ -15,12 +15,12 @@
 
 namespace banyan::topo {
 
-class job_layout {
+class job_slots {
   public:
     /// Cost: O(slots log slots), whatever the number of ranks.
-    explicit job_layout(const request& r);
+    explicit job_slots(const request& r);
 
-    std::uint32_t slots() const { return static_cast<std::uint32_t>(first_rank_.size()); }
+    std::uint32_t count() const { return static_cast<std::uint32_t>(first_rank_.size()); }
     std::uint32_t first_rank(std::uint32_t slot) const { return first_rank_[slot]; }
     std::uint32_t slot_of(std::uint32_t rank) const { return slot_of_block_[cut_.block_of(rank)]; }
     /// The ranks of slot 0, then those of slot 1, and so on; ascending in each. Cost: O(ranks).

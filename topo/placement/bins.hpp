@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The free hosts by leaf group: the bins that the slots of a job are packed into, and how far they are from
+// each other.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <banyan/topo/placement.hpp>
+#include <banyan/topo/tier.hpp>
+
+namespace banyan::topo {
+
+/// The free hosts of one leaf group, in the order in which they are taken.
+struct bin {
+    std::uint32_t number = 0;     ///< for a caller that reorders them
+    location at;                  ///< of each of its hosts
+    std::uint32_t preferred = 0;  ///< of its hosts
+    std::span<const std::uint32_t> hosts;
+    std::uint32_t size = 0;   ///< how many hosts
+    std::uint32_t items = 0;  ///< whole items that it is to hold (pack)
+    std::size_t taken = 0;    ///< hosts that are given to slots
+
+    std::size_t left() const { return size - taken; }
+    std::uint32_t take() { return hosts[taken++]; }
+};
+
+/// Bins, and the hosts that they look into. Moved, not copied.
+struct free_bins {
+    std::vector<std::uint32_t> hosts;
+    std::vector<bin> bins;
+
+    free_bins() = default;
+    free_bins(free_bins&&) = default;
+    free_bins& operator=(free_bins&&) = default;
+};
+
+/// 0 (sound) to 1; a host that lacks rails, or has a slow one, is not sound, whatever `risk` says. `risk` as
+/// in candidates.
+float risk_of(const fabric& f, std::span<const float> risk, std::uint32_t host);
+
+/// Preferred hosts first, those with a high from.risk last. A host without a leaf group is near nobody: a
+/// bin of its own.
+free_bins make_bins(const fabric& f, const candidates& from);
+
+/// What a byte costs between hosts of two bins, by their indices; within one it is free.
+class bin_distances {
+  public:
+    bin_distances(const fabric& f, const std::vector<bin>& bins) : cost_(f.tier_cost) {
+        for (const auto& b : bins) at_.push_back(b.at);
+    }
+    double operator()(std::uint32_t a, std::uint32_t b) const {
+        return a == b ? 0 : cost_[tier_between(at_[a], at_[b])];
+    }
+
+  private:
+    std::vector<location> at_;
+    by_tier<double> cost_;
+};
+
+}  // namespace banyan::topo

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "topo/placement/construct_orders.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "topo/placement/fit_tree.hpp"
+#include "topo/placement/packing.hpp"
+#include "topo/placement/search_orders.hpp"
+
+namespace banyan::topo {
+namespace {
+
+class order_construction {
+  public:
+    order_construction(const bin_distances& distance, const communication_graph& graph,
+                       const std::vector<bin>& bins, const request& r, const job_slots& job,
+                       std::uint32_t island, std::int64_t budget, work& limit)
+        : distance_(distance),
+          graph_(graph),
+          bins_(bins),
+          request_(r),
+          island_(island),
+          budget_(budget),
+          limit_(limit),
+          by_pipeline_(job.sequence_by(dimension::dp, dimension::pp)),
+          by_stage_(job.sequence_by(dimension::pp, dimension::dp)) {}
+
+    std::optional<std::vector<std::uint32_t>> run() {
+        limit_.spend(bins_.size());
+        std::size_t there = 0;
+        for (const auto& p : bins_)
+            if (usable(p)) there += p.size;
+        if (there < request_.nodes) return std::nullopt;
+        // The rings first: a job too large to look further loses least by that.
+        const auto ring = request_.dims.size(dimension::dp), line = request_.dims.size(dimension::pp);
+        std::vector<std::uint32_t> items{ring, 1, line};
+        if (ring == 1) items = {1, line};
+        for (const auto item : items)
+            if (request_.nodes % item == 0 && (starts_.empty() || (budget_ > 0 && limit_.any())))
+                start_with(item);
+        start_like_slurm();
+        std::stable_sort(starts_.begin(), starts_.end(),
+                         [](const bin_order& a, const bin_order& b) { return a.objective < b.objective; });
+        const auto promising = std::min(searched, starts_.size());
+        for (std::size_t i = 0; i < promising; ++i) {
+            auto share = budget_ / static_cast<std::int64_t>(promising - i);
+            budget_ -= share;
+            const auto given = share;
+            search_orders(distance_, graph_, request_.dims, starts_[i], share, limit_);
+            limit_.spend(given - share);
+            budget_ += share;
+        }
+        const auto& best = *std::min_element(
+            starts_.begin(), starts_.end(),
+            [](const bin_order& a, const bin_order& b) { return a.objective < b.objective; });
+        return assign(best);
+    }
+
+  private:
+    static constexpr std::size_t searched = 3;  ///< of the starts, by search_orders
+
+    bool usable(const bin& p) const { return island_ == none || p.at.island == island_; }
+
+    const std::vector<std::uint32_t>& assign(const bin_order& o) {
+        bin_of_slot_.resize(request_.nodes);
+        budget_ -= request_.nodes;
+        o.each([&](std::uint32_t slot, std::uint32_t bin) { bin_of_slot_[slot] = bin; });
+        return bin_of_slot_;
+    }
+
+    void start_with(std::uint32_t item) {
+        const auto from_bins = quotas_of_bins(item);
+        auto to_the_last_host = from_bins;
+        for (auto& p : to_the_last_host.parts) p.quota = p.size;
+        start_as(from_bins);
+        start_as(to_the_last_host);
+        for (const auto group_of : {&location::spine_group, &location::island})
+            if (const auto from_groups = quotas_of(group_of, item)) start_as(*from_groups);
+    }
+
+    /// What Slurm itself would take, so that no job is worse off with banyan than without.
+    void start_like_slurm() {
+        bin_order by_name;  // leaf groups are numbered by the names of their hosts
+        for (std::uint32_t i = 0; i < bins_.size(); ++i)
+            if (usable(bins_[i])) by_name.parts.push_back({i, bins_[i].size, bins_[i].size});
+        std::stable_sort(by_name.parts.begin(), by_name.parts.end(), [&](const auto& a, const auto& b) {
+            return bins_[a.bin].at.leaf_group < bins_[b.bin].at.leaf_group;
+        });
+        start_as(by_name);
+        auto by_tree = by_name;
+        fit_like_tree(bins_, request_.nodes, by_tree, limit_);
+        start_as(by_tree);
+    }
+
+    void start_as(const bin_order& o) {
+        for (const auto* sequence : {&by_pipeline_, &by_stage_}) {
+            auto& start = starts_.emplace_back(o);
+            start.sequence = sequence;
+            // Where no budget is left for a search, only the best start counts.
+            const auto limit = budget_ > 0 ? std::numeric_limits<double>::max() : best_start_;
+            const auto before = budget_;
+            start.objective = graph_.objective(distance_, assign(start), limit, budget_);
+            limit_.spend(before - budget_ + static_cast<std::int64_t>(bins_.size()));
+            best_start_ = std::min(best_start_, start.objective);
+        }
+    }
+
+    /// The bins that pack takes for items of this size, those under one spine side by side; the others
+    /// behind them.
+    bin_order quotas_of_bins(std::uint32_t item) const {
+        std::vector<bin> own;
+        for (std::uint32_t i = 0; i < bins_.size(); ++i)
+            if (usable(bins_[i])) {
+                own.push_back(bins_[i]);
+                own.back().number = i;
+            }
+        pack(own, request_.nodes / item, item, request_.spares);
+        std::stable_sort(own.begin(), own.end(), [&](const bin& a, const bin& b) {
+            const auto key = [](const bin& p) {
+                return std::tuple(p.items == 0, p.at.island, p.at.spine_group,
+                                  -static_cast<std::int64_t>(p.size));
+            };
+            return key(a) < key(b);
+        });
+        bin_order o;
+        for (const auto& p : own) {
+            o.parts.push_back({p.number, p.items == 0 ? p.size : p.items * item, p.size});
+        }
+        return o;
+    }
+
+    /// Whole items in each spine group or island (`group_of`), whose bins are filled to the last host, the
+    /// largest first: where what joins those groups costs much more than what joins bins. None where there
+    /// is one group.
+    std::optional<bin_order> quotas_of(std::uint32_t location::*group_of, std::uint32_t item) const {
+        std::map<std::uint32_t, std::vector<std::uint32_t>> members;  // by group: its bins
+        std::map<std::uint32_t, std::size_t> hosts_of_spine;
+        for (std::uint32_t i = 0; i < bins_.size(); ++i)
+            if (usable(bins_[i])) {
+                members[bins_[i].at.*group_of].push_back(i);
+                hosts_of_spine[bins_[i].at.spine_group] += bins_[i].size;
+            }
+        if (members.size() < 2) return std::nullopt;
+        std::vector<bin> groups;
+        for (auto& [number, own] : members) {
+            std::stable_sort(own.begin(), own.end(), [&](auto a, auto b) {
+                const auto key = [&](auto i) {
+                    const auto& p = bins_[i];
+                    return std::tuple(hosts_of_spine[p.at.spine_group], p.at.spine_group, p.size);
+                };
+                return key(a) > key(b);
+            });
+            auto& all = groups.emplace_back();
+            all.number = number;
+            all.at.spine_group = all.at.island = bins_[own.front()].at.island;  // what joins the groups
+            for (const auto i : own) all.size += bins_[i].size;
+        }
+        pack(groups, request_.nodes / item, item, request_.spares);
+        std::stable_sort(groups.begin(), groups.end(), [](const bin& a, const bin& b) {
+            return std::pair(a.items == 0, a.at.island) < std::pair(b.items == 0, b.at.island);
+        });
+        bin_order o;
+        for (const auto& g : groups) {
+            auto left = g.items == 0 ? request_.nodes : g.items * item;
+            for (const auto i : members[g.number]) {
+                o.parts.push_back({i, std::min(bins_[i].size, left), bins_[i].size});
+                left -= o.parts.back().quota;
+            }
+        }
+        return o;
+    }
+
+    const bin_distances& distance_;
+    const communication_graph& graph_;
+    const std::vector<bin>& bins_;
+    const request& request_;
+    std::uint32_t island_;
+    std::int64_t budget_;
+    work& limit_;
+    std::vector<std::uint32_t> by_pipeline_, by_stage_;
+    std::vector<bin_order> starts_;
+    double best_start_ = std::numeric_limits<double>::max();
+    std::vector<std::uint32_t> bin_of_slot_;  ///< of the last that was assigned
+};
+
+}  // namespace
+
+std::optional<std::vector<std::uint32_t>> construct_by_orders(const bin_distances& distance,
+                                                              const communication_graph& graph,
+                                                              const std::vector<bin>& bins, const request& r,
+                                                              const job_slots& job, std::uint32_t island,
+                                                              std::int64_t budget, work& limit) {
+    return order_construction(distance, graph, bins, r, job, island, budget, limit).run();
+}
+
+}  // namespace banyan::topo
