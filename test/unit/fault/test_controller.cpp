@@ -21,7 +21,7 @@ class bench {
     std::filesystem::path dir =
         std::filesystem::temp_directory_path() / ("banyan-controller-" + std::to_string(::getpid()));
     fake_state slurm;
-    config settings;
+    config settings = load_config({}, "n00").value();
 
     bench() {
         std::filesystem::create_directories(dir);
