@@ -77,12 +77,64 @@ class PluginDirectory:
             self.remove(name)
 
 
-def of_another_micro_release(file):
-    """The bytes of a plugin that says it was built for the next micro release."""
+    def install_for(self, release):
+        """banyan's, as they would be built for that release."""
+        for name in (OURS, "job_submit_banyan.so", "spank_banyan.so"):
+            self.put(name, release.of((BUILD / "lib" / name).read_bytes()))
+
+
+class NextMicroRelease:
+    """Slurm's next micro release, of which there is none to install: this one, with the other number wherever a file has it. Protocols,
+    the saved state and the plugins' interfaces are those of the series, which a micro release keeps."""
+
+    PROGRAMS = tuple(Path(shutil.which(name, path="/usr/sbin:/usr/bin")).resolve() for name in ("slurmctld", "slurmd"))
+
+    def __init__(self):
+        at, content = _place_of_version(SLURM_PLUGINS / THEIRS)
+        number = int.from_bytes(content[at:at + 4], "little")
+        self.number, self.next_number = number.to_bytes(4, "little"), (number + 1).to_bytes(4, "little")
+        series, micro = f"{number >> 16}.{number >> 8 & 255:02}", number & 255
+        if micro % 10 == 9:
+            raise AssertionError(f"{series}.{micro + 1} is longer than {series}.{micro}: other bytes would move")
+        self.before, self.name = f"{series}.{micro}", f"{series}.{micro + 1}"
+        self.mounted = []
+
+    def of(self, content):
+        return content.replace(self.number, self.next_number).replace(self.before.encode(), self.name.encode())
+
+    def unpack(self, plugins):
+        """Every file of Slurm that says its release, as a package manager does it; banyan's are not Slurm's."""
+        changed = 0
+        for file in sorted(plugins.path.glob("*.so*")):
+            content = file.read_bytes()
+            if "banyan" not in file.name and self.of(content) != content:
+                plugins.put(file.name, self.of(content))
+                changed += 1
+        for program in self.PROGRAMS:
+            new = Path(tempfile.mkdtemp(prefix="release-")) / program.name
+            new.write_bytes(self.of(program.read_bytes()))
+            new.chmod(0o755)
+            subprocess.run(["mount", "--bind", new, program], check=True)
+            self.mounted.append((program, new.parent))
+        return changed
+
+    def go(self):
+        for program, folder in self.mounted:
+            subprocess.run(["umount", "--lazy", program], check=True)
+            shutil.rmtree(folder)
+
+
+def _place_of_version(file):
+    """(offset, content) of a plugin's plugin_version in its file."""
     content = bytearray(Path(file).read_bytes())
     symbol = re.search(r"^\s*\d+: ([0-9a-f]+)\s.* (\d+) plugin_version$", _readelf("--dyn-syms", file), re.M)
     section = re.search(rf"^\s*\[\s*{symbol.group(2)}\]\s+\S+\s+\S+\s+([0-9a-f]+) ([0-9a-f]+)", _readelf("-S", file), re.M)
-    at = int(symbol.group(1), 16) - int(section.group(1), 16) + int(section.group(2), 16)
+    return int(symbol.group(1), 16) - int(section.group(1), 16) + int(section.group(2), 16), content
+
+
+def of_another_micro_release(file):
+    """The bytes of a plugin that says it was built for the next micro release."""
+    at, content = _place_of_version(file)
     version = int.from_bytes(content[at:at + 4], "little")
     content[at:at + 4] = (version + 1).to_bytes(4, "little")
     return bytes(content)

@@ -8,7 +8,7 @@ import re
 import time
 from pathlib import Path
 
-from plugin_directory import OURS, THEIRS, InstalledCase, main
+from plugin_directory import OURS, THEIRS, InstalledCase, NextMicroRelease, main
 from site_texts import BANYAN, PLAIN
 
 TRAIN = ("-N4", "--ntasks-per-node=1", "--train-parallel=dp=2,pp=2")
@@ -147,6 +147,29 @@ class UnderJobs(InstalledCase):
         site.restart_nodes()
         self.assertFalse(self.has_old_files(site, "slurmctld") or self.has_old_files(site, "slurmd-n01"))
         self.assertEqual(site.step(runs), (0, ranks))
+        self.both_end(site, runs, waits)
+
+    def test_upgrade_of_slurm(self):
+        """To its next micro release and banyan's packages for that."""
+        release = NextMicroRelease()
+        self.addCleanup(release.go)
+        site = self.site()
+        runs, waits, ranks = self.busy(site)
+        self.assertIn(release.before, site.out("scontrol", "version"))
+        site.run("scontrol", "update", "PartitionName=train", "State=DOWN")
+        self.assertGreater(release.unpack(self.plugins), 50, "plugins and libraries of Slurm that say its release")
+        self.assertIn(release.name, site.out("scontrol", "version"))
+        # Slurm's files are new, banyan's are not yet.
+        self.assertNotEqual(site.step(runs)[0], 0)
+        self.assertIn(f"Can't find plugin for {BANYAN}", site.output(runs))
+        self.plugins.install_for(release)
+        self.assertEqual(site.step(runs), (0, ranks), "daemons of the old release, srun and slurmstepd of the new one")
+        self.assertEqual(site.restart_controller(), 0)
+        self.assertIn(f"slurmctld version {release.name} started", site.log())
+        self.assertEqual(site.step(runs), (0, ranks))
+        site.restart_nodes()
+        self.assertEqual(site.step(runs), (0, ranks))
+        site.run("scontrol", "update", "PartitionName=train", "State=UP")
         self.both_end(site, runs, waits)
 
     def has_old_files(self, site, part):
