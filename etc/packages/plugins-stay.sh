@@ -46,7 +46,7 @@ read_slurm_conf() {
 # "required FILE" where plugstack.conf, or a file that it includes, has our line as required: no job runs without the file then.
 # "optional FILE" costs a line of Slurm's at each srun.
 look_in_plugstack() (
-    [ -r "$1" ] && [ "$2" -lt 8 ] || exit 0
+    [ -f "$1" ] && [ -r "$1" ] && [ "$2" -lt 8 ] || exit 0
     awk '{ sub(/#.*/, "") } $1 == "include" { print "include " $2 } $2 ~ /(^|\/)spank_banyan[.]so$/ { print $1 }' "$1" |
     while read -r word pattern; do
         case $word in
@@ -77,11 +77,15 @@ look_in() (
     done
 )
 
-# The folders in /proc of this host's slurmctld and slurmd; those of containers have files of their own.
+# The folders in /proc of this host's slurmctld and slurmd; those of containers have files of their own. They run as root or as a
+# user of the system's: whatever else bears their name could lead us to any file.
 daemons() {
     for process in /proc/[0-9]*; do
         case $(cat "$process/comm" 2>/dev/null) in
-        slurmctld | slurmd) [ "$(readlink "$process/ns/pid")" != "$(readlink /proc/self/ns/pid)" ] || echo "$process" ;;
+        slurmctld | slurmd)
+            [ "$(readlink "$process/ns/pid")" = "$(readlink /proc/self/ns/pid)" ] || continue
+            [ "$(stat -c %u "$process" 2>/dev/null || echo 65534)" -ge 1000 ] || echo "$process"
+            ;;
         esac
     done
 }

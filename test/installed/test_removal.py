@@ -138,6 +138,15 @@ class Removal(unittest.TestCase):
         self.assertIn("/run/own/slurm.conf:1: SelectType", text)
         self.assertEqual(status, 1)
 
+    def test_a_user_s_process_of_that_name(self):
+        """It could name a file of his that never ends, or ours as named, and keep root's hands tied."""
+        self.dir.chmod(0o755)
+        files = {CONF: THEIRS, "/run/own/slurm.conf": OURS}
+        for daemon in ("slurmctld", "slurmd"):
+            status, text = self.ask(files, daemons=daemon,
+                                    starter="setpriv --reuid 54321 --regid 54321 --clear-groups env SLURM_CONF=/run/own/slurm.conf")
+            self.assertEqual((status, text), (0, ""))
+
     def test_the_rpm_asks_the_same(self):
         text = (BUILD / "packages" / "plugins" / "preun").read_text().replace("%%", "%")
         self.assertEqual(text.replace('"0"', '"remove"').replace("dnf remove", "apt-get remove"), SCRIPT.read_text())
