@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What banyan builds on: all from the distribution. What is only found and loaded at run time (CUDA, NVML, NCCL) never stops a build.
+# What banyan builds on: all from the distribution. What is only found and loaded at run time (CUDA) never stops a build.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -39,9 +39,5 @@ endif()
 find_path(SLURM_PLUGIN_DIR select_cons_tres.so
   PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/slurm-wlm /usr/lib64/slurm /usr/lib/slurm NO_DEFAULT_PATH)
 
-# GPU side: headers at build time, libraries by dlopen at run time.
+# Headers at build time, the driver's library by dlopen at run time.
 find_path(CUDA_INCLUDE cuda.h PATHS /usr/local/cuda/include /usr/local/cuda/targets/x86_64-linux/include NO_DEFAULT_PATH)
-find_program(NVCC nvcc PATHS /usr/local/cuda/bin)
-set(BANYAN_GPU_HEADERS "${CMAKE_SOURCE_DIR}/build/deps/gpu" CACHE PATH "Where scripts/setup unpacks NVML's and NCCL's headers")
-find_path(NVML_INCLUDE nvml.h PATHS ${CUDA_INCLUDE} ${BANYAN_GPU_HEADERS}/include NO_DEFAULT_PATH)
-find_path(NCCL_INCLUDE nccl.h PATHS ${CUDA_INCLUDE} ${BANYAN_GPU_HEADERS}/include NO_DEFAULT_PATH)

@@ -28,8 +28,8 @@ struct checkpoint_options {
     std::string directory;    ///< absolute; empty = memory only
     std::uint32_t every = 1;  ///< steps between saves to memory
     std::uint32_t flush = 0;  ///< steps between flushes to storage; 0 = never
-    std::uint64_t bytes =
-        0;  ///< state of one rank, so that its memory is ready before it starts; 0 = unknown
+    /// State of one rank, so that its memory is ready before it starts; 0 = unknown.
+    std::uint64_t bytes = 0;
 };
 
 /// Everything a job asked for. Absent options have no value.

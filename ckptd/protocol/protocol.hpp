@@ -62,8 +62,8 @@ struct session_request {
     std::uint64_t every = 1;  ///< steps between saves (for reports)
     std::uint64_t flush = 0;  ///< steps between flushes to storage; 0 = never
     std::uint32_t slots = 3;  ///< 2 to 8
-    std::uint64_t bytes =
-        0;  ///< expected state of one rank; its memory is made before the reply. 0 = at attach
+    /// Expected state of one rank; its memory is made before the reply. 0 = at attach.
+    std::uint64_t bytes = 0;
 };
 
 struct session_answer {

@@ -27,8 +27,8 @@ struct io_device {
     std::string busid;  ///< "0000:1b:00.0"
     std::uint16_t pci_class = 0, vendor = 0, device = 0, subsystem_vendor = 0, subsystem_device = 0;
     double gbytes_per_s = 0;  ///< of its link; 0 = not known
-    std::uint32_t parent =
-        UINT32_MAX;  ///< index of the bridge above; UINT32_MAX = right below the host bridge
+    /// Index of the bridge above; UINT32_MAX = right below the host bridge.
+    std::uint32_t parent = UINT32_MAX;
     std::uint32_t host_bridge = 0;
     std::uint32_t cpu = 0;           ///< index into machine::cpus
     std::vector<std::string> names;  ///< of an HCA: its InfiniBand devices, "mlx5_0"

@@ -74,8 +74,8 @@ struct true_group {
 struct true_host {
     std::string name;
     std::uint32_t group = 0;
-    bool named =
-        true;  ///< whether more HCAs of its own carry its name than of others: else nobody can know it
+    /// Whether more HCAs of its own carry its name than of others: else nobody can know it.
+    bool named = true;
 };
 
 /// A compute HCA that is in the dump.

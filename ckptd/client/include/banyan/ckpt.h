@@ -1,5 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause
- *
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* clang-format off */
+/*
  * libbanyan_ckpt: a training process hands its state to its node's checkpoint daemon, which keeps the newest
  * steps in memory outside the process, copies them to another node and brings them to storage behind the
  * job's back.
@@ -7,8 +8,12 @@
  *     bck_init(NULL, -1, -1);                                  // job, rank, world from the environment
  *     bck_protect("weights", w, n * sizeof *w, "F32", shape, 2);
  *     uint64_t step = 0;
- *     if (bck_restart(&step, NULL) == BCK_OK) ++step;          // the regions now hold the newest complete
- * step for (; step < steps; ++step) { train(); bck_checkpoint(step); } bck_finalize(1);
+ *     if (bck_restart(&step, NULL) == BCK_OK) ++step;          // the regions now hold the newest complete step
+ *     for (; step < steps; ++step) {
+ *         train();
+ *         bck_checkpoint(step);
+ *     }
+ *     bck_finalize(1);
  *
  * Every function returns BCK_OK (0) or a negative BCK_E_... code and never throws, exits or raises a signal;
  * bck_error() says in words what the last code of this thread meant. No failure here needs to stop the
@@ -17,6 +22,7 @@
  * any thread; they take turns. The protected memory must not change during bck_checkpoint and bck_restart.
  * After fork() only the parent may use the library.
  */
+/* clang-format on */
 #ifndef BANYAN_CKPT_H
 #define BANYAN_CKPT_H
 
