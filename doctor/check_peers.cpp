@@ -16,8 +16,8 @@
 namespace banyan::doctor {
 namespace {
 
-constexpr auto patience = std::chrono::seconds(2);
-constexpr auto command_patience = std::chrono::seconds(10);
+constexpr auto timeout = std::chrono::seconds(2);
+constexpr auto command_timeout = std::chrono::seconds(10);
 constexpr std::size_t neighbours = 8;  // that a compute node tries; the controller tries all
 
 std::string some(const std::vector<std::string>& names) {
@@ -87,7 +87,7 @@ finding judge_controller(const site& s) {
     const target to{s.fault->controller, s.fault->controller, s.fault->port};
     const auto subject = fmt::format("port {} of {} (banyan-faultd controller)", to.port, to.name);
     const char* const why = "this node's faults are not heard";
-    switch (try_ports({to}, patience).front()) {
+    switch (try_ports({to}, timeout).front()) {
         case reach::open:
             return fine(subject, "answers");
         case reach::closed:
@@ -124,7 +124,7 @@ findings check_ports(const site& s) {
                        fmt::format("{} of {} are down, powered off or silent to Slurm, and not tried", gone,
                                    s.slurm.nodes->size()),
                        "what Slurm knows is not told again", "sinfo -R"});
-    if (!targets.empty()) judge_nodes(targets, try_ports(targets, patience), out);
+    if (!targets.empty()) judge_nodes(targets, try_ports(targets, timeout), out);
     return out;
 }
 
@@ -133,7 +133,7 @@ findings check_daemons(const site& s) {
     const char* const why = "faults are not seen on the nodes that it does not hear";
     std::vector<std::string> words = {"banyan-fault", "agents", "--json"};
     if (!s.config_path.empty()) words.insert(words.end(), {"--config", s.config_path.string()});
-    const auto text = run_command(words, command_patience);
+    const auto text = run_command(words, command_timeout);
     if (!text)
         return {{verdict::wrong, "banyan-faultd controller", text.error().text(), "no fault is seen",
                  "systemctl enable --now banyan-faultd-controller"}};

@@ -150,7 +150,7 @@ void settle(std::vector<attempt>& running, std::vector<reach>& out, clock::time_
 
 }  // namespace
 
-std::vector<reach> try_ports(const std::vector<target>& targets, std::chrono::milliseconds patience,
+std::vector<reach> try_ports(const std::vector<target>& targets, std::chrono::milliseconds timeout,
                              std::chrono::milliseconds whole) {
     const auto until = clock::now() + whole;
     std::vector<reach> out(targets.size(), reach::untried);
@@ -167,7 +167,7 @@ std::vector<reach> try_ports(const std::vector<target>& targets, std::chrono::mi
                 out[i] = outcome(socket.error());
         }
         if (running.size() == at_once || i + 1 == targets.size())
-            settle(running, out, std::min(until, clock::now() + patience));
+            settle(running, out, std::min(until, clock::now() + timeout));
     }
     return out;
 }

@@ -27,10 +27,10 @@ constexpr std::size_t reach_kinds = 5;
 
 /// How long all may take together: names that no server answers for, and hosts that are down, in a cluster of
 /// ten thousand.
-constexpr std::chrono::seconds whole_patience{60};
+constexpr std::chrono::seconds whole_timeout{60};
 
 /// One answer a target, in their order.
-std::vector<reach> try_ports(const std::vector<target>& targets, std::chrono::milliseconds patience,
-                             std::chrono::milliseconds whole = whole_patience);
+std::vector<reach> try_ports(const std::vector<target>& targets, std::chrono::milliseconds timeout,
+                             std::chrono::milliseconds whole = whole_timeout);
 
 }  // namespace banyan::doctor

@@ -25,18 +25,18 @@ std::optional<std::uint32_t> optional_number(const json& meta, const char* key) 
     return it->get<std::uint32_t>();
 }
 
-weight verdict_weight(const kernel_fault& fault) {
-    if (!fault.recovery) return weight::alert;
+precedence verdict_precedence(const kernel_fault& fault) {
+    if (!fault.recovery) return precedence::alert;
     switch (static_cast<recovery>(*fault.recovery)) {
         case recovery::none:
-            return weight::note;
+            return precedence::note;
         case recovery::gpu_reset:
         case recovery::drain_and_reset:
-            return weight::reset;
+            return precedence::reset;
         case recovery::node_reboot:
-            return weight::node_out;
+            return precedence::node_out;
         default:
-            return weight::alert;  // codes that nobody has seen are a person's business
+            return precedence::alert;  // codes that nobody has seen are a person's business
     }
 }
 
@@ -44,39 +44,39 @@ weight verdict_weight(const kernel_fault& fault) {
 
 std::string event::key() const { return fmt::format("{}\n{}\n{}\n{}", node, boot_id, stream, position); }
 
-weight weight_of(const kernel_fault& fault) {
-    if (fault.kind == fault_kind::bus_loss) return weight::node_out;
+precedence precedence_of(const kernel_fault& fault) {
+    if (fault.kind == fault_kind::bus_loss) return precedence::node_out;
     if (fault.kind == fault_kind::sxid) {
-        if (fault.follow_up) return weight::sympathetic;
+        if (fault.follow_up) return precedence::sympathetic;
         return fault.severity == link_severity::correctable || fault.severity == link_severity::nonfatal
-                   ? weight::note
-                   : weight::alert;
+                   ? precedence::note
+                   : precedence::alert;
     }
-    if (fault.code == 154) return verdict_weight(fault);
-    if (fault.caused_by) return weight::sympathetic;
+    if (fault.code == 154) return verdict_precedence(fault);
+    if (fault.caused_by) return precedence::sympathetic;
     const auto* row = catalog::find_xid(fault.code);
-    if (!row) return weight::alert;
+    if (!row) return precedence::alert;
     switch (row->bucket) {
         case catalog::bucket::cleanup:
-            return weight::sympathetic;
+            return precedence::sympathetic;
         case catalog::bucket::ignore:
         case catalog::bucket::advice:
-            return weight::note;
+            return precedence::note;
         case catalog::bucket::restart_app:
-            return weight::app;
+            return precedence::app;
         case catalog::bucket::reset_gpu:
         case catalog::bucket::ecc_double:
-            return weight::reset;
+            return precedence::reset;
         case catalog::bucket::restart_node:
-            return weight::node_out;
+            return precedence::node_out;
         default:
-            return weight::alert;
+            return precedence::alert;
     }
 }
 
 bool calls_for_seal(const kernel_fault& fault) {
-    const auto w = weight_of(fault);
-    if (w == weight::node_out || w == weight::reset) return true;
+    const auto w = precedence_of(fault);
+    if (w == precedence::node_out || w == precedence::reset) return true;
     // Precursors: a row waits for remapping, an NVLink fails. The healthy peers have milliseconds left to be
     // saved.
     return fault.kind == fault_kind::xid &&

@@ -29,7 +29,7 @@ struct event {
 };
 
 /// How much an event weighs when it stands alone; see docs/runbook.
-enum class weight : std::uint8_t {
+enum class precedence : std::uint8_t {
     sympathetic,  ///< a consequence: 45, an SXid's second line
     note,         ///< known and harmless
     app,          ///< speaks of the application
@@ -37,7 +37,7 @@ enum class weight : std::uint8_t {
     reset,        ///< the GPU must be reset
     node_out,     ///< the machine must be restarted
 };
-weight weight_of(const kernel_fault& fault);
+precedence precedence_of(const kernel_fault& fault);
 /// Worth sealing a checkpoint at once, before anybody has judged.
 bool calls_for_seal(const kernel_fault& fault);
 

@@ -13,7 +13,7 @@ namespace banyan::supervisor {
 namespace {
 
 // Short: the next step waits for the answer. Without one the restart merely counts as one without progress.
-constexpr std::chrono::milliseconds patience{200};
+constexpr std::chrono::milliseconds timeout{200};
 
 }  // namespace
 
@@ -40,7 +40,7 @@ std::optional<std::uint64_t> newest_in_status(std::string_view text, std::uint32
 
 std::optional<std::uint64_t> newest_saved(const std::string& socket, std::uint32_t job) {
     if (socket.empty()) return std::nullopt;
-    const auto text = ckpt::status(socket, patience);
+    const auto text = ckpt::status(socket, timeout);
     return text ? newest_in_status(*text, job) : std::nullopt;
 }
 

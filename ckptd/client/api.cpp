@@ -58,8 +58,8 @@ int bck_checkpoint(uint64_t step) {
     return report([&] { return the_client().checkpoint(step); });
 }
 
-int bck_wait(uint64_t step, int tier, int timeout_ms) {
-    return report([&] { return the_client().wait(step, tier, timeout_ms); });
+int bck_wait(uint64_t step, int level, int timeout_ms) {
+    return report([&] { return the_client().wait(step, level, timeout_ms); });
 }
 
 int bck_restart_test(uint64_t* step) {

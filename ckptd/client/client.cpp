@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ckptd/buffers/copy.hpp"
 #include "ckptd/client/device.hpp"
-#include "ckptd/slots/copy.hpp"
 #include "common/text.hpp"
 #include "common/wire.hpp"
 
@@ -23,8 +23,8 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds retry_every{10};
-constexpr std::chrono::minutes restore_patience{10};
-constexpr std::chrono::seconds drain_patience{65};
+constexpr std::chrono::minutes restore_timeout{10};
+constexpr std::chrono::seconds drain_timeout{65};
 constexpr std::size_t max_regions = 1'000'000;
 
 std::string environment(const char* name) {
@@ -53,7 +53,7 @@ int code_of(const error& e) {
 }
 
 // Sleeps until the daemon changes something in the header, or a short time has passed.
-void wait_for_change(pool_header& header, std::uint32_t seen, std::chrono::milliseconds at_most) {
+void wait_for_change(rank_memory_header& header, std::uint32_t seen, std::chrono::milliseconds at_most) {
     const timespec time{at_most.count() / 1000, (at_most.count() % 1000) * 1'000'000};
     ::syscall(SYS_futex, &header.event, FUTEX_WAIT, seen, &time, nullptr, 0);
 }
@@ -88,7 +88,7 @@ outcome client::init(const char* job, int rank, int world) {
     rank_ = static_cast<std::uint32_t>(*r);
     world_ = static_cast<std::uint32_t>(*w);
     if (const auto wait_ms = parse_number(environment("BANYAN_CKPT_WAIT_MS"), 3'600'000))
-        slot_patience_ = std::chrono::milliseconds(*wait_ms);
+        buffer_timeout_ = std::chrono::milliseconds(*wait_ms);
     if (auto opened = connection_.open(socket_); !opened) return off(opened.error());
     return {};
 }
@@ -161,7 +161,7 @@ outcome client::ready() {
     auto image = make_image_header(regions_, job_, rank_, world_);
     if (!image) return {BCK_E_INVALID, image.error().text()};
     image_ = std::move(*image);
-    if (connection_.attached() && image_.image_bytes <= connection_.slot_bytes()) {
+    if (connection_.attached() && image_.image_bytes <= connection_.buffer_bytes()) {
         layout_changed_ = false;
         return {};
     }
@@ -187,14 +187,14 @@ outcome client::ready() {
 
 bool client::daemon_gone() const { return !connection_.alive(); }
 
-int client::free_slot() {
-    const auto until = clock::now() + slot_patience_;
+int client::free_buffer() {
+    const auto until = clock::now() + buffer_timeout_;
     auto& header = connection_.header();
     bool asked = false;
     for (;;) {
         const auto seen = header.event.load();
-        for (std::uint32_t i = 0; i < connection_.slots(); ++i)
-            if (slot_is_free(header.slot[i])) return static_cast<int>(i);
+        for (std::uint32_t i = 0; i < connection_.buffers(); ++i)
+            if (buffer_is_free(header.buffer[i])) return static_cast<int>(i);
         const auto now = clock::now();
         if (now >= until && asked) return -1;
         if (now >= until) {
@@ -209,14 +209,14 @@ int client::free_slot() {
     }
 }
 
-outcome client::fill(std::byte* slot, std::uint64_t step) {
+outcome client::fill(std::byte* buffer, std::uint64_t step) {
     put_step(image_.text.data() + image_.step_at, step);
-    std::memcpy(slot, image_.text.data(), image_.text.size());
+    std::memcpy(buffer, image_.text.data(), image_.text.size());
     for (std::size_t i = 0; i < regions_.size(); ++i) {
         const auto& r = regions_[i];
         if (!places_[i].on_device) {
-            copy_state(slot + r.offset, static_cast<const std::byte*>(places_[i].ptr), r.bytes);
-        } else if (auto copied = device::copy_to_host(slot + r.offset, places_[i].ptr, r.bytes); !copied) {
+            copy_state(buffer + r.offset, static_cast<const std::byte*>(places_[i].ptr), r.bytes);
+        } else if (auto copied = device::copy_to_host(buffer + r.offset, places_[i].ptr, r.bytes); !copied) {
             return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", r.name, copied.error().text())};
         }
     }
@@ -237,37 +237,37 @@ outcome client::checkpoint(std::uint64_t step) {
     const std::scoped_lock held(lock_);
     if (step > max_step) return {BCK_E_INVALID, fmt::format("step {} is above {}", step, max_step)};
     if (auto r = ready(); r.code != 0) return r;
-    const int slot = free_slot();
-    if (slot < 0 && daemon_gone()) return off({errc::unavailable, "the checkpoint daemon has ended", ""});
-    if (slot < 0)
-        return {BCK_E_BUSY, fmt::format("no slot came free in {} ms: the save of step {} is skipped",
-                                        slot_patience_.count(), step)};
-    auto& head = connection_.header().slot[static_cast<std::size_t>(slot)];
+    const int buffer = free_buffer();
+    if (buffer < 0 && daemon_gone()) return off({errc::unavailable, "the checkpoint daemon has ended", ""});
+    if (buffer < 0)
+        return {BCK_E_BUSY, fmt::format("no buffer came free in {} ms: the save of step {} is skipped",
+                                        buffer_timeout_.count(), step)};
+    auto& head = connection_.header().buffer[static_cast<std::size_t>(buffer)];
     begin_write(head);
-    if (auto filled = fill(connection_.slot(static_cast<std::size_t>(slot)), step); filled.code != 0)
+    if (auto filled = fill(connection_.buffer(static_cast<std::size_t>(buffer)), step); filled.code != 0)
         return filled;
     end_write(head, step, connection_.generation(), image_.image_bytes);
-    if (!connection_.post(message::sealed, static_cast<std::uint64_t>(slot)))
+    if (!connection_.post(message::sealed, static_cast<std::uint64_t>(buffer)))
         return off({errc::unavailable, "the checkpoint daemon has ended", ""});
     sealed_ = step + 1;
     tell_warning();
     return {};
 }
 
-outcome client::wait(std::uint64_t step, int tier, int timeout_ms) {
+outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
     const std::scoped_lock held(lock_);
-    if (tier < BCK_SEALED || tier > BCK_DURABLE)
-        return {BCK_E_INVALID, fmt::format("there is no tier {}", tier)};
+    if (level < BCK_SEALED || level > BCK_DURABLE)
+        return {BCK_E_INVALID, fmt::format("there is no level {}", level)};
     if (!connection_.attached()) return {BCK_E_NODAEMON, off_because_};
     auto& header = connection_.header();
     const auto until =
         timeout_ms < 0 ? clock::time_point::max() : clock::now() + std::chrono::milliseconds(timeout_ms);
     for (;;) {
         const auto seen = header.event.load();
-        const std::uint64_t reached = tier == BCK_SEALED       ? sealed_
-                                      : tier == BCK_MEMORY     ? header.memory_step.load()
-                                      : tier == BCK_REPLICATED ? header.replicated_step.load()
-                                                               : header.durable_step.load();
+        const std::uint64_t reached = level == BCK_SEALED       ? sealed_
+                                      : level == BCK_MEMORY     ? header.memory_step.load()
+                                      : level == BCK_REPLICATED ? header.replicated_step.load()
+                                                                : header.durable_step.load();
         if (reached >= step + 1) return {};
         if (clock::now() >= until)
             return {BCK_E_TIMEOUT,
@@ -291,7 +291,7 @@ outcome client::restart_test(std::uint64_t* step) {
     if (!step) return {BCK_E_INVALID, "step is NULL"};
     if (auto r = ready(); r.code != 0) return r;
     nlohmann::json reply;
-    if (auto asked = ask(message::restore, {{"test", true}}, restore_patience, &reply); asked.code != 0)
+    if (auto asked = ask(message::restore, {{"test", true}}, restore_timeout, &reply); asked.code != 0)
         return asked;
     const auto found = wire::get_number(reply, "step", max_step);
     if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
@@ -299,8 +299,8 @@ outcome client::restart_test(std::uint64_t* step) {
     return {};
 }
 
-outcome client::take(std::byte* slot, std::uint64_t bytes, std::uint64_t step) {
-    const auto contents = read_image({slot, bytes});
+outcome client::take(std::byte* buffer, std::uint64_t bytes, std::uint64_t step) {
+    const auto contents = read_image({buffer, bytes});
     if (!contents) return {BCK_E_LAYOUT, contents.error().text()};
     if (contents->step != step || contents->rank != rank_)
         return {BCK_E_LAYOUT, fmt::format("the shard says step {}, rank {}, expected {} and {}",
@@ -317,9 +317,9 @@ outcome client::take(std::byte* slot, std::uint64_t bytes, std::uint64_t step) {
     }
     for (std::size_t i = 0; i < regions_.size(); ++i) {
         if (!places_[i].on_device) {
-            copy_state(static_cast<std::byte*>(places_[i].ptr), slot + found[i]->offset, regions_[i].bytes);
+            copy_state(static_cast<std::byte*>(places_[i].ptr), buffer + found[i]->offset, regions_[i].bytes);
         } else if (auto c =
-                       device::copy_from_host(places_[i].ptr, slot + found[i]->offset, regions_[i].bytes);
+                       device::copy_from_host(places_[i].ptr, buffer + found[i]->offset, regions_[i].bytes);
                    !c) {
             return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", regions_[i].name, c.error().text())};
         }
@@ -332,15 +332,15 @@ outcome client::restart(std::uint64_t* step, int* source) {
     if (source) *source = BCK_FROM_NONE;
     if (auto r = ready(); r.code != 0) return r;
     nlohmann::json reply;
-    if (auto asked = ask(message::restore, nlohmann::json::object(), restore_patience, &reply);
+    if (auto asked = ask(message::restore, nlohmann::json::object(), restore_timeout, &reply);
         asked.code != 0)
         return asked;
     const auto found = wire::get_number(reply, "step", max_step);
     if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
-    const auto slot = wire::get_number(reply, "slot", connection_.slots() - 1);
-    const auto bytes = wire::get_number(reply, "bytes", connection_.slot_bytes());
-    if (!slot || !bytes) return {BCK_E_REFUSED, "the daemon's answer makes no sense"};
-    if (auto taken = take(connection_.slot(*slot), *bytes, *found); taken.code != 0) return taken;
+    const auto buffer = wire::get_number(reply, "buffer", connection_.buffers() - 1);
+    const auto bytes = wire::get_number(reply, "bytes", connection_.buffer_bytes());
+    if (!buffer || !bytes) return {BCK_E_REFUSED, "the daemon's answer makes no sense"};
+    if (auto taken = take(connection_.buffer(*buffer), *bytes, *found); taken.code != 0) return taken;
     sealed_ = *found + 1;
     if (step) *step = *found;
     const auto from = wire::get_string(reply, "source").value_or("");
@@ -354,7 +354,7 @@ outcome client::finalize(bool drain) {
     outcome out;
     if (drain && pid_ == ::getpid() && connection_.attached()) {
         nlohmann::json reply;
-        out = ask(message::finalize, {{"drain", true}}, drain_patience, &reply);
+        out = ask(message::finalize, {{"drain", true}}, drain_timeout, &reply);
         if (connection_.attached()) tell_warning();
     }
     detach();

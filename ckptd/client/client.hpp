@@ -25,7 +25,7 @@ class client {
     outcome protect(const char* name, void* ptr, std::size_t bytes, const char* dtype,
                     const std::uint64_t* shape, int ndim);
     outcome checkpoint(std::uint64_t step);
-    outcome wait(std::uint64_t step, int tier, int timeout_ms);
+    outcome wait(std::uint64_t step, int level, int timeout_ms);
     outcome restart_test(std::uint64_t* step);
     outcome restart(std::uint64_t* step, int* source);
     outcome finalize(bool drain);
@@ -40,9 +40,9 @@ class client {
     outcome ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
                 nlohmann::json* reply);
     bool daemon_gone() const;
-    int free_slot();
-    outcome fill(std::byte* slot, std::uint64_t step);
-    outcome take(std::byte* slot, std::uint64_t bytes, std::uint64_t step);
+    int free_buffer();
+    outcome fill(std::byte* buffer, std::uint64_t step);
+    outcome take(std::byte* buffer, std::uint64_t bytes, std::uint64_t step);
     void tell_warning();
     void detach();
 
@@ -52,7 +52,7 @@ class client {
     std::uint64_t job_ = 0;
     std::uint32_t rank_ = 0, world_ = 0;
     std::string socket_;
-    std::chrono::milliseconds slot_patience_{2000};
+    std::chrono::milliseconds buffer_timeout_{2000};
     std::vector<region> regions_;
     std::vector<place> places_;
     image_header image_;

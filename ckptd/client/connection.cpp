@@ -16,8 +16,8 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr std::chrono::seconds connect_patience{2};
-constexpr std::chrono::seconds attach_patience{60};  // the daemon may have to make the memory first
+constexpr std::chrono::seconds connect_timeout{2};
+constexpr std::chrono::seconds attach_timeout{60};  // the daemon may have to make the memory first
 
 wire::deadline in(std::chrono::milliseconds time) { return std::chrono::steady_clock::now() + time; }
 
@@ -25,7 +25,7 @@ wire::deadline in(std::chrono::milliseconds time) { return std::chrono::steady_c
 
 result<void> connection::open(const std::string& socket) {
     close();
-    auto fd = wire::connect_unix(socket, in(connect_patience));
+    auto fd = wire::connect_unix(socket, in(connect_timeout));
     if (!fd)
         return fail(fd.error().code, fd.error().what,
                     "slurmd's log on this node says why no daemon is there");
@@ -36,32 +36,32 @@ result<void> connection::open(const std::string& socket) {
 void connection::close() {
     fd_.reset();
     map_ = mapping();
-    slots_ = 0;
-    slot_bytes_ = 0;
+    buffers_ = 0;
+    buffer_bytes_ = 0;
 }
 
 result<std::string> connection::attach(std::uint64_t job, std::uint32_t rank, std::uint32_t world,
                                        std::uint64_t bytes) {
-    const auto until = in(attach_patience);
+    const auto until = in(attach_timeout);
     const nlohmann::json meta{{"job", job}, {"rank", rank}, {"world", world}, {"bytes", bytes}};
     BANYAN_CHECK(wire::send_frame(fd_.get(), static_cast<std::uint16_t>(message::attach), meta, {}, until));
     unique_fd memory;
     BANYAN_TRY(const auto reply, wire::receive_frame(fd_.get(), until, &memory));
     if (auto refused = wire::error_from(reply.meta)) return std::unexpected(std::move(*refused));
-    BANYAN_TRY(slots_, wire::get_number(reply.meta, "slots", max_slots));
-    BANYAN_TRY(slot_bytes_, wire::get_number(reply.meta, "slot_bytes", 1ull << 48));
+    BANYAN_TRY(buffers_, wire::get_number(reply.meta, "buffers", max_buffers));
+    BANYAN_TRY(buffer_bytes_, wire::get_number(reply.meta, "buffer_bytes", 1ull << 48));
     BANYAN_TRY(generation_, wire::get_number(reply.meta, "generation"));
-    const auto size = pool_bytes(slots_, slot_bytes_);
+    const auto size = rank_memory_bytes(buffers_, buffer_bytes_);
     struct stat st {};
     if (!memory || ::fstat(memory.get(), &st) != 0 || static_cast<std::uint64_t>(st.st_size) < size ||
-        slot_bytes_ < bytes)
+        buffer_bytes_ < bytes)
         return fail(errc::invalid_input, "the daemon's memory is not what it says");
     // The pages exist; populating the mapping now keeps page faults out of the saves.
     void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory.get(), 0);
     if (at == MAP_FAILED) return fail_errno("cannot map the daemon's memory", errno);
     map_ = mapping(at, size);
     ::madvise(at, size, MADV_DONTFORK);  // a forked helper must not write, nor keep the memory alive
-    if (header().magic != pool_magic || header().rank != rank || header().job != job)
+    if (header().magic != rank_memory_magic || header().rank != rank || header().job != job)
         return fail(errc::invalid_input, "the daemon's memory has another layout",
                     "install the same banyan release everywhere");
     return wire::get_string(reply.meta, "warning", 64 * 1024).value_or("");
@@ -81,20 +81,20 @@ bool connection::alive() const {
     return ::recv(fd_.get(), &none, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
 }
 
-bool connection::post(message type, std::uint64_t slot) {
-    std::array<char, 64> buffer{};
-    const int n = std::snprintf(buffer.data() + wire::header_bytes, buffer.size() - wire::header_bytes,
-                                "{\"slot\":%llu}", static_cast<unsigned long long>(slot));
+bool connection::post(message type, std::uint64_t buffer) {
+    std::array<char, 64> frame{};
+    const int n = std::snprintf(frame.data() + wire::header_bytes, frame.size() - wire::header_bytes,
+                                "{\"buffer\":%llu}", static_cast<unsigned long long>(buffer));
     const auto head =
         wire::encode_header({static_cast<std::uint16_t>(type), static_cast<std::uint32_t>(n), 0});
-    std::memcpy(buffer.data(), head.data(), head.size());
+    std::memcpy(frame.data(), head.data(), head.size());
     const std::size_t bytes = wire::header_bytes + static_cast<std::size_t>(n);
     // The frame is far smaller than the socket's buffer: all of it or nothing.
     for (;;) {
-        const auto put = ::send(fd_.get(), buffer.data(), bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+        const auto put = ::send(fd_.get(), frame.data(), bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (put == static_cast<ssize_t>(bytes)) return true;
         if (put < 0 && errno == EINTR) continue;
-        // A daemon that is only slow finds the slot by itself with the next message.
+        // A daemon that is only slow finds the buffer by itself with the next message.
         return put < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
     }
 }

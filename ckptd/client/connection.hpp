@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The client's end of the Unix socket and the mapped slots. Blocking; one thread at a time.
+// The client's end of the Unix socket and the mapped buffers. Blocking; one thread at a time.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "ckptd/buffers/rank_memory.hpp"
 #include "ckptd/protocol/protocol.hpp"
-#include "ckptd/slots/layout.hpp"
 #include "common/fd.hpp"
 
 namespace banyan::ckpt {
@@ -24,26 +24,26 @@ class connection {
     /// The reply as it came, a refusal too; an error here means that the connection is lost.
     result<nlohmann::json> call(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout);
     /// A one-way message without allocation. False when the daemon is gone.
-    bool post(message type, std::uint64_t slot);
+    bool post(message type, std::uint64_t buffer);
     void close();
 
     /// Whether the daemon still holds its end.
     bool alive() const;
     bool is_open() const { return static_cast<bool>(fd_); }
     bool attached() const { return static_cast<bool>(map_); }
-    std::uint64_t slot_bytes() const { return slot_bytes_; }
-    std::uint32_t slots() const { return slots_; }
+    std::uint64_t buffer_bytes() const { return buffer_bytes_; }
+    std::uint32_t buffers() const { return buffers_; }
     std::uint64_t generation() const { return generation_; }
-    std::byte* slot(std::size_t i) const { return map_.data() + slot_offset(i, slot_bytes_); }
-    pool_header& header() const { return *reinterpret_cast<pool_header*>(map_.data()); }
+    std::byte* buffer(std::size_t i) const { return map_.data() + buffer_offset(i, buffer_bytes_); }
+    rank_memory_header& header() const { return *reinterpret_cast<rank_memory_header*>(map_.data()); }
     std::byte* base() const { return map_.data(); }
     std::size_t mapped_bytes() const { return map_.size(); }
 
   private:
     unique_fd fd_;
     mapping map_;
-    std::uint32_t slots_ = 0;
-    std::uint64_t slot_bytes_ = 0;
+    std::uint32_t buffers_ = 0;
+    std::uint64_t buffer_bytes_ = 0;
     std::uint64_t generation_ = 0;
 };
 

@@ -14,7 +14,7 @@ namespace banyan::ckpt::device {
 bool owns(const void* ptr);
 result<void> copy_to_host(void* host, const void* gpu, std::size_t bytes);
 result<void> copy_from_host(void* gpu, const void* host, std::size_t bytes);
-/// Pins the slots for fast copies from the GPU that has `gpu`, in pieces of at most 1 GiB. Without success
+/// Pins the buffers for fast copies from the GPU that has `gpu`, in pieces of at most 1 GiB. Without success
 /// copies are slower, nothing else.
 void pin(void* host, std::size_t bytes, const void* gpu);
 void unpin(void* host, std::size_t bytes);

@@ -122,9 +122,9 @@ class daemon {
     result<session_ptr> fence(const peer_state& from, const json& meta);
 
     // seal.cpp
-    void note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t slot);
-    void scan_slots(const session_ptr& s, std::uint32_t rank);
-    task<void> secure(session_ptr s, copy_ptr c, std::size_t slot);
+    void note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t buffer);
+    void scan_buffers(const session_ptr& s, std::uint32_t rank);
+    task<void> secure(session_ptr s, copy_ptr c, std::size_t buffer);
     task<bool> checksum(session_ptr s, copy_ptr c);
     task<void> replicate(session_ptr s, copy_ptr c);
     task<void> cast_vote(session_ptr s, copy_ptr c);

@@ -11,8 +11,8 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr milliseconds storage_patience{3000};  // for a first look at the checkpoint directory
-constexpr milliseconds drain_patience{60'000};
+constexpr milliseconds storage_timeout{3000};  // for a first look at the checkpoint directory
+constexpr milliseconds drain_timeout{60'000};
 constexpr milliseconds drain_settle{5000};
 constexpr std::size_t header_allowance = 256 * 1024;
 constexpr std::size_t max_refused = 256;
@@ -86,38 +86,39 @@ task<result<void>> daemon::ensure_memory(session_ptr s, std::uint32_t rank, std:
     const auto held = co_await s->memory_lock->acquire();
     auto& r = s->ranks[rank];
     r.rank = rank;
-    const std::uint64_t slot_bytes = round_to_page(bytes);
-    if (r.memory && r.slots == s->request.slots && r.slot_bytes >= slot_bytes) co_return result<void>{};
-    const std::uint32_t slots = s->request.slots;
-    const auto name = fmt::format("banyan-slots-{}-{}", s->job(), rank);
-    const auto wanted = pool_bytes(slots, slot_bytes), used = s->memory_bytes();
+    const std::uint64_t buffer_bytes = round_to_page(bytes);
+    if (r.memory && r.buffers == s->request.buffers && r.buffer_bytes >= buffer_bytes)
+        co_return result<void>{};
+    const std::uint32_t buffers = s->request.buffers;
+    const auto name = fmt::format("banyan-buffers-{}-{}", s->job(), rank);
+    const auto wanted = rank_memory_bytes(buffers, buffer_bytes), used = s->memory_bytes();
     const auto limit = settings_.job_limit();
     if (wanted > limit || used > limit - wanted)
         co_return fail(errc::exhausted,
                        fmt::format("rank {} needs {}, but job {} has {} of its {} on this node", rank,
                                    format_bytes(wanted), s->job(), format_bytes(used), format_bytes(limit)),
-                       "use fewer slots, or have job_memory_limit in [ckptd] of banyan.conf raised");
+                       "use fewer buffers, or have job_memory_limit in [ckptd] of banyan.conf raised");
     auto budget = budget_;
-    const auto work = [budget, name, slots, slot_bytes] {
-        return shard_memory::make(budget, name, pool_bytes(slots, slot_bytes));
+    const auto work = [budget, name, buffers, buffer_bytes] {
+        return shard_memory::make(budget, name, rank_memory_bytes(buffers, buffer_bytes));
     };
     auto made = co_await compute_.run(s->request.uid, work);
     while (!made && made.error().code == errc::exhausted && give_up_ended())
         made = co_await compute_.run(s->request.uid, work);
     BANYAN_CO_TRY(auto memory, std::move(made));
-    auto& header = *new (memory->data()) pool_header{};
-    header.magic = pool_magic;
-    header.slots = slots;
+    auto& header = *new (memory->data()) rank_memory_header{};
+    header.magic = rank_memory_magic;
+    header.buffers = buffers;
     header.rank = rank;
-    header.slot_bytes = slot_bytes;
+    header.buffer_bytes = buffer_bytes;
     header.job = s->job();
     // Copies in the old memory live on until a newer step is complete; nobody writes there any more.
     for (const auto& c : s->copies)
-        if (c->rank == rank && c->memory == s->ranks[rank].memory) c->slot = -1;
+        if (c->rank == rank && c->memory == s->ranks[rank].memory) c->buffer = -1;
     auto& target = s->ranks[rank];
     target.memory = std::move(memory);
-    target.slots = slots;
-    target.slot_bytes = slot_bytes;
+    target.buffers = buffers;
+    target.buffer_bytes = buffer_bytes;
     co_return result<void>{};
 }
 
@@ -177,7 +178,7 @@ task<std::string> daemon::check_directory(session_ptr s) {
             who->changed->notify();
         }(this, s, answer),
         [](std::exception_ptr) {});
-    const auto until = clock::now() + storage_patience;
+    const auto until = clock::now() + storage_timeout;
     while (!answer->has_value() && clock::now() < until) co_await s->changed->wait(until);
     if (!answer->has_value())
         co_return fmt::format(
@@ -321,13 +322,13 @@ void daemon::free_session(const session_ptr& s) {
 }
 
 task<void> daemon::drain(session_ptr s) {
-    const auto until = clock::now() + drain_patience;
+    const auto until = clock::now() + drain_timeout;
     // What this node has sealed becomes complete as soon as the last rank seals it; one that never does is
     // not waited for long.
     const auto straggler = std::min(until, clock::now() + drain_settle);
     const auto open = [&] {
         return std::any_of(s->copies.begin(), s->copies.end(), [&](const auto& c) {
-            return c->slot >= 0 && c->key.generation == s->generation &&
+            return c->buffer >= 0 && c->key.generation == s->generation &&
                    (!s->committed || c->key > *s->committed);
         });
     };
@@ -370,11 +371,11 @@ task<daemon::reply> daemon::on_seal_now(json meta) {
     for (const auto& [id, s] : before) {
         if (job != 0 && id != job) continue;
         for (const auto& [rank, r] : s->ranks)
-            if (r.memory && r.owner != 0 && r.generation == s->generation) scan_slots(s, rank);
+            if (r.memory && r.owner != 0 && r.generation == s->generation) scan_buffers(s, rank);
         const auto newest = [&s = s] {
             copy_key key;
             for (const auto& c : s->copies)
-                if (c->slot >= 0 && c->key.generation == s->generation) key = std::max(key, c->key);
+                if (c->buffer >= 0 && c->key.generation == s->generation) key = std::max(key, c->key);
             return key;
         };
         while (!s->closed && clock::now() < until) {

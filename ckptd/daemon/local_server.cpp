@@ -25,9 +25,9 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr std::size_t user_meta = 4096;  // a rank's longest message has about 100 bytes
-constexpr milliseconds frame_patience{
-    10'000};                                  // from the first byte of a request to its last; for a reply too
-constexpr milliseconds leave_patience{4000};  // of a predecessor: the end, and some air
+constexpr milliseconds frame_timeout{
+    10'000};                                 // from the first byte of a request to its last; for a reply too
+constexpr milliseconds leave_timeout{4000};  // of a predecessor: the end, and some air
 
 // Never socket.close(): what its owner left unread may be descriptors whose end takes long.
 void hang_up(asio::local::stream_protocol::socket& socket) {
@@ -75,7 +75,7 @@ class watchdog {
   public:
     explicit watchdog(const client_ptr& client) : client_(client), timer_(client->socket.get_executor()) {}
     void arm() {
-        timer_.expires_after(frame_patience);
+        timer_.expires_after(frame_timeout);
         timer_.async_wait([weak = client_](boost::system::error_code ec) {
             const auto client = weak.lock();
             if (ec || !client) return;
@@ -139,7 +139,7 @@ result<void> daemon::lock_socket() {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
     lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!lock_) return fail_errno(fmt::format("cannot open {}", path), errno);
-    const auto until = clock::now() + leave_patience;
+    const auto until = clock::now() + leave_timeout;
     while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
         if (wire::connect_unix(settings_.socket, clock::now() + milliseconds(500)))
             return fail(errc::conflict, fmt::format("another banyan-ckptd answers on {}", settings_.socket),
@@ -271,7 +271,7 @@ task<void> daemon::converse(client_ptr client) {
         dog.arm();
         if (const auto memory = std::exchange(client->passed, nullptr)) {
             // One descriptor in flight for each connection.
-            co_await until_read(client, clock::now() + frame_patience);
+            co_await until_read(client, clock::now() + frame_timeout);
             if (has_unread(client->socket)) co_return;
             auto text = meta.dump(-1, ' ', false, json::error_handler_t::replace);
             // From here on the rank can hold it, whatever becomes of the answer.

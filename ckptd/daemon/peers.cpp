@@ -141,7 +141,7 @@ task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json 
     copy_ptr oldest;
     std::size_t held = 0;
     for (const auto& c : s->copies) {
-        if (c->rank != rank || c->slot >= 0) continue;
+        if (c->rank != rank || c->buffer >= 0) continue;
         ++held;
         if ((!s->committed || c->key != *s->committed) && (!oldest || c->key < oldest->key)) oldest = c;
     }

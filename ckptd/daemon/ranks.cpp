@@ -11,7 +11,7 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr milliseconds owner_patience{5000};  // for the process that held the rank before
+constexpr milliseconds owner_timeout{5000};  // for the process that held the rank before
 constexpr auto about_attach = "attach";
 
 }  // namespace
@@ -51,7 +51,7 @@ task<daemon::reply> daemon::attach(client_ptr client, session_ptr s, std::uint32
     const auto& mine = s->own_ranks();
     if (std::find(mine.begin(), mine.end(), rank) == mine.end())
         co_return fail(errc::conflict, fmt::format("rank {} does not run on node {}", rank, s->self()));
-    const auto until = clock::now() + owner_patience;
+    const auto until = clock::now() + owner_timeout;
     const auto taken = [&] {
         const auto it = s->ranks.find(rank);
         return it != s->ranks.end() && it->second.owner != 0 && it->second.owner != client->id &&
@@ -73,12 +73,12 @@ task<daemon::reply> daemon::attach(client_ptr client, session_ptr s, std::uint32
     client->generation = s->generation;
     auto& now = s->ranks[rank];
     now.generation = s->generation;
-    scan_slots(s, rank);
+    scan_buffers(s, rank);
     s->publish();
     client->passed = now.memory;
     json out;
-    out["slots"] = now.slots;
-    out["slot_bytes"] = now.slot_bytes;
+    out["buffers"] = now.buffers;
+    out["buffer_bytes"] = now.buffer_bytes;
     out["generation"] = s->generation;
     out["warning"] = s->take_untold();
     co_return out;
@@ -86,13 +86,13 @@ task<daemon::reply> daemon::attach(client_ptr client, session_ptr s, std::uint32
 
 void daemon::on_sealed(const client_ptr& client, const json& meta) {
     const auto s = client->attached;
-    const auto slot = wire::get_number(meta, "slot", max_slots - 1);
-    if (!s || !slot) return;
+    const auto buffer = wire::get_number(meta, "buffer", max_buffers - 1);
+    if (!s || !buffer) return;
     if (client->generation != s->generation || s->ranks[client->rank].owner != client->id) {
         ++s->bytes.refused;
         return;
     }
-    note_sealed(s, client->rank, *slot);
+    note_sealed(s, client->rank, *buffer);
 }
 
 void daemon::on_disconnect(const client_ptr& client) {
@@ -101,7 +101,7 @@ void daemon::on_disconnect(const client_ptr& client) {
         for (auto& [rank, r] : s->ranks) {
             if (r.owner != client->id) continue;
             // Sealed, but killed before it could say so: still a whole checkpoint.
-            if (client->generation == s->generation && r.memory) scan_slots(s, rank);
+            if (client->generation == s->generation && r.memory) scan_buffers(s, rank);
             r.owner = 0;
             r.process.reset();
         }

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ckptd/slots/layout.hpp"
+#include "ckptd/buffers/rank_memory.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "common/text.hpp"
 #include "common/wire.hpp"
@@ -105,10 +105,10 @@ result<session_request> parse_session(const json& meta) {
     BANYAN_TRY(r.dir, wire::get_string(meta, "dir", 3000));
     BANYAN_TRY(r.every, wire::get_number(meta, "every", max_step));
     BANYAN_TRY(r.flush, wire::get_number(meta, "flush", max_step));
-    BANYAN_TRY(r.slots, wire::get_number(meta, "slots", max_slots));
+    BANYAN_TRY(r.buffers, wire::get_number(meta, "buffers", max_buffers));
     BANYAN_TRY(r.bytes, wire::get_number(meta, "bytes", 1ull << 48));
-    if (r.job == 0 || r.world == 0 || r.slots < 2)
-        return fail(errc::invalid_input, "a session needs a job, at least one rank and at least 2 slots");
+    if (r.job == 0 || r.world == 0 || r.buffers < 2)
+        return fail(errc::invalid_input, "a session needs a job, at least one rank and at least 2 buffers");
     if (!r.dir.empty() && r.dir.front() != '/')
         return fail(errc::invalid_input,
                     fmt::format("the checkpoint directory \"{}\" is not absolute", r.dir));

@@ -12,11 +12,11 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr milliseconds inventory_patience{4000};
-constexpr milliseconds verify_patience{60'000};  // checksums over all that the node holds
-constexpr milliseconds decide_patience{120'000};
-constexpr milliseconds listing_patience{5000};
-constexpr milliseconds settle_patience{2000};
+constexpr milliseconds inventory_timeout{4000};
+constexpr milliseconds verify_timeout{60'000};  // checksums over all that the node holds
+constexpr milliseconds decide_timeout{120'000};
+constexpr milliseconds listing_timeout{5000};
+constexpr milliseconds settle_timeout{2000};
 
 using rank_slots = std::vector<std::vector<std::uint32_t>>;
 
@@ -72,7 +72,7 @@ json choice_meta(const restore_choice& choice, const std::vector<std::uint32_t>&
 }  // namespace
 
 task<daemon::reply> daemon::on_inventory(session_ptr s) {
-    const auto until = clock::now() + settle_patience;
+    const auto until = clock::now() + settle_timeout;
     const auto unchecked = [&] {
         return std::any_of(s->copies.begin(), s->copies.end(),
                            [](const auto& c) { return !c->checked && !c->dropped; });
@@ -129,8 +129,8 @@ task<std::vector<std::optional<json>>> daemon::ask_all(session_ptr s, peer_messa
         if (s->request.nodes[i].name == s->self()) continue;
         ++all->open;
         spawn([](daemon* self, session_ptr who, std::shared_ptr<gathering> into, std::size_t at,
-                 session_node to, peer_message what, json question, milliseconds patience) -> task<void> {
-            auto answer = co_await self->link_to(to, false)->call(what, std::move(question), patience);
+                 session_node to, peer_message what, json asked, milliseconds within) -> task<void> {
+            auto answer = co_await self->link_to(to, false)->call(what, std::move(asked), within);
             if (answer) into->answers[at] = std::move(*answer);
             --into->open;
             who->changed->notify();
@@ -169,7 +169,7 @@ task<std::vector<copy_key>> daemon::storage_steps(session_ptr s, std::optional<c
         *into = co_await self->storage_.run(user.uid, work);
         who->changed->notify();
     }(this, s, newer_than, found));
-    const auto until = clock::now() + listing_patience;
+    const auto until = clock::now() + listing_timeout;
     while (!found->has_value() && clock::now() < until) co_await s->changed->wait(until);
     if (found->has_value() && **found) co_return std::move(***found);
     const auto why = found->has_value() ? (*found)->error().text() : std::string("it does not answer");
@@ -185,7 +185,7 @@ task<std::vector<std::vector<std::uint32_t>>> daemon::verified_holders(session_p
     if (!any) co_return checked;
     json which = header(s);
     put_key(which, key);
-    const auto proofs = co_await ask_all(s, peer_message::verify, std::move(which), verify_patience);
+    const auto proofs = co_await ask_all(s, peer_message::verify, std::move(which), verify_timeout);
     for (std::uint32_t slot = 0; slot < proofs.size(); ++slot) {
         if (!proofs[slot]) continue;
         const auto ranks = get_numbers(*proofs[slot], "ranks", max_world);
@@ -201,8 +201,8 @@ task<result<restore_choice>> daemon::lead(session_ptr s) {
     if (s->choice && (!s->choice->key || !s->choice->holders.empty() || s->choice->storage))
         co_return *s->choice;
     const auto generation = s->generation;
-    json question = header(s);
-    const auto answers = co_await ask_all(s, peer_message::inventory, question, inventory_patience);
+    json asked = header(s);
+    const auto answers = co_await ask_all(s, peer_message::inventory, asked, inventory_timeout);
     auto table = tabulate(answers, s->request.world);
     std::optional<json> adopted;
     for (const auto& a : answers)
@@ -255,7 +255,7 @@ task<result<restore_choice>> daemon::lead(session_ptr s) {
     s->choice = choice;
     json word = header(s);
     if (choice.key) put_key(word, *choice.key);
-    co_await ask_all(s, peer_message::decided, std::move(word), inventory_patience);
+    co_await ask_all(s, peer_message::decided, std::move(word), inventory_timeout);
     // ask_all told ourselves too, and what is told there carries no holders.
     s->choice = choice;
     std::uint64_t held_back = 0;
@@ -292,10 +292,10 @@ task<daemon::reply> daemon::on_decide(session_ptr s, json meta) {
 }
 
 task<result<restore_choice>> daemon::decide(session_ptr s) {
-    json question = header(s);
+    json asked = header(s);
     const auto ranks = s->own_ranks();
-    question["ranks"] = ranks;
-    auto answer = co_await ask_leader(s, peer_message::decide, std::move(question), decide_patience);
+    asked["ranks"] = ranks;
+    auto answer = co_await ask_leader(s, peer_message::decide, std::move(asked), decide_timeout);
     if (!answer) co_return co_await lead(s);
     if (!*answer) co_return std::unexpected(answer->error());
     const auto& told = **answer;
@@ -387,37 +387,37 @@ task<result<copy_ptr>> daemon::bring(session_ptr s, std::uint32_t rank, restore_
                                      std::string* source) {
     const auto key = *choice.key;
     auto& r = s->ranks[rank];
-    if (const auto have = s->find_copy(rank, key); have && have->slot >= 0 && have->memory == r.memory) {
+    if (const auto have = s->find_copy(rank, key); have && have->buffer >= 0 && have->memory == r.memory) {
         *source = "local";
         s->bytes.memory_restored += have->bytes;
         co_return have;
     }
-    // The process waits for our answer, so every slot is ours; what is in them is not the chosen step.
+    // The process waits for our answer, so every buffer is ours; what is in them is not the chosen step.
     const auto memory = r.memory;
-    const auto slot_bytes = r.slot_bytes;
-    auto& header = *reinterpret_cast<pool_header*>(memory->data());
-    int slot = -1;
-    for (std::size_t i = 0; i < r.slots && slot < 0; ++i) {
+    const auto buffer_bytes = r.buffer_bytes;
+    auto& header = *reinterpret_cast<rank_memory_header*>(memory->data());
+    int buffer = -1;
+    for (std::size_t i = 0; i < r.buffers && buffer < 0; ++i) {
         const bool pinned = std::any_of(s->copies.begin(), s->copies.end(), [&](const auto& c) {
-            return c->memory == memory && c->slot == static_cast<int>(i) && c->pinned;
+            return c->memory == memory && c->buffer == static_cast<int>(i) && c->pinned;
         });
-        if (!pinned) slot = static_cast<int>(i);
+        if (!pinned) buffer = static_cast<int>(i);
     }
-    if (slot < 0) co_return fail(errc::exhausted, "every slot is being flushed");
+    if (buffer < 0) co_return fail(errc::exhausted, "every buffer is being flushed");
     const auto before = s->copies;
     for (const auto& c : before)
-        if (c->memory == memory && c->slot == slot) s->drop_copy(c);
-    auto& head = header.slot[static_cast<std::size_t>(slot)];
+        if (c->memory == memory && c->buffer == buffer) s->drop_copy(c);
+    auto& head = header.buffer[static_cast<std::size_t>(buffer)];
     begin_write(head);
     auto copy = std::make_shared<shard_copy>();
-    copy->offset = slot_offset(static_cast<std::size_t>(slot), slot_bytes);
-    BANYAN_CO_TRY(copy->bytes, co_await fill(s, rank, choice, memory->part(copy->offset, slot_bytes),
+    copy->offset = buffer_offset(static_cast<std::size_t>(buffer), buffer_bytes);
+    BANYAN_CO_TRY(copy->bytes, co_await fill(s, rank, choice, memory->part(copy->offset, buffer_bytes),
                                              &copy->chunks, source));
     copy->sequence = end_write(head, key.step, key.generation, copy->bytes);
     copy->rank = rank;
     copy->key = key;
     copy->memory = memory;
-    copy->slot = slot;
+    copy->buffer = buffer;
     copy->checked = true;
     if (*source == "local") s->bytes.memory_restored += copy->bytes;
     s->copies.push_back(copy);
@@ -440,7 +440,7 @@ task<daemon::reply> daemon::on_restore(client_ptr client, json meta) {
     BANYAN_CO_TRY(const auto copy, co_await bring(s, client->rank, choice, &source));
     if (s->closed || client->generation != s->generation) co_return fail(errc::conflict, "the session ended");
     out["source"] = source;
-    out["slot"] = copy->slot;
+    out["buffer"] = copy->buffer;
     out["bytes"] = copy->bytes;
     // Whatever lost its second copy gets a new one; what the buddy still has is not sent again.
     spawn([](daemon* self, session_ptr who, copy_ptr what) -> task<void> {

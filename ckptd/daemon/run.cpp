@@ -18,16 +18,16 @@ constexpr std::uint32_t max_user_threads = 256;
 constexpr std::size_t max_waiting_storage = 64;
 constexpr std::size_t max_waiting_compute = 4096;
 constexpr milliseconds tick_every{250};
-constexpr milliseconds first_session_patience{60'000};  // whoever started this daemon may have died
-constexpr milliseconds transfer_patience{15'000};       // above what a sender gives one chunk (link.cpp)
-constexpr milliseconds finish_patience{3000};           // at the end, for copies and flushes under way
+constexpr milliseconds first_session_timeout{60'000};  // whoever started this daemon may have died
+constexpr milliseconds transfer_timeout{15'000};       // above what a sender gives one chunk (link.cpp)
+constexpr milliseconds finish_timeout{3000};           // at the end, for copies and flushes under way
 
 }  // namespace
 
 daemon::daemon(asio::io_context& io, settings s)
     : io_(io),
       settings_(std::move(s)),
-      first_session_by_(clock::now() + first_session_patience),
+      first_session_by_(clock::now() + first_session_timeout),
       budget_(std::make_shared<memory_budget>(settings_.memory_limit)),
       workers_(settings_.threads),
       munge_(1),
@@ -72,7 +72,7 @@ result<void> daemon::open() {
 void daemon::watch_transfer(const std::shared_ptr<peer_state>& state) {
     state->silence.cancel();
     if (!state->incoming) return;
-    state->silence.expires_after(transfer_patience);
+    state->silence.expires_after(transfer_timeout);
     state->silence.async_wait([this, weak = std::weak_ptr(state)](const boost::system::error_code& ec) {
         const auto s = weak.lock();
         if (ec || !s || clock::now() < s->silence.expiry()) return;
@@ -144,7 +144,7 @@ task<void> daemon::stop_on_signal() {
 }
 
 task<void> daemon::stop() {
-    const auto until = clock::now() + finish_patience;
+    const auto until = clock::now() + finish_timeout;
     const auto before = sessions_;
     for (const auto& [job, s] : before)
         while ((s->pending != 0 || s->flushing) && clock::now() < until)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From a sealed slot to a commit in memory: checksum, copy to the buddy, vote, commit.
+// From a sealed buffer to a commit in memory: checksum, copy to the buddy, vote, commit.
 #include <fmt/format.h>
 
 #include "ckptd/daemon/daemon.hpp"
@@ -10,8 +10,8 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr milliseconds vote_patience{2000};
-constexpr milliseconds busy_patience{5000};
+constexpr milliseconds vote_timeout{2000};
+constexpr milliseconds busy_timeout{5000};
 constexpr milliseconds look_again{20};
 constexpr auto about_checksums = "checksums";
 
@@ -24,25 +24,26 @@ json daemon::header(const session_ptr& s) const {
     return out;
 }
 
-void daemon::note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t slot) {
+void daemon::note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t buffer) {
     const auto it = s->ranks.find(rank);
-    if (it == s->ranks.end() || !it->second.memory || slot >= it->second.slots) return;
+    if (it == s->ranks.end() || !it->second.memory || buffer >= it->second.buffers) return;
     const auto& r = it->second;
-    const auto view = read_slot(r.header().slot[slot]);
+    const auto view = read_buffer(r.header().buffer[buffer]);
     // The header is the user's to write: nothing in it is used before it is in range.
-    if (!view || view->bytes == 0 || view->bytes > r.slot_bytes || view->generation != s->generation ||
+    if (!view || view->bytes == 0 || view->bytes > r.buffer_bytes || view->generation != s->generation ||
         view->step > max_step)
         return;
-    // One at a time: whoever seals a slot over and over gets one checksum after the other, no queue of them.
-    if (s->in_checksum.contains({rank, slot})) return;
-    if (r.header().slot[slot].released.load() == view->sequence) return;
+    // One at a time: whoever seals a buffer over and over gets one checksum after the other, no queue of
+    // them.
+    if (s->in_checksum.contains({rank, buffer})) return;
+    if (r.header().buffer[buffer].released.load() == view->sequence) return;
     for (const auto& c : s->copies)
-        if (c->memory == r.memory && c->slot == static_cast<int>(slot) && c->sequence == view->sequence)
+        if (c->memory == r.memory && c->buffer == static_cast<int>(buffer) && c->sequence == view->sequence)
             return;
-    // A copy of an earlier life of this slot was overwritten against the rules: it is gone.
+    // A copy of an earlier life of this buffer was overwritten against the rules: it is gone.
     const auto before = s->copies;
     for (const auto& c : before)
-        if (c->memory == r.memory && c->slot == static_cast<int>(slot)) {
+        if (c->memory == r.memory && c->buffer == static_cast<int>(buffer)) {
             c->dropped = true;
             std::erase(s->copies, c);
         }
@@ -51,20 +52,20 @@ void daemon::note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t s
     c->key = {view->generation, view->step};
     c->bytes = view->bytes;
     c->memory = r.memory;
-    c->offset = slot_offset(slot, r.slot_bytes);
-    c->slot = static_cast<int>(slot);
+    c->offset = buffer_offset(buffer, r.buffer_bytes);
+    c->buffer = static_cast<int>(buffer);
     c->sequence = view->sequence;
     s->copies.push_back(c);
     ++s->bytes.seals;
     ++s->pending;
-    s->in_checksum.insert({rank, slot});
-    spawn(secure(s, c, slot));
+    s->in_checksum.insert({rank, buffer});
+    spawn(secure(s, c, buffer));
 }
 
-void daemon::scan_slots(const session_ptr& s, std::uint32_t rank) {
+void daemon::scan_buffers(const session_ptr& s, std::uint32_t rank) {
     const auto it = s->ranks.find(rank);
     if (it == s->ranks.end()) return;
-    for (std::size_t i = 0; i < it->second.slots; ++i) note_sealed(s, rank, i);
+    for (std::size_t i = 0; i < it->second.buffers; ++i) note_sealed(s, rank, i);
 }
 
 task<bool> daemon::checksum(session_ptr s, copy_ptr c) {
@@ -81,9 +82,9 @@ task<bool> daemon::checksum(session_ptr s, copy_ptr c) {
     }
     s->warnings.works_again(about_checksums);
     c->chunks = std::move(*sums);
-    const auto& header = *reinterpret_cast<const pool_header*>(c->memory->data());
-    const auto view = read_slot(header.slot[static_cast<std::size_t>(c->slot < 0 ? 0 : c->slot)]);
-    if (c->slot < 0 || !view || view->sequence != before || view->bytes != c->bytes ||
+    const auto& header = *reinterpret_cast<const rank_memory_header*>(c->memory->data());
+    const auto view = read_buffer(header.buffer[static_cast<std::size_t>(c->buffer < 0 ? 0 : c->buffer)]);
+    if (c->buffer < 0 || !view || view->sequence != before || view->bytes != c->bytes ||
         view->step != c->key.step || view->generation != c->key.generation) {
         ++s->bytes.torn;
         co_return false;
@@ -92,9 +93,9 @@ task<bool> daemon::checksum(session_ptr s, copy_ptr c) {
     co_return true;
 }
 
-task<void> daemon::secure(session_ptr s, copy_ptr c, std::size_t slot) {
+task<void> daemon::secure(session_ptr s, copy_ptr c, std::size_t buffer) {
     const bool intact = co_await checksum(s, c);
-    s->in_checksum.erase({c->rank, slot});  // c->slot may be another by now
+    s->in_checksum.erase({c->rank, buffer});  // c->buffer may be another by now
     if (intact) {
         const auto wanted = [&] { return !s->closed && !c->dropped && c->key.generation == s->generation; };
         if (wanted()) co_await replicate(s, c);
@@ -108,7 +109,7 @@ task<void> daemon::secure(session_ptr s, copy_ptr c, std::size_t slot) {
         // still.
         asio::steady_timer pause(io_, look_again);
         co_await pause.async_wait(as_result);
-        if (!s->closed) note_sealed(s, c->rank, slot);
+        if (!s->closed) note_sealed(s, c->rank, buffer);
     }
     --s->pending;
     notify(s);
@@ -121,7 +122,7 @@ task<void> daemon::replicate(session_ptr s, copy_ptr c) {
     if (buddy == own) co_return;
     const auto name = s->request.nodes[buddy].name;
     const auto to = link_to(s->request.nodes[buddy], true);
-    const auto until = clock::now() + busy_patience;
+    const auto until = clock::now() + busy_timeout;
     const std::function<bool()> wanted = [c, s, born = s->generation] {
         return !c->dropped && !s->closed && s->generation == born;
     };
@@ -129,7 +130,7 @@ task<void> daemon::replicate(session_ptr s, copy_ptr c) {
     // every rank with another pair.
     const auto older = [&] {
         return std::any_of(s->copies.begin(), s->copies.end(), [&](const auto& o) {
-            return o->rank == c->rank && o->slot >= 0 && o->key < c->key &&
+            return o->rank == c->rank && o->buffer >= 0 && o->key < c->key &&
                    o->key.generation == c->key.generation && !o->replicated && !o->voted;
         });
     };
@@ -182,7 +183,7 @@ task<void> daemon::cast_vote(session_ptr s, copy_ptr c) {
     put_key(meta, c->key);
     meta["rank"] = c->rank;
     if (c->replicated) meta["replicated"] = true;
-    auto answer = co_await ask_leader(s, peer_message::vote, std::move(meta), vote_patience);
+    auto answer = co_await ask_leader(s, peer_message::vote, std::move(meta), vote_timeout);
     c->voted = true;
     if (!answer) {
         take_vote(s, c->rank, c->key, c->replicated);
@@ -196,7 +197,7 @@ task<void> daemon::cast_vote(session_ptr s, copy_ptr c) {
 task<void> daemon::vote_again(session_ptr s) {
     const auto before = s->copies;
     for (const auto& c : before)
-        if (c->slot >= 0 && c->voted && !c->dropped && c->key.generation == s->generation &&
+        if (c->buffer >= 0 && c->voted && !c->dropped && c->key.generation == s->generation &&
             (!s->committed || c->key > *s->committed))
             co_await cast_vote(s, c);
 }
@@ -241,7 +242,7 @@ void daemon::apply_commit(const session_ptr& s, const copy_key& key, bool replic
 }
 
 task<void> daemon::tell(session_ptr s, session_node to, peer_message type, json meta) {
-    auto told = co_await link_to(to, false)->call(type, std::move(meta), vote_patience);
+    auto told = co_await link_to(to, false)->call(type, std::move(meta), vote_timeout);
     if (!told) spdlog::debug("job {}: {} did not hear: {}", s->job(), to.name, told.error().text());
 }
 

@@ -13,7 +13,7 @@
 namespace banyan::ckpt {
 namespace {
 
-void wake(pool_header& header) {
+void wake(rank_memory_header& header) {
     header.event.fetch_add(1);
     ::syscall(SYS_futex, &header.event, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
 }
@@ -58,17 +58,17 @@ void session::enter_generation(std::uint64_t g) {
 copy_ptr session::find_copy(std::uint32_t rank, const copy_key& key) const {
     copy_ptr found;
     for (const auto& c : copies)
-        if (c->rank == rank && c->key == key && c->checked && (!found || c->slot >= 0)) found = c;
+        if (c->rank == rank && c->key == key && c->checked && (!found || c->buffer >= 0)) found = c;
     return found;
 }
 
 void session::drop_copy(const copy_ptr& copy) {
     copy->dropped = true;
-    if (copy->slot >= 0) {
+    if (copy->buffer >= 0) {
         const auto it = ranks.find(copy->rank);
         if (it != ranks.end() && it->second.memory == copy->memory) {
             auto& header = it->second.header();
-            header.slot[static_cast<std::size_t>(copy->slot)].released.store(copy->sequence);
+            header.buffer[static_cast<std::size_t>(copy->buffer)].released.store(copy->sequence);
             wake(header);
         }
     } else if (copy->offset == 0) {
@@ -100,10 +100,10 @@ void session::forget_ranks() {
 void session::unstick(std::uint32_t rank) {
     copy_key newest;
     for (const auto& c : copies)
-        if (c->rank == rank && c->slot >= 0) newest = std::max(newest, c->key);
+        if (c->rank == rank && c->buffer >= 0) newest = std::max(newest, c->key);
     const auto before = copies;
     for (const auto& c : before)
-        if (c->rank == rank && c->slot >= 0 && !c->pinned && c->key != newest &&
+        if (c->rank == rank && c->buffer >= 0 && !c->pinned && c->key != newest &&
             (!committed || c->key != *committed))
             drop_copy(c);
 }
@@ -166,12 +166,13 @@ nlohmann::json describe(const session& s) {
     for (const auto& [rank, r] : s.ranks) {
         nlohmann::json steps = nlohmann::json::array();
         for (const auto& c : s.copies)
-            if (c->rank == rank && c->slot >= 0) steps.push_back(c->key.step);
+            if (c->rank == rank && c->buffer >= 0) steps.push_back(c->key.step);
         ranks.push_back(
-            {{"rank", rank}, {"attached", r.owner != 0}, {"slot_bytes", r.slot_bytes}, {"steps", steps}});
+            {{"rank", rank}, {"attached", r.owner != 0}, {"buffer_bytes", r.buffer_bytes}, {"steps", steps}});
     }
     for (const auto& c : s.copies)
-        if (c->slot < 0) replicas.push_back({{"rank", c->rank}, {"step", c->key.step}, {"bytes", c->bytes}});
+        if (c->buffer < 0)
+            replicas.push_back({{"rank", c->rank}, {"step", c->key.step}, {"bytes", c->bytes}});
     const auto& b = s.bytes;
     nlohmann::json counters{{"storage_bytes_written", b.storage_written.load()},
                             {"storage_bytes_read", b.storage_read.load()},

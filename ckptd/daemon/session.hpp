@@ -17,10 +17,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ckptd/buffers/memory.hpp"
 #include "ckptd/daemon/ledger.hpp"
 #include "ckptd/daemon/process.hpp"
 #include "ckptd/protocol/protocol.hpp"
-#include "ckptd/slots/memory.hpp"
 #include "ckptd/store/store.hpp"
 
 namespace banyan::ckpt {
@@ -28,7 +28,7 @@ namespace banyan::ckpt {
 class async_event;
 class async_lock;
 
-/// One rank's shard of one checkpoint, in a slot or in a replica's memory.
+/// One rank's shard of one checkpoint, in a buffer or in a replica's memory.
 struct shard_copy {
     std::uint32_t rank = 0;
     copy_key key;
@@ -36,7 +36,7 @@ struct shard_copy {
     std::vector<std::uint32_t> chunks;  ///< checksums, computed once when the shard was sealed
     std::shared_ptr<shard_memory> memory;
     std::size_t offset = 0;
-    int slot = -1;  ///< in the rank's own memory, else -1
+    int buffer = -1;  ///< in the rank's own memory, else -1
     std::uint64_t sequence = 0;
     bool checked = false;     ///< the checksums stand
     bool replicated = false;  ///< the buddy has it
@@ -51,13 +51,13 @@ using copy_ptr = std::shared_ptr<shard_copy>;
 struct rank_state {
     std::uint32_t rank = 0;
     std::shared_ptr<shard_memory> memory;
-    std::uint32_t slots = 0;
-    std::uint64_t slot_bytes = 0;
+    std::uint32_t buffers = 0;
+    std::uint64_t buffer_bytes = 0;
     std::uint64_t owner = 0;  ///< connection of the attached process, 0 = none
     std::shared_ptr<const banyan::ckpt::process> process;
     std::uint64_t generation = 0;  ///< in which it attached
 
-    pool_header& header() const { return *reinterpret_cast<pool_header*>(memory->data()); }
+    rank_memory_header& header() const { return *reinterpret_cast<rank_memory_header*>(memory->data()); }
 };
 
 /// A replica being received.
@@ -133,10 +133,10 @@ struct session {
     std::optional<flush_state> flush;
     bool flushing = false;
     std::chrono::steady_clock::time_point flushing_since{};
-    std::set<std::pair<std::uint32_t, std::size_t>> in_checksum;  ///< (rank, slot) under way
+    std::set<std::pair<std::uint32_t, std::size_t>> in_checksum;  ///< (rank, buffer) under way
     std::uint64_t flush_epoch = 0;         ///< step / request.flush of the newest flush begun
     std::optional<restore_choice> choice;  ///< of this generation
-    std::uint32_t pending = 0;             ///< sealed slots on their way into safety
+    std::uint32_t pending = 0;             ///< sealed buffers on their way into safety
     /// Since when shards wait for those of other ranks; a commit begins anew. At the leader only.
     std::optional<std::chrono::steady_clock::time_point> incomplete_since;
     user_warnings warnings;
@@ -162,7 +162,7 @@ struct session {
     void release(bool only);
     /// Frees ranks that moved away and hold nothing.
     void forget_ranks();
-    /// Slots for a rank that found none free: gives up what can no longer become complete soonest.
+    /// Buffers for a rank that found none free: gives up what can no longer become complete soonest.
     void unstick(std::uint32_t rank);
     void publish();
     /// Shows `text` to one local rank, once for each `about`; the first rank that attaches gets it when none

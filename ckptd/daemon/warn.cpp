@@ -13,7 +13,7 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr milliseconds report_patience{2000};
+constexpr milliseconds report_timeout{2000};
 
 }  // namespace
 
@@ -37,7 +37,7 @@ task<void> daemon::report(session_ptr s, std::string about, std::string text) {
     json meta = header(s);
     meta["about"] = about;
     meta["text"] = text;
-    const auto answer = co_await ask_leader(s, peer_message::warning, std::move(meta), report_patience);
+    const auto answer = co_await ask_leader(s, peer_message::warning, std::move(meta), report_timeout);
     if (!answer || !*answer) s->tell_user(about, text);
 }
 
@@ -71,11 +71,11 @@ void daemon::watch_votes(const session_ptr& s) {
             nodes.push_back(s->request.nodes[i].name);
     }
     if (nodes.empty()) return;
-    const auto patience = std::chrono::duration<double>(settings_.complete_within).count();
+    const auto timeout = std::chrono::duration<double>(settings_.complete_within).count();
     warn(s, user_warnings::votes,
          fmt::format("step {} is not complete after {} s: nothing from {}; look there into slurmd's log and "
                      "banyan-ckpt status",
-                     key.step, patience, compress_hostlist(nodes)));
+                     key.step, timeout, compress_hostlist(nodes)));
 }
 
 }  // namespace banyan::ckpt

@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
+#include "ckptd/buffers/memory.hpp"
 #include "ckptd/daemon/request.hpp"
-#include "ckptd/slots/memory.hpp"
 
 namespace banyan::ckpt {
 namespace {
 
 constexpr std::chrono::seconds dead_for{2};
-constexpr std::chrono::seconds chunk_patience{10};  // for one chunk or one reply in a transfer
+constexpr std::chrono::seconds chunk_timeout{10};  // for one chunk or one reply in a transfer
 constexpr int max_rounds = 4;
 
 }  // namespace
@@ -76,7 +76,7 @@ task<result<nlohmann::json>> link::call(peer_message type, nlohmann::json meta,
 
 task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const std::byte> image,
                                             std::function<bool()> wanted, std::uint64_t* sent) {
-    watch(chunk_patience);
+    watch(chunk_timeout);
     BANYAN_CO_TRY(const auto begun, co_await exchange(peer_message::put_begin, std::move(meta)));
     if (auto refused = wire::error_from(begun)) {
         if (refused->code != errc::exhausted) refused->code = errc::conflict;
@@ -93,12 +93,12 @@ task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const
                 image.subspan(i * chunk_bytes, std::min(chunk_bytes, image.size() - i * chunk_bytes));
             nlohmann::json which;
             which["i"] = i;
-            watch(chunk_patience);
+            watch(chunk_timeout);
             BANYAN_CO_CHECK(co_await channel_->write_frame(
                 static_cast<std::uint16_t>(peer_message::put_chunk), std::move(which), chunk));
             *sent += chunk.size();
         }
-        watch(chunk_patience);
+        watch(chunk_timeout);
         nlohmann::json end = nlohmann::json::object();
         BANYAN_CO_TRY(const auto ended, co_await exchange(peer_message::put_end, std::move(end)));
         if (auto refused = wire::error_from(ended)) {
@@ -135,7 +135,7 @@ task<result<link::put_result>> link::put(nlohmann::json meta, std::span<const st
 
 task<result<std::uint64_t>> link::get_on(nlohmann::json meta, std::span<std::byte> into,
                                          std::vector<std::uint32_t>* chunks) {
-    watch(chunk_patience);
+    watch(chunk_timeout);
     BANYAN_CO_TRY(const auto reply, co_await exchange(peer_message::get, std::move(meta)));
     if (auto refused = wire::error_from(reply)) {
         refused->code = errc::conflict;
@@ -147,7 +147,7 @@ task<result<std::uint64_t>> link::get_on(nlohmann::json meta, std::span<std::byt
         co_return fail(errc::invalid_input, "a shard without its checksums");
     for (std::size_t i = 0; i < chunks->size(); ++i) {
         const auto chunk = chunk_of(into.first(bytes), i);
-        watch(chunk_patience);
+        watch(chunk_timeout);
         BANYAN_CO_TRY(const auto head, co_await channel_->read_head(64));
         if (head.first.type != static_cast<std::uint16_t>(peer_message::get_chunk) ||
             head.first.body_bytes != chunk.size())

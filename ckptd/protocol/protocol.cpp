@@ -31,7 +31,7 @@ json to_meta(const session_request& r) {
     for (const auto& s : r.spares) spares.push_back({{"name", s.name}, {"addr", s.addr}});
     return {{"job", r.job},    {"restart", r.restart}, {"uid", r.uid},     {"gid", r.gid},
             {"self", r.self},  {"world", r.world},     {"nodes", nodes},   {"spares", spares},
-            {"dir", r.dir},    {"every", r.every},     {"flush", r.flush}, {"slots", r.slots},
+            {"dir", r.dir},    {"every", r.every},     {"flush", r.flush}, {"buffers", r.buffers},
             {"bytes", r.bytes}};
 }
 

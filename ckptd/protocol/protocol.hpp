@@ -25,9 +25,9 @@ enum class message : std::uint16_t {
     session_detach,       ///< [root] the job left this node: start the lease
     session_close,        ///< [root, owner] free the memory now
     attach,               ///< [owner] a rank asks for its memory (the reply carries the memfd)
-    sealed,               ///< [attached rank, one way] a slot is complete
-    stuck,                ///< [attached rank, one way] no slot came free in time
-    restore,              ///< [attached rank] put the newest complete step into a slot
+    sealed,               ///< [attached rank, one way] a buffer is complete
+    stuck,                ///< [attached rank, one way] no buffer came free in time
+    restore,              ///< [attached rank] put the newest complete step into a buffer
     finalize,             ///< [attached rank] wait for what is under way
     seal_now,             ///< [root] bring what is sealed into safety and say how far it got
     status,               ///< [anyone] sessions, steps, bytes
@@ -58,10 +58,10 @@ struct session_request {
     std::uint32_t world = 0;  ///< all ranks; every one appears in exactly one node
     std::vector<session_node> nodes;
     std::vector<session_spare> spares;
-    std::string dir;          ///< absolute path of the checkpoints in storage; empty = memory only
-    std::uint64_t every = 1;  ///< steps between saves (for reports)
-    std::uint64_t flush = 0;  ///< steps between flushes to storage; 0 = never
-    std::uint32_t slots = 3;  ///< 2 to 8
+    std::string dir;            ///< absolute path of the checkpoints in storage; empty = memory only
+    std::uint64_t every = 1;    ///< steps between saves (for reports)
+    std::uint64_t flush = 0;    ///< steps between flushes to storage; 0 = never
+    std::uint32_t buffers = 3;  ///< 2 to 8
     /// Expected state of one rank; its memory is made before the reply. 0 = at attach.
     std::uint64_t bytes = 0;
 };

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "ckptd/slots/layout.hpp"
+#include "ckptd/buffers/rank_memory.hpp"
 #include "common/text.hpp"
 #include "common/wire.hpp"
 

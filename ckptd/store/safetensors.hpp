@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The image of one rank's shard, the same in a slot, on the wire and in a file: plain safetensors. 8 bytes of
-// header length, a JSON header padded with blanks so that data starts on a page, then the tensors. The format
-// allows no holes, so the gaps that keep tensors on 64 bytes are tensors themselves, named __pad__/N.
+// The image of one rank's shard, the same in a buffer, on the wire and in a file: plain safetensors. 8 bytes
+// of header length, a JSON header padded with blanks so that data starts on a page, then the tensors. The
+// format allows no holes, so the gaps that keep tensors on 64 bytes are tensors themselves, named __pad__/N.
 // The step stands in __metadata__ with a fixed width: a save patches it in place.
 #pragma once
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "ckptd/slots/layout.hpp"
+#include "ckptd/buffers/rank_memory.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "ckptd/store/store.hpp"
 #include "ckptd/store/user_dir.hpp"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ckptd/slots/memory.hpp"
+#include "ckptd/buffers/memory.hpp"
 #include "ckptd/store/store.hpp"
 #include "ckptd/store/user_dir.hpp"
 #include "common/crc32c.hpp"
@@ -26,7 +26,7 @@ struct new_file {
 result<new_file> create(int folder, const std::string& name, bool aligned, const share_modes& modes,
                         const std::string& shown) {
     ::unlinkat(folder, name.c_str(), 0);  // what a killed predecessor left
-    // Direct writes want the memory on a page; a slot is, another caller's buffer may not be.
+    // Direct writes want the memory on a page; a buffer is, another caller's buffer may not be.
     if (aligned) {
         if (auto fd = create_file(folder, name, O_WRONLY | O_DIRECT, modes, shown))
             return new_file{std::move(*fd), true};
@@ -126,7 +126,8 @@ result<void> read_shard(const storage_user& user, const std::string& dir, std::u
                         const shard_file& file, std::span<std::byte> into) {
     BANYAN_TRY(const auto identity, as_user::take(user));
     const auto path = step_folder(dir, step) + "/" + shard_name(file.rank);
-    if (into.size() < file.bytes) return fail(errc::exhausted, fmt::format("{} does not fit its slot", path));
+    if (into.size() < file.bytes)
+        return fail(errc::exhausted, fmt::format("{} does not fit its buffer", path));
     BANYAN_TRY(const auto fd, open_shard(dir, step, file));
     const auto image = into.first(file.bytes);
     for (std::size_t i = 0; i < file.chunks.size(); ++i)

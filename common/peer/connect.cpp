@@ -18,7 +18,7 @@ using asio::ip::tcp;
 
 // The range from which the kernel's NFS client takes its ports: above most services that listen.
 constexpr std::uint16_t lowest_port = 665, highest_port = 1023;
-constexpr std::chrono::milliseconds patience_with_others{1500};
+constexpr std::chrono::milliseconds timeout_with_others{1500};
 constexpr int most_tries = 64;  // of them all, a port being taken for this very destination only is rare
 
 std::uint16_t random_port() {
@@ -63,8 +63,8 @@ task<boost::system::error_code> connect_one(tcp::socket& socket, tcp::endpoint t
 // which some switch does not carry, is not all that a peer has.
 task<boost::system::error_code> connect_within(tcp::socket& socket, tcp::endpoint to) {
     using namespace asio::experimental::awaitable_operators;
-    asio::steady_timer patience(co_await asio::this_coro::executor, patience_with_others);
-    auto first = co_await (connect_one(socket, to) || patience.async_wait(as_result));
+    asio::steady_timer timeout(co_await asio::this_coro::executor, timeout_with_others);
+    auto first = co_await (connect_one(socket, to) || timeout.async_wait(as_result));
     if (first.index() == 0) co_return std::get<0>(first);
     boost::system::error_code ignored;
     socket.close(ignored);

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "examples/trainer/layout.hpp"
+#include "examples/trainer/shape.hpp"
 
 namespace trainer {
 

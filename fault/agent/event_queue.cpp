@@ -21,13 +21,13 @@ void event_queue::put(event e) {
         queue_.push_back(std::move(e));
         return;
     }
-    // Full: the least weighty one goes, the newest of equals; what is on its way stays.
+    // Full: the one of the lowest precedence goes, the newest of equals; what is on its way stays.
     ++dropped_;
     auto least = queue_.end();
     for (auto it = queue_.begin() + static_cast<std::ptrdiff_t>(std::min(handed_out_, queue_.size()));
          it != queue_.end(); ++it)
-        if (least == queue_.end() || weight_of(it->fault) <= weight_of(least->fault)) least = it;
-    if (least == queue_.end() || weight_of(least->fault) >= weight_of(e.fault)) return;
+        if (least == queue_.end() || precedence_of(it->fault) <= precedence_of(least->fault)) least = it;
+    if (least == queue_.end() || precedence_of(least->fault) >= precedence_of(e.fault)) return;
     queue_.erase(least);
     queue_.push_back(std::move(e));
 }

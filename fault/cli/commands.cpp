@@ -49,14 +49,14 @@ int client::failed(const error& e) const {
     return e.code == errc::invalid_input ? 2 : 3;
 }
 
-result<json> client::ask(const json& question, int patience_s) {
+result<json> client::ask(const json& request, int timeout_s) {
     auto settings = load_config(config_path_, {});
     if (!settings) return fail(errc::invalid_input, settings.error().what, settings.error().hint);
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(patience_s);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_s);
     auto fd = wire::connect_unix(settings->socket, until);
     if (!fd)
         return fail(errc::unavailable, fd.error().what, "does banyan-faultd controller run on this host?");
-    BANYAN_TRY(auto frame, wire::call(fd->get(), code(message::admin), question, until));
+    BANYAN_TRY(auto frame, wire::call(fd->get(), code(message::admin), request, until));
     return std::move(frame.meta);
 }
 
@@ -83,9 +83,9 @@ int client::follow_incidents(bool as_json) {
     std::map<std::string, std::string> shown;  // what was printed last of each
     if (!as_json) show(incident_header());
     for (;;) {
-        json question = {{"cmd", "incidents"}};
-        question["revision"] = revision;
-        const auto answer = ask(question, 30);
+        json request = {{"cmd", "incidents"}};
+        request["revision"] = revision;
+        const auto answer = ask(request, 30);
         if (!answer) return failed(answer.error());
         revision = answer->value("revision", revision);
         for (const auto& i : answer->value("incidents", json::array())) {
@@ -103,9 +103,9 @@ int client::explain(const std::string& id, bool as_json) {
     if (!number)
         return failed(
             {errc::invalid_input, fmt::format("\"{}\" is not an incident, expected f00012", id), {}});
-    json question = {{"cmd", "explain"}};
-    question["number"] = *number;
-    const auto answer = ask(question);
+    json request = {{"cmd", "explain"}};
+    request["number"] = *number;
+    const auto answer = ask(request);
     if (!answer) return failed(answer.error());
     as_json ? put(as_text(*answer, 1)) : show(incident_story(*answer));
     return 0;
@@ -131,18 +131,18 @@ int client::close(const std::string& id) {
     if (!number)
         return failed(
             {errc::invalid_input, fmt::format("\"{}\" is not an incident, expected f00012", id), {}});
-    json question = {{"cmd", "close"}};
-    question["number"] = *number;
-    const auto answer = ask(question);
+    json request = {{"cmd", "close"}};
+    request["number"] = *number;
+    const auto answer = ask(request);
     if (!answer) return failed(answer.error());
     show(fmt::format("incident f{:05d} is closed\n", *number));
     return 0;
 }
 
 int client::resume(const std::string& node) {
-    json question = {{"cmd", "resume"}};
-    question["node"] = node;
-    const auto answer = ask(question);
+    json request = {{"cmd", "resume"}};
+    request["node"] = node;
+    const auto answer = ask(request);
     if (!answer) return failed(answer.error());
     show(answer->value("text", "done") + "\n");
     return 0;

@@ -25,7 +25,7 @@ class client {
     int check_config();
 
   private:
-    result<nlohmann::json> ask(const nlohmann::json& question, int patience_s = 20);
+    result<nlohmann::json> ask(const nlohmann::json& request, int timeout_s = 20);
     int failed(const error& e) const;
     int follow_incidents(bool json);
 

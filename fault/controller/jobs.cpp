@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr milliseconds first_pause(20), longest_pause(250);
-constexpr std::chrono::seconds patience(150);  // a job's processes may take KillWait and an epilog to end
+constexpr std::chrono::seconds timeout(150);   // a job's processes may take KillWait and an epilog to end
 constexpr std::chrono::seconds still_has(15);  // Slurm takes the node away within milliseconds
 constexpr int most_start_tries = 40;
 
@@ -40,7 +40,7 @@ task<void> controller::follow_job(std::uint64_t number, job_status before) {
     std::time_t pending_since = 0;
     bool requeued = false, started = false;
     asio::steady_timer timer(io_);
-    while (steady_clock::now() - begun < patience) {
+    while (steady_clock::now() - begun < timeout) {
         const auto now = co_await run_blocking(pool_, [this, id = before.id] { return slurm_->job(id); });
         if (!now && now.error().code == errc::not_found) {
             record(number, "job", target, "is gone from Slurm", true);

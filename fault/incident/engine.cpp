@@ -27,29 +27,29 @@ std::string cause_words(const event& e) {
                        row ? row->description : "a number that is not known");
 }
 
-std::string reason_of(const event& e, weight w) {
+std::string reason_of(const event& e, precedence w) {
     const auto& f = e.fault;
     if (f.kind == fault_kind::sxid) return "nvswitch";
     if (f.kind == fault_kind::bus_loss || f.code == 79) return "gpu-xid-79";
     const auto* row = f.kind == fault_kind::xid ? catalog::find_xid(f.code) : nullptr;
     switch (w) {
-        case weight::node_out:
+        case precedence::node_out:
             return "gpu-reboot";
-        case weight::reset:
+        case precedence::reset:
             return "gpu-reset";
-        case weight::app:
+        case precedence::app:
             return "gpu-app";
-        case weight::alert:
+        case precedence::alert:
             return !row ? "gpu-unknown" : row->bucket == catalog::bucket::nvlink ? "gpu-nvlink" : "gpu-alert";
         default:
             return "gpu-note";
     }
 }
 
-severity severity_of(weight w) {
-    if (w == weight::node_out) return severity::fatal;
-    if (w == weight::reset) return severity::error;
-    return w == weight::alert ? severity::warning : severity::notice;
+severity severity_of(precedence w) {
+    if (w == precedence::node_out) return severity::fatal;
+    if (w == precedence::reset) return severity::error;
+    return w == precedence::alert ? severity::warning : severity::notice;
 }
 
 // 94 and 95 follow a 48; a 145 on another GPU than the culprit's is a healthy peer that lost its partner.
@@ -57,7 +57,7 @@ bool is_consequence(const incident& i, const event& e) {
     const auto code = e.fault.kind == fault_kind::xid ? e.fault.code : 0;
     if ((code == 94 || code == 95) && i.codes.contains(48)) return true;
     return code == 145 && e.fault.bdf != i.object.bdf &&
-           i.root_weight >= static_cast<std::uint8_t>(weight::alert);
+           i.root_precedence >= static_cast<std::uint8_t>(precedence::alert);
 }
 
 std::string_view verdict_words(std::uint32_t code) {
@@ -90,12 +90,12 @@ incident* engine::home_of(const event& e) {
     return nullptr;
 }
 
-void engine::become_root(incident& i, const event& e, weight w) {
-    const auto before = static_cast<weight>(i.root_weight);
+void engine::become_root(incident& i, const event& e, precedence w) {
+    const auto before = static_cast<precedence>(i.root_precedence);
     // A verdict (154) speaks about the fault before it: the earlier line stays the cause, unless it was
     // harmless.
     const bool verdict = e.fault.kind == fault_kind::xid && e.fault.code == 154;
-    const bool keep = verdict && before == weight::alert && i.object.bdf == e.fault.bdf;
+    const bool keep = verdict && before == precedence::alert && i.object.bdf == e.fault.bdf;
     if (!keep) {
         i.object.kind = e.fault.kind == fault_kind::sxid ? object_kind::sw : object_kind::gpu;
         i.object.node = e.node;
@@ -108,24 +108,24 @@ void engine::become_root(incident& i, const event& e, weight w) {
         i.cause += fmt::format("; the driver asks for {}", verdict_words(e.fault.recovery.value_or(~0u)));
     i.reason = reason_of(e, w);
     i.severity = severity_of(w);
-    i.root_weight = static_cast<std::uint8_t>(w);
-    if (i.line_ms == 0 || w >= weight::reset)
+    i.root_precedence = static_cast<std::uint8_t>(w);
+    if (i.line_ms == 0 || w >= precedence::reset)
         i.line_ms = e.line_ms;  // latencies count from the line that decides
 }
 
 engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     outcome out;
     auto* home = home_of(e);
-    auto w = weight_of(e.fault);
-    if (home && is_consequence(*home, e)) w = weight::sympathetic;
+    auto w = precedence_of(e.fault);
+    if (home && is_consequence(*home, e)) w = precedence::sympathetic;
     if (!home) {
         incident fresh;
         fresh.boot_id = e.boot_id;
         become_root(fresh, e, w);
         home = &open(std::move(fresh), now_ms);
         out.created = true;
-        out.escalated = w > weight::sympathetic;
-    } else if (w > static_cast<weight>(home->root_weight)) {
+        out.escalated = w > precedence::sympathetic;
+    } else if (w > static_cast<precedence>(home->root_precedence)) {
         become_root(*home, e, w);
         out.escalated = true;
     }

@@ -37,7 +37,7 @@ class engine {
 
   private:
     incident* home_of(const event& e);
-    void become_root(incident& i, const event& e, weight w);
+    void become_root(incident& i, const event& e, precedence w);
     void forget_old();
 
     static constexpr std::size_t max_kept = 2000;

@@ -69,7 +69,7 @@ struct incident {
     std::string boot_id;
     std::map<std::uint32_t, std::uint64_t> codes;  ///< Xid -> lines
     std::optional<std::uint32_t> verdict;          ///< of Xid 154
-    std::uint8_t root_weight = 0;
+    std::uint8_t root_precedence = 0;
     std::int64_t line_ms = 0, incident_ms = 0, sealed_ms = 0, node_out_ms = 0, last_ms = 0, closed_ms = 0;
     std::string closed_by;
 

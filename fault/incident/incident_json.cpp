@@ -118,7 +118,7 @@ json to_json(const incident& i, bool with_evidence) {
                 {"lines", i.lines},
                 {"boot", i.boot_id},
                 {"codes", std::move(codes)},
-                {"weight", i.root_weight},
+                {"precedence", i.root_precedence},
                 {"closed_by", i.closed_by}};
     out["times"] = {{"line_ms", i.line_ms},     {"incident_ms", i.incident_ms},
                     {"sealed_ms", i.sealed_ms}, {"node_out_ms", i.node_out_ms},
@@ -142,7 +142,7 @@ result<incident> incident_from(const json& j) {
     in.get("jobs", i.jobs);
     in.get("lines", i.lines);
     in.get("boot", i.boot_id);
-    in.get("weight", i.root_weight);
+    in.get("precedence", i.root_precedence);
     in.get("closed_by", i.closed_by);
     for (const auto& item : in.list("actions")) {
         action_record a;

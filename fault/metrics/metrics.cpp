@@ -55,7 +55,7 @@ metrics::~metrics() = default;
 result<std::string> metrics::serve(const std::string& address) {
     try {
         impl_->exposer = std::make_unique<Exposer>(std::vector<std::string>{
-            // Two threads and short patience: a caller that says nothing holds one for two seconds only.
+            // Two threads and short timeouts: a caller that says nothing holds one for two seconds only.
             "listening_ports", address, "num_threads", "2", "request_timeout_ms", "2000", "enable_keep_alive",
             "no"});
         impl_->exposer->RegisterCollectable(impl_->registry);

@@ -13,17 +13,17 @@ namespace {
 constexpr std::int64_t hour_ms = 3'600'000;
 
 decision rule_for_kernel(const incident& i) {
-    switch (static_cast<weight>(i.root_weight)) {
-        case weight::sympathetic:
-        case weight::note:
+    switch (static_cast<precedence>(i.root_precedence)) {
+        case precedence::sympathetic:
+        case precedence::note:
             return {step_kind::none, true, "known and harmless by itself: nothing to do"};
-        case weight::app:
+        case precedence::app:
             return {step_kind::none, true, "speaks of the application, not of the hardware: never drained"};
-        case weight::alert:
+        case precedence::alert:
             return {step_kind::alert, true, "a person should look: banyan takes no node out for this alone"};
-        case weight::reset:
+        case precedence::reset:
             return {step_kind::drain, true, "the GPU needs a reset: the node takes no new work"};
-        case weight::node_out:
+        case precedence::node_out:
             return {step_kind::node_out, true, "the machine must be restarted: the node is taken out now"};
     }
     return {};

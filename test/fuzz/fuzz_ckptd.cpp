@@ -94,7 +94,7 @@ class trainer {
         memory_ = nullptr;
     }
 
-    void send(std::uint16_t type, std::string_view meta, milliseconds patience = milliseconds(3)) {
+    void send(std::uint16_t type, std::string_view meta, milliseconds timeout = milliseconds(3)) {
         if (!socket_) join();
         wire::header head;
         head.type = type;
@@ -102,21 +102,21 @@ class trainer {
         const auto bytes = wire::encode_header(head);
         std::string frame(reinterpret_cast<const char*>(bytes.data()), bytes.size());
         frame += meta;
-        raw(frame, patience);
+        raw(frame, timeout);
     }
-    void send(message type, const json& meta, milliseconds patience = milliseconds(3)) {
-        send(static_cast<std::uint16_t>(type), meta.dump(), patience);
+    void send(message type, const json& meta, milliseconds timeout = milliseconds(3)) {
+        send(static_cast<std::uint16_t>(type), meta.dump(), timeout);
     }
 
-    void raw(std::string_view bytes, milliseconds patience = milliseconds(3)) {
+    void raw(std::string_view bytes, milliseconds timeout = milliseconds(3)) {
         if (!socket_) join();
         if (::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
             return leave();
-        if (world_.work(socket_.get(), patience)) receive();
+        if (world_.work(socket_.get(), timeout)) receive();
     }
 
     /// The header page of the memory that came last, as an attached rank sees it.
-    pool_header* header() const { return memory_; }
+    rank_memory_header* header() const { return memory_; }
     std::uint64_t generation() const { return generation_; }
     std::uint64_t answers() const { return answers_; }
 
@@ -141,12 +141,12 @@ class trainer {
         void* at = ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, passed.get(), 0);
         must(at != MAP_FAILED);
         if (memory_) ::munmap(memory_, page_bytes);
-        memory_ = static_cast<pool_header*>(at);
+        memory_ = static_cast<rank_memory_header*>(at);
     }
 
     world& world_;
     unique_fd socket_;
-    pool_header* memory_ = nullptr;
+    rank_memory_header* memory_ = nullptr;
     std::uint64_t generation_ = 0, answers_ = 0;
 };
 
@@ -180,7 +180,7 @@ json open_request(fuzz::input& in, const world& w) {
     meta["dir"] = in.byte() % 2 != 0 ? "" : w.directory() + "/steps";
     meta["every"] = 1;
     meta["flush"] = in.byte() % 3;
-    meta["slots"] = 2 + in.byte() % 3;
+    meta["buffers"] = 2 + in.byte() % 3;
     meta["bytes"] = in.byte() % 2 != 0 ? 0 : in.up_to(1u << 18);
     meta["nodes"] = nodes;
     meta["spares"] = json::array({spare});
@@ -198,18 +198,18 @@ json step_request(fuzz::input& in) {
     return meta;
 }
 
-void write_slot(fuzz::input& in, const trainer& p) {
+void write_buffer(fuzz::input& in, const trainer& p) {
     if (!p.header()) return;
-    auto& slot = p.header()->slot[in.byte() % max_slots];
+    auto& buffer = p.header()->buffer[in.byte() % max_buffers];
     const auto kind = in.byte();
     const auto step = kind % 2 != 0 ? in.byte() : in.number<std::uint64_t>();
     const auto bytes = kind % 4 < 2 ? in.up_to(1u << 16) : in.number<std::uint64_t>();
     const auto generation = kind % 8 < 4 ? p.generation() + in.byte() % 2 : in.number<std::uint64_t>();
-    begin_write(slot);
-    end_write(slot, step, generation, bytes);
+    begin_write(buffer);
+    end_write(buffer, step, generation, bytes);
 }
 
-void write_word(fuzz::input& in, pool_header* memory) {
+void write_word(fuzz::input& in, rank_memory_header* memory) {
     if (!memory) return;
     const auto at = in.up_to(page_bytes / 8 - 1);
     reinterpret_cast<shared_word*>(memory)[at].store(in.number<std::uint64_t>());
@@ -238,15 +238,15 @@ void act(fuzz::input& in, trainer& p, world& w) {
             meta["bytes"] = in.byte() % 4 != 0 ? in.up_to(1u << 16) : in.number<std::uint64_t>();
             return p.send(message::attach, meta, milliseconds(20));
         case 7:
-            return write_slot(in, p);
+            return write_buffer(in, p);
         case 8:
             return write_word(in, p.header());
         case 9:
         case 10:
-            meta["slot"] = in.byte() % (max_slots + 1);
+            meta["buffer"] = in.byte() % (max_buffers + 1);
             return p.send(message::sealed, meta, milliseconds(1));
         case 11:
-            meta["slot"] = in.byte() % (max_slots + 1);
+            meta["buffer"] = in.byte() % (max_buffers + 1);
             return p.send(in.byte() % 2 != 0 ? message::restore : message::stuck, meta, milliseconds(20));
         case 12:
             meta["drain"] = in.byte() % 4 == 0;

@@ -34,7 +34,7 @@ void read(std::string_view text, kmsg_trust trust, bool device) {
             must(begins_as_the_driver_does(said));
             // Of the device: in the record itself, not in what a user made follow in it.
             if (device) must(line.substr(line.find(';') + 1).starts_with(said.substr(0, 4)));
-            (void)weight_of(*found.fault);
+            (void)precedence_of(*found.fault);
             (void)calls_for_seal(*found.fault);
             (void)catalog::find_xid(found.fault->code);
         });

@@ -77,8 +77,8 @@ bool has_hung_up(int fd) {
     return ::recv(fd, &none, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-bool is_closed(int fd, std::chrono::milliseconds patience) {
-    const auto until = std::chrono::steady_clock::now() + patience;
+bool is_closed(int fd, std::chrono::milliseconds timeout) {
+    const auto until = std::chrono::steady_clock::now() + timeout;
     std::array<char, 4096> sink{};
     while (std::chrono::steady_clock::now() < until)
         if (readable(fd, 100) && ::recv(fd, sink.data(), sink.size(), 0) <= 0) return true;

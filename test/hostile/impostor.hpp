@@ -27,8 +27,8 @@ banyan::unique_fd dial(const std::string& to, std::uint16_t port, bool reserved 
                        const std::string& from = "127.0.0.1");
 /// Whether anybody listens there.
 bool answers(const std::string& to, std::uint16_t port);
-/// True when the other end closes within `patience`; what it sends before is thrown away.
-bool is_closed(int fd, std::chrono::milliseconds patience = std::chrono::seconds(10));
+/// True when the other end closes within `timeout`; what it sends before is thrown away.
+bool is_closed(int fd, std::chrono::milliseconds timeout = std::chrono::seconds(10));
 
 /// The calling end of a handshake, step by step.
 class caller {

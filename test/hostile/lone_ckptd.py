@@ -119,16 +119,16 @@ class Rank:
         if self.fd is None:
             raise RuntimeError(self.reply.get("error", str(self.reply)))
         self.memory = mmap.mmap(self.fd, os.fstat(self.fd).st_size)
-        self.generation, self.slot_bytes = self.reply["generation"], self.reply["slot_bytes"]
+        self.generation, self.buffer_bytes = self.reply["generation"], self.reply["buffer_bytes"]
 
-    def seal(self, slot, step, data, count=None, generation=None):
-        at, place = 576 + 64 * slot, PAGE + slot * self.slot_bytes
+    def seal(self, buffer, step, data, count=None, generation=None):
+        at, place = 576 + 64 * buffer, PAGE + buffer * self.buffer_bytes
         self.memory[place:place + len(data)] = data
         sequence = struct.unpack_from("<Q", self.memory, at)[0] // 2 * 2 + 2
         count = len(data) if count is None else count
         generation = self.generation if generation is None else generation
         struct.pack_into("<QQQQQ", self.memory, at, sequence, step, generation, count, nonce(sequence, step, generation, count))
-        self.link.socket.sendall(frame("sealed", {"slot": slot}))
+        self.link.socket.sendall(frame("sealed", {"buffer": buffer}))
 
     def durable(self):
         """The newest step in storage, plus 1."""
@@ -183,7 +183,7 @@ class Daemon:
         return path
 
     def open(self, job, uid, directory="", flush=0, **more):
-        meta = dict(job=job, restart=0, uid=uid, gid=uid, self="n1", world=1, dir=str(directory), every=1, flush=flush, slots=3, bytes=0,
+        meta = dict(job=job, restart=0, uid=uid, gid=uid, self="n1", world=1, dir=str(directory), every=1, flush=flush, buffers=3, bytes=0,
                     nodes=[dict(name="n1", addr="127.0.0.1", ranks=[0], buddy=0)], spares=[], **more)
         answer = self.call("session_open", meta)
         if "error" in answer:

@@ -72,7 +72,7 @@ class Exhausted(unittest.TestCase):
             self.assertTrue(as_user(ALICE, lambda: saves_to_storage(daemon.socket, 1, 2)))
             os.kill(held, signal.SIGKILL)
             daemon.call("session_close", dict(job=2))
-            self.assertEqual(as_user(TRUDY, lambda: Rank(daemon.socket, 3, 10 << 20).reply["slots"]), 3)
+            self.assertEqual(as_user(TRUDY, lambda: Rank(daemon.socket, 3, 10 << 20).reply["buffers"]), 3)
 
     def test_no_address_space(self):
         with Daemon() as daemon:
@@ -87,7 +87,7 @@ class Exhausted(unittest.TestCase):
             self.assertEqual(daemon.call("status")["sessions"][0]["committed"]["step"], 1)
             resource.prlimit(daemon.process.pid, resource.RLIMIT_AS, (-1, -1))
             self.assertTrue(as_user(ALICE, lambda: saves_to_storage(daemon.socket, 1, 2)))
-            self.assertEqual(as_user(MALLORY, lambda: Rank(daemon.socket, 2, 1 << 20).reply["slots"]), 3)
+            self.assertEqual(as_user(MALLORY, lambda: Rank(daemon.socket, 2, 1 << 20).reply["buffers"]), 3)
 
     def test_a_full_disk(self):
         with Daemon() as daemon:

@@ -74,7 +74,7 @@ class Storage(unittest.TestCase):
             try:
                 os.read(read, 1)
                 links = pathlib.Path(f"/proc/{daemon.process.pid}/fd")
-                fd = next(f.name for f in links.iterdir() if "banyan-slots-1-" in os.readlink(f))
+                fd = next(f.name for f in links.iterdir() if "banyan-buffers-1-" in os.readlink(f))
                 size = os.stat(links / fd).st_size
                 trap = daemon.folder("trap", MALLORY)
 
@@ -200,30 +200,30 @@ class Memory(unittest.TestCase):
             daemon.open(1, MALLORY)
             told = as_user(MALLORY, lambda: Link(daemon.socket).call("attach", dict(job=1, rank=0, world=1, bytes=40 << 20)))
             self.assertIn("job_memory_limit", told.get("hint", ""), told)
-            self.assertEqual(as_user(MALLORY, lambda: Rank(daemon.socket, 1, 20 << 20).reply["slots"]), 3)
+            self.assertEqual(as_user(MALLORY, lambda: Rank(daemon.socket, 1, 20 << 20).reply["buffers"]), 3)
 
     def test_one_users_ended_jobs_leave_room_for_another(self):
         with Daemon('memory_limit = "300M"\njob_memory_limit = "150M"') as daemon:
             for job in (1, 2):
                 daemon.open(job, MALLORY)
-                as_user(MALLORY, lambda j=job: Rank(daemon.socket, j, 45 << 20).reply["slots"])
+                as_user(MALLORY, lambda j=job: Rank(daemon.socket, j, 45 << 20).reply["buffers"])
                 daemon.call("session_detach", dict(job=job))
             daemon.open(3, ALICE)
-            self.assertEqual(as_user(ALICE, lambda: Rank(daemon.socket, 3, 40 << 20).reply["slots"]), 3)
+            self.assertEqual(as_user(ALICE, lambda: Rank(daemon.socket, 3, 40 << 20).reply["buffers"]), 3)
             self.assertIsNone(daemon.session(1))
             self.assertEqual(daemon.session(2)["state"], "detached")  # his last is kept as promised
 
     def test_the_only_ended_job_of_a_user_is_kept(self):
         with Daemon('memory_limit = "300M"') as daemon:
             daemon.open(1, MALLORY)
-            as_user(MALLORY, lambda: Rank(daemon.socket, 1, 80 << 20).reply["slots"])
+            as_user(MALLORY, lambda: Rank(daemon.socket, 1, 80 << 20).reply["buffers"])
             daemon.call("session_detach", dict(job=1))
             daemon.open(2, ALICE)
             told = as_user(ALICE, lambda: Link(daemon.socket).call("attach", dict(job=2, rank=0, world=1, bytes=40 << 20)))
             self.assertIn("in use", told.get("error", ""))
             self.assertIsNotNone(daemon.session(1))
 
-    def test_no_field_of_a_slot_header_is_believed(self):
+    def test_no_field_of_a_buffer_header_is_believed(self):
         with Daemon() as daemon:
             daemon.open(1, MALLORY)
 
@@ -330,7 +330,7 @@ class Connections(unittest.TestCase):
                 os.waitpid(child, os.WUNTRACED)
             try:
                 self.assertEqual(daemon.call("status", seconds=5)["node"], "n1")
-                self.assertEqual(as_user(ALICE, lambda: Rank(daemon.socket, 1).reply["slots"]), 3)
+                self.assertEqual(as_user(ALICE, lambda: Rank(daemon.socket, 1).reply["buffers"]), 3)
             finally:
                 for child in hogs:
                     stop(child)
@@ -359,7 +359,7 @@ class Connections(unittest.TestCase):
                 os._exit(0)
             try:
                 os.read(read, 1)
-                self.assertEqual(as_user(ALICE, lambda: Rank(daemon.socket, 1).reply["slots"]), 3)
+                self.assertEqual(as_user(ALICE, lambda: Rank(daemon.socket, 1).reply["buffers"]), 3)
             finally:
                 stop(child)
 

@@ -356,10 +356,10 @@ TEST_CASE("with encryption nobody on the wire reads state", "[hostile]") {
 }
 
 TEST_CASE("a job's copies on its neighbour count as its own", "[hostile]") {
-    // Room for a rank's three slots, not for the copy of another's.
+    // Room for a rank's three buffers, not for the copy of another's.
     cluster c({2, "job_memory_limit = \"34M\"\n", {}});
     auto request = c.request(1, 2, 1, "", 0);
-    request.bytes = state_bytes;  // so that the slots are there before the first copy comes
+    request.bytes = state_bytes;  // so that the buffers are there before the first copy comes
     c.open(request);
     auto ranks = start_ranks(c, 1, {1, 2});
     all_are(ask_all(ranks, "save 1"), "0");

@@ -45,17 +45,18 @@ result<slurm_export> wanted(const options& o) {
 result<int> run(const options& o) {
     BANYAN_TRY(const auto how, wanted(o));
     BANYAN_TRY(const auto f, o.input.load());
-    BANYAN_TRY(const auto layout, lay_out(f, how));
-    const auto text = o.yaml ? topology_yaml(f, layout, how.plugin) : topology_conf(f, layout, how.plugin);
+    BANYAN_TRY(const auto topology, slurm_topology_of(f, how));
+    const auto text =
+        o.yaml ? topology_yaml(f, topology, how.plugin) : topology_conf(f, topology, how.plugin);
     if (o.output.empty())
         fmt::print("{}", text);
     else
         BANYAN_CHECK(write_file_atomic(o.output, text));
-    if (layout.left_out > 0)
+    if (topology.left_out > 0)
         fmt::print(
             stderr,
             "banyan-topo: {} hosts or nodes stand in no {}; the comments at the head of {} name them\n",
-            layout.left_out, how.plugin == slurm_plugin::tree ? "switch" : "block",
+            topology.left_out, how.plugin == slurm_plugin::tree ? "switch" : "block",
             o.output.empty() ? "the output" : o.output);
     return fine;
 }

@@ -59,16 +59,16 @@ void write_rails(context& c, const box& card, std::uint32_t host) {
     std::size_t rails = h.hcas.size();
     if (group != none) rails = std::max(rails, c.f.leaf_groups[group].leaves.size());
     rails = std::min<std::size_t>(rails, 16);
-    std::vector<std::uint32_t> at(rails, none), homeless;
+    std::vector<std::uint32_t> at(rails, none), unplaced;
     for (const auto i : h.hcas) {
         const auto& a = c.f.hcas[i];
         const bool foreign = a.leaf == none || group == none || c.s.group_of_switch[a.leaf] != group;
         if (!foreign && a.rail < rails && at[a.rail] == none)
             at[a.rail] = i;
         else
-            homeless.push_back(i);
+            unplaced.push_back(i);
     }
-    for (const auto i : homeless)
+    for (const auto i : unplaced)
         if (const auto hole = std::find(at.begin(), at.end(), none); hole != at.end()) *hole = i;
     for (std::size_t r = 0; r < rails; ++r) {
         const box dot{card.x + 8 + static_cast<int>(r) * 8, card.y + 22, 6, 6};

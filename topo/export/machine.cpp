@@ -150,9 +150,10 @@ result<topology> fresh(unsigned long flags) {
 
 result<machine> read_hwloc_xml(const std::string& text, const std::string& name) {
     const auto unreadable = [&] {
-        return fail(errc::invalid_input,
-                    fmt::format("{} is no topology that libhwloc {} can read", name, HWLOC_API_VERSION >> 16),
-                    "write it on a node with: lstopo --of xml FILE");
+        return fail(
+            errc::invalid_input,
+            fmt::format("{} is not a topology that libhwloc {} can read", name, HWLOC_API_VERSION >> 16),
+            "write it on a node with: lstopo --of xml FILE");
     };
     if (text.size() > max_hwloc_bytes || text.find('\0') != std::string::npos) return unreadable();
     machine m;

@@ -44,7 +44,7 @@ struct slurm_switch {
     std::vector<std::string> children;  ///< names of leaves, or of other switches that stand before this one
 };
 
-struct slurm_layout {
+struct slurm_topology {
     std::vector<slurm_leaf> leaves;      ///< those under one spine group beside each other
     std::vector<slurm_switch> switches;  ///< children first; none for blocks
     std::vector<std::string> roots;      ///< one where the fabric is connected
@@ -55,10 +55,10 @@ struct slurm_layout {
 
 /// Every host of the fabric stands in exactly one leaf or in a note. An error where no node is left, where
 /// NVLink domains are wanted and the fabric knows none, or where a block size is none that Slurm takes.
-result<slurm_layout> lay_out(const fabric& f, const slurm_export& options);
+result<slurm_topology> slurm_topology_of(const fabric& f, const slurm_export& options);
 
-std::string topology_conf(const fabric& f, const slurm_layout& layout, slurm_plugin plugin);
+std::string topology_conf(const fabric& f, const slurm_topology& topology, slurm_plugin plugin);
 /// One topology named "fabric", the cluster's default.
-std::string topology_yaml(const fabric& f, const slurm_layout& layout, slurm_plugin plugin);
+std::string topology_yaml(const fabric& f, const slurm_topology& topology, slurm_plugin plugin);
 
 }  // namespace banyan::topo

@@ -14,9 +14,9 @@ namespace {
 constexpr std::uint32_t most_doublings = 15;
 
 /// How many blocks each spine group has, where it is the same power of two for all but the last; else 0.
-std::uint32_t blocks_under_a_spine(const slurm_layout& layout) {
+std::uint32_t blocks_under_a_spine(const slurm_topology& topology) {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> count;
-    for (const auto& leaf : layout.leaves) ++count[{leaf.island, leaf.spine_group}];
+    for (const auto& leaf : topology.leaves) ++count[{leaf.island, leaf.spine_group}];
     const auto first = count.begin()->second;
     if (count.size() < 2 || !std::has_single_bit(first) || first > (1u << most_doublings)) return 0;
     for (auto at = count.begin(); at != count.end(); ++at)
@@ -43,27 +43,27 @@ result<void> check(const std::vector<std::uint32_t>& sizes) {
 
 }  // namespace
 
-result<void> choose_block_sizes(slurm_layout& layout, const std::vector<std::uint32_t>& wanted) {
+result<void> choose_block_sizes(slurm_topology& topology, const std::vector<std::uint32_t>& wanted) {
     const auto [smallest, largest] =
-        std::minmax_element(layout.leaves.begin(), layout.leaves.end(),
+        std::minmax_element(topology.leaves.begin(), topology.leaves.end(),
                             [](const auto& a, const auto& b) { return a.nodes.size() < b.nodes.size(); });
     const auto least = static_cast<std::uint32_t>(smallest->nodes.size());
-    layout.block_sizes = wanted;
+    topology.block_sizes = wanted;
     if (wanted.empty()) {
-        layout.block_sizes = {least};
-        if (const auto blocks = blocks_under_a_spine(layout); blocks > 1)
-            layout.block_sizes.push_back(least * blocks);
+        topology.block_sizes = {least};
+        if (const auto blocks = blocks_under_a_spine(topology); blocks > 1)
+            topology.block_sizes.push_back(least * blocks);
         if (smallest->nodes.size() != largest->nodes.size())
-            layout.notes.push_back(
+            topology.notes.push_back(
                 fmt::format("Blocks have {} ({}) to {} nodes ({}); BlockSizes goes by the smallest. "
                             "--block-size sets another.",
                             least, smallest->name, largest->nodes.size(), largest->name));
     }
-    BANYAN_CHECK(check(layout.block_sizes));
-    if (layout.block_sizes.front() > least)
-        layout.notes.push_back(
+    BANYAN_CHECK(check(topology.block_sizes));
+    if (topology.block_sizes.front() > least)
+        topology.notes.push_back(
             fmt::format("Block {} has {} nodes, fewer than {}: Slurm 23.11 to 24.11 refuse this file.",
-                        smallest->name, least, layout.block_sizes.front()));
+                        smallest->name, least, topology.block_sizes.front()));
     return {};
 }
 

@@ -10,8 +10,8 @@
 
 namespace banyan::topo {
 
-/// Sets layout.block_sizes to `wanted`, or where that is empty to what the blocks suggest, with notes where
+/// Sets topology.block_sizes to `wanted`, or where that is empty to what the blocks suggest, with notes where
 /// Slurm would take some of the blocks otherwise. An error where Slurm refuses the sizes.
-result<void> choose_block_sizes(slurm_layout& layout, const std::vector<std::uint32_t>& wanted);
+result<void> choose_block_sizes(slurm_topology& topology, const std::vector<std::uint32_t>& wanted);
 
 }  // namespace banyan::topo

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A layout as the text of topology.conf and of topology.yaml.
+// A topology as the text of topology.conf and of topology.yaml.
 #include <fmt/format.h>
 
 #include "common/text.hpp"
@@ -15,16 +15,17 @@ std::string counted(std::size_t n, const char* one) {
     return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
 }
 
-std::string head(const fabric& f, const slurm_layout& layout, slurm_plugin plugin, const std::string& what) {
+std::string head(const fabric& f, const slurm_topology& topology, slurm_plugin plugin,
+                 const std::string& what) {
     std::size_t nodes = 0;
-    for (const auto& leaf : layout.leaves) nodes += leaf.nodes.size();
+    for (const auto& leaf : topology.leaves) nodes += leaf.nodes.size();
     auto out = fmt::format(
         "# {}\n# Written by banyan-topo slurm from the fabric dump with CRC-32C 0x{:08x}; write it again "
         "when the "
         "fabric changes.\n# {} in {}, each in one of them.\n",
         what, f.source_crc, counted(nodes, "node"),
-        counted(layout.leaves.size(), plugin == slurm_plugin::tree ? "leaf group" : "block"));
-    for (const auto& note : layout.notes) out += fmt::format("# {}\n", note);
+        counted(topology.leaves.size(), plugin == slurm_plugin::tree ? "leaf group" : "block"));
+    for (const auto& note : topology.notes) out += fmt::format("# {}\n", note);
     return out;
 }
 
@@ -36,25 +37,25 @@ std::string joined(const std::vector<std::uint32_t>& numbers) {
 
 }  // namespace
 
-std::string topology_conf(const fabric& f, const slurm_layout& layout, slurm_plugin plugin) {
+std::string topology_conf(const fabric& f, const slurm_topology& topology, slurm_plugin plugin) {
     auto out =
-        head(f, layout, plugin,
+        head(f, topology, plugin,
              plugin == slurm_plugin::tree
                  ? "topology.conf for TopologyPlugin=topology/tree: the rails of a leaf group are one switch."
                  : "topology.conf for TopologyPlugin=topology/block, which Slurm has from 23.11 on.");
-    for (const auto& leaf : layout.leaves)
+    for (const auto& leaf : topology.leaves)
         out +=
             fmt::format("{}={} Nodes={}  # {}\n", plugin == slurm_plugin::tree ? "SwitchName" : "BlockName",
                         leaf.name, compress_hostlist(leaf.nodes), leaf.about);
-    for (const auto& s : layout.switches)
+    for (const auto& s : topology.switches)
         out += fmt::format("SwitchName={} Switches={}\n", s.name, compress_hostlist(s.children));
-    if (plugin == slurm_plugin::block) out += fmt::format("BlockSizes={}\n", joined(layout.block_sizes));
+    if (plugin == slurm_plugin::block) out += fmt::format("BlockSizes={}\n", joined(topology.block_sizes));
     return out;
 }
 
-std::string topology_yaml(const fabric& f, const slurm_layout& layout, slurm_plugin plugin) {
+std::string topology_yaml(const fabric& f, const slurm_topology& topology, slurm_plugin plugin) {
     auto out = head(
-        f, layout, plugin,
+        f, topology, plugin,
         fmt::format(
             "topology.yaml with topology/{}, for Slurm 25.05 and later, which then ignore topology.conf.",
             name_of(plugin)));
@@ -63,18 +64,18 @@ std::string topology_yaml(const fabric& f, const slurm_layout& layout, slurm_plu
     // escape.
     if (plugin == slurm_plugin::block) {
         out += "    block_sizes:\n";
-        for (const auto size : layout.block_sizes) out += fmt::format("      - {}\n", size);
+        for (const auto size : topology.block_sizes) out += fmt::format("      - {}\n", size);
         out += "    blocks:\n";
-        for (const auto& leaf : layout.leaves)
+        for (const auto& leaf : topology.leaves)
             out += fmt::format("      - block: \"{}\"  # {}\n        nodes: \"{}\"\n", leaf.name, leaf.about,
                                compress_hostlist(leaf.nodes));
         return out;
     }
     out += "    switches:\n";
-    for (auto s = layout.switches.rbegin(); s != layout.switches.rend(); ++s)
+    for (auto s = topology.switches.rbegin(); s != topology.switches.rend(); ++s)
         out += fmt::format("      - switch: \"{}\"\n        children: \"{}\"\n", s->name,
                            compress_hostlist(s->children));
-    for (const auto& leaf : layout.leaves)
+    for (const auto& leaf : topology.leaves)
         out += fmt::format("      - switch: \"{}\"  # {}\n        nodes: \"{}\"\n", leaf.name, leaf.about,
                            compress_hostlist(leaf.nodes));
     return out;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A fabric as it is built, before it is printed: nodes, cables, and what each is there for. First drawn whole
-// (layout.cpp), then spoilt (plant*.cpp), then printed (print.cpp).
+// (blueprint.cpp), then spoilt (plant*.cpp), then printed (print.cpp).
 #pragma once
 
 #include <algorithm>
@@ -100,7 +100,7 @@ std::string to_text(const speed_rate& r);
 
 /// Checks the options and works out the rest.
 result<sizes> sizes_of(const options& o);
-blueprint lay_out(const options& o, const sizes& n, dice& random);
+blueprint blueprint_of(const options& o, const sizes& n, dice& random);
 void connect_switches(blueprint& b);
 /// The next free port of a leaf box, the same on all its planes.
 std::uint16_t take_leaf_port(blueprint& b, std::uint32_t leaf_node);

@@ -119,7 +119,7 @@ result<generated> generate(const options& o) {
         if (const auto why = why_impossible(o, static_cast<defect_kind>(k)); o.rates[k] > 0 && !why.empty())
             return fail(errc::invalid_input, fmt::format("this fabric cannot have {}: {}", names[k], why));
     dice random(o.seed);
-    auto b = lay_out(o, n, random);
+    auto b = blueprint_of(o, n, random);
     generated out;
     plant_defects(b, random, out.facts);
     finish(b);

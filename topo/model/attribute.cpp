@@ -44,7 +44,7 @@ void attribute_by_system(state& s, host_list& hosts) {
                 const auto [at, fresh] = host_of_system.try_emplace(system, h);
                 if (!fresh && at->second != h) at->second = none;  // two hosts have it: it shows nothing
             }
-    std::erase_if(hosts.homeless, [&](std::uint32_t i) {
+    std::erase_if(hosts.unattributed, [&](std::uint32_t i) {
         const auto at = s.system_of_hca[i] ? host_of_system.find(s.system_of_hca[i]) : host_of_system.end();
         if (at == host_of_system.end() || at->second == none) return false;
         give(s, hosts, i, at->second, "same system image GUID", system_confidence);
@@ -77,14 +77,14 @@ void settle_doubled_names(state& s, host_list& hosts, const grouping& g) {
                 ++i;
                 continue;
             }
-            hosts.homeless.push_back(a_fits ? b : a);
+            hosts.unattributed.push_back(a_fits ? b : a);
             hcas.erase(hcas.begin() + static_cast<std::ptrdiff_t>(a_fits ? i : i - 1));
         }
     }
 }
 
 void attribute_by_port(state& s, host_list& hosts, const grouping& g) {
-    std::erase_if(hosts.homeless, [&](std::uint32_t i) {
+    std::erase_if(hosts.unattributed, [&](std::uint32_t i) {
         const auto& hca = s.out.hcas[i];
         const auto group = hca.leaf == none ? none : g.group_of_leaf[hca.leaf];
         if (group == none || g.alignment[group] < least_alignment) return false;

@@ -16,17 +16,17 @@ namespace {
 
 constexpr double least_agreement = 0.75;  ///< below that, ports or device numbers show nothing
 
-struct seat {
+struct attachment {
     std::uint32_t leaf = none;
     std::uint16_t port = 0;
-    bool operator==(const seat&) const = default;
+    bool operator==(const attachment&) const = default;
 };
 
-std::uint64_t key(const seat& s) { return std::uint64_t{s.leaf} << 16 | s.port; }
+std::uint64_t key(const attachment& s) { return std::uint64_t{s.leaf} << 16 | s.port; }
 
-class seats {
+class attachments {
   public:
-    explicit seats(const state& s) : s_(s), f_(s.out) {
+    explicit attachments(const state& s) : s_(s), f_(s.out) {
         find_devices();
         for (std::uint32_t h = 0; h < f_.hosts.size(); ++h) {
             std::vector<std::uint16_t> ports;
@@ -38,19 +38,19 @@ class seats {
             if (f_.hcas[i].host != none && f_.hcas[i].leaf != none) taken_[key(actual(i))] = i;
     }
 
-    seat actual(std::uint32_t i) const { return {f_.hcas[i].leaf, f_.hcas[i].leaf_port}; }
+    attachment actual(std::uint32_t i) const { return {f_.hcas[i].leaf, f_.hcas[i].leaf_port}; }
 
-    seat expected(std::uint32_t i) const {
+    attachment expected(std::uint32_t i) const {
         const auto& hca = f_.hcas[i];
         const auto group = f_.hosts[hca.host].leaf_group;
-        seat out = actual(i);
+        attachment out = actual(i);
         if (const auto at = leaf_of_device_.find({group, s_.device_of_hca[i]}); at != leaf_of_device_.end())
             out.leaf = at->second;
         if (f_.leaf_groups[group].alignment >= least_agreement) out.port = port_of_host_[hca.host];
         return out;
     }
 
-    std::uint32_t at(const seat& where) const {
+    std::uint32_t at(const attachment& where) const {
         const auto found = taken_.find(key(where));
         return found == taken_.end() ? none : found->second;
     }
@@ -78,10 +78,10 @@ class seats {
     const fabric& f_;
     std::vector<std::uint16_t> port_of_host_;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> leaf_of_device_;
-    boost::unordered_flat_map<std::uint64_t, std::uint32_t> taken_;  ///< by key(seat)
+    boost::unordered_flat_map<std::uint64_t, std::uint32_t> taken_;  ///< by key(attachment)
 };
 
-void misplaced(state& s, std::uint32_t i, const seats& all) {
+void misplaced(state& s, std::uint32_t i, const attachments& all) {
     const auto& f = s.out;
     const auto& hca = f.hcas[i];
     const auto& host = f.hosts[hca.host];
@@ -111,7 +111,7 @@ void misplaced(state& s, std::uint32_t i, const seats& all) {
 }
 
 void find_misplaced(state& s) {
-    const seats all(s);
+    const attachments all(s);
     for (std::uint32_t i = 0; i < s.out.hcas.size(); ++i) {
         const auto& hca = s.out.hcas[i];
         if (hca.host == none || hca.leaf == none || s.out.hosts[hca.host].leaf_group == none) continue;

@@ -24,7 +24,8 @@ bool contains(const std::vector<std::string>& list, std::string_view name) {
     return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-/// HCAs by the host that their name tells, the others as homeless; aggregation nodes and storage devices go.
+/// HCAs by the host that their name tells, the others as unattributed; aggregation nodes and storage devices
+/// go.
 host_list list_by_name(state& s) {
     const auto& storage = s.options.site.storage_devices;
     host_list out;
@@ -43,7 +44,7 @@ host_list list_by_name(state& s) {
         } else if (!storage.empty() && contains(storage, name.device_name)) {
             exclude(s, i, "storage", "the site file names its device");
         } else if (name.kind == hca_name::trust::factory || name.kind == hca_name::trust::generic) {
-            out.homeless.push_back(i);
+            out.unattributed.push_back(i);
         } else {
             s.host_name_of_hca[i] = name.host;
             const auto [at, fresh] = known.try_emplace(name.host, static_cast<std::uint32_t>(found.size()));
@@ -106,16 +107,16 @@ void set_services_aside(state& s, host_list& hosts) {
     hosts.hcas.resize(kept);
 }
 
-void report_homeless(state& s, const host_list& hosts, const grouping& g) {
+void report_unattributed(state& s, const host_list& hosts, const grouping& g) {
     // HCAs on one port of the leaves of one group are one host, whatever it is called.
     std::map<std::pair<std::uint32_t, std::uint16_t>, std::size_t> together;
-    const auto seat = [&](const hca& h) {
+    const auto attachment = [&](const hca& h) {
         return std::pair(h.leaf == none ? none : g.group_of_leaf[h.leaf], h.leaf_port);
     };
-    for (const auto i : hosts.homeless) ++together[seat(s.out.hcas[i])];
-    for (const auto i : hosts.homeless) {
+    for (const auto i : hosts.unattributed) ++together[attachment(s.out.hcas[i])];
+    for (const auto i : hosts.unattributed) {
         const auto& h = s.out.hcas[i];
-        const auto others = together[seat(h)] - 1;
+        const auto others = together[attachment(h)] - 1;
         const auto why = h.leaf == none ? std::string("it has no link")
                          : others > 0
                              ? fmt::format(
@@ -139,7 +140,7 @@ void take_hosts(state& s) {
     const auto groups = group_hosts(s.out, hosts.hcas);
     settle_doubled_names(s, hosts, groups);
     attribute_by_port(s, hosts, groups);
-    report_homeless(s, hosts, groups);
+    report_unattributed(s, hosts, groups);
     s.out.hosts.reserve(hosts.names.size());
     for (std::size_t i = 0; i < hosts.names.size(); ++i) {
         const auto index = static_cast<std::uint32_t>(s.out.hosts.size());

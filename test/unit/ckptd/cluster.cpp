@@ -71,8 +71,8 @@ void keep_logs(const fs::path& dir, const fs::path& keep) {
 
 }  // namespace
 
-bool eventually(const std::function<bool()>& done, std::chrono::milliseconds patience) {
-    const auto until = std::chrono::steady_clock::now() + patience;
+bool eventually(const std::function<bool()>& done, std::chrono::milliseconds timeout) {
+    const auto until = std::chrono::steady_clock::now() + timeout;
     while (!done()) {
         if (std::chrono::steady_clock::now() >= until) return false;
         std::this_thread::sleep_for(5ms);

@@ -22,8 +22,8 @@ namespace ckptd_test {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-/// Waits until `done` holds; false after `patience`.
-bool eventually(const std::function<bool()>& done, std::chrono::milliseconds patience = 10s);
+/// Waits until `done` holds; false after `timeout`.
+bool eventually(const std::function<bool()>& done, std::chrono::milliseconds timeout = 10s);
 
 class cluster {
   public:

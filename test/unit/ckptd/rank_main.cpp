@@ -2,7 +2,7 @@
 //
 // A rank for the tests: reads commands, calls libbanyan_ckpt, prints what came back.
 //     save STEP             -> code
-//     wait STEP TIER MS     -> code
+//     wait STEP LEVEL MS     -> code
 //     test                  -> "code step"
 //     restart               -> "code step source same": `same` is 1 when every byte is that step's
 //     finalize DRAIN        -> code
@@ -43,9 +43,9 @@ int main() {
             std::cout << bck_checkpoint(step) << std::endl;
         } else if (command == "wait") {
             std::uint64_t which = 0;
-            int tier = 0, ms = 0;
-            words >> which >> tier >> ms;
-            std::cout << bck_wait(which, tier, ms) << std::endl;
+            int level = 0, ms = 0;
+            words >> which >> level >> ms;
+            std::cout << bck_wait(which, level, ms) << std::endl;
         } else if (command == "test") {
             std::uint64_t found = 0;
             const int code = bck_restart_test(&found);

@@ -128,7 +128,7 @@ TEST_CASE("a bit flipped in a replica is detected and the copy is not used", "[c
     CHECK(c.counter(1, 5, "damaged") == 1);
 }
 
-TEST_CASE("damage in both tiers: an older step is taken by all", "[ckptd]") {
+TEST_CASE("damage in both levels: an older step is taken by all", "[ckptd]") {
     cluster c({2, "", {}});
     const auto storage = c.dir() + "/store";
     c.open(c.request(6, 2, 1, storage, 1));
@@ -167,7 +167,7 @@ TEST_CASE("a rank that dies leaves its node's daemon and a newer generation fenc
     all_are(ask_all(ranks, "restart"), "0 1 1 1");
 }
 
-TEST_CASE("back-pressure: a save that finds no slot is skipped, not torn, and saves go on after it",
+TEST_CASE("back-pressure: a save that finds no buffer is skipped, not torn, and saves go on after it",
           "[ckptd]") {
     cluster c({2, "", {}});
     c.open(c.request(8, 2, 1, "", 0));

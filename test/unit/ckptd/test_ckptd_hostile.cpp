@@ -110,7 +110,7 @@ TEST_CASE("wrong requests are refused with a reason", "[ckptd]") {
     CHECK(c.session(1, 1)["state"] == "open");
 }
 
-TEST_CASE("a rank's lies in its own slot headers harm nobody", "[ckptd]") {
+TEST_CASE("a rank's lies in its own buffer headers harm nobody", "[ckptd]") {
     cluster c({1, "", {}});
     c.open(c.request(1, 1, 1, "", 0));
     auto fd = wire::connect_unix(c.socket(1), soon());
@@ -124,12 +124,12 @@ TEST_CASE("a rank's lies in its own slot headers harm nobody", "[ckptd]") {
     REQUIRE(memory);
     CHECK(::ftruncate(memory.get(), 0) != 0);
     const std::string garbage(4096, '\x5a');
-    for (std::uint64_t slot = 0; slot < 12; ++slot) {
+    for (std::uint64_t buffer = 0; buffer < 12; ++buffer) {
         REQUIRE(::pwrite(memory.get(), garbage.data(), garbage.size(), 0) == 4096);
         REQUIRE(wire::send_frame(fd->get(), static_cast<std::uint16_t>(ckpt::message::sealed),
-                                 {{"slot", slot}}, {}, soon()));
+                                 {{"buffer", buffer}}, {}, soon()));
     }
-    REQUIRE(wire::send_frame(fd->get(), static_cast<std::uint16_t>(ckpt::message::sealed), {{"slot", "x"}},
+    REQUIRE(wire::send_frame(fd->get(), static_cast<std::uint16_t>(ckpt::message::sealed), {{"buffer", "x"}},
                              {}, soon()));
     CHECK(wire::call(fd->get(), static_cast<std::uint16_t>(ckpt::message::status), json::object(), soon()));
     CHECK(c.counter(1, 1, "seals") == 0);

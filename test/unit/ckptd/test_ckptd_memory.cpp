@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The way of a checkpoint through memory: save, replicate, commit, restore from every tier, each compared
+// The way of a checkpoint through memory: save, replicate, commit, restore from every level, each compared
 // byte by byte.
 #include <csignal>
 #include <filesystem>

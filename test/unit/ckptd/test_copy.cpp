@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ckptd/slots/copy.hpp"
+#include "ckptd/buffers/copy.hpp"
 
 using namespace banyan::ckpt;
 

@@ -11,7 +11,7 @@ namespace {
 
 json good() {
     return json::parse(
-        R"({"job":1,"restart":0,"uid":5,"gid":5,"self":"a","world":4,"dir":"/x","every":1,"flush":2,"slots":3,
+        R"({"job":1,"restart":0,"uid":5,"gid":5,"self":"a","world":4,"dir":"/x","every":1,"flush":2,"buffers":3,
         "bytes":0,"nodes":[{"name":"a","addr":"","ranks":[0,1],"buddy":1},{"name":"b","addr":"h","ranks":[2,3],"buddy":0}],
         "spares":[{"name":"c","addr":""}]})");
 }
@@ -37,8 +37,8 @@ TEST_CASE("a session is taken only when it is consistent", "[ckptd]") {
     refused("/world", 5);
     refused("/world", 4'000'000'000u);
     refused("/self", "z");
-    refused("/slots", 1);
-    refused("/slots", 9);
+    refused("/buffers", 1);
+    refused("/buffers", 9);
     refused("/dir", "relative");
     refused("/nodes/0/buddy", 2);
     refused("/nodes/0/ranks", json::array({0, 2}));

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ckptd/slots/memory.hpp"
+#include "ckptd/buffers/memory.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "ckptd/store/store.hpp"
 #include "common/crc32c.hpp"

@@ -58,10 +58,10 @@ struct read_conf {
 };
 
 std::string tree_of(const fabric& f, const slurm_export& o = {}) {
-    const auto layout = lay_out(f, o);
-    INFO((layout ? std::string() : layout.error().text()));
-    REQUIRE(layout);
-    return topology_conf(f, *layout, slurm_plugin::tree);
+    const auto topology = slurm_topology_of(f, o);
+    INFO((topology ? std::string() : topology.error().text()));
+    REQUIRE(topology);
+    return topology_conf(f, *topology, slurm_plugin::tree);
 }
 
 slurm_export blocks(std::vector<std::uint32_t> sizes = {}) {
@@ -92,10 +92,11 @@ TEST_CASE("topology.conf: every host under exactly one leaf, one root", "[export
 TEST_CASE("topology.conf and topology.yaml as they were", "[export]") {
     const auto f = model_of("ibnetdiscover-fattree3.txt");
     check_golden("fattree3-tree.conf", tree_of(f));
-    check_golden("fattree3-tree.yaml", topology_yaml(f, lay_out(f, {}).value(), slurm_plugin::tree));
-    const auto layout = lay_out(f, blocks()).value();
-    check_golden("fattree3-block.conf", topology_conf(f, layout, slurm_plugin::block));
-    check_golden("fattree3-block.yaml", topology_yaml(f, layout, slurm_plugin::block));
+    check_golden("fattree3-tree.yaml",
+                 topology_yaml(f, slurm_topology_of(f, {}).value(), slurm_plugin::tree));
+    const auto topology = slurm_topology_of(f, blocks()).value();
+    check_golden("fattree3-block.conf", topology_conf(f, topology, slurm_plugin::block));
+    check_golden("fattree3-block.yaml", topology_yaml(f, topology, slurm_plugin::block));
     check_golden("3level-tree.conf", tree_of(model_of("ibnetdiscover-3level-sharp.txt")));
 }
 
@@ -115,16 +116,16 @@ TEST_CASE("nobody is dropped silently", "[export]") {
     auto f = groups_of({3, 2});
     f.hosts[1].leaf_group = none;
     f.hosts[2].name = "n#2\nSwitchName=evil Nodes=n[0-9]";
-    const auto layout = lay_out(f, {}).value();
-    CHECK(layout.left_out == 2);
-    const auto text = topology_conf(f, layout, slurm_plugin::tree);
+    const auto topology = slurm_topology_of(f, {}).value();
+    CHECK(topology.left_out == 2);
+    const auto text = topology_conf(f, topology, slurm_plugin::tree);
     CHECK(text.find("# Left out, since they belong to no leaf group: n001\n") != std::string::npos);
     CHECK(text.find("# Left out, since Slurm takes no such names: n#2?SwitchName=evil") != std::string::npos);
     CHECK(read_conf(text).all_nodes() == std::multiset<std::string>{"n000", "n003", "n004"});
     const auto excluded = tree_of(model_of("ibnetdiscover.txt"));
     CHECK(excluded.find("# No compute hosts (ufm): sm01\n") != std::string::npos);
     for (auto& h : f.hosts) h.leaf_group = none;
-    CHECK(!lay_out(f, {}));
+    CHECK(!slurm_topology_of(f, {}));
 }
 
 TEST_CASE("switch names are Slurm's and differ", "[export]") {
@@ -143,15 +144,15 @@ TEST_CASE("only the nodes that Slurm declares; the rest is named", "[export]") {
     const auto f = groups_of({4, 4});
     slurm_export o;
     o.nodes = nodes_of_hostlist("n[002-003],login[1-2]").value();
-    const auto layout = lay_out(f, o).value();
-    CHECK(layout.left_out == 8);
-    const auto text = topology_conf(f, layout, slurm_plugin::tree);
+    const auto topology = slurm_topology_of(f, o).value();
+    CHECK(topology.left_out == 8);
+    const auto text = topology_conf(f, topology, slurm_plugin::tree);
     CHECK(text.find("# On the fabric, but no node of this Slurm: n[000-001,004-007]\n") != std::string::npos);
     CHECK(text.find("# Nodes of this Slurm that are no compute host of the fabric: login[1-2]\n") !=
           std::string::npos);
     CHECK(lines_of(text, "SwitchName") == "SwitchName=g1 Nodes=n[002-003]  # 0 rails: \n");
     o.nodes = nodes_of_hostlist("other[1-9]").value();
-    const auto none_left = lay_out(f, o);
+    const auto none_left = slurm_topology_of(f, o);
     REQUIRE(!none_left);
     CHECK(none_left.error().what.find("none of the 9 nodes of this Slurm is on the fabric") !=
           std::string::npos);
@@ -190,27 +191,28 @@ TEST_CASE("a host stands under the name that Slurm gives it", "[export]") {
 
 TEST_CASE("blocks: sizes that Slurm takes, and NVLink domains", "[export]") {
     auto f = groups_of({4, 4, 4, 4, 4}, 2);
-    CHECK(lay_out(f, blocks())->block_sizes == std::vector<std::uint32_t>{4, 8});
-    CHECK(lay_out(f, blocks({2, 4, 16}))->block_sizes == std::vector<std::uint32_t>{2, 4, 16});
+    CHECK(slurm_topology_of(f, blocks())->block_sizes == std::vector<std::uint32_t>{4, 8});
+    CHECK(slurm_topology_of(f, blocks({2, 4, 16}))->block_sizes == std::vector<std::uint32_t>{2, 4, 16});
     for (const auto& bad : {std::vector<std::uint32_t>{4, 12}, {4, 6}, {8, 4}, {4, 4}, {0}, {1, 65536}}) {
-        const auto refused = lay_out(f, blocks(bad));
+        const auto refused = slurm_topology_of(f, blocks(bad));
         REQUIRE(!refused);
         CHECK(refused.error().what.find("--block-size") != std::string::npos);
     }
-    CHECK(lay_out(f, blocks({8}))->notes.back().find("23.11 to 24.11 refuse") != std::string::npos);
-    CHECK(lay_out(groups_of({4, 3}), blocks())->block_sizes == std::vector<std::uint32_t>{3});
-    CHECK(lay_out(groups_of({4, 4, 4, 4, 4}, 3), blocks())->block_sizes == std::vector<std::uint32_t>{4});
+    CHECK(slurm_topology_of(f, blocks({8}))->notes.back().find("23.11 to 24.11 refuse") != std::string::npos);
+    CHECK(slurm_topology_of(groups_of({4, 3}), blocks())->block_sizes == std::vector<std::uint32_t>{3});
+    CHECK(slurm_topology_of(groups_of({4, 4, 4, 4, 4}, 3), blocks())->block_sizes ==
+          std::vector<std::uint32_t>{4});
 
     auto o = blocks();
     o.blocks = slurm_blocks::nvlink_domain;
-    CHECK(!lay_out(f, o));
+    CHECK(!slurm_topology_of(f, o));
     for (std::size_t h = 0; h < 18; ++h) f.hosts[h].nvlink_domain = h < 9 ? "rack-1" : "rack 2";
-    const auto layout = lay_out(f, o).value();
-    REQUIRE(layout.leaves.size() == 2);
-    CHECK(layout.leaves[0].name == "rack-1");
-    CHECK(layout.leaves[1].name == "rack-2");
-    CHECK(layout.leaves[1].nodes.size() == 9);
-    CHECK(layout.left_out == 2);
+    const auto topology = slurm_topology_of(f, o).value();
+    REQUIRE(topology.leaves.size() == 2);
+    CHECK(topology.leaves[0].name == "rack-1");
+    CHECK(topology.leaves[1].name == "rack-2");
+    CHECK(topology.leaves[1].nodes.size() == 9);
+    CHECK(topology.left_out == 2);
 }
 
 TEST_CASE("numbers in names sort by value", "[export]") {

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "common/fd.hpp"
-#include "examples/trainer/layout.hpp"
 #include "examples/trainer/net/stream.hpp"
+#include "examples/trainer/shape.hpp"
 
 using banyan::unique_fd;
 

@@ -43,15 +43,15 @@ extern "C" {
 #define BCK_E_INVALID (-1)  /* an argument is wrong, or the calls came in the wrong order */
 #define BCK_E_NODAEMON (-2) /* no checkpoint daemon, or no session of this job in it */
 #define BCK_E_NOTFOUND (-3) /* there is no complete checkpoint: train from the beginning */
-#define BCK_E_TIMEOUT (-4)  /* the tier was not reached in time */
-#define BCK_E_BUSY (-5)     /* no slot came free in time: this save was skipped, earlier ones stand */
+#define BCK_E_TIMEOUT (-4)  /* the level was not reached in time */
+#define BCK_E_BUSY (-5)     /* no buffer came free in time: this save was skipped, earlier ones stand */
 #define BCK_E_LAYOUT (-6)   /* the checkpoint's regions are not those that are protected here */
 #define BCK_E_MEMORY (-7)   /* the daemon's memory limit does not allow it, or no memory here */
 #define BCK_E_REFUSED (-8)  /* the daemon refused: see bck_error() */
 #define BCK_E_DEVICE (-9)   /* a copy from or to the GPU failed */
 
 /* How safe a step is. */
-enum bck_tier {
+enum bck_level {
     BCK_SEALED = 0,     /* in the daemon's memory: survives this process and the job step */
     BCK_MEMORY = 1,     /* complete on all ranks of the job */
     BCK_REPLICATED = 2, /* and every rank's shard has a copy on a second node: survives a node */
@@ -77,14 +77,14 @@ BCK_API int bck_protect(const char* name, void* ptr, size_t bytes, const char* d
 /* The same as a row of bytes. */
 BCK_API int bck_protect_bytes(const char* name, void* ptr, size_t bytes);
 
-/* Copies all regions into a slot of the daemon's memory and seals it; what follows (checksum, second copy,
+/* Copies all regions into a buffer of the daemon's memory and seals it; what follows (checksum, second copy,
  * storage) is the daemon's. `step` counts up to 999999999999. The call waits up to BANYAN_CKPT_WAIT_MS (2000)
- * for a free slot, then skips this save with BCK_E_BUSY. Neither allocates nor faults pages once the memory
+ * for a free buffer, then skips this save with BCK_E_BUSY. Neither allocates nor faults pages once the memory
  * is attached, which the first call of bck_restart_test, bck_restart or bck_checkpoint does. */
 BCK_API int bck_checkpoint(uint64_t step);
 
-/* Waits until `step` or a newer one has reached `tier`. `timeout_ms` 0 only looks; -1 waits without end. */
-BCK_API int bck_wait(uint64_t step, int tier, int timeout_ms);
+/* Waits until `step` or a newer one has reached `level`. `timeout_ms` 0 only looks; -1 waits without end. */
+BCK_API int bck_wait(uint64_t step, int level, int timeout_ms);
 
 /* The step that bck_restart would bring back, the same on all ranks; BCK_E_NOTFOUND when there is none. */
 BCK_API int bck_restart_test(uint64_t* step);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ckptd/slots/copy.hpp"
+#include "ckptd/buffers/copy.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -28,7 +28,7 @@ std::size_t stream_lines(std::byte* to, const std::byte* from, std::size_t bytes
         _mm_stream_si128(out + 2, c);
         _mm_stream_si128(out + 3, d);
     }
-    _mm_sfence();  // what comes after, such as the slot's seal, is seen after the copy
+    _mm_sfence();  // what comes after, such as the buffer's seal, is seen after the copy
     return at;
 }
 #endif

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <catch2/catch.hpp>
 
+#include "ckptd/buffers/rank_memory.hpp"
 #include "ckptd/daemon/ledger.hpp"
-#include "ckptd/slots/layout.hpp"
 
 using namespace banyan::ckpt;
 
-TEST_CASE("a slot is whole only when its sequence is even and its nonce fits", "[ckptd]") {
-    slot_header h{};
-    CHECK_FALSE(read_slot(h));
-    CHECK(slot_is_free(h));
+TEST_CASE("a buffer is whole only when its sequence is even and its nonce fits", "[ckptd]") {
+    buffer_header h{};
+    CHECK_FALSE(read_buffer(h));
+    CHECK(buffer_is_free(h));
     begin_write(h);
-    CHECK_FALSE(read_slot(h));
-    CHECK(slot_is_free(h));  // torn: whoever wrote it is gone
+    CHECK_FALSE(read_buffer(h));
+    CHECK(buffer_is_free(h));  // torn: whoever wrote it is gone
     const auto first = end_write(h, 5, 77, 100);
-    REQUIRE(read_slot(h));
-    CHECK(*read_slot(h) == slot_view{first, 5, 77, 100});
-    CHECK_FALSE(slot_is_free(h));
+    REQUIRE(read_buffer(h));
+    CHECK(*read_buffer(h) == buffer_view{first, 5, 77, 100});
+    CHECK_FALSE(buffer_is_free(h));
     h.released.store(first);
-    CHECK(slot_is_free(h));
+    CHECK(buffer_is_free(h));
     begin_write(h);
-    CHECK_FALSE(read_slot(h));
+    CHECK_FALSE(read_buffer(h));
     begin_write(h);  // the next process after a kill
     const auto second = end_write(h, 6, 77, 100);
     CHECK(second > first);
-    CHECK_FALSE(slot_is_free(h));
+    CHECK_FALSE(buffer_is_free(h));
     h.step.store(9);  // a header that was changed afterwards
-    CHECK_FALSE(read_slot(h));
+    CHECK_FALSE(read_buffer(h));
 }
 
 TEST_CASE("a checkpoint is complete with the last rank's vote, replicated only with all", "[ckptd]") {

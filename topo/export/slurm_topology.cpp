@@ -14,14 +14,14 @@
 namespace banyan::topo {
 namespace {
 
-class layout_builder {
+class topology_builder {
   public:
-    layout_builder(const fabric& f, const slurm_export& options) : f_(f), options_(options) {}
+    topology_builder(const fabric& f, const slurm_export& options) : f_(f), options_(options) {}
 
-    result<slurm_layout> build() {
-        for (std::uint32_t h = 0; h < f_.hosts.size(); ++h) seat(h);
+    result<slurm_topology> build() {
+        for (std::uint32_t h = 0; h < f_.hosts.size(); ++h) add_host(h);
         note_left_out();
-        if (seats_.empty()) return nobody();
+        if (by_place_.empty()) return nobody();
         make_leaves();
         if (options_.plugin == slurm_plugin::tree) {
             make_tree();
@@ -51,7 +51,7 @@ class layout_builder {
         return at == options_.nodes->by_hostname.end() ? std::string() : at->second;
     }
 
-    void seat(std::uint32_t index) {
+    void add_host(std::uint32_t index) {
         const auto& h = f_.hosts[index];
         const auto node = node_of(h);
         if (node.empty()) return foreign_.push_back(h.name);
@@ -65,7 +65,7 @@ class layout_builder {
             at = {group.island, group.spine_group, h.leaf_group};
         }
         if (by_domain()) at = domains_.try_emplace(h.nvlink_domain, at).first->second;
-        seats_[at][by_domain() ? h.nvlink_domain : std::string()].push_back(node);
+        by_place_[at][by_domain() ? h.nvlink_domain : std::string()].push_back(node);
     }
 
     void note(const std::string& what, const std::vector<std::string>& names) {
@@ -125,7 +125,7 @@ class layout_builder {
 
     void make_leaves() {
         slurm_namer name;
-        for (auto& [at, parts] : seats_)
+        for (auto& [at, parts] : by_place_)
             for (auto& [domain, nodes] : parts) {
                 slurm_leaf leaf;
                 const auto* group = at.order < f_.leaf_groups.size() ? &f_.leaf_groups[at.order] : nullptr;
@@ -175,8 +175,8 @@ class layout_builder {
 
     const fabric& f_;
     const slurm_export& options_;
-    slurm_layout out_;
-    std::map<place, std::map<std::string, std::vector<std::string>>> seats_;
+    slurm_topology out_;
+    std::map<place, std::map<std::string, std::vector<std::string>>> by_place_;
     std::map<std::string, place> domains_;  ///< where the first host of each NVLink domain is
     std::set<std::string> seated_;
     std::vector<std::string> foreign_, unnameable_, ungrouped_, doubled_;
@@ -184,8 +184,8 @@ class layout_builder {
 
 }  // namespace
 
-result<slurm_layout> lay_out(const fabric& f, const slurm_export& options) {
-    return layout_builder(f, options).build();
+result<slurm_topology> slurm_topology_of(const fabric& f, const slurm_export& options) {
+    return topology_builder(f, options).build();
 }
 
 }  // namespace banyan::topo

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What lies in the memory that a rank and its node's daemon share: one page of headers, then the slots, each
-// a whole number of pages. A slot is written under a sequence number (odd while writing); its nonce, derived
-// from step, generation and sequence, is written last, so that a header of an older save never passes for
-// this one. The daemon alone writes `released` and the words of pool_header; a rank may overwrite a slot only
-// when it was never sealed or when the daemon released exactly that sequence. Neither side trusts a length it
-// reads here.
+// What lies in the memory that a rank and its node's daemon share: one page of headers, then the buffers,
+// each a whole number of pages. A buffer is written under a sequence number (odd while writing); its nonce,
+// derived from step, generation and sequence, is written last, so that a header of an older save never passes
+// for this one. The daemon alone writes `released` and the words of rank_memory_header; a rank may overwrite
+// a buffer only when it was never sealed or when the daemon released exactly that sequence. Neither side
+// trusts a length it reads here.
 #pragma once
 
 #include <array>
@@ -16,52 +16,53 @@
 
 namespace banyan::ckpt {
 
-constexpr std::uint64_t pool_magic = 0x31544f4c534e4142;  // "BANSLOT1"
+constexpr std::uint64_t rank_memory_magic = 0x31464655424e4142;  // "BANBUFF1"
 constexpr std::size_t page_bytes = 4096;
-constexpr std::size_t max_slots = 8;
+constexpr std::size_t max_buffers = 8;
 constexpr std::size_t chunk_bytes = 4u << 20;  // unit of checksums and of transfers
 
 using shared_word = std::atomic<std::uint64_t>;
 static_assert(shared_word::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
-struct alignas(64) slot_header {
+struct alignas(64) buffer_header {
     shared_word sequence;  ///< odd while being written, 0 = never written
     shared_word step;
     shared_word generation;  ///< of the writer
-    shared_word bytes;       ///< of the shard image in the slot
+    shared_word bytes;       ///< of the shard image in the buffer
     shared_word nonce;       ///< written last
     shared_word released;    ///< by the daemon: the sequence that may be overwritten
 };
 
-struct pool_header {
+struct rank_memory_header {
     std::uint64_t magic;
-    std::uint32_t slots;
+    std::uint32_t buffers;
     std::uint32_t rank;
-    std::uint64_t slot_bytes;
+    std::uint64_t buffer_bytes;
     std::uint64_t job;
-    shared_word memory_step;           ///< newest step complete in memory on all ranks, plus 1
-    shared_word replicated_step;       ///< the same with a second copy of every shard, plus 1
-    shared_word durable_step;          ///< newest step committed in storage, plus 1
-    std::atomic<std::uint32_t> event;  ///< futex: grows whenever a word above or a slot's `released` changes
+    shared_word memory_step;      ///< newest step complete in memory on all ranks, plus 1
+    shared_word replicated_step;  ///< the same with a second copy of every shard, plus 1
+    shared_word durable_step;     ///< newest step committed in storage, plus 1
+    std::atomic<std::uint32_t>
+        event;  ///< futex: grows whenever a word above or a buffer's `released` changes
     std::atomic<std::uint32_t> warning_count;
     std::array<char, 512> warning;  ///< the newest warning, NUL-terminated
-    std::array<slot_header, max_slots> slot;
+    std::array<buffer_header, max_buffers> buffer;
 };
-static_assert(sizeof(pool_header) <= page_bytes);
+static_assert(sizeof(rank_memory_header) <= page_bytes);
 
 constexpr std::size_t round_to_page(std::size_t bytes) {
     return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
-constexpr std::size_t pool_bytes(std::size_t slots, std::size_t slot_bytes) {
-    return page_bytes + slots * slot_bytes;
+constexpr std::size_t rank_memory_bytes(std::size_t buffers, std::size_t buffer_bytes) {
+    return page_bytes + buffers * buffer_bytes;
 }
-constexpr std::size_t slot_offset(std::size_t slot, std::size_t slot_bytes) {
-    return page_bytes + slot * slot_bytes;
+constexpr std::size_t buffer_offset(std::size_t buffer, std::size_t buffer_bytes) {
+    return page_bytes + buffer * buffer_bytes;
 }
 
 /// Ties a header's fields to each other (splitmix64's finalizer over their mix).
-constexpr std::uint64_t slot_nonce(std::uint64_t sequence, std::uint64_t step, std::uint64_t generation,
-                                   std::uint64_t bytes) {
+constexpr std::uint64_t buffer_nonce(std::uint64_t sequence, std::uint64_t step, std::uint64_t generation,
+                                     std::uint64_t bytes) {
     std::uint64_t z =
         sequence * 0x9e3779b97f4a7c15 ^ step * 0xbf58476d1ce4e5b9 ^ generation * 0x94d049bb133111eb ^ bytes;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -69,14 +70,14 @@ constexpr std::uint64_t slot_nonce(std::uint64_t sequence, std::uint64_t step, s
     return z ^ (z >> 31);
 }
 
-struct slot_view {
+struct buffer_view {
     std::uint64_t sequence = 0, step = 0, generation = 0, bytes = 0;
-    bool operator==(const slot_view&) const = default;
+    bool operator==(const buffer_view&) const = default;
 };
 
-/// The slot's header when it is sealed and whole; nothing while it is written, torn or empty.
-inline std::optional<slot_view> read_slot(const slot_header& h) {
-    slot_view v;
+/// The buffer's header when it is sealed and whole; nothing while it is written, torn or empty.
+inline std::optional<buffer_view> read_buffer(const buffer_header& h) {
+    buffer_view v;
     v.sequence = h.sequence.load(std::memory_order_acquire);
     v.step = h.step.load(std::memory_order_relaxed);
     v.generation = h.generation.load(std::memory_order_relaxed);
@@ -84,30 +85,30 @@ inline std::optional<slot_view> read_slot(const slot_header& h) {
     const auto nonce = h.nonce.load(std::memory_order_acquire);
     if (v.sequence == 0 || v.sequence % 2 != 0 || h.sequence.load(std::memory_order_acquire) != v.sequence)
         return std::nullopt;
-    if (nonce != slot_nonce(v.sequence, v.step, v.generation, v.bytes)) return std::nullopt;
+    if (nonce != buffer_nonce(v.sequence, v.step, v.generation, v.bytes)) return std::nullopt;
     return v;
 }
 
-/// Whether a rank may write into the slot.
-inline bool slot_is_free(const slot_header& h) {
+/// Whether a rank may write into the buffer.
+inline bool buffer_is_free(const buffer_header& h) {
     const auto sequence = h.sequence.load(std::memory_order_acquire);
     return sequence % 2 != 0 || sequence == 0 || h.released.load(std::memory_order_acquire) == sequence;
 }
 
-inline void begin_write(slot_header& h) {
+inline void begin_write(buffer_header& h) {
     h.sequence.store(h.sequence.load(std::memory_order_relaxed) / 2 * 2 + 1, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-/// Seals the slot and returns its sequence. A torn predecessor's number is never used again.
-inline std::uint64_t end_write(slot_header& h, std::uint64_t step, std::uint64_t generation,
+/// Seals the buffer and returns its sequence. A torn predecessor's number is never used again.
+inline std::uint64_t end_write(buffer_header& h, std::uint64_t step, std::uint64_t generation,
                                std::uint64_t bytes) {
     const auto sequence = h.sequence.load(std::memory_order_relaxed) + 1;
     h.step.store(step, std::memory_order_relaxed);
     h.generation.store(generation, std::memory_order_relaxed);
     h.bytes.store(bytes, std::memory_order_relaxed);
     h.sequence.store(sequence, std::memory_order_release);
-    h.nonce.store(slot_nonce(sequence, step, generation, bytes), std::memory_order_release);
+    h.nonce.store(buffer_nonce(sequence, step, generation, bytes), std::memory_order_release);
     return sequence;
 }
 

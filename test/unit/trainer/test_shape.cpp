@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 
 #include "examples/trainer/failure.hpp"
-#include "examples/trainer/layout.hpp"
 #include "examples/trainer/model/stage.hpp"
 #include "examples/trainer/model/state.hpp"
+#include "examples/trainer/shape.hpp"
 
 using namespace trainer;
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "ckptd/slots/layout.hpp"
+#include "ckptd/buffers/rank_memory.hpp"
 #include "common/fd.hpp"
 #include "common/result.hpp"
 

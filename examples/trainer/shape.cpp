@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Parsing of the shape and the arithmetic of ranks and coordinates.
-#include "examples/trainer/layout.hpp"
+#include "examples/trainer/shape.hpp"
 
 #include <algorithm>
 #include <charconv>

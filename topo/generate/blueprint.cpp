@@ -3,12 +3,12 @@
 // The fabric without a fault. Host h of a group is on port h + 1 of each of the group's leaves; what serves
 // the fabric takes the ports after; uplinks begin in the upper half. Spines have their leaves below in the
 // order of the leaves; the spines at one position of all spine groups share their cores.
+#include "topo/generate/blueprint.hpp"
+
 #include <algorithm>
 #include <numeric>
 
 #include <fmt/format.h>
-
-#include "topo/generate/blueprint.hpp"
 
 namespace banyan::topo::generate {
 namespace {
@@ -182,6 +182,8 @@ class drawing {
 
 }  // namespace
 
-blueprint lay_out(const options& o, const sizes& n, dice& random) { return drawing(o, n, random).draw(); }
+blueprint blueprint_of(const options& o, const sizes& n, dice& random) {
+    return drawing(o, n, random).draw();
+}
 
 }  // namespace banyan::topo::generate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ckptd/slots/memory.hpp"
+#include "ckptd/buffers/memory.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -19,7 +19,7 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr auto leave_patience = std::chrono::seconds(10);  // of memory that is on its way back
+constexpr auto leave_timeout = std::chrono::seconds(10);  // of memory that is on its way back
 
 // What the kernel could give without swapping; 0 when it does not say.
 std::uint64_t memory_available() {
@@ -61,7 +61,7 @@ result<void> memory_budget::reserve(std::uint64_t bytes, const std::string& what
             return fail(errc::exhausted,
                         fmt::format("{} needs {}, but {} of the daemon's {} are in use", what,
                                     format_bytes(bytes), format_bytes(used), format_bytes(limit_)),
-                        "raise memory_limit in [ckptd] of banyan.conf, or use fewer slots");
+                        "raise memory_limit in [ckptd] of banyan.conf, or use fewer buffers");
     } while (!used_.compare_exchange_weak(used, used + bytes));
     return {};
 }
@@ -69,7 +69,7 @@ result<void> memory_budget::reserve(std::uint64_t bytes, const std::string& what
 result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_budget> budget,
                                                          std::string name, std::uint64_t bytes) {
     // What is leaving makes room in a moment, unless somebody keeps it from leaving.
-    const auto until = std::chrono::steady_clock::now() + leave_patience;
+    const auto until = std::chrono::steady_clock::now() + leave_timeout;
     for (;;) {
         const bool more_soon = budget->leaving != 0 && std::chrono::steady_clock::now() < until;
         auto reserved = budget->reserve(bytes, name);
