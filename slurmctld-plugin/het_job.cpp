@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "het_job.hpp"
+#include "slurmctld-plugin/het_job.hpp"
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "job_nodes.hpp"
+#include "slurmctld-plugin/containers.hpp"
 #include "train/components.hpp"
 
 namespace banyan::slurm {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "slurm_compat.hpp"
+#include "slurmctld-plugin/slurm_compat.hpp"
 //
 #include <algorithm>
 #include <array>
 #include <map>
 
 #include "common/guard.hpp"
-#include "notice.hpp"
+#include "slurmctld-plugin/notice.hpp"
 
 namespace banyan::slurm {
 

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "slurm_compat.hpp"
+#include "slurmctld-plugin/slurm_compat.hpp"
 
 namespace banyan::slurm {
 

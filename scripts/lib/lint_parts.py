@@ -30,6 +30,16 @@ MAY_INCLUDE = {
     "doctor": ["common", "ckptd", "fault", "topo"],
     "spank": ["common", "ckptd/protocol", "topo", "train"],
     "slurmctld-plugin": ["common", "topo", "train"],
+    "slurmctld-plugin/cons_tres": ["common", "slurmctld-plugin"],
+    "slurmctld-plugin/fabric": ["common", "topo", "slurmctld-plugin"],
+    "slurmctld-plugin/growth": ["slurmctld-plugin", "slurmctld-plugin/cons_tres"],
+    "slurmctld-plugin/placement": ["common", "topo", "train", "slurmctld-plugin", "slurmctld-plugin/fabric", "slurmctld-plugin/plan"],
+    "slurmctld-plugin/plan": ["common", "topo", "train", "slurmctld-plugin", "slurmctld-plugin/fabric"],
+    "slurmctld-plugin/select": [
+        "common", "train", "slurmctld-plugin", "slurmctld-plugin/cons_tres", "slurmctld-plugin/growth", "slurmctld-plugin/placement",
+        "slurmctld-plugin/plan", "slurmctld-plugin/step"],
+    "slurmctld-plugin/step": ["common", "topo", "train", "slurmctld-plugin", "slurmctld-plugin/fabric", "slurmctld-plugin/plan"],
+    "slurmctld-plugin/submit": ["common", "topo", "train", "slurmctld-plugin", "slurmctld-plugin/growth", "slurmctld-plugin/plan"],
     "examples": ["common", "ckptd/client"],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)

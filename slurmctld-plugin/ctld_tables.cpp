@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurmctld-plugin/ctld_tables.hpp"
+
+#include <algorithm>
+#include <type_traits>
+
+#include <dlfcn.h>
+
+namespace banyan::slurm {
+
+bool ctld_tables::load() {
+    const auto find = [](auto& variable, const char* name) {
+        variable = reinterpret_cast<std::remove_reference_t<decltype(variable)>>(::dlsym(RTLD_DEFAULT, name));
+        return variable != nullptr;
+    };
+    return find(node_table_, "node_record_table_ptr") && find(node_count_, "node_record_count") &&
+           find(idle_, "idle_node_bitmap") && find(completing_, "cg_node_bitmap") &&
+           find(available_, "avail_node_bitmap") && find(up_, "up_node_bitmap") && find(jobs_, "job_list") &&
+           find(filter_, "job_req_node_filter");
+}
+
+const ctld_tables* ctld_tables::get() {
+    static ctld_tables instance;
+    static const bool here = instance.load();
+    return here && *instance.idle_ && *instance.completing_ && *instance.available_ && *instance.up_ &&
+                   *instance.jobs_ && *instance.node_table_
+               ? &instance
+               : nullptr;
+}
+
+bitmap ctld_tables::fit_for(job_record_t& job) const {
+    bitmap nodes(bit_copy(*available_));
+    if (job.part_ptr && job.part_ptr->node_bitmap) bit_and(nodes.get(), job.part_ptr->node_bitmap);
+    if (job.resv_ptr && job.resv_ptr->node_bitmap) bit_and(nodes.get(), job.resv_ptr->node_bitmap);
+    if (job.details->exc_node_bitmap) bit_and_not(nodes.get(), job.details->exc_node_bitmap);
+    if (filter_(&job, nodes.get(), true) != SLURM_SUCCESS) bit_clear_all(nodes.get());
+    return nodes;
+}
+
+std::uint32_t ctld_tables::most_cpus() const {
+    std::uint32_t most = 0;
+    for (int index = 0; index < nodes(); ++index)
+        if (const auto* one = node(index)) most = std::max<std::uint32_t>(most, one->cpus);
+    return most;
+}
+
+std::uint64_t ctld_tables::most_memory_mib() const {
+    std::uint64_t most = 0;
+    for (int index = 0; index < nodes(); ++index)
+        if (const auto* one = node(index)) most = std::max<std::uint64_t>(most, one->real_memory);
+    return most;
+}
+
+int ctld_tables::find_node(const char* name) const {
+    // The one that logs no error for what is no node: a fabric has hosts that slurm.conf lacks.
+    const node_record_t* found = find_node_record2(const_cast<char*>(name));
+    return found ? found->index : -1;
+}
+
+}  // namespace banyan::slurm

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// The variables of slurmctld that the select plugin reads. They are looked up at run time: the plugin is also
+// loaded into srun, slurmd, sinfo and others, which do not have them, and where it must do nothing.
+#pragma once
+
+#include "slurmctld-plugin/containers.hpp"
+
+namespace banyan::slurm {
+
+class ctld_tables {
+  public:
+    /// Null in every program but slurmctld.
+    static const ctld_tables* get();
+
+    int nodes() const { return *node_count_; }
+    /// Null for a hole in the node table.
+    const node_record_t* node(int index) const { return (*node_table_)[index]; }
+    /// Index of the node called `name`, or -1.
+    int find_node(const char* name) const;
+    /// CPUs of the largest node.
+    std::uint32_t most_cpus() const;
+    /// Of the node with the most memory; 1 or less where slurm.conf does not say.
+    std::uint64_t most_memory_mib() const;
+    const bitstr_t* idle_nodes() const { return *idle_; }
+    const bitstr_t* up_nodes() const { return *up_; }
+    List jobs() const { return *jobs_; }
+    /// The nodes of the job's partition and reservation that are up and have what it asks for, busy or not;
+    /// also those that are reserved for others.
+    bitmap fit_for(job_record_t& job) const;
+    /// The node still ends its last job, and will be free after it: neither down nor drained.
+    bool frees_up_soon(int index) const {
+        return bit_test(*completing_, index) && bit_test(*available_, index);
+    }
+
+  private:
+    bool load();
+
+    node_record_t*** node_table_ = nullptr;
+    int* node_count_ = nullptr;
+    bitstr_t** idle_ = nullptr;
+    bitstr_t** completing_ = nullptr;
+    bitstr_t** available_ = nullptr;
+    bitstr_t** up_ = nullptr;
+    List* jobs_ = nullptr;
+    int (*filter_)(job_record_t*, bitstr_t*, bool) = nullptr;
+};
+
+}  // namespace banyan::slurm

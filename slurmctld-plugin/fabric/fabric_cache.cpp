@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurmctld-plugin/fabric/fabric_cache.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+
+#include <banyan/topo/snapshot.hpp>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "common/config.hpp"
+#include "common/file.hpp"
+#include "slurmctld-plugin/notice.hpp"
+
+namespace banyan::slurm {
+namespace {
+
+constexpr const char* topic = "fabric snapshot";
+constexpr const char* plainly = "jobs are placed as by plain cons_tres until";
+constexpr const char* make_one = "it is there: run banyan-topo snapshot";
+constexpr std::int64_t look_again_s = 1;
+
+std::int64_t nanoseconds(const timespec& at) { return at.tv_sec * 1'000'000'000LL + at.tv_nsec; }
+
+/// What "banyan-risk=0.5" in a node's comment says, 0 to 1; 0 for any other comment.
+float risk_in(const char* comment) {
+    constexpr std::string_view key = "banyan-risk=";
+    const std::string_view text = comment ? comment : "";
+    const auto at = text.find(key);
+    if (at == std::string_view::npos) return 0;
+    float risk = 0;
+    const auto number = text.substr(at + key.size());
+    const auto parsed = std::from_chars(number.data(), number.data() + number.size(), risk);
+    return parsed.ec == std::errc() && risk >= 0 ? std::min(risk, 1.f) : 0;
+}
+
+// "n07, n08 and 12 more": enough to know which, never a page.
+std::string some_names(const std::vector<std::string>& names) {
+    constexpr std::size_t shown = 4;
+    std::string out;
+    for (std::size_t i = 0; i < names.size() && i < shown; ++i) out += (i ? ", " : "") + names[i];
+    if (names.size() > shown) out += fmt::format(" and {} more", names.size() - shown);
+    return out;
+}
+
+}  // namespace
+
+fabric_cache& fabric_cache::instance() {
+    static fabric_cache cache;
+    return cache;
+}
+
+void fabric_cache::read_config() {
+    configured_ = true;
+    const auto file = config_file::load(default_config_path());
+    if (!file) log_state("configuration", file.error().text());
+    const auto section = file.value_or(config_file::defaults()).section("topo");
+    if (const auto right = section.check(); !right) log_state("configuration", right.error().text());
+    path_ = section.text("snapshot");
+    std::chrono::milliseconds max_age{};
+    section.field("max_age", max_age);
+    max_age_s_ = std::chrono::duration_cast<std::chrono::seconds>(max_age).count();
+}
+
+void fabric_cache::load(std::int64_t now) {
+    usable_ = false;
+    struct stat st {};
+    if (::stat(path_.c_str(), &st) != 0) {
+        const int err = errno;
+        seen_ = {};
+        if (const auto hint = hint_for(err); !hint.empty())
+            return log_state(topic, fmt::format("cannot look at the fabric snapshot {}: {}; {} then: {}",
+                                                path_, std::strerror(err), plainly, hint));
+        return log_state(topic, fmt::format("no fabric snapshot at {}: {}; {} {}", path_, std::strerror(err),
+                                            plainly, make_one));
+    }
+    // A file that may be read at last, or an older one put in place, has another time of change alone.
+    const file_state now_there{nanoseconds(st.st_mtim), nanoseconds(st.st_ctim), st.st_ino};
+    if (now_there != seen_) {
+        seen_ = now_there;
+        host_of_node_.clear();
+        auto loaded = topo::load_snapshot(path_);
+        loaded_ = loaded.has_value();
+        if (!loaded) {
+            const auto& why = loaded.error();
+            const bool closed = why.code == errc::denied;
+            return log_state(
+                topic, fmt::format("{}; {} {}", why.what, plainly, closed ? "then: " + why.hint : make_one));
+        }
+        fabric_ = std::move(*loaded);
+        log_info(fmt::format("fabric snapshot {}: {} hosts in {} leaf groups", path_, fabric_.hosts.size(),
+                             fabric_.leaf_groups.size()));
+    }
+    if (!loaded_) return;
+    const auto age_s = now - st.st_mtim.tv_sec;
+    if (max_age_s_ > 0 && age_s > max_age_s_)
+        return log_state(topic, fmt::format("the fabric snapshot {} is older than max_age ({} h); {} {}",
+                                            path_, max_age_s_ / 3600, plainly, make_one));
+    usable_ = true;
+    log_state(topic, "");
+}
+
+bool fabric_cache::joined_with(const ctld_tables& ctld) const {
+    // A reconfiguration builds the node table anew; comparing one name per call would not see it, all of them
+    // is cheap enough only when something changed, so compare the ends of the table and its size.
+    if (host_of_node_.size() != static_cast<std::size_t>(ctld.nodes())) return false;
+    const auto same = [&](std::size_t host) {
+        const int node = node_of_host_[host];
+        return node < 0 || (ctld.node(node) && fabric_.hosts[host].name == ctld.node(node)->name);
+    };
+    return fabric_.hosts.empty() ||
+           (same(0) && same(fabric_.hosts.size() / 2) && same(fabric_.hosts.size() - 1));
+}
+
+void fabric_cache::join(const ctld_tables& ctld) {
+    node_of_host_.assign(fabric_.hosts.size(), -1);
+    host_of_node_.assign(static_cast<std::size_t>(ctld.nodes()), no_host);
+    std::vector<std::string> unknown_to_slurm, without_fabric;
+    for (std::size_t host = 0; host < fabric_.hosts.size(); ++host) {
+        const auto& name = fabric_.hosts[host].name;
+        const int node = ctld.find_node(name.c_str());
+        node_of_host_[host] = node;
+        if (node >= 0)
+            host_of_node_[static_cast<std::size_t>(node)] = static_cast<std::uint32_t>(host);
+        else
+            unknown_to_slurm.push_back(name);
+    }
+    for (int node = 0; node < ctld.nodes(); ++node)
+        if (ctld.node(node) && host_of_node_[static_cast<std::size_t>(node)] == no_host)
+            without_fabric.emplace_back(ctld.node(node)->name);
+    log_state("hosts without node",
+              unknown_to_slurm.empty()
+                  ? ""
+                  : fmt::format("the fabric snapshot has {} hosts that slurm.conf lacks: {}",
+                                unknown_to_slurm.size(), some_names(unknown_to_slurm)));
+    log_state(
+        "nodes without host",
+        without_fabric.empty()
+            ? ""
+            : fmt::format("{} nodes are not in the fabric snapshot, train jobs are not placed on them: {}",
+                          without_fabric.size(), some_names(without_fabric)));
+}
+
+const fabric_cache::view* fabric_cache::get(const ctld_tables& ctld) {
+    if (!configured_) read_config();
+    const std::int64_t now = std::time(nullptr);
+    const bool again = now - checked_at_ >= look_again_s;
+    if (again) {
+        checked_at_ = now;
+        load(now);
+    }
+    if (!usable_) return nullptr;
+    const bool joined = joined_with(ctld);
+    if (!joined) join(ctld);
+    if (again || !joined) read_risks(ctld);
+    return &view_;
+}
+
+void fabric_cache::read_risks(const ctld_tables& ctld) {
+    risk_.assign(fabric_.hosts.size(), 0);
+    for (std::size_t host = 0; host < risk_.size(); ++host)
+        if (const int node = node_of_host_[host]; node >= 0 && ctld.node(node))
+            risk_[host] = risk_in(ctld.node(node)->comment);
+}
+
+}  // namespace banyan::slurm

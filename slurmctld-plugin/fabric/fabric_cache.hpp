@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// The fabric snapshot as slurmctld sees it: loaded once, looked at again when the file changes, joined with
+// the node table. A snapshot that is missing, damaged or stale is said once, and placement stays off until a
+// good one appears.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <banyan/topo/fabric.hpp>
+
+#include "slurmctld-plugin/ctld_tables.hpp"
+
+namespace banyan::slurm {
+
+/// Called under slurmctld's job lock only, like everything in this folder; holds no lock of its own.
+class fabric_cache {
+  public:
+    static constexpr std::uint32_t no_host = UINT32_MAX;
+
+    struct view {
+        const topo::fabric& fabric;
+        const std::vector<int>& node_of_host;  ///< host index -> node index, -1 when slurm.conf lacks it
+        const std::vector<std::uint32_t>& host_of_node;  ///< node index -> host index, or no_host
+        const std::vector<float>&
+            risk;  ///< by host: what the comments of their nodes say, a second old at most
+    };
+
+    /// Null when there is no usable snapshot. The view is good until the next call.
+    const view* get(const ctld_tables& ctld);
+
+    static fabric_cache& instance();
+
+  private:
+    /// What changes with a file, in ns since the epoch; all zero when there is none.
+    struct file_state {
+        std::int64_t modified = 0, changed = 0;
+        std::uint64_t inode = 0;
+        bool operator==(const file_state&) const = default;
+    };
+
+    void read_config();
+    void load(std::int64_t now);
+    void join(const ctld_tables& ctld);
+    void read_risks(const ctld_tables& ctld);
+    bool joined_with(const ctld_tables& ctld) const;
+
+    std::string path_;
+    std::int64_t max_age_s_ = 0;
+    std::int64_t checked_at_ = 0;
+    file_state seen_;  // of the file that was loaded, or could not be
+    bool configured_ = false;
+    bool loaded_ = false;  // fabric_ holds the file's content
+    bool usable_ = false;  // and it is not too old
+    topo::fabric fabric_;
+    std::vector<int> node_of_host_;
+    std::vector<std::uint32_t> host_of_node_;
+    std::vector<float> risk_;
+    view view_{fabric_, node_of_host_, host_of_node_, risk_};
+};
+
+}  // namespace banyan::slurm

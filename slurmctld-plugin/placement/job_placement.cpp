@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurmctld-plugin/placement/job_placement.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+#include <banyan/topo/placement.hpp>
+#include <fmt/format.h>
+
+#include "slurmctld-plugin/fabric/fabric_cache.hpp"
+#include "slurmctld-plugin/job_request.hpp"
+#include "slurmctld-plugin/notice.hpp"
+#include "slurmctld-plugin/placement/later_start.hpp"
+#include "slurmctld-plugin/placement/requeue.hpp"
+#include "slurmctld-plugin/placement/train_job.hpp"
+#include "slurmctld-plugin/plan/admin_line.hpp"
+#include "slurmctld-plugin/plan/plan_builder.hpp"
+
+namespace banyan::slurm {
+namespace {
+
+/// One call of job_test for a train job: to start it, or to say when it could.
+class attempt {
+  public:
+    attempt(const train_job& job, bitstr_t* node_bitmap, test_mode mode, const cons_tres& inner)
+        : job_(job), nodes_(node_bitmap), all_(bit_copy(node_bitmap)), mode_(mode), inner_(inner) {}
+
+    int run() {
+        if (const auto now = first(now_, job_.free_now(all_.get()))) {
+            if (const auto later = later_than(*now)) {
+                if (mode_ == test_mode::run_now) return ESLURM_NODES_BUSY;
+                if (granted(later->placement, later->time)) return SLURM_SUCCESS;
+            }
+            if (granted(now->placement, now_)) {
+                if (mode_ == test_mode::run_now) save(*now);
+                return SLURM_SUCCESS;
+            }
+        }
+        bit_copybits(nodes_, all_.get());
+        const int rc = inner_.ask(nodes_);
+        if (rc == SLURM_SUCCESS && mode_ == test_mode::run_now) arrange_theirs();
+        if (rc == SLURM_SUCCESS && mode_ == test_mode::will_run) plan_ahead();
+        return rc;
+    }
+
+  private:
+    /// The candidates of a later start: RUN_NOW names only nodes that are free.
+    const bitstr_t* ever_free() {
+        if (mode_ == test_mode::will_run) return all_.get();
+        if (!fit_) fit_ = job_.ctld.fit_for(job_.record);
+        return fit_.get();
+    }
+
+    std::optional<first_start> first(std::time_t time, std::vector<std::uint32_t> free) const {
+        auto placement = place_near_shards(job_, free);
+        if (!placement) return std::nullopt;
+        return first_start{time, std::move(free), std::move(*placement)};
+    }
+
+    std::optional<later_start> later_than(const first_start& first) {
+        const auto minutes = wait_minutes_of(job_.record);
+        if (minutes == 0) return std::nullopt;
+        return worth_waiting(job_, ever_free(), first, std::time_t{minutes} * 60);
+    }
+
+    /// Whether cons_tres takes exactly these nodes, and not later than `by`. They are then in nodes_.
+    bool granted(const topo::placement& placement, std::time_t by) {
+        return taken(placement, inner_.ask) &&
+               (mode_ != test_mode::will_run || job_.record.start_time <= std::max(by, std::time(nullptr)));
+    }
+
+    bool taken(const topo::placement& placement, const std::function<int(bitstr_t*)>& ask) {
+        const bitmap chosen(bit_alloc(bit_size(nodes_)));
+        for (const auto& hosts : {placement.nodes, placement.spares})
+            for (const auto host : hosts) bit_set(chosen.get(), job_.fabric.node_of_host[host]);
+        const auto* required = job_.record.details->req_node_bitmap;  // -w
+        if (required && !bit_super_set(const_cast<bitstr_t*>(required), chosen.get())) return false;
+        bit_copybits(nodes_, chosen.get());
+        return ask(nodes_) == SLURM_SUCCESS && bit_equal(nodes_, chosen.get());
+    }
+
+    /// cons_tres found a start in the future, with nodes of its own choice: those where the job would be
+    /// placed then take their place, so that backfill keeps them free. By the same time, or with --train-wait
+    /// a better place by then.
+    void plan_ahead() {
+        const auto start = job_.record.start_time;
+        // Asked twice, cons_tres would list the jobs to preempt twice.
+        if (start <= now_ || inner_.may_preempt) return;
+        const bitmap theirs(bit_copy(nodes_));
+        const auto then = first(start, job_.free_at(all_.get(), start));
+        if (!then) return;
+        if (const auto later = later_than(*then))
+            if (granted(later->placement, later->time)) return;
+        // Free they are; whether they have what the job asks for is all that is left to say.
+        if (!taken(then->placement, inner_.ask_if_idle)) bit_copybits(nodes_, theirs.get());
+        job_.record.start_time = start;
+    }
+
+    /// The ranks of a job that starts now on nodes which cons_tres chose.
+    void arrange_theirs() {
+        auto hosts = job_.hosts_of(nodes_);
+        const auto placement = hosts.size() == job_.request.nodes + job_.request.spares
+                                   ? topo::place(job_.fabric.fabric, hosts, job_.request)
+                                   : fail(errc::not_found, "not all of its nodes are in the fabric snapshot");
+        if (placement) return save({now_, std::move(hosts), *placement});
+        log_job_once(job_.record.job_id, placement.error().text() + "; its ranks stay in Slurm's order");
+        set_admin_line(job_.record, {});
+    }
+
+    void save(const first_start& start) {
+        save_placement(job_.record, job_.fabric, job_.ctld, job_.request, start.placement,
+                       gain_of_waiting(job_, ever_free(), start));
+    }
+
+    const train_job& job_;
+    bitstr_t* nodes_;
+    bitmap all_;  ///< the candidates that slurmctld gave
+    bitmap fit_;  ///< of ever_free
+    test_mode mode_;
+    const cons_tres& inner_;
+    std::time_t now_ = std::time(nullptr);
+};
+
+}  // namespace
+
+int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const cons_tres& inner) {
+    const auto as_cons_tres = [&] {
+        const int rc = inner.ask(node_bitmap);
+        // The line of an earlier run would be believed of this one.
+        if (rc == SLURM_SUCCESS && mode == test_mode::run_now) set_admin_line(job, {});
+        return rc;
+    };
+    const auto request = request_of(job);
+    if (!request) {
+        log_job_once(job.job_id, fmt::format("{}; placed as by plain cons_tres", request.error().text()));
+        return as_cons_tres();
+    }
+    const auto* ctld = ctld_tables::get();
+    if (!*request || !ctld || mode == test_mode::test_only) return as_cons_tres();
+    // A part of a job, which counts its nodes by features.
+    if (inner.min_nodes != (*request)->nodes + (*request)->spares) return as_cons_tres();
+    const auto* fabric = fabric_cache::instance().get(*ctld);
+    if (!fabric) return as_cons_tres();
+    const train_job train{job, **request, *fabric, *ctld};
+    if (wait_for_shards(train)) return ESLURM_NODES_BUSY;
+    return attempt(train, node_bitmap, mode, inner).run();
+}
+
+}  // namespace banyan::slurm

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurmctld-plugin/placement/requeue.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "slurmctld-plugin/notice.hpp"
+#include "slurmctld-plugin/placement/since.hpp"
+#include "slurmctld-plugin/plan/job_plan.hpp"
+
+namespace banyan::slurm {
+namespace {
+
+/// A set of hosts.
+class host_set {
+  public:
+    host_set(const train_job& job, const std::vector<std::uint32_t>& hosts)
+        : in_(job.fabric.node_of_host.size()) {
+        for (const auto host : hosts) add(host);
+    }
+    void add(std::uint32_t host) { in_[host] = true; }
+    bool contains(std::uint32_t host) const { return in_[host]; }
+
+  private:
+    std::vector<bool> in_;
+};
+
+/// None where no node of the last run is free.
+std::optional<topo::placement> place_again(const train_job& job, const std::vector<std::uint32_t>& free) {
+    const auto* before = job.last();
+    if (!before) return std::nullopt;
+    const auto& request = job.request;
+    const host_set all_free(job, free);
+    topo::placement last;
+    last.nodes = before->nodes;
+    last.spares = before->spares;
+    last.buddies = before->buddies;
+    if (last.nodes.size() != request.nodes || last.buddies.size() != request.nodes) return std::nullopt;
+    const auto is_free = [&](std::uint32_t host) { return all_free.contains(host); };
+    if (std::none_of(last.nodes.begin(), last.nodes.end(), is_free)) return std::nullopt;
+    std::erase_if(last.spares, [&](auto host) { return !is_free(host); });
+    auto swapped = topo::swap_onto(job.fabric.fabric, last, free);
+    if (!swapped) return std::nullopt;
+    // Spares that are gone or came into use are made up from what is free.
+    auto& spares = swapped->spares;
+    host_set used(job, swapped->nodes);
+    std::erase_if(spares, [&](auto host) { return used.contains(host); });
+    for (const auto host : spares) used.add(host);
+    for (const auto host : free) {
+        if (spares.size() >= request.spares) break;
+        if (!used.contains(host)) spares.push_back(host);
+    }
+    spares.resize(std::min<std::size_t>(spares.size(), request.spares));
+    if (spares.size() < request.spares) return std::nullopt;
+    return std::move(*swapped);
+}
+
+}  // namespace
+
+bool wait_for_shards(const train_job& job) {
+    constexpr std::time_t longest_s = 10;
+    static since_when waiting;
+    // A node refuses a job whose credential is not of a later second than the end of its last run. Slurm
+    // waits two minutes for that, but not where a second node goes down while the job is being requeued.
+    constexpr std::time_t credential_gap_s = 2;
+    if (job.record.restart_cnt > 0 && std::time(nullptr) < job.record.time_last_active + credential_gap_s)
+        return true;
+    const auto* before = job.last();
+    if (!before || std::none_of(before->nodes.begin(), before->nodes.end(), [&](auto host) {
+            return job.ctld.frees_up_soon(job.fabric.node_of_host[host]);
+        }))
+        return false;
+    return waiting.seconds(job.record) < longest_s;
+}
+
+std::optional<topo::placement> place_near_shards(const train_job& job,
+                                                 const std::vector<std::uint32_t>& free) {
+    if (free.size() < job.request.nodes + job.request.spares) return std::nullopt;
+    if (auto again = place_again(job, free)) return again;
+    if (!job.limit.any()) {
+        log_job_once(job.record.job_id,
+                     "the search for its place takes too long on this fabric; placed as by plain cons_tres");
+        return std::nullopt;
+    }
+    const auto* before = job.last();
+    const auto prefer = before ? std::span(before->nodes) : std::span<const std::uint32_t>();
+    auto placed = topo::place(job.fabric.fabric, topo::candidates{free, prefer, job.fabric.risk}, job.request,
+                              job.limit);
+    if (placed) return std::move(*placed);
+    log_job_once(job.record.job_id, placed.error().text() + "; placed as by plain cons_tres");
+    return std::nullopt;
+}
+
+}  // namespace banyan::slurm

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// From a placement (host indices) to the plan that is stored with the job (names and addresses).
+#pragma once
+
+#include <banyan/topo/placement.hpp>
+
+#include "slurmctld-plugin/fabric/fabric_cache.hpp"
+#include "train/admin_comment.hpp"
+#include "train/plan.hpp"
+
+namespace banyan::slurm {
+
+/// Stores `placement` with the job as its plan, one generation after the last, and writes the AdminComment
+/// line. `later`: what to say of a later start; the line keeps what it says when nothing is given.
+void save_placement(job_record_t& job, const fabric_cache::view& fabric, const ctld_tables& ctld,
+                    const topo::request& request, const topo::placement& placement,
+                    std::optional<train::better_later> later = {});
+
+/// The same where the fabric is of no help: the plan gets other nodes, slot by slot.
+void save_nodes(job_record_t& job, const ctld_tables& ctld, train::plan plan,
+                const std::vector<std::string>& nodes);
+
+}  // namespace banyan::slurm

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// The spares that a job's plan names are nodes of the job.
+#pragma once
+
+#include "slurmctld-plugin/slurm_compat.hpp"
+
+namespace banyan::slurm {
+
+/// `node` has left the job: the plan and the AdminComment no longer name it as a spare.
+void forget_spare(job_record_t& job, const node_record_t& node);
+
+}  // namespace banyan::slurm

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// The node on which the script of a job runs. Where it is lost Slurm lets a --no-kill job go on without the
+// script: nothing runs in it any more, and it holds its other nodes until its time is over. A training job
+// ends there instead, as one without --no-kill does: requeued where it may be.
+#pragma once
+
+#include "slurmctld-plugin/slurm_compat.hpp"
+
+namespace banyan::slurm {
+
+/// Has slurmctld ask us about each job of a node that is lost. For the plugin's job_init, which slurmctld
+/// alone calls; where something else is asked already, or this release asks nobody, the log has it.
+void watch_batch_hosts();
+/// For the plugin's end.
+void forget_batch_hosts();
+
+/// For job_fini: a job that is requeued is a --no-kill job again, and starts as early as banyan-run, which
+/// went with the script, would have had it start.
+void begin_again(job_record_t& job);
+
+}  // namespace banyan::slurm

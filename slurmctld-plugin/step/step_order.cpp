@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurmctld-plugin/step/step_order.hpp"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <banyan/topo/placement.hpp>
+#include <fmt/format.h>
+
+#include "slurmctld-plugin/fabric/fabric_cache.hpp"
+#include "slurmctld-plugin/job_request.hpp"
+#include "slurmctld-plugin/notice.hpp"
+#include "slurmctld-plugin/plan/job_plan.hpp"
+#include "slurmctld-plugin/plan/plan_builder.hpp"
+
+namespace banyan::slurm {
+namespace {
+
+/// The step's nodes in the order of its layout.
+std::vector<std::string> names_of(const slurm_step_layout_t& layout) {
+    std::vector<std::string> out;
+    hostlist_t names = hostlist_create(layout.node_list);
+    if (!names) return out;
+    while (char* name = hostlist_shift(names)) {
+        out.emplace_back(name);
+        ::free(name);
+    }
+    hostlist_destroy(names);
+    return out;
+}
+
+/// As host indices; empty when one of them is not on the fabric.
+std::vector<std::uint32_t> hosts_of(const std::vector<std::string>& names, const fabric_cache::view& fabric,
+                                    const ctld_tables& ctld) {
+    std::vector<std::uint32_t> hosts;
+    for (const auto& name : names) {
+        const int node = ctld.find_node(name.c_str());
+        const auto host =
+            node < 0 ? fabric_cache::no_host : fabric.host_of_node[static_cast<std::size_t>(node)];
+        if (host == fabric_cache::no_host) return {};
+        hosts.push_back(host);
+    }
+    return hosts;
+}
+
+/// The task ids of each slot: its ranks, or its number where the tasks are launchers.
+std::vector<std::vector<std::uint32_t>> tasks_of_slots(const topo::request& request, bool launchers) {
+    if (!launchers) return topo::ranks_of_slots(request);
+    std::vector<std::vector<std::uint32_t>> out;
+    for (std::uint32_t slot = 0; slot < request.nodes; ++slot) out.push_back({slot});
+    return out;
+}
+
+/// mpi/pmi2 tells the ranks which of them share a node. It takes that from the name of the distribution, and
+/// from the task ids themselves only for the two names under which they may be in any order.
+void name_order(slurm_step_layout_t& layout) {
+    if ((layout.task_dist & SLURM_DIST_NODEMASK) != SLURM_DIST_NODECYCLIC)
+        layout.task_dist = (layout.task_dist & SLURM_DIST_STATE_FLAGS) | SLURM_DIST_PLANE;
+}
+
+/// Gives each node of the layout the ranks of its slot. False, and the layout as it was, when one has none.
+template <class Node>
+bool give_ranks(slurm_step_layout_t& layout, const topo::request& request, const std::vector<Node>& nodes,
+                const std::vector<Node>& node_of_slot, bool launchers) {
+    std::unordered_map<Node, std::size_t> slot_of;
+    for (std::size_t slot = 0; slot < node_of_slot.size(); ++slot) slot_of[node_of_slot[slot]] = slot;
+    for (const auto& node : nodes)
+        if (!slot_of.contains(node)) return false;
+    const auto tasks = tasks_of_slots(request, launchers);
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        std::copy(tasks[slot_of[nodes[i]]].begin(), tasks[slot_of[nodes[i]]].end(), layout.tids[i]);
+    name_order(layout);
+    return true;
+}
+
+bool even(const slurm_step_layout_t& layout, std::uint32_t per_node) {
+    return std::all_of(layout.tasks, layout.tasks + layout.node_cnt, [&](auto n) { return n == per_node; });
+}
+
+/// The nodes of the slots of `planned` on exactly those of the step, where no fabric tells which of them are
+/// near: as on a fabric without hosts, by numbers that stand for the names.
+std::vector<std::string> without_fabric(const std::vector<std::string>& planned,
+                                        const std::vector<std::string>& step) {
+    std::vector<std::string> names;
+    std::unordered_map<std::string, std::uint32_t> known;
+    const auto numbers_of = [&](const std::vector<std::string>& some) {
+        std::vector<std::uint32_t> out;
+        for (const auto& name : some) {
+            const auto [at, fresh] = known.try_emplace(name, static_cast<std::uint32_t>(names.size()));
+            if (fresh) names.push_back(name);
+            out.push_back(at->second);
+        }
+        return out;
+    };
+    topo::placement before;
+    before.nodes = numbers_of(planned);
+    const auto after = topo::swap_onto({}, before, numbers_of(step));
+    if (!after) return planned;
+    std::vector<std::string> out;
+    for (const auto number : after->nodes) out.push_back(names[number]);
+    return out;
+}
+
+topo::placement placement_of(const train::plan& plan, const fabric_cache::view& fabric,
+                             const ctld_tables& ctld) {
+    topo::placement out;
+    const auto add = [&](std::vector<std::uint32_t>& to, const std::vector<std::string>& names) {
+        for (const auto& name : names) {
+            const int node = ctld.find_node(name.c_str());
+            to.push_back(node < 0 ? fabric_cache::no_host
+                                  : fabric.host_of_node[static_cast<std::size_t>(node)]);
+        }
+    };
+    add(out.nodes, plan.nodes);
+    add(out.spares, plan.spares);
+    // A spare that the fabric no longer has is no host; save_placement knows it by its name.
+    std::erase(out.spares, fabric_cache::no_host);
+    out.buddies = plan.buddies;
+    return out;
+}
+
+/// The placement for exactly `hosts`: the job's plan, with the nodes that the step lacks replaced by those
+/// that are new in it.
+result<topo::placement> placement_for(const job_record_t& job, const fabric_cache::view& fabric,
+                                      const ctld_tables& ctld, const topo::request& request,
+                                      const std::vector<std::uint32_t>& hosts) {
+    const auto plan = stored_plan(job);
+    if (!plan || plan->nodes.size() != request.nodes || plan->shape != request.dims.text())
+        return topo::arrange(fabric.fabric, hosts, request);
+    return topo::swap_onto(fabric.fabric, placement_of(*plan, fabric, ctld), hosts);
+}
+
+/// The order of a job that runs does not depend on a snapshot that has gone, is too old, or lacks one of the
+/// job's nodes since.
+void order_by_plan(job_record_t& job, const ctld_tables& ctld, slurm_step_layout_t& layout,
+                   const topo::request& request, const std::vector<std::string>& names, bool launchers) {
+    const auto plan = stored_plan(job);
+    if (plan && plan->nodes.size() == names.size() && plan->shape == request.dims.text()) {
+        const auto nodes = without_fabric(plan->nodes, names);
+        if (give_ranks(layout, request, names, nodes, launchers)) return save_nodes(job, ctld, *plan, nodes);
+    }
+    log_job_once(job.job_id,
+                 "its nodes are not in a fabric snapshot; the ranks of its step stay in Slurm's order");
+}
+
+}  // namespace
+
+void order_step(step_record_t& step) {
+    auto* layout = step.step_layout;
+    if (!layout || !layout->tids || !step.job_ptr || step.step_id.step_id >= SLURM_MAX_NORMAL_STEP_ID) return;
+    // A debugger's step beside the training, whatever its size; a part of a step.
+    if ((step.flags & SSF_OVERLAP_FORCE) || step.step_id.step_het_comp != NO_VAL) return;
+    auto& job = *step.job_ptr;
+    const auto request = request_of(job);
+    if (!request || !*request) return;
+    const bool launchers = (*request)->launchers && layout->task_cnt == (*request)->nodes;
+    if ((!launchers && layout->task_cnt != (*request)->dims.ranks()) ||
+        layout->node_cnt != (*request)->nodes || !even(*layout, launchers ? 1 : (*request)->ranks_per_node))
+        return;
+    const auto names = names_of(*layout);
+    if (names.size() != layout->node_cnt) return;
+    const auto* ctld = ctld_tables::get();
+    if (!ctld) return;
+    const auto* fabric = fabric_cache::instance().get(*ctld);
+    const auto hosts = fabric ? hosts_of(names, *fabric, *ctld) : std::vector<std::uint32_t>{};
+    if (hosts.size() != layout->node_cnt)
+        return order_by_plan(job, *ctld, *layout, **request, names, launchers);
+    const auto placement = placement_for(job, *fabric, *ctld, **request, hosts);
+    if (!placement) {
+        log_job_once(job.job_id, placement.error().text() + "; its ranks stay in Slurm's order");
+        return;
+    }
+    if (!give_ranks(*layout, **request, hosts, placement->nodes, launchers)) return;
+    save_placement(job, *fabric, *ctld, **request, *placement);
+}
+
+}  // namespace banyan::slurm
