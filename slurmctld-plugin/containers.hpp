@@ -17,6 +17,15 @@ using bitmap = std::unique_ptr<bitstr_t, bitmap_deleter>;
 
 inline bool is_set(const bitstr_t* b, bitoff_t bit) { return bit_test(const_cast<bitstr_t*>(b), bit); }
 
+/// Ascending.
+inline std::vector<int> set_bits(const bitstr_t* b) {
+    std::vector<int> out;
+    const auto size = bit_size(const_cast<bitstr_t*>(b));
+    for (bitoff_t bit = 0; bit < size; ++bit)
+        if (is_set(b, bit)) out.push_back(static_cast<int>(bit));
+    return out;
+}
+
 /// The entries of one of Slurm's lists; none when there is no list.
 template <class T>
 std::vector<T*> entries(List list) {

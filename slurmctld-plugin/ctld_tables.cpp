@@ -51,10 +51,23 @@ std::uint64_t ctld_tables::most_memory_mib() const {
     return most;
 }
 
-int ctld_tables::find_node(const char* name) const {
+int ctld_tables::find_node(const std::string& name) const {
     // The one that logs no error for what is no node: a fabric has hosts that slurm.conf lacks.
-    const node_record_t* found = find_node_record2(const_cast<char*>(name));
+    const node_record_t* found = find_node_record2(const_cast<char*>(name.c_str()));
     return found ? found->index : -1;
+}
+
+std::vector<int> ctld_tables::find_nodes(const std::vector<std::string>& names) const {
+    std::vector<int> found;
+    found.reserve(names.size());
+    for (const auto& name : names) found.push_back(find_node(name));
+    return found;
+}
+
+std::string ctld_tables::address_of(const std::string& name) const {
+    const int found = find_node(name);
+    const char* address = found >= 0 ? node(found)->comm_name : nullptr;
+    return address ? address : name;
 }
 
 }  // namespace banyan::slurm

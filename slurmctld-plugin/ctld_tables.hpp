@@ -4,6 +4,9 @@
 // loaded into srun, slurmd, sinfo and others, which do not have them, and where it must do nothing.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "slurmctld-plugin/containers.hpp"
 
 namespace banyan::slurm {
@@ -17,7 +20,11 @@ class ctld_tables {
     /// Null for a hole in the node table.
     const node_record_t* node(int index) const { return (*node_table_)[index]; }
     /// Index of the node called `name`, or -1.
-    int find_node(const char* name) const;
+    int find_node(const std::string& name) const;
+    /// One for each name, in their order.
+    std::vector<int> find_nodes(const std::vector<std::string>& names) const;
+    /// Under which the node called `name` is reached; the name itself where slurm.conf says no other.
+    std::string address_of(const std::string& name) const;
     /// CPUs of the largest node.
     std::uint32_t most_cpus() const;
     /// Of the node with the most memory; 1 or less where slurm.conf does not say.

@@ -81,7 +81,7 @@ void fabric_cache::load(std::int64_t now) {
     const file_state now_there{nanoseconds(st.st_mtim), nanoseconds(st.st_ctim), st.st_ino};
     if (now_there != seen_) {
         seen_ = now_there;
-        host_of_node_.clear();
+        map_ = {};
         auto loaded = topo::load_snapshot(path_);
         loaded_ = loaded.has_value();
         if (!loaded) {
@@ -106,30 +106,25 @@ void fabric_cache::load(std::int64_t now) {
 bool fabric_cache::joined_with(const ctld_tables& ctld) const {
     // A reconfiguration builds the node table anew; comparing one name per call would not see it, all of them
     // is cheap enough only when something changed, so compare the ends of the table and its size.
-    if (host_of_node_.size() != static_cast<std::size_t>(ctld.nodes())) return false;
+    if (map_.hosts() != fabric_.hosts.size() || map_.nodes() != static_cast<std::size_t>(ctld.nodes()))
+        return false;
     const auto same = [&](std::size_t host) {
-        const int node = node_of_host_[host];
-        return node < 0 || (ctld.node(node) && fabric_.hosts[host].name == ctld.node(node)->name);
+        const int node = map_.node_of(static_cast<std::uint32_t>(host));
+        return node == host_map::no_node ||
+               (ctld.node(node) && fabric_.hosts[host].name == ctld.node(node)->name);
     };
     return fabric_.hosts.empty() ||
            (same(0) && same(fabric_.hosts.size() / 2) && same(fabric_.hosts.size() - 1));
 }
 
 void fabric_cache::join(const ctld_tables& ctld) {
-    node_of_host_.assign(fabric_.hosts.size(), -1);
-    host_of_node_.assign(static_cast<std::size_t>(ctld.nodes()), no_host);
-    std::vector<std::string> unknown_to_slurm, without_fabric;
-    for (std::size_t host = 0; host < fabric_.hosts.size(); ++host) {
-        const auto& name = fabric_.hosts[host].name;
-        const int node = ctld.find_node(name.c_str());
-        node_of_host_[host] = node;
-        if (node >= 0)
-            host_of_node_[static_cast<std::size_t>(node)] = static_cast<std::uint32_t>(host);
-        else
-            unknown_to_slurm.push_back(name);
-    }
+    std::vector<std::string> names, unknown_to_slurm, without_fabric;
+    for (const auto& host : fabric_.hosts) names.push_back(host.name);
+    map_ = host_map(ctld.find_nodes(names), static_cast<std::size_t>(ctld.nodes()));
+    for (std::uint32_t host = 0; host < map_.hosts(); ++host)
+        if (map_.node_of(host) == host_map::no_node) unknown_to_slurm.push_back(names[host]);
     for (int node = 0; node < ctld.nodes(); ++node)
-        if (ctld.node(node) && host_of_node_[static_cast<std::size_t>(node)] == no_host)
+        if (ctld.node(node) && map_.host_of(node) == host_map::no_host)
             without_fabric.emplace_back(ctld.node(node)->name);
     log_state("hosts without node",
               unknown_to_slurm.empty()
@@ -161,8 +156,8 @@ const fabric_cache::view* fabric_cache::get(const ctld_tables& ctld) {
 
 void fabric_cache::read_risks(const ctld_tables& ctld) {
     risk_.assign(fabric_.hosts.size(), 0);
-    for (std::size_t host = 0; host < risk_.size(); ++host)
-        if (const int node = node_of_host_[host]; node >= 0 && ctld.node(node))
+    for (std::uint32_t host = 0; host < risk_.size(); ++host)
+        if (const int node = map_.node_of(host); node != host_map::no_node && ctld.node(node))
             risk_[host] = risk_in(ctld.node(node)->comment);
 }
 

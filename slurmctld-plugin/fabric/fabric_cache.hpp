@@ -12,20 +12,18 @@
 #include <banyan/topo/fabric.hpp>
 
 #include "slurmctld-plugin/ctld_tables.hpp"
+#include "slurmctld-plugin/fabric/host_map.hpp"
 
 namespace banyan::slurm {
 
 /// Called under slurmctld's job lock only, like everything in this folder; holds no lock of its own.
 class fabric_cache {
   public:
-    static constexpr std::uint32_t no_host = UINT32_MAX;
-
     struct view {
         const topo::fabric& fabric;
-        const std::vector<int>& node_of_host;  ///< host index -> node index, -1 when slurm.conf lacks it
-        const std::vector<std::uint32_t>& host_of_node;  ///< node index -> host index, or no_host
-        const std::vector<float>&
-            risk;  ///< by host: what the comments of their nodes say, a second old at most
+        const host_map& map;
+        /// By host: what the comments of their nodes say, 0 to 1, a second old at most.
+        const std::vector<float>& risk;
     };
 
     /// Null when there is no usable snapshot. The view is good until the next call.
@@ -55,10 +53,9 @@ class fabric_cache {
     bool loaded_ = false;  // fabric_ holds the file's content
     bool usable_ = false;  // and it is not too old
     topo::fabric fabric_;
-    std::vector<int> node_of_host_;
-    std::vector<std::uint32_t> host_of_node_;
+    host_map map_;
     std::vector<float> risk_;
-    view view_{fabric_, node_of_host_, host_of_node_, risk_};
+    view view_{fabric_, map_, risk_};
 };
 
 }  // namespace banyan::slurm

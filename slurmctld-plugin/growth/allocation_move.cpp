@@ -64,8 +64,8 @@ job_resources_t* merged(const job_resources_t& donor, const job_resources_t& job
 /// The arrays of the job's resources have as many cores as its nodes.
 bool cores_fit(const job_resources_t& resources, const ctld_tables& ctld) {
     bitoff_t cores = 0;
-    for (int node = 0; node < ctld.nodes(); ++node)
-        if (bit_test(resources.node_bitmap, node)) cores += ctld.node(node) ? ctld.node(node)->tot_cores : 0;
+    for (const int node : set_bits(resources.node_bitmap))
+        cores += ctld.node(node) ? ctld.node(node)->tot_cores : 0;
     return cores == bit_size(resources.core_bitmap) && resources.cpus && resources.cpus_used &&
            resources.memory_allocated && resources.memory_used;
 }

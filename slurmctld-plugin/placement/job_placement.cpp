@@ -72,7 +72,7 @@ class attempt {
     bool taken(const topo::placement& placement, const std::function<int(bitstr_t*)>& ask) {
         const bitmap chosen(bit_alloc(bit_size(nodes_)));
         for (const auto& hosts : {placement.nodes, placement.spares})
-            for (const auto host : hosts) bit_set(chosen.get(), job_.fabric.node_of_host[host]);
+            for (const auto host : hosts) bit_set(chosen.get(), job_.fabric.map.node_of(host));
         const auto* required = job_.record.details->req_node_bitmap;  // -w
         if (required && !bit_super_set(const_cast<bitstr_t*>(required), chosen.get())) return false;
         bit_copybits(nodes_, chosen.get());
@@ -98,7 +98,7 @@ class attempt {
 
     /// The ranks of a job that starts now on nodes which cons_tres chose.
     void arrange_theirs() {
-        auto hosts = job_.hosts_of(nodes_);
+        auto hosts = job_.fabric.map.known_hosts_of(set_bits(nodes_));
         const auto placement = hosts.size() == job_.request.nodes + job_.request.spares
                                    ? topo::place(job_.fabric.fabric, hosts, job_.request)
                                    : fail(errc::not_found, "not all of its nodes are in the fabric snapshot");

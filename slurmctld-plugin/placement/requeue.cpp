@@ -14,8 +14,7 @@ namespace {
 /// A set of hosts.
 class host_set {
   public:
-    host_set(const train_job& job, const std::vector<std::uint32_t>& hosts)
-        : in_(job.fabric.node_of_host.size()) {
+    host_set(const train_job& job, const std::vector<std::uint32_t>& hosts) : in_(job.fabric.map.hosts()) {
         for (const auto host : hosts) add(host);
     }
     void add(std::uint32_t host) { in_[host] = true; }
@@ -67,7 +66,7 @@ bool wait_for_shards(const train_job& job) {
         return true;
     const auto* before = job.last();
     if (!before || std::none_of(before->nodes.begin(), before->nodes.end(), [&](auto host) {
-            return job.ctld.frees_up_soon(job.fabric.node_of_host[host]);
+            return job.ctld.frees_up_soon(job.fabric.map.node_of(host));
         }))
         return false;
     return waiting.seconds(job.record) < longest_s;

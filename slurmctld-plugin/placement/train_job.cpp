@@ -5,23 +5,9 @@
 #include "slurmctld-plugin/plan/job_plan.hpp"
 
 namespace banyan::slurm {
-namespace {
-
-/// Those of `fabric` for whose node `wanted` is true.
-template <class Wanted>
-std::vector<std::uint32_t> hosts_where(const fabric_cache::view& fabric, Wanted wanted) {
-    std::vector<std::uint32_t> hosts;
-    for (std::size_t host = 0; host < fabric.node_of_host.size(); ++host)
-        if (const int node = fabric.node_of_host[host]; node >= 0 && wanted(node))
-            hosts.push_back(static_cast<std::uint32_t>(host));
-    return hosts;
-}
-
-}  // namespace
-
 std::vector<std::uint32_t> train_job::free_now(const bitstr_t* candidates) const {
-    return hosts_where(fabric,
-                       [&](int node) { return is_set(candidates, node) && is_set(ctld.idle_nodes(), node); });
+    return fabric.map.hosts_where(
+        [&](int node) { return is_set(candidates, node) && is_set(ctld.idle_nodes(), node); });
 }
 
 std::vector<std::uint32_t> train_job::free_at(const bitstr_t* candidates, std::time_t time) const {
@@ -35,18 +21,7 @@ std::vector<std::uint32_t> train_job::free_at(const bitstr_t* candidates, std::t
     }
     for (const auto& other : *holders)
         if (other.end > time) bit_and_not(free.get(), other.nodes);
-    return hosts_where(fabric, [&](int node) { return is_set(free.get(), node); });
-}
-
-std::vector<std::uint32_t> train_job::hosts_of(const std::vector<std::string>& names) const {
-    std::vector<std::uint32_t> hosts;
-    for (const auto& name : names) {
-        const int node = ctld.find_node(name.c_str());
-        if (node < 0) continue;
-        const auto host = fabric.host_of_node[static_cast<std::size_t>(node)];
-        if (host != fabric_cache::no_host) hosts.push_back(host);
-    }
-    return hosts;
+    return fabric.map.hosts_where([&](int node) { return is_set(free.get(), node); });
 }
 
 const last_run* train_job::last() const {
@@ -54,20 +29,13 @@ const last_run* train_job::last() const {
         before.emplace();
         // A plan of thousands of nodes takes milliseconds to read.
         const auto plan = record.restart_cnt > 0 ? stored_plan(record) : std::nullopt;
+        const auto known = [&](const std::vector<std::string>& names) {
+            return fabric.map.known_hosts_of(ctld.find_nodes(names));
+        };
         if (plan && plan->restart < record.restart_cnt)
-            *before = last_run{hosts_of(plan->nodes), hosts_of(plan->spares), plan->buddies};
+            *before = last_run{known(plan->nodes), known(plan->spares), plan->buddies};
     }
     return *before ? &**before : nullptr;
-}
-
-std::vector<std::uint32_t> train_job::hosts_of(const bitstr_t* chosen) const {
-    std::vector<std::uint32_t> hosts;
-    for (std::size_t node = 0; node < fabric.host_of_node.size(); ++node) {
-        if (!is_set(chosen, static_cast<int>(node))) continue;
-        if (fabric.host_of_node[node] == fabric_cache::no_host) return {};
-        hosts.push_back(fabric.host_of_node[node]);
-    }
-    return hosts;
 }
 
 }  // namespace banyan::slurm

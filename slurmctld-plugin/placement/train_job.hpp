@@ -40,10 +40,6 @@ struct train_job {
     std::vector<std::uint32_t> free_now(const bitstr_t* candidates) const;
     /// Those that no job holds at `time`, by the time limits of the running jobs.
     std::vector<std::uint32_t> free_at(const bitstr_t* candidates, std::time_t time) const;
-    /// Those of `names` that slurm.conf and the fabric have, in their order.
-    std::vector<std::uint32_t> hosts_of(const std::vector<std::string>& names) const;
-    /// Those of the nodes set in `chosen`; empty when one of them is not on the fabric.
-    std::vector<std::uint32_t> hosts_of(const bitstr_t* chosen) const;
 
     /// A job that holds nodes, and until when.
     struct holder {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurmctld-plugin/plan/job_plan.hpp"
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -118,11 +119,12 @@ bool write_plan(job_record_t& job, const train::plan& plan) {
 }
 
 bool on_its_nodes(const train::plan& plan, const job_record_t& job, const ctld_tables& ctld) {
-    for (const auto* names : {&plan.nodes, &plan.spares})
-        for (const auto& name : *names)
-            if (const int node = ctld.find_node(name.c_str()); node < 0 || !bit_test(job.node_bitmap, node))
-                return false;
-    return true;
+    const auto are = [&](const std::vector<std::string>& names) {
+        const auto nodes = ctld.find_nodes(names);
+        return std::all_of(nodes.begin(), nodes.end(),
+                           [&](int node) { return node >= 0 && is_set(job.node_bitmap, node); });
+    };
+    return are(plan.nodes) && are(plan.spares);
 }
 
 }  // namespace

@@ -11,18 +11,12 @@
 namespace banyan::slurm {
 namespace {
 
-std::string address_of(const std::string& name, int node, const ctld_tables& ctld) {
-    const char* address = node >= 0 ? ctld.node(node)->comm_name : nullptr;
-    return address ? address : name;
-}
-
 void add_nodes(std::vector<std::string>& names, std::vector<std::string>& addresses,
                const std::vector<std::uint32_t>& hosts, const fabric_cache::view& fabric,
                const ctld_tables& ctld) {
     for (const auto host : hosts) {
         names.push_back(fabric.fabric.hosts[host].name);
-        const int node = fabric.node_of_host[host];
-        addresses.push_back(address_of(names.back(), node, ctld));
+        addresses.push_back(ctld.address_of(names.back()));
     }
 }
 
@@ -34,10 +28,10 @@ void add_others(train::plan& plan, const job_record_t& job, const ctld_tables& c
         return;  // what it may still have are nodes of its last run
     std::unordered_set<std::string> known(plan.nodes.begin(), plan.nodes.end());
     known.insert(plan.spares.begin(), plan.spares.end());
-    for (int node = 0; node < ctld.nodes(); ++node)
-        if (bit_test(job.node_bitmap, node) && known.insert(ctld.node(node)->name).second) {
+    for (const int node : set_bits(job.node_bitmap))
+        if (known.insert(ctld.node(node)->name).second) {
             plan.spares.emplace_back(ctld.node(node)->name);
-            plan.spare_addrs.push_back(address_of(plan.spares.back(), node, ctld));
+            plan.spare_addrs.push_back(ctld.address_of(plan.spares.back()));
         }
 }
 
@@ -69,12 +63,12 @@ void save_nodes(job_record_t& job, const ctld_tables& ctld, train::plan plan,
     const auto spares = std::move(plan.spares);
     plan.nodes = nodes;
     for (auto* names : {&plan.addrs, &plan.spares, &plan.spare_addrs}) names->clear();
-    for (const auto& name : nodes) plan.addrs.push_back(address_of(name, ctld.find_node(name.c_str()), ctld));
+    for (const auto& name : nodes) plan.addrs.push_back(ctld.address_of(name));
     const std::unordered_set<std::string> used(nodes.begin(), nodes.end());
     for (const auto& name : spares)
         if (!used.contains(name)) {
             plan.spares.push_back(name);
-            plan.spare_addrs.push_back(address_of(name, ctld.find_node(name.c_str()), ctld));
+            plan.spare_addrs.push_back(ctld.address_of(name));
         }
     add_others(plan, job, ctld);
     ++plan.generation;

@@ -30,10 +30,9 @@ std::vector<int> in_order(const job_record_t& job, const ctld_tables& ctld) {
     std::vector<int> order;
     if (const auto plan = stored_plan(job))
         for (const auto* names : {&plan->nodes, &plan->spares})
-            for (const auto& name : *names)
-                if (const int node = ctld.find_node(name.c_str()); node >= 0) order.push_back(node);
-    for (int node = 0; node < ctld.nodes(); ++node)
-        if (bit_test(job.node_bitmap, node)) order.push_back(node);
+            for (const int node : ctld.find_nodes(*names))
+                if (node >= 0) order.push_back(node);
+    for (const int node : set_bits(job.node_bitmap)) order.push_back(node);
     return order;
 }
 

@@ -31,20 +31,6 @@ std::vector<std::string> names_of(const slurm_step_layout_t& layout) {
     return out;
 }
 
-/// As host indices; empty when one of them is not on the fabric.
-std::vector<std::uint32_t> hosts_of(const std::vector<std::string>& names, const fabric_cache::view& fabric,
-                                    const ctld_tables& ctld) {
-    std::vector<std::uint32_t> hosts;
-    for (const auto& name : names) {
-        const int node = ctld.find_node(name.c_str());
-        const auto host =
-            node < 0 ? fabric_cache::no_host : fabric.host_of_node[static_cast<std::size_t>(node)];
-        if (host == fabric_cache::no_host) return {};
-        hosts.push_back(host);
-    }
-    return hosts;
-}
-
 /// The task ids of each slot: its ranks, or its number where the tasks are launchers.
 std::vector<std::vector<std::uint32_t>> tasks_of_slots(const topo::request& request, bool launchers) {
     if (!launchers) return topo::ranks_of_slots(request);
@@ -106,17 +92,9 @@ std::vector<std::string> without_fabric(const std::vector<std::string>& planned,
 topo::placement placement_of(const train::plan& plan, const fabric_cache::view& fabric,
                              const ctld_tables& ctld) {
     topo::placement out;
-    const auto add = [&](std::vector<std::uint32_t>& to, const std::vector<std::string>& names) {
-        for (const auto& name : names) {
-            const int node = ctld.find_node(name.c_str());
-            to.push_back(node < 0 ? fabric_cache::no_host
-                                  : fabric.host_of_node[static_cast<std::size_t>(node)]);
-        }
-    };
-    add(out.nodes, plan.nodes);
-    add(out.spares, plan.spares);
+    out.nodes = fabric.map.hosts_of(ctld.find_nodes(plan.nodes));
     // A spare that the fabric no longer has is no host; save_placement knows it by its name.
-    std::erase(out.spares, fabric_cache::no_host);
+    out.spares = fabric.map.known_hosts_of(ctld.find_nodes(plan.spares));
     out.buddies = plan.buddies;
     return out;
 }
@@ -164,7 +142,8 @@ void order_step(step_record_t& step) {
     const auto* ctld = ctld_tables::get();
     if (!ctld) return;
     const auto* fabric = fabric_cache::instance().get(*ctld);
-    const auto hosts = fabric ? hosts_of(names, *fabric, *ctld) : std::vector<std::uint32_t>{};
+    const auto hosts =
+        fabric ? fabric->map.known_hosts_of(ctld->find_nodes(names)) : std::vector<std::uint32_t>{};
     if (hosts.size() != layout->node_cnt)
         return order_by_plan(job, *ctld, *layout, **request, names, launchers);
     const auto placement = placement_for(job, *fabric, *ctld, **request, hosts);
