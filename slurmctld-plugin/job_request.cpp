@@ -9,26 +9,15 @@ namespace {
 std::uint32_t given(std::uint32_t number) { return number < NO_VAL ? number : 0; }
 std::uint32_t given(std::uint16_t number) { return number < NO_VAL16 ? number : 0; }
 
-result<train::options> options_in(char** env, std::uint32_t env_size) {
+result<std::optional<job_request>> read(char** env, std::uint32_t env_size,
+                                        const train::stated_numbers& stated) {
     train::env_reader reader;
     for (std::uint32_t i = 0; i < env_size; ++i)
         if (env[i]) reader.take(env[i]);  // a client may send nulls
-    return reader.finish();
-}
-
-}  // namespace
-
-result<train::options> options_of(const job_desc_msg_t& job) {
-    return options_in(job.spank_job_env, job.spank_job_env_size);
-}
-
-result<std::optional<topo::request>> request_of(const job_record_t& job) {
-    const auto* details = job.details;
-    if (!details) return std::nullopt;
-    BANYAN_TRY(const auto asked, options_in(job.spank_job_env, job.spank_job_env_size));
-    return train::request_from(
-        asked, {details->min_nodes, details->max_nodes, given(details->num_tasks),
-                given(details->ntasks_per_node), train::gpus_in(job.tres_per_node ? job.tres_per_node : "")});
+    BANYAN_TRY(auto options, reader.finish());
+    BANYAN_TRY(auto placement, train::request_from(options, stated));
+    if (!placement) return std::nullopt;
+    return job_request{std::move(options), std::move(*placement)};
 }
 
 /// Whether it was Slurm's programs that counted the tasks, and nobody gave a number: one a node for
@@ -42,17 +31,25 @@ bool counts_itself(const job_desc_msg_t& job) {
                                 times(job.cores_per_socket) * times(job.threads_per_core);
 }
 
-result<std::optional<topo::request>> request_of(const job_desc_msg_t& job) {
-    BANYAN_TRY(const auto asked, options_of(job));
-    const bool counted = counts_itself(job);
-    return train::request_from(
-        asked, {given(job.min_nodes), given(job.max_nodes), counted ? 0 : given(job.num_tasks),
-                given(job.ntasks_per_node), train::gpus_in(job.tres_per_node ? job.tres_per_node : "")});
+/// Of each node.
+std::uint32_t gpus_of(const char* tres_per_node) {
+    return train::gpus_in(tres_per_node ? tres_per_node : "");
 }
 
-std::uint32_t wait_minutes_of(const job_record_t& job) {
-    const auto options = options_in(job.spank_job_env, job.spank_job_env_size);
-    return options ? options->wait_minutes : 0;
+}  // namespace
+
+result<std::optional<job_request>> request_of(const job_record_t& job) {
+    const auto* details = job.details;
+    if (!details) return std::nullopt;
+    return read(job.spank_job_env, job.spank_job_env_size,
+                {details->min_nodes, details->max_nodes, given(details->num_tasks),
+                 given(details->ntasks_per_node), gpus_of(job.tres_per_node)});
+}
+
+result<std::optional<job_request>> request_of(const job_desc_msg_t& job) {
+    return read(job.spank_job_env, job.spank_job_env_size,
+                {given(job.min_nodes), given(job.max_nodes), counts_itself(job) ? 0 : given(job.num_tasks),
+                 given(job.ntasks_per_node), gpus_of(job.tres_per_node)});
 }
 
 }  // namespace banyan::slurm

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// A job of slurmctld as banyan sees it: what it asks for.
+// What a train job asks for. Read once in each call of slurmctld, and handed down.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,15 @@
 
 namespace banyan::slurm {
 
-/// The placement request of a job; empty for a job without --train-parallel. An error says why it cannot be
-/// placed.
-result<std::optional<topo::request>> request_of(const job_record_t& job);
+struct job_request {
+    train::options options;   ///< as they were given
+    topo::request placement;  ///< what follows from them and from the numbers of nodes, tasks and GPUs
+};
 
-/// The same before the job exists. `tasks` etc. as in job_desc_msg_t: NO_VAL when not given.
-result<std::optional<topo::request>> request_of(const job_desc_msg_t& job);
+/// Empty for a job without --train-parallel. An error says why it cannot be placed.
+result<std::optional<job_request>> request_of(const job_record_t& job);
 
-/// The options --train of a submission.
-result<train::options> options_of(const job_desc_msg_t& job);
-
-/// --train-wait of a job, in minutes.
-std::uint32_t wait_minutes_of(const job_record_t& job);
+/// The same before the job exists.
+result<std::optional<job_request>> request_of(const job_desc_msg_t& job);
 
 }  // namespace banyan::slurm

@@ -15,6 +15,7 @@
 #include "slurmctld-plugin/placement/train_job.hpp"
 #include "slurmctld-plugin/plan/admin_line.hpp"
 #include "slurmctld-plugin/plan/plan_builder.hpp"
+#include "train/numbers.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -58,7 +59,7 @@ class attempt {
     }
 
     std::optional<later_start> later_than(const first_start& first) {
-        const auto minutes = wait_minutes_of(job_.record);
+        const auto minutes = job_.options.wait_minutes;
         if (minutes == 0) return std::nullopt;
         return worth_waiting(job_, ever_free(), first, std::time_t{minutes} * 60);
     }
@@ -138,10 +139,10 @@ int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const co
     const auto* ctld = ctld_tables::get();
     if (!*request || !ctld || mode == test_mode::test_only) return as_cons_tres();
     // A part of a job, which counts its nodes by features.
-    if (inner.min_nodes != (*request)->nodes + (*request)->spares) return as_cons_tres();
+    if (inner.min_nodes != train::all_nodes((*request)->placement)) return as_cons_tres();
     const auto* fabric = fabric_cache::instance().get(*ctld);
     if (!fabric) return as_cons_tres();
-    const train_job train{job, **request, *fabric, *ctld};
+    const train_job train{job, (*request)->options, (*request)->placement, *fabric, *ctld};
     if (wait_for_shards(train)) return ESLURM_NODES_BUSY;
     return attempt(train, node_bitmap, mode, inner).run();
 }

@@ -11,6 +11,7 @@
 #include <banyan/topo/placement.hpp>
 
 #include "slurmctld-plugin/fabric/fabric_cache.hpp"
+#include "train/options.hpp"
 
 namespace banyan::slurm {
 
@@ -29,6 +30,7 @@ struct last_run {
 /// Good for one call of job_test: what it has found out once it keeps.
 struct train_job {
     job_record_t& record;
+    const train::options& options;
     const topo::request& request;
     const fabric_cache::view& fabric;
     const ctld_tables& ctld;

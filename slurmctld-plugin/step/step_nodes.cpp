@@ -42,9 +42,9 @@ bitstr_t* nodes_of_step(job_record_t& job) {
     if (job.next_step_id != 0 || job.batch_flag || !job.node_bitmap || !is_marked(job)) return nullptr;
     const auto request = request_of(job);
     const auto* ctld = ctld_tables::get();
-    if (!request || !*request || (*request)->spares == 0 || !ctld) return nullptr;
+    if (!request || !*request || (*request)->placement.spares == 0 || !ctld) return nullptr;
     bitmap chosen(bit_alloc(bit_size(job.node_bitmap)));
-    std::uint32_t left = (*request)->nodes;
+    std::uint32_t left = (*request)->placement.nodes;
     for (const int node : in_order(job, *ctld)) {
         if (left == 0) break;
         if (!bit_test(job.node_bitmap, node) || bit_test(chosen.get(), node)) continue;

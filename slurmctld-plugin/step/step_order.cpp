@@ -131,11 +131,12 @@ void order_step(step_record_t& step) {
     // A debugger's step beside the training, whatever its size; a part of a step.
     if ((step.flags & SSF_OVERLAP_FORCE) || step.step_id.step_het_comp != NO_VAL) return;
     auto& job = *step.job_ptr;
-    const auto request = request_of(job);
-    if (!request || !*request) return;
-    const bool launchers = (*request)->launchers && layout->task_cnt == (*request)->nodes;
-    if ((!launchers && layout->task_cnt != (*request)->dims.ranks()) ||
-        layout->node_cnt != (*request)->nodes || !even(*layout, launchers ? 1 : (*request)->ranks_per_node))
+    const auto asked = request_of(job);
+    if (!asked || !*asked) return;
+    const auto& request = (*asked)->placement;
+    const bool launchers = request.launchers && layout->task_cnt == request.nodes;
+    if ((!launchers && layout->task_cnt != request.dims.ranks()) || layout->node_cnt != request.nodes ||
+        !even(*layout, launchers ? 1 : request.ranks_per_node))
         return;
     const auto names = names_of(*layout);
     if (names.size() != layout->node_cnt) return;
@@ -145,14 +146,14 @@ void order_step(step_record_t& step) {
     const auto hosts =
         fabric ? fabric->map.known_hosts_of(ctld->find_nodes(names)) : std::vector<std::uint32_t>{};
     if (hosts.size() != layout->node_cnt)
-        return order_by_plan(job, *ctld, *layout, **request, names, launchers);
-    const auto placement = placement_for(job, *fabric, *ctld, **request, hosts);
+        return order_by_plan(job, *ctld, *layout, request, names, launchers);
+    const auto placement = placement_for(job, *fabric, *ctld, request, hosts);
     if (!placement) {
         log_job_once(job.job_id, placement.error().text() + "; its ranks stay in Slurm's order");
         return;
     }
-    if (!give_ranks(*layout, **request, hosts, placement->nodes, launchers)) return;
-    save_placement(job, *fabric, *ctld, **request, *placement);
+    if (!give_ranks(*layout, request, hosts, placement->nodes, launchers)) return;
+    save_placement(job, *fabric, *ctld, request, *placement);
 }
 
 }  // namespace banyan::slurm

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "slurmctld-plugin/ctld_tables.hpp"
-#include "slurmctld-plugin/job_request.hpp"
 #include "train/numbers.hpp"
 
 namespace banyan::slurm {
@@ -34,19 +33,18 @@ result<void> fits_on_a_node(const topo::request& asked) {
         fmt::format("ask for {} nodes or more beside the spares, or for fewer ranks", nodes));
 }
 
-result<void> fits_in_memory(const job_desc_msg_t& job, const topo::request& asked) {
-    const auto options = options_of(job);
+result<void> fits_in_memory(const job_request& asked) {
     const auto* ctld = ctld_tables::get();
-    if (!options || !options->checkpoint || !ctld || !(slurm_conf.select_type_param & CR_MEMORY)) return {};
+    if (!asked.options.checkpoint || !ctld || !(slurm_conf.select_type_param & CR_MEMORY)) return {};
     const auto most = ctld->most_memory_mib();
-    const auto bytes = options->checkpoint->bytes;  // bounded by the parser
-    if (most <= 1 || bytes * asked.ranks_per_node <= most << 20) return {};
+    const auto bytes = asked.options.checkpoint->bytes;  // bounded by the parser
+    if (most <= 1 || bytes * asked.placement.ranks_per_node <= most << 20) return {};
     return fail(
         errc::invalid_input,
         fmt::format(
             "--train-ckpt: size={} is {} MiB for the {} ranks of a node, but no node of this cluster has "
             "more than {} MiB",
-            bytes, bytes * asked.ranks_per_node >> 20, asked.ranks_per_node, most),
+            bytes, bytes * asked.placement.ranks_per_node >> 20, asked.placement.ranks_per_node, most),
         "ask for more nodes, or correct size");
 }
 

@@ -7,7 +7,7 @@
 #include <banyan/topo/placement.hpp>
 
 #include "common/result.hpp"
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/job_request.hpp"
 
 namespace banyan::slurm {
 
@@ -21,6 +21,6 @@ result<void> fits_on_a_node(const topo::request& asked);
 
 /// The state of a node's ranks is kept in its memory. Where Slurm shares that out, too, it knows how much
 /// there is.
-result<void> fits_in_memory(const job_desc_msg_t& job, const topo::request& asked);
+result<void> fits_in_memory(const job_request& asked);
 
 }  // namespace banyan::slurm

@@ -14,11 +14,11 @@ result<void> check_change(const job_desc_msg_t& change, const job_record_t& job)
     const auto request = request_of(job);
     if (!request || !*request) return {};
     const auto& details = *job.details;
-    const auto nodes = train::all_nodes(**request);
+    const auto nodes = train::all_nodes((*request)->placement);
     const auto refused = [&](const char* what, std::uint32_t typed, std::uint32_t now) {
         return fail(errc::invalid_input,
                     fmt::format("JobId={} keeps its {}: {} follows from --train-parallel={}, not {}",
-                                job.job_id, what, now, (*request)->dims.text(), typed),
+                                job.job_id, what, now, (*request)->placement.dims.text(), typed),
                     "cancel the job, and submit it with other numbers");
     };
     for (const auto typed : {change.min_nodes, change.max_nodes})

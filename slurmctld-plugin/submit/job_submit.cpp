@@ -137,13 +137,14 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
             const auto alone = banyan::slurm::check_component(*job, request->has_value());
             if (!alone) return refuse(alone.error(), ESLURM_NOT_SUPPORTED);
             if (!*request) return SLURM_SUCCESS;
-            const auto has_nodes = banyan::slurm::fits_in_the_cluster(**request);
+            const auto& asked = (*request)->placement;
+            const auto has_nodes = banyan::slurm::fits_in_the_cluster(asked);
             if (!has_nodes) return refuse(has_nodes.error(), ESLURM_INVALID_NODE_COUNT);
-            const auto has_room = banyan::slurm::fits_on_a_node(**request);
+            const auto has_room = banyan::slurm::fits_on_a_node(asked);
             if (!has_room) return refuse(has_room.error(), ESLURM_BAD_TASK_COUNT);
-            const auto has_memory = banyan::slurm::fits_in_memory(*job, **request);
+            const auto has_memory = banyan::slurm::fits_in_memory(**request);
             if (!has_memory) return refuse(has_memory.error(), ESLURM_INVALID_TASK_MEMORY);
-            const auto done = set_numbers(*job, **request);
+            const auto done = set_numbers(*job, asked);
             return done ? SLURM_SUCCESS : refuse(done.error(), ESLURM_INVALID_GRES);
         });
 }
