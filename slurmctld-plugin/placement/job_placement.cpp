@@ -11,6 +11,7 @@
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/placement/later_start.hpp"
+#include "slurmctld-plugin/placement/node_choice.hpp"
 #include "slurmctld-plugin/placement/requeue.hpp"
 #include "slurmctld-plugin/placement/train_job.hpp"
 #include "slurmctld-plugin/plan/admin_line.hpp"
@@ -26,8 +27,9 @@ class attempt {
     attempt(const train_job& job, bitstr_t* node_bitmap, test_mode mode, const cons_tres& inner)
         : job_(job), nodes_(node_bitmap), all_(bit_copy(node_bitmap)), mode_(mode), inner_(inner) {}
 
+    /// On the nodes that we choose, now or where --train-wait has them later; else on those of cons_tres.
     int run() {
-        if (const auto now = first(now_, job_.free_now(all_.get()))) {
+        if (const auto now = start_at(now_, job_.free_now(all_.get()))) {
             if (const auto later = later_than(*now)) {
                 if (mode_ == test_mode::run_now) return ESLURM_NODES_BUSY;
                 if (granted(later->placement, later->time)) return SLURM_SUCCESS;
@@ -37,6 +39,11 @@ class attempt {
                 return SLURM_SUCCESS;
             }
         }
+        return as_cons_tres_has_it();
+    }
+
+  private:
+    int as_cons_tres_has_it() {
         bit_copybits(nodes_, all_.get());
         const int rc = inner_.ask(nodes_);
         if (rc == SLURM_SUCCESS && mode_ == test_mode::run_now) arrange_theirs();
@@ -44,7 +51,6 @@ class attempt {
         return rc;
     }
 
-  private:
     /// The candidates of a later start: RUN_NOW names only nodes that are free.
     const bitstr_t* ever_free() {
         if (mode_ == test_mode::will_run) return all_.get();
@@ -52,8 +58,8 @@ class attempt {
         return fit_.get();
     }
 
-    std::optional<first_start> first(std::time_t time, std::vector<std::uint32_t> free) const {
-        auto placement = place_near_shards(job_, free);
+    std::optional<first_start> start_at(std::time_t time, std::vector<std::uint32_t> free) const {
+        auto placement = choose_nodes(job_, free);
         if (!placement) return std::nullopt;
         return first_start{time, std::move(free), std::move(*placement)};
     }
@@ -88,7 +94,7 @@ class attempt {
         // Asked twice, cons_tres would list the jobs to preempt twice.
         if (start <= now_ || inner_.may_preempt) return;
         const bitmap theirs(bit_copy(nodes_));
-        const auto then = first(start, job_.free_at(all_.get(), start));
+        const auto then = start_at(start, job_.free_at(all_.get(), start));
         if (!then) return;
         if (const auto later = later_than(*then))
             if (granted(later->placement, later->time)) return;

@@ -5,7 +5,7 @@
 
 #include <banyan/topo/traffic.hpp>
 
-#include "slurmctld-plugin/placement/requeue.hpp"
+#include "slurmctld-plugin/placement/node_choice.hpp"
 #include "slurmctld-plugin/placement/since.hpp"
 
 namespace banyan::slurm {
@@ -33,7 +33,7 @@ std::optional<gain> gain_at(const train_job& job, const bitstr_t* candidates, st
     if (!job.limit.any()) return std::nullopt;  // the first start is an answer, too
     const auto free = job.free_at(candidates, time);
     if (weight <= 0 || free == first.free) return std::nullopt;
-    auto placed = place_near_shards(job, free);
+    auto placed = choose_nodes(job, free);
     if (!placed) return std::nullopt;
     const auto share = 1 - weigh(job, *placed) / weight;
     if (share < least_gain) return std::nullopt;

@@ -2,11 +2,8 @@
 #include "slurmctld-plugin/placement/requeue.hpp"
 
 #include <algorithm>
-#include <span>
 
-#include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/placement/since.hpp"
-#include "slurmctld-plugin/plan/job_plan.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -23,36 +20,6 @@ class host_set {
   private:
     std::vector<bool> in_;
 };
-
-/// None where no node of the last run is free.
-std::optional<topo::placement> place_again(const train_job& job, const std::vector<std::uint32_t>& free) {
-    const auto* before = job.last();
-    if (!before) return std::nullopt;
-    const auto& request = job.request;
-    const host_set all_free(job, free);
-    topo::placement last;
-    last.nodes = before->nodes;
-    last.spares = before->spares;
-    last.buddies = before->buddies;
-    if (last.nodes.size() != request.nodes || last.buddies.size() != request.nodes) return std::nullopt;
-    const auto is_free = [&](std::uint32_t host) { return all_free.contains(host); };
-    if (std::none_of(last.nodes.begin(), last.nodes.end(), is_free)) return std::nullopt;
-    std::erase_if(last.spares, [&](auto host) { return !is_free(host); });
-    auto swapped = topo::swap_onto(job.fabric.fabric, last, free);
-    if (!swapped) return std::nullopt;
-    // Spares that are gone or came into use are made up from what is free.
-    auto& spares = swapped->spares;
-    host_set used(job, swapped->nodes);
-    std::erase_if(spares, [&](auto host) { return used.contains(host); });
-    for (const auto host : spares) used.add(host);
-    for (const auto host : free) {
-        if (spares.size() >= request.spares) break;
-        if (!used.contains(host)) spares.push_back(host);
-    }
-    spares.resize(std::min<std::size_t>(spares.size(), request.spares));
-    if (spares.size() < request.spares) return std::nullopt;
-    return std::move(*swapped);
-}
 
 }  // namespace
 
@@ -72,22 +39,35 @@ bool wait_for_shards(const train_job& job) {
     return waiting.seconds(job.record) < longest_s;
 }
 
-std::optional<topo::placement> place_near_shards(const train_job& job,
-                                                 const std::vector<std::uint32_t>& free) {
-    if (free.size() < job.request.nodes + job.request.spares) return std::nullopt;
-    if (auto again = place_again(job, free)) return again;
-    if (!job.limit.any()) {
-        log_job_once(job.record.job_id,
-                     "the search for its place takes too long on this fabric; placed as by plain cons_tres");
-        return std::nullopt;
-    }
+std::span<const std::uint32_t> hosts_with_shards(const train_job& job) {
     const auto* before = job.last();
-    const auto prefer = before ? std::span(before->nodes) : std::span<const std::uint32_t>();
-    auto placed = topo::place(job.fabric.fabric, topo::candidates{free, prefer, job.fabric.risk}, job.request,
-                              job.limit);
-    if (placed) return std::move(*placed);
-    log_job_once(job.record.job_id, placed.error().text() + "; placed as by plain cons_tres");
-    return std::nullopt;
+    return before ? std::span(before->nodes) : std::span<const std::uint32_t>();
+}
+
+std::optional<topo::placement> keep_slots(const train_job& job, const std::vector<std::uint32_t>& free) {
+    const auto* before = job.last();
+    if (!before) return std::nullopt;
+    const auto& request = job.request;
+    const host_set all_free(job, free);
+    auto last = *before;
+    if (last.nodes.size() != request.nodes || last.buddies.size() != request.nodes) return std::nullopt;
+    const auto is_free = [&](std::uint32_t host) { return all_free.contains(host); };
+    if (std::none_of(last.nodes.begin(), last.nodes.end(), is_free)) return std::nullopt;
+    std::erase_if(last.spares, [&](auto host) { return !is_free(host); });
+    auto swapped = topo::swap_onto(job.fabric.fabric, last, free);
+    if (!swapped) return std::nullopt;
+    // Spares that are gone or came into use are made up from what is free.
+    auto& spares = swapped->spares;
+    host_set used(job, swapped->nodes);
+    std::erase_if(spares, [&](auto host) { return used.contains(host); });
+    for (const auto host : spares) used.add(host);
+    for (const auto host : free) {
+        if (spares.size() >= request.spares) break;
+        if (!used.contains(host)) spares.push_back(host);
+    }
+    spares.resize(std::min<std::size_t>(spares.size(), request.spares));
+    if (spares.size() < request.spares) return std::nullopt;
+    return std::move(*swapped);
 }
 
 }  // namespace banyan::slurm

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// Placement of a train job that may run again: its shards are still in the memory of the nodes of its last
-// run.
+// A train job that runs again: its shards are still in the memory of the nodes of its last run.
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "slurmctld-plugin/placement/train_job.hpp"
 
@@ -14,10 +14,11 @@ namespace banyan::slurm {
 /// not for long: a node that hangs in COMPLETING must not hold the job. True while it should wait.
 bool wait_for_shards(const train_job& job);
 
-/// On some of `free`. A requeued job keeps every slot on its node if that is free, and the others are
-/// replaced; where none is free, or the job runs for the first time, it is placed as if new. None where the
-/// hosts do not suffice, and said once where something else is wrong.
-std::optional<topo::placement> place_near_shards(const train_job& job,
-                                                 const std::vector<std::uint32_t>& free);
+/// Those of its last run, as host indices; empty for a job that runs for the first time.
+std::span<const std::uint32_t> hosts_with_shards(const train_job& job);
+
+/// Every slot on its node of the last run where that is in `free`, and the others on nodes beside them. None
+/// where no node of the last run is free, not enough are, or the job runs for the first time.
+std::optional<topo::placement> keep_slots(const train_job& job, const std::vector<std::uint32_t>& free);
 
 }  // namespace banyan::slurm

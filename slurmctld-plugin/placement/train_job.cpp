@@ -24,7 +24,7 @@ std::vector<std::uint32_t> train_job::free_at(const bitstr_t* candidates, std::t
     return fabric.map.hosts_where([&](int node) { return is_set(free.get(), node); });
 }
 
-const last_run* train_job::last() const {
+const topo::placement* train_job::last() const {
     if (!before) {
         before.emplace();
         // A plan of thousands of nodes takes milliseconds to read.
@@ -33,7 +33,7 @@ const last_run* train_job::last() const {
             return fabric.map.known_hosts_of(ctld.find_nodes(names));
         };
         if (plan && plan->restart < record.restart_cnt)
-            *before = last_run{known(plan->nodes), known(plan->spares), plan->buddies};
+            *before = topo::placement{known(plan->nodes), known(plan->spares), plan->buddies};
     }
     return *before ? &**before : nullptr;
 }

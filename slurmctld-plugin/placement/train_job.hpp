@@ -20,13 +20,6 @@ namespace banyan::slurm {
 /// asked is left out, or answered by cons_tres.
 constexpr std::int64_t steps_of_job_test = topo::steps_of_placement * 5 / 4;
 
-/// Where a requeued job was before, as host indices.
-struct last_run {
-    std::vector<std::uint32_t> nodes;  ///< those that are still known
-    std::vector<std::uint32_t> spares;
-    std::vector<std::uint32_t> buddies;
-};
-
 /// Good for one call of job_test: what it has found out once it keeps.
 struct train_job {
     job_record_t& record;
@@ -36,8 +29,9 @@ struct train_job {
     const ctld_tables& ctld;
     mutable topo::work limit{steps_of_job_test};
 
-    /// Null for a job that runs for the first time.
-    const last_run* last() const;
+    /// Where a requeued job was before, without the nodes that are no longer known; null for a job that runs
+    /// for the first time.
+    const topo::placement* last() const;
     /// Host indices, ascending: those of `candidates` that are on the fabric and idle now.
     std::vector<std::uint32_t> free_now(const bitstr_t* candidates) const;
     /// Those that no job holds at `time`, by the time limits of the running jobs.
@@ -48,8 +42,8 @@ struct train_job {
         std::time_t end;
         bitstr_t* nodes;
     };
-    mutable std::optional<std::vector<holder>> holders{};     ///< of free_at
-    mutable std::optional<std::optional<last_run>> before{};  ///< of last
+    mutable std::optional<std::vector<holder>> holders{};            ///< of free_at
+    mutable std::optional<std::optional<topo::placement>> before{};  ///< of last
 };
 
 }  // namespace banyan::slurm
