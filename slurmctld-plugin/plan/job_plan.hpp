@@ -26,7 +26,7 @@ void store_plan(job_record_t& job, train::plan plan, const std::string& admin_co
 /// Removes what looks like a plan and is not ours. Cheap for a job without one.
 void forget_foreign_plan(job_record_t& job);
 
-/// What spank/job_environment.hpp says of the job's environment without our plan.
+/// What train/environment.hpp says of the job's environment without our plan.
 result<void> check_environment(const job_record_t& job);
 
 /// As forget_foreign_plan, for a job that starts now on its node_bitmap: besides, what was planned for a

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// What scontrol update may make of a train job.
+// What scontrol update may make of a job.
 #pragma once
 
 #include "common/result.hpp"
@@ -9,7 +9,8 @@
 namespace banyan::slurm {
 
 /// An error when the change would give a train job that has not started a number of nodes or tasks that its
-/// shape does not have: it would start on other nodes than planned, and its ranks in Slurm's order.
+/// shape does not have: it would start on other nodes than planned, and its ranks in Slurm's order. Another
+/// when a job with GPUs is to give its nodes to one that cannot take them.
 result<void> check_change(const job_desc_msg_t& change, const job_record_t& job);
 
 }  // namespace banyan::slurm

@@ -13,15 +13,13 @@
 #include <fmt/format.h>
 
 #include "common/guard.hpp"
-#include "slurmctld-plugin/ctld_tables.hpp"
-#include "slurmctld-plugin/growth/growth_rules.hpp"
-#include "slurmctld-plugin/het_job.hpp"
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/plan/admin_line.hpp"
 #include "slurmctld-plugin/spank_entries.hpp"
 #include "slurmctld-plugin/submit/cluster_limits.hpp"
 #include "slurmctld-plugin/submit/job_change.hpp"
+#include "train/components.hpp"
 #include "train/environment.hpp"
 #include "train/numbers.hpp"
 #include "train/plan_seal.hpp"
@@ -84,17 +82,15 @@ banyan::result<void> set_numbers(job_desc_msg_t& job, const banyan::topo::reques
     return {};
 }
 
-/// A job that is to give its nodes to another is killed before the select plugin is asked: what that would
-/// refuse has to be refused here, while the job is unharmed.
-bool may_give_nodes(const job_desc_msg_t& change, const job_record_t& job) {
-    if (change.min_nodes != 0 || job.details->expanding_jobid == 0) return true;
-    const job_record_t* into = find_job_record(job.details->expanding_jobid);
-    if (!into || (!banyan::slurm::has_gres(job) && !banyan::slurm::has_gres(*into))) return true;
-    const auto obstacle = banyan::slurm::growth_obstacle(job, *into);
-    if (obstacle.empty()) return true;
-    banyan::slurm::log_info(
-        fmt::format("JobId={} does not give its nodes to JobId={}: {}", job.job_id, into->job_id, obstacle));
-    return false;
+/// One component of a heterogeneous job may train. They come one after the other in one thread.
+banyan::result<void> check_component(const job_desc_msg_t& job, bool trains) {
+    static thread_local bool one_trains = false;
+    if (job.het_job_offset == 0 || job.het_job_offset == NO_VAL) one_trains = false;
+    if (trains && one_trains)
+        return banyan::fail(banyan::errc::invalid_input, banyan::train::second_training_component,
+                            "leave it away in one, or submit two jobs");
+    one_trains = one_trains || trains;
+    return {};
 }
 
 }  // namespace
@@ -134,7 +130,7 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
             tidy(*job);
             const auto request = banyan::slurm::request_of(*job);
             if (!request) return refuse(request.error(), ESLURM_BAD_TASK_COUNT);
-            const auto alone = banyan::slurm::check_component(*job, request->has_value());
+            const auto alone = check_component(*job, request->has_value());
             if (!alone) return refuse(alone.error(), ESLURM_NOT_SUPPORTED);
             if (!*request) return SLURM_SUCCESS;
             const auto& asked = (*request)->placement;
@@ -155,12 +151,11 @@ BANYAN_EXPORT int job_modify(job_desc_msg_t* change, job_record_t* job, uint32_t
         [&]() -> int {
             if (!job || !job->details) return SLURM_SUCCESS;
             banyan::slurm::keep_admin_line(*change, *job);
+            const auto fits = banyan::slurm::check_change(*change, *job);
+            if (fits) return SLURM_SUCCESS;
             // This release has no way to tell a user why.
-            if (const auto fits = banyan::slurm::check_change(*change, *job); !fits) {
-                banyan::slurm::log_info(fits.error().text());
-                return ESLURM_NOT_SUPPORTED;
-            }
-            return may_give_nodes(*change, *job) ? SLURM_SUCCESS : ESLURM_NOT_SUPPORTED;
+            banyan::slurm::log_info(fits.error().text());
+            return ESLURM_NOT_SUPPORTED;
         });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "slurmctld-plugin/het_job.hpp"
+#include "slurmctld-plugin/select/het_options.hpp"
 
 #include <string>
 #include <string_view>
@@ -31,16 +31,6 @@ void collect(const job_record_t& component, std::vector<std::string>& out) {
 }
 
 }  // namespace
-
-result<void> check_component(const job_desc_msg_t& job, bool trains) {
-    static thread_local bool one_trains = false;
-    if (job.het_job_offset == 0 || job.het_job_offset == NO_VAL) one_trains = false;
-    if (trains && one_trains)
-        return fail(errc::invalid_input, train::second_training_component,
-                    "leave it away in one, or submit two jobs");
-    one_trains = one_trains || trains;
-    return {};
-}
 
 void publish_options(job_record_t& leader) {
     if (!leader.het_job_list || !leader.details || !leader.batch_flag) return;
