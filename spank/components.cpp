@@ -20,7 +20,7 @@ using train::option_names;
 using train::which;
 
 struct from_user {
-    std::optional<std::string> twin;
+    std::optional<std::string> variable;
     bool carried;  // as sbatch leaves it to the sruns of its script
 };
 std::array<from_user, option_count> users;
@@ -49,8 +49,8 @@ void forget_variable(const char* name) {
 void remember_environment() {
     settled.clear();
     for (std::size_t i = 0; i < option_count; ++i) {
-        const char* twin = std::getenv(option_names[i].twin);
-        users[i].twin = twin && *twin ? std::optional<std::string>(twin) : std::nullopt;
+        const char* variable = std::getenv(option_names[i].variable);
+        users[i].variable = variable && *variable ? std::optional<std::string>(variable) : std::nullopt;
         users[i].carried = std::getenv(carrier(i).c_str()) != nullptr;
     }
 }
@@ -66,9 +66,9 @@ bool is_left_over(which option, unsigned times_taken) {
     return times_taken <= by_variable;
 }
 
-const char* users_twin(which option) {
-    const auto& twin = users[option].twin;
-    return twin ? twin->c_str() : nullptr;
+const char* users_variable(which option) {
+    const auto& variable = users[option].variable;
+    return variable ? variable->c_str() : nullptr;
 }
 
 int end_component(const option_texts& chosen) {
@@ -86,8 +86,8 @@ int end_component(const option_texts& chosen) {
     }
     if (training < 2 || !chosen[train::parallel]) return SLURM_SUCCESS;
     refuse(std::string(train::second_training_component) + "; leave it away in one, or submit two jobs" +
-           (users[train::parallel].twin
-                ? std::string("; the variable ") + option_names[train::parallel].twin +
+           (users[train::parallel].variable
+                ? std::string("; the variable ") + option_names[train::parallel].variable +
                       " gives it to each component"
                 : ""));
 }
@@ -113,9 +113,9 @@ void use_component(std::uint32_t component) {
         const bool right = text && train::check(option, text);
         choose(option, right ? std::optional<std::string>(text) : std::nullopt);
         if (right)
-            tell_twin(option, text);
+            tell_option(option, text);
         else
-            forget_variable(option_names[i].twin);
+            forget_variable(option_names[i].variable);
     }
 }
 

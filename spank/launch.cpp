@@ -32,7 +32,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 constexpr auto start_timeout = std::chrono::seconds(5);
-constexpr auto breath = std::chrono::milliseconds(5);
+constexpr auto retry_pause = std::chrono::milliseconds(5);
 constexpr std::size_t most_words = 16 * 1024;  // that a daemon which does not start may say
 constexpr std::size_t most_reason = 1024;      // of them in the user's line
 
@@ -158,7 +158,7 @@ result<void> ensure_daemon(const settings& s, const daemon_paths& paths, const s
             return fail(errc::unavailable, fmt::format("{} does not answer on {}", program, paths.socket),
                         log.empty() ? "give it a log: ckptd_log= on its line in plugstack.conf"
                                     : fmt::format("look into {}", log));
-        std::this_thread::sleep_for(breath);
+        std::this_thread::sleep_for(retry_pause);
     }
     return {};
 }
@@ -174,7 +174,7 @@ result<ckpt::session_answer> open_at_daemon(const settings& s, const daemon_path
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - clock::now());
         auto answer = ckpt::session_open(paths.socket, request, left);
         if (answer || !is_gone(answer.error()) || clock::now() >= until) return answer;
-        std::this_thread::sleep_for(breath);
+        std::this_thread::sleep_for(retry_pause);
     }
 }
 

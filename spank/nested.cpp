@@ -17,8 +17,8 @@ using train::option_count;
 using train::option_names;
 using train::which;
 
-/// Has the twin's value where that is not the user's.
-std::string given(which option) { return std::string(option_names[option].twin) + "_GIVEN"; }
+/// Has the variable's value where that is not the user's.
+std::string given(which option) { return std::string(option_names[option].variable) + "_GIVEN"; }
 
 bool says(const char* name, const char* value) {
     const char* text = std::getenv(name);
@@ -27,10 +27,10 @@ bool says(const char* name, const char* value) {
 
 }  // namespace
 
-void tell_twin(which option, const std::string& value) {
-    const char* twin = option_names[option].twin;
-    if (says(twin, value.c_str())) return;
-    ::setenv(twin, value.c_str(), 1);
+void tell_option(which option, const std::string& value) {
+    const char* variable = option_names[option].variable;
+    if (says(variable, value.c_str())) return;
+    ::setenv(variable, value.c_str(), 1);
     ::setenv(given(option).c_str(), value.c_str(), 1);
 }
 
@@ -40,7 +40,7 @@ void forget_enclosing_job() {
     for (std::size_t i = 0; i < option_count; ++i) {
         const auto& name = option_names[i];
         const auto option = static_cast<which>(i);
-        if (says(name.twin, std::getenv(given(option).c_str()))) ::unsetenv(name.twin);
+        if (says(name.variable, std::getenv(given(option).c_str()))) ::unsetenv(name.variable);
         ::unsetenv(given(option).c_str());
         ::unsetenv((std::string("SLURM_SPANK_") + name.env).c_str());
         ::unsetenv(name.env);

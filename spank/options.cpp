@@ -81,20 +81,20 @@ int settle_options(spank_t sp) {
             ::unsetenv(name.env);
             spank_job_control_unsetenv(sp, name.env);
         }
-        const char* twin = users_twin(static_cast<which>(i));
-        if (!chosen[i] && twin && *twin) {
+        const char* variable = users_variable(static_cast<which>(i));
+        if (!chosen[i] && variable && *variable) {
             // Slurm itself carries only what stood on a command line.
-            spank_job_control_setenv(sp, name.env, twin, 1);
-            const auto checked = train::check(static_cast<which>(i), twin);
+            spank_job_control_setenv(sp, name.env, variable, 1);
+            const auto checked = train::check(static_cast<which>(i), variable);
             if (!checked)
                 refuse(checked.error().text() + "; the value stands in the environment variable " +
-                       name.twin);
-            chosen[i] = twin;
+                       name.variable);
+            chosen[i] = variable;
         }
         if (chosen[i])
-            tell_twin(static_cast<which>(i), *chosen[i]);
+            tell_option(static_cast<which>(i), *chosen[i]);
         else
-            ::unsetenv(name.twin);
+            ::unsetenv(name.variable);
     }
     if (spank_context() == S_CTX_LOCAL) settle_step(sp);
     times_given.fill(0);

@@ -23,10 +23,10 @@ settings parse_settings(int ac, char** av);
 // options.cpp
 /// Registers the --train options; every context that may see them must call it.
 int register_options(spank_t sp);
-/// In srun and sbatch: options and their environment twins are made one, and are handed to the job. Ends the
-/// process on a wrong value, and in srun on a step that cannot be what it says.
+/// In srun and sbatch: options and the environment variables for them are made one, and are handed to the
+/// job. Ends the process on a wrong value, and in srun on a step that cannot be what it says.
 int settle_options(spank_t sp);
-/// The text of an option in this process: command line first, twin second.
+/// The text of an option in this process: command line first, its variable second.
 std::optional<std::string> option_text(train::which option);
 /// All of them, read.
 result<train::options> asked_options();
@@ -47,8 +47,8 @@ void remember_environment();
 void begin_component();
 /// The option was given to an earlier component alone. `times_taken`: how often Slurm has given it since.
 bool is_left_over(train::which option, unsigned times_taken);
-/// The twin as the user set it; null when he did not.
-const char* users_twin(train::which option);
+/// The variable for an option as the user set it; null when he did not.
+const char* users_variable(train::which option);
 /// Keeps what the component was given. An error when it is the second one that trains.
 int end_component(const option_texts& chosen);
 bool in_heterogeneous_job();
@@ -60,14 +60,15 @@ constexpr std::uint32_t most_components = 128;  ///< as many as Slurm takes
 /// In srun: whether this component of the job trains; whether one does.
 bool trains(std::uint32_t component);
 bool trains_somewhere();
-/// In srun: the options, and the twins for the step's tasks, become those of one component.
+/// In srun: the options, and the variables for the step's tasks, become those of one component.
 void use_component(std::uint32_t component);
 
 // nested.cpp: sbatch and salloc inside a job
 /// Before Slurm reads the environment: what in it is of the job around this one goes. Nothing in srun.
 void forget_enclosing_job();
-/// Sets the twin of an option for what this process starts; one that the user has set to that stays his.
-void tell_twin(train::which option, const std::string& value);
+/// Sets the variable for an option for what this process starts; one that the user has set to that stays
+/// his.
+void tell_option(train::which option, const std::string& value);
 
 // step_job.cpp: what slurmctld says of the job whose step srun starts
 struct step_job {

@@ -32,7 +32,7 @@ bool export_ranks(const srun_options& srun) {
     return srun.set(
         "export",
         fmt::format("BANYAN_SHAPE,BANYAN_STEP_NODES,BANYAN_NPROC_PER_NODE,MASTER_ADDR,MASTER_PORT,{},{}",
-                    train::option_names[train::checkpoint].twin, srun.text("export")));
+                    train::option_names[train::checkpoint].variable, srun.text("export")));
 }
 
 void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request& request,
@@ -55,7 +55,7 @@ void settle_allocation(spank_t sp, const srun_options& srun, const train::option
     if (!request) refuse(request.error().text());
     if (!*request) return;
     ask_for(srun, train::all_nodes(**request), **request);
-    // The nodes of the step are chosen in slurmctld: srun asks for it in one breath with the allocation.
+    // The nodes of the step are chosen in slurmctld: srun asks for it right after the allocation.
     if ((*request)->spares > 0) spank_job_control_setenv(sp, train::step_mark, train::step_mark_value, 1);
 }
 

@@ -63,7 +63,7 @@ bool is_training_step(spank_t sp) { return !job_variable(sp, "BANYAN_STEP_NODES"
 }  // namespace
 
 int open_step(spank_t sp, const settings& s) {
-    if (job_variable(sp, train::option_names[train::checkpoint].twin).empty() || !is_training_step(sp))
+    if (job_variable(sp, train::option_names[train::checkpoint].variable).empty() || !is_training_step(sp))
         return SLURM_SUCCESS;
     std::uint32_t job = 0, step = 0;
     if (spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
@@ -115,7 +115,8 @@ int set_task_environment(spank_t sp, const settings& s) {
     // one.
     set("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3");
 
-    const auto ckpt = train::parse_checkpoint(job_variable(sp, train::option_names[train::checkpoint].twin));
+    const auto ckpt =
+        train::parse_checkpoint(job_variable(sp, train::option_names[train::checkpoint].variable));
     if (ckpt) {
         set("BANYAN_CKPT_EVERY", std::to_string(ckpt->every));
         const auto paths = find_daemon(s, node);

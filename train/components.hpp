@@ -14,7 +14,7 @@ namespace banyan::train {
 
 /// Such as BANYAN_TRAIN_PARALLEL_HET_GROUP_1.
 inline std::string component_variable(which option, std::uint32_t component) {
-    return std::string(option_names[option].twin) + "_HET_GROUP_" + std::to_string(component);
+    return std::string(option_names[option].variable) + "_HET_GROUP_" + std::to_string(component);
 }
 
 constexpr const char* second_training_component =

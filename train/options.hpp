@@ -46,14 +46,14 @@ result<std::uint32_t> parse_wait(std::string_view text);
 result<checkpoint_options> parse_checkpoint(std::string_view text);
 
 /// One option as Slurm knows it. `env` is the name under which Slurm itself carries the value (job's SPANK
-/// environment), `twin` the variable that a user may set instead of the option; an option on the command line
+/// environment), `variable` the one that a user may set instead of the option; an option on the command line
 /// wins.
 struct option_name {
     const char* option;
     const char* argument;
     const char* help;
     const char* env;
-    const char* twin;
+    const char* variable;
 };
 /// By which srun says in its job's SPANK environment that it starts the training itself, right after the
 /// allocation: slurmctld then chooses the step's nodes.

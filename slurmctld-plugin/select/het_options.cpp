@@ -13,7 +13,7 @@ namespace {
 
 bool is_published(std::string_view entry) {
     for (const auto& name : train::option_names)
-        if (entry.starts_with(std::string(name.twin) + "_HET_GROUP_")) return true;
+        if (entry.starts_with(std::string(name.variable) + "_HET_GROUP_")) return true;
     return false;
 }
 

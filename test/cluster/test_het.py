@@ -10,7 +10,7 @@ TRAIN = ("-N4", "--ntasks-per-node=2", "--train-parallel=dp=4,tp=2", "--train-ck
 OTHER = ("-N1", "-n1")
 # One line a task.
 SHOW = ('bash -c \'echo "task $BANYAN_NODE:$SLURMD_NODENAME rank=$RANK/$WORLD_SIZE dp=$BANYAN_DP_RANK every=$BANYAN_CKPT_EVERY '
-        'twin=$BANYAN_TRAIN_PARALLEL spares=$BANYAN_TRAIN_SPARES"\'')
+        'parallel=$BANYAN_TRAIN_PARALLEL spares=$BANYAN_TRAIN_SPARES"\'')
 
 
 class Het(ClusterCase):
@@ -26,11 +26,11 @@ class Het(ClusterCase):
         self.assertEqual(len(lines), 8, text)
         ranks = {}
         for line in lines:
-            where, rank, dp, every, twin, spares = line.split(" ")
+            where, rank, dp, every, parallel, spares = line.split(" ")
             node, host = where.split(":")
             self.assertEqual(node, host, text)
             number, world = rank.removeprefix("rank=").split("/")
-            self.assertEqual((world, every, twin), ("8", "every=3", "twin=dp=4,tp=2"), text)
+            self.assertEqual((world, every, parallel), ("8", "every=3", "parallel=dp=4,tp=2"), text)
             self.assertEqual(dp, f"dp={int(number) % 4}", text)
             ranks[int(number)] = node
         self.assertEqual(sorted(ranks), list(range(8)), text)
@@ -39,7 +39,7 @@ class Het(ClusterCase):
             self.assertEqual(ranks[rank], ranks[rank + 4], text)
 
     def check_other(self, text):
-        self.assertEqual([line.partition(" ")[2] for line in self.lines(text)], ["rank=/ dp= every= twin= spares="], text)
+        self.assertEqual([line.partition(" ")[2] for line in self.lines(text)], ["rank=/ dp= every= parallel= spares="], text)
 
     def steps(self, training):
         other = 1 - training

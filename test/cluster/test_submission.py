@@ -189,11 +189,11 @@ class Submission(ClusterCase):
                     self.assertEqual(self.queue(), "")
 
     def test_twins_are_refused_alike(self):
-        for twin, reason in (("BANYAN_TRAIN_PARALLEL=tp=x", "BANYAN_TRAIN_PARALLEL"), ("BANYAN_TRAIN_PARALLEL=tp=4", "does not divide over 3"),
+        for variable, reason in (("BANYAN_TRAIN_PARALLEL=tp=x", "BANYAN_TRAIN_PARALLEL"), ("BANYAN_TRAIN_PARALLEL=tp=4", "does not divide over 3"),
                              ("BANYAN_TRAIN_CKPT=every=1", "--train-ckpt needs --train-parallel")):
             for program in (("srun", "-N3", self.task), ("salloc", "-N3", "true"), ("sbatch", "-N3", "--wrap=true")):
-                with self.subTest(twin=twin, program=program):
-                    self.assertIn(reason, self.refused("env", twin, *program))
+                with self.subTest(variable=variable, program=program):
+                    self.assertIn(reason, self.refused("env", variable, *program))
 
     # -- steps of a job --------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """When and where a train job starts that can't start now, or not well: the nodes that slurmctld promises are those that it takes,
---train-wait holds a job for a better place as long as it says, and the receipt of one that did not wait says what it would have gained.
+--train-wait holds a job for a better place as long as it says, and the line of one that did not wait says what it would have gained.
 
 Pipelines of four nodes on two leaf groups, n[01-08] and n[09-16]; n[07-10] side by side in the node table, but over the spine."""
 
@@ -45,8 +45,8 @@ class Waiting(ClusterCase):
         self.occupy("n[12,14,16]", minutes=5)
         job = self.cluster.sbatch(*TRAIN, script="srun sleep 600\n")
         self.cluster.wait_for_job(job, "RUNNING")
-        self.assertEqual(self.receipt(job, "straddling-pp"), "1/1")
-        self.assertEqual(self.receipt(job, "waiting"), "10m:-100%")
+        self.assertEqual(self.word(job, "straddling-pp"), "1/1")
+        self.assertEqual(self.word(job, "waiting"), "10m:-100%")
         told = self.cluster.out("banyan-topo", "explain", job, "--fabric", self.cluster.dir / "fabric.snapshot")
         self.assertRegex(told, r"waiting 10 minutes would have saved 100 %")
 
@@ -61,16 +61,16 @@ class Waiting(ClusterCase):
         self.free_at_once([end], "n[12,14,16]")
         self.cluster.wait_for_job(job, "RUNNING")
         self.assertEqual(self.cluster.hosts(self.cluster.job(job)["NodeList"]), planned)
-        self.assertEqual(self.receipt(job, "straddling-pp"), "0/1")
-        self.assertIsNone(self.receipt(job, "waiting"))
+        self.assertEqual(self.word(job, "straddling-pp"), "0/1")
+        self.assertIsNone(self.word(job, "waiting"))
 
     def test_a_wait_that_brings_nothing(self):
         self.occupy(LONG, minutes=60)
         self.occupy("n[12,14,16]", minutes=30)
         job = self.cluster.sbatch(*TRAIN, "--train-wait=10", script="srun sleep 600\n")
         self.cluster.wait_for_job(job, "RUNNING")
-        self.assertEqual(self.receipt(job, "straddling-pp"), "1/1")
-        self.assertEqual(self.receipt(job, "waiting"), "60m:-100%")
+        self.assertEqual(self.word(job, "straddling-pp"), "1/1")
+        self.assertEqual(self.word(job, "waiting"), "60m:-100%")
 
     def test_a_wait_that_is_over(self):
         self.occupy(LONG, minutes=60)
@@ -79,7 +79,7 @@ class Waiting(ClusterCase):
         job = self.cluster.sbatch(*TRAIN, "--train-wait=1", script="srun sleep 600\n")
         self.cluster.wait_for(lambda: "SchedNodeList" in self.cluster.job(job), "backfill's plan")
         self.cluster.wait_for_job(job, "RUNNING", timeout=120)
-        self.assertEqual(self.receipt(job, "straddling-pp"), "1/1")
+        self.assertEqual(self.word(job, "straddling-pp"), "1/1")
 
     # -- help --------------------------------------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class Waiting(ClusterCase):
         self.assertTrue(found, said.stderr)
         return {"start": found[1], "nodes": self.cluster.hosts(found[2])}
 
-    def receipt(self, job, key):
+    def word(self, job, key):
         found = re.search(rf" {key}=(\S+)", self.cluster.job(job)["AdminComment"])
         return found[1] if found else None
 

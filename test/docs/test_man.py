@@ -186,9 +186,9 @@ class Plugins(unittest.TestCase):
         tags = {tag for _, _, tag, _ in man_page.tagged(page)}
         rows = re.findall(r'\{"(train-\w+)", "(\w+)", .*\s+"\w+", "(\w+)"\}', (REPOSITORY / "train" / "options.cpp").read_text())
         self.assertEqual({tag for tag in tags if tag.startswith("--")}, {f"--{option}={value}" for option, value, _ in rows})
-        for _, _, twin in rows:
-            self.assertIn(twin, page)
-            self.assertIn(twin, source("banyan.7"))
+        for _, _, variable in rows:
+            self.assertIn(variable, page)
+            self.assertIn(variable, source("banyan.7"))
         keys = re.search(r"known\{(.*?)\}", (REPOSITORY / "train" / "options.cpp").read_text())[1]
         arguments = re.findall(r'take\("(\w+)="', self.part("options.cpp"))
         self.assertEqual({tag.split("=")[0] for tag in tags if re.match(r"\w+=", tag)},

@@ -38,10 +38,10 @@ CASES = {
     "routes.txt": ("show", "--routes", "dump_lfts.txt", HEALTHY),
     "place.txt": ("place", LARGE, "--shape", "tp=8,pp=4,dp=5", "--ranks-per-node", "8", "--spares", "1"),
     "place.model.txt": ("place", LARGE, "--shape", "tp=8,pp=4,dp=5", "--ranks-per-node", "8", "--model", "layers=80"),
-    "receipt.txt": ("explain", "--plan", PLACED, "--fabric", LARGE),
-    "receipt.json": ("explain", "--json", "--plan", PLACED, "--fabric", LARGE),
-    "receipt.cut.txt": ("explain", "--plan", CUT, "--fabric", LARGE),
-    "receipt.routes.txt": ("explain", "--routes", "dump_lfts.txt", "--plan", RING, "--fabric", HEALTHY),
+    "explain.txt": ("explain", "--plan", PLACED, "--fabric", LARGE),
+    "explain.json": ("explain", "--json", "--plan", PLACED, "--fabric", LARGE),
+    "explain.cut.txt": ("explain", "--plan", CUT, "--fabric", LARGE),
+    "explain.routes.txt": ("explain", "--routes", "dump_lfts.txt", "--plan", RING, "--fabric", HEALTHY),
     "group.txt": ("show", "--group", "g2", "ibnetdiscover-3level-sharp.txt"),
 }
 

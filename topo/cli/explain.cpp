@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The receipt of a placement: which dimension crosses which tier, what that moves in a step, how far it is
+// A placement explained: which dimension crosses which tier, what that moves in a step, how far it is
 // from the least that any choice could have, and what Slurm's own rank order on the same nodes would cost.
 #include <memory>
 #include <numeric>
@@ -30,7 +30,7 @@ struct known_job {
     std::optional<train::better_later> later;  ///< than it started
 };
 
-struct receipt {
+struct explanation {
     request asked;
     placement placed;
     placement_cost cost, in_name_order;
@@ -77,9 +77,9 @@ result<known_job> ask_for_job(const fabric& f, const options& o) {
     return out;
 }
 
-result<receipt> explain(const fabric& f, const known_job& job, const options& o) {
+result<explanation> explain(const fabric& f, const known_job& job, const options& o) {
     const auto& p = job.planned;
-    receipt out;
+    explanation out;
     BANYAN_TRY(const auto dims, parse_shape(p.shape));
     BANYAN_TRY(out.asked,
                make_request(dims, static_cast<std::uint32_t>(p.nodes.size()), p.ranks_per_node, 0));
@@ -126,7 +126,7 @@ nlohmann::json cost_json(const placement_cost& c) {
     return out;
 }
 
-void print_text(const fabric& f, const known_job& job, const receipt& r) {
+void print_text(const fabric& f, const known_job& job, const explanation& r) {
     const auto& p = job.planned;
     fmt::print("{} on {}\n", r.asked.dims.text(), compress_hostlist(p.nodes));
     const auto s = spread_of(f, r.asked, r.placed);

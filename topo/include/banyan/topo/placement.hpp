@@ -107,7 +107,7 @@ result<placement> swap(const fabric& f, const placement& before, std::span<const
 /// spares.
 result<placement> swap_onto(const fabric& f, const placement& before, std::span<const std::uint32_t> hosts);
 
-/// How a placement sits on the fabric, for people and receipts.
+/// How a placement sits on the fabric, for people.
 struct spread {
     std::vector<std::pair<std::string, std::uint32_t>>
         groups;  ///< leaf group id -> active nodes in it, largest first
