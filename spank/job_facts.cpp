@@ -21,6 +21,20 @@ bool is_asked(const job_info_t& record, std::uint32_t job, std::uint32_t compone
     return record.job_id == job && component == 0;
 }
 
+using allocation =
+    std::unique_ptr<resource_allocation_response_msg_t, void (*)(resource_allocation_response_msg_t*)>;
+
+result<std::optional<train::plan_summary>> read_plan(const job_info_t& record) {
+    resource_allocation_response_msg_t* answer = nullptr;
+    const bool told = slurm_allocation_lookup(record.job_id, &answer) == SLURM_SUCCESS;
+    const allocation owner(answer, slurm_free_resource_allocation_response_msg);
+    // It also succeeds, with nothing, for a job that loses its allocation in this moment.
+    if (!told || !answer)
+        return fail(errc::unavailable, fmt::format("cannot read the plan of job {}: {}", record.job_id,
+                                                   told ? "it has no allocation" : slurm_strerror(errno)));
+    return train::summary_in(answer->environment, answer->env_size, record.job_id, record.restart_cnt);
+}
+
 }  // namespace
 
 result<job_facts> read_job(std::uint32_t job, std::uint32_t component) {
@@ -33,8 +47,10 @@ result<job_facts> read_job(std::uint32_t job, std::uint32_t component) {
         if (!is_asked(record, job, component)) continue;
         BANYAN_TRY(auto nodes, expand_hostlist(record.nodes ? record.nodes : ""));
         const auto per_node = record.ntasks_per_node;
-        return job_facts{is_heterogeneous(record), std::move(nodes), per_node < NO_VAL16 ? per_node : 0u,
-                         train::parse_admin_comment(record.admin_comment ? record.admin_comment : "")};
+        const auto its_component =
+            is_heterogeneous(record) ? std::optional(record.het_job_offset) : std::nullopt;
+        return job_facts{its_component, std::move(nodes), per_node < NO_VAL16 ? per_node : 0u,
+                         read_plan(record)};
     }
     return fail(errc::not_found, component == 0
                                      ? fmt::format("Slurm has no job {}", job)

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "common/text.hpp"
+#include "spank/job_facts.hpp"
 #include "spank/plugin.hpp"
 #include "spank/srun_step.hpp"
 #include "train/step_numbers.hpp"
@@ -65,6 +66,12 @@ std::string address_of(const std::string& node) {
     return out;
 }
 
+/// Without a plan the numbers that were submitted tell.
+bool starts_launchers(const job_facts& job) {
+    const auto* plan = job.known_plan();
+    return plan ? plan->launchers : job.tasks_per_node == 1;
+}
+
 }  // namespace
 
 void forget_ranks() {
@@ -108,10 +115,15 @@ int announce_step(spank_t sp) {
                 "training by itself, with banyan-run or srun --het-group=N");
         return SLURM_SUCCESS;
     }
-    std::optional<step_job> its_job;
+    std::optional<bool> its_launchers;
     if (in_heterogeneous_job()) {
-        if (!(its_job = ask_for_job(job))) return SLURM_SUCCESS;
-        use_component(its_job->component);
+        const auto facts = read_job(job, 0);
+        if (!facts) {
+            slurm_error("banyan: %s; its tasks get no rank environment", facts.error().text().c_str());
+            return SLURM_SUCCESS;
+        }
+        use_component(facts->component.value_or(0));
+        its_launchers = starts_launchers(*facts);
     }
     const auto text = option_text(train::parallel);
     if (!text) return SLURM_SUCCESS;
@@ -133,8 +145,8 @@ int announce_step(spank_t sp) {
                         job, step, layout_in_words(*layout), this_step().request->tasks_per_node(),
                         this_step().request->nodes, this_step().request->tasks_per_node()));
     const auto& planned = this_step().request;
-    const bool launchers = layout->task_cnt == layout->node_cnt &&
-                           (its_job ? its_job->launchers : planned && planned->launchers);
+    const bool launchers =
+        layout->task_cnt == layout->node_cnt && its_launchers.value_or(planned && planned->launchers);
     if (layout->task_cnt != shape->ranks() && !launchers && this_step().own_shape)
         refuse(train::other_tasks(*shape, layout->task_cnt).text());
     if (layout->task_cnt != shape->ranks() && !launchers) return SLURM_SUCCESS;

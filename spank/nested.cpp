@@ -9,6 +9,7 @@
 
 #include "spank/plugin.hpp"
 #include "train/components.hpp"
+#include "train/plan_summary.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -37,6 +38,7 @@ void tell_option(which option, const std::string& value) {
 void forget_enclosing_job() {
     if (spank_context() != S_CTX_ALLOCATOR || !std::getenv("SLURM_JOB_ID")) return;
     forget_ranks();
+    ::unsetenv(std::string(train::summary_variable).c_str());
     for (std::size_t i = 0; i < option_count; ++i) {
         const auto& name = option_names[i];
         const auto option = static_cast<which>(i);

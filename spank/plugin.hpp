@@ -70,14 +70,6 @@ void forget_enclosing_job();
 /// his.
 void tell_option(train::which option, const std::string& value);
 
-// step_job.cpp: what slurmctld says of the job whose step srun starts
-struct step_job {
-    std::uint32_t component = 0;  ///< its number in a heterogeneous job
-    bool launchers = false;       ///< it starts one task a node, which starts the ranks
-};
-/// None, and an error in the log, when slurmctld does not answer.
-std::optional<step_job> ask_for_job(std::uint32_t job);
-
 // local.cpp: srun
 /// Takes out of the environment what a rank has there that starts this srun. To be called before srun has
 /// copied it for its tasks.

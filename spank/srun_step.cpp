@@ -61,10 +61,10 @@ void settle_allocation(spank_t sp, const srun_options& srun, const train::option
 
 /// The plan's numbers; of a job that was placed without one those that were submitted.
 result<topo::request> request_of(const job_facts& job, const train::options& asked) {
-    if (job.plan && job.plan->nodes != 0) {
-        BANYAN_TRY(auto request, topo::make_request(*asked.parallel, job.plan->nodes + asked.spares,
-                                                    job.plan->ranks / job.plan->nodes, asked.spares));
-        request.launchers = job.plan->tasks != job.plan->ranks;
+    if (const auto* plan = job.known_plan()) {
+        BANYAN_TRY(auto request, topo::make_request(*asked.parallel, plan->nodes + asked.spares,
+                                                    plan->ranks_per_node, asked.spares));
+        request.launchers = plan->launchers;
         return request;
     }
     const auto ranks = asked.parallel->ranks();
@@ -150,16 +150,20 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
         return;
     }
     const bool inherited = in_het || (was_inherited(train::parallel) && here);
-    if (words.own_shape && job->plan) check_own_shape(*typed->parallel, job->plan->shape, id, words.tasks);
-    if (job->plan && job->plan->shape != asked->parallel->text()) {
+    if (!job->plan)
+        slurm_error("banyan: %s; the step has the numbers that were submitted",
+                    job->plan.error().text().c_str());
+    const auto* plan = job->known_plan();
+    if (words.own_shape && plan) check_own_shape(*typed->parallel, plan->shape, id, words.tasks);
+    if (plan && plan->shape != asked->parallel->text()) {
         decided.role = step_role::helper;  // of another job than the one whose environment this is
         return;
     }
-    if (!job->plan && !inherited) return settle_own(srun, *asked, words, *job);
+    if (!plan && !inherited) return settle_own(srun, *asked, words, *job);
     const auto request = request_of(*job, *asked);
     if (!request) return;
     const auto numbers = train::numbers_of_step(
-        {*request, job->nodes, job->plan ? job->plan->spares : std::vector<std::string>{}}, words);
+        {*request, job->nodes, plan ? plan->spares : std::vector<std::string>{}}, words);
     if (!numbers) refuse(numbers.error().text());
     if (!numbers->training) {
         if (!numbers->notice.empty()) slurm_info("banyan: %s", numbers->notice.c_str());

@@ -7,6 +7,7 @@
 
 #include "common/build_info.hpp"
 #include "common/text.hpp"
+#include "fault/slurm/plan_query.hpp"
 #include "supervisor/supervisor.hpp"
 
 namespace {
@@ -25,9 +26,20 @@ result<std::uint32_t> job_of_environment() {
     return static_cast<std::uint32_t>(*job);
 }
 
+/// Of a job without a plan, and of one whose plan is not known: the numbers are then those of srun's own
+/// words.
+job_plan plan_to_follow(std::uint32_t job, const job_state& state) {
+    const auto told = fault::query_plan(job, state.restarts);
+    if (!told)
+        std::fprintf(stderr, "banyan-run: %s; going on as for a job without --train-parallel\n",
+                     printable(told.error().text()).c_str());
+    return told && *told ? plan_of(**told) : job_plan{};
+}
+
 struct component {
-    std::uint32_t number, job;
-    job_view view;
+    std::uint32_t job;
+    job_state state;
+    job_plan plan;
 };
 
 /// The component of a heterogeneous job that has a plan.
@@ -37,9 +49,12 @@ std::optional<component> training_component() {
         const char* text = std::getenv(("SLURM_JOB_ID_HET_GROUP_" + std::to_string(number)).c_str());
         const auto job = parse_number(text ? text : "", UINT32_MAX - 16);
         if (!job) break;
-        auto view = query_job(static_cast<std::uint32_t>(*job));
-        if (view && plan_of(view->admin_comment).nodes)
-            return component{number, static_cast<std::uint32_t>(*job), std::move(*view)};
+        const auto id = static_cast<std::uint32_t>(*job);
+        auto state = query_job(id);
+        if (!state) continue;
+        auto plan = plan_to_follow(id, *state);
+        plan.component = number;
+        if (plan.nodes) return component{id, std::move(*state), std::move(plan)};
     }
     return {};
 }
@@ -49,13 +64,15 @@ result<int> run(const std::vector<std::string>& arguments) {
     if (opts.help) return std::fputs(help_text, stdout) < 0 ? 1 : 0;
     if (opts.version) return std::puts(version_line("banyan-run").c_str()) < 0 ? 1 : 0;
     BANYAN_TRY(const auto job, job_of_environment());
-    BANYAN_TRY(auto view, query_job(job));
-    if (view.heterogeneous)
+    BANYAN_TRY(auto state, query_job(job));
+    using banyan::supervisor::supervisor;
+    if (state.heterogeneous)
         if (auto training = training_component())
-            return banyan::supervisor::supervisor(std::move(opts), training->job, std::move(training->view),
-                                                  training->number)
+            return supervisor(std::move(opts), training->job, std::move(training->state),
+                              std::move(training->plan))
                 .run();
-    return banyan::supervisor::supervisor(std::move(opts), job, std::move(view)).run();
+    auto plan = plan_to_follow(job, state);
+    return supervisor(std::move(opts), job, std::move(state), std::move(plan)).run();
 }
 
 }  // namespace

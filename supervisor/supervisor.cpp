@@ -13,7 +13,6 @@
 
 #include "common/text.hpp"
 #include "supervisor/progress.hpp"
-#include "train/admin_comment.hpp"
 
 namespace banyan::supervisor {
 namespace {
@@ -37,10 +36,8 @@ void correct_environment(const std::vector<std::string>& nodes) {
 
 }  // namespace
 
-job_plan plan_of(const std::string& admin_comment) {
-    auto summary = train::parse_admin_comment(admin_comment);
-    if (!summary) return {};
-    return {summary->nodes, summary->ranks, summary->tasks, std::move(summary->spares), {}};
+job_plan plan_of(const train::plan_summary& told) {
+    return {told.nodes, told.ranks(), told.tasks(), told.spares, {}};
 }
 
 std::vector<std::string> spares_to_leave_out(const job_plan& plan, const std::vector<std::string>& nodes) {
@@ -71,15 +68,13 @@ std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std:
     return out;
 }
 
-supervisor::supervisor(options opts, std::uint32_t job, job_view first,
-                       std::optional<std::uint32_t> component)
+supervisor::supervisor(options opts, std::uint32_t job, job_state first, job_plan plan)
     : opts_(std::move(opts)),
       job_(job),
-      plan_(plan_of(first.admin_comment)),
+      plan_(std::move(plan)),
       socket_(plan_.nodes ? checkpoint_socket(node_of_this_host()) : ""),
       nodes_(std::move(first.nodes)),
       unused_(plan_.spares) {
-    plan_.component = component;
     if (plan_.nodes)
         detail(fmt::format("the plan has {} ranks on {} nodes, {} spare", plan_.ranks, plan_.nodes,
                            plan_.spares.size()));
@@ -139,7 +134,7 @@ situation supervisor::look(const step_end& end) {
     s.saved_after = newest_saved(socket_, job_);
     if (auto now = query_job(job_)) {
         job_now_ = std::move(*now);
-        s.now = {true, job_now_.running, job_now_.state, job_now_.nodes,
+        s.now = {true, job_now_.running, job_now_.name, job_now_.nodes,
                  refused_.empty() ? job_now_.no_requeue : refused_};
     } else {
         detail(now.error().text());

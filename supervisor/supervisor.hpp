@@ -14,17 +14,18 @@
 #include "supervisor/child.hpp"
 #include "supervisor/decision.hpp"
 #include "supervisor/options.hpp"
+#include "train/plan_summary.hpp"
 
 namespace banyan::supervisor {
 
-/// What the job's AdminComment says; all zero or empty for a job without --train-parallel.
+/// What a step needs to know of the job's plan; all zero or empty for a job without one.
 struct job_plan {
     std::uint32_t nodes = 0, ranks = 0;
     std::uint32_t tasks = 0;  ///< of a step: the ranks, or a launcher on each node
     std::vector<std::string> spares;
     std::optional<std::uint32_t> component;  ///< of a heterogeneous job
 };
-job_plan plan_of(const std::string& admin_comment);
+job_plan plan_of(const train::plan_summary& told);
 
 /// The spares that the next step does not need, the last of the plan first, when the allocation has `nodes`.
 std::vector<std::string> spares_to_leave_out(const job_plan& plan, const std::vector<std::string>& nodes);
@@ -36,8 +37,7 @@ std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std:
 
 class supervisor {
   public:
-    /// `component`: the number of `job` in a heterogeneous one.
-    supervisor(options opts, std::uint32_t job, job_view first, std::optional<std::uint32_t> component = {});
+    supervisor(options opts, std::uint32_t job, job_state first, job_plan plan);
 
     /// The exit status for our caller.
     int run();
@@ -65,7 +65,7 @@ class supervisor {
     std::optional<std::uint32_t> step_;   ///< id of the latest step, once known
     std::optional<std::uint64_t> saved_;  ///< newest complete step of the training
     std::uint32_t restarts_ = 0, idle_restarts_ = 0;
-    job_view job_now_;     ///< the latest answer of slurmctld
+    job_state job_now_;    ///< the latest answer of slurmctld
     std::string refused_;  ///< why slurmctld would not requeue the job, once it said so
 };
 

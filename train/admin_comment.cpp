@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "train/admin_comment.hpp"
 
-#include <algorithm>
-
 #include <banyan/topo/traffic.hpp>
 #include <fmt/format.h>
 
 #include "common/text.hpp"
-#include "train/plan.hpp"
+#include "train/admin_comment_reader.hpp"
 
 namespace banyan::train {
 namespace {
@@ -52,40 +50,38 @@ std::string spares_word(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string with_spares(std::string_view line, const std::vector<std::string>& spares) {
-    const auto at = line.find(" spares=");
-    if (at == std::string_view::npos) return std::string(line);
-    const auto end = std::min(line.find(' ', at + 1), line.size());
-    return std::string(line.substr(0, at)) + spares_word(spares) + std::string(line.substr(end));
-}
-
-std::string admin_comment(const topo::request& r, const topo::spread& s,
-                          const std::vector<std::string>& spare_names,
-                          const std::optional<better_later>& later) {
+std::string spread_in_words(const topo::request& r, const topo::spread& s) {
     std::string groups;
     constexpr std::size_t shown = 8;
     for (std::size_t i = 0; i < s.groups.size() && i < shown; ++i)
         groups += fmt::format("{}{}:{}", i ? "," : "", s.groups[i].first, s.groups[i].second);
     if (s.groups.size() > shown) groups += fmt::format(",+{}", s.groups.size() - shown);
-    return fmt::format("{}{} nodes={} ranks={}{}{} groups={}{}{}{}", comment_head, r.dims.text(), r.nodes,
-                       r.dims.ranks(), r.launchers ? fmt::format(" tasks={}", r.nodes) : "",
-                       spares_word(spare_names), groups, straddling(r, s),
-                       r.model ? " model=" + topo::text_of(*r.model) : "",
-                       later ? fmt::format(" waiting={}m:-{}%", later->minutes, later->per_cent) : "");
+    return fmt::format("groups={}{}", groups, straddling(r, s));
 }
 
-result<admin_summary> parse_admin_comment(std::string_view text) {
-    const auto not_ours = [] { return fail(errc::not_found, "the AdminComment is not banyan's"); };
-    if (!text.starts_with(comment_head)) return not_ours();
+std::string admin_comment(const plan& p) {
+    const auto nodes = p.nodes.size();
+    return fmt::format("{}{} nodes={} ranks={}{}{}{}{}{}", comment_head, p.shape, nodes,
+                       nodes * p.ranks_per_node, p.launchers ? fmt::format(" tasks={}", nodes) : "",
+                       spares_word(p.spares), p.spread.empty() ? "" : " " + p.spread,
+                       p.model ? " model=" + topo::text_of(*p.model) : "",
+                       p.later ? fmt::format(" waiting={}m:-{}%", p.later->minutes, p.later->per_cent) : "");
+}
+
+bool is_admin_comment(std::string_view text) {
+    if (!text.starts_with(comment_head)) return false;
     text.remove_prefix(comment_head.size());
-    admin_summary out;
+    return topo::parse_shape(text.substr(0, text.find(' '))) &&
+           parse_number(word_after(text, "nodes"), max_plan_nodes);
+}
+
+result<shown_plan> read_admin_comment(std::string_view text) {
+    if (!is_admin_comment(text)) return fail(errc::not_found, "the AdminComment is not banyan's");
+    text.remove_prefix(comment_head.size());
+    shown_plan out;
     out.shape = text.substr(0, text.find(' '));
-    const auto dims = topo::parse_shape(out.shape);
-    const auto nodes = parse_number(word_after(text, "nodes"), max_plan_nodes);
-    if (!dims || !nodes) return not_ours();
-    out.ranks = dims->ranks();
-    out.nodes = static_cast<std::uint32_t>(*nodes);
-    out.tasks = word_after(text, "tasks").empty() ? out.ranks : out.nodes;
+    BANYAN_TRY(const auto nodes, parse_number(word_after(text, "nodes"), max_plan_nodes));
+    out.nodes = static_cast<std::uint32_t>(nodes);
     if (const auto model = word_after(text, "model"); !model.empty()) {
         BANYAN_TRY(out.model, topo::parse_model(model));
     }

@@ -8,26 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "common/text.hpp"
+#include "train/plan_fields.hpp"
 
 namespace banyan::train {
 namespace {
 
 using nlohmann::json;
-
-result<std::vector<std::string>> names_at(const json& from, const char* key) {
-    const auto it = from.find(key);
-    if (it == from.end()) return std::vector<std::string>{};
-    if (!it->is_string())
-        return fail(errc::invalid_input, fmt::format("the plan's \"{}\" is not a host list", key));
-    return expand_hostlist(it->get_ref<const std::string&>());
-}
-
-result<std::uint32_t> number_at(const json& from, const char* key) {
-    const auto it = from.find(key);
-    if (it == from.end() || !it->is_number_unsigned() || it->get<std::uint64_t>() > UINT32_MAX)
-        return fail(errc::invalid_input, fmt::format("the plan's \"{}\" is not a number", key));
-    return it->get<std::uint32_t>();
-}
 
 /// The buddies as [distance, how many slots in turn, distance, ...]: they mostly follow a stride.
 std::vector<std::uint32_t> runs_of(const std::vector<std::uint32_t>& buddies) {
@@ -68,6 +54,18 @@ result<std::vector<std::uint32_t>> buddies_at(const json& from, std::size_t slot
     return out;
 }
 
+/// [minutes, per cent]
+result<std::optional<better_later>> later_at(const json& from) {
+    const auto it = from.find("later");
+    if (it == from.end()) return std::nullopt;
+    const auto number = [&](std::size_t i, std::uint64_t most) {
+        return (*it)[i].is_number_unsigned() && (*it)[i].get<std::uint64_t>() <= most;
+    };
+    if (!it->is_array() || it->size() != 2 || !number(0, UINT32_MAX) || !number(1, 100))
+        return fail(errc::invalid_input, "the plan's \"later\" is not minutes and per cent");
+    return better_later{(*it)[0].get<std::uint32_t>(), (*it)[1].get<std::uint32_t>()};
+}
+
 }  // namespace
 
 std::string to_text(const plan& p) {
@@ -83,34 +81,36 @@ std::string to_text(const plan& p) {
     if (!p.spares.empty()) out["spares"] = compress_hostlist(p.spares);
     if (!p.spare_addrs.empty() && p.spare_addrs != p.spares)
         out["spare_addrs"] = compress_hostlist(p.spare_addrs);
+    if (p.launchers) out["launchers"] = true;
+    if (p.model) out["model"] = topo::text_of(*p.model);
+    if (p.later) out["later"] = {p.later->minutes, p.later->per_cent};
+    if (!p.spread.empty()) out["spread"] = p.spread;
     return out.dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
 result<plan> parse_plan(std::string_view text) {
     if (text.size() > max_plan_text)
         return fail(errc::invalid_input, fmt::format("the plan is longer than {} bytes", max_plan_text));
-    const auto from = json::parse(text, nullptr, false);
-    if (!from.is_object()) return fail(errc::invalid_input, "the plan is not a JSON object");
-    BANYAN_TRY(const auto version, number_at(from, "version"));
-    if (version != plan_version)
-        return fail(errc::invalid_input,
-                    fmt::format("the plan is of version {}, not {}", version, plan_version),
-                    "use the release of banyan on all nodes that slurmctld has");
+    BANYAN_TRY(const auto from, fields_of(text));
     plan out;
     BANYAN_TRY(out.job, number_at(from, "job"));
     BANYAN_TRY(out.generation, number_at(from, "generation"));
     BANYAN_TRY(out.restart, number_at(from, "restart"));
     BANYAN_TRY(out.ranks_per_node, number_at(from, "ranks_per_node"));
-    const auto shape_text = from.find("shape");
-    if (shape_text == from.end() || !shape_text->is_string())
-        return fail(errc::invalid_input, "the plan has no shape");
-    out.shape = shape_text->get<std::string>();
+    BANYAN_TRY(out.shape, text_at(from, "shape"));
     BANYAN_TRY(const auto dims, topo::parse_shape(out.shape));
     BANYAN_TRY(out.nodes, names_at(from, "nodes"));
     BANYAN_TRY(out.addrs, names_at(from, "addrs"));
     BANYAN_TRY(out.spares, names_at(from, "spares"));
     BANYAN_TRY(out.spare_addrs, names_at(from, "spare_addrs"));
     BANYAN_TRY(out.buddies, buddies_at(from, out.nodes.size()));
+    BANYAN_TRY(out.launchers, flag_at(from, "launchers"));
+    BANYAN_TRY(const auto model, text_at(from, "model"));
+    if (!model.empty()) {
+        BANYAN_TRY(out.model, topo::parse_model(model));
+    }
+    BANYAN_TRY(out.later, later_at(from));
+    BANYAN_TRY(out.spread, text_at(from, "spread"));
     if (out.nodes.empty() || std::uint64_t{out.ranks_per_node} * out.nodes.size() != dims.ranks())
         return fail(errc::invalid_input,
                     fmt::format("the plan's {} nodes with {} ranks each are not the {} ranks of {}",

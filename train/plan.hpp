@@ -4,13 +4,22 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <banyan/topo/placement.hpp>
+
 #include "common/result.hpp"
 
 namespace banyan::train {
+
+/// What a job would have gained by a later start.
+struct better_later {
+    std::uint32_t minutes = 0;
+    std::uint32_t per_cent = 0;  ///< less weighted bytes (placement_cost)
+};
 
 struct plan {
     std::uint32_t job = 0;         ///< whose plan it is
@@ -18,16 +27,20 @@ struct plan {
     std::uint32_t restart = 0;     ///< how often the job had been requeued when this was planned
     std::string shape;             ///< as shape::text()
     std::uint32_t ranks_per_node = 0;
+    bool launchers = false;                ///< a step has one task a node, which starts the node's ranks
     std::vector<std::string> nodes;        ///< slot -> node name
     std::vector<std::string> addrs;        ///< slot -> address; empty = the names are the addresses
     std::vector<std::string> spares;       ///< node names
     std::vector<std::string> spare_addrs;  ///< as addrs
     std::vector<std::uint32_t> buddies;    ///< slot -> slot
+    std::optional<topo::model_size> model;
+    std::optional<better_later> later;  ///< than it started
+    std::string spread;  ///< how it sits on the fabric, in words for people (spread_in_words); may be empty
 };
 
 constexpr std::size_t max_plan_text = 4u << 20;
 constexpr std::size_t max_plan_nodes = 65'536;
-constexpr std::uint32_t plan_version = 2;
+constexpr std::uint32_t plan_version = 3;
 
 /// One line of JSON without a newline: names and addresses as host lists, buddies as runs of the distance
 /// from the slot, its own version as "version".

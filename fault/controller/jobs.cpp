@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "fault/controller/controller.hpp"
-#include "fault/controller/job_need.hpp"
 
 namespace banyan::fault {
 
@@ -33,14 +32,15 @@ task<void> controller::follow_job(std::uint64_t number, job_status before) {
     const auto* found = engine_.find(number);
     if (!found) co_return;
     const auto node = found->object.node, target = std::to_string(before.id);
-    const auto needed = nodes_needed(before.admin_comment);
     const auto begun = steady_clock::now();
     auto pause = first_pause;
     int start_tries = 0;
     std::time_t pending_since = 0;
     bool requeued = false, started = false;
+    std::string untold;  // why it is not known how many nodes the job needs
     asio::steady_timer timer(io_);
     while (steady_clock::now() - begun < timeout) {
+        untold.clear();
         const auto now = co_await run_blocking(pool_, [this, id = before.id] { return slurm_->job(id); });
         if (!now && now.error().code == errc::not_found) {
             record(number, "job", target, "is gone from Slurm", true);
@@ -62,30 +62,36 @@ task<void> controller::follow_job(std::uint64_t number, job_status before) {
                 co_return;
             }
             if (!has && !requeued) {
-                if (!needed || now->nodes.size() >= *needed) {
-                    record(number, "job", target,
-                           fmt::format("goes on: {} nodes left{}; banyan-run puts a spare in place",
-                                       now->nodes.size(), needed ? fmt::format(", {} needed", *needed) : ""),
-                           true);
+                const auto needed =
+                    co_await run_blocking(pool_, [this, &now] { return slurm_->nodes_needed(*now); });
+                untold = needed ? "" : needed.error().text();
+                if (!needed) {
+                    if (needed.error().code != errc::unavailable) break;
+                } else if (!*needed || now->nodes.size() >= **needed) {
+                    record(
+                        number, "job", target,
+                        fmt::format("goes on: {} nodes left{}; banyan-run puts a spare in place",
+                                    now->nodes.size(), *needed ? fmt::format(", {} needed", **needed) : ""),
+                        true);
                     co_return;
-                }
-                if (!now->may_requeue) {
+                } else if (!now->may_requeue) {
                     record(number, "job", target,
                            fmt::format("{} nodes left, {} needed, and it may not be requeued",
-                                       now->nodes.size(), *needed),
+                                       now->nodes.size(), **needed),
                            false);
                     co_return;
+                } else {
+                    if (!co_await claim(number, "requeue", target)) co_return;
+                    const auto done =
+                        co_await run_blocking(pool_, [this, id = before.id] { return slurm_->requeue(id); });
+                    record(number, "requeue", target,
+                           done ? fmt::format("{} nodes left, {} needed", now->nodes.size(), **needed)
+                                : done.error().text(),
+                           done.has_value());
+                    if (!done) co_return;
+                    requeued = true;
+                    pause = first_pause;
                 }
-                if (!co_await claim(number, "requeue", target)) co_return;
-                const auto done =
-                    co_await run_blocking(pool_, [this, id = before.id] { return slurm_->requeue(id); });
-                record(number, "requeue", target,
-                       done ? fmt::format("{} nodes left, {} needed", now->nodes.size(), *needed)
-                            : done.error().text(),
-                       done.has_value());
-                if (!done) co_return;
-                requeued = true;
-                pause = first_pause;
             }
         }
         if (now && now->phase == job_phase::pending) {
@@ -110,8 +116,11 @@ task<void> controller::follow_job(std::uint64_t number, job_status before) {
         co_await timer.async_wait(as_result);
         pause = std::min(pause * 3 / 2, longest_pause);
     }
-    record(number, "job", target, started ? "waits for free nodes" : "did not settle in time: left alone",
-           started);
+    if (!untold.empty())
+        record(number, "job", target, untold + ": left alone", false);
+    else
+        record(number, "job", target, started ? "waits for free nodes" : "did not settle in time: left alone",
+               started);
 }
 
 }  // namespace banyan::fault

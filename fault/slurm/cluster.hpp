@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the controller asks of the cluster and does to it. The only way to Slurm; libslurm.cpp is the only
-// file of this part that includes a Slurm header. Every call may block for seconds: call it on the pool.
+// What the controller asks of the cluster and does to it. The only way to Slurm. Every call may block
+// for seconds: call it on the pool.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct job_status {
     std::uint32_t id = 0;
     job_phase phase = job_phase::ended;
     std::vector<std::string> nodes;  ///< empty unless it holds some
-    std::string batch_host, admin_comment;
+    std::string batch_host;
     bool may_requeue = false;
     std::uint32_t restarts = 0;
     std::int64_t start_time = 0;  ///< epoch seconds; of a pending job: not before
@@ -39,6 +40,9 @@ class cluster {
     /// Jobs that hold the node now.
     virtual result<std::vector<job_status>> jobs_on(const std::string& node) = 0;
     virtual result<job_status> job(std::uint32_t id) = 0;
+    /// How many nodes a job that runs needs to go on, spares not counted; empty when it was placed without a
+    /// plan. unavailable: slurmctld did not tell; other errors: what it told cannot be believed.
+    virtual result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) = 0;
     /// Ends the node's part of every job, and keeps it out until it is resumed.
     virtual result<void> set_down(const std::string& node, const std::string& reason) = 0;
     /// Lets work end, takes no new.

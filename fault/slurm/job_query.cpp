@@ -74,7 +74,7 @@ std::string state_name(std::uint32_t state) {
 
 }  // namespace
 
-result<job_view> query_job(std::uint32_t job) {
+result<job_state> query_job(std::uint32_t job) {
     ready();
     job_info_msg_t* answer = nullptr;
     if (slurm_load_job(&answer, job, SHOW_ALL) != SLURM_SUCCESS)
@@ -82,12 +82,12 @@ result<job_view> query_job(std::uint32_t job) {
     const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer, slurm_free_job_info_msg);
     if (answer->record_count == 0) return fail(errc::not_found, fmt::format("Slurm has no job {}", job));
     const auto& record = answer->job_array[0];
-    job_view out;
+    job_state out;
     out.running = record.job_state == JOB_RUNNING || (record.job_state & JOB_STATE_BASE) == JOB_SUSPENDED;
     if (record.job_state & JOB_COMPLETING) out.running = false;
-    out.state = state_name(record.job_state);
+    out.name = state_name(record.job_state);
     out.nodes = names_of(record.nodes);
-    if (record.admin_comment) out.admin_comment = record.admin_comment;
+    out.restarts = record.restart_cnt;
     out.heterogeneous = record.het_job_id != 0 && record.het_job_id != NO_VAL;
     out.requeue_as = out.heterogeneous ? record.het_job_id : job;
     out.no_requeue = why_not_requeued(record);
@@ -110,11 +110,11 @@ result<step_view> query_step(std::uint32_t job, pid_t srun) {
     return fail(errc::not_found, fmt::format("job {} has no step of srun process {}", job, srun));
 }
 
-result<void> requeue_job(const job_view& view) {
+result<void> requeue_job(const job_state& job) {
     ready();
-    if (slurm_requeue(view.requeue_as, 0) == SLURM_SUCCESS) return {};
+    if (slurm_requeue(job.requeue_as, 0) == SLURM_SUCCESS) return {};
     const int err = slurm_get_errno();
-    const auto what = fmt::format("cannot requeue job {}: {}", view.requeue_as, slurm_strerror(err));
+    const auto what = fmt::format("cannot requeue job {}: {}", job.requeue_as, slurm_strerror(err));
     switch (err) {
         case ESLURM_JOB_PENDING:
             return {};
@@ -130,19 +130,19 @@ result<void> requeue_job(const job_view& view) {
     }
 }
 
-result<void> start_in(const job_view& view, std::uint32_t seconds) {
+result<void> start_in(const job_state& job, std::uint32_t seconds) {
     ready();
     job_desc_msg_t change;
     slurm_init_job_desc_msg(&change);
-    auto leader = std::to_string(view.requeue_as);
+    auto leader = std::to_string(job.requeue_as);
     // By its name a heterogeneous job is changed in all of its parts, but an array would be, too.
-    if (view.heterogeneous)
+    if (job.heterogeneous)
         change.job_id_str = leader.data();
     else
-        change.job_id = view.requeue_as;
+        change.job_id = job.requeue_as;
     change.begin_time = std::time(nullptr) + seconds;
     if (slurm_update_job(&change) != SLURM_SUCCESS)
-        return slurm_failed(fmt::format("cannot set the start time of job {}", view.requeue_as));
+        return slurm_failed(fmt::format("cannot set the start time of job {}", job.requeue_as));
     return {};
 }
 

@@ -14,6 +14,7 @@
 
 #include "common/text.hpp"
 #include "fault/slurm/cluster.hpp"
+#include "fault/slurm/plan_query.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -39,7 +40,6 @@ job_status status_of(const slurm_job_info_t& j) {
     if (out.phase == job_phase::running || out.phase == job_phase::completing)
         if (auto names = expand_hostlist(text_of(j.nodes))) out.nodes = std::move(*names);
     out.batch_host = text_of(j.batch_host);
-    out.admin_comment = text_of(j.admin_comment);
     out.may_requeue = j.requeue != 0;
     out.restarts = j.restart_cnt;
     out.start_time = j.start_time;
@@ -100,6 +100,12 @@ class slurm_cluster final : public cluster {
                                                                                slurm_free_job_info_msg);
         if (answer->record_count == 0) return fail(errc::not_found, fmt::format("Slurm has no job {}", id));
         return status_of(answer->job_array[0]);
+    }
+
+    result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) override {
+        BANYAN_CHECK(ready());
+        BANYAN_TRY(const auto plan, query_plan(job.id, job.restarts));
+        return plan ? std::optional(plan->nodes) : std::nullopt;
     }
 
     result<void> set_down(const std::string& node, const std::string& reason) override {

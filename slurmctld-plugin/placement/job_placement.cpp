@@ -14,8 +14,8 @@
 #include "slurmctld-plugin/placement/node_choice.hpp"
 #include "slurmctld-plugin/placement/requeue.hpp"
 #include "slurmctld-plugin/placement/train_job.hpp"
-#include "slurmctld-plugin/plan/admin_line.hpp"
 #include "slurmctld-plugin/plan/plan_builder.hpp"
+#include "slurmctld-plugin/plan/told_plan.hpp"
 #include "train/numbers.hpp"
 
 namespace banyan::slurm {
@@ -111,7 +111,7 @@ class attempt {
                                    : fail(errc::not_found, "not all of its nodes are in the fabric snapshot");
         if (placement) return save({now_, std::move(hosts), *placement});
         log_job_once(job_.record.job_id, placement.error().text() + "; its ranks stay in Slurm's order");
-        set_admin_line(job_.record, {});
+        untell_plan(job_.record);
     }
 
     void save(const first_start& start) {
@@ -133,8 +133,8 @@ class attempt {
 int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const cons_tres& inner) {
     const auto as_cons_tres = [&] {
         const int rc = inner.ask(node_bitmap);
-        // The line of an earlier run would be believed of this one.
-        if (rc == SLURM_SUCCESS && mode == test_mode::run_now) set_admin_line(job, {});
+        // What was told of an earlier run would be believed of this one.
+        if (rc == SLURM_SUCCESS && mode == test_mode::run_now) untell_plan(job);
         return rc;
     };
     const auto request = request_of(job);

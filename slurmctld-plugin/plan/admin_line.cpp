@@ -21,7 +21,7 @@ void replace(char*& comment, std::string_view line, std::string_view theirs) {
 }  // namespace
 
 admin_text split_admin_comment(std::string_view text) {
-    if (!train::parse_admin_comment(text)) return {{}, text};
+    if (!train::is_admin_comment(text)) return {{}, text};
     const auto at = text.find(mark);
     if (at == std::string_view::npos) return {text, {}};
     return {text.substr(0, at), text.substr(at + mark.size())};

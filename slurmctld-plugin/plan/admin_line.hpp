@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// A job's AdminComment: banyan's line, and behind a mark what an administrator wrote there. srun, banyan-run
-// and the fault daemon read the line, so it is there as long as it is true, whoever writes the rest.
+// A job's AdminComment: banyan's line, and behind a mark what an administrator wrote there. The line is for
+// people: it is there as long as it is true, whoever writes the rest, and nothing is read from it.
 #pragma once
 
 #include <string>

@@ -11,9 +11,8 @@
 #include "common/config.hpp"
 #include "slurmctld-plugin/ctld_tables.hpp"
 #include "slurmctld-plugin/notice.hpp"
-#include "slurmctld-plugin/plan/admin_line.hpp"
+#include "slurmctld-plugin/plan/told_plan.hpp"
 #include "slurmctld-plugin/spank_entries.hpp"
-#include "train/admin_comment.hpp"
 #include "train/environment.hpp"
 #include "train/plan_seal.hpp"
 
@@ -136,10 +135,10 @@ std::optional<train::plan> stored_plan(const job_record_t& job) {
     return std::move(*plan);
 }
 
-void store_plan(job_record_t& job, train::plan plan, const std::string& admin_comment) {
+void store_plan(job_record_t& job, train::plan plan) {
     plan.job = job.job_id;
     write_plan(job, plan);
-    set_admin_line(job, admin_comment);
+    tell_plan(job, plan);
 }
 
 void forget_foreign_plan(job_record_t& job) {
@@ -169,12 +168,11 @@ void settle_plan(job_record_t& job) {
     if (!plan || plan->restart != job.restart_cnt) return;
     if (!on_its_nodes(*plan, job, *ctld)) {
         remove_entries(job, train::names_plan);
-        set_admin_line(job, {});
+        untell_plan(job);
         return;
     }
     if (plan->job == job.job_id) return;
-    plan->job = job.job_id;
-    write_plan(job, *plan);
+    store_plan(job, std::move(*plan));
 }
 
 }  // namespace banyan::slurm

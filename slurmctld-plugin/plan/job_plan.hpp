@@ -7,8 +7,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <string_view>
 
 #include "common/result.hpp"
 #include "slurmctld-plugin/slurm_compat.hpp"
@@ -19,9 +17,9 @@ namespace banyan::slurm {
 /// The plan stored with the job by store_plan; empty when there is none or it is not ours.
 std::optional<train::plan> stored_plan(const job_record_t& job);
 
-/// Replaces the job's plan and its AdminComment line, which is for people: how the ranks sit on the fabric.
-/// A plan that cannot be sealed leaves the job without one.
-void store_plan(job_record_t& job, train::plan plan, const std::string& admin_comment);
+/// Replaces the job's plan, and what others are told of it (told_plan.hpp). A plan that cannot be sealed
+/// leaves the job without one; others are told of it all the same, for the job's numbers follow from it.
+void store_plan(job_record_t& job, train::plan plan);
 
 /// Removes what looks like a plan and is not ours. Cheap for a job without one.
 void forget_foreign_plan(job_record_t& job);

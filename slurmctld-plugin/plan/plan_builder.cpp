@@ -5,8 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "slurmctld-plugin/plan/admin_line.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
+#include "train/admin_comment.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -42,19 +42,20 @@ void save_placement(job_record_t& job, const fabric_cache::view& fabric, const c
                     std::optional<train::better_later> later) {
     train::plan plan;
     const auto before = stored_plan(job);
-    if (!later && before && before->restart == job.restart_cnt && job.admin_comment)
-        if (const auto line = train::parse_admin_comment(job.admin_comment)) later = line->later;
+    if (!later && before && before->restart == job.restart_cnt) later = before->later;
     plan.generation = before ? before->generation + 1 : 1;
     plan.restart = job.restart_cnt;
     plan.shape = request.dims.text();
     plan.ranks_per_node = request.ranks_per_node;
+    plan.launchers = request.launchers;
     plan.buddies = placement.buddies;
+    plan.model = request.model;
+    plan.later = later;
+    plan.spread = train::spread_in_words(request, topo::spread_of(fabric.fabric, request, placement));
     add_nodes(plan.nodes, plan.addrs, placement.nodes, fabric, ctld);
     add_nodes(plan.spares, plan.spare_addrs, placement.spares, fabric, ctld);
     add_others(plan, job, ctld);
-    store_plan(job, plan,
-               train::admin_comment(request, topo::spread_of(fabric.fabric, request, placement), plan.spares,
-                                    later));
+    store_plan(job, std::move(plan));
 }
 
 void save_nodes(job_record_t& job, const ctld_tables& ctld, train::plan plan,
@@ -72,8 +73,8 @@ void save_nodes(job_record_t& job, const ctld_tables& ctld, train::plan plan,
         }
     add_others(plan, job, ctld);
     ++plan.generation;
-    const std::string line(split_admin_comment(job.admin_comment ? job.admin_comment : "").line);
-    store_plan(job, plan, train::with_spares(line, plan.spares));
+    plan.spread.clear();  // that of other nodes
+    store_plan(job, std::move(plan));
 }
 
 }  // namespace banyan::slurm

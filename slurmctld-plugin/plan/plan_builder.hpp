@@ -6,13 +6,12 @@
 #include <banyan/topo/placement.hpp>
 
 #include "slurmctld-plugin/fabric/fabric_cache.hpp"
-#include "train/admin_comment.hpp"
 #include "train/plan.hpp"
 
 namespace banyan::slurm {
 
-/// Stores `placement` with the job as its plan, one generation after the last, and writes the AdminComment
-/// line. `later`: what to say of a later start; the line keeps what it says when nothing is given.
+/// Stores `placement` with the job as its plan, one generation after the last. `later`: what to say of a
+/// later start; when nothing is given that of the run's last plan stays.
 void save_placement(job_record_t& job, const fabric_cache::view& fabric, const ctld_tables& ctld,
                     const topo::request& request, const topo::placement& placement,
                     std::optional<train::better_later> later = {});

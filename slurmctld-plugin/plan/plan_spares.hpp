@@ -7,7 +7,7 @@
 
 namespace banyan::slurm {
 
-/// `node` has left the job: the plan and the AdminComment no longer name it as a spare.
+/// `node` has left the job: the plan no longer names it as a spare, nor what is told of the plan.
 void forget_spare(job_record_t& job, const node_record_t& node);
 
 }  // namespace banyan::slurm

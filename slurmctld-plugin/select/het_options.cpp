@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "slurmctld-plugin/containers.hpp"
+#include "slurmctld-plugin/supplement.hpp"
 #include "train/components.hpp"
 
 namespace banyan::slurm {
@@ -36,19 +37,7 @@ void publish_options(job_record_t& leader) {
     if (!leader.het_job_list || !leader.details || !leader.batch_flag) return;
     std::vector<std::string> options;
     for (const auto* component : entries<job_record_t>(leader.het_job_list)) collect(*component, options);
-    auto& details = *leader.details;
-    std::uint32_t kept = 0;
-    // Those of an earlier start.
-    for (std::uint32_t i = 0; i < details.env_cnt; ++i) {
-        if (is_published(details.env_sup[i]))
-            xfree(details.env_sup[i]);
-        else
-            details.env_sup[kept++] = details.env_sup[i];
-    }
-    details.env_cnt = kept;
-    if (options.empty()) return;
-    xrecalloc(details.env_sup, kept + options.size() + 1, sizeof(char*));
-    for (const auto& option : options) details.env_sup[details.env_cnt++] = xstrdup(option.c_str());
+    replace_supplement(leader, is_published, options);  // those of an earlier start go
 }
 
 }  // namespace banyan::slurm

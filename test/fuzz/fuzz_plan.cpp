@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A job's plan, its shape, and the line in its AdminComment.
+// A job's plan, its summary, its shape, and the line in its AdminComment.
 #include "test/fuzz/fuzz_input.hpp"
-#include "train/admin_comment.hpp"
+#include "train/admin_comment_reader.hpp"
 #include "train/plan.hpp"
+#include "train/plan_summary.hpp"
 
 using namespace banyan::topo;
 using namespace banyan::train;
@@ -19,6 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         must(s->ranks() >= 1 && s->ranks() <= max_ranks);
         must(parse_shape(s->text()).has_value());
     }
-    (void)parse_admin_comment(text);
+    if (const auto s = parse_summary(text)) must(s->nodes >= 1 && s->ranks() <= max_ranks);
+    (void)read_admin_comment(text);
     return 0;
 }

@@ -19,7 +19,7 @@ HEALTHY, FAULTS = "ibnetdiscover.txt", "ibnetdiscover-after-faults.txt"
 DUMPS = sorted(path.stem for path in FIXTURES.glob("ibnetdiscover*.txt"))
 FOREIGN = ("dump_fts", "dump_lfts", "iblinkinfo", "ibqueryerrors", "perfquery")
 # Two pipelines of eight stages, by name; and the same nodes in another order, which cuts both.
-PLAN = ('{{"version":2,"job":1,"generation":1,"restart":0,"shape":"tp=8,pp=8,dp=2","ranks_per_node":8,"nodes":"{nodes}",'
+PLAN = ('{{"version":3,"job":1,"generation":1,"restart":0,"shape":"tp=8,pp=8,dp=2","ranks_per_node":8,"nodes":"{nodes}",'
         '"buddies":[8,16]}}')
 PLACED = PLAN.format(nodes="gpu[0001-0008,0017-0024]")
 CUT = PLAN.format(nodes="gpu[0001-0004,0017-0020,0005-0008,0021-0024]")

@@ -13,7 +13,7 @@
 #include "common/text.hpp"
 #include "topo/cli/child.hpp"
 #include "topo/cli/cli.hpp"
-#include "train/admin_comment.hpp"
+#include "train/admin_comment_reader.hpp"
 
 namespace banyan::topo::cli {
 namespace {
@@ -22,12 +22,6 @@ struct options {
     fabric_input input;
     std::string job, plan, model, routes, program = "scontrol";
     bool json = false;
-};
-
-struct known_job {
-    train::plan planned;
-    std::optional<model_size> model;           ///< that the job named
-    std::optional<train::better_later> later;  ///< than it started
 };
 
 struct explanation {
@@ -45,13 +39,15 @@ std::string field(const std::string& line, const std::string& key, const std::st
     return line.substr(start, line.find(end, start) - start);
 }
 
-/// What slurmctld keeps of a running job: its node list and our line. The ranks follow from the nodes.
-result<known_job> ask_for_job(const fabric& f, const options& o) {
+/// What scontrol shows of a running job: its node list and our line in AdminComment, which an operator may
+/// have changed; it is shown again, and nothing is decided by it. scontrol prints no plan
+/// (docs/decisions/009).
+result<train::plan> ask_for_job(const fabric& f, const options& o) {
     BANYAN_TRY(const auto text,
                output_of({o.program, "-o", "show", "job", o.job}, std::chrono::seconds(30), 1 << 24,
                          "slurm-client", "does the job exist? see scontrol show job"));
     BANYAN_TRY(const auto nodes, expand_hostlist(field(text, "NodeList", " ")));
-    const auto summary = train::parse_admin_comment(field(text, "AdminComment", "\n"));
+    const auto summary = train::read_admin_comment(field(text, "AdminComment", "\n"));
     if (!summary)
         return fail(errc::not_found, fmt::format("job {} was not placed by banyan", o.job),
                     "its AdminComment would begin with \"banyan:\"");
@@ -67,23 +63,22 @@ result<known_job> ask_for_job(const fabric& f, const options& o) {
         hosts.push_back(host);
     }
     BANYAN_TRY(const auto placed, arrange(f, hosts, r));
-    known_job out;
+    train::plan out;
     out.model = summary->model;
     out.later = summary->later;
-    out.planned.shape = summary->shape;
-    out.planned.ranks_per_node = r.ranks_per_node;
-    for (const auto h : placed.nodes) out.planned.nodes.push_back(f.hosts[h].name);
-    out.planned.spares = summary->spares;
+    out.shape = summary->shape;
+    out.ranks_per_node = r.ranks_per_node;
+    for (const auto h : placed.nodes) out.nodes.push_back(f.hosts[h].name);
+    out.spares = summary->spares;
     return out;
 }
 
-result<explanation> explain(const fabric& f, const known_job& job, const options& o) {
-    const auto& p = job.planned;
+result<explanation> explain(const fabric& f, const train::plan& p, const options& o) {
     explanation out;
     BANYAN_TRY(const auto dims, parse_shape(p.shape));
     BANYAN_TRY(out.asked,
                make_request(dims, static_cast<std::uint32_t>(p.nodes.size()), p.ranks_per_node, 0));
-    out.asked.model = job.model;
+    out.asked.model = p.model;
     if (!o.model.empty()) {
         BANYAN_TRY(out.asked.model, parse_model(o.model));
     }
@@ -126,8 +121,7 @@ nlohmann::json cost_json(const placement_cost& c) {
     return out;
 }
 
-void print_text(const fabric& f, const known_job& job, const explanation& r) {
-    const auto& p = job.planned;
+void print_text(const fabric& f, const train::plan& p, const explanation& r) {
     fmt::print("{} on {}\n", r.asked.dims.text(), compress_hostlist(p.nodes));
     const auto s = spread_of(f, r.asked, r.placed);
     for (const auto& [group, nodes] : s.groups) fmt::print("  {}: {} nodes\n", group, nodes);
@@ -150,9 +144,9 @@ void print_text(const fabric& f, const known_job& job, const explanation& r) {
         if (l->without_route > 0)
             fmt::print("pairs of ranks that the tables have no way for, left out: {}\n", l->without_route);
     }
-    if (job.later)
-        fmt::print("waiting {} minutes would have saved {:>3} % of the weighted bytes\n", job.later->minutes,
-                   job.later->per_cent);
+    if (p.later)
+        fmt::print("waiting {} minutes would have saved {:>3} % of the weighted bytes\n", p.later->minutes,
+                   p.later->per_cent);
     fmt::print("\nreckoned for {} (--model changes it)\n", text_of(r.asked.model.value_or(model_size{})));
 }
 
@@ -161,14 +155,8 @@ result<int> run(const options& o) {
         return fail(errc::invalid_input, "one of JOBID and --plan is needed",
                     "give the number of a running job");
     BANYAN_TRY(const auto f, o.input.load());
-    known_job job;
-    if (o.plan.empty()) {
-        BANYAN_TRY(job, ask_for_job(f, o));
-    } else {
-        BANYAN_TRY(job.planned, plan_from(o.plan));
-    }
-    BANYAN_TRY(const auto r, explain(f, job, o));
-    const auto& p = job.planned;
+    BANYAN_TRY(const auto p, o.plan.empty() ? ask_for_job(f, o) : plan_from(o.plan));
+    BANYAN_TRY(const auto r, explain(f, p, o));
     if (o.json) {
         nlohmann::json out{{"shape", p.shape},
                            {"nodes", p.nodes},
@@ -177,11 +165,10 @@ result<int> run(const options& o) {
                            {"in_name_order", cost_json(r.in_name_order)}};
         if (const auto& l = r.by_tables)
             out["by_tables"] = {{"busiest_link_bytes", l->bytes}, {"pairs_without_route", l->without_route}};
-        if (job.later)
-            out["waiting"] = {{"minutes", job.later->minutes}, {"saved_per_cent", job.later->per_cent}};
+        if (p.later) out["waiting"] = {{"minutes", p.later->minutes}, {"saved_per_cent", p.later->per_cent}};
         fmt::print("{}\n", out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
     } else {
-        print_text(f, job, r);
+        print_text(f, p, r);
     }
     return fine;
 }

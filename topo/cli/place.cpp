@@ -63,7 +63,14 @@ void print_table(const fabric& f, const request& r, const placement& p) {
     for (const auto spare : p.spares)
         fmt::print("spare  {:<16} {}\n", f.hosts[spare].name,
                    f.hosts[spare].leaf_group == none ? "?" : f.leaf_groups[f.hosts[spare].leaf_group].id);
-    fmt::print("{}\n", train::admin_comment(r, spread_of(f, r, p), names_of(f, p.spares)));
+    train::plan plan;
+    plan.shape = r.dims.text();
+    plan.ranks_per_node = r.ranks_per_node;
+    plan.nodes = names_of(f, p.nodes);
+    plan.spares = names_of(f, p.spares);
+    plan.model = r.model;
+    plan.spread = train::spread_in_words(r, spread_of(f, r, p));
+    fmt::print("{}\n", train::admin_comment(plan));
 }
 
 result<int> run(const options& o) {

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "fault/slurm/cluster.hpp"
 
@@ -17,7 +18,9 @@ struct fake_state {
     std::mutex lock;  // guards all of it: the controller calls from its pool
     std::map<std::string, node_status> nodes;
     std::map<std::uint32_t, job_status> jobs;
-    std::vector<std::string> calls;  // what was changed
+    std::map<std::uint32_t, result<std::optional<std::uint32_t>>> needed;  // by job
+    int unanswered = 0;                                                    // of questions for that
+    std::vector<std::string> calls;                                        // what was changed
 };
 
 class fake_cluster final : public cluster {
@@ -39,6 +42,14 @@ class fake_cluster final : public cluster {
     result<job_status> job(std::uint32_t id) override {
         const std::lock_guard hold(s_.lock);
         return s_.jobs[id];
+    }
+    result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) override {
+        const std::lock_guard hold(s_.lock);
+        if (s_.unanswered > 0) {
+            --s_.unanswered;
+            return fail(errc::unavailable, "slurmctld is busy");
+        }
+        return s_.needed[job.id];
     }
     result<void> set_down(const std::string& node, const std::string& reason) override {
         const std::lock_guard hold(s_.lock);

@@ -33,14 +33,14 @@ class bench {
     }
     ~bench() { std::filesystem::remove_all(dir); }
 
-    void job(std::uint32_t id, std::vector<std::string> nodes, std::string comment) {
+    void job(std::uint32_t id, std::vector<std::string> nodes, result<std::optional<std::uint32_t>> needed) {
         job_status j;
         j.id = id;
         j.phase = job_phase::running;
         j.nodes = std::move(nodes);
-        j.admin_comment = std::move(comment);
         j.may_requeue = true;
         slurm.jobs[id] = j;
+        slurm.needed[id] = std::move(needed);
     }
     /// One life of a controller: starts, takes the events, ends when the incidents are done.
     std::vector<incident> live(std::vector<event> events) {
@@ -72,9 +72,7 @@ class bench {
     }
 };
 
-constexpr const char* with_spare =
-    "banyan: tp=2,dp=1 nodes=3 ranks=2 spares=1(n04) groups=g1:4 straddling-pp=0/1";
-constexpr const char* without = "banyan: tp=2,dp=1 nodes=4 ranks=2 spares=0 groups=g1:4 straddling-pp=0/1";
+constexpr std::uint32_t with_spare = 3, without = 4;  // nodes that the job needs, of its four
 
 }  // namespace
 
@@ -104,6 +102,33 @@ TEST_CASE("too few nodes left: requeued, and started now", "[fault]") {
     CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "start 7"});
     REQUIRE(got.size() == 1);
     CHECK(got[0].find_action("start_now", "7"));
+}
+
+TEST_CASE("how many nodes a job needs is asked until slurmctld tells", "[fault]") {
+    bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, without);
+    b.slurm.unanswered = 2;
+    const auto got = b.live({b.xid79()});
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "start 7"});
+}
+
+TEST_CASE("a job whose plan cannot be believed is left alone, which is said", "[fault]") {
+    bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, fail(errc::denied, "job 7 has two plans"));
+    const auto got = b.live({b.xid79()});
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    REQUIRE(got.size() == 1);
+    REQUIRE(got[0].find_action("job", "7"));
+    CHECK(got[0].find_action("job", "7")->result == "job 7 has two plans: left alone");
+}
+
+TEST_CASE("a job without a plan that has lost a node goes on", "[fault]") {
+    bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, std::nullopt);
+    const auto got = b.live({b.xid79()});
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    REQUIRE(got[0].find_action("job", "7"));
+    CHECK(got[0].find_action("job", "7")->result.starts_with("goes on: 3 nodes left; "));
 }
 
 TEST_CASE("dry run, foreign reasons and application errors change nothing", "[fault]") {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "train/plan_summary.hpp"
+
+using namespace banyan;
+using namespace banyan::train;
+
+namespace {
+
+plan example() {
+    plan p;
+    p.job = 77;
+    p.generation = 3;
+    p.restart = 1;
+    p.shape = "tp=2,pp=2,dp=2";
+    p.ranks_per_node = 2;
+    p.nodes = {"n03", "n01", "n02", "n07"};
+    p.spares = {"n09", "n05"};
+    p.buddies = {2, 3, 0, 1};
+    return p;
+}
+
+std::string entry(const plan& p) { return std::string(summary_variable) + "=" + summary_text(p); }
+
+result<std::optional<plan_summary>> read(const std::vector<std::string>& entries, std::uint32_t job = 77,
+                                         std::uint32_t restart = 1) {
+    std::vector<const char*> pointers{nullptr};
+    for (const auto& e : entries) pointers.push_back(e.c_str());
+    return summary_in(pointers.data(), static_cast<std::uint32_t>(pointers.size()), job, restart);
+}
+
+}  // namespace
+
+TEST_CASE("a summary says what a step needs to know of the plan", "[train]") {
+    auto p = example();
+    const auto s = parse_summary(summary_text(p)).value();
+    CHECK(s.job == 77);
+    CHECK(s.generation == 3);
+    CHECK(s.restart == 1);
+    CHECK(s.shape == p.shape);
+    CHECK(s.nodes == 4);
+    CHECK(s.ranks() == 8);
+    CHECK(s.tasks() == 8);
+    CHECK(s.spares == p.spares);  // in their order: the last is left out first
+    p.launchers = true;
+    CHECK(parse_summary(summary_text(p))->tasks() == 4);
+}
+
+TEST_CASE("spares that do not fit are unknown, and the rest is told", "[train]") {
+    auto p = example();
+    p.spares.clear();
+    for (int i = 0; i < 4000; ++i) p.spares.push_back("node-" + std::to_string(i * 7919) + "-x");
+    const auto text = summary_text(p);
+    CHECK(text.size() <= max_summary_text);
+    CHECK(parse_summary(text)->spares.empty());
+    CHECK(parse_summary(text)->nodes == 4);
+}
+
+TEST_CASE("there is none, and it cannot be believed, are two answers", "[train]") {
+    const auto good = entry(example());
+    CHECK(read({"A=b", good, "B=c"}).value()->nodes == 4);
+    CHECK_FALSE(read({"A=b", "BANYAN_PLAN_SUMMARY_2=x"}).value());
+    CHECK_FALSE(read({}).value());
+    CHECK(read({good, good}).error().code == errc::denied);
+    CHECK(read({good}, 78).error().code == errc::denied);
+    CHECK(read({good}, 77, 2).error().code == errc::denied);
+    CHECK(read({"BANYAN_PLAN_SUMMARY=", "A=b"}).error().code == errc::invalid_input);
+    CHECK(read({"BANYAN_PLAN_SUMMARY=banyan: dp=4 nodes=4 ranks=4 spares=0"}).error().code ==
+          errc::invalid_input);
+}
+
+TEST_CASE("a summary that contradicts itself, or is of another version, is refused", "[train]") {
+    const auto text = summary_text(example());
+    for (const auto& [from, to] :
+         std::vector<std::pair<std::string, std::string>>{{"\"nodes\":4", "\"nodes\":3"},
+                                                          {"\"nodes\":4", "\"nodes\":-4"},
+                                                          {"\"ranks_per_node\":2", "\"ranks_per_node\":0"},
+                                                          {"tp=2", "tp=3"},
+                                                          {"\"shape\"", "\"shapes\""},
+                                                          {"\"version\":3", "\"version\":2"},
+                                                          {"\"job\":77", "\"job\":\"77\""},
+                                                          {"\"spares\":\"", "\"launchers\":1,\"spares\":\""},
+                                                          {"\"spares\":\"n[", "\"spares\":\"n[["}}) {
+        auto changed = text;
+        REQUIRE(changed.find(from) != std::string::npos);
+        changed.replace(changed.find(from), from.size(), to);
+        INFO(changed);
+        CHECK_FALSE(parse_summary(changed));
+    }
+    CHECK_FALSE(parse_summary(std::string(max_summary_text + 1, ' ')));
+}
+
+TEST_CASE("summaries that were changed at random never crash the parser", "[train]") {
+    const auto text = summary_text(example());
+    std::mt19937 random(3);
+    int refused = 0;
+    for (int i = 0; i < 20000; ++i) {
+        auto changed = text;
+        for (int k = 0; k < 3; ++k) changed[random() % changed.size()] = static_cast<char>(random());
+        refused += !parse_summary(changed.substr(0, random() % (changed.size() + 1)));
+    }
+    CHECK(refused > 10000);
+}

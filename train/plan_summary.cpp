@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "train/plan_summary.hpp"
+
+#include <banyan/topo/shape.hpp>
+#include <fmt/format.h>
+
+#include "common/text.hpp"
+#include "train/plan_fields.hpp"
+
+namespace banyan::train {
+
+std::string summary_text(const plan& p) {
+    nlohmann::json out{{"version", plan_version}, {"job", p.job},     {"generation", p.generation},
+                       {"restart", p.restart},    {"shape", p.shape}, {"ranks_per_node", p.ranks_per_node},
+                       {"nodes", p.nodes.size()}};
+    if (p.launchers) out["launchers"] = true;
+    const auto text = [&] { return out.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace); };
+    auto without = text();
+    if (p.spares.empty()) return without;
+    out["spares"] = compress_hostlist(p.spares);
+    auto whole = text();
+    return whole.size() <= max_summary_text ? whole : without;
+}
+
+result<plan_summary> parse_summary(std::string_view text) {
+    if (text.size() > max_summary_text)
+        return fail(errc::invalid_input,
+                    fmt::format("the plan's summary is longer than {} bytes", max_summary_text));
+    BANYAN_TRY(const auto from, fields_of(text));
+    plan_summary out;
+    BANYAN_TRY(out.job, number_at(from, "job"));
+    BANYAN_TRY(out.generation, number_at(from, "generation"));
+    BANYAN_TRY(out.restart, number_at(from, "restart"));
+    BANYAN_TRY(out.ranks_per_node, number_at(from, "ranks_per_node"));
+    BANYAN_TRY(out.nodes, number_at(from, "nodes"));
+    BANYAN_TRY(out.launchers, flag_at(from, "launchers"));
+    BANYAN_TRY(out.shape, text_at(from, "shape"));
+    BANYAN_TRY(out.spares, names_at(from, "spares"));
+    BANYAN_TRY(const auto dims, topo::parse_shape(out.shape));
+    if (std::uint64_t{out.nodes} * out.ranks_per_node != dims.ranks())
+        return fail(errc::invalid_input,
+                    fmt::format("the plan's {} nodes with {} ranks each are not the {} ranks of {}",
+                                out.nodes, out.ranks_per_node, dims.ranks(), out.shape));
+    return out;
+}
+
+result<std::optional<plan_summary>> summary_in(const char* const* entries, std::uint32_t count,
+                                               std::uint32_t job, std::uint32_t restart) {
+    const auto head = std::string(summary_variable) + "=";
+    std::optional<std::string_view> found;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const std::string_view entry = entries[i] ? entries[i] : "";
+        if (!entry.starts_with(head)) continue;
+        if (found) return fail(errc::denied, fmt::format("job {} has two plans", job));
+        found = entry.substr(head.size());
+    }
+    if (!found) return std::nullopt;
+    BANYAN_TRY(auto out, parse_summary(*found));
+    if (out.job != job || out.restart != restart)
+        return fail(errc::denied,
+                    fmt::format("the plan is that of job {}, start {}; this is job {}, start {}", out.job,
+                                out.restart, job, restart));
+    return out;
+}
+
+}  // namespace banyan::train
