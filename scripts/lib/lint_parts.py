@@ -18,6 +18,7 @@ MAY_INCLUDE = {
     "topo/cli": ["common", "topo", "train"],
     "train": ["common", "topo"],
     "ckptd": ["common"],
+    "ckptd/agreement": [],
     "ckptd/client": ["common", "ckptd/protocol", "ckptd/buffers", "ckptd/store"],
     "ckptd/protocol": ["common"],
     "ckptd/buffers": ["common"],

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/agreement/agreement.hpp"
+
+#include <algorithm>
+
+namespace banyan::ckpt::agreement {
+namespace {
+
+constexpr std::uint32_t coordinating_slot = 0;
+
+template <class... F>
+struct overloaded : F... {
+    using F::operator()...;
+};
+
+}  // namespace
+
+void agreement::say(effects& out, std::uint32_t to, body what) const {
+    out.send.emplace_back(to, message{launch_.generation, std::move(what)});
+}
+
+void agreement::enter(std::uint64_t generation, bool forgetful) {
+    const bool same_launch = first_round(generation) == first_round(launch_.generation);
+    launch_.generation = generation;
+    member_ = member(forgetful);
+    counter_ = vote_counter(launch_.world);
+    saves_.clear();
+    again_ = false;
+    coordinator_.reset();
+    if (launch_.self != coordinating_slot) return;
+    coordinator_.emplace(launch_.nodes, launch_.world, launch_.nonce);
+    if (!same_launch) storage_.reset();
+    if (storage_) coordinator_->set_storage(*storage_);
+}
+
+effects agreement::open(const launch& l) {
+    effects out;
+    if (l.generation <= launch_.generation) return out;
+    launch_ = l;
+    launch_.generation = 0;
+    enter(l.generation, l.forgetful);
+    out.fenced = true;
+    again_ = l.forgetful;
+    urge(out);
+    return out;
+}
+
+void agreement::next_round(effects& out) {
+    if (launch_.generation == last_round(launch_.generation)) return;
+    enter(launch_.generation + 1, false);
+    out.fenced = true;
+    urge(out);
+}
+
+void agreement::urge(effects& out) const {
+    if (!coordinator_) return;
+    for (const auto& [to, what] : coordinator_->due()) say(out, to, what);
+}
+
+effects agreement::tick() {
+    effects out;
+    urge(out);
+    if (again_) say(out, coordinating_slot, again{member_.is_forgetful()});
+    if (has_begun())
+        for (const auto& [rank, known] : saves_) cast(out, rank);
+    const auto newest = committed(level::memory);
+    for (const auto& c : shelf_.copies())
+        if (!c.own && c.what.key.generation == launch_.generation && c.what.key != newest)
+            say(out, launch_.slot_of_rank[c.what.rank], still_needed{c.what});
+    return out;
+}
+
+effects agreement::storage_holds(std::vector<copy_key> committed) {
+    effects out;
+    storage_ = std::move(committed);
+    if (!coordinator_) return out;
+    coordinator_->set_storage(*storage_);
+    urge(out);
+    return out;
+}
+
+void agreement::carry_out(effects& out, std::uint32_t coordinator, member::orders what) {
+    if (what.answer) say(out, coordinator, std::move(*what.answer));
+    if (what.bring) out.bring = std::move(what.bring);
+    if (!what.go) return;
+    again_ = false;
+    out.go = true;
+    shelf_.note_release(member_.released_with(), member_.replicated(), launch_.generation);
+    out.gone = shelf_.sweep();
+}
+
+effects agreement::brought(const ballot& number, std::vector<std::uint32_t> failed) {
+    effects out;
+    carry_out(out, coordinating_slot, member_.brought(number, std::move(failed)));
+    return out;
+}
+
+effects agreement::begin_again() {
+    effects out;
+    if (!has_begun()) return out;  // the round is still open: its end answers this one, too
+    again_ = true;
+    say(out, coordinating_slot, again{member_.is_forgetful()});
+    return out;
+}
+
+effects agreement::receive(std::uint32_t from, const message& m) {
+    effects out;
+    const auto* asks = std::get_if<again>(&m.what);
+    const bool lost_count =
+        asks && asks->forgetful && first_round(m.generation) == first_round(launch_.generation);
+    if (m.generation < launch_.generation && !lost_count) {
+        // A coordinator that has lost count: with any answer it sees which round this is.
+        if (std::holds_alternative<collect>(m.what) &&
+            first_round(m.generation) == first_round(launch_.generation))
+            say(out, from, outbid{});
+        return out;
+    }
+    if (m.generation > launch_.generation) {
+        // Another round of the launch that we know, or nothing that we were told of.
+        if (first_round(m.generation) != first_round(launch_.generation)) return out;
+        // Whoever has forgotten may have been in this round before.
+        enter(m.generation, member_.is_forgetful());
+        out.fenced = true;
+    }
+    const auto to_coordinator = [&](const auto& what) {
+        if (!coordinator_) return;
+        coordinator_->on(from, what);
+        if (coordinator_->now() == coordinator::phase::stale)
+            next_round(out);
+        else
+            urge(out);
+    };
+    std::visit(overloaded{
+                   [&](const collect& w) { carry_out(out, from, member_.on(w, shelf_)); },
+                   [&](const prepare& w) { carry_out(out, from, member_.on(w)); },
+                   [&](const release& w) { carry_out(out, from, member_.on(w)); },
+                   [&](const inventory& w) { to_coordinator(w); },
+                   [&](const prepared& w) { to_coordinator(w); },
+                   [&](const released& w) { to_coordinator(w); },
+                   [&](const outbid& w) { to_coordinator(w); },
+                   [&](const again&) {
+                       if (coordinator_ && has_begun()) next_round(out);
+                   },
+                   [&](const vote& w) { count(out, w); },
+                   [&](const commit& w) { apply(out, w); },
+                   [&](const passed_over& w) { pass_over(out, w.key); },
+                   [&](const still_needed& w) { answer(out, from, w); },
+                   [&](const let_go& w) { free(out, w); },
+               },
+               m.what);
+    return out;
+}
+
+bool agreement::is_of_this_round(const copy_key& key) const {
+    return has_begun() && (key.generation == launch_.generation || key == begun_from());
+}
+
+void agreement::add(const shelf::copy& c) {
+    shelf_.add(c);
+    if (c.own && c.what.key.generation == launch_.generation) skipped(c.what.rank, c.what.key.step);
+}
+
+void agreement::skipped(std::uint32_t rank, std::uint64_t step) {
+    auto& known = saves_.try_emplace(rank, saves{step, step}).first->second;
+    known.newest = std::max(known.newest, step);
+}
+
+void agreement::checked(shelf::id number) {
+    if (auto* c = shelf_.find(number)) c->checked = true;
+}
+
+void agreement::promised(shelf::id number) {
+    if (auto* c = shelf_.find(number)) c->voted = level::replicated;
+}
+
+effects agreement::safe(shelf::id number, level safety) {
+    effects out;
+    auto* c = shelf_.find(number);
+    if (!c || !c->own || !c->checked || c->voted || !is_of_this_round(c->what.key)) return out;
+    saves_.try_emplace(c->what.rank, saves{1, 0});
+    c->voted = safety;
+    cast(out, c->what.rank);
+    return out;
+}
+
+void agreement::cast(effects& out, std::uint32_t rank) const {
+    const auto known = saves_.find(rank);
+    if (known == saves_.end()) return;
+    vote v{rank, {}, known->second.first, known->second.newest};
+    for (const auto& c : shelf_.copies()) {
+        if (!c.own || c.what.rank != rank || !is_of_this_round(c.what.key)) continue;
+        if (c.voted)
+            v.kept.push_back({c.what.key, *c.voted});
+        else if (c.what.key.generation == launch_.generation)
+            v.settled = std::min(v.settled, c.what.key.step - 1);
+    }
+    say(out, leader_, std::move(v));
+}
+
+void agreement::count(effects& out, const vote& v) {
+    if (!has_begun()) return;
+    const auto decided = counter_.count(launch_.generation, begun_from(), v);
+    const auto tell = [&](const auto& what) {
+        for (std::uint32_t slot = 0; slot < launch_.nodes; ++slot)
+            if (slot != launch_.self) say(out, slot, what);
+    };
+    for (const auto& c : decided.committed) {
+        tell(c);
+        apply(out, c);
+    }
+    for (const auto& key : decided.passed_over) {
+        tell(passed_over{key});
+        pass_over(out, key);
+    }
+}
+
+void agreement::apply(effects& out, const commit& c) {
+    // Before the ranks have gone there is nothing of this round; what comes early comes again.
+    if (!is_of_this_round(c.key)) return;
+    shelf_.note_commit(c.key, c.safety);
+    for (const auto number : shelf_.sweep()) out.gone.push_back(number);
+}
+
+void agreement::pass_over(effects& out, const copy_key& key) {
+    if (!has_begun() || key.generation != launch_.generation) return;
+    shelf_.note_passed_over(key);
+    for (const auto number : shelf_.sweep()) out.gone.push_back(number);
+}
+
+void agreement::answer(effects& out, std::uint32_t from, const still_needed& asked) const {
+    const auto known = saves_.find(asked.what.rank);
+    // Only of steps that this life of the daemon has seen from the beginning to the end.
+    if (asked.what.key.generation != launch_.generation || known == saves_.end() ||
+        asked.what.key.step < known->second.first || shelf_.needs_elsewhere(asked.what))
+        return;
+    say(out, from, let_go{asked.what});
+}
+
+void agreement::free(effects& out, const let_go& said) {
+    const auto* c = shelf_.find(said.what, false);
+    if (!c || said.what.key == committed(level::memory) || said.what.key == committed(level::replicated))
+        return;
+    out.gone.push_back(c->number);
+    shelf_.lose(c->number);
+}
+
+effects agreement::sweep(const std::vector<shelf::id>& keep) {
+    effects out;
+    out.gone = shelf_.sweep(keep);
+    return out;
+}
+
+}  // namespace banyan::ckpt::agreement

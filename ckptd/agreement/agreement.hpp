@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// All that a daemon agrees on with the others about one job: what a generation begins from, which steps are
+// committed, and what may be freed. Pure and deterministic: messages and events in, effects out; whoever
+// drives it sends, copies and frees. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ckptd/agreement/coordinator.hpp"
+#include "ckptd/agreement/member.hpp"
+#include "ckptd/agreement/messages.hpp"
+#include "ckptd/agreement/shelf.hpp"
+#include "ckptd/agreement/vote_counter.hpp"
+
+namespace banyan::ckpt::agreement {
+
+/// A training step of the job as one daemon is told of it. `nodes` slots and `world` ranks.
+struct launch {
+    std::uint64_t generation = 0;
+    std::uint32_t self = 0;  ///< this daemon's slot
+    std::uint32_t nodes = 0;
+    std::uint32_t world = 0;
+    std::vector<std::uint32_t> slot_of_rank;
+    std::uint64_t nonce = 0;  ///< of this life of the daemon
+    /// The daemon was started after the step and has lost all: the process that asks may be another than the
+    /// one that had gone. (One that had gone and lives on trains without saves: its memory is lost.)
+    bool forgetful = false;
+};
+
+/// What is to be done after an event, in any order.
+struct effects {
+    std::vector<std::pair<std::uint32_t, message>> send;
+    std::optional<prepare> bring;  ///< shards into the buffers of this daemon's ranks; then brought()
+    bool go = false;               ///< the ranks may begin with begun_from()
+    bool fenced = false;           ///< processes of an older round must not save any more
+    std::vector<shelf::id> gone;   ///< copies whose memory is free
+};
+
+class agreement {
+  public:
+    /// A later generation than before, or nothing happens.
+    effects open(const launch& l);
+    effects receive(std::uint32_t from, const message& m);
+    /// What nobody has answered is said once more.
+    effects tick();
+
+    /// At the first slot: the steps that are committed in storage.
+    effects storage_holds(std::vector<copy_key> committed);
+    effects brought(const ballot& number, std::vector<std::uint32_t> failed);
+    /// A process that has gone with this round was started anew and asks for its state.
+    effects begin_again();
+    /// The daemon was started again with what it had kept: work under way is forgotten.
+    void resume() { member_.resume(); }
+
+    /// A copy in this daemon's memory, its own ranks' or another node's.
+    void add(const shelf::copy& c);
+    void lose(shelf::id number) { shelf_.lose(number); }
+    /// The copy's checksums stand.
+    void checked(shelf::id number);
+    /// The copy's rank votes, once: the shard is checked here, and at level replicated on its buddy, too.
+    /// That holds for what the generation began from as well, whose second copies are made anew.
+    effects safe(shelf::id number, level safety);
+    /// The owner of a copy that is kept for him is told so: from now on it is promised.
+    void promised(shelf::id number);
+    /// The rank had no room to save this step.
+    void skipped(std::uint32_t rank, std::uint64_t step);
+    /// Copies that somebody reads stay; call with none when they have been read.
+    effects sweep(const std::vector<shelf::id>& keep = {});
+
+    /// To whom this daemon's votes go. Any daemon may count: a commit is a fact about votes, whoever adds
+    /// them up, so that two who count at once do no harm.
+    void follow(std::uint32_t slot) { leader_ = slot; }
+
+    std::uint32_t world() const { return launch_.world; }  ///< ranks
+    std::uint64_t generation() const { return launch_.generation; }
+    bool has_begun() const { return member_.has_released(); }
+    const std::optional<copy_key>& begun_from() const { return member_.released_with(); }
+    std::optional<copy_key> committed(level safety) const { return shelf_.newest(safety); }
+    const shelf& copies() const { return shelf_; }
+    /// Null where this daemon does not coordinate.
+    const coordinator* coordinating() const { return coordinator_ ? &*coordinator_ : nullptr; }
+
+  private:
+    void say(effects& out, std::uint32_t to, body what) const;
+    void enter(std::uint64_t generation, bool forgetful);
+    void next_round(effects& out);
+    void urge(effects& out) const;
+    void carry_out(effects& out, std::uint32_t coordinator, member::orders what);
+    void count(effects& out, const vote& v);
+    void apply(effects& out, const commit& c);
+    void pass_over(effects& out, const copy_key& key);
+    void cast(effects& out, std::uint32_t rank) const;
+    void answer(effects& out, std::uint32_t from, const still_needed& asked) const;
+    void free(effects& out, const let_go& said);
+    bool is_of_this_round(const copy_key& key) const;
+
+    launch launch_;
+    shelf shelf_;
+    member member_;
+    std::optional<coordinator> coordinator_;
+    std::optional<std::vector<copy_key>> storage_;
+    vote_counter counter_;
+    struct saves {
+        std::uint64_t first, newest;  ///< steps of this round that this daemon knows of
+    };
+    std::map<std::uint32_t, saves> saves_;  ///< by rank
+    std::uint32_t leader_ = 0;
+    bool again_ = false;  // a rank waits for another round
+};
+
+}  // namespace banyan::ckpt::agreement

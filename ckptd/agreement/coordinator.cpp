@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/agreement/coordinator.hpp"
+
+#include <algorithm>
+
+namespace banyan::ckpt::agreement {
+
+coordinator::coordinator(std::uint32_t slots, std::uint32_t world, std::uint64_t nonce)
+    : slots_(slots), world_(world), ballot_{1, nonce} {}
+
+void coordinator::attempt(std::uint64_t number) {
+    ballot_.number = number;
+    phase_ = phase::collecting;
+    inventories_.clear();
+    answered_.clear();
+}
+
+void coordinator::set_storage(std::vector<copy_key> committed) {
+    storage_ = std::move(committed);
+    choose();
+}
+
+void coordinator::on(std::uint32_t from, const inventory& m) {
+    if (from >= slots_) {
+        outside_[from] = m.copies;
+        return;
+    }
+    if (phase_ != phase::collecting || !current(m.number)) return;
+    inventories_[from] = m;
+    choose();
+}
+
+void coordinator::on(std::uint32_t from, const prepared& m) {
+    if (phase_ != phase::preparing || !current(m.number) || from >= slots_) return;
+    if (!m.failed.empty()) {
+        // Bad where it lies, or gone meanwhile: another attempt, without it.
+        for (const auto rank : m.failed) unavailable_.insert({*choice_.key, rank});
+        attempt(ballot_.number + 1);
+        return;
+    }
+    answered_.insert(from);
+    if (answered_.size() < slots_) return;
+    answered_.clear();
+    phase_ = phase::releasing;
+}
+
+void coordinator::on(std::uint32_t from, const released& m) {
+    if (phase_ != phase::releasing || !current(m.number) || from >= slots_) return;
+    answered_.insert(from);
+    if (answered_.size() == slots_) phase_ = phase::done;
+}
+
+void coordinator::on(std::uint32_t, const outbid& m) {
+    // An earlier life of this daemon was further: go beyond it.
+    if (phase_ <= phase::releasing && m.promised > ballot_) attempt(m.promised.number + 1);
+}
+
+std::optional<std::optional<copy_key>> coordinator::forced() const {
+    const inventory* newest = nullptr;
+    for (const auto& [slot, i] : inventories_) {
+        if (i.accepted && (!newest || *i.accepted > *newest->accepted)) newest = &i;
+    }
+    if (!newest) return std::nullopt;
+    // Ranks went only after all had accepted: one that remembers and has not says that none went. The ballots
+    // may differ where an attempt to tell the rest was cut off; then the checkpoint is the same.
+    for (const auto& [slot, i] : inventories_)
+        if (!i.forgetful && (!i.accepted || i.key != newest->key)) return std::nullopt;
+    return newest->key;
+}
+
+std::map<copy_key, choice> coordinator::candidates() const {
+    std::map<copy_key, choice> out;
+    const auto entry = [&](const copy_key& key) -> choice& {
+        auto& c = out[key];
+        c.key = key;
+        c.holders.resize(world_);
+        return c;
+    };
+    const auto add = [&](std::uint32_t holder, const std::vector<held>& copies) {
+        for (const auto& h : copies)
+            if (h.rank < world_) entry(h.key).holders[h.rank].push_back(holder);
+    };
+    for (const auto& [slot, i] : inventories_) add(slot, i.copies);
+    for (const auto& [holder, copies] : outside_) add(holder, copies);
+    for (const auto& key : *storage_) entry(key).storage = true;
+    std::erase_if(out, [&](const auto& one) {
+        const auto& c = one.second;
+        const auto has = [&](const auto& holders) { return !holders.empty(); };
+        return !c.storage && !std::all_of(c.holders.begin(), c.holders.end(), has);
+    });
+    return out;
+}
+
+void coordinator::choose() {
+    if (phase_ != phase::collecting || !storage_ || inventories_.size() < slots_) return;
+    const auto complete = candidates();
+    for (const auto& [slot, i] : inventories_) replicated_ = std::max(replicated_, i.replicated);
+    const auto spoilt = [&](const copy_key& key) {
+        const auto at = unavailable_.lower_bound({key, 0});
+        return at != unavailable_.end() && at->first == key;
+    };
+    choice_ = {};
+    answered_.clear();
+    phase_ = phase::preparing;
+    if (const auto key = forced()) {
+        const auto forgets = [](const auto& one) { return one.second.forgetful; };
+        if (std::any_of(inventories_.begin(), inventories_.end(), forgets)) {
+            phase_ = phase::stale;
+            return;
+        }
+        choice_.key = *key;
+        if (!choice_.key) return;
+        const auto at = complete.find(*choice_.key);
+        if (at != complete.end() && !spoilt(at->first))
+            choice_ = at->second;
+        else
+            phase_ = phase::lost;  // some ranks have gone with what the others cannot get any more
+        return;
+    }
+    for (auto at = complete.rbegin(); at != complete.rend(); ++at)
+        if (!spoilt(at->first)) {
+            choice_ = at->second;
+            return;
+        }
+    if (!complete.empty()) phase_ = phase::lost;
+}
+
+std::vector<std::uint32_t> coordinator::waits_for() const {
+    std::vector<std::uint32_t> out;
+    if (phase_ > phase::releasing) return out;
+    for (std::uint32_t slot = 0; slot < slots_; ++slot)
+        if (phase_ == phase::collecting ? !inventories_.contains(slot) : !answered_.contains(slot))
+            out.push_back(slot);
+    return out;
+}
+
+std::vector<coordinator::envelope> coordinator::due() const {
+    std::vector<envelope> out;
+    for (const auto slot : waits_for()) {
+        if (phase_ == phase::collecting)
+            out.push_back({slot, collect{ballot_}});
+        else if (phase_ == phase::preparing)
+            out.push_back({slot, prepare{ballot_, choice_}});
+        else
+            out.push_back({slot, release{ballot_, choice_.key, replicated_}});
+    }
+    return out;
+}
+
+}  // namespace banyan::ckpt::agreement

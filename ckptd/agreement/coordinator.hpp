@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The agreement on what a generation begins from, at the daemon of the assignment's first slot. It is that
+// one and no other: the training cannot run without that node either (its rank 0 is the others' master).
+// Pure: no clock, no socket; `due()` is asked for what is to be sent, at first and whenever an answer is
+// late. One for each generation; not thread-safe.
+//
+// Everybody must answer before anything is chosen, and everybody must be prepared before anybody goes. So no
+// rank begins with another state than the rest, whoever is cut off when.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "ckptd/agreement/messages.hpp"
+
+namespace banyan::ckpt::agreement {
+
+class coordinator {
+  public:
+    enum class phase : std::uint8_t {
+        collecting,  ///< waits for inventories, or for what storage holds
+        preparing,   ///< waits until all have brought their shards
+        releasing,   ///< the ranks may go; waits until all have heard
+        done,
+        stale,  ///< some ranks may have gone, and one of the daemons does not know: only another round helps
+        lost,   ///< there are checkpoints and none can be brought back: an error for people, not a beginning
+                ///< from nothing
+    };
+    struct envelope {
+        std::uint32_t to;
+        body what;
+    };
+
+    /// `world` ranks on `slots` nodes. `nonce`: another one for each life of this daemon.
+    coordinator(std::uint32_t slots, std::uint32_t world, std::uint64_t nonce);
+
+    /// What is committed in storage. Until it is known nothing is chosen: a directory that could not be
+    /// looked at is not an empty one.
+    void set_storage(std::vector<copy_key> committed);
+    /// Numbers from `slots` on are of nodes outside of the assignment that may still hold copies: what they
+    /// say only adds, in every attempt, and nobody waits for it.
+    void on(std::uint32_t from, const inventory& m);
+    void on(std::uint32_t from, const prepared& m);
+    void on(std::uint32_t from, const released& m);
+    void on(std::uint32_t from, const outbid& m);
+
+    /// To whom what is (still) to be said.
+    std::vector<envelope> due() const;
+    phase now() const { return phase_; }
+    /// Whom it waits for, ascending.
+    std::vector<std::uint32_t> waits_for() const;
+    /// With what the ranks go. Precondition: releasing or done.
+    const choice& chosen() const { return choice_; }
+
+  private:
+    using shard = std::pair<copy_key, std::uint32_t>;
+
+    bool current(const ballot& number) const { return number == ballot_; }
+    void attempt(std::uint64_t number);
+    void choose();
+    /// What the ranks of some daemon may have begun with already.
+    std::optional<std::optional<copy_key>> forced() const;
+    std::map<copy_key, choice> candidates() const;
+
+    std::uint32_t slots_, world_;
+    ballot ballot_;
+    phase phase_ = phase::collecting;
+    std::optional<std::vector<copy_key>> storage_;
+    std::map<std::uint32_t, inventory> inventories_;
+    std::map<std::uint32_t, std::vector<held>> outside_;
+    std::set<std::uint32_t> answered_;  ///< of preparing and releasing
+    std::set<shard> unavailable_;       ///< could be brought from nowhere
+    choice choice_;
+    std::optional<copy_key> replicated_;
+};
+
+}  // namespace banyan::ckpt::agreement

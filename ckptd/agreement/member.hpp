@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A daemon's part in the agreement on what a generation begins from. Pure: messages in, messages and orders
+// out. One for each job and generation; not thread-safe.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ckptd/agreement/messages.hpp"
+#include "ckptd/agreement/shelf.hpp"
+
+namespace banyan::ckpt::agreement {
+
+class member {
+  public:
+    /// What the daemon has to do after a message.
+    struct orders {
+        std::optional<body> answer;    ///< to the coordinator
+        std::optional<prepare> bring;  ///< the shards of its ranks; then brought()
+        bool go = false;               ///< its ranks may begin, with released_with()
+    };
+
+    /// `forgetful`: the daemon has begun after the generation and kept nothing from before.
+    explicit member(bool forgetful = false) : forgetful_(forgetful) {}
+
+    orders on(const collect& m, const shelf& copies);
+    orders on(const prepare& m);
+    orders on(const release& m);
+    /// The end of `bring`: the ranks for which nothing could be brought. Answers nothing when a higher ballot
+    /// has been promised meanwhile.
+    orders brought(const ballot& number, std::vector<std::uint32_t> failed);
+
+    bool is_forgetful() const { return forgetful_; }
+    /// What was to be brought will not come.
+    void resume() { bringing_.reset(); }
+
+    bool has_released() const { return released_; }
+    /// Precondition of both: has_released().
+    const std::optional<copy_key>& released_with() const { return key_; }
+    const std::optional<copy_key>& replicated() const { return replicated_; }
+
+  private:
+    std::optional<body> outbid_by(const ballot& number) const;
+    inventory what_i_hold(const shelf& copies) const;
+
+    ballot promised_;
+    std::optional<ballot> accepted_;  // in which `key_` was prepared
+    std::optional<copy_key> key_, replicated_;
+    std::optional<prepare> bringing_;
+    bool released_ = false;
+    bool forgetful_;
+};
+
+}  // namespace banyan::ckpt::agreement

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the daemons of a job say to each other about its checkpoints. Plain data: no socket, no clock. The
+// rules are in docs/decisions/010.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "ckptd/agreement/key.hpp"
+
+namespace banyan::ckpt::agreement {
+
+/// A generation of the agreement: a launch of the job's ranks (make_generation), and in the low bits the
+/// round, for ranks that are started again within it.
+constexpr unsigned round_bits = 12;
+constexpr std::uint64_t first_round(std::uint64_t generation) {
+    return generation >> round_bits << round_bits;
+}
+constexpr std::uint64_t last_round(std::uint64_t generation) {
+    return first_round(generation) + (1u << round_bits) - 1;
+}
+
+/// How safe a checkpoint is in memory. Of a job on one node, or without another node for its copies, nothing
+/// ever reaches `replicated`.
+enum class level : std::uint8_t {
+    memory,      ///< every rank's shard is checked on one node
+    replicated,  ///< and on a second one
+};
+
+/// An attempt of the coordinator to end a round. A later attempt has the higher number; `nonce` tells those
+/// of a coordinator that was started again from those of the one before it.
+struct ballot {
+    std::uint64_t number = 0;
+    std::uint64_t nonce = 0;
+    auto operator<=>(const ballot&) const = default;
+};
+
+/// A checked shard in a daemon's memory.
+struct held {
+    copy_key key;
+    std::uint32_t rank = 0;
+    auto operator<=>(const held&) const = default;
+};
+
+/// What all ranks of a generation begin from.
+struct choice {
+    std::optional<copy_key> key;                      ///< nothing: from the beginning
+    bool storage = false;                             ///< the step is committed in storage
+    std::vector<std::vector<std::uint32_t>> holders;  ///< rank -> slots whose daemon holds its shard
+};
+
+/// Coordinator to all: promise to obey no lower ballot, and tell what you hold.
+struct collect {
+    ballot number;
+};
+
+struct inventory {
+    ballot number;
+    std::vector<held> copies;
+    std::optional<ballot> accepted;  ///< of `key`
+    std::optional<copy_key> key;     ///< that this daemon's ranks have in their buffers: ready to go, or gone
+    std::optional<copy_key> replicated;  ///< the newest commit at that level that this daemon has heard of
+    /// This daemon was started after the generation and has kept nothing: it may have accepted what it does
+    /// not know of.
+    bool forgetful = false;
+};
+
+/// Coordinator to all: bring and check your ranks' shards of this checkpoint.
+struct prepare {
+    ballot number;
+    choice what;
+};
+
+struct prepared {
+    ballot number;
+    /// Ranks whose shard is damaged or gone wherever it was. A holder that does not answer is waited for: its
+    /// silence says nothing about what it holds.
+    std::vector<std::uint32_t> failed;
+};
+
+/// Coordinator to all, when all are prepared: let your ranks go.
+struct release {
+    ballot number;
+    std::optional<copy_key> key;
+    std::optional<copy_key> replicated;  ///< the newest commit at that level that anybody has heard of
+};
+
+struct released {
+    ballot number;
+};
+
+/// A member to the coordinator: I have promised this ballot to another attempt of yours.
+struct outbid {
+    ballot promised;
+};
+
+/// A member to the coordinator: a process that had gone asks for its state once more (its launcher has
+/// started it anew within the step). A new round begins, for all ranks.
+struct again {
+    bool forgetful = false;  ///< the sender's daemon does not know which round is the last
+};
+
+/// A member to whom it takes for the leader, for one of its ranks: of the steps `first` to `settled` of this
+/// generation I keep these, checked, and have or will have no other.
+struct vote {
+    struct one {
+        copy_key key;
+        level safety = level::memory;  ///< final: what is voted for in memory is not replicated later
+    };
+    std::uint32_t rank = 0;
+    std::vector<one> kept;
+    std::uint64_t first = 1, settled = 0;
+};
+
+/// The leader to all: every rank has voted, and no more than this will come of it.
+struct commit {
+    copy_key key;
+    level safety = level::memory;
+};
+
+/// The leader to all: some rank has no shard of this step and never will.
+struct passed_over {
+    copy_key key;
+};
+
+/// Whoever keeps a copy for another node's rank, to that node: is it still of use?
+struct still_needed {
+    held what;
+};
+
+/// The answer, where it is not: what it could have led to is overtaken.
+struct let_go {
+    held what;
+};
+
+using body = std::variant<collect, inventory, prepare, prepared, release, released, outbid, again, vote,
+                          commit, passed_over, still_needed, let_go>;
+
+/// `generation` is the sender's; the receiver refuses an older one.
+struct message {
+    std::uint64_t generation = 0;
+    body what;
+};
+
+}  // namespace banyan::ckpt::agreement

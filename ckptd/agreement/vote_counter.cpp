@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/agreement/vote_counter.hpp"
+
+#include <algorithm>
+
+namespace banyan::ckpt::agreement {
+
+vote_counter::outcome vote_counter::count(std::uint64_t generation, const std::optional<copy_key>& base,
+                                          const vote& v) {
+    outcome out;
+    if (v.rank >= world_) return out;
+    for (const auto& [key, safety] : v.kept) {
+        if (key.generation != generation && key != base) continue;
+        auto& t = tallies_[key];
+        t.votes.resize(world_);
+        auto& mine = t.votes[v.rank];
+        if (!mine) ++t.voted;
+        if (safety == level::replicated && mine != level::replicated) ++t.replicated;
+        if (!mine || safety == level::replicated) mine = safety;
+        if (t.passed_over)
+            out.passed_over.push_back(key);
+        else if (t.replicated == world_)
+            out.committed.push_back({key, level::replicated});
+        else if (t.voted == world_)
+            out.committed.push_back({key, level::memory});
+    }
+    for (auto& [key, t] : tallies_) {
+        if (key.generation != generation || key.step < v.first || key.step > v.settled || t.passed_over ||
+            t.voted == world_)
+            continue;
+        const auto is_kept = [&](const auto& one) { return one.key == key; };
+        if (t.votes[v.rank] || std::any_of(v.kept.begin(), v.kept.end(), is_kept)) continue;
+        t.passed_over = true;
+        out.passed_over.push_back(key);
+    }
+    while (tallies_.size() > most) tallies_.erase(tallies_.begin());
+    return out;
+}
+
+std::vector<copy_key> vote_counter::open() const {
+    std::vector<copy_key> out;
+    for (const auto& [key, t] : tallies_)
+        if (t.voted < world_ && !t.passed_over) out.push_back(key);
+    return out;
+}
+
+}  // namespace banyan::ckpt::agreement

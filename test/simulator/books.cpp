@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "test/simulator/books.hpp"
+
+#include <algorithm>
+
+namespace banyan::ckpt::simulator {
+
+using agreement::level;
+
+books::entry books::look(const copy_key& key, const machines& m, std::size_t ranks) {
+    entry out{key, {}};
+    out.holders.resize(ranks);
+    for (std::uint32_t i = 0; i < m.nodes().size(); ++i)
+        for (const auto& c : m.nodes()[i].agreed.copies().copies())
+            if (c.what.key == key && c.checked && m.intact(i, c.number))
+                out.holders[c.what.rank].insert({i, m.nodes()[i].life});
+    return out;
+}
+
+bool books::acknowledge(const agreement::agreement& a, level safety, const machines& m) {
+    const auto key = a.committed(safety);
+    auto& newest = newest_[static_cast<std::size_t>(safety)];
+    if (!key || (newest && *key <= newest->key)) return false;
+    if (key->generation != a.generation() && safety == level::memory) return false;
+    newest = look(*key, m, a.world());
+    for (std::uint32_t rank = 0; rank < a.world(); ++rank) {
+        // A node may have lost what it had voted for; then nobody is to blame. But who still has his memory
+        // must still have the copy.
+        const auto voter = saved_.find({*key, rank});
+        if (newest->holders[rank].empty() && voter != saved_.end() &&
+            m.nodes()[voter->second.first].life == voter->second.second &&
+            !is_damaged(voter->second.first, *key))
+            throw breach{
+                fmt::format("step {} is committed and rank {}'s shard was let go of", key->step, rank)};
+    }
+    return true;
+}
+
+bool books::survived(const entry& e, const assignment& nodes, const machines& m) const {
+    const auto stands = [&](const auto& holder) {
+        const auto [node, life] = holder;
+        return m.nodes()[node].life == life && std::find(nodes.begin(), nodes.end(), node) != nodes.end() &&
+               !is_damaged(node, e.key);
+    };
+    return std::all_of(e.holders.begin(), e.holders.end(), [&](const auto& holders) {
+        return std::any_of(holders.begin(), holders.end(), stands);
+    });
+}
+
+bool books::begin(const std::optional<copy_key>& key, const agreement::agreement& a, const assignment& nodes,
+                  const machines& m) {
+    bool older = false;
+    for (auto& newest : newest_) {
+        if (!newest || (key && newest->key <= *key)) continue;
+        if (survived(*newest, nodes, m))
+            throw breach{
+                fmt::format("acknowledged step {} of {:x} has survived, and the job begins from {}",
+                            newest->key.step, newest->key.generation,
+                            key ? fmt::format("{} of {:x}", key->step, key->generation) : "nothing")};
+        older = true;
+        newest.reset();
+    }
+    // Who had heard that it is replicated may be gone; then it was good for this one restart.
+    auto& second = newest_[static_cast<std::size_t>(level::replicated)];
+    if (second && a.committed(level::replicated) < second->key) second.reset();
+    // What all begin from has reached memory on all ranks: what is older has been overtaken there.
+    if (key) newest_[static_cast<std::size_t>(level::memory)] = look(*key, m, a.world());
+    return older;
+}
+
+std::optional<copy_key> books::newest(level safety) const {
+    const auto& e = newest_[static_cast<std::size_t>(safety)];
+    return e ? std::optional(e->key) : std::nullopt;
+}
+
+}  // namespace banyan::ckpt::simulator

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What was acknowledged and by whom it was held, and whether it was kept.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "test/simulator/machines.hpp"
+
+namespace banyan::ckpt::simulator {
+
+class books {
+  public:
+    using assignment = std::vector<std::uint32_t>;  ///< slot -> node
+
+    /// A rank saves on a node.
+    void saved(const copy_key& key, std::uint32_t rank, std::uint32_t on, const machines& m) {
+        saved_[{key, rank}] = {on, m.nodes()[on].life};
+    }
+    /// A copy was damaged: nobody is blamed for its loss.
+    void damaged(std::uint32_t on, const copy_key& key) { damaged_.insert({on, key}); }
+    bool is_damaged(std::uint32_t on, const copy_key& key) const { return damaged_.contains({on, key}); }
+
+    /// A daemon has heard of a commit that nobody had heard of: true. Throws breach when it is not so.
+    bool acknowledge(const agreement::agreement& a, agreement::level safety, const machines& m);
+    /// All ranks begin from `key`: throws breach when something newer was acknowledged and has survived. True
+    /// when something newer has not.
+    bool begin(const std::optional<copy_key>& key, const agreement::agreement& a, const assignment& nodes,
+               const machines& m);
+    std::optional<copy_key> newest(agreement::level safety) const;
+
+  private:
+    struct entry {
+        copy_key key;
+        std::vector<std::set<std::pair<std::uint32_t, std::uint64_t>>> holders;  // rank -> (node, life)
+    };
+    static entry look(const copy_key& key, const machines& m, std::size_t ranks);
+    bool survived(const entry& e, const assignment& nodes, const machines& m) const;
+
+    std::array<std::optional<entry>, 2> newest_;  // by level
+    std::map<std::pair<copy_key, std::uint32_t>, std::pair<std::uint32_t, std::uint64_t>> saved_;
+    std::set<std::pair<std::uint32_t, copy_key>> damaged_;
+};
+
+}  // namespace banyan::ckpt::simulator

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "test/simulator/job.hpp"
+
+namespace banyan::ckpt::simulator {
+
+using agreement::first_round;
+using agreement::launch;
+
+job::job(std::uint64_t seed, const settings& s) : machines(seed, s) {
+    for (std::uint32_t i = 0; i < s.slots; ++i) assignment_.push_back(i);
+    ranks_.resize(s.slots);
+}
+
+std::optional<std::uint32_t> job::slot_of(std::uint32_t node) const {
+    const auto at = std::find(assignment_.begin(), assignment_.end(), node);
+    if (at == assignment_.end()) return std::nullopt;
+    return static_cast<std::uint32_t>(at - assignment_.begin());
+}
+
+std::uint32_t job::buddy(std::uint32_t slot) const { return (slot + 1) % settings_.slots; }
+
+void job::start_launch() {
+    ++launches_;
+    generation_ = std::uint64_t{launches_} << agreement::round_bits;
+    for (auto& slot : assignment_)
+        if (!nodes_[slot].up) {
+            for (std::uint32_t i = 0; i < nodes_.size(); ++i)
+                if (nodes_[i].up && !slot_of(i)) {
+                    slot = i;
+                    break;
+                }
+            if (!nodes_[slot].up) restart_node(slot);
+        }
+    say("launch {} on {}", launches_, fmt::join(assignment_, " "));
+    for (std::uint32_t slot = 0; slot < settings_.slots; ++slot) {
+        ranks_[slot] = {};
+        tell_launch(slot, generation_, false);
+    }
+}
+
+void job::tell_launch(std::uint32_t slot, std::uint64_t generation, bool forgetful) {
+    in(static_cast<time_us>(uniform(100, 5'000)), [=, this] {
+        if (generation != generation_) return;
+        auto& n = nodes_[assignment_[slot]];
+        if (!n.up) return;
+        if (!n.daemon_runs || n.paused) return tell_launch(slot, generation, forgetful);
+        open(assignment_[slot], slot, forgetful);
+        start_process(slot);
+    });
+}
+
+void job::open(std::uint32_t i, std::uint32_t slot, bool forgetful) {
+    launch l;
+    l.generation = generation_;
+    l.self = slot;
+    l.nodes = l.world = settings_.slots;
+    for (std::uint32_t rank = 0; rank < settings_.slots; ++rank) l.slot_of_rank.push_back(rank);
+    l.nonce = number();
+    l.forgetful = forgetful;
+    act(i, nodes_[i].agreed.open(l));
+    if (slot == 0) look_at_storage(i);
+}
+
+void job::look_at_storage(std::uint32_t i) {
+    const auto life = nodes_[i].daemon_life;
+    in(static_cast<time_us>(uniform(100, 20'000)),
+       [=, this] { at_daemon(i, life, [=, this] { act(i, nodes_[i].agreed.storage_holds({})); }); });
+}
+
+void job::start_process(std::uint32_t slot) {
+    auto& r = ranks_[slot];
+    r = {};
+    r.now = rank_process::doing::waits;
+    r.number = ++processes_;
+    auto& n = nodes_[assignment_[slot]];
+    // Only a process of a launch that has gone before asks for another round.
+    if (n.agreed.has_begun()) act(assignment_[slot], n.agreed.begin_again());
+}
+
+void job::relaunch() {
+    ++out_.relaunches;
+    const auto generation = generation_;
+    for (auto& r : ranks_) r.now = rank_process::doing::dead;
+    in(static_cast<time_us>(uniform(1'000, 30'000)), [=, this] {
+        if (generation == generation_) start_launch();
+    });
+}
+
+void job::act(std::uint32_t i, const effects& e) {
+    const auto slot = slot_of(i);
+    for (const auto id : e.gone) nodes_[i].memory.erase(id);
+    for (const auto& [to, m] : e.send) {
+        if (to >= assignment_.size() || !slot) continue;
+        const auto target = assignment_[to];
+        deliver(i, target,
+                [this, from = *slot, target, m] { act(target, nodes_[target].agreed.receive(from, m)); });
+    }
+    if (e.fenced && slot && ranks_[*slot].now == rank_process::doing::trains) fence(*slot);
+    if (e.bring) bring(i, *e.bring);
+    if (e.go) go(i);
+    acknowledge(i);
+}
+
+void job::fence(std::uint32_t slot) {
+    auto& r = ranks_[slot];
+    r.now = rank_process::doing::dead;
+    const auto generation = generation_;
+    in(static_cast<time_us>(uniform(500, 5'000)), [=, this] {
+        if (generation != generation_ || ranks_[slot].now != rank_process::doing::dead) return;
+        if (nodes_[assignment_[slot]].up) start_process(slot);
+    });
+}
+
+void job::bring(std::uint32_t i, const prepare& p) {
+    const auto slot = slot_of(i);
+    if (!slot) return;
+    const auto life = nodes_[i].daemon_life;
+    in(static_cast<time_us>(uniform(200, 10'000)),
+       [=, this] { at_daemon(i, life, [=, this] { bring_now(i, *slot, p, 0); }); });
+}
+
+void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::size_t at) {
+    auto& n = nodes_[i];
+    if (assignment_[slot] != i) return;
+    const auto done = [&](bool good) {
+        act(i, n.agreed.brought(p.number, good ? std::vector<std::uint32_t>() : std::vector{slot}));
+    };
+    if (!p.what.key) return done(true);
+    const agreement::held wanted{*p.what.key, slot};
+    if (const auto* own = n.agreed.copies().find(wanted, true); own) {
+        if (own->checked && intact(i, own->number)) return done(true);
+        drop(i, own->number);
+    }
+    const auto& holders = p.what.holders[slot];
+    if (at >= holders.size()) return done(false);
+    const auto from = assignment_[holders[at]];
+    const auto retry = [=, this](std::size_t next) {
+        const auto life = nodes_[i].daemon_life;
+        in(5'000, [=, this] { at_daemon(i, life, [=, this] { bring_now(i, slot, p, next); }); });
+    };
+    if (!reaches(i, from) || !nodes_[from].daemon_runs || nodes_[from].paused) {
+        if (generation_ != first_round(n.agreed.generation())) return;  // over
+        return retry(at);
+    }
+    const shelf::copy* source = nullptr;
+    for (const bool own : {true, false})
+        if (const auto* c = nodes_[from].agreed.copies().find(wanted, own); c && c->checked && !source) {
+            if (intact(from, c->number))
+                source = c;
+            else
+                drop(from, c->number);
+        }
+    if (!source) return bring_now(i, slot, p, at + 1);
+    const auto state = nodes_[from].memory.at(source->number).state;
+    make_buffer(i, slot, *p.what.key);
+    put(i, {*p.what.key, slot}, true, state, true);
+    done(true);
+}
+
+void job::restart_forgotten(std::uint32_t i) {
+    const auto slot = *slot_of(i);
+    auto& r = ranks_[slot];
+    auto& n = nodes_[i];
+    if (r.now == rank_process::doing::waits && n.agreed.has_begun() &&
+        first_round(n.agreed.generation()) == generation_)
+        act(i, n.agreed.begin_again());
+}
+
+}  // namespace banyan::ckpt::simulator

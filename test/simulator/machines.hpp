@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The simulated nodes: their memory, their daemons, and the network between them. Layers of one world: a
+// schedule, the machines on it, the job on these (job.hpp), what befalls them (world.cpp).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "ckptd/agreement/agreement.hpp"
+#include "test/simulator/schedule.hpp"
+#include "test/simulator/world.hpp"
+
+namespace banyan::ckpt::simulator {
+
+using agreement::shelf;
+
+/// Ends a schedule: what must hold does not.
+struct breach {
+    std::string text;
+};
+
+/// What a shard holds: the state of its rank after a step, which is the same on all ranks.
+using content = std::uint64_t;
+
+/// One node's memory and daemon. `life` grows when the memory is lost.
+struct node {
+    struct stored {
+        content state = 0;
+        content checksum = 0;
+    };
+    bool up = true, daemon_runs = true, paused = false;
+    std::uint64_t life = 1, daemon_life = 1;
+    agreement::agreement agreed;
+    std::map<shelf::id, stored> memory;
+    std::vector<std::function<void()>> held_back;  ///< while paused
+};
+
+class machines : public schedule {
+  public:
+    machines(std::uint64_t seed, const settings& s)
+        : schedule(seed), settings_(s), nodes_(s.slots + s.spares) {}
+
+    const std::vector<node>& nodes() const { return nodes_; }
+    bool intact(std::uint32_t i, shelf::id id) const {
+        const auto at = nodes_[i].memory.find(id);
+        return at != nodes_[i].memory.end() && at->second.state == at->second.checksum;
+    }
+    const shelf::copy* find(std::uint32_t i, shelf::id id) const {
+        for (const auto& c : nodes_[i].agreed.copies().copies())
+            if (c.number == id) return &c;
+        return nullptr;
+    }
+    std::vector<shelf::copy> own_copies(std::uint32_t i, std::uint32_t rank) const {
+        std::vector<shelf::copy> out;
+        for (const auto& c : nodes_[i].agreed.copies().copies())
+            if (c.own && c.what.rank == rank) out.push_back(c);
+        return out;
+    }
+
+  protected:
+    template <class... T>
+    void say(fmt::format_string<T...> text, T&&... values) {
+        if (settings_.trace)
+            fmt::print(stderr, "{:>9} {}\n", now(), fmt::format(text, std::forward<T>(values)...));
+    }
+
+    bool reaches(std::uint32_t a, std::uint32_t b) const {
+        return nodes_[a].up && nodes_[b].up && (a == b || !cut_.contains({std::min(a, b), std::max(a, b)}));
+    }
+    /// `what` runs at `to`'s daemon, if it is there then.
+    void deliver(std::uint32_t from, std::uint32_t to, std::function<void()> what) {
+        const int copies = chance(doubled_) ? 2 : 1;
+        for (int i = 0; i < copies; ++i) {
+            if (from != to && chance(loss_)) continue;
+            const auto life = nodes_[to].daemon_life;
+            const auto delay =
+                from == to ? 1
+                           : static_cast<time_us>(chance(0.05) ? uniform(100, 200'000) : uniform(50, 3'000));
+            in(delay, [this, from, to, what, life] {
+                if (reaches(from, to)) at_daemon(to, life, what);
+            });
+        }
+    }
+    void at_daemon(std::uint32_t i, std::uint64_t life, const std::function<void()>& what) {
+        auto& n = nodes_[i];
+        if (!n.up || !n.daemon_runs || n.daemon_life != life) return;
+        if (n.paused)
+            n.held_back.push_back([this, i, life, what] { at_daemon(i, life, what); });
+        else
+            what();
+    }
+    void go_on(std::uint32_t i) {
+        auto& n = nodes_[i];
+        n.paused = false;
+        for (auto& what : std::exchange(n.held_back, {})) what();
+    }
+    void restart_node(std::uint32_t i) {
+        auto& n = nodes_[i];
+        n = node{true, true, false, n.life + 1, n.daemon_life + 1, {}, {}, {}};
+    }
+
+    // Memory.
+    shelf::id put(std::uint32_t i, const agreement::held& what, bool own, content state, bool checked) {
+        shelf::copy c;
+        c.number = ++ids_;
+        c.what = what;
+        c.own = own;
+        c.checked = checked;
+        nodes_[i].agreed.add(c);
+        nodes_[i].memory[c.number] = {state, state};
+        return c.number;
+    }
+    void drop(std::uint32_t i, shelf::id id) {
+        nodes_[i].agreed.lose(id);
+        nodes_[i].memory.erase(id);
+    }
+    /// Room for what was chosen: what is newer was not complete.
+    void make_buffer(std::uint32_t i, std::uint32_t rank, const copy_key& chosen) {
+        auto own = own_copies(i, rank);
+        if (own.size() < settings_.buffers) return;
+        std::sort(own.begin(), own.end(),
+                  [](const auto& a, const auto& b) { return a.what.key > b.what.key; });
+        const auto newer =
+            std::find_if(own.begin(), own.end(), [&](const auto& c) { return c.what.key > chosen; });
+        drop(i, newer != own.end() ? newer->number : own.front().number);
+    }
+    bool take_guest(std::uint32_t, std::uint32_t to, const agreement::held& what, content state,
+                    std::uint64_t generation) {
+        auto& n = nodes_[to];
+        if (generation < n.agreed.generation()) return false;  // a writer of an older round
+        if (const auto* have = n.agreed.copies().find(what, false)) {
+            if (intact(to, have->number)) return n.agreed.promised(have->number), true;
+            drop(to, have->number);
+        }
+        std::size_t guests = 0;
+        for (const auto& c : n.agreed.copies().copies())
+            if (!c.own && c.what.rank == what.rank) ++guests;
+        if (guests >= guests_of_a_rank) return false;
+        n.agreed.promised(put(to, what, false, state, true));
+        return true;
+    }
+
+    const settings settings_;
+    std::vector<node> nodes_;
+    double loss_ = 0, doubled_ = 0;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> cut_;  ///< pairs of nodes
+
+  private:
+    static constexpr std::size_t guests_of_a_rank = 3;
+
+    std::uint64_t ids_ = 0;
+};
+
+}  // namespace banyan::ckpt::simulator

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What befalls the job, and what must hold in the end.
+#include "test/simulator/world.hpp"
+
+#include "test/simulator/job.hpp"
+
+namespace banyan::ckpt::simulator {
+namespace {
+
+using agreement::first_round;
+using agreement::level;
+
+constexpr time_us tick_every = 20'000, calm = 400'000, user_ends_it_after = 5'000'000,
+                  give_up_after = 60'000'000;
+
+class world : public job {
+  public:
+    using job::job;
+
+    outcome run() {
+        try {
+            loss_ = chance(0.5) ? 0.0 : uniform(0.0, 0.3);
+            doubled_ = uniform(0.0, 0.2);
+            start_launch();
+            for (std::uint32_t i = 0; i < nodes_.size(); ++i) tick(i);
+            for (int faults = settings_.faults; faults > 0; --faults) {
+                run_for(between(0, 150'000));
+                fault(below(nodes_.size()));
+            }
+            heal();
+            finish();
+        } catch (const breach& b) {
+            out_.breach = fmt::format("{} (at {} us)", b.text, now());
+        }
+        out_.events = events();
+        return out_;
+    }
+
+  private:
+    void tick(std::uint32_t i) {
+        in(between(tick_every / 2, tick_every * 3 / 2), [=, this] {
+            auto& n = nodes_[i];
+            if (n.up && n.daemon_runs && !n.paused && slot_of(i)) {
+                if (chance(0.1)) n.agreed.follow(below(settings_.slots));
+                act(i, n.agreed.tick());
+                const auto* c = n.agreed.coordinating();
+                if (c && c->now() == agreement::coordinator::phase::lost &&
+                    first_round(n.agreed.generation()) == generation_)
+                    relaunch();
+                restart_forgotten(i);
+            }
+            tick(i);
+        });
+    }
+
+    void fault(std::uint32_t i) {
+        ++out_.faults;
+        switch (below(8)) {
+            case 0:
+                return node_dies(i);
+            case 1:
+                return daemon_restarts(i);
+            case 2:
+                return daemon_loses_all(i);
+            case 3:
+                say("daemon {} is stopped", i);
+                nodes_[i].paused = true;
+                return in(between(1'000, 300'000), [this, i] { go_on(i); });
+            case 4:
+                return cut_off(i);
+            case 5:
+                say("the step ends");
+                return relaunch();
+            case 6:
+                say("the processes are started again");
+                for (std::uint32_t slot = 0; slot < settings_.slots; ++slot)
+                    if (ranks_[slot].now == rank_process::doing::trains) fence(slot);
+                return;
+            default:
+                return damage(i);
+        }
+    }
+    void node_dies(std::uint32_t i) {
+        say("node {} dies", i);
+        auto& n = nodes_[i];
+        n.up = false;
+        n.memory.clear();
+        n.agreed = {};
+        ++n.life;
+        ++n.daemon_life;
+        if (slot_of(i)) relaunch();
+        in(between(10'000, 300'000), [this, i] {
+            if (!nodes_[i].up) restart_node(i);
+        });
+    }
+    /// Its keeper has kept what it had.
+    void daemon_restarts(std::uint32_t i) {
+        say("daemon {} is started again", i);
+        auto& n = nodes_[i];
+        ++n.daemon_life;
+        n.daemon_runs = false;
+        n.held_back.clear();
+        in(between(1'000, 100'000), [this, i] {
+            auto& m = nodes_[i];
+            m.daemon_runs = true;
+            m.paused = false;
+            m.agreed.resume();
+            const auto slot = slot_of(i);
+            if (!slot) return;
+            if (*slot == 0) look_at_storage(i);
+            for (const auto& c : own_copies(i, *slot))  // what was under way begins anew
+                if (!c.voted) check_copy(i, *slot, c.number);
+        });
+    }
+    void daemon_loses_all(std::uint32_t i) {
+        say("daemon {} loses all", i);
+        auto& n = nodes_[i];
+        ++n.daemon_life;
+        ++n.life;
+        if (const auto slot = slot_of(i)) ranks_[*slot].off = true;
+        n.memory.clear();
+        n.agreed = {};
+        n.held_back.clear();
+        n.paused = n.daemon_runs = false;
+        in(between(1'000, 100'000), [this, i, generation = generation_] {
+            nodes_[i].daemon_runs = true;
+            const auto slot = slot_of(i);
+            if (!slot || generation != generation_) return;
+            // Its process trains on without saves, or the launcher starts all anew.
+            const bool trains = ranks_[*slot].now == rank_process::doing::trains;
+            if (trains && chance(0.5)) return;
+            open(i, *slot, true);
+            if (trains) fence(*slot);
+        });
+    }
+    void cut_off(std::uint32_t i) {
+        say("node {} is cut off", i);
+        for (std::uint32_t other = 0; other < nodes_.size(); ++other)
+            if (other != i && chance(0.6)) cut_.insert({std::min(i, other), std::max(i, other)});
+        in(between(1'000, 400'000), [this] { cut_.clear(); });
+    }
+    /// A bit of some copy flips.
+    void damage(std::uint32_t i) {
+        auto& memory = nodes_[i].memory;
+        if (memory.empty()) return;
+        auto at = memory.begin();
+        std::advance(at, below(memory.size()));
+        at->second.state ^= 1;
+        if (const auto* c = find(i, at->first)) books_.damaged(i, c->what.key);
+        say("a copy on node {} is damaged", i);
+    }
+
+    void heal() {
+        say("healed");
+        cut_.clear();
+        loss_ = std::min(loss_, 0.1);
+        for (std::uint32_t i = 0; i < nodes_.size(); ++i) go_on(i);
+    }
+    /// Without more faults the job trains again and commits, soon.
+    void finish() {
+        const auto healed = now();
+        const auto safety = settings_.slots > 1 ? level::replicated : level::memory;
+        bool ended = false;
+        while (now() < healed + give_up_after) {
+            run_for(10'000);
+            const auto newest = books_.newest(safety);
+            if (newest && first_round(newest->generation) == generation_ && now() > healed + calm) return;
+            // Whoever waits for a daemon that has lost its part is ended by its user, once.
+            if (now() > healed + user_ends_it_after && !std::exchange(ended, true)) relaunch();
+        }
+        throw breach{fmt::format("nothing is committed any more in launch {:x}", generation_)};
+    }
+};
+
+}  // namespace
+
+outcome run(std::uint64_t seed, const settings& s) { return world(seed, s).run(); }
+
+}  // namespace banyan::ckpt::simulator

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A simulated cluster for the checkpoint daemons' agreement: nodes, a network that loses, delays, doubles and
+// reorders, partitions, daemons that stop, die and come back with or without their memory, ranks that train,
+// save and are started again. One seed gives one schedule, always the same. What must hold is checked at
+// every step; a breach ends the schedule with a line that says it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace banyan::ckpt::simulator {
+
+struct settings {
+    std::uint32_t slots = 3;
+    std::uint32_t spares = 1;
+    std::uint32_t buffers = 3;  ///< of a rank; one rank a slot
+    int waits = 20;             ///< of 10 ms each, for a free buffer; then the save is skipped
+    int faults = 4;             ///< in a schedule
+    bool trace = false;         ///< every event to stderr
+};
+
+struct outcome {
+    std::string breach;  ///< empty: everything held
+    std::uint64_t events = 0, saves = 0, commits = 0, releases = 0, faults = 0, relaunches = 0;
+    /// Releases from before the newest acknowledgement, which had not survived.
+    std::uint64_t restored_older = 0;
+};
+
+outcome run(std::uint64_t seed, const settings& s);
+
+}  // namespace banyan::ckpt::simulator

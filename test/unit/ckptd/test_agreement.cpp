@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "test/simulator/world.hpp"
+
+using namespace banyan::ckpt;
+using agreement::commit;
+using agreement::level;
+using agreement::shelf;
+
+namespace {
+
+constexpr std::uint64_t round_one = 1u << agreement::round_bits, round_two = round_one + 1;
+
+/// Of one to six nodes, each with one to eight faults.
+simulator::settings some_settings(std::uint64_t seed) {
+    simulator::settings s;
+    s.slots = static_cast<std::uint32_t>(1 + seed % 6);
+    s.faults = static_cast<int>(1 + seed / 6 % 8);
+    s.waits = seed % 4 == 0 ? 0 : 20;
+    return s;
+}
+
+struct sums {
+    std::uint64_t commits = 0, releases = 0, relaunches = 0, restored_older = 0;
+    std::vector<std::string> breaches;
+};
+
+sums simulate(std::uint64_t first, std::uint64_t count) {
+    sums out;
+    for (auto seed = first; seed < first + count && out.breaches.size() < 10; ++seed) {
+        const auto o = simulator::run(seed, some_settings(seed));
+        out.commits += o.commits;
+        out.releases += o.releases;
+        out.relaunches += o.relaunches;
+        out.restored_older += o.restored_older;
+        if (!o.breach.empty()) out.breaches.push_back("seed " + std::to_string(seed) + ": " + o.breach);
+    }
+    return out;
+}
+
+void check(const sums& s) {
+    for (const auto& breach : s.breaches) UNSCOPED_INFO(breach);
+    CHECK(s.breaches.empty());
+    // Otherwise nothing was put to the test.
+    CHECK(s.commits > 0);
+    CHECK(s.releases > 0);
+    CHECK(s.relaunches > 0);
+    CHECK(s.restored_older > 0);
+}
+
+shelf::copy own(shelf::id number, const copy_key& key) {
+    shelf::copy c;
+    c.number = number;
+    c.what = {key, 0};
+    c.checked = true;
+    return c;
+}
+
+agreement::inventory holds(const agreement::ballot& number, std::vector<agreement::held> copies) {
+    agreement::inventory out;
+    out.number = number;
+    out.copies = std::move(copies);
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("100,000 schedules of faults: nothing acknowledged is lost, all ranks begin alike", "[ckptd]") {
+    check(simulate(1, 100'000));
+}
+
+TEST_CASE("a million schedules of faults", "[.soak]") { check(simulate(1'000'000, 1'000'000)); }
+
+TEST_CASE("schedules that broke an earlier form of the rules", "[ckptd]") {
+    struct found {
+        std::uint64_t seed;
+        std::uint32_t slots;
+        int faults;
+    };
+    const auto [seed, slots, faults] = GENERATE(
+        found{8, 3, 4},    // a daemon that has forgotten lets its ranks begin in a round that others train in
+        found{234, 3, 4},  // the same, in a round of which it has not heard
+        found{107, 3, 4},  // ranks hold different steps that none of them can complete
+        found{478, 3, 4},  // a step that is replicated late was let go of by then
+        found{178, 3, 4},  // copies for others that their owners have given up fill the room
+        found{100032, 2, 6},   // what all began from counts as replicated, too
+        found{100815, 4, 6},   // what all began from is overtaken before its second copies are made
+        found{500595, 4, 5},   // whoever knew that it is replicated has died
+        found{100987, 6, 6});  // a word about a step that is passed over was lost
+    simulator::settings s;
+    s.slots = slots;
+    s.faults = faults;
+    CHECK(simulator::run(seed, s).breach == "");
+}
+
+TEST_CASE("a commit in memory frees no replicated one", "[ckptd]") {
+    shelf copies;
+    copies.note_release(std::nullopt, std::nullopt, round_one);
+    for (std::uint64_t step = 1; step <= 3; ++step) {
+        auto c = own(step, {round_one, step});
+        c.voted = step == 1 ? level::replicated : level::memory;
+        copies.add(c);
+    }
+    copies.note_commit({round_one, 1}, level::replicated);
+    copies.note_commit({round_one, 2}, level::memory);
+    CHECK(copies.sweep().empty());
+    copies.note_commit({round_one, 3}, level::memory);
+    CHECK(copies.sweep() == std::vector<shelf::id>{2});
+    copies.note_commit({round_one, 3}, level::replicated);
+    CHECK(copies.sweep() == std::vector<shelf::id>{1});
+}
+
+TEST_CASE("a copy that may still become replicated outlives a newer commit in memory", "[ckptd]") {
+    shelf copies;
+    copies.note_release(std::nullopt, std::nullopt, round_one);
+    auto promised = own(1, {round_one, 1});
+    promised.voted = level::replicated;
+    copies.add(promised);
+    copies.add(own(2, {round_one, 2}));
+    copies.note_commit({round_one, 2}, level::memory);
+    CHECK(copies.sweep().empty());
+    SECTION("until it is known that it has not") {
+        copies.note_commit({round_one, 1}, level::memory);
+        CHECK(copies.sweep() == std::vector<shelf::id>{1});
+    }
+    SECTION("or that some rank has none of it") {
+        copies.note_passed_over({round_one, 1});
+        CHECK(copies.sweep() == std::vector<shelf::id>{1});
+    }
+}
+
+TEST_CASE("nothing is chosen before all have answered and storage was looked at", "[ckptd]") {
+    agreement::coordinator c(2, 2, 7);
+    const agreement::ballot first{1, 7};
+    const copy_key newer{round_one, 9}, older{round_one, 8};
+    CHECK(c.due().size() == 2);
+    c.on(0, holds(first, {{newer, 0}, {older, 0}}));
+    c.on(1, holds(first, {{older, 1}}));
+    CHECK(c.now() == agreement::coordinator::phase::collecting);
+    c.set_storage({});
+    REQUIRE(c.now() == agreement::coordinator::phase::preparing);
+    CHECK(c.chosen().key == older);
+
+    SECTION("a shard that is nowhere whole: the next one, and never a beginning from nothing") {
+        c.on(1, agreement::prepared{first, {1}});
+        CHECK(c.now() == agreement::coordinator::phase::collecting);
+        const agreement::ballot second{2, 7};
+        c.on(0, holds(second, {{older, 0}}));
+        c.on(1, holds(second, {{older, 1}}));
+        CHECK(c.now() == agreement::coordinator::phase::lost);
+    }
+    SECTION("nobody goes before all are prepared") {
+        c.on(0, agreement::prepared{first, {}});
+        CHECK(c.now() == agreement::coordinator::phase::preparing);
+        CHECK(c.waits_for() == std::vector<std::uint32_t>{1});
+        c.on(1, agreement::prepared{first, {}});
+        CHECK(c.now() == agreement::coordinator::phase::releasing);
+    }
+    SECTION("an answer to another attempt does not count") {
+        c.on(0, agreement::prepared{{1, 6}, {}});
+        c.on(1, agreement::prepared{{2, 7}, {}});
+        CHECK(c.waits_for() == std::vector<std::uint32_t>{0, 1});
+    }
+}
+
+TEST_CASE("a coordinator that begins again keeps what some ranks may have gone with", "[ckptd]") {
+    agreement::coordinator c(2, 2, 8);
+    const agreement::ballot number{1, 8};
+    const copy_key gone_with{round_one, 3}, newer{round_one, 5};
+    c.set_storage({});
+    auto one = holds(number, {{gone_with, 0}, {newer, 0}}),
+         other = holds(number, {{gone_with, 1}, {newer, 1}});
+    one.accepted = agreement::ballot{1, 2};
+    one.key = gone_with;
+    SECTION("all have accepted it") {
+        other.accepted = one.accepted;
+        other.key = gone_with;
+        c.on(0, one);
+        c.on(1, other);
+        CHECK(c.chosen().key == gone_with);
+    }
+    SECTION("one has not: nobody has gone") {
+        c.on(0, one);
+        c.on(1, other);
+        CHECK(c.chosen().key == newer);
+    }
+    SECTION("one does not know: only another round helps") {
+        other.forgetful = true;
+        c.on(0, one);
+        c.on(1, other);
+        CHECK(c.now() == agreement::coordinator::phase::stale);
+    }
+}
+
+TEST_CASE("a writer of an older round is not heard", "[ckptd]") {
+    agreement::agreement a;
+    agreement::launch l;
+    l.generation = round_one;
+    l.self = 1;
+    l.nodes = l.world = 2;
+    l.slot_of_rank = {0, 1};
+    a.open(l);
+    CHECK(a.receive(0, {round_two, agreement::collect{{1, 1}}}).fenced);
+    CHECK(a.generation() == round_two);
+    const auto late = a.receive(0, {round_one, commit{{round_one, 4}, level::memory}});
+    CHECK(late.send.empty());
+    CHECK_FALSE(a.committed(level::memory));
+}
