@@ -12,8 +12,9 @@
 #include <grp.h>
 #include <pwd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "common/child.hpp"
 
 namespace banyan::doctor {
 namespace {
@@ -39,20 +40,15 @@ bool allows(const struct stat& st, uid_t uid, const std::vector<gid_t>& groups, 
 std::optional<bool> can_open(const std::filesystem::path& file, const passwd& user) {
     if (::geteuid() != 0) return {};
     const auto groups = groups_of(user);
-    const auto child = ::fork();
-    if (child < 0) return {};
-    if (child == 0) {
+    const auto answer = run_forked([&] {
         if (::setgroups(groups.size(), groups.data()) != 0 || ::setgid(user.pw_gid) != 0 ||
             ::setuid(user.pw_uid) != 0)
-            ::_exit(2);
+            return 2;
         const int fd = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        ::_exit(fd >= 0 ? 0 : errno == EACCES || errno == EPERM ? 1 : 2);
-    }
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) return {};
-    if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) return {};
-    return WEXITSTATUS(status) == 0;
+        return fd >= 0 ? 0 : errno == EACCES || errno == EPERM ? 1 : 2;
+    });
+    if (!answer || answer->code > 1) return {};
+    return answer->code == 0;
 }
 
 }  // namespace

@@ -17,10 +17,10 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/build_info.hpp"
+#include "common/child.hpp"
 #include "common/config.hpp"
 #include "common/fd.hpp"
 #include "common/file.hpp"
@@ -69,18 +69,14 @@ result<unique_fd> start(std::vector<std::string> command) {
     if (::pipe2(pipe.data(), O_CLOEXEC) != 0)
         return fail_errno("cannot start the checkpoint daemon: no pipe", errno);
     unique_fd from(pipe[0]), to(pipe[1]);
-    const pid_t child = ::fork();
-    if (child < 0) return fail_errno("cannot start the checkpoint daemon", errno);
-    if (child == 0) {
+    const auto forked = run_forked([&] {
         ::setsid();
         const pid_t daemon = ::fork();
         if (daemon == 0) become(arguments.data(), environment.data(), to.get());
-        ::_exit(daemon < 0 ? 1 : 0);
-    }
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (status != 0) return fail(errc::exhausted, "cannot start the checkpoint daemon: fork failed");
+        return daemon < 0 ? 1 : 0;
+    });
+    if (!forked || forked->code != 0)
+        return fail(errc::exhausted, "cannot start the checkpoint daemon: fork failed");
     return from;
 }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// posix_spawn, a pidfd, a signalfd and poll: nothing here needs more.
+// What banyan-run has beside any program that runs another (common/child.hpp): signals are blocked, read from
+// a signalfd and handed on, and the terminal's process group counts. Output is not captured: it is srun's
+// own.
 #include "supervisor/child.hpp"
 
 #include <array>
-#include <cerrno>
 
 #include <poll.h>
-#include <spawn.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "common/child.hpp"
 
 namespace banyan::supervisor {
 namespace {
@@ -29,39 +29,6 @@ sigset_t set_of_forwarded() {
 }
 
 bool on_terminal() { return ::isatty(STDIN_FILENO) && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp(); }
-
-/// The child gets the signal mask that we were started with.
-result<pid_t> spawn(const std::vector<std::string>& words, const sigset_t& mask) {
-    std::vector<char*> argv;
-    for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-    argv.push_back(nullptr);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &mask);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK |
-                                                             (on_terminal() ? 0 : POSIX_SPAWN_SETPGROUP)));
-    pid_t pid = 0;
-    const int err = ::posix_spawnp(&pid, argv[0], nullptr, &attributes, argv.data(), environ);
-    posix_spawnattr_destroy(&attributes);
-    if (err != 0) return fail_errno("cannot run " + words.front(), err, "is it installed and in PATH?");
-    return pid;
-}
-
-step_end end_of(pid_t pid, const signal_watch& signals) {
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (WIFEXITED(status)) return {WEXITSTATUS(status), signals.cancelled(), {}};
-    const int by = WTERMSIG(status);
-    return {
-        128 + by, signals.cancelled() || by == SIGTERM || by == SIGINT || by == SIGHUP || by == SIGQUIT, {}};
-}
-
-int milliseconds_to(clock::time_point until) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now()).count();
-    return left > 0 ? static_cast<int>(std::min<long>(left, 3'600'000)) : 0;
-}
 
 }  // namespace
 
@@ -102,31 +69,34 @@ bool signal_watch::wait(clock::time_point until) {
 
 result<step_end> run_child(const std::vector<std::string>& words, signal_watch& signals,
                            const std::function<void(pid_t)>& settled) {
-    BANYAN_TRY(const auto pid, spawn(words, signals.before()));
-    const unique_fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    if (!ended) {
-        const int err = errno;
-        ::kill(pid, SIGTERM);
-        end_of(pid, signals);
-        return fail_errno("cannot watch srun", err, "banyan-run needs Linux 5.3 or newer");
+    child_setup setup;
+    setup.blocked = signals.before();
+    setup.own_group = !on_terminal();
+    auto started = child::start(words, setup);
+    if (!started) {
+        if (started.error().hint.empty()) started.error().hint = "is it installed and in PATH?";
+        return std::unexpected(std::move(started).error());
     }
+    auto running = std::move(*started);
     const auto begun = clock::now();
     const auto settles = begun + std::chrono::seconds(1);
     bool called = false;
     for (;;) {
-        std::array<pollfd, 2> waits{pollfd{ended.get(), POLLIN, 0}, pollfd{signals.fd(), POLLIN, 0}};
+        std::array<pollfd, 2> waits{pollfd{running.end_fd(), POLLIN, 0}, pollfd{signals.fd(), POLLIN, 0}};
         ::poll(waits.data(), waits.size(), called ? -1 : milliseconds_to(settles));
-        if (waits[1].revents) signals.take(pid);
+        if (waits[1].revents) signals.take(running.pid());
         if (waits[0].revents) break;
         if (!called && clock::now() >= settles) {
             called = true;
-            settled(pid);
+            settled(running.pid());
         }
     }
     signals.take(0);  // a signal that came together with the end
-    auto end = end_of(pid, signals);
-    end.ran = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - begun);
-    return end;
+    const auto end = running.wait();
+    const bool told_to_end =
+        end.signal == SIGTERM || end.signal == SIGINT || end.signal == SIGHUP || end.signal == SIGQUIT;
+    return step_end{end.code, signals.cancelled() || told_to_end,
+                    std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - begun)};
 }
 
 }  // namespace banyan::supervisor

@@ -6,8 +6,8 @@
 
 #include "common/file.hpp"
 #include "common/text.hpp"
-#include "topo/cli/child.hpp"
 #include "topo/cli/cli.hpp"
+#include "topo/cli/output_of.hpp"
 
 namespace banyan::topo::cli {
 

@@ -11,8 +11,8 @@
 
 #include "common/file.hpp"
 #include "common/text.hpp"
-#include "topo/cli/child.hpp"
 #include "topo/cli/cli.hpp"
+#include "topo/cli/output_of.hpp"
 #include "train/admin_comment_reader.hpp"
 
 namespace banyan::topo::cli {

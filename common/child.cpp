@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "common/child.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <poll.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace banyan {
+namespace {
+
+/// What posix_spawn is to do in the child, released at the end of the scope.
+class spawn_plan {
+  public:
+    explicit spawn_plan(const child_setup& setup) {
+        ::posix_spawn_file_actions_init(&files_);
+        ::posix_spawnattr_init(&attributes_);
+        const int wanted[] = {setup.in, setup.out, setup.err};
+        for (int number = 0; number < 3; ++number)
+            if (wanted[number] >= 0) ::posix_spawn_file_actions_adddup2(&files_, wanted[number], number);
+        sigset_t none;
+        sigemptyset(&none);
+        ::posix_spawnattr_setsigmask(&attributes_, setup.blocked ? &*setup.blocked : &none);
+        ::posix_spawnattr_setpgroup(&attributes_, 0);
+        const int flags = POSIX_SPAWN_SETSIGMASK | (setup.own_group ? POSIX_SPAWN_SETPGROUP : 0);
+        ::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
+    }
+    ~spawn_plan() {
+        ::posix_spawn_file_actions_destroy(&files_);
+        ::posix_spawnattr_destroy(&attributes_);
+    }
+    spawn_plan(const spawn_plan&) = delete;
+    spawn_plan& operator=(const spawn_plan&) = delete;
+
+    /// 0 or an errno.
+    int run(char* const* words, pid_t& pid) const {
+        return ::posix_spawnp(&pid, words[0], &files_, &attributes_, words, environ);
+    }
+
+  private:
+    posix_spawn_file_actions_t files_{};
+    posix_spawnattr_t attributes_{};
+};
+
+child_end reap(pid_t pid) {
+    int status = 0;
+    while (::waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return {127, 0};  // somebody else has reaped it: nothing is known of its end
+    if (WIFEXITED(status)) return {WEXITSTATUS(status), 0};
+    return {128 + WTERMSIG(status), WTERMSIG(status)};
+}
+
+}  // namespace
+
+int milliseconds_to(std::chrono::steady_clock::time_point until) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
+    return static_cast<int>(std::clamp<long long>(left, 0, 3'600'000));
+}
+
+result<child> child::start(const std::vector<std::string>& words, const child_setup& setup) {
+    std::vector<char*> pointers;
+    for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    pid_t pid = -1;
+    if (const int why = spawn_plan(setup).run(pointers.data(), pid); why != 0)
+        return fail_errno("cannot run " + words.front(), why);
+    // Nobody else reaps it, so its number is still its own.
+    unique_fd end(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (!end) {
+        const int why = errno;
+        ::kill(pid, SIGKILL);
+        reap(pid);
+        return fail_errno("cannot watch " + words.front(), why,
+                          "Linux 5.3 or newer is needed, and a free descriptor");
+    }
+    return child(pid, std::move(end));
+}
+
+child::child(child&& other) noexcept : pid_(std::exchange(other.pid_, -1)), end_(std::move(other.end_)) {}
+
+child::~child() {
+    if (pid_ < 0) return;
+    ::kill(pid_, SIGKILL);
+    reap(pid_);
+}
+
+bool child::ends_by(std::chrono::steady_clock::time_point until) const {
+    for (;;) {
+        pollfd end{end_.get(), POLLIN, 0};
+        const int left = milliseconds_to(until);
+        if (::poll(&end, 1, left) > 0) return true;
+        if (left == 0) return false;
+    }
+}
+
+void child::send(int signal) const {
+    if (pid_ > 0) ::kill(pid_, signal);
+}
+
+child_end child::wait() { return reap(std::exchange(pid_, -1)); }
+
+result<child_end> run_forked(const std::function<int()>& work) {
+    const pid_t pid = ::fork();
+    if (pid < 0) return fail_errno("cannot fork", errno);
+    if (pid == 0) ::_exit(work());
+    return reap(pid);
+}
+
+}  // namespace banyan
