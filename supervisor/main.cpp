@@ -61,7 +61,7 @@ std::optional<component> training_component() {
 
 result<int> run(const std::vector<std::string>& arguments) {
     BANYAN_TRY(auto opts, split_arguments(arguments));
-    if (opts.help) return std::fputs(help_text, stdout) < 0 ? 1 : 0;
+    if (opts.help) return std::fputs(help_text().c_str(), stdout) < 0 ? 1 : 0;
     if (opts.version) return std::puts(version_line("banyan-run").c_str()) < 0 ? 1 : 0;
     BANYAN_TRY(const auto job, job_of_environment());
     BANYAN_TRY(auto state, query_job(job));

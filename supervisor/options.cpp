@@ -1,84 +1,123 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Splitting the command line. By hand: a library would reorder or reject what is meant for srun.
+// CLI11 reads our options and writes the help. It is shown only the words before the first that is none of
+// ours: its own prefix_command() ends at the first word that is no option, so it would take the --verbose in
+// "--overlap --verbose program", which is srun's.
 #include "supervisor/options.hpp"
 
+#include <algorithm>
+#include <memory>
+
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "common/build_info.hpp"
 #include "common/text.hpp"
 
 namespace banyan::supervisor {
-
-const char* const help_text =
-    "Usage: banyan-run [OPTION]... [SRUN OPTION]... PROGRAM [ARGUMENT]...\n"
-    "Run a job step with srun, and start it again after a fault.\n"
-    "\n"
-    "Options of banyan-run come first; everything from the first other word on goes to srun.\n"
-    "  --max-restarts N       end after N restarts (default 1000)\n"
-    "  --max-idle-restarts N  end after N restarts in a row without a new training step saved,\n"
-    "                         restarts after the loss of a node not counted (default 3)\n"
-    "  --wait TIME            how long to wait for a node when the job cannot be requeued, or for\n"
-    "                         slurmctld to answer (default 30s)\n"
-    "  --verbose              say what is run and asked\n"
-    "  --help                 print this text\n"
-    "  --version              print the version\n"
-    "\n"
-    "Within a job submitted with --train-parallel, -N and -n follow from the job's plan.\n"
-    "A job that has lost more nodes than it has spares is requeued, if it may be.\n"
-    "A step that was cancelled (scancel, SIGTERM, Ctrl-C) is not started again.\n";
-
 namespace {
 
-/// "--name=value" or "--name value" at `i`; moves `i` past it.
-result<std::string> value_of(const std::vector<std::string>& words, std::size_t& i, const std::string& name) {
-    if (words[i].size() > name.size()) return words[i++].substr(name.size() + 1);
-    if (i + 1 >= words.size()) return fail(errc::invalid_input, fmt::format("{} needs a value", name));
-    i += 2;
-    return words[i - 1];
-}
+class formatter : public CLI::Formatter {
+  public:
+    std::string make_usage(const CLI::App*, std::string) const override {
+        return "Usage: banyan-run [OPTION]... [SRUN OPTION]... PROGRAM [ARGUMENT]...\n";
+    }
+};
 
-result<std::uint32_t> count_of(const std::string& text, const std::string& name) {
+std::uint32_t count_of(const std::string& text, const char* name) {
     const auto n = parse_number(text, 1'000'000);
-    if (!n)
-        return fail(errc::invalid_input,
-                    fmt::format("{} \"{}\" is not a number from 0 to 1000000", name, text));
+    if (!n) throw CLI::ValidationError(name, fmt::format("\"{}\" is not a number from 0 to 1000000", text));
     return static_cast<std::uint32_t>(*n);
 }
 
+std::chrono::milliseconds time_of(const std::string& text, const char* name) {
+    const auto time = parse_duration(text);
+    if (!time) throw CLI::ValidationError(name, time.error().text());
+    return *time;
+}
+
+class command_line {
+  public:
+    explicit command_line(options& into)
+        : app_(
+              "Run a job step with srun, and start it again after a fault.\n"
+              "Options of banyan-run come first; everything from the first other word on goes to srun.") {
+        app_.name("banyan-run");
+        app_.formatter(std::make_shared<formatter>());
+        app_.set_version_flag("--version", version_line("banyan-run"), "print the version");
+        add("--max-restarts", "N", "end after N restarts (default 1000)",
+            [&into](const std::string& text) { into.max_restarts = count_of(text, "--max-restarts"); });
+        add("--max-idle-restarts", "N",
+            "end after N restarts in a row without a new training step saved,\n"
+            "restarts after the loss of a node not counted (default 3)",
+            [&into](const std::string& text) {
+                into.max_idle_restarts = count_of(text, "--max-idle-restarts");
+            });
+        add("--wait", "TIME",
+            "how long to wait for a node when the job cannot be requeued, or for\n"
+            "slurmctld to answer (default 30s)",
+            [&into](const std::string& text) { into.wait = time_of(text, "--wait"); });
+        app_.add_flag("--verbose", into.verbose, "say what is run and asked");
+        app_.footer(
+            "Within a job submitted with --train-parallel, -N and -n follow from the job's plan.\n"
+            "A job that has lost more nodes than it has spares is requeued, if it may be.\n"
+            "A step that was cancelled (scancel, SIGTERM, Ctrl-C) is not started again.");
+    }
+
+    /// How many of the first words are our options, with their values.
+    std::size_t own(const std::vector<std::string>& words) const {
+        std::size_t count = 0;
+        while (count < words.size() && words[count].starts_with("-")) {
+            const auto equals = words[count].find('=');
+            const auto* option = app_.get_option_no_throw(words[count].substr(0, equals));
+            const bool has_value = equals != std::string::npos;
+            const bool takes_value = option && option->get_items_expected_max() > 0;
+            if (!option || (has_value && !takes_value)) break;
+            count += takes_value && !has_value ? 2 : 1;
+        }
+        return std::min(count, words.size());
+    }
+
+    /// Throws as CLI11 does.
+    void parse(std::vector<std::string> words) {
+        std::reverse(words.begin(), words.end());  // as CLI11 wants them
+        app_.parse(std::move(words));
+    }
+
+    std::string help() const { return app_.help(); }
+
+  private:
+    void add(const char* name, const char* value, const char* about,
+             std::function<void(const std::string&)> take) {
+        app_.add_option_function(name, std::move(take), about)
+            ->type_name(value)
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    }
+
+    CLI::App app_;
+};
+
 }  // namespace
+
+std::string help_text() {
+    options unused;
+    return command_line(unused).help();
+}
 
 result<options> split_arguments(const std::vector<std::string>& words) {
     options out;
-    std::size_t i = 0;
-    const auto is = [&](const std::string& name) {
-        return words[i] == name || words[i].starts_with(name + "=");
-    };
-    while (i < words.size()) {
-        if (is("--max-restarts")) {
-            BANYAN_TRY(const auto text, value_of(words, i, "--max-restarts"));
-            BANYAN_TRY(out.max_restarts, count_of(text, "--max-restarts"));
-        } else if (is("--max-idle-restarts")) {
-            BANYAN_TRY(const auto text, value_of(words, i, "--max-idle-restarts"));
-            BANYAN_TRY(out.max_idle_restarts, count_of(text, "--max-idle-restarts"));
-        } else if (is("--wait")) {
-            BANYAN_TRY(const auto text, value_of(words, i, "--wait"));
-            const auto wait = parse_duration(text);
-            if (!wait) return fail(errc::invalid_input, fmt::format("--wait: {}", wait.error().text()));
-            out.wait = *wait;
-        } else if (words[i] == "--verbose") {
-            out.verbose = true;
-            ++i;
-        } else if (words[i] == "--help" || words[i] == "-h") {
-            out.help = true;
-            ++i;
-        } else if (words[i] == "--version") {
-            out.version = true;
-            ++i;
-        } else {
-            break;
-        }
+    command_line line(out);
+    const auto begin = words.begin(), border = begin + static_cast<std::ptrdiff_t>(line.own(words));
+    out.srun.assign(border, words.end());
+    try {
+        line.parse({begin, border});
+    } catch (const CLI::CallForHelp&) {
+        out.help = true;
+    } catch (const CLI::CallForVersion&) {
+        out.version = true;
+    } catch (const CLI::ParseError& e) {
+        return fail(errc::invalid_input, e.what(), "banyan-run --help tells how to call it");
     }
-    out.srun.assign(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
     if (out.srun.empty() && !out.help && !out.version)
         return fail(errc::invalid_input, "no program given", "banyan-run --help tells how to call it");
     return out;

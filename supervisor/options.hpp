@@ -24,6 +24,7 @@ struct options {
 /// `arguments` without the program's name.
 result<options> split_arguments(const std::vector<std::string>& arguments);
 
-extern const char* const help_text;
+/// What --help prints.
+std::string help_text();
 
 }  // namespace banyan::supervisor

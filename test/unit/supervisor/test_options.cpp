@@ -30,14 +30,43 @@ TEST_CASE("an option of srun that begins like one of ours is srun's", "[supervis
     CHECK(o->srun == words{"--wait-all-nodes=1", "prog"});
 }
 
+TEST_CASE("nothing of srun's is touched", "[supervisor]") {
+    const auto rest = GENERATE(words{"--overlap", "--verbose", "prog"}, words{"-v", "--wait=5", "prog"},
+                               words{"--", "--verbose"}, words{"-", "--help"}, words{"--verbose=2", "prog"},
+                               words{"prog", "--wait", "--help"}, words{"--wai", "prog"}, words{""},
+                               words{"--wait-all-nodes", "1", "-h", "--max-restarts=x"});
+    auto line = rest;
+    line.insert(line.begin(), {"--max-restarts", "5"});
+    const auto o = split_arguments(line);
+    REQUIRE(o);
+    CHECK(o->max_restarts == 5);
+    CHECK_FALSE(o->verbose);
+    CHECK_FALSE(o->help);
+    CHECK(o->wait == options().wait);
+    CHECK(o->srun == rest);
+}
+
+TEST_CASE("the last of an option that is given twice", "[supervisor]") {
+    const auto o = split_arguments(
+        {"--wait=1s", "--max-restarts", "010", "--verbose", "--verbose", "--wait", "2m", "prog"});
+    REQUIRE(o);
+    CHECK(o->wait == std::chrono::minutes(2));
+    CHECK(o->max_restarts == 10);
+    CHECK(o->verbose);
+}
+
 TEST_CASE("help needs no program", "[supervisor]") {
     CHECK(split_arguments({"--help"})->help);
+    CHECK(split_arguments({"-h"})->help);
     CHECK(split_arguments({"--version"})->version);
+    CHECK(help_text().starts_with("Run a job step"));
 }
 
 TEST_CASE("wrong command lines are refused", "[supervisor]") {
-    const auto line = GENERATE(words{}, words{"--verbose"}, words{"--max-restarts"},
-                               words{"--max-restarts", "many", "prog"}, words{"--max-restarts=-1", "prog"},
-                               words{"--max-idle-restarts=", "prog"}, words{"--wait=soon", "prog"});
+    const auto line = GENERATE(
+        words{}, words{"--verbose"}, words{"--max-restarts"}, words{"--max-restarts", "many", "prog"},
+        words{"--max-restarts=-1", "prog"}, words{"--max-idle-restarts=", "prog"},
+        words{"--wait=soon", "prog"}, words{"--wait=", "5", "prog"}, words{"--wait", "--verbose", "prog"},
+        words{"--max-restarts", "0x10", "prog"}, words{"--max-restarts", "1000001", "prog"});
     CHECK_FALSE(split_arguments(line));
 }
