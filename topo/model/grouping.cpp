@@ -24,7 +24,8 @@ leaf_set leaves_of(const fabric& f, const std::vector<std::uint32_t>& hcas) {
     return out;
 }
 
-union_find join_leaves(const fabric& f, const hcas_of_hosts& hosts) {
+/// For each switch the smallest one of the set of leaves that it is in.
+std::vector<std::uint32_t> join_leaves(const fabric& f, const hcas_of_hosts& hosts) {
     // Most hosts of a group have the very same leaves: those are counted once.
     boost::unordered_flat_map<leaf_set, std::uint32_t, boost::hash<leaf_set>> alike;
     for (const auto& hcas : hosts) ++alike[leaves_of(f, hcas)];
@@ -41,23 +42,22 @@ union_find join_leaves(const fabric& f, const hcas_of_hosts& hosts) {
         const auto a = static_cast<std::uint32_t>(pair >> 32), b = static_cast<std::uint32_t>(pair);
         if (2 * count > hosts_on[a] + hosts_on[b] - count) out.join(a, b);
     }
-    return out;
+    return out.smallest();
 }
 
 void place_hosts(grouping& g, const fabric& f, const hcas_of_hosts& hosts) {
-    auto joined = join_leaves(f, hosts);
+    const auto joined = join_leaves(f, hosts);
     std::vector<std::uint32_t> group_of_root(f.switches.size(), none), roots;
     for (std::size_t h = 0; h < hosts.size(); ++h) {
         roots.clear();
         for (const auto i : hosts[h])
-            if (f.hcas[i].leaf != none) roots.push_back(joined.root(f.hcas[i].leaf));
+            if (f.hcas[i].leaf != none) roots.push_back(joined[f.hcas[i].leaf]);
         if (roots.empty()) continue;
         auto& group = group_of_root[usual(roots).value];
         if (group == none) group = g.count++;
         g.group_of_host[h] = group;
     }
-    for (std::uint32_t sw = 0; sw < f.switches.size(); ++sw)
-        g.group_of_leaf[sw] = group_of_root[joined.root(sw)];
+    for (std::uint32_t sw = 0; sw < f.switches.size(); ++sw) g.group_of_leaf[sw] = group_of_root[joined[sw]];
 }
 
 /// Leaves whose set won no host of its own go to the group of most of the hosts on them.

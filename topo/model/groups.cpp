@@ -88,11 +88,10 @@ void rate_hosts(fabric& f, const grouping& g) {
 }
 
 /// Numbers 0.. by the first group of each set.
-std::vector<std::uint32_t> number(union_find& sets, std::size_t n) {
+std::vector<std::uint32_t> number(union_find& sets) {
     std::map<std::uint32_t, std::uint32_t> seen;
-    std::vector<std::uint32_t> out;
-    for (std::uint32_t i = 0; i < n; ++i)
-        out.push_back(seen.try_emplace(sets.root(i), static_cast<std::uint32_t>(seen.size())).first->second);
+    auto out = sets.smallest();
+    for (auto& set : out) set = seen.try_emplace(set, static_cast<std::uint32_t>(seen.size())).first->second;
     return out;
 }
 
@@ -113,15 +112,16 @@ void number_tiers(fabric& f, const grouping& g) {
                 spines.join(first_group[high], group_of(low));
         }
     }
-    const auto spine_group = number(spines, f.leaf_groups.size());
+    const auto spine_group = number(spines);
     std::map<std::uint32_t, std::uint32_t> island_of_root;
     // The leaves of a group are one island by their hosts, even where each rail has spines of its own.
     for (const auto& group : f.leaf_groups)
         for (const auto leaf : group.leaves) islands.join(group.leaves[0], leaf);
+    const auto island_of = islands.smallest();
     for (std::uint32_t i = 0; i < f.leaf_groups.size(); ++i) {
         auto& group = f.leaf_groups[i];
         group.spine_group = spine_group[i];
-        const auto root = group.leaves.empty() ? none : islands.root(group.leaves[0]);
+        const auto root = group.leaves.empty() ? none : island_of[group.leaves[0]];
         group.island =
             island_of_root.try_emplace(root, static_cast<std::uint32_t>(island_of_root.size())).first->second;
     }

@@ -130,10 +130,11 @@ std::vector<block> blocks_of(const mesh& m) {
         const auto a = static_cast<std::uint32_t>(pair >> 32), b = static_cast<std::uint32_t>(pair);
         if (2 * count > std::min(sizes[a], sizes[b])) joined.join(a, b);
     }
+    const auto first_of = joined.smallest();
     std::map<std::uint32_t, block> blocks;
     std::uint32_t at = 0;
     for (const auto& [set, uppers] : alike) {
-        auto& b = blocks[joined.root(at++)];
+        auto& b = blocks[first_of[at++]];
         b.insert(b.end(), uppers.begin(), uppers.end());
     }
     std::vector<block> out;
