@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <tinyxml2.h>
 
 #include "topo/export/affinity.hpp"
 
@@ -13,27 +14,31 @@ namespace {
 
 constexpr std::size_t longest_value = 255;
 
-std::string escaped(std::string_view text) {
+/// Bytes of a character once the writer has escaped it.
+std::size_t written_size(char c) {
+    switch (c) {
+        case '<':
+        case '>':
+            return 4;
+        case '&':
+            return 5;
+        case '"':
+        case '\'':
+            return 6;
+        default:
+            return 1;
+    }
+}
+
+/// ASCII that can be printed, no longer than NCCL reads.
+std::string fit_value(std::string_view text) {
     std::string out;
+    std::size_t size = 0;
     for (const char c : text) {
-        if (out.size() + 6 > longest_value) break;
-        switch (c) {
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '"':
-                out += "&quot;";
-                break;
-            default:
-                out +=
-                    static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f ? '?' : c;
-        }
+        if (size + 6 > longest_value) break;
+        const auto byte = static_cast<unsigned char>(c);
+        out += byte < 0x20 || byte >= 0x7f ? '?' : c;
+        size += written_size(out.back());
     }
     return out;
 }
@@ -46,73 +51,82 @@ std::string architecture(const std::string& kernel) {
     return {};
 }
 
-class writer {
+class writer : private tinyxml2::XMLPrinter {
   public:
     writer(const machine& m, const node_type& type) : m_(m), type_(type) {}
 
-    std::string text() {
-        for (std::uint32_t cpu = 0; cpu < m_.cpus.size(); ++cpu) {
-            if (std::none_of(m_.devices.begin(), m_.devices.end(),
-                             [&](const auto& d) { return d.cpu == cpu; }))
-                continue;
-            const auto& c = m_.cpus[cpu];
-            out_ += fmt::format("  <cpu numaid=\"{}\"", c.numa);
-            attribute("affinity", c.affinity.size() <= longest_value ? c.affinity : "");
-            attribute("arch", architecture(m_.architecture));
-            attribute("vendor", c.vendor);
-            attribute("familyid", c.family);
-            attribute("modelid", c.model);
-            out_ += ">\n";
-            for (std::uint32_t i = 0; i < m_.devices.size(); ++i)
-                if (m_.devices[i].cpu == cpu && m_.devices[i].parent == UINT32_MAX) write(i, 4);
-            out_ += "  </cpu>\n";
-        }
-        return std::move(out_);
+    std::string text(const std::string& comment) {
+        PushComment(comment.c_str());
+        OpenElement("system");
+        PushAttribute("version", 1);
+        for (std::uint32_t cpu = 0; cpu < m_.cpus.size(); ++cpu)
+            if (std::any_of(m_.devices.begin(), m_.devices.end(),
+                            [&](const auto& d) { return d.cpu == cpu; }))
+                write_cpu(cpu);
+        CloseElement();
+        return CStr();
     }
 
   private:
-    void attribute(const char* name, const std::string& value) {
-        if (!value.empty()) out_ += fmt::format(" {}=\"{}\"", name, escaped(value));
+    void PrintSpace(int depth) override {
+        for (; depth > 0; --depth) Write("  ");
     }
 
-    void write(std::uint32_t index, int indent) {
+    void attribute(const char* name, const std::string& value) {
+        if (!value.empty()) PushAttribute(name, fit_value(value).c_str());
+    }
+
+    void write_cpu(std::uint32_t cpu) {
+        const auto& c = m_.cpus[cpu];
+        OpenElement("cpu");
+        PushAttribute("numaid", c.numa);
+        attribute("affinity", c.affinity.size() <= longest_value ? c.affinity : "");
+        attribute("arch", architecture(m_.architecture));
+        attribute("vendor", c.vendor);
+        attribute("familyid", c.family);
+        attribute("modelid", c.model);
+        for (std::uint32_t i = 0; i < m_.devices.size(); ++i)
+            if (m_.devices[i].cpu == cpu && m_.devices[i].parent == UINT32_MAX) write_device(i);
+        CloseElement();
+    }
+
+    void write_device(std::uint32_t index) {
         const auto& d = m_.devices[index];
         const auto link = link_of(d.gbytes_per_s);
-        out_ += fmt::format(
-            "{:{}}<pci busid=\"{}\" class=\"0x{:04x}00\" vendor=\"0x{:04x}\" device=\"0x{:04x}\" "
-            "subsystem_vendor=\"0x{:04x}\" subsystem_device=\"0x{:04x}\" link_speed=\"{}\" link_width=\"{}\"",
-            "", indent, d.busid, d.pci_class, d.vendor, d.device, d.subsystem_vendor, d.subsystem_device,
-            link.speed, link.width);
-        if (d.kind == io_kind::gpu) {
-            out_ += "/>\n";
-            return;
-        }
-        out_ += ">\n";
+        OpenElement("pci");
+        PushAttribute("busid", d.busid.c_str());
+        PushAttribute("class", fmt::format("0x{:04x}00", d.pci_class).c_str());
+        PushAttribute("vendor", fmt::format("0x{:04x}", d.vendor).c_str());
+        PushAttribute("device", fmt::format("0x{:04x}", d.device).c_str());
+        PushAttribute("subsystem_vendor", fmt::format("0x{:04x}", d.subsystem_vendor).c_str());
+        PushAttribute("subsystem_device", fmt::format("0x{:04x}", d.subsystem_device).c_str());
+        PushAttribute("link_speed", link.speed.c_str());
+        PushAttribute("link_width", link.width);
         if (d.kind == io_kind::hca) {
-            write_nets(d, indent + 2);
-        } else {
+            write_nets(d);
+        } else if (d.kind != io_kind::gpu) {
             for (auto i = index + 1; i < m_.devices.size(); ++i)
-                if (m_.devices[i].parent == index) write(i, indent + 2);
+                if (m_.devices[i].parent == index) write_device(i);
         }
-        out_ += fmt::format("{:{}}</pci>\n", "", indent);
+        CloseElement();
     }
 
-    void write_nets(const io_device& d, int indent) {
-        out_ += fmt::format("{:{}}<nic>\n", "", indent);
+    void write_nets(const io_device& d) {
+        OpenElement("nic");
         for (const auto& r : type_.devices) {
             if (r.device.empty() || std::find(d.names.begin(), d.names.end(), r.device) == d.names.end())
                 continue;
-            out_ +=
-                fmt::format("{:{}}<net name=\"{}\" port=\"{}\"", "", indent + 2, escaped(r.device), r.port);
-            if (r.gbps > 0) out_ += fmt::format(" speed=\"{}\"", r.gbps * 1000ull);  // in Mbit/s
-            out_ += "/>\n";
+            OpenElement("net");
+            attribute("name", r.device);
+            PushAttribute("port", r.port);
+            if (r.gbps > 0) PushAttribute("speed", std::uint64_t{r.gbps} * 1000);  // in Mbit/s
+            CloseElement();
         }
-        out_ += fmt::format("{:{}}</nic>\n", "", indent);
+        CloseElement();
     }
 
     const machine& m_;
     const node_type& type_;
-    std::string out_;
 };
 
 }  // namespace
@@ -146,10 +160,8 @@ pcie_link link_of(double gbytes_per_s) {
 
 std::string nccl_topology_xml(const machine& whole, const node_type& type, std::uint32_t source_crc) {
     const auto m = prune(whole, devices_of(type));
-    return fmt::format(
-        "<!-- Written by banyan-topo nccl; rails from the fabric dump with CRC-32C 0x{:08x}. -->\n"
-        "<system version=\"1\">\n{}</system>\n",
-        source_crc, writer(m, type).text());
+    return writer(m, type).text(fmt::format(
+        " Written by banyan-topo nccl; rails from the fabric dump with CRC-32C 0x{:08x}. ", source_crc));
 }
 
 }  // namespace banyan::topo

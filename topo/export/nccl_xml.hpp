@@ -6,7 +6,8 @@
 // Format: as NCCL reads it (NVIDIA/nccl, src/graph/xml.cc and topo.cc): <system version="1"> holds <cpu
 // numaid=>, these hold <pci busid= class= link_speed= link_width=>, nested below PCIe switches; <nic><net
 // name= port= speed=/> stands in the HCA's <pci>. NCCL's reader is no XML parser: no prolog, one blank
-// between attributes, at most 255 bytes in a value.
+// between attributes, at most 255 bytes in a value. Written with TinyXML-2: pugixml has a blank before "/>",
+// which NCCL takes for one more attribute, without a name.
 #pragma once
 
 #include <cstdint>
