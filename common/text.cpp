@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "common/utf8.hpp"
+
 namespace banyan {
 namespace {
 
@@ -140,57 +142,25 @@ std::string format_bytes(std::uint64_t bytes) {
     return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
 }
 
-namespace {
-
-// Length of the UTF-8 sequence at the beginning and its code point; 0 when it is none.
-std::size_t decode_utf8(std::string_view text, char32_t& code) {
-    const auto lead = static_cast<unsigned char>(text[0]);
-    const std::size_t length = lead < 0x80   ? 1
-                               : lead < 0xc2 ? 0
-                               : lead < 0xe0 ? 2
-                               : lead < 0xf0 ? 3
-                               : lead < 0xf5 ? 4
-                                             : 0;
-    if (length == 0 || length > text.size()) return 0;
-    code = length == 1 ? lead : lead & (0xff >> (length + 1));
-    for (std::size_t i = 1; i < length; ++i) {
-        const auto next = static_cast<unsigned char>(text[i]);
-        if ((next & 0xc0) != 0x80) return 0;
-        code = code << 6 | (next & 0x3f);
-    }
-    const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-    return overlong || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? 0 : length;
-}
-
-bool shows_itself(char32_t code) {
-    if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return false;
-    // Line and paragraph separator, embeddings and overrides, isolates, marks of direction.
-    return !(code >= 0x2028 && code <= 0x202e) && !(code >= 0x2066 && code <= 0x2069) && code != 0x200e &&
-           code != 0x200f && code != 0x061c;
-}
-
-}  // namespace
-
 std::string printable(std::string_view text) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string out;
     out.reserve(text.size());
     while (!text.empty()) {
-        char32_t code = 0;
-        const auto length = decode_utf8(text, code);
-        if (length != 0 && shows_itself(code)) {
-            out += text.substr(0, length);
+        const auto c = first_character(text);
+        if (c.valid && !commands_a_terminal(c.code)) {
+            out += text.substr(0, c.bytes);
         } else if (text[0] == '\n') {
             out += "\\n";
         } else if (text[0] == '\t') {
             out += "\\t";
         } else {
-            for (const char c : text.substr(0, std::max<std::size_t>(length, 1))) {
-                const auto byte = static_cast<unsigned char>(c);
+            for (const char each : text.substr(0, c.bytes)) {
+                const auto byte = static_cast<unsigned char>(each);
                 out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
             }
         }
-        text.remove_prefix(std::max<std::size_t>(length, 1));
+        text.remove_prefix(c.bytes);
     }
     return out;
 }

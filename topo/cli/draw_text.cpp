@@ -52,7 +52,7 @@ class picture {
         const auto at = marks_.find(host);
         const auto text =
             at == marks_.end() ? name(host) : fmt::format("{} {}", name(host), at->second->label);
-        const auto padded = fmt::format("{:<{}}", text, width);
+        const auto padded = draw::fill(text, width);
         if (!color_) return at == marks_.end() ? " " + padded + " " : "[" + padded + "]";
         if (at == marks_.end())
             return fmt::format(fmt::fg(fmt::terminal_color::bright_black), " {} ", padded);

@@ -1,48 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "topo/draw/escape.hpp"
 
-#include <cstdint>
+#include <utf8proc.h>
+
+#include "common/utf8.hpp"
 
 namespace banyan::topo::draw {
 namespace {
 
 constexpr std::string_view replacement = "\xef\xbf\xbd";
 
-struct character {
-    char32_t code = 0;
-    std::size_t bytes = 1;
-    bool valid = false;
-};
-
-/// The character at the start of a text that is not empty. Overlong forms and surrogates are not valid.
-character decode(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-    const auto first = byte(0);
-    if (first < 0x80) return {first, 1, true};
-    const std::size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || text.size() < bytes) return {};
-    char32_t code = first & (0x7f >> bytes);
-    for (std::size_t i = 1; i < bytes; ++i) {
-        if ((byte(i) & 0xc0) != 0x80) return {};
-        code = code << 6 | (byte(i) & 0x3f);
-    }
-    static constexpr char32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (code < smallest[bytes] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return {};
-    return {code, bytes, true};
-}
-
+/// Non-characters and the byte order mark are not for a file of XML either.
 bool harmless(char32_t c) {
-    if (c < 0x20 || (c >= 0x7f && c < 0xa0)) return false;
-    if ((c & 0xfffe) == 0xfffe || (c >= 0xfdd0 && c <= 0xfdef)) return false;
-    // Direction marks, line and paragraph separators, and the byte order mark.
-    return !((c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
-             c == 0x061c || c == 0xfeff);
+    if ((c & 0xfffe) == 0xfffe || (c >= 0xfdd0 && c <= 0xfdef) || c == 0xfeff) return false;
+    return !commands_a_terminal(c);
 }
 
-bool wide(char32_t c) {
-    return (c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) || (c >= 0xac00 && c <= 0xd7a3) ||
-           (c >= 0xf900 && c <= 0xfaff) || (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||
-           c >= 0x1f300;
+/// By Unicode's tables: 2 for what East Asian fonts draw wide and emoji, 0 for marks that combine. A byte
+/// that is no character is shown as one.
+std::size_t columns_of(const utf8_character& c) {
+    return c.valid ? static_cast<std::size_t>(utf8proc_charwidth(static_cast<utf8proc_int32_t>(c.code))) : 1;
 }
 
 }  // namespace
@@ -51,7 +28,7 @@ std::string clean(std::string_view text) {
     std::string out;
     out.reserve(text.size());
     while (!text.empty()) {
-        const auto c = decode(text);
+        const auto c = first_character(text);
         out += c.valid && harmless(c.code) ? text.substr(0, c.bytes) : replacement;
         text.remove_prefix(c.bytes);
     }
@@ -105,8 +82,8 @@ std::string escape_script(std::string_view json) {
 std::size_t columns(std::string_view text) {
     std::size_t out = 0;
     while (!text.empty()) {
-        const auto c = decode(text);
-        out += wide(c.code) ? 2 : 1;
+        const auto c = first_character(text);
+        out += columns_of(c);
         text.remove_prefix(c.bytes);
     }
     return out;
@@ -117,12 +94,18 @@ std::string fit(std::string_view text, std::size_t limit) {
     if (limit == 0) return {};
     std::size_t used = 1, bytes = 0;
     while (bytes < text.size()) {
-        const auto c = decode(text.substr(bytes));
-        used += wide(c.code) ? 2 : 1;
+        const auto c = first_character(text.substr(bytes));
+        used += columns_of(c);
         if (used > limit) break;
         bytes += c.bytes;
     }
     return std::string(text.substr(0, bytes)) + "\u2026";
+}
+
+std::string fill(std::string_view text, std::size_t width) {
+    std::string out(text);
+    if (const auto used = columns(text); used < width) out.append(width - used, ' ');
+    return out;
 }
 
 std::string_view short_name(std::string_view description) {

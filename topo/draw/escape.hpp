@@ -17,10 +17,13 @@ std::string escape_markup(std::string_view text);
 /// For JSON inside a <script>: no '<', '>' or '&' is left, so that nothing ends the element. `json` is JSON.
 std::string escape_script(std::string_view json);
 
-/// Columns that a fixed-width font needs: 2 for what East Asian fonts draw wide. `text` is clean.
+/// Columns that a fixed-width font needs: 2 for what East Asian fonts draw wide, 0 for marks that combine.
+/// `text` is clean.
 std::size_t columns(std::string_view text);
 /// At most `limit` columns of a clean text; a cut text ends in an ellipsis.
 std::string fit(std::string_view text, std::size_t limit);
+/// A clean text with blanks behind it, `width` columns wide. fmt's own filling counts columns in another way.
+std::string fill(std::string_view text, std::size_t width);
 
 /// The system's own name in a switch's description: "MF0;leaf-01:MQM9790/U1" -> "leaf-01". Not cleaned.
 std::string_view short_name(std::string_view description);

@@ -231,6 +231,10 @@ TEST_CASE("text from the wire becomes harmless", "[draw]") {
     CHECK(fit("leaf", 4) == "leaf");
     CHECK(fit("\u8449\u8449\u8449", 5) == "\u8449\u8449\u2026");
     CHECK(fit("x", 0).empty());
+    CHECK(columns("e\u0301\u8449\U0001f680") == 5);  // a mark that combines, two wide ones
+    CHECK(columns("\U0001f650\u231a") == 3);         // an ornament, and an emoji below U+1F300
+    CHECK(fill("\U0001f680x", 4) == "\U0001f680x ");
+    CHECK(fill("leaf", 3) == "leaf");
     CHECK(short_name("MF0;leaf-01:MQM9790/U1") == "leaf-01");
     CHECK(short_name("Quantum Mellanox Technologies") == "Quantum Mellanox Technologies");
     CHECK(short_name(";:") == ";:");
