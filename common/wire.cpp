@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "common/json_fields.hpp"
+
 namespace banyan::wire {
 namespace {
 
@@ -72,33 +74,17 @@ result<nlohmann::json> decode_meta(std::span<const std::byte> bytes) {
     return meta;
 }
 
-result<std::string> get_string(const nlohmann::json& meta, const char* key, std::size_t max) {
-    const auto it = meta.find(key);
-    if (it == meta.end() || !it->is_string())
-        return fail(errc::invalid_input, fmt::format("\"{}\" is not a string", key));
-    const auto& text = it->get_ref<const std::string&>();
-    if (text.size() > max)
-        return fail(errc::invalid_input, fmt::format("\"{}\" is longer than {} bytes", key, max));
-    return text;
-}
-
-result<std::uint64_t> get_number(const nlohmann::json& meta, const char* key, std::uint64_t max) {
-    const auto it = meta.find(key);
-    if (it == meta.end() || !it->is_number_unsigned() || it->get<std::uint64_t>() > max)
-        return fail(errc::invalid_input, fmt::format("\"{}\" is not a number from 0 to {}", key, max));
-    return it->get<std::uint64_t>();
-}
-
 nlohmann::json error_meta(const error& e) {
     return {{"error", e.what}, {"hint", e.hint}, {"code", static_cast<int>(e.code)}};
 }
 
 std::optional<error> error_from(const nlohmann::json& meta) {
-    auto what = get_string(meta, "error");
+    const json_fields in(meta);
+    auto what = in.text("error");
     if (!what) return std::nullopt;
-    const auto code = get_number(meta, "code", static_cast<int>(errc::internal));
+    const auto code = in.number("code", static_cast<int>(errc::internal));
     return error{code ? static_cast<errc>(*code) : errc::internal, std::move(*what),
-                 get_string(meta, "hint").value_or("")};
+                 in.text("hint").value_or("")};
 }
 
 }  // namespace banyan::wire

@@ -50,15 +50,9 @@ struct frame {
 std::array<std::byte, header_bytes> encode_header(const header& h);
 /// Checks magic, version and limits.
 result<header> decode_header(std::span<const std::byte, header_bytes> bytes);
-/// Metadata as a JSON object; never throws. Nesting deeper than 16 is refused.
+/// Metadata as a JSON object; never throws. Nesting deeper than 16 is refused. Its fields are read with
+/// json_fields.
 result<nlohmann::json> decode_meta(std::span<const std::byte> bytes);
-
-// A peer's JSON is read with these, never with operator[] or get<>, which throw on a wrong type.
-
-/// meta[key] as a string of at most `max` bytes.
-result<std::string> get_string(const nlohmann::json& meta, const char* key, std::size_t max = 4096);
-/// meta[key] as an unsigned number of at most `max`.
-result<std::uint64_t> get_number(const nlohmann::json& meta, const char* key, std::uint64_t max = UINT64_MAX);
 
 // --- Blocking, for command-line tools, plugins and the checkpoint client. Each call has a deadline and never
 // raises SIGPIPE. ---

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/command.hpp"
+#include "common/json_fields.hpp"
 #include "common/text.hpp"
 #include "doctor/reach.hpp"
 #include "doctor/site.hpp"
@@ -138,13 +139,15 @@ findings check_daemons(const site& s) {
         return {{verdict::wrong, "banyan-faultd controller", text.error().text(), "no fault is seen",
                  "systemctl enable --now banyan-faultd-controller"}};
     const auto answer = nlohmann::json::parse(*text, nullptr, false);
-    const auto agents = answer.is_object() ? answer.value("agents", nlohmann::json::array()) : answer;
-    if (!agents.is_array())
+    // The command prints the list alone.
+    const nlohmann::json whole = answer.is_object() ? answer : nlohmann::json{{"agents", answer}};
+    const auto agents = json_fields(whole).list("agents");
+    if (!agents)
         return {{verdict::unknown, "banyan-faultd controller", "its answer is no list of agents", why,
                  "banyan-fault agents"}};
     std::vector<std::string> heard, missing;
-    for (const auto& agent : agents)
-        if (agent.is_object() && agent.value("connected", false)) heard.push_back(agent.value("node", ""));
+    for (const auto& agent : *agents)
+        if (agent.flag("connected").value_or(false)) heard.push_back(agent.text("node").value_or(""));
     if (!s.slurm.nodes)
         return {{verdict::unknown, "agents", fmt::format("{} are heard", heard.size()),
                  "how many nodes there are is not known", "scontrol show node"}};

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "common/wire.hpp"
+#include "common/json_fields.hpp"
 #include "fault/catalog/xid.hpp"
 
 namespace banyan::fault {
@@ -14,15 +14,14 @@ using nlohmann::json;
 
 constexpr std::size_t max_name = 256, max_text = 512;
 
-std::int64_t signed_or(const json& meta, const char* key, std::int64_t fallback) {
-    const auto it = meta.find(key);
-    return it != meta.end() && it->is_number_integer() ? it->get<std::int64_t>() : fallback;
+std::optional<std::uint32_t> optional_number(const json_fields& in, const char* key) {
+    const auto n = in.number(key, UINT32_MAX);
+    return n ? std::optional(static_cast<std::uint32_t>(*n)) : std::nullopt;
 }
 
-std::optional<std::uint32_t> optional_number(const json& meta, const char* key) {
-    const auto it = meta.find(key);
-    if (it == meta.end() || !it->is_number_unsigned() || it->get<std::uint64_t>() > UINT32_MAX) return {};
-    return it->get<std::uint32_t>();
+/// -1: not known.
+int small_number(const json_fields& in, const char* key, int most) {
+    return static_cast<int>(std::clamp<std::int64_t>(in.integer(key).value_or(-1), -1, most));
 }
 
 precedence verdict_precedence(const kernel_fault& fault) {
@@ -108,31 +107,30 @@ json to_json(const event& e) {
 
 result<event> event_from(const json& meta) {
     if (!meta.is_object()) return fail(errc::invalid_input, "an event is not an object");
+    const json_fields in(meta);
     event e;
-    BANYAN_TRY(e.node, wire::get_string(meta, "node", max_name));
-    BANYAN_TRY(e.boot_id, wire::get_string(meta, "boot", max_name));
-    BANYAN_TRY(e.stream, wire::get_string(meta, "stream", max_name));
-    BANYAN_TRY(e.position, wire::get_number(meta, "position"));
-    BANYAN_TRY(const auto kind, wire::get_number(meta, "kind", 2));
-    BANYAN_TRY(const auto code, wire::get_number(meta, "code", UINT32_MAX));
-    BANYAN_TRY(const auto severity, wire::get_number(meta, "severity", 3));
-    BANYAN_TRY(e.fault.bdf, wire::get_string(meta, "bdf", 32));
-    BANYAN_TRY(e.text, wire::get_string(meta, "text", max_text));
-    BANYAN_TRY(e.uuid, wire::get_string(meta, "uuid", max_name));
-    BANYAN_TRY(e.repeats, wire::get_number(meta, "repeats"));
-    BANYAN_TRY(const auto line_ms, wire::get_number(meta, "line_ms", INT64_MAX));
+    BANYAN_TRY(e.node, in.text("node", max_name));
+    BANYAN_TRY(e.boot_id, in.text("boot", max_name));
+    BANYAN_TRY(e.stream, in.text("stream", max_name));
+    BANYAN_TRY(e.position, in.number("position"));
+    BANYAN_TRY(const auto kind, in.number("kind", 2));
+    BANYAN_TRY(const auto code, in.number("code", UINT32_MAX));
+    BANYAN_TRY(const auto severity, in.number("severity", 3));
+    BANYAN_TRY(e.fault.bdf, in.text("bdf", 32));
+    BANYAN_TRY(e.text, in.text("text", max_text));
+    BANYAN_TRY(e.uuid, in.text("uuid", max_name));
+    BANYAN_TRY(e.repeats, in.number("repeats"));
+    BANYAN_TRY(const auto line_ms, in.number("line_ms", INT64_MAX));
     e.line_ms = static_cast<std::int64_t>(line_ms);
-    e.gpu = static_cast<int>(std::clamp<std::int64_t>(signed_or(meta, "gpu", -1), -1, 1023));
+    e.gpu = small_number(in, "gpu", 1023);
     e.fault.kind = static_cast<fault_kind>(kind);
     e.fault.code = static_cast<std::uint32_t>(code);
     e.fault.severity = static_cast<link_severity>(severity);
-    const auto follow = meta.find("follow_up");
-    e.fault.follow_up = follow != meta.end() && follow->is_boolean() && follow->get<bool>();
-    e.fault.caused_by = optional_number(meta, "caused_by");
-    e.fault.recovery = optional_number(meta, "recovery");
-    e.fault.gpu_instance = optional_number(meta, "gpu_instance");
-    if (meta.contains("link"))
-        e.fault.link = static_cast<int>(std::clamp<std::int64_t>(signed_or(meta, "link", -1), -1, 4095));
+    e.fault.follow_up = in.flag("follow_up").value_or(false);
+    e.fault.caused_by = optional_number(in, "caused_by");
+    e.fault.recovery = optional_number(in, "recovery");
+    e.fault.gpu_instance = optional_number(in, "gpu_instance");
+    if (in.has("link")) e.fault.link = small_number(in, "link", 4095);
     return e;
 }
 

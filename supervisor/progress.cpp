@@ -8,6 +8,7 @@
 
 #include "ckptd/protocol/protocol.hpp"
 #include "common/config.hpp"
+#include "common/json_fields.hpp"
 
 namespace banyan::supervisor {
 namespace {
@@ -26,14 +27,13 @@ std::string checkpoint_socket(const std::string& node) {
 
 std::optional<std::uint64_t> newest_in_status(std::string_view text, std::uint32_t job) {
     const auto status = nlohmann::json::parse(text, nullptr, false);
-    if (!status.is_object() || !status.contains("sessions") || !status["sessions"].is_array())
-        return std::nullopt;
-    for (const auto& session : status["sessions"]) {
-        if (!session.is_object() || session.value("job", nlohmann::json()) != job) continue;
-        const auto committed = session.find("committed");
-        if (committed == session.end() || !committed->is_object()) continue;
-        const auto step = committed->find("step");
-        if (step != committed->end() && step->is_number_unsigned()) return step->get<std::uint64_t>();
+    const auto sessions = json_fields(status).list("sessions");
+    if (!sessions) return std::nullopt;
+    for (const auto& session : *sessions) {
+        if (session.number("job") != job) continue;
+        const auto committed = session.object("committed");
+        if (!committed) continue;
+        if (const auto step = committed->number("step")) return *step;
     }
     return std::nullopt;
 }

@@ -13,12 +13,12 @@
 #include "ckptd/store/store.hpp"
 #include "common/build_info.hpp"
 #include "common/config.hpp"
+#include "common/json_fields.hpp"
 #include "common/text.hpp"
 
 namespace {
 
 using namespace banyan;
-using nlohmann::json;
 using std::chrono::seconds;
 
 int complain(const error& e) {
@@ -28,21 +28,46 @@ int complain(const error& e) {
 
 ckpt::storage_user myself() { return {::geteuid(), ::getegid(), {::getegid()}}; }
 
-std::string step_of(const json& key) { return key.is_object() ? key.value("step", json(0)).dump() : "none"; }
+std::string step_of(const json_fields& session, const char* key) {
+    const auto at = session.object(key);
+    const auto step = at ? at->number("step") : std::unexpected(at.error());
+    return step ? std::to_string(*step) : "none";
+}
 
-void print_session(const json& s) {
-    const auto& c = s.at("counters");
-    fmt::print("job {}: {}, {} of {} ranks on {}, generation {:x}\n", s.at("job").dump(),
-               s.at("state").get<std::string>(), s.at("ranks").size(), s.at("world").dump(),
-               printable(s.at("node").get<std::string>()), s.at("generation").get<std::uint64_t>());
-    fmt::print("  complete in memory: step {}{}; in storage: step {}\n", step_of(s.at("committed")),
-               s.at("replicated").get<bool>() ? " (copied to a second node)" : "", step_of(s.at("durable")));
-    const auto bytes = [&](const char* key) { return format_bytes(c.at(key).get<std::uint64_t>()); };
+result<void> print_session(const json_fields& s) {
+    BANYAN_TRY(const auto c, s.object("counters"));
+    BANYAN_TRY(const auto job, s.number("job"));
+    BANYAN_TRY(const auto state, s.text("state"));
+    BANYAN_TRY(const auto ranks, s.list("ranks"));
+    BANYAN_TRY(const auto world, s.number("world"));
+    BANYAN_TRY(const auto node, s.text("node"));
+    BANYAN_TRY(const auto generation, s.number("generation"));
+    BANYAN_TRY(const bool replicated, s.flag("replicated"));
+    BANYAN_TRY(const auto memory, s.number("memory_bytes"));
+    BANYAN_TRY(const auto written, c.number("storage_bytes_written"));
+    BANYAN_TRY(const auto read, c.number("storage_bytes_read"));
+    BANYAN_TRY(const auto sent, c.number("peer_bytes_sent"));
+    BANYAN_TRY(const auto received, c.number("peer_bytes_received"));
+    BANYAN_TRY(const auto warning, s.text("warning", SIZE_MAX));
+    fmt::print("job {}: {}, {} of {} ranks on {}, generation {:x}\n", job, printable(state), ranks.size(),
+               world, printable(node), generation);
+    fmt::print("  complete in memory: step {}{}; in storage: step {}\n", step_of(s, "committed"),
+               replicated ? " (copied to a second node)" : "", step_of(s, "durable"));
     fmt::print("  memory {}; storage: {} written, {} read; other nodes: {} sent, {} received\n",
-               format_bytes(s.at("memory_bytes").get<std::uint64_t>()), bytes("storage_bytes_written"),
-               bytes("storage_bytes_read"), bytes("peer_bytes_sent"), bytes("peer_bytes_received"));
-    if (const auto w = s.at("warning").get<std::string>(); !w.empty())
-        fmt::print("  warning: {}\n", printable(w));
+               format_bytes(memory), format_bytes(written), format_bytes(read), format_bytes(sent),
+               format_bytes(received));
+    if (!warning.empty()) fmt::print("  warning: {}\n", printable(warning));
+    return {};
+}
+
+result<void> print_status(const json_fields& all) {
+    BANYAN_TRY(const auto node, all.text("node"));
+    BANYAN_TRY(const auto used, all.number("memory_used"));
+    BANYAN_TRY(const auto limit, all.number("memory_limit"));
+    BANYAN_TRY(const auto sessions, all.list("sessions"));
+    fmt::print("node {}: {} of {} in use\n", printable(node), format_bytes(used), format_bytes(limit));
+    for (const auto& s : sessions) BANYAN_CHECK(print_session(s));
+    return {};
 }
 
 int status(const std::string& socket, bool as_json) {
@@ -52,17 +77,11 @@ int status(const std::string& socket, bool as_json) {
         std::puts(text->c_str());
         return 0;
     }
-    try {
-        const auto all = json::parse(*text);
-        fmt::print("node {}: {} of {} in use\n", printable(all.at("node").get<std::string>()),
-                   format_bytes(all.at("memory_used").get<std::uint64_t>()),
-                   format_bytes(all.at("memory_limit").get<std::uint64_t>()));
-        for (const auto& s : all.at("sessions")) print_session(s);
-        return 0;
-    } catch (const json::exception& e) {
-        return complain({errc::invalid_input, std::string("the daemon's answer makes no sense: ") + e.what(),
+    const auto all = nlohmann::json::parse(*text, nullptr, false);
+    if (const auto done = print_status(json_fields(all)); !done)
+        return complain({errc::invalid_input, "the daemon's answer makes no sense: " + done.error().what,
                          "is banyan-ckpt of the daemon's release?"});
-    }
+    return 0;
 }
 
 int list(const std::string& dir) {

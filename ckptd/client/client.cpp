@@ -15,6 +15,7 @@
 
 #include "ckptd/buffers/copy.hpp"
 #include "ckptd/client/device.hpp"
+#include "common/json_fields.hpp"
 #include "common/text.hpp"
 #include "common/wire.hpp"
 
@@ -293,7 +294,7 @@ outcome client::restart_test(std::uint64_t* step) {
     nlohmann::json reply;
     if (auto asked = ask(message::restore, {{"test", true}}, restore_timeout, &reply); asked.code != 0)
         return asked;
-    const auto found = wire::get_number(reply, "step", max_step);
+    const auto found = json_fields(reply).number("step", max_step);
     if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
     *step = *found;
     return {};
@@ -335,15 +336,15 @@ outcome client::restart(std::uint64_t* step, int* source) {
     if (auto asked = ask(message::restore, nlohmann::json::object(), restore_timeout, &reply);
         asked.code != 0)
         return asked;
-    const auto found = wire::get_number(reply, "step", max_step);
+    const auto found = json_fields(reply).number("step", max_step);
     if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
-    const auto buffer = wire::get_number(reply, "buffer", connection_.buffers() - 1);
-    const auto bytes = wire::get_number(reply, "bytes", connection_.buffer_bytes());
+    const auto buffer = json_fields(reply).number("buffer", connection_.buffers() - 1);
+    const auto bytes = json_fields(reply).number("bytes", connection_.buffer_bytes());
     if (!buffer || !bytes) return {BCK_E_REFUSED, "the daemon's answer makes no sense"};
     if (auto taken = take(connection_.buffer(*buffer), *bytes, *found); taken.code != 0) return taken;
     sealed_ = *found + 1;
     if (step) *step = *found;
-    const auto from = wire::get_string(reply, "source").value_or("");
+    const auto from = json_fields(reply).text("source").value_or("");
     if (source)
         *source = from == "local" ? BCK_FROM_LOCAL : from == "peer" ? BCK_FROM_PEER : BCK_FROM_STORAGE;
     return {};

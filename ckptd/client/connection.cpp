@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "common/json_fields.hpp"
 #include "common/wire.hpp"
 
 namespace banyan::ckpt {
@@ -48,9 +49,9 @@ result<std::string> connection::attach(std::uint64_t job, std::uint32_t rank, st
     unique_fd memory;
     BANYAN_TRY(const auto reply, wire::receive_frame(fd_.get(), until, &memory));
     if (auto refused = wire::error_from(reply.meta)) return std::unexpected(std::move(*refused));
-    BANYAN_TRY(buffers_, wire::get_number(reply.meta, "buffers", max_buffers));
-    BANYAN_TRY(buffer_bytes_, wire::get_number(reply.meta, "buffer_bytes", 1ull << 48));
-    BANYAN_TRY(generation_, wire::get_number(reply.meta, "generation"));
+    BANYAN_TRY(buffers_, json_fields(reply.meta).number("buffers", max_buffers));
+    BANYAN_TRY(buffer_bytes_, json_fields(reply.meta).number("buffer_bytes", 1ull << 48));
+    BANYAN_TRY(generation_, json_fields(reply.meta).number("generation"));
     const auto size = rank_memory_bytes(buffers_, buffer_bytes_);
     struct stat st {};
     if (!memory || ::fstat(memory.get(), &st) != 0 || static_cast<std::uint64_t>(st.st_size) < size ||
@@ -64,7 +65,7 @@ result<std::string> connection::attach(std::uint64_t job, std::uint32_t rank, st
     if (header().magic != rank_memory_magic || header().rank != rank || header().job != job)
         return fail(errc::invalid_input, "the daemon's memory has another layout",
                     "install the same banyan release everywhere");
-    return wire::get_string(reply.meta, "warning", 64 * 1024).value_or("");
+    return json_fields(reply.meta).text("warning", 64 * 1024).value_or("");
 }
 
 result<nlohmann::json> connection::call(message type, const nlohmann::json& meta,

@@ -7,6 +7,7 @@
 
 #include "ckptd/daemon/daemon.hpp"
 #include "ckptd/daemon/request.hpp"
+#include "common/json_fields.hpp"
 
 namespace banyan::ckpt {
 namespace {
@@ -22,13 +23,12 @@ json file_meta(const shard_file& f) {
     return out;
 }
 
-result<shard_file> parse_file(const json& meta, std::uint32_t world) {
-    if (!meta.is_object()) return fail(errc::invalid_input, "an entry of \"files\" is not an object");
+result<shard_file> parse_file(const json_fields& in, std::uint32_t world) {
     shard_file f;
-    BANYAN_TRY(f.rank, wire::get_number(meta, "rank", world - 1));
-    BANYAN_TRY(f.bytes, wire::get_number(meta, "bytes"));
-    BANYAN_TRY(f.crc32c, wire::get_number(meta, "crc32c", UINT32_MAX));
-    BANYAN_TRY(f.chunks, get_numbers(meta, "chunks", chunk_count(f.bytes)));
+    BANYAN_TRY(f.rank, in.number("rank", world - 1));
+    BANYAN_TRY(f.bytes, in.number("bytes"));
+    BANYAN_TRY(f.crc32c, in.number("crc32c", UINT32_MAX));
+    BANYAN_TRY(f.chunks, in.numbers("chunks", chunk_count(f.bytes)));
     return f;
 }
 
@@ -119,9 +119,8 @@ task<daemon::reply> daemon::take_files(session_ptr s, json meta) {
         f.failed = true;
         co_return json::object();
     }
-    const auto it = meta.find("files");
-    if (it == meta.end() || !it->is_array()) co_return fail(errc::invalid_input, "\"files\" is missing");
-    for (const auto& entry : *it) {
+    BANYAN_CO_TRY(const auto files, json_fields(meta).list("files"));
+    for (const auto& entry : files) {
         BANYAN_CO_TRY(auto file, parse_file(entry, s->request.world));
         auto& place = f.files[file.rank];
         if (!place) ++f.count;

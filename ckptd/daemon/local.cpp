@@ -6,6 +6,7 @@
 
 #include "ckptd/daemon/daemon.hpp"
 #include "ckptd/daemon/request.hpp"
+#include "common/json_fields.hpp"
 #include "common/text.hpp"
 
 namespace banyan::ckpt {
@@ -252,14 +253,14 @@ task<daemon::reply> daemon::open_session(session_request request) {
 }
 
 task<daemon::reply> daemon::on_step_open(json meta) {
-    BANYAN_CO_TRY(const auto job, wire::get_number(meta, "job"));
-    BANYAN_CO_TRY(const auto step, wire::get_number(meta, "step", UINT32_MAX - 1));
+    BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
+    BANYAN_CO_TRY(const auto step, json_fields(meta).number("step", UINT32_MAX - 1));
     const auto s = find_session(job);
     if (!s) co_return fail(errc::not_found, fmt::format("job {} has no session on this node", job));
     BANYAN_CO_TRY(const auto names, parse_step_nodes(meta, s->request));
     std::vector<std::uint32_t> buddies;
     if (meta.contains("buddies")) {
-        BANYAN_CO_TRY(buddies, get_numbers(meta, "buddies", names.size()));
+        BANYAN_CO_TRY(buddies, json_fields(meta).numbers("buddies", names.size()));
         for (const auto b : buddies)
             if (buddies.size() != names.size() || b >= names.size())
                 co_return fail(errc::invalid_input, "\"buddies\" does not fit the slots");
@@ -299,7 +300,7 @@ task<daemon::reply> daemon::on_step_open(json meta) {
 }
 
 task<daemon::reply> daemon::on_detach(json meta) {
-    BANYAN_CO_TRY(const auto job, wire::get_number(meta, "job"));
+    BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
     refused_.erase(job);
     const auto s = find_session(job);
     if (!s) co_return json::object();
@@ -347,21 +348,20 @@ task<void> daemon::drain(session_ptr s) {
 }
 
 task<daemon::reply> daemon::on_close(client_ptr client, json meta) {
-    BANYAN_CO_TRY(const auto job, wire::get_number(meta, "job"));
+    BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
     const auto s = find_session(job);
     // Whether another user's job is here is not told.
     if (!s || (client->uid != 0 && client->uid != ::geteuid() && client->uid != s->request.uid))
         co_return json::object();
-    const auto it = meta.find("drain");
-    if (it != meta.end() && it->is_boolean() && it->get<bool>()) co_await drain(s);
+    if (json_fields(meta).flag("drain").value_or(false)) co_await drain(s);
     free_session(s);
     spdlog::info("job {}: session closed", job);
     co_return json::object();
 }
 
 task<daemon::reply> daemon::on_seal_now(json meta) {
-    BANYAN_CO_TRY(const auto job, wire::get_number(meta, "job"));
-    const auto timeout_ms = wire::get_number(meta, "timeout_ms", 600'000).value_or(1000);
+    BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
+    const auto timeout_ms = json_fields(meta).number("timeout_ms", 600'000).value_or(1000);
     const auto until = clock::now() + milliseconds(timeout_ms);
     // What every rank has sealed commits within milliseconds; what one rank never seals is not waited for
     // long.

@@ -7,6 +7,7 @@
 #include "ckptd/daemon/daemon.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "common/crc32c.hpp"
+#include "common/json_fields.hpp"
 #include "common/text.hpp"
 
 namespace banyan::ckpt {
@@ -22,8 +23,8 @@ task<result<void>> reply_to(peer::channel* to, result<json> answer) {
 }  // namespace
 
 result<session_ptr> daemon::fence(const peer_state& from, const json& meta) {
-    BANYAN_TRY(const auto job, wire::get_number(meta, "job"));
-    BANYAN_TRY(const auto generation, wire::get_number(meta, "generation"));
+    BANYAN_TRY(const auto job, json_fields(meta).number("job"));
+    BANYAN_TRY(const auto generation, json_fields(meta).number("generation"));
     const auto s = find_session(job);
     if (!s)
         return fail(errc::not_found, fmt::format("job {} has no session on node {}", job, settings_.node));
@@ -64,7 +65,7 @@ task<result<void>> daemon::handle_peer(peer_state* from, wire::header head, json
 task<daemon::reply> daemon::answer_peer(std::uint16_t type, session_ptr s, json meta) {
     switch (static_cast<peer_message>(type)) {
         case peer_message::vote: {
-            BANYAN_CO_TRY(const auto rank, wire::get_number(meta, "rank", s->request.world - 1));
+            BANYAN_CO_TRY(const auto rank, json_fields(meta).number("rank", s->request.world - 1));
             BANYAN_CO_TRY(const auto key, get_key(meta));
             take_vote(s, static_cast<std::uint32_t>(rank), key, meta.contains("replicated"));
             json out = json::object();
@@ -120,10 +121,10 @@ void daemon::end_incoming(peer_state* state) {
 
 task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json meta) {
     end_incoming(state);
-    BANYAN_CO_TRY(const auto rank64, wire::get_number(meta, "rank", s->request.world - 1));
+    BANYAN_CO_TRY(const auto rank64, json_fields(meta).number("rank", s->request.world - 1));
     BANYAN_CO_TRY(const auto key, get_key(meta));
-    BANYAN_CO_TRY(const auto bytes, wire::get_number(meta, "bytes", 1ull << 48));
-    BANYAN_CO_TRY(auto chunks, get_numbers(meta, "chunks", chunk_count(bytes)));
+    BANYAN_CO_TRY(const auto bytes, json_fields(meta).number("bytes", 1ull << 48));
+    BANYAN_CO_TRY(auto chunks, json_fields(meta).numbers("chunks", chunk_count(bytes)));
     if (bytes == 0 || chunks.size() != chunk_count(bytes))
         co_return fail(errc::invalid_input, "a shard without its checksums");
     const auto rank = static_cast<std::uint32_t>(rank64);
@@ -194,7 +195,7 @@ task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json 
 }
 
 task<result<void>> daemon::on_put_chunk(peer_state* state, wire::header head, json meta) {
-    BANYAN_CO_TRY(const auto i, wire::get_number(meta, "i"));
+    BANYAN_CO_TRY(const auto i, json_fields(meta).number("i"));
     if (!state->incoming || i >= state->incoming->good.size())
         co_return fail(errc::invalid_input, "a chunk of no transfer");
     const auto copy = state->incoming->copy;
@@ -230,7 +231,7 @@ task<daemon::reply> daemon::on_put_end(peer_state* state) {
 }
 
 task<result<void>> daemon::on_get(peer_state* from, session_ptr s, json meta) {
-    const auto rank = wire::get_number(meta, "rank", s->request.world - 1);
+    const auto rank = json_fields(meta).number("rank", s->request.world - 1);
     const auto key = get_key(meta);
     const auto copy = rank && key ? s->find_copy(static_cast<std::uint32_t>(*rank), *key) : nullptr;
     if (!copy) {

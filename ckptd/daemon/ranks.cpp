@@ -7,6 +7,7 @@
 
 #include "ckptd/daemon/daemon.hpp"
 #include "ckptd/daemon/request.hpp"
+#include "common/json_fields.hpp"
 
 namespace banyan::ckpt {
 namespace {
@@ -17,10 +18,10 @@ constexpr auto about_attach = "attach";
 }  // namespace
 
 task<daemon::reply> daemon::on_attach(client_ptr client, json meta) {
-    BANYAN_CO_TRY(const auto job, wire::get_number(meta, "job"));
-    BANYAN_CO_TRY(const auto rank, wire::get_number(meta, "rank", max_world));
-    BANYAN_CO_TRY(const auto world, wire::get_number(meta, "world", max_world));
-    BANYAN_CO_TRY(const auto bytes, wire::get_number(meta, "bytes", 1ull << 48));
+    BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
+    BANYAN_CO_TRY(const auto rank, json_fields(meta).number("rank", max_world));
+    BANYAN_CO_TRY(const auto world, json_fields(meta).number("world", max_world));
+    BANYAN_CO_TRY(const auto bytes, json_fields(meta).number("bytes", 1ull << 48));
     // Of another user's job nothing is told, not even whether it is here.
     const auto mine = [&](uid_t owner) { return client->uid == owner || client->uid == 0; };
     auto s = find_session(job);
@@ -86,7 +87,7 @@ task<daemon::reply> daemon::attach(client_ptr client, session_ptr s, std::uint32
 
 void daemon::on_sealed(const client_ptr& client, const json& meta) {
     const auto s = client->attached;
-    const auto buffer = wire::get_number(meta, "buffer", max_buffers - 1);
+    const auto buffer = json_fields(meta).number("buffer", max_buffers - 1);
     if (!s || !buffer) return;
     if (client->generation != s->generation || s->ranks[client->rank].owner != client->id) {
         ++s->bytes.refused;
@@ -113,8 +114,7 @@ void daemon::on_disconnect(const client_ptr& client) {
 task<daemon::reply> daemon::on_finalize(client_ptr client, json meta) {
     const auto s = client->attached;
     if (!s) co_return fail(errc::conflict, "no rank is attached on this connection");
-    const auto it = meta.find("drain");
-    if (it != meta.end() && it->is_boolean() && it->get<bool>()) {
+    if (json_fields(meta).flag("drain").value_or(false)) {
         const auto generation = client->generation;
         co_await drain(s);
         if (generation == s->generation) s->finished.insert(client->rank);

@@ -8,6 +8,7 @@
 
 #include "ckptd/daemon/daemon.hpp"
 #include "ckptd/daemon/request.hpp"
+#include "common/json_fields.hpp"
 
 namespace banyan::ckpt {
 namespace {
@@ -42,12 +43,11 @@ std::map<copy_key, rank_slots> tabulate(const std::vector<std::optional<json>>& 
     std::map<copy_key, rank_slots> out;
     for (std::uint32_t slot = 0; slot < answers.size(); ++slot) {
         if (!answers[slot]) continue;
-        const auto it = answers[slot]->find("copies");
-        if (it == answers[slot]->end() || !it->is_array()) continue;
-        for (const auto& entry : *it) {
-            if (!entry.is_object()) continue;
+        const auto copies = json_fields(*answers[slot]).list("copies");
+        if (!copies) continue;
+        for (const auto& entry : *copies) {
             const auto key = get_key(entry);
-            const auto rank = wire::get_number(entry, "rank", world - 1);
+            const auto rank = entry.number("rank", world - 1);
             if (!key || !rank) continue;
             auto& holders = out[*key];
             holders.resize(world);
@@ -188,7 +188,7 @@ task<std::vector<std::vector<std::uint32_t>>> daemon::verified_holders(session_p
     const auto proofs = co_await ask_all(s, peer_message::verify, std::move(which), verify_timeout);
     for (std::uint32_t slot = 0; slot < proofs.size(); ++slot) {
         if (!proofs[slot]) continue;
-        const auto ranks = get_numbers(*proofs[slot], "ranks", max_world);
+        const auto ranks = json_fields(*proofs[slot]).numbers("ranks", max_world);
         if (!ranks) continue;
         for (const auto r : *ranks)
             if (r < checked.size()) checked[r].push_back(slot);
@@ -285,7 +285,7 @@ void daemon::on_decided(const session_ptr& s, const std::optional<copy_key>& key
 }
 
 task<daemon::reply> daemon::on_decide(session_ptr s, json meta) {
-    BANYAN_CO_TRY(const auto ranks, get_numbers(meta, "ranks", max_world));
+    BANYAN_CO_TRY(const auto ranks, json_fields(meta).numbers("ranks", max_world));
     // Whoever asks us found nobody in a lower slot; we look for ourselves before we lead.
     BANYAN_CO_TRY(const auto choice, co_await decide(s));
     co_return choice_meta(choice, ranks);
@@ -310,7 +310,7 @@ task<result<restore_choice>> daemon::decide(session_ptr s) {
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         json one;
         one["slots"] = (*it)[i];
-        BANYAN_CO_TRY(choice.holders[ranks[i]], get_numbers(one, "slots", max_world));
+        BANYAN_CO_TRY(choice.holders[ranks[i]], json_fields(one).numbers("slots", max_world));
     }
     co_return choice;
 }

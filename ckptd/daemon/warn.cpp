@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ckptd/daemon/daemon.hpp"
+#include "common/json_fields.hpp"
 #include "common/text.hpp"
 
 namespace banyan::ckpt {
@@ -49,8 +50,8 @@ void daemon::report_untold(const session_ptr& s) {
 }
 
 daemon::reply daemon::on_warning(const session_ptr& s, const json& meta) {
-    BANYAN_TRY(const auto about, wire::get_string(meta, "about"));
-    BANYAN_TRY(const auto text, wire::get_string(meta, "text"));
+    BANYAN_TRY(const auto about, json_fields(meta).text("about"));
+    BANYAN_TRY(const auto text, json_fields(meta).text("text"));
     s->tell_user(about, text);
     return json::object();
 }

@@ -5,6 +5,7 @@
 
 #include "ckptd/buffers/memory.hpp"
 #include "ckptd/daemon/request.hpp"
+#include "common/json_fields.hpp"
 
 namespace banyan::ckpt {
 namespace {
@@ -105,7 +106,7 @@ task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const
             refused->code = errc::conflict;
             co_return std::unexpected(std::move(*refused));
         }
-        BANYAN_CO_TRY(missing, get_numbers(ended, "bad", chunk_count(image.size())));
+        BANYAN_CO_TRY(missing, json_fields(ended).numbers("bad", chunk_count(image.size())));
         for (const auto i : missing)
             if (i >= chunk_count(image.size()))
                 co_return fail(errc::invalid_input, "the peer asks for a chunk that is not there");
@@ -141,8 +142,8 @@ task<result<std::uint64_t>> link::get_on(nlohmann::json meta, std::span<std::byt
         refused->code = errc::conflict;
         co_return std::unexpected(std::move(*refused));
     }
-    BANYAN_CO_TRY(const auto bytes, wire::get_number(reply, "bytes", into.size()));
-    BANYAN_CO_TRY(*chunks, get_numbers(reply, "chunks", chunk_count(bytes)));
+    BANYAN_CO_TRY(const auto bytes, json_fields(reply).number("bytes", into.size()));
+    BANYAN_CO_TRY(*chunks, json_fields(reply).numbers("chunks", chunk_count(bytes)));
     if (chunks->size() != chunk_count(bytes))
         co_return fail(errc::invalid_input, "a shard without its checksums");
     for (std::size_t i = 0; i < chunks->size(); ++i) {

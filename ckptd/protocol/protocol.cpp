@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ckptd/protocol/protocol.hpp"
 
+#include "common/json_fields.hpp"
 #include "common/wire.hpp"
 
 namespace banyan::ckpt {
@@ -18,8 +19,9 @@ result<json> ask(const std::string& socket, message type, const json& meta,
 
 session_answer answer_of(const json& meta) {
     session_answer out;
-    out.generation = wire::get_number(meta, "generation").value_or(0);
-    out.warning = wire::get_string(meta, "warning", 64 * 1024).value_or("");
+    const json_fields in(meta);
+    out.generation = in.number("generation").value_or(0);
+    out.warning = in.text("warning", 64 * 1024).value_or("");
     return out;
 }
 
@@ -79,16 +81,12 @@ result<std::vector<sealed_job>> seal_now(const std::string& socket, std::uint64_
     const json meta{{"job", job}, {"timeout_ms", static_cast<std::uint64_t>(inner.count())}};
     BANYAN_TRY(const auto reply, ask(socket, message::seal_now, meta, timeout));
     std::vector<sealed_job> out;
-    const auto jobs = reply.find("jobs");
-    if (jobs == reply.end() || !jobs->is_array())
-        return fail(errc::invalid_input, "ckptd's answer to seal_now has no list of jobs");
-    for (const auto& j : *jobs) {
-        if (!j.is_object()) continue;
+    BANYAN_TRY(const auto jobs, json_fields(reply).list("jobs"));
+    for (const auto& j : jobs) {
         sealed_job one;
-        BANYAN_TRY(one.job, wire::get_number(j, "job"));
-        if (const auto step = wire::get_number(j, "step", INT64_MAX))
-            one.step = static_cast<std::int64_t>(*step);
-        one.replicated = j.value("replicated", json(false)) == json(true);
+        BANYAN_TRY(one.job, j.number("job"));
+        one.step = j.integer("step", 0).value_or(one.step);
+        one.replicated = j.flag("replicated").value_or(false);
         out.push_back(one);
     }
     return out;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ckptd/buffers/rank_memory.hpp"
+#include "common/json_fields.hpp"
 #include "common/text.hpp"
 #include "common/wire.hpp"
 
@@ -22,26 +23,20 @@ result<region> read_tensor(const std::string& name, const nlohmann::json& entry,
     const auto bad = [&](const char* what) {
         return fail(errc::invalid_input, fmt::format("tensor \"{}\": {}", name, what));
     };
-    if (!entry.is_object()) return bad("its entry is not an object");
+    const json_fields in(entry, name);
     region r;
     r.name = name;
-    BANYAN_TRY(r.dtype, wire::get_string(entry, "dtype", 16));
+    BANYAN_TRY(r.dtype, in.text("dtype", 16));
     const auto element = dtype_bytes(r.dtype);
-    const auto shape = entry.find("shape");
-    const auto offsets = entry.find("data_offsets");
     if (element == 0) return bad("unknown dtype");
-    if (shape == entry.end() || !shape->is_array() || shape->size() > 16) return bad("no usable shape");
-    if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 ||
-        !(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned())
-        return bad("no usable data_offsets");
-    const auto from = (*offsets)[0].get<std::uint64_t>(), to = (*offsets)[1].get<std::uint64_t>();
+    BANYAN_TRY(r.shape, in.numbers<std::uint64_t>("shape", 16));
+    BANYAN_TRY(const auto offsets, in.numbers<std::uint64_t>("data_offsets", 2));
+    if (offsets.size() != 2) return bad("no usable data_offsets");
+    const auto from = offsets[0], to = offsets[1];
     if (from > to || to > image_bytes - data_at) return bad("it reaches beyond the file");
     std::uint64_t elements = 1;
-    for (const auto& extent : *shape) {
-        if (!extent.is_number_unsigned()) return bad("its shape is not a list of numbers");
-        r.shape.push_back(extent.get<std::uint64_t>());
-        if (__builtin_mul_overflow(elements, r.shape.back(), &elements)) return bad("its shape overflows");
-    }
+    for (const auto extent : r.shape)
+        if (__builtin_mul_overflow(elements, extent, &elements)) return bad("its shape overflows");
     if (__builtin_mul_overflow(elements, element, &elements) || elements != to - from)
         return bad("shape and data_offsets disagree");
     r.bytes = to - from;
@@ -127,12 +122,12 @@ result<image_contents> read_image(std::span<const std::byte> image) {
                     fmt::format("the shard's header of {} bytes does not fit", header_bytes));
     const std::string text(reinterpret_cast<const char*>(image.data()) + 8, header_bytes);
     BANYAN_TRY(const auto head, wire::decode_meta(std::as_bytes(std::span(text))));
-    const auto meta = head.find("__metadata__");
-    if (meta == head.end() || !meta->is_object())
+    const auto meta = json_fields(head).object("__metadata__");
+    if (!meta)
         return fail(errc::invalid_input, "the shard was not written by banyan: it has no __metadata__");
     image_contents out;
     const auto number = [&](const char* key, std::uint64_t max) -> result<std::uint64_t> {
-        BANYAN_TRY(const auto digits, wire::get_string(*meta, key, 20));
+        BANYAN_TRY(const auto digits, meta->text(key, 20));
         return parse_number(digits, max);
     };
     BANYAN_TRY(out.step, number("step", max_step));

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "common/json_fields.hpp"
 #include "common/peer/admission.hpp"
 #include "common/peer/connect.hpp"
 #include "common/peer/munge.hpp"
@@ -51,7 +52,7 @@ task<result<void>> send_proof(tcp::socket& socket, const settings& o, type as, s
 
 // Whether `meta` holds the credential of a trusted user who states the same as we.
 task<result<void>> check_proof(const settings& o, json meta, statement ours, bool by_caller) {
-    BANYAN_CO_TRY(const auto text, wire::get_string(meta, "credential", most_credential));
+    BANYAN_CO_TRY(const auto text, json_fields(meta).text("credential", most_credential));
     const auto work = [&o, text] { return munge::decode(o.munge_socket, text); };
     BANYAN_CO_TRY(const auto credential, co_await run_blocking(*o.munge_pool, work));
     if (std::find(o.trusted.begin(), o.trusted.end(), credential.uid) == o.trusted.end())
@@ -69,14 +70,14 @@ struct introduction {
 };
 
 result<introduction> read_introduction(const json& meta) {
-    const auto protocol = wire::get_number(meta, "protocol", UINT32_MAX);
+    const auto protocol = json_fields(meta).number("protocol", UINT32_MAX);
     if (!protocol || *protocol != protocol_version)
         return fail(errc::invalid_input, "the peer speaks another version of the handshake",
                     "install the same banyan release on all nodes");
     introduction out;
-    BANYAN_TRY(out.node, wire::get_string(meta, "node", max_node_name));
+    BANYAN_TRY(out.node, json_fields(meta).text("node", max_node_name));
     BANYAN_CHECK(check_node_name(out.node));
-    BANYAN_TRY(const auto text, wire::get_string(meta, "key", 2 * key_bytes));
+    BANYAN_TRY(const auto text, json_fields(meta).text("key", 2 * key_bytes));
     BANYAN_TRY(out.public_key, from_hex(text));
     out.encrypt = meta.contains("encrypt");
     return out;
@@ -141,8 +142,8 @@ task<opened> listen_in(tcp::socket& socket, const settings& o) {
     BANYAN_CO_TRY(const auto ours, key_pair::make());
     BANYAN_CO_TRY(const auto greeting, co_await expect(socket, hello));
     BANYAN_CO_TRY(const auto theirs, read_introduction(greeting));
-    BANYAN_CO_TRY(const auto role, wire::get_string(greeting, "role", most_role));
-    BANYAN_CO_TRY(const auto wanted, wire::get_string(greeting, "wanted", max_node_name));
+    BANYAN_CO_TRY(const auto role, json_fields(greeting).text("role", most_role));
+    BANYAN_CO_TRY(const auto wanted, json_fields(greeting).text("wanted", max_node_name));
     if (role != o.role) co_return fail(errc::denied, fmt::format("this is {}, not what was called", o.role));
     if (!wanted.empty() && wanted != o.node)
         co_return fail(errc::denied, fmt::format("this is node {}, not the one that was called", o.node));

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "common/json_fields.hpp"
 #include "common/wire.hpp"
 
 namespace banyan::peer {
@@ -38,7 +39,7 @@ error statement::difference(const std::string& theirs, bool by_caller) const {
     const auto mine = fields(*this, by_caller);
     const auto differs = [&](const char* key) { return !other->contains(key) || (*other)[key] != mine[key]; };
     const auto shown = [&](const char* key) {
-        return wire::get_string(*other, key, max_node_name + 16).value_or("?");
+        return json_fields(*other).text(key, max_node_name + 16).value_or("?");
     };
     // Addresses first: behind an address translation both ends are honest.
     if (differs("caller_at") || differs("listener_at"))

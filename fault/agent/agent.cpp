@@ -11,6 +11,7 @@
 
 #include "ckptd/protocol/protocol.hpp"
 #include "common/file.hpp"
+#include "common/json_fields.hpp"
 #include "common/text.hpp"
 
 namespace banyan::fault {
@@ -107,7 +108,7 @@ task<void> agent::read_replies(std::shared_ptr<channel> link) {
         auto frame = co_await link->peer().read_frame();
         if (!frame) co_return;
         if (frame->type == code(message::ack)) {
-            const auto batch = wire::get_number(frame->meta, "batch");
+            const auto batch = json_fields(frame->meta).number("batch");
             if (!batch || *batch != sent_batch_ || sent_count_ == 0) continue;
             queue_.confirm(std::exchange(sent_count_, 0));
             pump();
@@ -160,8 +161,9 @@ task<void> agent::tick() {
 }
 
 void agent::after_seal_request(const json& meta) {
-    const auto request = wire::get_number(meta, "request"), job = wire::get_number(meta, "job", UINT32_MAX);
-    const auto timeout = wire::get_number(meta, "timeout_ms", 60'000);
+    const auto request = json_fields(meta).number("request"),
+               job = json_fields(meta).number("job", UINT32_MAX);
+    const auto timeout = json_fields(meta).number("timeout_ms", 60'000);
     if (request && job && timeout)
         asio::co_spawn(io_, seal_for(*request, *job, milliseconds(static_cast<std::int64_t>(*timeout))),
                        asio::detached);

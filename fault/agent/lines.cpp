@@ -5,6 +5,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "common/json_fields.hpp"
 #include "fault/agent/agent.hpp"
 
 namespace banyan::fault {
@@ -80,10 +81,10 @@ void agent::after_fault(kernel_fault fault, const log_line& line, std::string_vi
 void agent::read_what_was_missed(const nlohmann::json& welcome) {
     if (!file_ || gap_read_) return;
     gap_read_ = true;
-    const auto it = welcome.find("cursor");
-    if (it == welcome.end() || !it->is_object()) return;
-    const auto boot = wire::get_string(*it, "boot"), stream = wire::get_string(*it, "stream", 256);
-    const auto inode = wire::get_number(*it, "inode"), position = wire::get_number(*it, "position");
+    const auto cursor = json_fields(welcome).object("cursor");
+    if (!cursor) return;
+    const auto boot = cursor->text("boot"), stream = cursor->text("stream", 256);
+    const auto inode = cursor->number("inode"), position = cursor->number("position");
     if (!boot || !stream || !inode || !position || *boot != boot_id_ || *inode != file_->inode() ||
         *position >= file_->started_at())
         return;

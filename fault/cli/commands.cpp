@@ -49,6 +49,11 @@ int client::failed(const error& e) const {
     return e.code == errc::invalid_input ? 2 : 3;
 }
 
+int client::makes_no_sense(const error& e) const {
+    return failed({errc::unavailable, "the controller's answer makes no sense: " + e.what,
+                   "is banyan-fault of the controller's release?"});
+}
+
 result<json> client::ask(const json& request, int timeout_s) {
     auto settings = load_config(config_path_, {});
     if (!settings) return fail(errc::invalid_input, settings.error().what, settings.error().hint);
@@ -64,17 +69,19 @@ int client::incidents(bool as_json, bool follow) {
     if (follow) return follow_incidents(as_json);
     const auto answer = ask({{"cmd", "incidents"}});
     if (!answer) return failed(answer.error());
-    const auto list = answer->value("incidents", json::array());
+    const json_fields in(*answer);
+    const auto list = in.list("incidents");
+    if (!list) return makes_no_sense(list.error());
     if (as_json) {
-        put(as_text(list, 1));
+        put(as_text(*in.find("incidents"), 1));
         return 0;
     }
-    if (list.empty()) {
+    if (list->empty()) {
         show("no incidents\n");
         return 0;
     }
     show(incident_header());
-    for (const auto& i : list) show(incident_row(i));
+    for (const auto& i : *list) show(incident_row(i));
     return 0;
 }
 
@@ -87,10 +94,14 @@ int client::follow_incidents(bool as_json) {
         request["revision"] = revision;
         const auto answer = ask(request, 30);
         if (!answer) return failed(answer.error());
-        revision = answer->value("revision", revision);
-        for (const auto& i : answer->value("incidents", json::array())) {
-            auto text = as_json ? as_text(i, -1) : incident_row(i);
-            auto& last = shown[i.value("id", "")];
+        const json_fields in(*answer);
+        revision = in.number("revision").value_or(revision);
+        const auto list = in.list("incidents");
+        if (!list) return makes_no_sense(list.error());
+        for (std::size_t at = 0; at < list->size(); ++at) {
+            const auto& i = (*list)[at];
+            auto text = as_json ? as_text((*in.find("incidents"))[at], -1) : incident_row(i);
+            auto& last = shown[i.text("id").value_or("")];
             if (last == text) continue;
             as_json ? put(text) : show(text);
             last = std::move(text);
@@ -107,22 +118,24 @@ int client::explain(const std::string& id, bool as_json) {
     request["number"] = *number;
     const auto answer = ask(request);
     if (!answer) return failed(answer.error());
-    as_json ? put(as_text(*answer, 1)) : show(incident_story(*answer));
+    as_json ? put(as_text(*answer, 1)) : show(incident_story(json_fields(*answer)));
     return 0;
 }
 
 int client::status(bool as_json) {
     const auto answer = ask({{"cmd", "status"}});
     if (!answer) return failed(answer.error());
-    as_json ? put(as_text(*answer, 1)) : show(status_text(*answer));
+    as_json ? put(as_text(*answer, 1)) : show(status_text(json_fields(*answer)));
     return 0;
 }
 
 int client::agents(bool as_json) {
     const auto answer = ask({{"cmd", "agents"}});
     if (!answer) return failed(answer.error());
-    const auto list = answer->value("agents", json::array());
-    as_json ? put(as_text(list, 1)) : show(agent_table(list));
+    const json_fields in(*answer);
+    const auto list = in.list("agents");
+    if (!list) return makes_no_sense(list.error());
+    as_json ? put(as_text(*in.find("agents"), 1)) : show(agent_table(*list));
     return 0;
 }
 
@@ -144,7 +157,7 @@ int client::resume(const std::string& node) {
     request["node"] = node;
     const auto answer = ask(request);
     if (!answer) return failed(answer.error());
-    show(answer->value("text", "done") + "\n");
+    show(json_fields(*answer).text("text").value_or("done") + "\n");
     return 0;
 }
 

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "common/json_fields.hpp"
 #include "common/result.hpp"
 
 namespace banyan::fault {
@@ -27,16 +29,17 @@ class client {
   private:
     result<nlohmann::json> ask(const nlohmann::json& request, int timeout_s = 20);
     int failed(const error& e) const;
+    int makes_no_sense(const error& e) const;
     int follow_incidents(bool json);
 
     std::string config_path_;
 };
 
-// Tables of at most 100 columns (print.cpp).
+// Tables of at most 100 columns (print.cpp), of whatever the controller has said.
 std::string incident_header();
-std::string incident_row(const nlohmann::json& incident);
-std::string incident_story(const nlohmann::json& incident);
-std::string agent_table(const nlohmann::json& agents);
-std::string status_text(const nlohmann::json& status);
+std::string incident_row(const json_fields& incident);
+std::string incident_story(const json_fields& incident);
+std::string agent_table(const std::vector<json_fields>& agents);
+std::string status_text(const json_fields& status);
 
 }  // namespace banyan::fault

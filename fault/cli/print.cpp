@@ -10,11 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "common/build_info.hpp"
+#include "common/json_fields.hpp"
 #include "fault/cli/commands.hpp"
 
 namespace banyan::fault {
-
-using nlohmann::json;
 
 namespace {
 
@@ -48,11 +47,32 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
     return out.append(text) + '\n';
 }
 
-std::string object_text(const json& i) { return i.value("object", json::object()).value("text", "?"); }
+// The controller may be of another release: what is missing, or not as expected, is shown as unknown.
 
-std::string state_of(const json& i) {
-    return i.value("times", json::object()).value("closed_ms", std::int64_t{0}) != 0 ? "closed"
-                                                                                     : i.value("state", "?");
+std::string text_in(const json_fields& in, const char* key, const char* unknown = "?") {
+    return in.text(key, SIZE_MAX).value_or(unknown);
+}
+
+std::uint64_t count_in(const json_fields& in, const char* key) { return in.number(key).value_or(0); }
+
+std::int64_t time_in(const json_fields& in, const char* key) {
+    constexpr std::int64_t most = 1ll << 52;  // ms: differences of two stay numbers
+    return in.integer(key, -most, most).value_or(0);
+}
+
+json_fields part_of(const json_fields& in, const char* key) {
+    static const auto nothing = nlohmann::json::object();
+    return in.object(key).value_or(json_fields(nothing));
+}
+
+std::vector<json_fields> list_in(const json_fields& in, const char* key) {
+    return in.list(key).value_or(std::vector<json_fields>());
+}
+
+std::string object_text(const json_fields& i) { return text_in(part_of(i, "object"), "text"); }
+
+std::string state_of(const json_fields& i) {
+    return time_in(part_of(i, "times"), "closed_ms") != 0 ? "closed" : text_in(i, "state");
 }
 
 struct moment {
@@ -60,23 +80,20 @@ struct moment {
     std::string what;
 };
 
-std::vector<moment> moments_of(const json& i) {
-    const auto times = i.value("times", json::object());
+std::vector<moment> moments_of(const json_fields& i) {
+    const auto times = part_of(i, "times");
     std::vector<moment> out;
-    for (const auto& e : i.value("evidence", json::array())) {
-        auto text = fmt::format("{}: {}", e.value("source", "?"), e.value("text", ""));
-        if (const auto more = e.value("repeats", std::uint64_t{0}))
-            text += fmt::format(" (and {} more)", more);
-        out.push_back({e.value("at_ms", std::int64_t{0}), std::move(text)});
+    for (const auto& e : list_in(i, "evidence")) {
+        auto text = fmt::format("{}: {}", text_in(e, "source"), text_in(e, "text", ""));
+        if (const auto more = count_in(e, "repeats")) text += fmt::format(" (and {} more)", more);
+        out.push_back({time_in(e, "at_ms"), std::move(text)});
     }
-    out.push_back(
-        {times.value("incident_ms", std::int64_t{0}), fmt::format("incident {} opened", i.value("id", "?"))});
-    for (const auto& a : i.value("actions", json::array()))
-        out.push_back(
-            {a.value("at_ms", std::int64_t{0}),
-             fmt::format("{} {}: {}", a.value("what", "?"), a.value("target", ""), a.value("result", ""))});
-    if (const auto closed = times.value("closed_ms", std::int64_t{0}))
-        out.push_back({closed, "closed by " + i.value("closed_by", "?")});
+    out.push_back({time_in(times, "incident_ms"), fmt::format("incident {} opened", text_in(i, "id"))});
+    for (const auto& a : list_in(i, "actions"))
+        out.push_back({time_in(a, "at_ms"), fmt::format("{} {}: {}", text_in(a, "what"),
+                                                        text_in(a, "target", ""), text_in(a, "result", ""))});
+    if (const auto closed = time_in(times, "closed_ms"))
+        out.push_back({closed, "closed by " + text_in(i, "closed_by")});
     std::ranges::stable_sort(out, {}, &moment::at);
     return out;
 }
@@ -88,64 +105,62 @@ std::string incident_header() {
                        "CAUSE");
 }
 
-std::string incident_row(const json& i) {
-    const auto since = i.value("times", json::object()).value("incident_ms", std::int64_t{0});
-    return fmt::format("{:<7} {:<18} {:<8} {:<7} {:<32} {}\n", i.value("id", "?"), clock_text(since, true),
-                       i.value("severity", "?"), state_of(i), cut(object_text(i), 32),
-                       cut(i.value("cause", "?"), 23));
+std::string incident_row(const json_fields& i) {
+    const auto since = time_in(part_of(i, "times"), "incident_ms");
+    return fmt::format("{:<7} {:<18} {:<8} {:<7} {:<32} {}\n", text_in(i, "id"), clock_text(since, true),
+                       text_in(i, "severity"), state_of(i), cut(object_text(i), 32),
+                       cut(text_in(i, "cause"), 23));
 }
 
-std::string incident_story(const json& i) {
-    const auto times = i.value("times", json::object());
-    const auto object = i.value("object", json::object());
-    std::string out = fmt::format("{} {} {}\n", i.value("id", "?"), i.value("severity", "?"), state_of(i));
+std::string incident_story(const json_fields& i) {
+    const auto times = part_of(i, "times"), object = part_of(i, "object");
+    std::string out = fmt::format("{} {} {}\n", text_in(i, "id"), text_in(i, "severity"), state_of(i));
     const auto field = [&](const char* name, const std::string& text) {
         if (!text.empty()) out += fmt::format("  {:<9} {}", name, wrap(text, 12, 86));
     };
     field("object", object_text(i));
-    field("uuid", object.value("uuid", ""));
-    for (const auto& end : object.value("ends", json::array()))
-        field("end", fmt::format("{} port {} ({})", end.value("name", "?"), end.value("port", 0),
-                                 end.value("guid", "?")));
-    field("cause", i.value("cause", ""));
-    field("advice", i.value("advice", ""));
-    field("page", fmt::format("{}/runbook/{}.md", doc_dir, i.value("reason", "")));
-    if (const auto jobs = i.value("jobs", std::vector<std::uint64_t>{}); !jobs.empty())
-        field("jobs", fmt::format("{}", fmt::join(jobs, ", ")));
-    field("lines", fmt::format("{}", i.value("lines", std::uint64_t{0})));
-    const auto start = times.value("line_ms", std::int64_t{0});
+    field("uuid", text_in(object, "uuid", ""));
+    for (const auto& end : list_in(object, "ends"))
+        field("end", fmt::format("{} port {} ({})", text_in(end, "name"), count_in(end, "port"),
+                                 text_in(end, "guid")));
+    field("cause", text_in(i, "cause", ""));
+    field("advice", text_in(i, "advice", ""));
+    field("page", fmt::format("{}/runbook/{}.md", doc_dir, text_in(i, "reason", "")));
+    if (const auto jobs = i.numbers<std::uint64_t>("jobs", SIZE_MAX); jobs && !jobs->empty())
+        field("jobs", fmt::format("{}", fmt::join(*jobs, ", ")));
+    field("lines", fmt::format("{}", count_in(i, "lines")));
+    const auto start = time_in(times, "line_ms");
     out += fmt::format("\n  {:<18} {:>9}\n", "TIME", "MS");
     for (const auto& m : moments_of(i))
         out += fmt::format("  {:<18} {:>+9}  {}", clock_text(m.at, true), m.at - start, wrap(m.what, 31, 68));
     return out;
 }
 
-std::string agent_table(const json& agents) {
+std::string agent_table(const std::vector<json_fields>& agents) {
     auto out = fmt::format("{:<24} {:<10} {:<18} {:<18} {:>4} {:>7} {:>6} {:>7}\n", "NODE", "STATE",
                            "ADDRESS", "HEARD", "GPUS", "EVENTS", "QUEUED", "DROPPED");
-    const auto number = [](const json& a, const char* key) { return a.value(key, std::uint64_t{0}); };
     for (const auto& a : agents)
-        out += fmt::format("{:<24} {:<10} {:<18} {:<18} {:>4} {:>7} {:>6} {:>7}\n",
-                           cut(a.value("node", "?"), 24), a.value("connected", false) ? "connected" : "away",
-                           cut(a.value("address", ""), 18),
-                           clock_text(a.value("heard_ms", std::int64_t{0}), true), number(a, "gpus"),
-                           number(a, "events"), number(a, "queued"), number(a, "dropped"));
+        out += fmt::format(
+            "{:<24} {:<10} {:<18} {:<18} {:>4} {:>7} {:>6} {:>7}\n", cut(text_in(a, "node"), 24),
+            a.flag("connected").value_or(false) ? "connected" : "away", cut(text_in(a, "address", ""), 18),
+            clock_text(time_in(a, "heard_ms"), true), count_in(a, "gpus"), count_in(a, "events"),
+            count_in(a, "queued"), count_in(a, "dropped"));
     return out;
 }
 
-std::string status_text(const json& s) {
+std::string status_text(const json_fields& s) {
+    const auto log = text_in(s, "opensm_log", "");
     return fmt::format(
         "controller   running (pid {})\nmode         {}\nagents       {} of {} connected\nincidents    {} "
         "open\n"
         "taken out    {} nodes within the hour, at most {}\nbreaker      {}\nfabric log   {}\nhistory      "
         "{}\n",
-        s.value("pid", 0), s.value("dry_run", true) ? "dry run: says what it would do" : "acting",
-        s.value("agents_connected", 0), s.value("agents", 0), s.value("incidents_open", 0),
-        s.value("taken_last_hour", 0), s.value("drains_per_hour", 0),
-        s.value("breaker_open", false) ? "open: no node is taken out until banyan-fault reset-breaker"
-                                       : "closed",
-        s.value("opensm_log", "").empty() ? "not watched" : s.value("opensm_log", ""),
-        s.value("history", ""));
+        count_in(s, "pid"), s.flag("dry_run").value_or(true) ? "dry run: says what it would do" : "acting",
+        count_in(s, "agents_connected"), count_in(s, "agents"), count_in(s, "incidents_open"),
+        count_in(s, "taken_last_hour"), count_in(s, "drains_per_hour"),
+        s.flag("breaker_open").value_or(false) ? "open: no node is taken out until banyan-fault reset-breaker"
+                                               : "closed",
+        log.empty() ? "not watched" : log, text_in(s, "history", ""));
 }
 
 }  // namespace banyan::fault

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/json_fields.hpp"
 #include "common/local_socket.hpp"
 #include "fault/net/protocol.hpp"
 
@@ -246,16 +247,16 @@ task<result<json>> admin_server::follow(std::uint64_t revision, uid_t uid) {
 
 task<result<json>> admin_server::answer(json meta, uid_t uid) {
     const bool may_change = callers_.is_privileged(uid);
-    BANYAN_CO_TRY(const auto cmd, wire::get_string(meta, "cmd", 64));
+    BANYAN_CO_TRY(const auto cmd, json_fields(meta).text("cmd", 64));
     if (cmd == "incidents") {
         if (!meta.contains("revision")) co_return list(uid);
-        BANYAN_CO_TRY(const auto revision, wire::get_number(meta, "revision"));
+        BANYAN_CO_TRY(const auto revision, json_fields(meta).number("revision"));
         co_return co_await follow(revision, uid);
     }
     if (cmd == "status") co_return status();
     if (cmd == "agents") co_return agents(uid);
     if (cmd == "explain") {
-        BANYAN_CO_TRY(const auto number, wire::get_number(meta, "number", INT64_MAX));
+        BANYAN_CO_TRY(const auto number, json_fields(meta).number("number", INT64_MAX));
         BANYAN_CO_TRY(const auto found, co_await controller_.find(number));
         if (!found)
             co_return fail(errc::not_found, fmt::format("there is no incident f{:05d}", number),
@@ -266,10 +267,10 @@ task<result<json>> admin_server::answer(json meta, uid_t uid) {
     const auto who = fmt::format("uid {}", uid);
     json done = json::object();
     if (cmd == "close") {
-        BANYAN_CO_TRY(const auto number, wire::get_number(meta, "number", INT64_MAX));
+        BANYAN_CO_TRY(const auto number, json_fields(meta).number("number", INT64_MAX));
         BANYAN_CO_CHECK(co_await controller_.close(number, who));
     } else if (cmd == "resume") {
-        BANYAN_CO_TRY(auto node, wire::get_string(meta, "node", 256));
+        BANYAN_CO_TRY(auto node, json_fields(meta).text("node", 256));
         BANYAN_CO_TRY(const auto text, co_await controller_.resume(std::move(node), who));
         done["text"] = text;
     } else if (cmd == "reset-breaker") {

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "common/json_fields.hpp"
 #include "common/text.hpp"
 #include "fault/sources/log_line.hpp"
 
@@ -46,11 +47,11 @@ task<result<void>> hub::welcome(std::shared_ptr<channel> link, std::string node)
     BANYAN_CO_TRY(const auto hello, co_await link->peer().read_frame());
     if (hello.type != code(message::hello))
         co_return fail(errc::invalid_input, "an agent must say hello first");
-    BANYAN_CO_TRY(const auto claimed, wire::get_string(hello.meta, "node", 256));
+    BANYAN_CO_TRY(const auto claimed, json_fields(hello.meta).text("node", 256));
     if (claimed != node)
         co_return fail(errc::denied, fmt::format("the agent of {} speaks for {}", node, claimed));
-    BANYAN_CO_TRY(auto boot, wire::get_string(hello.meta, "boot", 256));
-    BANYAN_CO_TRY(const auto gpus, wire::get_number(hello.meta, "gpus", 1024));
+    BANYAN_CO_TRY(auto boot, json_fields(hello.meta).text("boot", 256));
+    BANYAN_CO_TRY(const auto gpus, json_fields(hello.meta).number("gpus", 1024));
     json meta = json::object();
     const auto where = co_await calls_.cursor_of(node);
     if (where) {
@@ -97,16 +98,17 @@ task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire
     auto& info = agents_[node];
     info.heard_ms = wall_ms();
     const auto& meta = frame.meta;
+    const json_fields in(meta);
     if (frame.type == code(message::events)) {
-        const auto batch = wire::get_number(meta, "batch");
-        const auto list = meta.find("events");
-        if (!batch || list == meta.end() || !list->is_array() || list->size() > max_batch) {
+        const auto batch = in.number("batch");
+        const auto list = in.list("events", max_batch);
+        if (!batch || !list) {
             spdlog::error("the agent of {} broke the protocol", node);
             link->close();
             co_return;
         }
         std::vector<event> events;
-        for (const auto& item : *list) {
+        for (const auto& item : *in.find("events")) {
             auto e = event_from(item);
             if (!e || e->node != node) continue;  // an agent speaks of its own node only
             events.push_back(std::move(*e));
@@ -118,44 +120,43 @@ task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire
     } else if (frame.type == code(message::sealed)) {
         take_sealed(node, meta);
     } else if (frame.type == code(message::self_sealed)) {
-        const auto at = wire::get_number(meta, "at_ms", INT64_MAX);
-        const auto text = wire::get_string(meta, "text");
+        const auto at = in.number("at_ms", INT64_MAX);
+        const auto text = in.text("text");
         if (at && text) calls_.self_sealed(node, static_cast<std::int64_t>(*at), *text);
     } else if (frame.type == code(message::heartbeat)) {
-        info.queued = wire::get_number(meta, "queued").value_or(0);
-        info.dropped = wire::get_number(meta, "dropped").value_or(0);
-        const auto it = meta.find("cursor");
-        if (it == meta.end() || !it->is_object()) co_return;
-        const auto boot = wire::get_string(*it, "boot", 256), stream = wire::get_string(*it, "stream", 256);
-        const auto inode = wire::get_number(*it, "inode"), position = wire::get_number(*it, "position");
+        info.queued = in.number("queued").value_or(0);
+        info.dropped = in.number("dropped").value_or(0);
+        const auto at = in.object("cursor");
+        if (!at) co_return;
+        const auto boot = at->text("boot", 256), stream = at->text("stream", 256);
+        const auto inode = at->number("inode"), position = at->number("position");
         if (boot && stream && inode && position)
             calls_.moved(node, cursor{*boot, *stream, *inode, *position});
     }
 }
 
 void hub::take_sealed(const std::string& node, const json& meta) {
-    const auto request = wire::get_number(meta, "request");
+    const json_fields in(meta);
+    const auto request = in.number("request");
     const auto it = request ? sealings_.find(*request) : sealings_.end();
     if (it == sealings_.end() || it->second.waiting.erase(node) == 0) return;
     auto& report = it->second.report;
-    const auto why = wire::get_string(meta, "error");
+    const auto why = in.text("error");
     if (why && why->empty())
         ++report.answered;
     else
         report.silent.push_back(node);
-    if (const auto jobs = meta.find("jobs"); jobs != meta.end() && jobs->is_array())
+    if (const auto jobs = in.list("jobs"))
         for (const auto& one : *jobs) {
-            const auto job = wire::get_number(one, "job");
-            const auto step = one.find("step");
-            if (!job || step == one.end() || !step->is_number_integer()) continue;
-            const auto value = step->get<std::int64_t>();
+            const auto job = one.number("job");
+            const auto step = one.integer("step");
+            if (!job || !step) continue;
             // Each answer is about all ranks, as far as that daemon has heard: the newest is the truth. A
             // spare has heard nothing.
-            const auto [kept, fresh] = report.steps.try_emplace(*job, value);
-            if (!fresh) kept->second = std::max(kept->second, value);
-            if (value < 0) continue;
-            const auto copied = one.find("replicated");
-            report.replicated &= copied != one.end() && copied->is_boolean() && copied->get<bool>();
+            const auto [kept, fresh] = report.steps.try_emplace(*job, *step);
+            if (!fresh) kept->second = std::max(kept->second, *step);
+            if (*step < 0) continue;
+            report.replicated &= one.flag("replicated").value_or(false);
         }
     if (it->second.waiting.empty()) it->second.done->cancel();
 }

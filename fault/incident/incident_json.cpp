@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "common/json_fields.hpp"
+#include "common/text.hpp"
 #include "fault/incident/incident.hpp"
 
 namespace banyan::fault {
@@ -13,43 +15,19 @@ namespace {
 
 using nlohmann::json;
 
-// Reads fields of a known shape and remembers the first that has another.
-class reader {
-  public:
-    explicit reader(const json& from) : from_(from) {}
+/// Enumerators begin at 0 and have names.
+template <class Enum, std::size_t count>
+result<Enum> read_enum(const json_fields& in, const char* key) {
+    std::array<std::string_view, count> names;
+    for (std::size_t i = 0; i < count; ++i) names[i] = name_of(static_cast<Enum>(i));
+    BANYAN_TRY(const auto at, in.one_of(key, names));
+    return static_cast<Enum>(at);
+}
 
-    template <class T>
-    void get(const char* key, T& into) {
-        const auto it = from_.find(key);
-        if (it == from_.end()) return;
-        try {
-            it->get_to(into);
-        } catch (const json::exception&) {
-            wrong_ = key;
-        }
-    }
-    template <class Enum, std::size_t count>
-    void get_enum(const char* key, Enum& into) {
-        std::string text;
-        get(key, text);
-        for (std::size_t i = 0; i < count; ++i)
-            if (text == name_of(static_cast<Enum>(i))) {
-                into = static_cast<Enum>(i);
-                return;
-            }
-        wrong_ = key;
-    }
-    const json& list(const char* key) const {
-        static const json empty = json::array();
-        const auto it = from_.find(key);
-        return it != from_.end() && it->is_array() ? *it : empty;
-    }
-    const char* wrong() const { return wrong_; }
-
-  private:
-    const json& from_;
-    const char* wrong_ = nullptr;
-};
+/// One that is missing has no entries.
+result<std::vector<json_fields>> list_of(const json_fields& in, const char* key) {
+    return in.has(key) ? in.list(key) : std::vector<json_fields>();
+}
 
 json ends_json(const std::vector<end_point>& ends) {
     auto out = json::array();
@@ -61,27 +39,95 @@ json ends_json(const std::vector<end_point>& ends) {
     return out;
 }
 
-object object_from(const json& j) {
+result<object> object_from(const json_fields& in) {
     object o;
-    reader in(j);
-    in.get_enum<object_kind, 5>("kind", o.kind);
-    in.get("node", o.node);
-    in.get("gpu", o.gpu);
-    in.get("bdf", o.bdf);
-    in.get("uuid", o.uuid);
-    in.get("hca", o.hca);
-    for (const auto& item : in.list("ends")) {
-        reader end(item);
+    BANYAN_TRY(o.kind, (read_enum<object_kind, 5>(in, "kind")));
+    BANYAN_CHECK(in.may("node", o.node));
+    BANYAN_CHECK(in.may("gpu", o.gpu));
+    BANYAN_CHECK(in.may("bdf", o.bdf));
+    BANYAN_CHECK(in.may("uuid", o.uuid));
+    BANYAN_CHECK(in.may("hca", o.hca));
+    BANYAN_TRY(const auto ends, list_of(in, "ends"));
+    for (const auto& end : ends) {
         end_point e;
         std::string guid;
-        end.get("node", e.node);
-        end.get("name", e.name);
-        end.get("port", e.port);
-        end.get("guid", guid);
+        BANYAN_CHECK(end.may("node", e.node));
+        BANYAN_CHECK(end.may("name", e.name));
+        BANYAN_CHECK(end.may("port", e.port));
+        BANYAN_CHECK(end.may("guid", guid));
         e.guid = std::strtoull(guid.c_str(), nullptr, 16);
         o.ends.push_back(std::move(e));
     }
     return o;
+}
+
+result<void> read_lists(const json_fields& in, incident& i) {
+    BANYAN_TRY(const auto actions, list_of(in, "actions"));
+    for (const auto& item : actions) {
+        action_record a;
+        BANYAN_CHECK(item.may("what", a.what));
+        BANYAN_CHECK(item.may("target", a.target));
+        BANYAN_CHECK(item.may("at_ms", a.at_ms));
+        BANYAN_CHECK(item.may("result", a.result));
+        i.actions.push_back(std::move(a));
+    }
+    BANYAN_TRY(const auto evidence, list_of(in, "evidence"));
+    for (const auto& item : evidence) {
+        evidence_line e;
+        BANYAN_CHECK(item.may("at_ms", e.at_ms));
+        BANYAN_CHECK(item.may("source", e.source));
+        BANYAN_CHECK(item.may("text", e.text));
+        BANYAN_CHECK(item.may("repeats", e.repeats));
+        i.evidence.push_back(std::move(e));
+    }
+    return {};
+}
+
+result<void> read_codes(const json_fields& in, incident& i) {
+    if (!in.has("codes")) return {};
+    BANYAN_TRY(const auto codes, in.object("codes"));
+    for (const auto& [code, count] : in.find("codes")->items()) {
+        BANYAN_TRY(const auto number, parse_number(code, UINT32_MAX));
+        BANYAN_TRY(i.codes[static_cast<std::uint32_t>(number)], codes.number(code.c_str()));
+    }
+    return {};
+}
+
+result<void> read_times(const json_fields& in, incident& i) {
+    if (!in.has("times")) return {};
+    BANYAN_TRY(const auto times, in.object("times"));
+    BANYAN_CHECK(times.may("line_ms", i.line_ms));
+    BANYAN_CHECK(times.may("incident_ms", i.incident_ms));
+    BANYAN_CHECK(times.may("sealed_ms", i.sealed_ms));
+    BANYAN_CHECK(times.may("node_out_ms", i.node_out_ms));
+    BANYAN_CHECK(times.may("last_ms", i.last_ms));
+    return times.may("closed_ms", i.closed_ms);
+}
+
+result<incident> read_incident(const json_fields& in) {
+    incident i;
+    BANYAN_CHECK(in.may("number", i.number));
+    BANYAN_TRY(const auto object, in.object("object"));
+    BANYAN_TRY(i.object, object_from(object));
+    BANYAN_CHECK(in.may("reason", i.reason));
+    BANYAN_CHECK(in.may("cause", i.cause));
+    BANYAN_TRY(i.severity, (read_enum<severity, 4>(in, "severity")));
+    BANYAN_TRY(i.state, (read_enum<incident_state, 3>(in, "state")));
+    BANYAN_CHECK(in.may("advice", i.advice));
+    if (in.has("jobs")) {
+        BANYAN_TRY(i.jobs, in.numbers<std::uint64_t>("jobs", SIZE_MAX));
+    }
+    BANYAN_CHECK(in.may("lines", i.lines));
+    BANYAN_CHECK(in.may("boot", i.boot_id));
+    BANYAN_CHECK(in.may("precedence", i.root_precedence));
+    BANYAN_CHECK(in.may("closed_by", i.closed_by));
+    BANYAN_CHECK(read_lists(in, i));
+    BANYAN_CHECK(read_codes(in, i));
+    BANYAN_CHECK(read_times(in, i));
+    if (in.has("verdict")) {
+        BANYAN_TRY(i.verdict, in.number("verdict", UINT32_MAX));
+    }
+    return i;
 }
 
 }  // namespace
@@ -128,51 +174,12 @@ json to_json(const incident& i, bool with_evidence) {
 }
 
 result<incident> incident_from(const json& j) {
-    if (!j.is_object() || !j.contains("object") || !j["object"].is_object())
-        return fail(errc::invalid_input, "an incident in the history is not readable");
-    incident i;
-    reader in(j);
-    in.get("number", i.number);
-    i.object = object_from(j["object"]);
-    in.get("reason", i.reason);
-    in.get("cause", i.cause);
-    in.get_enum<severity, 4>("severity", i.severity);
-    in.get_enum<incident_state, 3>("state", i.state);
-    in.get("advice", i.advice);
-    in.get("jobs", i.jobs);
-    in.get("lines", i.lines);
-    in.get("boot", i.boot_id);
-    in.get("precedence", i.root_precedence);
-    in.get("closed_by", i.closed_by);
-    for (const auto& item : in.list("actions")) {
-        action_record a;
-        reader r(item);
-        r.get("what", a.what), r.get("target", a.target), r.get("at_ms", a.at_ms), r.get("result", a.result);
-        i.actions.push_back(std::move(a));
-    }
-    for (const auto& item : in.list("evidence")) {
-        evidence_line e;
-        reader r(item);
-        r.get("at_ms", e.at_ms), r.get("source", e.source), r.get("text", e.text),
-            r.get("repeats", e.repeats);
-        i.evidence.push_back(std::move(e));
-    }
-    if (const auto codes = j.find("codes"); codes != j.end() && codes->is_object())
-        for (const auto& [code, count] : codes->items())
-            if (count.is_number_unsigned())
-                i.codes[static_cast<std::uint32_t>(std::strtoul(code.c_str(), nullptr, 10))] =
-                    count.get<std::uint64_t>();
-    if (const auto v = j.find("verdict"); v != j.end() && v->is_number_unsigned())
-        i.verdict = v->get<std::uint32_t>();
-    if (const auto times = j.find("times"); times != j.end() && times->is_object()) {
-        reader t(*times);
-        t.get("line_ms", i.line_ms), t.get("incident_ms", i.incident_ms), t.get("sealed_ms", i.sealed_ms);
-        t.get("node_out_ms", i.node_out_ms), t.get("last_ms", i.last_ms), t.get("closed_ms", i.closed_ms);
-    }
-    if (in.wrong())
-        return fail(errc::invalid_input,
-                    fmt::format("incident {} in the history: field \"{}\" is wrong", i.id(), in.wrong()));
-    return i;
+    const json_fields in(j);
+    auto read = read_incident(in);
+    if (!read)
+        return fail(errc::invalid_input, fmt::format("incident f{:05d} in the history: {}",
+                                                     in.number("number").value_or(0), read.error().what));
+    return read;
 }
 
 }  // namespace banyan::fault

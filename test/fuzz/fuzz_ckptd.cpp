@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "ckptd/daemon/daemon.hpp"
+#include "common/json_fields.hpp"
 #include "test/fuzz/fuzz_input.hpp"
 
 using namespace banyan;
@@ -136,7 +137,7 @@ class trainer {
             wire::receive_frame(socket_.get(), std::chrono::steady_clock::now() + milliseconds(100), &passed);
         if (!got) return leave();
         ++answers_;
-        generation_ = wire::get_number(got->meta, "generation").value_or(generation_);
+        generation_ = json_fields(got->meta).number("generation").value_or(generation_);
         if (!passed) return;
         void* at = ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, passed.get(), 0);
         must(at != MAP_FAILED);

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         ckpt::put_key(out, *key);
         must(ckpt::get_key(out) == *key);
     }
-    if (const auto ranks = ckpt::get_numbers(*meta, "ranks", 100)) must(ranks->size() <= 100);
+    if (const auto ranks = json_fields(*meta).numbers("ranks", 100)) must(ranks->size() <= 100);
     if (!session) return 0;
     std::size_t ranks = 0;
     for (const auto& node : session->nodes) {

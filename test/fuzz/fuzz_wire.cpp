@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A frame as a peer sends it: the header, and its metadata read as every receiver reads it.
+#include "common/json_fields.hpp"
 #include "common/wire.hpp"
 #include "test/fuzz/fuzz_input.hpp"
 
@@ -19,8 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!meta) return 0;
     must(meta->is_object());
     for (const auto& [key, value] : meta->items()) {
-        if (const auto text = wire::get_string(*meta, key.c_str(), 64)) must(text->size() <= 64);
-        if (const auto number = wire::get_number(*meta, key.c_str(), 1000)) must(*number <= 1000);
+        if (const auto text = json_fields(*meta).text(key.c_str(), 64)) must(text->size() <= 64);
+        if (const auto number = json_fields(*meta).number(key.c_str(), 1000)) must(*number <= 1000);
     }
     if (const auto e = wire::error_from(*meta)) must(wire::error_from(wire::error_meta(*e)).has_value());
     return 0;

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Incidents as JSON: read back from the history, and shown to a person whatever a controller has said.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "fault/cli/commands.hpp"
+#include "fault/incident/incident.hpp"
+
+using namespace banyan::fault;
+using banyan::json_fields;
+using nlohmann::json;
+
+namespace {
+
+incident example() {
+    incident i;
+    i.number = 12;
+    i.object = {object_kind::gpu, "n04", 3, "0000:1b:00.0", "GPU-1", "", {{"n04", "spine 1", 7, 0xabcd}}};
+    i.reason = "gpu-xid-79";
+    i.cause = "Xid 79";
+    i.jobs = {1ull << 40};
+    i.actions = {{"drain", "n04", 5, "done"}};
+    i.evidence = {{3, "kernel", "NVRM: Xid", 2}};
+    i.codes = {{79, 2}};
+    i.verdict = 2;
+    i.line_ms = 3;
+    i.incident_ms = 4;
+    return i;
+}
+
+}  // namespace
+
+TEST_CASE("an incident is read as it was written", "[incident]") {
+    const auto text = to_json(example());
+    const auto back = incident_from(json::parse(text.dump()));
+    REQUIRE(back);
+    CHECK(to_json(*back) == text);
+}
+
+TEST_CASE("an incident that is not readable says where", "[incident]") {
+    struct row {
+        const char* at;
+        json value;
+        const char* why;
+    };
+    const row rows[] = {
+        {"/severity", "dire", "\"severity\" is a text of 4 bytes, expected one of"},
+        {"/object/ends/0/port", "seven", "\"object.ends[0].port\" is a text of 5 bytes, expected a number"},
+        {"/evidence/0/repeats", -1, "\"evidence[0].repeats\" is -1, expected a number from 0"},
+        {"/actions", 5, "\"actions\" is 5, expected a list"},
+        {"/codes/79", "x", "\"codes.79\" is a text of 1 bytes, expected a number"},
+        {"/verdict", 5'000'000'000, "\"verdict\" is 5000000000, expected a number from 0 to 4294967295"},
+        {"/object", "gpu", "\"object\" is a text of 3 bytes, expected an object"}};
+    for (const auto& r : rows) {
+        auto text = to_json(example());
+        text[json::json_pointer(r.at)] = r.value;
+        const auto read = incident_from(json::parse(text.dump()));
+        INFO(r.at);
+        REQUIRE_FALSE(read);
+        INFO(read.error().what);
+        CHECK(read.error().what.starts_with(std::string("incident f00012 in the history: ") + r.why));
+    }
+    CHECK_FALSE(incident_from(json::parse("x", nullptr, false)));
+    auto bare = to_json(example());
+    for (const auto* key : {"evidence", "actions", "codes", "times", "jobs", "verdict", "boot"})
+        bare.erase(key);
+    CHECK(incident_from(bare));  // what an older release had not written
+}
+
+TEST_CASE("an answer of another release is shown as far as it is understood", "[incident]") {
+    auto text = json::parse(to_json(example()).dump());
+    CHECK(incident_story(json_fields(text)).find("2 more") != std::string::npos);
+    const auto whole = text;
+    for (const auto& [key, value] : whole.items())
+        for (const auto& other : {json("text"), json(-7), json::array({1, "x"}), json::object(), json()}) {
+            text[key] = other;
+            CHECK_FALSE(incident_row(json_fields(text)).empty());
+            CHECK_FALSE(incident_story(json_fields(text)).empty());
+            text[key] = value;
+        }
+    const json agents{{"agents", {5, {{"node", 7}, {"connected", "yes"}}}}};
+    CHECK(agent_table(*json_fields(agents).list("agents")).find("away") != std::string::npos);
+    const json status{{"pid", "x"}, {"dry_run", 0}, {"opensm_log", 5}};
+    CHECK(status_text(json_fields(status)).find("not watched") != std::string::npos);
+}
