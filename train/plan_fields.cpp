@@ -3,41 +3,44 @@
 
 #include <fmt/format.h>
 
+#include "common/json_fields.hpp"
 #include "common/text.hpp"
 
 namespace banyan::train {
 
 using nlohmann::json;
 
+namespace {
+
+/// A field as it was read; where that failed, the error says that it is the plan's.
+template <class T>
+result<T> of_plan(result<T> read) {
+    if (!read) read.error().what.insert(0, "the plan's ");
+    return read;
+}
+
+}  // namespace
+
 result<std::vector<std::string>> names_at(const json& from, const char* key) {
-    const auto it = from.find(key);
-    if (it == from.end()) return std::vector<std::string>{};
-    if (!it->is_string())
-        return fail(errc::invalid_input, fmt::format("the plan's \"{}\" is not a host list", key));
-    return expand_hostlist(it->get_ref<const std::string&>());
+    BANYAN_TRY(const auto list, text_at(from, key));
+    if (list.empty()) return std::vector<std::string>{};
+    return expand_hostlist(list);
 }
 
 result<std::string> text_at(const json& from, const char* key) {
-    const auto it = from.find(key);
-    if (it == from.end()) return std::string();
-    if (!it->is_string())
-        return fail(errc::invalid_input, fmt::format("the plan's \"{}\" is not a text", key));
-    return it->get<std::string>();
+    const json_fields in(from);
+    if (!in.has(key)) return std::string();
+    return of_plan(in.text(key, max_plan_text));
 }
 
 result<bool> flag_at(const json& from, const char* key) {
-    const auto it = from.find(key);
-    if (it == from.end()) return false;
-    if (!it->is_boolean())
-        return fail(errc::invalid_input, fmt::format("the plan's \"{}\" is not true or false", key));
-    return it->get<bool>();
+    const json_fields in(from);
+    if (!in.has(key)) return false;
+    return of_plan(in.flag(key));
 }
 
 result<std::uint32_t> number_at(const json& from, const char* key) {
-    const auto it = from.find(key);
-    if (it == from.end() || !it->is_number_unsigned() || it->get<std::uint64_t>() > UINT32_MAX)
-        return fail(errc::invalid_input, fmt::format("the plan's \"{}\" is not a number", key));
-    return it->get<std::uint32_t>();
+    return of_plan(json_fields(from).number(key, UINT32_MAX));
 }
 
 result<json> fields_of(std::string_view text) {
