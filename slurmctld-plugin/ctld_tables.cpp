@@ -64,10 +64,15 @@ std::vector<int> ctld_tables::find_nodes(const std::vector<std::string>& names) 
     return found;
 }
 
-std::string ctld_tables::address_of(const std::string& name) const {
-    const int found = find_node(name);
-    const char* address = found >= 0 ? node(found)->comm_name : nullptr;
-    return address ? address : name;
+std::vector<std::string> ctld_tables::addresses_of(const std::vector<std::string>& names) const {
+    std::vector<std::string> addresses;
+    addresses.reserve(names.size());
+    for (const auto& name : names) {
+        const int found = find_node(name);
+        const char* address = found >= 0 ? node(found)->comm_name : nullptr;
+        addresses.emplace_back(address ? address : name.c_str());
+    }
+    return addresses;
 }
 
 }  // namespace banyan::slurm

@@ -23,8 +23,8 @@ class ctld_tables {
     int find_node(const std::string& name) const;
     /// One for each name, in their order.
     std::vector<int> find_nodes(const std::vector<std::string>& names) const;
-    /// Under which the node called `name` is reached; the name itself where slurm.conf says no other.
-    std::string address_of(const std::string& name) const;
+    /// Under which the nodes are reached: their names where slurm.conf says no other.
+    std::vector<std::string> addresses_of(const std::vector<std::string>& names) const;
     /// CPUs of the largest node.
     std::uint32_t most_cpus() const;
     /// Of the node with the most memory; 1 or less where slurm.conf does not say.

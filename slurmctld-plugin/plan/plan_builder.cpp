@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurmctld-plugin/plan/plan_builder.hpp"
 
+#include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -11,13 +12,10 @@
 namespace banyan::slurm {
 namespace {
 
-void add_nodes(std::vector<std::string>& names, std::vector<std::string>& addresses,
-               const std::vector<std::uint32_t>& hosts, const fabric_cache::view& fabric,
-               const ctld_tables& ctld) {
-    for (const auto host : hosts) {
-        names.push_back(fabric.fabric.hosts[host].name);
-        addresses.push_back(ctld.address_of(names.back()));
-    }
+std::vector<std::string> names_of(const std::vector<std::uint32_t>& hosts, const topo::fabric& fabric) {
+    std::vector<std::string> names;
+    for (const auto host : hosts) names.push_back(fabric.hosts[host].name);
+    return names;
 }
 
 /// Every other node of the job waits as a spare, behind those that the plan has: one that its step leaves
@@ -29,10 +27,15 @@ void add_others(train::plan& plan, const job_record_t& job, const ctld_tables& c
     std::unordered_set<std::string> known(plan.nodes.begin(), plan.nodes.end());
     known.insert(plan.spares.begin(), plan.spares.end());
     for (const int node : set_bits(job.node_bitmap))
-        if (known.insert(ctld.node(node)->name).second) {
-            plan.spares.emplace_back(ctld.node(node)->name);
-            plan.spare_addrs.push_back(ctld.address_of(plan.spares.back()));
-        }
+        if (known.insert(ctld.node(node)->name).second) plan.spares.emplace_back(ctld.node(node)->name);
+}
+
+/// The plan is for these nodes, and the job's others.
+void store_for_nodes(job_record_t& job, const ctld_tables& ctld, train::plan plan) {
+    add_others(plan, job, ctld);
+    plan.addrs = ctld.addresses_of(plan.nodes);
+    plan.spare_addrs = ctld.addresses_of(plan.spares);
+    store_plan(job, std::move(plan));
 }
 
 }  // namespace
@@ -52,29 +55,32 @@ void save_placement(job_record_t& job, const fabric_cache::view& fabric, const c
     plan.model = request.model;
     plan.later = later;
     plan.spread = train::spread_in_words(request, topo::spread_of(fabric.fabric, request, placement));
-    add_nodes(plan.nodes, plan.addrs, placement.nodes, fabric, ctld);
-    add_nodes(plan.spares, plan.spare_addrs, placement.spares, fabric, ctld);
-    add_others(plan, job, ctld);
-    store_plan(job, std::move(plan));
+    plan.nodes = names_of(placement.nodes, fabric.fabric);
+    plan.spares = names_of(placement.spares, fabric.fabric);
+    store_for_nodes(job, ctld, std::move(plan));
 }
 
 void save_nodes(job_record_t& job, const ctld_tables& ctld, train::plan plan,
                 const std::vector<std::string>& nodes) {
     if (plan.nodes == nodes) return;
-    const auto spares = std::move(plan.spares);
     plan.nodes = nodes;
-    for (auto* names : {&plan.addrs, &plan.spares, &plan.spare_addrs}) names->clear();
-    for (const auto& name : nodes) plan.addrs.push_back(ctld.address_of(name));
     const std::unordered_set<std::string> used(nodes.begin(), nodes.end());
-    for (const auto& name : spares)
-        if (!used.contains(name)) {
-            plan.spares.push_back(name);
-            plan.spare_addrs.push_back(ctld.address_of(name));
-        }
-    add_others(plan, job, ctld);
+    std::erase_if(plan.spares, [&](const auto& name) { return used.contains(name); });
     ++plan.generation;
     plan.spread.clear();  // that of other nodes
-    store_plan(job, std::move(plan));
+    store_for_nodes(job, ctld, std::move(plan));
+}
+
+void forget_spare(job_record_t& job, const node_record_t& node) {
+    auto plan = stored_plan(job);
+    if (!plan) return;
+    const auto at = std::find(plan->spares.begin(), plan->spares.end(), node.name);
+    if (at == plan->spares.end()) return;  // as most nodes that leave a job
+    if (!plan->spare_addrs.empty())
+        plan->spare_addrs.erase(plan->spare_addrs.begin() + (at - plan->spares.begin()));
+    plan->spares.erase(at);
+    ++plan->generation;
+    store_plan(job, std::move(*plan));
 }
 
 }  // namespace banyan::slurm

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// From a placement (host indices) to the plan that is stored with the job (names and addresses).
+// A job's plan when its nodes are chosen, or change: from a placement (host indices) to what is stored with
+// the job (names and addresses).
 #pragma once
 
 #include <banyan/topo/placement.hpp>
@@ -19,5 +20,8 @@ void save_placement(job_record_t& job, const fabric_cache::view& fabric, const c
 /// The same where the fabric is of no help: the plan gets other nodes, slot by slot.
 void save_nodes(job_record_t& job, const ctld_tables& ctld, train::plan plan,
                 const std::vector<std::string>& nodes);
+
+/// `node` has left the job: the plan no longer names it as a spare, nor what is told of the plan.
+void forget_spare(job_record_t& job, const node_record_t& node);
 
 }  // namespace banyan::slurm

@@ -13,7 +13,7 @@
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/placement/job_placement.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
-#include "slurmctld-plugin/plan/plan_spares.hpp"
+#include "slurmctld-plugin/plan/plan_builder.hpp"
 #include "slurmctld-plugin/select/batch_host.hpp"
 #include "slurmctld-plugin/select/het_options.hpp"
 #include "slurmctld-plugin/step/step_end.hpp"
