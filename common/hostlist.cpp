@@ -9,8 +9,6 @@
 namespace banyan {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 struct numbered_name {
     std::string_view prefix;
     std::string_view digits;
@@ -20,8 +18,7 @@ struct numbered_name {
 // "gpu0042" -> {"gpu", "0042", 42}; digits are empty when the name does not end in a number of sensible
 // length.
 numbered_name split_number(std::string_view name) {
-    std::size_t start = name.size();
-    while (start > 0 && is_digit(name[start - 1])) --start;
+    const std::size_t start = name.find_last_not_of("0123456789") + 1;  // 0 where all are digits
     const auto digits = name.substr(start);
     if (digits.empty() || digits.size() > 18) return {name, {}, 0};
     numbered_name out{name.substr(0, start), digits, 0};

@@ -6,12 +6,12 @@
 namespace banyan::doctor {
 namespace {
 
-constexpr auto timeout = std::chrono::seconds(20);
+constexpr auto slurm_timeout = std::chrono::seconds(20);
 constexpr std::size_t most_bytes = 256u << 20;
 
 result<std::string> ask(std::vector<std::string> words) {
     words.insert(words.begin(), "scontrol");
-    return run_command(words, timeout, most_bytes);
+    return run_command(words, slurm_timeout, most_bytes);
 }
 
 /// "slurm-wlm 22.05.8"

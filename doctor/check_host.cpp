@@ -17,7 +17,7 @@
 namespace banyan::doctor {
 namespace {
 
-constexpr std::size_t most_text = 1u << 20;
+constexpr std::size_t most_meminfo = 1u << 20;
 
 /// A folder of root's in which nobody else can put or change files.
 finding judge_folder(const std::filesystem::path& folder, const char* why) {
@@ -101,7 +101,7 @@ findings check_directories(const site& s) {
 
 findings check_memory(const site& s) {
     if (!s.is.compute || !s.ckptd) return {};
-    const auto text = read_file("/proc/meminfo", most_text);
+    const auto text = read_file("/proc/meminfo", most_meminfo);
     const auto total = text ? memory_total(*text) : std::nullopt;
     if (!total)
         return {{verdict::unknown, "memory", "/proc/meminfo cannot be read",

@@ -17,7 +17,7 @@
 namespace banyan::doctor {
 namespace {
 
-constexpr auto timeout = std::chrono::seconds(2);
+constexpr auto connect_timeout = std::chrono::seconds(2);
 constexpr auto command_timeout = std::chrono::seconds(10);
 constexpr std::size_t neighbours = 8;  // that a compute node tries; the controller tries all
 
@@ -88,7 +88,7 @@ finding judge_controller(const site& s) {
     const target to{s.fault->controller, s.fault->controller, s.fault->port};
     const auto subject = fmt::format("port {} of {} (banyan-faultd controller)", to.port, to.name);
     const char* const why = "this node's faults are not heard";
-    switch (try_ports({to}, timeout).front()) {
+    switch (try_ports({to}, connect_timeout).front()) {
         case reach::open:
             return fine(subject, "answers");
         case reach::closed:
@@ -125,7 +125,7 @@ findings check_ports(const site& s) {
                        fmt::format("{} of {} are down, powered off or silent to Slurm, and not tried", gone,
                                    s.slurm.nodes->size()),
                        "what Slurm knows is not told again", "sinfo -R"});
-    if (!targets.empty()) judge_nodes(targets, try_ports(targets, timeout), out);
+    if (!targets.empty()) judge_nodes(targets, try_ports(targets, connect_timeout), out);
     return out;
 }
 

@@ -13,7 +13,7 @@
 namespace banyan::doctor {
 namespace {
 
-constexpr std::size_t most_text = 4u << 20;
+constexpr std::size_t most_opensm_text = 4u << 20;
 constexpr const char* usual_configuration = "/etc/opensm/opensm.conf";
 
 /// The value of an option: "-fFILE", "-f FILE", "--log_file FILE" or "--log_file=FILE".
@@ -53,7 +53,7 @@ result<std::vector<std::vector<std::string>>> running() {
         std::ifstream comm(entry.path() / "comm");
         std::string name;
         if (!std::getline(comm, name) || name != "opensm") continue;
-        BANYAN_TRY(const auto text, read_file(entry.path() / "cmdline", most_text));
+        BANYAN_TRY(const auto text, read_file(entry.path() / "cmdline", most_opensm_text));
         std::vector<std::string> words;
         for (const auto word : split(text, '\0')) words.emplace_back(word);
         if (!words.empty() && words.back().empty()) words.pop_back();
@@ -83,7 +83,7 @@ result<std::optional<opensm_log_settings>> opensm_that_logs_to(const std::string
     std::optional<opensm_log_settings> any;
     BANYAN_TRY(const auto managers, running());
     for (const auto& command : managers) {
-        const auto configuration = read_file(opensm_configuration(command), most_text);
+        const auto configuration = read_file(opensm_configuration(command), most_opensm_text);
         if (!configuration && configuration.error().code != errc::not_found)
             return std::unexpected(configuration.error());
         auto settings = judge_opensm(command, configuration ? *configuration : std::string());

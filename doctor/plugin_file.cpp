@@ -15,8 +15,8 @@
 namespace banyan::doctor {
 namespace {
 
-constexpr std::size_t most_object = 256u << 20, most_text = 1u << 20;
-constexpr int most_depth = 8;
+constexpr std::size_t most_object = 256u << 20, most_plugstack = 1u << 20;
+constexpr int most_includes = 8;
 
 /// The T at `at` of the file, or nothing where the file ends before.
 template <class T>
@@ -80,9 +80,9 @@ std::vector<std::string> words_of(std::string_view line) {
 }
 
 result<std::optional<plugstack_line>> search(const std::filesystem::path& file, int depth) {
-    if (depth > most_depth)
+    if (depth > most_includes)
         return fail(errc::invalid_input, fmt::format("{} includes itself", file.string()));
-    BANYAN_TRY(const auto text, read_file(file, most_text));
+    BANYAN_TRY(const auto text, read_file(file, most_plugstack));
     for (const auto line : split(text, '\n')) {
         const auto words = words_of(line);
         if (words.size() < 2) continue;

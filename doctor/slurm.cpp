@@ -22,11 +22,6 @@ std::string field(std::string_view line, std::string_view key) {
     return {};
 }
 
-std::uint64_t number(const std::string& text) {
-    const auto parsed = parse_number(text);
-    return parsed ? *parsed : 0;
-}
-
 }  // namespace
 
 std::string lower_case(std::string_view text) {
@@ -52,8 +47,8 @@ std::vector<slurm_node> parse_nodes(std::string_view text) {
     for (const auto line : split(text, '\n')) {
         if (!line.starts_with("NodeName=")) continue;
         out.push_back({field(line, "NodeName="), field(line, "NodeAddr="), field(line, "NodeHostName="),
-                       number(field(line, "RealMemory=")), number(field(line, "MemSpecLimit=")),
-                       field(line, "State=")});
+                       parse_number(field(line, "RealMemory=")).value_or(0),
+                       parse_number(field(line, "MemSpecLimit=")).value_or(0), field(line, "State=")});
     }
     return out;
 }

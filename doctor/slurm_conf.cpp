@@ -78,11 +78,6 @@ std::vector<pair> pairs_of(std::string_view line) {
     return out;
 }
 
-std::uint64_t number(std::string_view text) {
-    const auto parsed = parse_number(text);
-    return parsed ? *parsed : 0;
-}
-
 class reader {
   public:
     explicit reader(const std::filesystem::path& file) : folder_(file.parent_path()) { out_.path = file; }
@@ -138,8 +133,8 @@ class reader {
         slurm_node shape = usual_;
         std::string hosts, addresses;
         for (const auto& [key, value] : pairs) {
-            if (key == "realmemory") shape.real_memory = number(value);
-            if (key == "memspeclimit") shape.mem_spec_limit = number(value);
+            if (key == "realmemory") shape.real_memory = parse_number(value).value_or(0);
+            if (key == "memspeclimit") shape.mem_spec_limit = parse_number(value).value_or(0);
             if (key == "nodehostname") hosts = value;
             if (key == "nodeaddr") addresses = value;
             if (key == "state") shape.state = value;

@@ -12,7 +12,7 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr milliseconds report_timeout{5000};
+constexpr milliseconds flushed_timeout{5000};
 
 json file_meta(const shard_file& f) {
     json out;
@@ -100,7 +100,7 @@ task<void> daemon::flush_step(session_ptr s, copy_key key) {
     }
     notify(s);
     json copy = meta;
-    auto answer = co_await ask_leader(s, peer_message::flushed, std::move(copy), report_timeout);
+    auto answer = co_await ask_leader(s, peer_message::flushed, std::move(copy), flushed_timeout);
     if (!answer) co_await take_files(s, std::move(meta));
 }
 

@@ -14,7 +14,7 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr milliseconds report_timeout{2000};
+constexpr milliseconds warning_timeout{2000};
 
 }  // namespace
 
@@ -38,7 +38,7 @@ task<void> daemon::report(session_ptr s, std::string about, std::string text) {
     json meta = header(s);
     meta["about"] = about;
     meta["text"] = text;
-    const auto answer = co_await ask_leader(s, peer_message::warning, std::move(meta), report_timeout);
+    const auto answer = co_await ask_leader(s, peer_message::warning, std::move(meta), warning_timeout);
     if (!answer || !*answer) s->tell_user(about, text);
 }
 

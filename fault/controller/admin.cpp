@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t most_listed = 500, most_listed_bytes = 3u << 20, most_request = 4096;
 // A request takes no longer to come than this, and its answer no longer to be read.
-constexpr std::chrono::seconds timeout(5), reading(10);
+constexpr std::chrono::seconds writing(5), reading(10);
 
 uid_t uid_of(int fd) {
     ucred peer{};
@@ -138,7 +138,7 @@ task<void> admin_server::turn_away(std::shared_ptr<socket> peer, uid_t uid) {
     if (quiet_.pass("full", std::chrono::steady_clock::now(), held))
         spdlog::warn("uid {} has too many connections to {}: refused ({} more held back)", uid, path_, held);
     guard dog(io_, peer);
-    dog.within(timeout);
+    dog.within(writing);
     json refusal = wire::error_meta({errc::exhausted, "too many connections to the controller at once",
                                      "end some of your banyan-fault commands"});
     (void)co_await wire::write_frame(*peer, code(message::answer), std::move(refusal));
@@ -147,7 +147,7 @@ task<void> admin_server::turn_away(std::shared_ptr<socket> peer, uid_t uid) {
 task<void> admin_server::converse(std::shared_ptr<socket> peer, uid_t uid) {
     guard dog(io_, peer);
     for (;;) {
-        dog.within(timeout);
+        dog.within(writing);
         auto asked = co_await wire::read_frame(*peer, most_request, 0);
         if (!asked || asked->type != code(message::admin)) co_return;
         dog.rest();

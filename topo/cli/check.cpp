@@ -48,8 +48,6 @@ std::string advice(const std::string& kind) {
     return at == known.end() ? std::string() : at->second;
 }
 
-std::string end_text(const link_end& e) { return fmt::format("{} port {}", e.node_name, e.port); }
-
 /// What the accepted state has and the fabric lacks.
 std::vector<defect> losses(const fabric_diff& d) {
     std::vector<defect> out;
@@ -63,21 +61,21 @@ std::vector<defect> losses(const fabric_diff& d) {
         moved.insert({l.kept.id, l.kept.port});
         out.push_back(
             {"moved-cable",
-             {end_text(l.kept)},
-             fmt::format("leads to {}, in the accepted state to {}", end_text(l.after), end_text(l.before)),
+             {l.kept.text()},
+             fmt::format("leads to {}, in the accepted state to {}", l.after.text(), l.before.text()),
              1.0});
     }
     for (const auto& l : d.lost_links) {
         // A lost node's links went with it.
         if (gone.contains(l.a.id) || gone.contains(l.b.id)) continue;
         if (moved.contains({l.a.id, l.a.port}) || moved.contains({l.b.id, l.b.port})) continue;
-        out.push_back({"lost-link", {end_text(l.a), end_text(l.b)}, "it is in the accepted state", 1.0});
+        out.push_back({"lost-link", {l.a.text(), l.b.text()}, "it is in the accepted state", 1.0});
     }
     for (const auto& l : d.changed_rates)
         if (l.after.width * l.after.lane_gbps10 < l.before.width * l.before.lane_gbps10)
             out.push_back(
                 {"slower-link",
-                 {end_text(l.a), end_text(l.b)},
+                 {l.a.text(), l.b.text()},
                  fmt::format("{}x{} Gbit/s, in the accepted state {}x{}", l.after.width,
                              l.after.lane_gbps10 / 10.0, l.before.width, l.before.lane_gbps10 / 10.0),
                  1.0});

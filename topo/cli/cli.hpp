@@ -33,6 +33,11 @@ void add_show(CLI::App& app, action& chosen);
 void add_slurm(CLI::App& app, action& chosen);
 void add_snapshot(CLI::App& app, action& chosen);
 
+/// `text`, or its start and "..." where it is longer than `width` bytes.
+inline std::string cut(const std::string& text, std::size_t width) {
+    return text.size() > width ? text.substr(0, width - 3) + "..." : text;
+}
+
 /// The FABRIC that most subcommands take, and what helps to read it. A dump or a snapshot, told apart by its
 /// content; "-" is standard input.
 class fabric_input {

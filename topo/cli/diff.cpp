@@ -13,8 +13,6 @@
 namespace banyan::topo::cli {
 namespace {
 
-std::string end_text(const link_end& e) { return fmt::format("{} port {}", e.node_name, e.port); }
-
 nlohmann::json end_json(const link_end& e) {
     return {{"guid", fmt::format("0x{:016x}", e.id)}, {"node", e.node_name}, {"port", e.port}};
 }
@@ -70,17 +68,17 @@ void print_text(const fabric_diff& d) {
     std::set<std::pair<guid, std::uint16_t>> moved;
     for (const auto& l : d.moved_links) {
         moved.insert({l.kept.id, l.kept.port});
-        fmt::print("> link  {}: from {} to {}\n", end_text(l.kept), end_text(l.before), end_text(l.after));
+        fmt::print("> link  {}: from {} to {}\n", l.kept.text(), l.before.text(), l.after.text());
     }
     const auto print_links = [&](const std::vector<const changed_link*>& links, char sign) {
         for (const auto* l : links)
             if (!moved.contains({l->a.id, l->a.port}) && !moved.contains({l->b.id, l->b.port}))
-                fmt::print("{} link  {} - {}\n", sign, end_text(l->a), end_text(l->b));
+                fmt::print("{} link  {} - {}\n", sign, l->a.text(), l->b.text());
     };
     print_links(lost, '-');
     print_links(fresh, '+');
     for (const auto& l : d.changed_rates)
-        fmt::print("~ link  {} - {}: {} -> {} Gbit/s\n", end_text(l.a), end_text(l.b), gbps(l.before),
+        fmt::print("~ link  {} - {}: {} -> {} Gbit/s\n", l.a.text(), l.b.text(), gbps(l.before),
                    gbps(l.after));
     if (d.empty()) fmt::print("no difference\n");
 }

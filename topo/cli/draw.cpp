@@ -18,13 +18,13 @@
 namespace banyan::topo::cli {
 namespace {
 
-struct options {
+struct draw_options {
     fabric_input input;
     std::string format = "text", output, title, nodes, shape, plan, color = "auto", color_by = "unit";
     std::uint32_t spares = 0;
 };
 
-result<std::optional<draw::job>> job_from(const fabric& f, const options& o) {
+result<std::optional<draw::job>> job_from(const fabric& f, const draw_options& o) {
     if (!o.plan.empty()) {
         BANYAN_TRY(const auto plan, plan_from(o.plan));
         BANYAN_TRY(const auto dims, parse_shape(plan.shape));
@@ -47,7 +47,7 @@ result<std::optional<draw::job>> job_from(const fabric& f, const options& o) {
     return std::optional(std::move(job));
 }
 
-result<int> run(const options& o) {
+result<int> run(const draw_options& o) {
     BANYAN_TRY(const auto f, o.input.load());
     BANYAN_TRY(const auto job, job_from(f, o));
     const auto* j = job ? &*job : nullptr;
@@ -72,7 +72,7 @@ result<int> run(const options& o) {
 }  // namespace
 
 void add_draw(CLI::App& app, action& chosen) {
-    const auto o = std::make_shared<options>();
+    const auto o = std::make_shared<draw_options>();
     auto* sub = app.add_subcommand("draw", "Draw the fabric, and a job's nodes on it");
     o->input.add_to(*sub);
     sub->add_option("--format", o->format,

@@ -18,7 +18,7 @@
 namespace banyan::topo::cli {
 namespace {
 
-struct options {
+struct explain_options {
     fabric_input input;
     std::string job, plan, model, routes, program = "scontrol";
     bool json = false;
@@ -42,7 +42,7 @@ std::string field(const std::string& line, const std::string& key, const std::st
 /// What scontrol shows of a running job: its node list and our line in AdminComment, which an operator may
 /// have changed; it is shown again, and nothing is decided by it. scontrol prints no plan
 /// (docs/decisions/009).
-result<train::plan> ask_for_job(const fabric& f, const options& o) {
+result<train::plan> ask_for_job(const fabric& f, const explain_options& o) {
     BANYAN_TRY(const auto text,
                output_of({o.program, "-o", "show", "job", o.job}, std::chrono::seconds(30), 1 << 24,
                          "slurm-client", "does the job exist? see scontrol show job"));
@@ -73,7 +73,7 @@ result<train::plan> ask_for_job(const fabric& f, const options& o) {
     return out;
 }
 
-result<explanation> explain(const fabric& f, const train::plan& p, const options& o) {
+result<explanation> explain(const fabric& f, const train::plan& p, const explain_options& o) {
     explanation out;
     BANYAN_TRY(const auto dims, parse_shape(p.shape));
     BANYAN_TRY(out.asked,
@@ -150,7 +150,7 @@ void print_text(const fabric& f, const train::plan& p, const explanation& r) {
     fmt::print("\nreckoned for {} (--model changes it)\n", text_of(r.asked.model.value_or(model_size{})));
 }
 
-result<int> run(const options& o) {
+result<int> run(const explain_options& o) {
     if (o.job.empty() == o.plan.empty())
         return fail(errc::invalid_input, "one of JOBID and --plan is needed",
                     "give the number of a running job");
@@ -176,7 +176,7 @@ result<int> run(const options& o) {
 }  // namespace
 
 void add_explain(CLI::App& app, action& chosen) {
-    const auto o = std::make_shared<options>();
+    const auto o = std::make_shared<explain_options>();
     auto* sub = app.add_subcommand("explain", "Say what a job's placement costs, by dimension and tier");
     sub->add_option("JOBID", o->job, "a running job, asked of scontrol");
     o->input.add_option_to(*sub);

@@ -15,7 +15,7 @@
 namespace banyan::topo::cli {
 namespace {
 
-struct request {
+struct gen_options {
     generate::options o;
     std::string shape = "rail", output, truth, defects;
     double defect_rate = 0;
@@ -25,7 +25,7 @@ struct request {
 };
 
 /// What a shape implies, where nothing else was asked for.
-void apply_shape(request& r) {
+void apply_shape(gen_options& r) {
     auto& o = r.o;
     const auto imply = [&r](const char* option, auto& field, auto value) {
         if (!r.given(option)) field = value;
@@ -44,7 +44,7 @@ void apply_shape(request& r) {
     if (o.planes > 1) imply("--rate", o.rate, "1xXDR");
 }
 
-result<void> apply_rates(request& r) {
+result<void> apply_rates(gen_options& r) {
     for (std::size_t k = 0; k < generate::defect_kinds; ++k)
         if (generate::why_impossible(r.o, static_cast<generate::defect_kind>(k)).empty())
             r.o.rates[k] = r.defect_rate;
@@ -65,7 +65,7 @@ void tell_shortfall(const generate::truth& facts) {
     }
 }
 
-result<int> run(request& r) {
+result<int> run(gen_options& r) {
     apply_shape(r);
     BANYAN_CHECK(apply_rates(r));
     BANYAN_TRY(const auto made, generate::generate(r.o));
@@ -80,7 +80,7 @@ result<int> run(request& r) {
     return fine;
 }
 
-void add_size_options(CLI::App& sub, request& r) {
+void add_size_options(CLI::App& sub, gen_options& r) {
     auto& o = r.o;
     sub.add_option("--shape", r.shape,
                    "rail: groups of hosts with one leaf a rail; fat-tree: one HCA a host; nvl72: racks of 18 "
@@ -118,7 +118,7 @@ void add_size_options(CLI::App& sub, request& r) {
     sub.add_option("--rate", o.rate, "width and speed of every link (default 4xHDR; with planes 1xXDR)");
 }
 
-void add_other_options(CLI::App& sub, request& r) {
+void add_other_options(CLI::App& sub, gen_options& r) {
     auto& o = r.o;
     sub.add_flag("--sharp", o.sharp, "an aggregation node on each switch");
     sub.add_option("--ufm-hosts", o.ufm_hosts, "hosts of a fabric manager (default 0)")
@@ -148,7 +148,7 @@ void add_other_options(CLI::App& sub, request& r) {
 }  // namespace
 
 void add_gen(CLI::App& app, action& chosen) {
-    const auto r = std::make_shared<request>();
+    const auto r = std::make_shared<gen_options>();
     r->sub =
         app.add_subcommand("gen", "Write a synthetic fabric, which ibsim can load, with defects if asked");
     add_size_options(*r->sub, *r);

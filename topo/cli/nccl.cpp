@@ -15,7 +15,7 @@
 namespace banyan::topo::cli {
 namespace {
 
-struct options {
+struct nccl_options {
     fabric_input input;
     std::string node, hwloc, xml;
     bool live = false, json = false;
@@ -46,7 +46,7 @@ result<std::size_t> type_of(const fabric& f, const std::vector<node_type>& types
 
 /// Without --node the machine's own name decides, and where the fabric has no such host, there being one type
 /// only.
-result<std::size_t> choose_type(const fabric& f, const report& r, const options& o) {
+result<std::size_t> choose_type(const fabric& f, const report& r, const nccl_options& o) {
     if (!o.node.empty()) return type_of(f, r.types, o.node);
     const auto& name = r.box->host_name;
     for (const auto& one : {name, name.substr(0, name.find('.'))})
@@ -58,7 +58,7 @@ result<std::size_t> choose_type(const fabric& f, const report& r, const options&
                 "add --node NAME: a host of the same make");
 }
 
-result<report> make_report(const fabric& f, const options& o) {
+result<report> make_report(const fabric& f, const nccl_options& o) {
     report r;
     r.types = node_types(f);
     if (r.types.empty())
@@ -110,11 +110,6 @@ void print_json(const fabric& f, const report& r) {
                            {"unused", r.affinity->unused}};
     }
     fmt::print("{}\n", out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
-}
-
-std::string cut(std::string text, std::size_t most) {
-    if (text.size() > most) text = text.substr(0, most - 3) + "...";
-    return text;
 }
 
 void print_type(const fabric& f, const node_type& type, std::size_t number) {
@@ -174,7 +169,7 @@ void print_text(const fabric& f, const report& r) {
     if (r.affinity) print_affinity(r);
 }
 
-result<int> run(const options& o) {
+result<int> run(const nccl_options& o) {
     if (o.live && !o.hwloc.empty())
         return fail(errc::invalid_input, "--hwloc and --live both say where the PCIe tree is from",
                     "give one of them");
@@ -196,7 +191,7 @@ result<int> run(const options& o) {
 }  // namespace
 
 void add_nccl(CLI::App& app, action& chosen) {
-    const auto o = std::make_shared<options>();
+    const auto o = std::make_shared<nccl_options>();
     auto* sub = app.add_subcommand(
         "nccl", "Write NCCL_IB_HCA, GPU-HCA affinity and NCCL's topology file for each node type");
     o->input.add_to(*sub);

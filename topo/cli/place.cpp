@@ -14,7 +14,7 @@
 namespace banyan::topo::cli {
 namespace {
 
-struct options {
+struct place_options {
     fabric_input input;
     std::string shape, free, prefer, model;
     std::uint32_t nodes = 0, ranks_per_node = 0, spares = 0;
@@ -73,7 +73,7 @@ void print_table(const fabric& f, const request& r, const placement& p) {
     fmt::print("{}\n", train::admin_comment(plan));
 }
 
-result<int> run(const options& o) {
+result<int> run(const place_options& o) {
     BANYAN_TRY(const auto f, o.input.load());
     BANYAN_TRY(const auto dims, parse_shape(o.shape));
     BANYAN_TRY(const auto free, hosts_from(f, o.free));
@@ -97,7 +97,7 @@ result<int> run(const options& o) {
 }  // namespace
 
 void add_place(CLI::App& app, action& chosen) {
-    const auto o = std::make_shared<options>();
+    const auto o = std::make_shared<place_options>();
     auto* sub = app.add_subcommand("place", "Say where a job would go, as slurmctld decides it");
     o->input.add_to(*sub);
     sub->add_option("--shape", o->shape, "parallel dimensions, innermost first, such as tp=8,pp=4,dp=2")

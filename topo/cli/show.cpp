@@ -18,10 +18,6 @@ constexpr std::size_t shown_groups = 24;
 constexpr std::size_t shown_exclusions = 3;  ///< of each kind
 constexpr double sure = 0.995;
 
-std::string cut(std::string text, std::size_t width) {
-    return text.size() > width ? text.substr(0, width - 3) + "..." : text;
-}
-
 std::size_t at_level(const fabric& f, unsigned level) {
     std::size_t n = 0;
     for (const auto& sw : f.switches) n += sw.level == level;

@@ -11,14 +11,14 @@
 namespace banyan::topo::cli {
 namespace {
 
-struct options {
+struct slurm_options {
     fabric_input input;
     std::string plugin, blocks = "leaf-group", nodes, slurm_conf, output;
     std::vector<std::uint32_t> block_sizes;
     bool yaml = false;
 };
 
-result<slurm_export> wanted(const options& o) {
+result<slurm_export> wanted(const slurm_options& o) {
     slurm_export out;
     out.plugin = o.plugin == "tree" ? slurm_plugin::tree : slurm_plugin::block;
     out.blocks = o.blocks == "leaf-group" ? slurm_blocks::leaf_group : slurm_blocks::nvlink_domain;
@@ -42,7 +42,7 @@ result<slurm_export> wanted(const options& o) {
     return out;
 }
 
-result<int> run(const options& o) {
+result<int> run(const slurm_options& o) {
     BANYAN_TRY(const auto how, wanted(o));
     BANYAN_TRY(const auto f, o.input.load());
     BANYAN_TRY(const auto topology, slurm_topology_of(f, how));
@@ -64,7 +64,7 @@ result<int> run(const options& o) {
 }  // namespace
 
 void add_slurm(CLI::App& app, action& chosen) {
-    const auto o = std::make_shared<options>();
+    const auto o = std::make_shared<slurm_options>();
     auto* sub =
         app.add_subcommand("slurm", "Write topology.conf or topology.yaml for Slurm's own topology plugins");
     o->input.add_to(*sub);

@@ -32,11 +32,11 @@ std::map<guid, changed_node> nodes_of(const fabric& f) {
     return out;
 }
 
-using port_key = std::pair<guid, std::uint16_t>;
+using port_of_node = std::pair<guid, std::uint16_t>;
 
 /// A cable that was put elsewhere keeps one end, mostly the HCA's.
 std::vector<moved_link> find_moved(const fabric_diff& d) {
-    std::map<port_key, std::pair<const link_end*, const link_end*>> now;  // port -> (itself, its peer)
+    std::map<port_of_node, std::pair<const link_end*, const link_end*>> now;  // port -> (itself, its peer)
     for (const auto& l : d.new_links) {
         now[{l.a.id, l.a.port}] = {&l.a, &l.b};
         now[{l.b.id, l.b.port}] = {&l.b, &l.a};

@@ -51,9 +51,9 @@ std::string_view description(std::string_view comment, std::string_view follows)
     return close > open ? comment.substr(open + 1, close - open - 1) : std::string_view{};
 }
 
-class reader {
+class line_reader {
   public:
-    explicit reader(dump& out) : out_(out) {}
+    explicit line_reader(dump& out) : out_(out) {}
 
     void line(std::uint32_t number, std::string_view text) {
         number_ = number;
@@ -182,7 +182,7 @@ void complain(dump& out, std::uint32_t line, std::uint32_t column, std::string w
 }
 
 std::size_t read_records(std::string_view text, dump& out) {
-    reader r(out);
+    line_reader r(out);
     for_each_line(text, [&](std::uint32_t number, std::string_view line) { r.line(number, line); });
     return r.marked();
 }

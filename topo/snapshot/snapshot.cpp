@@ -18,7 +18,7 @@ constexpr std::string_view magic("BNYNFAB\0", 8);
 constexpr std::uint32_t version = 2;
 constexpr std::size_t head_bytes = 24;
 
-// One description of the fields serves both directions: `io` is a writer or a reader.
+// One description of the fields serves both directions: `io` is a field_writer or a field_reader.
 template <class Io>
 void fields(Io& io, link_rate& r) {
     io.number(r.width);
@@ -114,7 +114,7 @@ void fields(Io& io, fabric& f) {
     io.list(f.wan);
 }
 
-class writer {
+class field_writer {
   public:
     template <class Number>
     void number(const Number& n) {
@@ -139,9 +139,9 @@ class writer {
     std::string out;
 };
 
-class reader {
+class field_reader {
   public:
-    explicit reader(std::string_view in) : in_(in) {}
+    explicit field_reader(std::string_view in) : in_(in) {}
     template <class Number>
     void number(Number& n) {
         if (in_.size() < sizeof n) return fail_short();
@@ -222,7 +222,7 @@ std::unexpected<error> damaged(const std::string& how) {
 bool is_snapshot(std::string_view bytes) { return bytes.starts_with(magic); }
 
 std::string encode_snapshot(const fabric& f) {
-    writer w;
+    field_writer w;
     // About what it takes; names are short.
     w.out.reserve(head_bytes + 96 * f.hcas.size() + 24 * f.links.size() + 128 * f.switches.size());
     w.out.assign(head_bytes, '\0');
@@ -253,7 +253,7 @@ result<fabric> decode_snapshot(std::string_view bytes) {
         return damaged(fmt::format("it has {} bytes, expected {}", payload.size(), size));
     if (crc32c(std::as_bytes(std::span(payload))) != crc) return damaged("its checksum is wrong");
     fabric f;
-    reader r(payload);
+    field_reader r(payload);
     fields(r, f);
     if (!r.complete()) return damaged("its lists do not fill it");
     if (!consistent(f)) return damaged("an index points outside its list");

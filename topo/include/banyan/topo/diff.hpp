@@ -15,6 +15,9 @@ struct link_end {
     std::uint16_t port = 0;
     std::string node_name;  ///< description of the switch or HCA
     node_kind kind = node_kind::switch_node;
+
+    /// "leaf01 port 3".
+    std::string text() const { return node_name + " port " + std::to_string(port); }
 };
 
 struct changed_link {
