@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace banyan::fault::catalog {
@@ -34,7 +33,6 @@ struct xid_row {
 
 /// The row of `code`, or nullptr for a number that the table does not know.
 const xid_row* find_xid(std::uint32_t code);
-std::span<const xid_row> all_xids();
 std::string_view name_of(bucket b);
 
 }  // namespace banyan::fault::catalog

@@ -152,8 +152,6 @@ struct fabric_memory::impl {
 fabric_memory::fabric_memory() : impl_(std::make_unique<impl>()) {}
 fabric_memory::~fabric_memory() = default;
 
-bool fabric_memory::has_fabric() const { return impl_->accepted.has_value(); }
-
 result<void> fabric_memory::load_snapshot(const std::string& path) {
     BANYAN_TRY(auto loaded, topo::load_snapshot(path));
     impl_->accepted = std::move(loaded);

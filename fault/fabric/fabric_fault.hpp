@@ -33,7 +33,6 @@ class fabric_memory {
     fabric_memory();
     ~fabric_memory();
 
-    bool has_fabric() const;
     /// Takes the snapshot as accepted.
     result<void> load_snapshot(const std::string& path);
     /// `dump`: ibnetdiscover's output. The first one is accepted when there is no snapshot; later ones are

@@ -9,7 +9,7 @@
 namespace banyan::fault {
 namespace {
 
-constexpr std::size_t max_text = 400;
+constexpr std::size_t max_line = 400;
 
 bool drop_number(std::string_view& text) {
     const auto n = std::min(text.find_first_not_of("0123456789"), text.size());
@@ -108,10 +108,7 @@ std::optional<opensm_event> opensm_parser::line(std::string_view text) {
     unlink_.reset();
     if (text.empty()) return {};
     const auto whole = text;
-    if (!drop_head(text)) {
-        ++not_understood_;
-        return {};
-    }
+    if (!drop_head(text)) return {};
     auto message = text;
     drop_function(message);
     if (const auto guid = hex_at_start(message, "Unlinking local node 0x")) {
@@ -119,12 +116,12 @@ std::optional<opensm_event> opensm_parser::line(std::string_view text) {
         out.kind = opensm_kind::unlinked;
         out.guid = *guid;
         out.port = number_after(text, "port ").value_or(0);
-        out.text = whole.substr(0, max_text);
+        out.text = whole.substr(0, max_line);
         unlink_ = std::move(out);
         return {};
     }
     auto out = understand(text);
-    if (out) out->text = whole.substr(0, max_text);
+    if (out) out->text = whole.substr(0, max_line);
     return out;
 }
 

@@ -27,13 +27,11 @@ struct opensm_event {
 
 class opensm_parser {
   public:
-    /// One line in; at most one event out. Garbage gives none and is counted.
+    /// One line in; at most one event out. Garbage gives none.
     std::optional<opensm_event> line(std::string_view text);
-    std::uint64_t not_understood() const { return not_understood_; }
 
   private:
     std::optional<opensm_event> unlink_;  // waits for its continuation line
-    std::uint64_t not_understood_ = 0;
 };
 
 }  // namespace banyan::fault

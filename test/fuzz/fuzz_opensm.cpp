@@ -10,12 +10,9 @@ using namespace banyan;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     fault::opensm_parser parser;
     fault::line_splitter lines(1024);
-    std::uint64_t given = 0;
     lines.feed(fuzz::as_text(data, size), [&](std::string_view line, std::uint64_t) {
-        ++given;
         const auto event = parser.line(line);
         fuzz::must(!event || event->text.size() <= 4096);
     });
-    fuzz::must(parser.not_understood() <= given);
     return 0;
 }

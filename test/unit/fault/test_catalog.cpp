@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <set>
-
 #include <catch2/catch.hpp>
 
 #include "fault/catalog/xid.hpp"
@@ -8,7 +6,6 @@
 using namespace banyan::fault::catalog;
 
 TEST_CASE("the table knows the numbers that decide", "[fault]") {
-    CHECK(all_xids().size() > 170);
     CHECK(find_xid(79)->bucket == bucket::restart_node);
     for (const unsigned code :
          {46u, 62u, 64u, 95u, 109u, 110u, 119u, 120u, 136u, 140u, 143u, 155u, 156u, 158u})
@@ -22,5 +19,4 @@ TEST_CASE("the table knows the numbers that decide", "[fault]") {
     CHECK_FALSE(find_xid(119)->verdict_follows);
     CHECK(find_xid(0) == nullptr);
     CHECK(find_xid(100'000) == nullptr);
-    for (const auto& row : all_xids()) CHECK(find_xid(row.code) == &row);
 }

@@ -19,7 +19,6 @@ std::map<opensm_kind, int> count(const std::string& file) {
     std::map<opensm_kind, int> out;
     for (std::string line; std::getline(in, line);)
         if (const auto e = parser.line(line)) ++out[e->kind];
-    CHECK(parser.not_understood() == 0);
     return out;
 }
 
@@ -80,5 +79,4 @@ TEST_CASE("other traps and garbage are no change", "[fault]") {
     for (const char* line : {"", "x", "Nov", "\t", "Nov 21 02:06:22 1 [A] 0x01", "-> SUBNET UP",
                              "\xff\xff\xff\xff\xff\xff\xff\xff"})
         CHECK_FALSE(parser.line(line));
-    CHECK(parser.not_understood() > 0);
 }
