@@ -31,6 +31,11 @@ endif()
 target_compile_options(banyan_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor $<$<BOOL:${BANYAN_WERROR}>:-Werror>)
 # GCC 12 sees overlaps in std::string at -O3 that are not there (GCC bug 105651).
 target_compile_options(banyan_options INTERFACE $<$<CONFIG:Release>:-Wno-restrict>)
+# All sources of a target in one unit, for the demo: what one source keeps to itself the next one sees, and may shadow, and g++ takes
+# it for a header's. A function that nobody calls any more has lost its calls to one of another source: an error.
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(banyan_options INTERFACE -Wno-shadow -Werror=unused-function $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
 if(BANYAN_SANITIZE)
   target_compile_options(banyan_options INTERFACE -fsanitize=${BANYAN_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(banyan_options INTERFACE -fsanitize=${BANYAN_SANITIZE})
