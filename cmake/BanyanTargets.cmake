@@ -46,6 +46,9 @@ if(BANYAN_SANITIZE)
   endif()
 endif()
 
+# Sources that the build makes, without what else their targets need: scripts/tidy reads them.
+add_custom_target(generated)
+
 # All that is installed, without the tests: what a package needs. Installing builds nothing more.
 add_custom_target(programs)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)

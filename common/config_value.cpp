@@ -11,7 +11,7 @@
 namespace banyan {
 
 std::optional<std::string> text_of(const toml::node& node, const config_key& key) {
-    const auto value = node.value_exact<std::string>();
+    auto value = node.value_exact<std::string>();
     if (!value || key.type != config_type::choice) return value;
     const auto words = split(key.choices, ' ');
     return std::ranges::find(words, *value) == words.end() ? std::nullopt : value;

@@ -28,7 +28,7 @@ std::size_t end_of_name(std::string_view text) {
         "MMU ", "chan", "pbdma", "DBE",     "RC ",       "Engine",      "RST",    "recovery"};
     const auto first = text.find(", ");
     auto known = std::string_view::npos;
-    for (auto at = first; at != std::string_view::npos && at <= max_comm; at = text.find(", ", at + 1)) {
+    for (auto at = first; at <= max_comm; at = text.find(", ", at + 1)) {  // npos is more
         const auto rest = text.substr(at + 2);
         if (std::ranges::any_of(starts, [&](auto s) { return rest.starts_with(s); })) known = at;
     }

@@ -18,7 +18,7 @@ bool take_head(std::string_view& raw, kmsg_record& out) {
     const auto usec = scan::take_long(rest);
     if (!usec || !scan::drop(rest, ",")) return false;
     const auto end = rest.find(';');
-    if (end == std::string_view::npos || end > 64) return false;
+    if (end > 64) return false;  // or nowhere
     out.has_head = true;
     out.priority = *priority;
     out.sequence = *sequence;

@@ -106,7 +106,10 @@ json hcas_of(const fabric& f, rate_table& rates) {
     for (const auto& h : f.hcas) {
         auto name = clean(h.name);
         const auto host = h.host == none ? std::string() : clean(f.hosts[h.host].name);
-        name = !host.empty() && name.starts_with(host) ? "+" + name.substr(host.size()) : "=" + name;
+        if (!host.empty() && name.starts_with(host))
+            name.replace(0, host.size(), "+");
+        else
+            name.insert(0, 1, '=');
         const auto [at, fresh] = number_of.try_emplace(name, parts.size());
         if (fresh) parts.push_back(name);
         names.push_back(at->second);

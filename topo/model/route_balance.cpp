@@ -52,8 +52,9 @@ std::vector<route_balance> balance_of(const fabric& f, const routing& r) {
             else if (port < load[sw].size() && load[sw][port] != UINT32_MAX)
                 ++load[sw][port];
         }
-        for (std::uint16_t port = 0; port < load[sw].size(); ++port)
-            if (load[sw][port] != UINT32_MAX) take_port(out[level], sw, port, load[sw][port]);
+        for (std::size_t port = 0; port < load[sw].size(); ++port)
+            if (load[sw][port] != UINT32_MAX)
+                take_port(out[level], sw, static_cast<std::uint16_t>(port), load[sw][port]);
     }
     return out;
 }
