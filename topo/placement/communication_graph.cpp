@@ -1,73 +1,79 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "topo/placement/communication_graph.hpp"
 
-#include <algorithm>
 #include <limits>
 
-#include <banyan/topo/traffic.hpp>
-
+#include "topo/placement/all_to_all.hpp"
 #include "topo/placement/communication.hpp"
 
 namespace banyan::topo {
-namespace {
 
-/// Pairs of slots in groups where everybody sends to everybody.
-std::size_t pairs_of_all_to_all(const request& r, const job_slots& job) {
-    const auto stride = stride_of(r.dims, dimension::ep), members = r.dims.size(dimension::ep);
-    std::size_t out = 0;
-    for (std::uint32_t slot = 0; slot < r.nodes && members > 1; ++slot)
-        out += members - 1 - job.first_rank(slot) / stride % members;
-    return out;
-}
-
-/// Calls `visit(other, stands_for)` for some of the members after `member`: one for that at 1, one for those
-/// at 2 and 3, one for 4 to 7, ...
-template <class Visit>
-void each_sampled(std::uint32_t member, std::uint32_t size, Visit visit) {
-    for (std::uint64_t step = 1; member + step < size; step *= 2) {
-        const auto stands_for = std::min<std::uint64_t>(step, size - member - step);
-        visit(static_cast<std::uint32_t>(member + step + stands_for / 2), stands_for);
-    }
-}
-
-}  // namespace
-
-communication_graph::communication_graph(const request& r, const job_slots& job) : first_(r.nodes + 1) {
-    struct pair {
-        std::uint32_t from, to;
-        double weight;
-    };
+communication_graph::communication_graph(const request& r, const job_slots& job, const traffic& weights) {
     std::vector<pair> pairs;
-    const auto weights = weights_of(r);
-    const bool too_many = pairs_of_all_to_all(r, job) > max_pairs;
-    std::uint32_t stride = 1;
-    for (const auto& e : r.dims.order) {
-        const auto how = pattern_of(e.dim);
-        const auto weight = sends_of_pair(how) * weights[e.dim];
-        for (std::uint32_t slot = 0; slot < r.nodes && e.size > 1; ++slot) {
-            const auto rank = job.first_rank(slot);
-            const auto at = rank / stride % e.size;
-            const auto first = rank - at * stride;
-            const auto join = [&](std::uint32_t member, double weight_of_edge) {
-                const auto other = job.slot_of(first + member * stride);
-                if (other == slot) return;
-                pairs.push_back({slot, other, weight_of_edge});
-                pairs.push_back({other, slot, weight_of_edge});
-            };
-            if (how == pattern::all_to_all && too_many)
-                each_sampled(at, e.size, [&](std::uint32_t member, std::uint64_t stands_for) {
-                    join(member, weight * static_cast<double>(stands_for));
-                });
-            else
-                each_pair(how, at, e.size, [&](std::uint32_t member) { join(member, weight); });
+    const auto& cut = job.cut();
+    for (const auto d : all_dimensions) {
+        if (r.dims.size(d) < 2) continue;
+        const auto how = pattern_of(d);
+        const auto join = [&](std::uint32_t a, std::uint32_t b, std::uint64_t ranks) {
+            if (a == b || ranks == 0) return;
+            pairs.push_back({job.slot_of_block(a), job.slot_of_block(b),
+                             weights[d] * static_cast<double>(sends_of_pair(how) * ranks)});
+        };
+        if (how == pattern::all_to_all) {
+            const all_to_all members(cut, d);
+            members.each(members.pairs() > max_pairs, join);
+        } else {
+            cut.each_successor(d, how == pattern::ring, join);
         }
-        stride *= e.size;
     }
-    for (const auto& p : pairs) ++first_[p.from + 1];
+    connect(r.nodes, pairs);
+}
+
+communication_graph communication_graph::between(const partition& sets) const {
+    const auto& set_of = sets.set_of_slot();
+    std::vector<pair> pairs;
+    for (std::uint32_t slot = 0; slot < vertices(); ++slot)
+        for (const auto& e : of(slot))
+            if (slot < e.to && set_of[slot] != set_of[e.to])
+                pairs.push_back({set_of[slot], set_of[e.to], e.weight});
+    return communication_graph(sets.size(), pairs);
+}
+
+void communication_graph::connect(std::uint32_t vertices, const std::vector<pair>& pairs) {
+    first_.resize(vertices + 1);
+    for (const auto& p : pairs) {
+        ++first_[p.a + 1];
+        ++first_[p.b + 1];
+    }
     for (std::size_t s = 1; s < first_.size(); ++s) first_[s] += first_[s - 1];
-    edges_.resize(pairs.size());
+    edges_.resize(2 * pairs.size());
     auto next = first_;
-    for (const auto& p : pairs) edges_[next[p.from]++] = {p.to, p.weight};
+    for (const auto& p : pairs) {
+        edges_[next[p.a]++] = {p.b, p.weight};
+        edges_[next[p.b]++] = {p.a, p.weight};
+    }
+    merge_parallel_edges();
+}
+
+void communication_graph::merge_parallel_edges() {
+    // Of the edge to a slot; those of earlier slots are below `begin`.
+    std::vector<std::uint32_t> place(vertices(), none);
+    std::uint32_t kept = 0, from = 0;
+    for (std::uint32_t slot = 0; slot < vertices(); ++slot) {
+        const auto begin = kept, end = first_[slot + 1];
+        for (; from < end; ++from) {
+            const auto e = edges_[from];
+            auto& at = place[e.to];
+            if (at != none && at >= begin) {
+                edges_[at].weight += e.weight;
+            } else {
+                at = kept;
+                edges_[kept++] = e;
+            }
+        }
+        first_[slot + 1] = kept;
+    }
+    edges_.resize(kept);
 }
 
 double communication_graph::objective(const bin_distances& distance,

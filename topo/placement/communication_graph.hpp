@@ -8,15 +8,17 @@
 #include <span>
 #include <vector>
 
+#include <banyan/topo/traffic.hpp>
+
 #include "topo/placement/bins.hpp"
 #include "topo/placement/job_slots.hpp"
 
 namespace banyan::topo {
 
-/// Edges weigh what goes over them in a step, by weights_of. Counted on the first rank of each slot: the
-/// others do the same on other rails. Where everybody sends to everybody and the pairs are more than
-/// max_pairs, a slot has edges to some that stand for the others, so that the graph grows with the nodes and
-/// not with their square.
+/// An edge weighs what all ranks of its two slots send to each other in a step, both ways: how many sends of
+/// each dimension, by arithmetic, times what one weighs. Where everybody sends to everybody and the pairs are
+/// more than max_pairs, a slot has edges to some that stand for the others, so that the graph grows with the
+/// nodes and not with their square. Ranks that share a slot are no edge.
 class communication_graph {
   public:
     struct edge {
@@ -24,10 +26,16 @@ class communication_graph {
         double weight = 0;
     };
     static constexpr std::size_t max_pairs = 1 << 14;
-    communication_graph(const request& r, const job_slots& job);
+    /// `weights`: of a send along each dimension. Cost: O(nodes), whatever the ranks.
+    communication_graph(const request& r, const job_slots& job, const traffic& weights);
 
+    /// With the sets for vertices: edges within a set are gone, those between two are one. Cost: O(edges).
+    communication_graph between(const partition& sets) const;
+
+    std::uint32_t vertices() const { return static_cast<std::uint32_t>(first_.size()) - 1; }
     std::size_t edges() const { return edges_.size(); }
 
+    /// At most one to each other slot.
     std::span<const edge> of(std::uint32_t slot) const {
         return {edges_.data() + first_[slot], edges_.data() + first_[slot + 1]};
     }
@@ -43,6 +51,14 @@ class communication_graph {
                       std::int64_t& budget) const;
 
   private:
+    struct pair {
+        std::uint32_t a, b;
+        double weight;
+    };
+    communication_graph(std::uint32_t vertices, const std::vector<pair>& pairs) { connect(vertices, pairs); }
+    void connect(std::uint32_t vertices, const std::vector<pair>& pairs);
+    void merge_parallel_edges();
+
     std::vector<std::uint32_t> first_;
     std::vector<edge> edges_;  ///< each in both directions
 };

@@ -16,31 +16,24 @@ namespace {
 class order_construction {
   public:
     order_construction(const bin_distances& distance, const communication_graph& graph,
-                       const std::vector<bin>& bins, const request& r, const job_slots& job,
-                       std::uint32_t island, std::int64_t budget, work& limit)
+                       const std::vector<bin>& bins, const order_problem& asked, std::uint32_t island,
+                       std::int64_t budget, work& limit)
         : distance_(distance),
           graph_(graph),
           bins_(bins),
-          request_(r),
+          asked_(asked),
           island_(island),
           budget_(budget),
-          limit_(limit),
-          by_pipeline_(job.sequence_by(dimension::dp, dimension::pp)),
-          by_stage_(job.sequence_by(dimension::pp, dimension::dp)) {}
+          limit_(limit) {}
 
     std::optional<std::vector<std::uint32_t>> run() {
         limit_.spend(bins_.size());
         std::size_t there = 0;
         for (const auto& p : bins_)
             if (usable(p)) there += p.size;
-        if (there < request_.nodes) return std::nullopt;
-        // The rings first: a job too large to look further loses least by that.
-        const auto ring = request_.dims.size(dimension::dp), line = request_.dims.size(dimension::pp);
-        std::vector<std::uint32_t> items{ring, 1, line};
-        if (ring == 1) items = {1, line};
-        for (const auto item : items)
-            if (request_.nodes % item == 0 && (starts_.empty() || (budget_ > 0 && limit_.any())))
-                start_with(item);
+        if (there < asked_.slots) return std::nullopt;
+        for (const auto item : asked_.items)
+            if (starts_.empty() || (budget_ > 0 && limit_.any())) start_with(item);
         start_like_slurm();
         std::stable_sort(starts_.begin(), starts_.end(),
                          [](const bin_order& a, const bin_order& b) { return a.objective < b.objective; });
@@ -49,7 +42,7 @@ class order_construction {
             auto share = budget_ / static_cast<std::int64_t>(promising - i);
             budget_ -= share;
             const auto given = share;
-            search_orders(distance_, graph_, request_.dims, starts_[i], share, limit_);
+            search_orders(distance_, graph_, asked_.items, starts_[i], share, limit_);
             limit_.spend(given - share);
             budget_ += share;
         }
@@ -65,8 +58,8 @@ class order_construction {
     bool usable(const bin& p) const { return island_ == none || p.at.island == island_; }
 
     const std::vector<std::uint32_t>& assign(const bin_order& o) {
-        bin_of_slot_.resize(request_.nodes);
-        budget_ -= request_.nodes;
+        bin_of_slot_.resize(asked_.slots);
+        budget_ -= asked_.slots;
         o.each([&](std::uint32_t slot, std::uint32_t bin) { bin_of_slot_[slot] = bin; });
         return bin_of_slot_;
     }
@@ -91,14 +84,14 @@ class order_construction {
         });
         start_as(by_name);
         auto by_tree = by_name;
-        fit_like_tree(bins_, request_.nodes, by_tree, limit_);
+        fit_like_tree(bins_, asked_.slots, by_tree, limit_);
         start_as(by_tree);
     }
 
     void start_as(const bin_order& o) {
-        for (const auto* sequence : {&by_pipeline_, &by_stage_}) {
+        for (const auto& sequence : asked_.sequences) {
             auto& start = starts_.emplace_back(o);
-            start.sequence = sequence;
+            start.sequence = &sequence;
             // Where no budget is left for a search, only the best start counts.
             const auto limit = budget_ > 0 ? std::numeric_limits<double>::max() : best_start_;
             const auto before = budget_;
@@ -117,7 +110,7 @@ class order_construction {
                 own.push_back(bins_[i]);
                 own.back().number = i;
             }
-        pack(own, request_.nodes / item, item, request_.spares);
+        pack(own, asked_.slots / item, item, asked_.spares);
         std::stable_sort(own.begin(), own.end(), [&](const bin& a, const bin& b) {
             const auto key = [](const bin& p) {
                 return std::tuple(p.items == 0, p.at.island, p.at.spine_group,
@@ -158,13 +151,13 @@ class order_construction {
             all.at.spine_group = all.at.island = bins_[own.front()].at.island;  // what joins the groups
             for (const auto i : own) all.size += bins_[i].size;
         }
-        pack(groups, request_.nodes / item, item, request_.spares);
+        pack(groups, asked_.slots / item, item, asked_.spares);
         std::stable_sort(groups.begin(), groups.end(), [](const bin& a, const bin& b) {
             return std::pair(a.items == 0, a.at.island) < std::pair(b.items == 0, b.at.island);
         });
         bin_order o;
         for (const auto& g : groups) {
-            auto left = g.items == 0 ? request_.nodes : g.items * item;
+            auto left = g.items == 0 ? asked_.slots : g.items * item;
             for (const auto i : members[g.number]) {
                 o.parts.push_back({i, std::min(bins_[i].size, left), bins_[i].size});
                 left -= o.parts.back().quota;
@@ -176,11 +169,10 @@ class order_construction {
     const bin_distances& distance_;
     const communication_graph& graph_;
     const std::vector<bin>& bins_;
-    const request& request_;
+    const order_problem& asked_;
     std::uint32_t island_;
     std::int64_t budget_;
     work& limit_;
-    std::vector<std::uint32_t> by_pipeline_, by_stage_;
     std::vector<bin_order> starts_;
     double best_start_ = std::numeric_limits<double>::max();
     std::vector<std::uint32_t> bin_of_slot_;  ///< of the last that was assigned
@@ -188,12 +180,10 @@ class order_construction {
 
 }  // namespace
 
-std::optional<std::vector<std::uint32_t>> construct_by_orders(const bin_distances& distance,
-                                                              const communication_graph& graph,
-                                                              const std::vector<bin>& bins, const request& r,
-                                                              const job_slots& job, std::uint32_t island,
-                                                              std::int64_t budget, work& limit) {
-    return order_construction(distance, graph, bins, r, job, island, budget, limit).run();
+std::optional<std::vector<std::uint32_t>> construct_by_orders(
+    const bin_distances& distance, const communication_graph& graph, const std::vector<bin>& bins,
+    const order_problem& asked, std::uint32_t island, std::int64_t budget, work& limit) {
+    return order_construction(distance, graph, bins, asked, island, budget, limit).run();
 }
 
 }  // namespace banyan::topo

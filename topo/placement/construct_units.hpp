@@ -17,6 +17,7 @@ struct assignment {
     free_bins free;
     std::vector<std::uint32_t> bin_of_slot;  ///< index into free.bins
     std::uint32_t broken = 0;                ///< units that straddle
+    double objective = 0;                    ///< of what lower_objective returned
 };
 
 /// `from.free` suffices for the job. Cost: O(hosts + bins x spine groups), and of `limit` bins x broken

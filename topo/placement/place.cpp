@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One placement: the assignment that keeps units whole, on one island where one holds the job, or one with a
-// lower objective; and then hosts, spares and buddies. docs/decisions/004 has the whole.
+// One placement: an assignment that keeps units whole, on one island where one holds the job, one with a
+// lower objective, and then hosts, spares and buddies. docs/decisions/004 has the whole.
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -12,19 +13,12 @@
 #include <fmt/format.h>
 
 #include "topo/placement/buddies.hpp"
-#include "topo/placement/communication_graph.hpp"
-#include "topo/placement/construct_orders.hpp"
 #include "topo/placement/construct_units.hpp"
+#include "topo/placement/improve.hpp"
 #include "topo/placement/packing.hpp"
-#include "topo/placement/search_slots.hpp"
 
 namespace banyan::topo {
 namespace {
-
-/// Without a model the search finds little for a job of more nodes, and takes long.
-constexpr std::uint32_t large_job = 512;
-/// Of the two searches for a lower cost, which slurmctld waits for: 2 ns an edge.
-constexpr std::int64_t edges_for_orders = 50'000, edges_for_moves = 15'000;
 
 /// Of the bins that are used.
 std::size_t crossings_of(const assignment& a) {
@@ -35,67 +29,47 @@ std::size_t crossings_of(const assignment& a) {
 }
 
 /// Between islands there is a line of a small share of a fabric's bandwidth, or none. So a job stays on one
-/// that holds all of it, even where a unit straddles leaf groups by that: the one with the fewest broken
-/// units, then crossings, then free hosts.
-assignment on_one_island(const fabric& f, const candidates& from, const request& r, const job_slots& job,
-                         work& limit) {
+/// that holds all of it, even where a unit straddles leaf groups by that. An assignment for each of some, the
+/// one with the fewest broken units first, then crossings, then free hosts.
+std::vector<assignment> on_one_island(const fabric& f, const candidates& from, const request& r,
+                                      const job_slots& job, work& limit) {
+    constexpr std::size_t some = 4;
     const auto& groups = f.leaf_groups;
-    if (std::all_of(groups.begin(), groups.end(),
-                    [&](const leaf_group& g) { return g.island == groups.front().island; }))
-        return construct_whole_units(f, from, r, job, limit);
     std::map<std::uint32_t, std::vector<std::uint32_t>> islands;
-    for (const auto h : from.free) {
-        const auto group = f.hosts[h].leaf_group;
-        if (group != none) islands[groups[group].island].push_back(h);
-    }
-    std::optional<assignment> best;
-    std::tuple<std::uint32_t, std::size_t, std::size_t> best_key;
+    if (std::any_of(groups.begin(), groups.end(),
+                    [&](const leaf_group& g) { return g.island != groups.front().island; }))
+        for (const auto h : from.free)
+            if (const auto group = f.hosts[h].leaf_group; group != none)
+                islands[groups[group].island].push_back(h);
+    using key = std::tuple<std::uint32_t, std::size_t, std::size_t>;
+    std::map<key, assignment> best;
     for (const auto& [island, hosts] : islands) {
         if (hosts.size() < std::size_t{r.nodes} + r.spares) continue;
-        if (best && !limit.any()) break;
+        if (!best.empty() && !limit.any()) break;
         auto found = construct_whole_units(f, {hosts, from.prefer, from.risk}, r, job, limit);
-        const std::tuple key(found.broken, crossings_of(found), hosts.size());
-        if (best && key >= best_key) continue;
-        best_key = key;
-        best = std::move(found);
+        const key order(found.broken, crossings_of(found), hosts.size());
+        best.try_emplace(order, std::move(found));  // of those that are alike the first
+        if (best.size() > some) best.erase(std::prev(best.end()));
     }
-    return best ? std::move(*best) : construct_whole_units(f, from, r, job, limit);
+    std::vector<assignment> out;
+    for (auto& [order, found] : best) out.push_back(std::move(found));
+    if (out.empty()) out.push_back(construct_whole_units(f, from, r, job, limit));
+    return out;
 }
 
-/// The assignment with the least objective of those that are constructed by orders, and what a local search
-/// makes of it; `start`, which keeps units whole, where that is no better.
-assignment lower_objective(const fabric& f, const request& r, const job_slots& job, assignment start,
-                           work& limit) {
-    const auto& bins = start.free.bins;
-    const communication_graph graph(r, job);
-    limit.spend(graph.edges());
-    const bin_distances distance(f, bins);
-    const auto at_start = graph.objective(distance, start.bin_of_slot);
-    if (at_start <= 0) return start;
-    std::map<std::uint32_t, std::size_t> hosts_of_island;
-    for (const auto& b : bins) hosts_of_island[b.at.island] += b.size;
-    std::vector<std::uint32_t> islands{none};
-    if (hosts_of_island.size() > 1)
-        for (const auto& [island, hosts] : hosts_of_island)
-            if (hosts >= r.nodes) islands.push_back(island);
-    auto best = start.bin_of_slot;
-    auto least = at_start;
-    for (const auto island : islands) {
-        if (island != islands.front() && !limit.any()) break;
-        auto found = construct_by_orders(distance, graph, bins, r, job, island,
-                                         edges_for_orders / static_cast<std::int64_t>(islands.size()), limit);
-        const auto objective = found ? graph.objective(distance, *found) : least;
-        if (objective >= least) continue;
-        least = objective;
-        best = std::move(*found);
+/// The one with the least objective after a search from each; of those with the fewest broken units where
+/// these stay as they are.
+assignment best_of(const fabric& f, const request& r, const job_slots& job, std::vector<assignment> from,
+                   work& limit) {
+    // Units stay whole where no model says otherwise.
+    const bool whole_units = !r.model && from.front().broken == 0;
+    std::optional<assignment> best;
+    for (auto& start : from) {
+        if (best && (!limit.any() || (whole_units && start.broken > 0))) break;
+        auto found = lower_objective(f, r, job, std::move(start), whole_units, limit);
+        if (!best || found.objective < best->objective) best = std::move(found);
     }
-    slot_search search(distance, graph, bins, std::move(best));
-    const auto rings = job.rings();
-    const partition* const lines[] = {&job.units(), &rings};
-    search.run(lines, edges_for_moves, limit);
-    if (search.objective() >= at_start) return start;
-    start.bin_of_slot = search.bin_of_slot();
-    return start;
+    return std::move(*best);
 }
 
 /// Spares: where the job is and a host is free, most of the job first; else the nearest bin, the fullest one
@@ -154,13 +128,12 @@ result<placement> place_within(const fabric& f, const candidates& from, const re
     };
     auto chosen = sound.size() < needed ? on(from.free) : on(sound);
     // Risky hosts only where no unit breaks without them, or by a model's bytes not at all.
-    if (chosen.broken > 0 && !r.model && sound.size() >= needed && sound.size() < from.free.size())
-        if (auto any = on(from.free); any.broken < chosen.broken) chosen = std::move(any);
-    // Whole units weigh most where no model says otherwise, and hosts to prefer have shards, which count for
-    // more than bytes in a step.
-    const bool good = !r.model && (chosen.broken == 0 || r.nodes > large_job);
-    if (!good && from.prefer.empty()) chosen = lower_objective(f, r, job, std::move(chosen), limit);
-    return take_hosts(f, r, job, std::move(chosen), limit);
+    if (chosen.front().broken > 0 && !r.model && sound.size() >= needed && sound.size() < from.free.size())
+        if (auto any = on(from.free); any.front().broken < chosen.front().broken) chosen = std::move(any);
+    // Hosts to prefer have shards, which count for more than bytes in a step.
+    auto best =
+        from.prefer.empty() ? best_of(f, r, job, std::move(chosen), limit) : std::move(chosen.front());
+    return take_hosts(f, r, job, std::move(best), limit);
 }
 
 }  // namespace

@@ -2,20 +2,18 @@
 #include "topo/placement/search_orders.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace banyan::topo {
 namespace {
 
 class order_search {
   public:
-    order_search(const bin_distances& distance, const communication_graph& graph, const shape& dims,
-                 bin_order& o, std::int64_t& budget, work& limit)
+    order_search(const bin_distances& distance, const communication_graph& graph,
+                 std::span<const std::uint32_t> items, bin_order& o, std::int64_t& budget, work& limit)
         : distance_(distance),
           graph_(graph),
           nodes_(o.sequence->size()),
-          ring_(dims.size(dimension::dp)),
-          line_(dims.size(dimension::pp)),
+          items_(items),
           order_(o),
           budget_(budget),
           limit_(limit),
@@ -51,17 +49,21 @@ class order_search {
             if (j != i && j != i + 1)
                 better |= try_to(
                     std::min(i, j), std::max(i, j), [&] { shift(i, j); }, [&] { shift(j, i); });
-        for (const auto quota : quotas(parts[i])) {
-            const auto before = parts[i].quota;
-            const auto set = [&](std::uint32_t to) {
-                reach_ = reach_ - parts[i].quota + to;
-                parts[i].quota = to;
-            };
-            if (quota != before && more())
-                better |= try_to(
-                    i, parts.size() - 1, [&] { set(quota); }, [&] { set(before); });
-        }
+        better |= improve_quota(i, parts[i].size);
+        for (const auto item : items_) better |= improve_quota(i, parts[i].size - parts[i].size % item);
         return better;
+    }
+
+    bool improve_quota(std::size_t i, std::uint32_t quota) {
+        auto& part = order_.parts[i];
+        const auto before = part.quota;
+        const auto set = [&](std::uint32_t to) {
+            reach_ = reach_ - part.quota + to;
+            part.quota = to;
+        };
+        if (quota == before || !more()) return false;
+        return try_to(
+            i, order_.parts.size() - 1, [&] { set(quota); }, [&] { set(before); });
     }
 
     /// How many parts it takes to reach the job's nodes.
@@ -119,15 +121,10 @@ class order_search {
             std::rotate(p + t, p + f, p + f + 1);
     }
 
-    /// All that a part has, whole rings of it, and whole pipelines.
-    std::array<std::uint32_t, 3> quotas(const bin_order::part& p) const {
-        return {p.size, p.size - p.size % ring_, p.size - p.size % line_};
-    }
-
     const bin_distances& distance_;
     const communication_graph& graph_;
     std::size_t nodes_;
-    std::uint32_t ring_, line_;
+    std::span<const std::uint32_t> items_;
     bin_order& order_;
     std::int64_t& budget_;
     work& limit_;
@@ -138,9 +135,9 @@ class order_search {
 
 }  // namespace
 
-void search_orders(const bin_distances& distance, const communication_graph& graph, const shape& dims,
-                   bin_order& o, std::int64_t& budget, work& limit) {
-    order_search(distance, graph, dims, o, budget, limit).run();
+void search_orders(const bin_distances& distance, const communication_graph& graph,
+                   std::span<const std::uint32_t> items, bin_order& o, std::int64_t& budget, work& limit) {
+    order_search(distance, graph, items, o, budget, limit).run();
 }
 
 }  // namespace banyan::topo

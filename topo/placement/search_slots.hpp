@@ -29,7 +29,7 @@ class slot_search {
   private:
     double cost_of(std::uint32_t slot) const;
     double cost_of(std::span<const std::uint32_t> slots) const;
-    std::size_t room(std::uint32_t bin) const { return bins_[bin].hosts.size() - slots_of_[bin].size(); }
+    std::size_t room(std::uint32_t bin) const { return bins_[bin].size - slots_of_[bin].size(); }
     void put(std::span<const std::uint32_t> slots, std::uint32_t to);
     void enlist(std::span<const std::uint32_t> slots, std::uint32_t from, std::uint32_t to);
     bool try_exchange(std::span<const std::uint32_t> here, std::span<const std::uint32_t> there,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
 #include <banyan/topo/traffic.hpp>
 #include <fmt/format.h>
 
@@ -31,10 +33,17 @@ traffic traffic_of(const shape& dims, const model_size& m) {
 }
 
 traffic weights_of(const request& r) {
-    if (r.model) return traffic_of(r.dims, *r.model);
-    auto out = default_weights;
-    for (const auto d : all_dimensions)
-        if (r.dims.size(d) < 2) out[d] = 0;
+    auto out = traffic_of(r.dims, r.model.value_or(model_size{}));
+    if (r.model) return out;
+    const auto outside = std::max({out[dimension::cp], out[dimension::ep], out[dimension::dp]});
+    auto inside = out[dimension::pp] > 0 ? out[dimension::pp] : out[dimension::tp];
+    if (out[dimension::tp] > 0) inside = std::min(inside, out[dimension::tp]);
+    if (inside <= 0) return out;
+    // Of the ranks of a node as few as one tensor group may send to the unit's next node, and all to others.
+    const auto ranks = std::max(1.0, static_cast<double>(r.ranks_per_node) / r.dims.size(dimension::tp));
+    const auto factor = std::max(1.0, weight_of_unit * ranks * outside / inside);
+    out[dimension::tp] *= factor;
+    out[dimension::pp] *= factor;
     return out;
 }
 

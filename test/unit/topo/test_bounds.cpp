@@ -88,19 +88,19 @@ TEST_CASE("what slots send grows with the nodes, not with the square of a group"
     for (const auto& r : {ask("ep=8192", 8192, 1), ask("ep=12800", 12800, 1), ask("ep=1048576", 8192, 128),
                           ask("tp=8,ep=4096,pp=2", 8192, 8), ask("ep=64,dp=64", 4096, 1)}) {
         INFO(r.dims.text());
-        const communication_graph graph(r, job_slots(r));
+        const communication_graph graph(r, job_slots(r), weights_of(r));
         CHECK(graph.edges() > 0);
         CHECK(graph.edges() <= 2 * communication_graph::max_pairs + std::size_t{r.nodes} * 2 * 24);
     }
     // Those of a realistic size are exact: each of 512 slots and the 7 others of its group.
     const auto exact = ask("ep=8,dp=64", 512, 1);
-    CHECK(communication_graph(exact, job_slots(exact)).edges() == 512 * 7 + 2 * 512);
+    CHECK(communication_graph(exact, job_slots(exact), weights_of(exact)).edges() == 512 * 7 + 2 * 512);
 }
 
 TEST_CASE("edges that stand for others have their weight", "[topo]") {
     // All in bins of their own under one spine: the cost is the sum of all weights.
     const auto r = ask("ep=4096", 4096, 1);
-    const communication_graph graph(r, job_slots(r));
+    const communication_graph graph(r, job_slots(r), weights_of(r));
     REQUIRE(graph.edges() < 4096 * 4095);
     double sum = 0;
     for (std::uint32_t slot = 0; slot < r.nodes; ++slot)

@@ -28,7 +28,7 @@ TEST_CASE("with a rank on each node the graph has an edge for whoever sends", "[
             each_send(dims, d, [&](std::uint32_t from, std::uint32_t to) {
                 sent[std::minmax(from, to)] += weights_of(r)[d];
             });
-        const communication_graph graph(r, job_slots(r));
+        const communication_graph graph(r, job_slots(r), weights_of(r));
         for (std::uint32_t slot = 0; slot < r.nodes; ++slot)
             for (const auto& e : graph.of(slot))
                 if (e.to > slot) found[{slot, e.to}] += e.weight;

@@ -33,8 +33,9 @@ struct request {
     std::uint32_t nodes = 0;           ///< that run ranks, spares not counted
     std::uint32_t ranks_per_node = 0;  ///< nodes * ranks_per_node == dims.ranks()
     std::uint32_t spares = 0;
-    std::optional<model_size> model;  ///< whose bytes then decide; without it, units stay whole
-    bool launchers = false;           ///< one task a node starts its ranks, as torchrun does
+    std::optional<model_size>
+        model;               ///< whose bytes decide alone; without it, units stay whole where they can
+    bool launchers = false;  ///< one task a node starts its ranks, as torchrun does
 
     /// Of a training step, and of each of its nodes.
     std::uint32_t tasks() const { return launchers ? nodes : dims.ranks(); }

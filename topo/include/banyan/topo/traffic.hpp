@@ -32,15 +32,14 @@ using traffic = by_dimension<double>;
 /// with 12 hidden^2 parameters a layer (Kaplan et al. 2020, section 2.1; embeddings left out).
 traffic traffic_of(const shape& dims, const model_size& model);
 
-/// What placement weighs an edge of each dimension by: its bytes where the request has a model, else
-/// default_weights.
+/// What placement weighs an edge of each dimension by: its bytes. Where the request has no model they are
+/// those of the default one, a usual large model, but for tp and pp, which count by one factor for more: what
+/// joins two nodes of a unit weighs at least weight_of_unit times what one of them sends along any other one.
+/// For a pipeline's bytes stand in the way of every micro batch, and those of data parallel peers flow once a
+/// step, under the backward pass; so units stay whole as a rule, and of those that are whole the fewest bytes
+/// decide.
 traffic weights_of(const request& r);
-
-/// Without a model nobody knows the bytes, only what hurts: tensor, context and expert parallel traffic
-/// stands in every layer, a pipeline's in the way of every micro batch, while data parallel traffic flows
-/// once a step and under the backward pass. So a cut pipeline weighs as much as 64 data parallel rings that
-/// cross, and so on; order matters here, not size.
-inline constexpr traffic default_weights{65536, 4096, 4096, 64, 1};
+inline constexpr double weight_of_unit = 64;
 
 /// "hidden=8192,layers=80,seq=8192,micro=16": what is left out keeps its default.
 result<model_size> parse_model(std::string_view text);
