@@ -103,11 +103,8 @@ result<subject> prepare(std::uint32_t hosts, const std::filesystem::path& folder
 }
 
 result<void> run_once(subject& s, const std::string& self) {
-    const auto counted = run({"wc", "-l", s.dump});
     const auto one = run({self, "--one", s.dump, s.snapshot});
-    if (!counted.fine || !one.fine)
-        return fail(errc::internal, fmt::format("{} {} failed", counted.fine ? "reading" : "wc -l", s.dump));
-    s.runs["wc"].push_back(counted.wall_s);
+    if (!one.fine) return fail(errc::internal, fmt::format("reading {} failed", s.dump));
     const auto times = nlohmann::json::parse(one.output);
     for (const auto& [name, value] : times.items()) s.runs[name].push_back(value);
     return {};
@@ -134,8 +131,6 @@ void report_largest(banyan::bench::figures& figures, const subject& m) {
     figures.add(name("model"), m["model"], "s", "-");
     figures.add(name("writing the snapshot"), m["save"], "s", "-");
     figures.add(name("all three"), m["all"], "s", "limit", "<=", 0.5);
-    figures.add(name("all three"), m["all"] / m["wc"], "times", "wc -l", "<=", 15);
-    figures.add(name("reading"), m["read"] / m["wc"], "times", "wc -l");
     figures.add(name("peak memory"), m["peak"], "MB", "limit", "<=", 600);
     figures.add(name("loading the snapshot"), m["load"] * 1000, "ms", "limit", "<=", 50);
 }
