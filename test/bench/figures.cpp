@@ -2,6 +2,7 @@
 #include "test/bench/figures.hpp"
 
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -48,6 +49,12 @@ int figures::finish(const std::string& json_file) const {
     if (out.flush()) return 0;
     fmt::print(stderr, "cannot write the figures to {}\n", json_file);
     return 1;
+}
+
+double thread_ms() {
+    timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
 }
 
 }  // namespace banyan::bench

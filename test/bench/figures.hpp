@@ -34,4 +34,7 @@ class figures {
     std::vector<figure> all_;
 };
 
+/// CPU time of this thread, in milliseconds: whatever else the machine does is no part of a difference.
+double thread_ms();
+
 }  // namespace banyan::bench

@@ -4,7 +4,6 @@
 // occupied, jobs of 1 to 4,096 nodes; and of the worst questions that can be put (placement_worst.cpp).
 // Prints a table, or with --json FILE the list of figures.
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <random>
 
@@ -18,8 +17,6 @@
 namespace {
 
 using namespace banyan::topo;
-using clock_type = std::chrono::steady_clock;
-
 constexpr std::uint32_t hosts_per_group = 32;
 
 fabric make_fabric(std::uint32_t hosts) {
@@ -54,11 +51,11 @@ std::vector<double> measure(std::uint32_t hosts, std::optional<model_size> model
                 for (std::uint32_t h = 0; h < hosts; ++h)
                     if (std::uniform_real_distribution<double>(0, 1)(random) >= occupied) free.push_back(h);
                 if (free.size() < nodes + 1) continue;
-                const auto start = clock_type::now();
+                const auto start = banyan::bench::thread_ms();
                 const auto placed = place(f, free, *r);
-                const std::chrono::duration<double, std::milli> took = clock_type::now() - start;
+                const auto took = banyan::bench::thread_ms() - start;
                 if (!placed) std::abort();
-                times.push_back(took.count());
+                times.push_back(took);
             }
         }
     std::sort(times.begin(), times.end());

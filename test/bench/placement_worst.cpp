@@ -2,7 +2,6 @@
 #include "test/bench/placement_worst.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <string>
 #include <vector>
 
@@ -18,22 +17,15 @@ using namespace banyan::topo;
 
 constexpr double longest_ms = 50;
 
-/// Of this thread alone: whatever else the machine does is no part of the answer.
-double now_ms() {
-    timespec t{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
-}
-
 class series {
   public:
     explicit series(std::string name) : name_(std::move(name)) {}
 
     template <class Call>
     auto time(const std::string& fabric, const test::question& q, Call call) {
-        const auto start = now_ms();
+        const auto start = thread_ms();
         auto out = call();
-        const auto took = now_ms() - start;
+        const auto took = thread_ms() - start;
         times_.push_back(took);
         if (took > longest_) {
             longest_ = took;
