@@ -15,6 +15,7 @@
 #include <banyan/topo/traffic.hpp>
 
 #include "test/bench/figures.hpp"
+#include "test/every_rank.hpp"
 
 namespace banyan::topo::quality {
 
@@ -36,6 +37,7 @@ struct plan_of_site {
     double core_oversubscription;
     bool mixed;
 };
+constexpr std::uint32_t uplinks_of_leaf = 4;
 site make_site(const plan_of_site& p);
 std::vector<site> all_sites();
 
@@ -54,18 +56,24 @@ struct test_case {
     std::uint64_t seed = 0;
     request job;
     hosts free;
-    std::uint32_t unit = 0;  ///< nodes of a pipeline
+    std::uint32_t unit = 0;    ///< nodes of a pipeline
+    std::uint32_t a_node = 1;  ///< stages of a pipeline on a node, or tensor groups of a stage
 };
 
+/// Jobs of two and more pipelines up to most of the free nodes, with pipelines of 4 and of 8 nodes.
+std::vector<test_case> all_cases(const std::vector<site>& sites, std::uint64_t seeds);
+/// Each from a seed of its own that no other case has: fabric, free list, job and kind of weights at random.
+std::vector<test_case> held_out_cases(const std::vector<site>& sites, std::uint64_t count);
+/// A case with 1, 2, 4 and 8 stages of a pipeline a node (tp,pp,dp), and with as many tensor groups of a
+/// stage (tp,dp,pp); without and with a model.
+std::vector<test_case> variants_of(const site& s, const test_case& c);
+
 struct verdict {
-    double weighted = 0;    ///< what crosses above the leaf, by weights_of and tier_cost
-    double above_leaf = 0;  ///< bytes
-    double core = 0;        ///< bytes over the core, and between sites
+    test::measured sent;
     double busiest_uplink = 0;
-    std::uint32_t straddling = 0, units = 0, spread = 0;
     std::uint32_t wasted = 0;  ///< free hosts left in its leaf groups that hold no whole pipeline any more
 };
-verdict judge(const site& s, const test_case& c, const placement& p);
+verdict judge(const site& s, const test_case& c, const test::every_rank& job, const placement& p);
 
 /// Ranks in the order of `nodes`.
 placement in_order(const hosts& nodes);
@@ -83,14 +91,16 @@ struct slurm_answers {
 };
 slurm_answers ask_slurm(const std::vector<site>& sites, const std::vector<test_case>& cases);
 
-/// A lower bound on verdict::weighted over every choice of nodes and ranks, from a mixed-integer program.
-/// Absent: too large, no solver, or not solved within its time.
+/// A lower bound on measured::weighted over every choice of nodes and ranks, from a mixed-integer program for
+/// jobs without tp, cp or ep groups over several nodes. Absent: too large, no solver, or not solved within
+/// its time.
 struct oracle_limits {
     std::uint32_t variables = 40;
     int seconds = 2;
 };
 std::string oracle_solver();  ///< "cbc", "glpsol", or empty
-std::optional<double> oracle_bound(const site& s, const test_case& c, const oracle_limits& limits);
+std::optional<double> oracle_bound(const site& s, const test_case& c, const test::every_rank& job,
+                                   const oracle_limits& limits);
 
 /// 2,000 jobs on 2,048 nodes, first come first served with backfill.
 void replay_day(banyan::bench::figures& figures, bool table);

@@ -12,7 +12,6 @@
 namespace banyan::topo::quality {
 namespace {
 
-constexpr std::uint32_t uplinks_of_leaf = 4;
 constexpr double wan_cost = 50;  ///< a line between sites has a few hundredths of a fabric's bandwidth
 
 /// Leaf group of each host in the order of names.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The oracle: a mixed-integer program over how many nodes of each pipeline stage every leaf group gives. For
-// each stage a data parallel ring leaves every leaf group, spine group and site that it touches at least once
-// (never, if it touches one), and between two stages as many pipelines cross as the counts of a leaf group
-// differ. Ring order is not part of it, so its optimum is a lower bound, not always a placement.
+// The oracle: a mixed-integer program over how many nodes of each pipeline stage (or of the stages that share
+// a node) every leaf group gives. For each stage a data parallel ring leaves every leaf group, spine group
+// and site that it touches at least once (never, if it touches one), and between two stages as many pipelines
+// cross as the counts of a leaf group differ. Ring order is not part of it, so its optimum is a lower bound,
+// not always a placement.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -40,16 +41,17 @@ std::vector<level> levels_of(const site& s) {
 
 class program {
   public:
-    program(const site& s, const test_case& c)
-        : stages_(c.job.dims.size(dimension::pp)),
-          pipelines_(c.job.dims.size(dimension::dp)),
+    program(const site& s, const test_case& c, const test::every_rank& job)
+        : stages_(c.unit),
+          pipelines_(c.job.nodes / c.unit),
           levels_(levels_of(s)),
           free_(s.net.leaf_groups.size()) {
         for (const auto h : c.free) ++free_[s.net.hosts[h].leaf_group];
         const auto bytes = weights_of(c.job);
-        // In units of one ring's edge, so that the solver sees numbers near 1.
-        ring_ = pipelines_ > 1 ? bytes[dimension::dp] * c.job.ranks_per_node : 0;
-        cut_ = 2 * bytes[dimension::pp] * c.job.ranks_per_node;
+        // What one node sends on its ring, and a node of the first stages to and from the next one. In units
+        // of the first, so that the solver sees numbers near 1.
+        ring_ = bytes[dimension::dp] * static_cast<double>(job.leaving(0, dimension::dp));
+        cut_ = 2 * bytes[dimension::pp] * static_cast<double>(job.leaving(0, dimension::pp));
     }
     std::uint32_t variables() const {
         std::uint32_t groups = 0;
@@ -155,9 +157,10 @@ std::string oracle_solver() {
     return {};
 }
 
-std::optional<double> oracle_bound(const site& s, const test_case& c, const oracle_limits& limits) {
+std::optional<double> oracle_bound(const site& s, const test_case& c, const test::every_rank& job,
+                                   const oracle_limits& limits) {
     const auto solver = oracle_solver();
-    program lp(s, c);
+    program lp(s, c, job);
     if (solver.empty() || lp.variables() > limits.variables) return std::nullopt;
     const auto folder = std::filesystem::temp_directory_path();
     const auto input = (folder / fmt::format("quality_bench.{}.lp", getpid())).string();
