@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "ckptd/agreement/agreement.hpp"
 #include "test/simulator/world.hpp"
 
 using namespace banyan::ckpt;
