@@ -152,7 +152,7 @@ class Configuration(unittest.TestCase):
         self.assertIn("no key", self.check(("fault", "prot", "1")))
 
     def test_slurmctld_reads_what_the_page_has_of_topo(self):
-        read = re.findall(r'section\.\w+\("(\w+)"', (REPOSITORY / "slurmctld-plugin" / "fabric_cache.cpp").read_text())
+        read = re.findall(r'section\.\w+\("(\w+)"', (REPOSITORY / "slurmctld-plugin" / "fabric" / "fabric_cache.cpp").read_text())
         self.assertEqual(sorted(read), sorted(key for table, key in self.keys() if table == "topo"))
 
     def test_types_and_ranges_are_enforced(self):
