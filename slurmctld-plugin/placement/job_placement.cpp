@@ -144,6 +144,7 @@ int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const co
     }
     const auto* ctld = ctld_tables::get();
     if (!*request || !ctld || mode == test_mode::test_only) return as_cons_tres();
+    if (ended_just_now(job)) return ESLURM_NODES_BUSY;
     // A part of a job, which counts its nodes by features.
     if (inner.min_nodes != train::all_nodes((*request)->placement)) return as_cons_tres();
     const auto* fabric = fabric_cache::instance().get(*ctld);

@@ -23,14 +23,14 @@ class host_set {
 
 }  // namespace
 
+bool ended_just_now(const job_record_t& job) {
+    constexpr std::time_t credential_gap_s = 2;
+    return job.restart_cnt > 0 && std::time(nullptr) < job.time_last_active + credential_gap_s;
+}
+
 bool wait_for_shards(const train_job& job) {
     constexpr std::time_t longest_s = 10;
     static since_when waiting;
-    // A node refuses a job whose credential is not of a later second than the end of its last run. Slurm
-    // waits two minutes for that, but not where a second node goes down while the job is being requeued.
-    constexpr std::time_t credential_gap_s = 2;
-    if (job.record.restart_cnt > 0 && std::time(nullptr) < job.record.time_last_active + credential_gap_s)
-        return true;
     const auto* before = job.last();
     if (!before || std::none_of(before->nodes.begin(), before->nodes.end(), [&](auto host) {
             return job.ctld.frees_up_soon(job.fabric.map.node_of(host));

@@ -10,6 +10,12 @@
 
 namespace banyan::slurm {
 
+/// A node refuses a job whose credential is not of a later second than the end of its last run, and the job
+/// has failed. Slurm waits two minutes for that, but not where somebody sets an earlier start, as banyan-run
+/// and faultd do, nor where a second node goes down while the job is being requeued. True while it is too
+/// early, wherever the job is to run.
+bool ended_just_now(const job_record_t& job);
+
 /// A requeued job waits for those of its nodes that still end its last run, since they hold its shards; but
 /// not for long: a node that hangs in COMPLETING must not hold the job. True while it should wait.
 bool wait_for_shards(const train_job& job);
