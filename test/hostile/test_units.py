@@ -158,7 +158,8 @@ class Units(unittest.TestCase):
         self.assertEqual(ended.returncode, -signal.SIGSEGV)
         # Root's own write comes after it. A new agent reads the log from its oldest record on.
         with open("/dev/kmsg", "wb", buffering=0) as kmsg:
-            kmsg.write(b"<2>" + FORGED.encode())
+            # Without the newline the record stays open, and unread, until the next one comes.
+            kmsg.write(b"<2>" + FORGED.encode() + b"\n")
         self.assertIn(f"in {FORGED}[", subprocess.run(["dmesg"], capture_output=True, text=True, errors="replace",
                                                       check=True).stdout, "the kernel printed no name: exception-trace is off")
         records = records_in_the_log()
