@@ -40,7 +40,7 @@ def parse(arguments):
     parser.add_argument("--json", metavar="FILE",
                         help="write the figures, too, to FILE: a list of {figure, value, unit, against, goal, holds}; holds is null where "
                              "there is no goal, or a time missed it on a busy host")
-    parser.add_argument("--dir", type=os.path.abspath, default=str(layout.default_directory("demo")),
+    parser.add_argument("--dir", type=os.path.abspath, default=str(layout.default_directory("demo-cluster")),
                         help="the cluster's directory (default: %(default)s)")
     parser.add_argument("--steps", type=positive, default=160,
                         help="training steps at the least; the job trains on until the last act is over (default %(default)s)")
