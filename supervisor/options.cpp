@@ -88,8 +88,8 @@ class command_line {
 
   private:
     void add(const char* name, const char* value, const char* about,
-             std::function<void(const std::string&)> take) {
-        app_.add_option_function(name, std::move(take), about)
+             const std::function<void(const std::string&)>& take) {
+        app_.add_option_function(name, take, about)
             ->type_name(value)
             ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }

@@ -12,6 +12,8 @@ template <class... F>
 struct overloaded : F... {
     using F::operator()...;
 };
+template <class... F>
+overloaded(F...) -> overloaded<F...>;  // clang 16 does not deduce it
 
 }  // namespace
 

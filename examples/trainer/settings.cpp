@@ -68,7 +68,10 @@ void read_place(identity& self) {
         if (by_axis) {
             self.sizes.of[a] = static_cast<std::uint32_t>(size);
             self.place.of[a] = static_cast<std::uint32_t>(rank);
-            self.shape_text += (a ? "," : "") + std::string(axis_names[a]) + "=" + std::to_string(size);
+            self.shape_text.append(a ? "," : "")
+                .append(axis_names[a])
+                .append("=")
+                .append(std::to_string(size));
         } else if (size != self.sizes.of[a] || rank != self.place.of[a]) {
             throw failure(rank_name + " of " + size_name + " is " + std::to_string(rank) + " of " +
                           std::to_string(size) + ", but BANYAN_SHAPE " + self.shape_text + " gives rank " +
