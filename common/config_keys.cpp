@@ -103,10 +103,14 @@ constexpr std::array keys{
     config_key{"fault", "settle", duration, R"("25ms")",
                "How long, after a line of opensm's log that tells of a change, to wait for the line that says that its sweep is over "
                "before the fabric is read."},
-    config_key{"fault", "drains_per_hour", number, "8", "The most nodes that are taken out within an hour.", 0, 1'000'000},
+    config_key{"fault", "drains_per_hour", number, "8",
+               "The most nodes that are taken out within an hour, each counted once. 0 for none. Nodes beyond it follow when the hour "
+               "has room for them.", 0, 1'000'000},
+    config_key{"fault", "drains_percent", number, "2",
+               "The most, as a share of the cluster's nodes, where that is more than drains_per_hour.", 0, 100},
     config_key{"fault", "breaker_percent", number, "50",
-               "When this share of the cluster's nodes, but at least three, went out within breaker_window, the circuit breaker "
-               "opens and no further node is taken out.", 1, 100},
+               "When within breaker_window this share of the cluster's nodes is to go out, but at least three and never more than an "
+               "hour may bring, the circuit breaker opens and no further node is taken out until it is closed.", 1, 100},
     config_key{"fault", "breaker_window", duration, R"("5m")", "See breaker_percent."},
     config_key{"fault", "max_event_age", duration, R"("10m")",
                "An event that comes later than this is recorded but not acted on."},

@@ -32,6 +32,20 @@ result<void> check_one(const std::filesystem::path& path, bool is_parent) {
     return {};
 }
 
+/// A rename would put a file in the place of /dev/null, of a FIFO that others read, or of the link to the
+/// file that was meant.
+result<void> check_replaceable(const std::filesystem::path& path) {
+    struct stat st {};
+    if (::lstat(path.c_str(), &st) != 0 || S_ISREG(st.st_mode)) return {};
+    if (S_ISLNK(st.st_mode))
+        return fail(errc::denied, fmt::format("{} is a symbolic link, which is not replaced", path.string()),
+                    "name the file itself");
+    return fail(errc::denied, fmt::format("{} is {}, expected a file or nothing", path.string(),
+                                          S_ISDIR(st.st_mode)                          ? "a directory"
+                                          : S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode) ? "a device"
+                                                                                       : "a FIFO or socket"));
+}
+
 }  // namespace
 
 std::string hint_for(int err) {
@@ -89,6 +103,7 @@ result<void> sync_directory(const std::filesystem::path& directory) {
 }
 
 result<void> write_file_atomic(const std::filesystem::path& path, std::string_view data, mode_t mode) {
+    BANYAN_CHECK(check_replaceable(path));
     auto directory = path.parent_path();
     if (directory.empty()) directory = ".";
     std::string temporary = fmt::format("{}/.{}.XXXXXX", directory.string(), path.filename().string());

@@ -28,7 +28,7 @@ result<void> write_all(int fd, std::span<const std::byte> data, off_t offset, co
 
 /// Replaces `path` so that a reader (also after a crash) sees the old or the new content, never a part:
 /// temporary file in the same directory, fsync, rename, fsync of the directory. On error the old content
-/// stays.
+/// stays. What is there and no regular file (a device, a FIFO, a symbolic link) is never replaced.
 result<void> write_file_atomic(const std::filesystem::path& path, std::string_view data, mode_t mode = 0644);
 
 /// fsync of a directory, after a rename in it.

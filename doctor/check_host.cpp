@@ -9,7 +9,7 @@
 
 #include "common/command.hpp"
 #include "common/file.hpp"
-#include "common/peer/munge.hpp"
+#include "common/munge.hpp"
 #include "common/text.hpp"
 #include "doctor/memory.hpp"
 #include "doctor/site.hpp"

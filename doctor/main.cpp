@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
         "Checks banyan and what it needs of this host: says what is wrong, why it matters and what mends "
         "it.");
     app.name("banyan-doctor");
-    questions asked{banyan::default_config_path().string(), {}, {}};
+    site_options asked{banyan::default_config_path().string(), {}, {}};
     bool json = false, quiet = false;
     app.add_option("--config", asked.config,
                    "banyan.conf (default: $BANYAN_CONF, else /etc/banyan/banyan.conf)");

@@ -75,7 +75,7 @@ std::vector<std::string> roles::names() const {
     return out;
 }
 
-site look(const questions& asked) {
+site look(const site_options& asked) {
     const auto host = ckpt::short_host_name();
     auto slurm = ask_slurm();
     const auto node = asked.node.empty() ? node_of(slurm.nodes, host) : asked.node;

@@ -36,14 +36,14 @@ struct site {
     slurm_view slurm;
 };
 
-struct questions {
+struct site_options {
     std::string config;              ///< banyan.conf
     std::string node;                ///< empty: this host
     std::vector<std::string> roles;  ///< empty: found out
 };
 
 /// Asks Slurm and reads banyan.conf. What cannot be had is an error in its place.
-site look(const questions& asked);
+site look(const site_options& asked);
 
 // Each judges one subject, on hosts of the roles that it concerns.
 findings check_configuration(const site& s);  ///< banyan.conf itself

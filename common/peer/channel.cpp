@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "common/peer/channel.hpp"
 
+#include <algorithm>
+
 #include <netinet/tcp.h>
 
 namespace banyan::peer {
@@ -12,6 +14,18 @@ constexpr unsigned silence_ms = 30'000;
 result<void> not_from_the_peer() {
     return fail(errc::denied, "a message on the connection is not from its peer: the connection is given up",
                 "something between the two nodes changes what they send");
+}
+
+struct life_signs {
+    int idle_s, every_s, times;
+    unsigned silence;  ///< ms, of what was sent
+};
+
+void look_for_life(int fd, const life_signs& signs) {
+    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &signs.idle_s, sizeof signs.idle_s);
+    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &signs.every_s, sizeof signs.every_s);
+    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &signs.times, sizeof signs.times);
+    ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &signs.silence, sizeof signs.silence);
 }
 
 }  // namespace
@@ -27,12 +41,12 @@ channel::channel(asio::ip::tcp::socket socket, const options& o)
     boost::system::error_code ignored;
     address_ = socket_.remote_endpoint(ignored).address().to_string();
     socket_.set_option(asio::socket_base::keep_alive(true), ignored);
-    constexpr int idle_s = 30, every_s = 10, times = 3;
-    const int fd = socket_.native_handle();
-    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof every_s);
-    ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
-    ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof silence_ms);
+    look_for_life(socket_.native_handle(), {30, 10, 3, silence_ms});
+}
+
+void channel::expect_life_within(std::chrono::seconds most) {
+    const auto seconds = std::max(2, static_cast<int>(most.count()));
+    look_for_life(socket_.native_handle(), {1, 1, seconds - 1, static_cast<unsigned>(seconds) * 1000});
 }
 
 void channel::close() {

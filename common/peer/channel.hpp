@@ -37,6 +37,9 @@ class channel {
     const std::string& address() const { return address_; }
     bool encrypted() const { return encrypt_; }
     bool is_open() const { return socket_.is_open(); }
+    /// Ends the connection when the other end's host has given no sign of life for so long, rather than for
+    /// half a minute. Its kernel gives them, however busy the process is.
+    void expect_life_within(std::chrono::seconds most);
     void close();
     asio::any_io_executor executor() { return socket_.get_executor(); }
 

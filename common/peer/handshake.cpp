@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "common/json_fields.hpp"
+#include "common/munge.hpp"
 #include "common/peer/admission.hpp"
 #include "common/peer/connect.hpp"
-#include "common/peer/munge.hpp"
 #include "common/peer/statement.hpp"
 
 namespace banyan::peer {

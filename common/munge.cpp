@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/peer/munge.hpp"
+#include "common/munge.hpp"
 
 #include <cstdlib>
 #include <memory>
