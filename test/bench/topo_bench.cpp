@@ -49,6 +49,22 @@ bool measure_quality(banyan::bench::figures& figures, std::uint64_t first, std::
     return true;
 }
 
+bool measure_clean(banyan::bench::figures& figures, std::uint64_t first, std::uint64_t count, bool verbose) {
+    scores s;
+    for (auto seed = first; seed < first + count; ++seed) {
+        const auto o = clean_fabric(seed);
+        const auto made = generate::generate(o);
+        const auto f = made ? model_of(made->text, o) : result<fabric>(fabric{});
+        if (!made || !f) {
+            fmt::print(stderr, "topo_bench: {}: {}\n", label_of(o), (made ? f.error() : made.error()).text());
+            return false;
+        }
+        score(s, *f, made->facts, "clean " + label_of(o), verbose);
+    }
+    add_clean_scores(figures, s, count);
+    return true;
+}
+
 int write_fabric(std::uint64_t seed, const std::string& prefix) {
     const auto o = mixed_fabric(seed);
     const auto made = generate::generate(o);
@@ -69,11 +85,12 @@ int main(int argc, char** argv) {
     CLI::App app("How fast the fabric model is built, and how right it is on spoilt fabrics.");
     std::string json;
     std::vector<std::string> one, write;
-    std::uint64_t fabrics = 200, first = 1;
+    std::uint64_t fabrics = 200, clean = 200, first = 1;
     int runs = 7;
     bool verbose = false, no_speed = false, quick = false;
     app.add_option("--json", json, "write the figures there instead of printing tables");
     app.add_option("--fabrics", fabrics, "how many spoilt fabrics (default 200; 0: none)");
+    app.add_option("--clean", clean, "how many clean ones with racks off and hosts on spines (default 200)");
     app.add_option("--first", first, "seed of the first (default 1)");
     app.add_option("--runs", runs, "of which each time is the median (default 7)")
         ->check(CLI::Range(1, 1000));
@@ -90,5 +107,6 @@ int main(int argc, char** argv) {
     banyan::bench::figures figures;
     if (!no_speed && !measure_speed(figures, runs, quick)) return 1;
     if (fabrics > 0 && !measure_quality(figures, first, fabrics, verbose, json.empty())) return 1;
+    if (clean > 0 && !measure_clean(figures, first, clean, verbose)) return 1;
     return figures.finish(json);
 }

@@ -23,6 +23,8 @@ int measure_one(const std::string& dump, const std::string& snapshot);
 
 /// The options of fabric number `seed` of the mixed ones.
 generate::options mixed_fabric(std::uint64_t seed);
+/// Of the same shapes, without a defect: 0 to 30 % of the racks are off, and hosts sit on spines and cores.
+generate::options clean_fabric(std::uint64_t seed);
 
 struct kind_score {
     std::uint64_t planted = 0, hit = 0;     ///< defects, and those that were found
@@ -31,6 +33,7 @@ struct kind_score {
 
 struct scores {
     std::array<kind_score, generate::defect_kinds> kinds;
+    std::uint64_t switches = 0, levels_right = 0, off = 0, off_told = 0, off_wrong = 0;
     std::uint64_t other_reports = 0;  ///< of kinds that are never planted
     std::uint64_t refused = 0;        ///< fabrics that the reader would not take
     std::uint64_t hosts = 0, hosts_right = 0, hcas = 0, rails_right = 0, nameless = 0, nameless_right = 0;
@@ -40,5 +43,6 @@ struct scores {
 void score(scores& s, const fabric& f, const generate::truth& facts, const std::string& label, bool verbose);
 void print_scores(const scores& s);
 void add_scores(banyan::bench::figures& figures, const scores& s);
+void add_clean_scores(banyan::bench::figures& figures, const scores& s, std::uint64_t fabrics);
 
 }  // namespace banyan::topo::bench

@@ -3,6 +3,7 @@
 // Many fabrics of eight shapes, small to medium, GUIDs and records shuffled. Of each class of object (hosts,
 // HCAs, links, and each kind of switch or group by itself) 0 to 15 % have a defect; factory names come on
 // top, 0 to 15 % of the HCAs.
+#include <algorithm>
 #include <random>
 
 #include "test/bench/topo_bench.hpp"
@@ -95,6 +96,18 @@ generate::options mixed_fabric(std::uint64_t seed) {
     for (const auto kind : {defect_kind::missing_leaf, defect_kind::asymmetric_spine,
                             defect_kind::missing_uplink, defect_kind::factory_name})
         choose_class(o, c, {kind}, c.chance(0.7));
+    return o;
+}
+
+generate::options clean_fabric(std::uint64_t seed) {
+    auto o = mixed_fabric(seed);
+    o.rates.fill(0);
+    chooser c(seed + 1'000'000'007);
+    if (c.chance(0.8)) o.racks_off = c.share(0.3);
+    // Racks that are a part of a leaf group, too.
+    if (o.rack_size == 0 && c.chance(0.4)) o.rack_size = std::max(1u, o.group_size / 4);
+    if (o.planes == 1 && c.chance(0.4)) o.gateways = c.from(1, 4);
+    if (o.planes == 1 && o.levels == 3 && c.chance(0.3)) o.core_hosts = c.from(1, 2);
     return o;
 }
 

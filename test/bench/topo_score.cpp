@@ -2,8 +2,8 @@
 //
 // The model against the truth. A reported defect is right when one of its kind with a common object was
 // planted; a planted one is hit when such a report is there. A leaf group is right where most of its hosts
-// agree with the truth, and no other group has these hosts too; a rail by its place among the group's leaves
-// that are left.
+// agree with the truth, and no other group has these hosts too; a rail by its number, also where the group
+// lacks a leaf before it.
 #include <algorithm>
 #include <map>
 
@@ -42,6 +42,7 @@ void score_defects(scores& s, const fabric& f, const truth& facts, const line_pr
             planted[{static_cast<std::size_t>(facts.defects[i].kind), object}].push_back(i);
     std::vector<bool> hit(facts.defects.size());
     for (const auto& d : f.defects) {
+        if (is_notice(d)) continue;
         const auto kind = known.find(d.kind);
         if (kind == known.end()) {
             ++s.other_reports;
@@ -113,9 +114,7 @@ void score_rails(scores& s, const fabric& f, const truth& facts, const line_prin
         const auto at = std::lower_bound(f.hcas.begin(), f.hcas.end(), t.id,
                                          [](const hca& h, guid id) { return h.id < id; });
         const bool there = at != f.hcas.end() && at->id == t.id;
-        const auto& leaves = facts.groups[t.leaf_group].leaves;
-        const auto rail = t.rail - std::count_if(leaves.begin(), leaves.begin() + t.rail,
-                                                 [](const auto& names) { return names.empty(); });
+        const auto rail = t.rail;
         const auto& host = facts.hosts[t.host];
         ++s.hcas;
         const bool right = there && at->leaf != none && at->rail == rail;
@@ -134,6 +133,25 @@ void score_rails(scores& s, const fabric& f, const truth& facts, const line_prin
     }
 }
 
+void score_levels(scores& s, const fabric& f, const truth& facts, const line_printer& tell) {
+    std::size_t off = 0, told = 0;
+    for (const auto& t : facts.switches) {
+        const auto at = std::lower_bound(f.switches.begin(), f.switches.end(), t.id,
+                                         [](const switch_node& sw, guid id) { return sw.id < id; });
+        const bool there = at != f.switches.end() && at->id == t.id;
+        ++s.switches;
+        s.levels_right += there && at->level == t.level;
+        if (!there || at->level != t.level)
+            tell("wrong level", there ? fmt::format("{} for {}", at->level, t.level) : "no switch",
+                 {fmt::format("0x{:016x}", t.id), there ? at->name : std::string()});
+        off += t.off && there && at->box == at - f.switches.begin();
+    }
+    for (const auto& d : f.defects) told += is_notice(d);
+    s.off += off;
+    s.off_told += told;
+    s.off_wrong += off != told;
+}
+
 double share(std::uint64_t part, std::uint64_t of) {
     return of == 0 ? 1 : static_cast<double>(part) / static_cast<double>(of);
 }
@@ -149,6 +167,7 @@ void score(scores& s, const fabric& f, const truth& facts, const std::string& la
     score_defects(s, f, facts, tell);
     score_groups(s, f, facts, tell);
     score_rails(s, f, facts, tell);
+    score_levels(s, f, facts, tell);
 }
 
 void print_scores(const scores& s) {
@@ -177,10 +196,28 @@ void add_scores(banyan::bench::figures& figures, const scores& s) {
     figures.add("reports of kinds that are never planted", static_cast<double>(s.other_reports), "reports",
                 "planted defects");
     figures.add("dumps refused", static_cast<double>(s.refused), "dumps", "-", "<=", 0);
+    figures.add("switches at their level", 100 * share(s.levels_right, s.switches), "%", "truth", ">=", 99.9);
+    figures.add("fabrics whose leaves without hosts are not all told as off",
+                static_cast<double>(s.off_wrong), "fabrics", "truth");
     figures.add("hosts in their leaf group", 100 * share(s.hosts_right, s.hosts), "%", "truth", ">=", 99.9);
     figures.add("HCAs on their rail", 100 * share(s.rails_right, s.hcas), "%", "truth", ">=", 99.9);
     figures.add("HCAs without their host's name, given to it", 100 * share(s.nameless_right, s.nameless), "%",
                 "truth");
+}
+
+void add_clean_scores(banyan::bench::figures& figures, const scores& s, std::uint64_t fabrics) {
+    std::uint64_t reports = s.other_reports;
+    for (const auto& kind : s.kinds) reports += kind.reported;
+    const auto name = [&](const char* what) { return fmt::format("{} clean fabrics, {}", fabrics, what); };
+    figures.add(name("defects"), static_cast<double>(reports), "reports", "truth", "<=", 0);
+    figures.add(name("leaves that are off"), static_cast<double>(s.off), "leaves", "-");
+    figures.add(name("of which not all are told, or others"), static_cast<double>(s.off_wrong), "fabrics",
+                "truth", "<=", 0);
+    figures.add(name("switches at their level"), 100 * share(s.levels_right, s.switches), "%", "truth",
+                ">=", 99.9);
+    figures.add(name("hosts in their leaf group"), 100 * share(s.hosts_right, s.hosts), "%", "truth",
+                ">=", 99.9);
+    figures.add(name("HCAs on their rail"), 100 * share(s.rails_right, s.hcas), "%", "truth", ">=", 99.9);
 }
 
 }  // namespace banyan::topo::bench

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -22,6 +23,7 @@ struct options {
 std::string advice(const std::string& kind) {
     static const std::map<std::string, std::string> known{
         {"asymmetric-spine", "look at the cables and ports of that switch"},
+        {"doubled-port", "discover again: one of the two records is old, or the fabric changed meanwhile"},
         {"duplicate-guid", "two cards answer with one GUID, or the dump was joined from two: discover again"},
         {"duplicate-name",
          "set the node description of each (rdma-ndd on hosts, the switch's own system name)"},
@@ -37,7 +39,9 @@ std::string advice(const std::string& kind) {
         {"moved-cable", "put it back, or accept it with banyan-topo snapshot"},
         {"narrow-link", "reseat or replace the cable: lanes are down"},
         {"no-record", "discover again: the node answered its neighbour's probe and then no more"},
+        {"off", "no fault: the hosts of these leaves are not there"},
         {"one-way-link", "discover again: the fabric changed while it was read, or a port is failing"},
+        {"same-leaf", "plug one of the two into the leaf that the other hosts have for it"},
         {"slow-link", "reseat or replace the cable; compare the port speeds that either side allows"},
         {"slower-link", "reseat or replace the cable; it was faster in the accepted state"},
         {"swapped-cables", "exchange the two cables at the leaves"},
@@ -85,13 +89,19 @@ std::vector<defect> losses(const fabric_diff& d) {
 /// What is wrong, less what was wrong in the accepted state, and what that had more. Returns how many were
 /// accepted.
 std::size_t compare(const fabric& accepted, fabric& now) {
+    // By GUID where it has one: names may be the same for all switches, and a second uplink that a switch
+    // loses is a new defect of it.
+    const auto key = [](const defect& d) { return std::pair(d.kind, d.where.empty() ? d.objects : d.where); };
     std::set<std::pair<std::string, std::vector<std::string>>> known;
-    for (const auto& d : accepted.defects) known.emplace(d.kind, d.objects);
-    const auto left = std::erase_if(now.defects, [&](const defect& d) {
-        return known.contains({d.kind, d.objects});
-    });
+    for (const auto& d : accepted.defects) known.insert(key(d));
+    const auto left = std::erase_if(now.defects, [&](const defect& d) { return known.contains(key(d)); });
     for (auto& d : losses(diff(accepted, now))) now.defects.push_back(std::move(d));
     return left;
+}
+
+std::size_t faults(const fabric& f) {
+    return static_cast<std::size_t>(
+        std::count_if(f.defects.begin(), f.defects.end(), [](const defect& d) { return !is_notice(d); }));
 }
 
 void print_text(const fabric& f, std::size_t accepted) {
@@ -107,9 +117,9 @@ void print_text(const fabric& f, std::size_t accepted) {
                        d->evidence);
         }
     }
-    fmt::print("{}{} defects{} on {} hosts and {} switches\n", f.defects.empty() ? "" : "\n",
-               f.defects.size(), accepted > 0 ? fmt::format(" beside {} accepted ones", accepted) : "",
-               f.hosts.size(), f.switches.size());
+    fmt::print("{}{} defects{} on {} hosts and {} switches\n", f.defects.empty() ? "" : "\n", faults(f),
+               accepted > 0 ? fmt::format(" beside {} accepted ones", accepted) : "", f.hosts.size(),
+               f.switches.size());
 }
 
 void print_json(const fabric& f) {
@@ -119,6 +129,7 @@ void print_json(const fabric& f) {
                         {"objects", d.objects},
                         {"evidence", d.evidence},
                         {"confidence", d.confidence},
+                        {"where", d.where},
                         {"advice", advice(d.kind)}});
     fmt::print("{}\n", list.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
 }
@@ -134,7 +145,7 @@ result<int> run(const options& o) {
         print_json(f);
     else
         print_text(f, accepted);
-    return f.defects.empty() ? fine : found_something;
+    return faults(f) == 0 ? fine : found_something;
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ result<fabric> load_fabric(const std::string& path);
 /// hosts.
 result<std::vector<std::uint32_t>> hosts_from(const fabric& f, const std::string& hostlist);
 
-/// A job's plan: as JSON, as the credential that travels with the job (which munge opens), or a file with
-/// either;
+/// A job's plan: as JSON (its own, or what place --json prints), as the credential that travels with the job
+/// (which munge opens), or a file with either;
 /// "-" is standard input. Who wrote it is not looked at.
 result<train::plan> plan_from(const std::string& given);
 

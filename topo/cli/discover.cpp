@@ -7,6 +7,7 @@
 #include "common/file.hpp"
 #include "common/text.hpp"
 #include "topo/cli/cli.hpp"
+#include "topo/cli/output.hpp"
 #include "topo/cli/output_of.hpp"
 
 namespace banyan::topo::cli {
@@ -27,12 +28,8 @@ void add_discover(CLI::App& app, action& chosen) {
                        output_of({o->program}, timeout, max_dump_bytes, "infiniband-diags",
                                  "its own message stands above; it needs access to an InfiniBand port"));
             BANYAN_TRY(const auto dump, read_ibnetdiscover(text));
-            if (o->output.empty()) {
-                fmt::print("{}", text);
-            } else {
-                BANYAN_CHECK(write_file_atomic(o->output, text));
-                fmt::print("{}: {} nodes\n", o->output, dump.nodes.size());
-            }
+            BANYAN_CHECK(write_output(o->output, text));
+            if (!is_stream(o->output)) fmt::print("{}: {} nodes\n", o->output, dump.nodes.size());
             return fine;
         };
     });

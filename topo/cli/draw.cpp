@@ -11,6 +11,7 @@
 #include "common/file.hpp"
 #include "topo/cli/cli.hpp"
 #include "topo/cli/draw_text.hpp"
+#include "topo/cli/output.hpp"
 #include "topo/draw/html.hpp"
 #include "topo/draw/job.hpp"
 #include "topo/draw/svg.hpp"
@@ -62,10 +63,7 @@ result<int> run(const draw_options& o) {
         out = draw::to_html(f, j, title);
     else
         out = text_picture(f, j, o.color == "always" || (o.color == "auto" && terminal));
-    if (o.output.empty())
-        fmt::print("{}", out);
-    else
-        BANYAN_CHECK(write_file_atomic(o.output, out));
+    BANYAN_CHECK(write_output(o.output, out));
     return fine;
 }
 
@@ -83,8 +81,10 @@ void add_draw(CLI::App& app, action& chosen) {
     sub->add_option("--nodes", o->nodes, "host list of a job's nodes");
     sub->add_option("--shape", o->shape, "its parallel dimensions: marks the slot of each node");
     sub->add_option("--spares", o->spares, "how many of its nodes are spares");
-    sub->add_option("--plan,--job", o->plan,
-                    "a job's plan (SPANK_BANYAN_PLAN in its prolog's environment), or a file with it");
+    sub->add_option(
+        "--plan,--job", o->plan,
+        "a job's plan (SPANK_BANYAN_PLAN in its prolog's environment) or what place --json prints,\n"
+        "or a file with it; - is standard input");
     sub->add_option("--color-by", o->color_by,
                     "what hosts of one colour share: unit (a pipeline group; default), tp, cp, ep, pp or dp")
         ->check(CLI::IsMember({"unit", "tp", "cp", "ep", "pp", "dp"}));

@@ -180,8 +180,10 @@ void add_explain(CLI::App& app, action& chosen) {
     auto* sub = app.add_subcommand("explain", "Say what a job's placement costs, by dimension and tier");
     sub->add_option("JOBID", o->job, "a running job, asked of scontrol");
     o->input.add_option_to(*sub);
-    sub->add_option("--plan", o->plan,
-                    "a job's plan (SPANK_BANYAN_PLAN in its prolog's environment), or a file with it");
+    sub->add_option(
+        "--plan,--job", o->plan,
+        "a job's plan (SPANK_BANYAN_PLAN in its prolog's environment) or what place --json prints,\n"
+        "or a file with it; - is standard input");
     sub->add_option("--model", o->model,
                     "what the bytes follow from, such as hidden=8192,layers=80,seq=8192,micro=16");
     sub->add_option("--routes", o->routes,

@@ -10,6 +10,7 @@
 
 #include "common/file.hpp"
 #include "topo/cli/cli.hpp"
+#include "topo/cli/output.hpp"
 #include "topo/generate/generate.hpp"
 
 namespace banyan::topo::cli {
@@ -70,13 +71,8 @@ result<int> run(gen_options& r) {
     BANYAN_CHECK(apply_rates(r));
     BANYAN_TRY(const auto made, generate::generate(r.o));
     tell_shortfall(made.facts);
-    if (!r.truth.empty()) BANYAN_CHECK(write_file_atomic(r.truth, generate::to_json(made.facts, r.o)));
-    if (!r.output.empty()) {
-        BANYAN_CHECK(write_file_atomic(r.output, made.text));
-    } else if (std::fwrite(made.text.data(), 1, made.text.size(), stdout) != made.text.size() ||
-               std::fflush(stdout) != 0) {
-        return fail_errno("cannot write to standard output", errno, "-o FILE writes to a file");
-    }
+    if (!r.truth.empty()) BANYAN_CHECK(write_output(r.truth, generate::to_json(made.facts, r.o)));
+    BANYAN_CHECK(write_output(r.output, made.text));
     return fine;
 }
 
@@ -132,6 +128,12 @@ void add_other_options(CLI::App& sub, gen_options& r) {
         ->check(CLI::Range(1, 8));
     sub.add_option("--rack-size", o.rack_size, "hosts of a rack; names are then rack and host (nvl72: 18)")
         ->check(CLI::Range(1, 1000));
+    sub.add_option(
+           "--racks-off", o.racks_off,
+           "share of the racks whose hosts are switched off (default 0; leaf groups without --rack-size)")
+        ->check(CLI::Range(0.0, 0.5));
+    sub.add_option("--gateways", o.gateways, "hosts on the spines (default 0)")->check(CLI::Range(0, 512));
+    sub.add_option("--core-hosts", o.core_hosts, "hosts on the cores (default 0)")->check(CLI::Range(0, 512));
     sub.add_option("--sm-host", o.sm_host, "host of the subnet manager (default sm01)");
     sub.add_flag("--shuffle", o.shuffle, "GUIDs and records in random order");
     sub.add_option("--defects", r.defects,

@@ -3,11 +3,14 @@
 #include <ctime>
 
 #include <banyan/topo/reader.hpp>
+#include <banyan/topo/shape.hpp>
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "common/config.hpp"
 #include "common/file.hpp"
+#include "common/json_fields.hpp"
 #include "common/text.hpp"
 #include "topo/cli/cli.hpp"
 #include "train/plan_seal.hpp"
@@ -100,9 +103,36 @@ result<std::vector<std::uint32_t>> hosts_from(const fabric& f, const std::string
     return out;
 }
 
+namespace {
+
+/// What place --json and explain --json print: the nodes by slot, as a list.
+result<train::plan> parse_placement(const nlohmann::json& json) {
+    const json_fields fields(json);
+    train::plan out;
+    BANYAN_TRY(out.shape, fields.text("shape"));
+    BANYAN_TRY(out.nodes, fields.texts("nodes", train::max_plan_nodes, max_host_name));
+    if (fields.has("spares")) {
+        BANYAN_TRY(out.spares, fields.texts("spares", train::max_plan_nodes, max_host_name));
+    }
+    BANYAN_TRY(const auto dims, parse_shape(out.shape));
+    const auto nodes = out.nodes.size();
+    if (nodes == 0 || dims.ranks() % nodes != 0)
+        return fail(
+            errc::invalid_input,
+            fmt::format("the {} ranks of {} do not spread over its {} nodes", dims.ranks(), out.shape, nodes),
+            "give the whole of what banyan-topo place --json printed");
+    out.ranks_per_node = static_cast<std::uint32_t>(dims.ranks() / nodes);
+    return out;
+}
+
+}  // namespace
+
 result<train::plan> plan_from(const std::string& given) {
     const auto read = [](std::string_view text) -> result<train::plan> {
         text = trim(text);
+        const auto json = nlohmann::json::parse(text, nullptr, false);
+        if (json.is_object() && !json.contains("version") && json.contains("nodes"))
+            return parse_placement(json);
         if (!train::looks_sealed(text)) return train::parse_plan(text);
         const auto file = config_file::load(default_config_path());
         BANYAN_TRY(auto opened,
@@ -111,7 +141,7 @@ result<train::plan> plan_from(const std::string& given) {
         return std::move(opened.what);
     };
     if (trim(given).starts_with('{') || train::looks_sealed(trim(given))) return read(given);
-    BANYAN_TRY(const auto text, read_file(given == "-" ? "/dev/stdin" : given, train::max_plan_text));
+    BANYAN_TRY(const auto text, read_file(given == "-" ? "/dev/stdin" : given, max_side_file));
     return read(text);
 }
 

@@ -1,8 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <system_error>
+
 #include <fmt/format.h>
 
 #include "common/build_info.hpp"
+#include "common/text.hpp"
 #include "topo/cli/cli.hpp"
+#include "topo/cli/output.hpp"
+
+namespace banyan::topo::cli {
+namespace {
+
+int tell(const error& e) {
+    // Names of nodes and files stand in it.
+    fmt::print(stderr, "banyan-topo: {}\n", printable(e.text()));
+    return unusable;
+}
+
+/// fmt throws where standard output is full or closed.
+result<int> run(const action& chosen) {
+    try {
+        return chosen();
+    } catch (const std::system_error& e) {
+        return fail(errc::unavailable, fmt::format("cannot write to standard output: {}", e.what()),
+                    "what was printed is not whole");
+    }
+}
+
+}  // namespace
+}  // namespace banyan::topo::cli
 
 int main(int argc, char** argv) {
     using namespace banyan::topo::cli;
@@ -28,10 +54,12 @@ int main(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
-        return app.exit(e) == 0 ? fine : unusable;
+        if (app.exit(e) != 0) return unusable;
+        const auto told = finish_stdout();
+        return told ? fine : tell(told.error());
     }
-    const auto done = chosen();
-    if (done) return *done;
-    fmt::print(stderr, "banyan-topo: {}\n", done.error().text());
-    return unusable;
+    const auto done = run(chosen);
+    const auto told = finish_stdout();
+    if (!done) return tell(done.error());
+    return told ? *done : tell(told.error());
 }

@@ -9,6 +9,7 @@
 #include "common/file.hpp"
 #include "common/text.hpp"
 #include "topo/cli/cli.hpp"
+#include "topo/cli/output.hpp"
 #include "topo/export/affinity.hpp"
 #include "topo/export/nccl_xml.hpp"
 
@@ -182,7 +183,7 @@ result<int> run(const nccl_options& o) {
         if (r.affinity->gpus.empty() && r.affinity->missing.size() == devices_of(r.types[r.chosen]).size())
             return fail(errc::invalid_input, "the machine has neither a GPU nor an HCA of the fabric",
                         "take the XML of a node of that type, or run it there; --node NAME says which");
-        BANYAN_CHECK(write_file_atomic(o.xml, nccl_topology_xml(*r.box, r.types[r.chosen], f.source_crc)));
+        BANYAN_CHECK(write_output(o.xml, nccl_topology_xml(*r.box, r.types[r.chosen], f.source_crc)));
     }
     o.json ? print_json(f, r) : print_text(f, r);
     return fine;

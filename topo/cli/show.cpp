@@ -38,6 +38,14 @@ void print_groups(const fabric& f) {
         fmt::print("... and {} more groups; --json has them all\n", f.leaf_groups.size() - shown_groups);
 }
 
+/// With as many digits as tell it from 1:1.
+std::string oversubscribed(double ratio) {
+    for (int digits = 3; digits < 9; ++digits)
+        if (const auto text = fmt::format("{:.{}g}", ratio, digits); text != "1")
+            return fmt::format("oversubscribed {}:1", text);
+    return "non-blocking";
+}
+
 void print_capacity(const fabric& f) {
     fmt::print("\n{:<20} {:>12}  {}\n", "capacity", "Gbit/s", "least and most of a rail");
     for (const auto& t : capacity(f)) {
@@ -52,7 +60,7 @@ void print_capacity(const fabric& f) {
     const auto ratio = oversubscription(f);
     fmt::print("leaves are {}\n", ratio == 0   ? "the top: nothing leads up"
                                   : ratio <= 1 ? "non-blocking"
-                                               : fmt::format("oversubscribed {:.3g}:1", ratio));
+                                               : oversubscribed(ratio));
 }
 
 void print_confidence(const fabric& f) {
@@ -79,10 +87,16 @@ void print_left_out(const fabric& f) {
 
 void print_defects(const fabric& f) {
     std::map<std::string, std::size_t> by_kind;
-    for (const auto& d : f.defects) ++by_kind[d.kind];
+    std::size_t off = 0;
+    for (const auto& d : f.defects)
+        if (is_notice(d))
+            ++off;
+        else
+            ++by_kind[d.kind];
     std::string out;
     for (const auto& [kind, n] : by_kind) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", n, kind);
     fmt::print("defects: {}\n", out.empty() ? "none" : out + " (banyan-topo check tells)");
+    if (off > 0) fmt::print("off: {} leaves without a host\n", off);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ json group_json(const fabric& f, const leaf_group& g) {
     auto rails = json::object();
     for (std::size_t rail = 0; rail < g.leaves.size(); ++rail) {
         const auto& leaf = f.switches[g.leaves[rail]];
-        rails[std::to_string(rail)] = {{"guid", hex(leaf.id)}, {"name", leaf.name}};
+        rails[std::to_string(rail_at(g, rail))] = {{"guid", hex(leaf.id)}, {"name", leaf.name}};
     }
     auto nodes = json::array();
     double confidence = 1;
@@ -69,8 +69,8 @@ void print_group(const fabric& f, const leaf_group& g) {
         const auto leaf = g.leaves[rail];
         std::size_t hcas = 0;
         for (const auto& c : f.hcas) hcas += c.leaf == leaf && c.host != none;
-        fmt::print("{:<5} {:<36.36} {:<18} {:>5}\n", rail, f.switches[leaf].name, hex(f.switches[leaf].id),
-                   hcas);
+        fmt::print("{:<5} {:<36.36} {:<18} {:>5}\n", rail_at(g, rail), f.switches[leaf].name,
+                   hex(f.switches[leaf].id), hcas);
     }
     fmt::print("\n{:<24} {:>5} {:>11}\n", "host", "HCAs", "confidence");
     for (const auto h : g.hosts)

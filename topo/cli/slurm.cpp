@@ -7,6 +7,7 @@
 
 #include "common/file.hpp"
 #include "topo/cli/cli.hpp"
+#include "topo/cli/output.hpp"
 
 namespace banyan::topo::cli {
 namespace {
@@ -48,10 +49,7 @@ result<int> run(const slurm_options& o) {
     BANYAN_TRY(const auto topology, slurm_topology_of(f, how));
     const auto text =
         o.yaml ? topology_yaml(f, topology, how.plugin) : topology_conf(f, topology, how.plugin);
-    if (o.output.empty())
-        fmt::print("{}", text);
-    else
-        BANYAN_CHECK(write_file_atomic(o.output, text));
+    BANYAN_CHECK(write_output(o.output, text));
     if (topology.left_out > 0)
         fmt::print(
             stderr,

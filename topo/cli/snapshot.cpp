@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <memory>
 
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
 
 #include "topo/cli/cli.hpp"
+#include "topo/cli/output.hpp"
 
 namespace banyan::topo::cli {
 
@@ -23,9 +25,12 @@ void add_snapshot(CLI::App& app, action& chosen) {
             if (f.hosts.empty())
                 return fail(errc::invalid_input, fmt::format("{} has no compute host", o->input.path()),
                             "nothing was written");
-            BANYAN_CHECK(save_snapshot(f, o->output));
-            fmt::print("{}: {} hosts in {} leaf groups, {} switches, {} defects\n", o->output, f.hosts.size(),
-                       f.leaf_groups.size(), f.switches.size(), f.defects.size());
+            BANYAN_CHECK(write_output(o->output, encode_snapshot(f)));
+            fmt::print(is_stream(o->output) ? stderr : stdout,
+                       "{}: {} hosts in {} leaf groups, {} switches, {} defects\n", o->output, f.hosts.size(),
+                       f.leaf_groups.size(), f.switches.size(),
+                       std::count_if(f.defects.begin(), f.defects.end(),
+                                     [](const auto& d) { return !is_notice(d); }));
             return fine;
         };
     });

@@ -58,7 +58,9 @@ void place_switches(const fabric& f, scene& s) {
 void apply_defects(const fabric& f, scene& s) {
     s.defects = find_targets(f);
     for (const auto& d : s.defects) {
-        for (const auto i : d.switches) worsen(s.switches, box_of(f, i), d.severity);
+        if (d.notice) continue;
+        if (!d.of_group)
+            for (const auto i : d.switches) worsen(s.switches, box_of(f, i), d.severity);
         for (const auto i : d.hcas) worsen(s.hcas, i, d.severity);
         for (const auto i : d.hosts) worsen(s.hosts, i, d.severity);
         for (const auto i : d.links) worsen(s.links, i, d.severity);
@@ -74,7 +76,8 @@ void apply_defects(const fabric& f, scene& s) {
         touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
         for (const auto g : touched)
             if (g != none) {
-                worsen(s.groups, g, d.severity);
+                // What is broken is painted; what it stands in counts.
+                if (d.of_group) worsen(s.groups, g, d.severity);
                 ++s.defects_of_group[g];
             }
     }

@@ -35,6 +35,8 @@ struct job {
 /// What a defect's objects turn out to be.
 struct targets {
     health severity = health::degraded;
+    bool of_group = false;  ///< it is the leaf group that is broken, not its switches
+    bool notice = false;    ///< no defect
     std::vector<std::uint32_t> switches, hcas, hosts, links;
 };
 

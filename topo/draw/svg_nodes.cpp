@@ -57,7 +57,9 @@ void write_rails(context& c, const box& card, std::uint32_t host) {
     const auto& h = c.f.hosts[host];
     const auto group = h.leaf_group;
     std::size_t rails = h.hcas.size();
-    if (group != none) rails = std::max(rails, c.f.leaf_groups[group].leaves.size());
+    if (group != none)
+        if (const auto& g = c.f.leaf_groups[group]; !g.leaves.empty())
+            rails = std::max({rails, g.leaves.size(), rail_at(g, g.leaves.size() - 1) + 1});
     rails = std::min<std::size_t>(rails, 16);
     std::vector<std::uint32_t> at(rails, none), unplaced;
     for (const auto i : h.hcas) {
@@ -145,7 +147,8 @@ void write_group(context& c, const group_layout& g) {
              state == health::good ? "" : fmt::format("stroke:{}", health_color(state))),
         escape_markup(fmt::format("{}: {}, {}", group.id, counted(group.hosts.size(), "host"),
                                   counted(group.leaves.size(), "leaf", "leaves"))));
-    for (std::size_t i = 0; i < g.leaves.size(); ++i) write_switch(c, g.leaves[i], fmt::format("r{}", i));
+    for (std::size_t i = 0; i < g.leaves.size(); ++i)
+        write_switch(c, g.leaves[i], fmt::format("r{}", rail_at(group, i)));
     const int top = g.leaves.empty() ? g.at.y : g.leaves.front().at.bottom();
     const int x = (g.leaves.empty() ? g.at.x + 8 : g.leaves.front().at.x) + (tiles ? 0 : 1);
     const int y = top + (tiles ? 13 : 18);

@@ -119,6 +119,8 @@ std::vector<targets> find_targets(const fabric& f) {
     const finder names(f);
     for (std::size_t i = 0; i < f.defects.size(); ++i) {
         out[i].severity = severity_of(f.defects[i].kind);
+        out[i].of_group = f.defects[i].kind == "missing-leaf";
+        out[i].notice = is_notice(f.defects[i]);
         for (const auto& object : f.defects[i].objects) names.find(object, out[i]);
         for (auto* list : {&out[i].switches, &out[i].hcas, &out[i].hosts, &out[i].links}) sort_unique(*list);
     }

@@ -54,7 +54,7 @@ std::vector<std::uint16_t> rails_of_leaves(const fabric& f) {
     std::vector<std::uint16_t> out(f.switches.size());
     for (const auto& g : f.leaf_groups)
         for (std::size_t rail = 0; rail < g.leaves.size(); ++rail)
-            out[g.leaves[rail]] = static_cast<std::uint16_t>(rail);
+            out[g.leaves[rail]] = static_cast<std::uint16_t>(rail_at(g, rail));
     return out;
 }
 

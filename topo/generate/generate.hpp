@@ -56,7 +56,10 @@ struct options {
     std::string host_prefix = "n", sm_host = "sm01";
     std::uint32_t host_digits = 0;  ///< 0: two, or as many as the highest number has
     std::uint32_t rack_size = 0;    ///< not 0: host names are rack and tray, "r01-n01"
-    bool shuffle = false;           ///< GUIDs and records in random order, as bought and as discovered
+    double racks_off = 0;          ///< share of the racks (leaf groups without rack_size) whose hosts are off
+    std::uint32_t gateways = 0;    ///< hosts of one HCA each, on the spines in turn
+    std::uint32_t core_hosts = 0;  ///< the same on the cores
+    bool shuffle = false;          ///< GUIDs and records in random order, as bought and as discovered
     defect_rates rates{};
     std::uint64_t seed = 1;
 };
@@ -76,6 +79,7 @@ struct true_host {
     std::uint32_t group = 0;
     /// Whether more HCAs of its own carry its name than of others: else nobody can know it.
     bool named = true;
+    bool off = false;  ///< nothing of it is in the dump
 };
 
 /// A compute HCA that is in the dump.
@@ -88,12 +92,19 @@ struct true_hca {
     std::uint16_t rail = 0;
 };
 
+struct true_switch {
+    guid id = 0;
+    std::uint8_t level = 0;
+    bool off = false;  ///< a leaf on which there is nothing
+};
+
 struct truth {
     std::vector<planted_defect> defects;
     std::array<std::uint32_t, defect_kinds> asked{};  ///< more than planted where they would have overlapped
     std::vector<true_group> groups;
     std::vector<true_host> hosts;
     std::vector<true_hca> hcas;
+    std::vector<true_switch> switches;
 };
 
 struct generated {

@@ -17,6 +17,19 @@ constexpr std::array<std::string_view, defect_kinds> names{
     "missing-rail", "duplicate-name",   "no-record",      "duplicate-guid", "one-way-link",
     "narrow-link",  "slow-link",        "factory-name"};
 
+void state_levels(const blueprint& b, truth& facts) {
+    std::vector<bool> used(b.nodes.size());
+    for (const auto& c : b.cables)
+        if (!is_switch(b.nodes[c.a].what) && !c.gone && !b.nodes[c.a].gone) used[c.b] = true;
+    for (std::uint32_t i = 0; i < b.nodes.size(); ++i) {
+        const auto& n = b.nodes[i];
+        if (!is_switch(n.what) || n.gone) continue;
+        const bool leaf = n.what == role::leaf || n.what == role::storage_leaf;
+        const std::uint8_t level = leaf ? 0 : n.what == role::spine ? 1 : 2;
+        facts.switches.push_back({n.id, level, leaf && !used[i]});
+    }
+}
+
 /// What is left of the blueprint, as somebody would find it who looks at every cable.
 void state_facts(const blueprint& b, truth& facts) {
     for (std::uint32_t g = 0; g < b.n.groups; ++g) {
@@ -44,6 +57,7 @@ void state_facts(const blueprint& b, truth& facts) {
             if (told != host_of_name.end()) surplus[told->second] += told->second == h ? 1 : -1;
         }
     for (std::uint32_t h = 0; h < b.hosts.size(); ++h) facts.hosts[h].named = surplus[h] > 0;
+    state_levels(b, facts);
 }
 
 }  // namespace

@@ -29,7 +29,10 @@ struct planter {
           host_claimed(bp.hosts.size()),
           cable_claimed(bp.cables.size()),
           hosts_hit(bp.n.groups),
-          spoilt(bp.hosts.size()) {}
+          spoilt(bp.hosts.size()) {
+        for (std::size_t h = 0; h < bp.hosts.size(); ++h)
+            if (bp.hosts[h].off) take_host(static_cast<std::uint32_t>(h));
+    }
 
     blueprint& b;
     dice& roll;

@@ -52,6 +52,7 @@ bool move_abroad(planter& p, std::uint32_t host) {
     const auto group = p.roll.below(p.b.n.groups);
     if (a == none || group == p.group_of(host) || p.b.hosts_of_group(group) < 4) return false;
     const auto leaf = p.b.leaf(group, p.b.nodes[a].rail);
+    if (p.b.hosts[group * p.b.o.group_size].off) return false;
     if (p.b.nodes[leaf].gone || p.b.nodes[leaf].silent) return false;
     const auto port = take_leaf_port(p.b, leaf);
     for (std::uint32_t plane = 0; plane < p.b.o.planes; ++plane) {

@@ -49,7 +49,7 @@ bool lose_leaf(planter& p, std::uint32_t group, std::vector<std::uint32_t>& lost
     // Most groups must stay whole, or they would be the odd ones.
     if (lost.size() >= std::max(1u, (p.b.n.groups - 1) / 2) || p.b.hosts_of_group(group) < 4) return false;
     const auto rail = p.roll.below(p.b.o.rails);
-    if (p.b.nodes[p.b.leaf(group, rail)].serves) return false;
+    if (p.b.nodes[p.b.leaf(group, rail)].serves || p.b.hosts[group * p.b.o.group_size].off) return false;
     for (std::uint32_t plane = 0; plane < p.b.o.planes; ++plane)
         p.b.nodes[p.b.leaf(group, rail, plane)].gone = true;
     const auto first = group * p.b.o.group_size;

@@ -59,6 +59,11 @@ result<void> check_counts(const options& o) {
     BANYAN_CHECK(check_range("--storage-servers", o.storage_servers, 0, 512));
     BANYAN_CHECK(check_range("--host-digits", o.host_digits, 0, 8));
     BANYAN_CHECK(check_range("--rack-size", o.rack_size, 0, 1000));
+    BANYAN_CHECK(check_range("--gateways", o.gateways, 0, 512));
+    BANYAN_CHECK(check_range("--core-hosts", o.core_hosts, 0, 512));
+    if (!(o.racks_off >= 0 && o.racks_off <= 0.5))
+        return bad(fmt::format("--racks-off is {}, expected 0 to 0.5", o.racks_off));
+    if (o.core_hosts > 0 && o.levels < 3) return bad("--core-hosts needs --levels 3");
     BANYAN_CHECK(check_name("--host-prefix", o.host_prefix));
     BANYAN_CHECK(check_name("--sm-host", o.sm_host));
     if (!(o.oversubscription >= 1 && o.oversubscription <= 16))

@@ -4,14 +4,28 @@
 #include <banyan/topo/capacity.hpp>
 #include <fmt/format.h>
 
+#include "topo/model/names.hpp"
+
 namespace banyan::topo {
 namespace build {
 
 std::string hex(guid id) { return fmt::format("0x{:016x}", id); }
 
-std::string end_name(const fabric& f, const port_ref& p) {
-    return fmt::format("{} port {}",
-                       p.kind == node_kind::hca ? f.hcas[p.index].name : f.switches[p.index].name, p.port);
+std::string label(const fabric& f, std::uint32_t sw) {
+    const auto& s = f.switches[sw];
+    if (!s.name.empty() && !is_factory_switch(s.name)) return s.name;
+    return fmt::format("{} (\"{}\")", hex(s.id), s.name);
+}
+
+std::string label(const state& s, std::uint32_t sw) {
+    const auto& name = s.out.switches[sw].name;
+    return s.shared_name[sw] ? fmt::format("{} (\"{}\")", hex(s.out.switches[sw].id), name)
+                             : label(s.out, sw);
+}
+
+std::string end_name(const state& s, const port_ref& p) {
+    return fmt::format("{} port {}", p.kind == node_kind::hca ? s.out.hcas[p.index].name : label(s, p.index),
+                       p.port);
 }
 
 std::string name_pattern(std::string_view name) {
@@ -30,18 +44,19 @@ fabric build_fabric(const dump& d, const build_options& options) {
     fabric out;
     out.source_crc = d.crc;
     out.created_unix_s = options.created_unix_s;
-    build::state s{d, options, out, {}, 0, {}, {}, {}, {}, {}, {}, {}};
+    build::state s{d, options, out, {}, 0, {}, {}, {}, {}, {}, {}, {}, {}};
     build::take_nodes(s);
     build::take_links(s);
     build::find_boxes(s);
-    build::take_hosts(s);
     build::find_levels(s);
+    build::take_hosts(s);
     build::group_leaves(s);
     build::take_site(s);
     out.tier_cost = tier_costs(out);
     mark_slow_hosts(out);
     build::find_host_defects(s);
     build::find_switch_defects(s);
+    build::find_idle_leaves(s);
     build::find_slow_links(s);
     for (const auto& c : d.complaints)
         s.report("unreadable", {fmt::format("line {} column {}", c.line, c.column)}, c.what, 1.0);

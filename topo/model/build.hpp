@@ -33,28 +33,41 @@ struct state {
     std::vector<guid> system_of_hca;                 ///< by HCA
     std::vector<bool> doubtful_host;  ///< by HCA: another HCA has its name, and nothing tells them apart
 
-    std::vector<bool>
-        below_leaf;  ///< by HCA: a switch that it is on is a leaf, whether placement uses it or not
+    std::vector<bool> shared_name;  ///< by switch: another has its name too
 
-    void report(std::string kind, std::vector<std::string> objects, std::string evidence, double confidence) {
-        out.defects.push_back({std::move(kind), std::move(objects), std::move(evidence), confidence});
+    /// By switch: how sure it is that one without hosts stands where it stands; 0 for the others.
+    std::vector<float> off_confidence;
+
+    void report(std::string kind, std::vector<std::string> objects, std::string evidence, double confidence,
+                std::vector<std::string> where = {}) {
+        out.defects.push_back(
+            {std::move(kind), std::move(objects), std::move(evidence), confidence, std::move(where)});
     }
 };
 
 void take_nodes(state& s);    // nodes.cpp: switches and HCAs by GUID; routers aside
 void take_links(state& s);    // links.cpp: every cable once, with both ends
 void find_boxes(state& s);    // boxes.cpp: the planes of one box; aggregation nodes
-void take_hosts(state& s);    // hosts.cpp: HCAs to hosts by name and evidence; what is no compute host aside
 void find_levels(state& s);   // levels.cpp: leaf, spine, core
+void take_hosts(state& s);    // hosts.cpp: HCAs to hosts by name and evidence; what is no compute host aside
 void group_leaves(state& s);  // groups.cpp: leaf groups, rails, spine groups, islands
 void take_site(state& s);     // site.cpp: what the site file says
 void find_host_defects(state& s);    // host_defects.cpp: rails, cables and names of hosts
 void find_switch_defects(state& s);  // switch_defects.cpp: leaves, uplinks and names of switches
+void find_idle_leaves(state& s);     // switch_defects.cpp: leaves without any host
 void find_slow_links(state& s);      // link_defects.cpp
+
+/// By group: how many leaves it should have, going by the groups of the same kind of hosts all over the
+/// fabric; what it has where they do not tell.
+std::vector<std::size_t> expected_leaves(const fabric& f);
+
+/// What a switch goes by: its name, or its GUID and place where it has none of its own.
+std::string label(const fabric& f, std::uint32_t sw);
+std::string label(const state& s, std::uint32_t sw);  ///< also where others have its name
 
 std::string hex(guid id);  ///< "0x000a..."
 /// "<description> port N"
-std::string end_name(const fabric& f, const port_ref& p);
+std::string end_name(const state& s, const port_ref& p);
 /// "gpu#-ib#" of "gpu12-ib3": hosts of one kind have the same.
 std::string name_pattern(std::string_view name);
 

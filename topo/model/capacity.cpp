@@ -4,6 +4,8 @@
 #include <banyan/topo/capacity.hpp>
 #include <fmt/format.h>
 
+#include "topo/model/build.hpp"
+
 namespace banyan::topo {
 namespace {
 
@@ -12,6 +14,9 @@ const char* level_name(unsigned level) {
     return level < std::size(names) ? names[level] : "upper switches";
 }
 
+/// In tenths of a Gbit/s, which are whole: sums of thousands of links stay exact.
+double tenths(const link_rate& r) { return std::uint32_t{r.width} * r.lane_gbps10; }
+
 void add_rail(tier_capacity& t, std::size_t rail, double rate) {
     if (t.by_rail.size() <= rail) t.by_rail.resize(rail + 1);
     t.by_rail[rail] += rate;
@@ -19,7 +24,7 @@ void add_rail(tier_capacity& t, std::size_t rail, double rate) {
 
 }  // namespace
 
-double gbps(const link_rate& r) { return r.width * r.lane_gbps10 / 10.0; }
+double gbps(const link_rate& r) { return tenths(r) / 10; }
 
 unsigned levels(const fabric& f) {
     unsigned out = 0;
@@ -33,14 +38,17 @@ std::vector<tier_capacity> capacity(const fabric& f) {
     out[0].name = "hosts to leaves";
     for (unsigned tier = 1; tier < out.size(); ++tier)
         out[tier].name = fmt::format("{} to {}", level_name(tier - 1), level_name(tier));
-    std::vector<std::size_t> rail_of_leaf(f.switches.size());
+    // A leaf of no group has no compute host: what leads up from it carries nothing of theirs.
+    constexpr auto idle = SIZE_MAX;
+    std::vector<std::size_t> rail_of_leaf(f.switches.size(), idle);
     for (const auto& g : f.leaf_groups)
-        for (std::size_t rail = 0; rail < g.leaves.size(); ++rail) rail_of_leaf[g.leaves[rail]] = rail;
+        for (std::size_t rail = 0; rail < g.leaves.size(); ++rail)
+            rail_of_leaf[g.leaves[rail]] = rail_at(g, rail);
     for (const auto& l : f.links) {
-        const auto rate = gbps(l.rate);
+        const auto rate = tenths(l.rate);
         if (l.a.kind == node_kind::hca || l.b.kind == node_kind::hca) {
             const auto& h = f.hcas[(l.a.kind == node_kind::hca ? l.a : l.b).index];
-            if (h.host == none || h.leaf == none) continue;
+            if (h.host == none || h.leaf == none || f.switches[h.leaf].level != 0) continue;
             out[0].gbps += rate;
             add_rail(out[0], h.rail, rate);
             continue;
@@ -49,8 +57,13 @@ std::vector<tier_capacity> capacity(const fabric& f) {
         if (f.switches[low].level > f.switches[high].level) std::swap(low, high);
         const unsigned level = f.switches[low].level;
         if (f.switches[high].level == UINT8_MAX || f.switches[high].level != level + 1) continue;
+        if (level == 0 && rail_of_leaf[f.switches[low].box] == idle) continue;
         out[level + 1].gbps += rate;
         if (level == 0) add_rail(out[1], rail_of_leaf[f.switches[low].box], rate);
+    }
+    for (auto& t : out) {
+        t.gbps /= 10;
+        for (auto& rail : t.by_rail) rail /= 10;
     }
     return out;
 }
@@ -74,17 +87,23 @@ by_tier<double> tier_costs(const fabric& f) {
 
 void mark_slow_hosts(fabric& f) {
     std::vector<double> rates;
-    for (const auto& group : f.leaf_groups) {
+    const auto expected = build::expected_leaves(f);
+    for (std::size_t g = 0; g < f.leaf_groups.size(); ++g) {
+        const auto& group = f.leaf_groups[g];
+        const bool lacks = group.leaves.size() < expected[g];
         rates.clear();
         for (const auto host : group.hosts)
             for (const auto h : f.hosts[host].hcas)
                 if (const auto rate = gbps(f.hcas[h].rate); rate > 0) rates.push_back(rate);
-        if (rates.empty()) continue;
+        if (rates.empty()) {
+            for (const auto host : group.hosts) f.hosts[host].slow = lacks;
+            continue;
+        }
         const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
         std::nth_element(rates.begin(), middle, rates.end());
         for (const auto host : group.hosts)
             f.hosts[host].slow =
-                std::any_of(f.hosts[host].hcas.begin(), f.hosts[host].hcas.end(), [&](auto h) {
+                lacks || std::any_of(f.hosts[host].hcas.begin(), f.hosts[host].hcas.end(), [&](auto h) {
                     const auto rate = gbps(f.hcas[h].rate);
                     return rate > 0 && rate < *middle;
                 });

@@ -5,6 +5,8 @@
 
 #include <banyan/topo/diff.hpp>
 
+#include "topo/model/build.hpp"
+
 namespace banyan::topo {
 namespace {
 
@@ -12,7 +14,7 @@ using link_key = std::tuple<guid, std::uint16_t, guid, std::uint16_t>;
 
 link_end end_of(const fabric& f, const port_ref& p) {
     if (p.kind == node_kind::hca) return {f.hcas[p.index].id, p.port, f.hcas[p.index].name, p.kind};
-    return {f.switches[p.index].id, p.port, f.switches[p.index].name, p.kind};
+    return {f.switches[p.index].id, p.port, build::label(f, p.index), p.kind};
 }
 
 std::map<link_key, changed_link> links_of(const fabric& f) {

@@ -3,11 +3,14 @@
 
 #include <banyan/topo/fabric.hpp>
 
+#include "topo/model/names.hpp"
+
 namespace banyan::topo {
 
 std::uint32_t find_host(const fabric& f, const std::string& name) {
-    const auto at = std::lower_bound(f.hosts.begin(), f.hosts.end(), name,
-                                     [](const host& h, const std::string& n) { return h.name < n; });
+    const auto at =
+        std::lower_bound(f.hosts.begin(), f.hosts.end(), name,
+                         [](const host& h, const std::string& n) { return before_by_number(h.name, n); });
     return at == f.hosts.end() || at->name != name ? none : static_cast<std::uint32_t>(at - f.hosts.begin());
 }
 

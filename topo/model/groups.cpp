@@ -10,16 +10,27 @@
 namespace banyan::topo::build {
 namespace {
 
+/// "g1", "g2", ... by the smallest GUID of their switches: hosts come and go, and people know their groups.
+void number_groups(fabric& f, const grouping& g) {
+    std::vector<std::uint32_t> order;  // switches are in the order of their GUIDs
+    std::vector<bool> seen(g.count);
+    for (const auto group : g.group_of_leaf)
+        if (group != none && !seen[group]) seen[group] = true, order.push_back(group);
+    for (std::uint32_t group = 0; group < g.count; ++group)
+        if (!seen[group]) order.push_back(group);
+    for (std::size_t i = 0; i < order.size(); ++i) f.leaf_groups[order[i]].id = "g" + std::to_string(i + 1);
+}
+
 void make_groups(fabric& f, const grouping& g) {
     f.leaf_groups.resize(g.count);
     for (std::uint32_t i = 0; i < g.count; ++i) {
-        f.leaf_groups[i].id = "g" + std::to_string(i + 1);
         f.leaf_groups[i].alignment = g.alignment[i];
     }
     for (std::uint32_t h = 0; h < f.hosts.size(); ++h) {
         f.hosts[h].leaf_group = g.group_of_host[h];
         if (g.group_of_host[h] != none) f.leaf_groups[g.group_of_host[h]].hosts.push_back(h);
     }
+    number_groups(f, g);
     // The other planes of a box have no HCA of their own: a leaf is a box.
     for (std::uint32_t sw = 0; sw < f.switches.size(); ++sw)
         if (g.group_of_leaf[sw] != none) f.leaf_groups[g.group_of_leaf[sw]].leaves.push_back(sw);
@@ -38,6 +49,7 @@ class rail_order {
                 e.positions.push_back(at);
             }
     }
+    std::uint32_t device(std::uint32_t leaf) const { return key(leaf).first; }
     std::pair<std::uint32_t, std::size_t> key(std::uint32_t leaf) const {
         const auto at = leaves_.find(leaf);
         if (at == leaves_.end()) return {none, SIZE_MAX};
@@ -61,12 +73,43 @@ void order_rails(const state& s, leaf_group& group) {
                      [&](auto a, auto b) { return key[a] < key[b]; });
 }
 
+/// A group that lacks a leaf keeps the rails of the others: they are what the groups that lack none have for
+/// the same devices. Where the devices do not tell, rails are counted.
+void agree_on_rails(const state& s, fabric& f) {
+    std::vector<std::vector<std::uint32_t>> devices(f.leaf_groups.size());
+    std::map<std::vector<std::uint32_t>, std::size_t> whole;  // ordered devices -> groups
+    std::size_t most = 0;
+    for (std::size_t g = 0; g < f.leaf_groups.size(); ++g) {
+        auto& group = f.leaf_groups[g];
+        const rail_order order(s, group);
+        for (std::size_t i = 0; i < group.leaves.size(); ++i) {
+            devices[g].push_back(order.device(group.leaves[i]));
+            group.rails.push_back(static_cast<std::uint16_t>(i));
+        }
+        ++whole[devices[g]];
+        most = std::max(most, devices[g].size());
+    }
+    for (std::size_t g = 0; g < f.leaf_groups.size(); ++g) {
+        const auto& mine = devices[g];
+        if (mine.size() == most || std::find(mine.begin(), mine.end(), none) != mine.end()) continue;
+        const std::vector<std::uint32_t>* like = nullptr;
+        std::size_t groups = whole[mine];
+        for (const auto& [theirs, count] : whole)
+            if (theirs.size() > mine.size() && count >= groups &&
+                std::includes(theirs.begin(), theirs.end(), mine.begin(), mine.end()))
+                like = &theirs, groups = count;
+        for (std::size_t i = 0; like && i < mine.size(); ++i)
+            f.leaf_groups[g].rails[i] =
+                static_cast<std::uint16_t>(std::find(like->begin(), like->end(), mine[i]) - like->begin());
+    }
+}
+
 /// An HCA is on the rail of its leaf, also where that serves another group; a host lists its HCAs by rail.
 void number_rails(fabric& f) {
     std::vector<std::uint16_t> rail_of_leaf(f.switches.size());
     for (const auto& g : f.leaf_groups)
         for (std::size_t rail = 0; rail < g.leaves.size(); ++rail)
-            rail_of_leaf[g.leaves[rail]] = static_cast<std::uint16_t>(rail);
+            rail_of_leaf[g.leaves[rail]] = static_cast<std::uint16_t>(rail_at(g, rail));
     for (auto& h : f.hcas)
         if (h.leaf != none) h.rail = rail_of_leaf[h.leaf];
     for (auto& h : f.hosts)
@@ -105,13 +148,17 @@ void number_tiers(fabric& f, const grouping& g) {
         if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
         islands.join(l.a.index, l.b.index);
         for (const auto& [low, high] : {std::pair(l.a.index, l.b.index), std::pair(l.b.index, l.a.index)}) {
-            if (group_of(low) == none || f.switches[high].level != 1) continue;
+            if (group_of(low) == none || f.switches[low].level != 0 || f.switches[high].level != 1) continue;
             if (first_group[high] == none)
                 first_group[high] = group_of(low);
             else
                 spines.join(first_group[high], group_of(low));
         }
     }
+    // Hosts on a spine are as near as those under it.
+    for (std::uint32_t sw = 0; sw < f.switches.size(); ++sw)
+        if (f.switches[sw].level == 1 && group_of(sw) != none && first_group[sw] != none)
+            spines.join(first_group[sw], group_of(sw));
     const auto spine_group = number(spines);
     std::map<std::uint32_t, std::uint32_t> island_of_root;
     // The leaves of a group are one island by their hosts, even where each rail has spines of its own.
@@ -138,6 +185,7 @@ void group_leaves(state& s) {
     make_groups(f, g);
     rate_hosts(f, g);
     for (auto& group : f.leaf_groups) order_rails(s, group);
+    agree_on_rails(s, f);
     number_rails(f);
     number_tiers(f, g);
 }

@@ -34,6 +34,8 @@ class attachments {
                 if (f_.hcas[i].leaf != none) ports.push_back(f_.hcas[i].leaf_port);
             port_of_host_.push_back(usual(ports).value);
         }
+        otherwise_numbered_.resize(f_.hosts.size());
+        for (std::uint32_t h = 0; h < f_.hosts.size(); ++h) otherwise_numbered_[h] = other_numbers(h);
         for (std::uint32_t i = 0; i < f_.hcas.size(); ++i)
             if (f_.hcas[i].host != none && f_.hcas[i].leaf != none) taken_[key(actual(i))] = i;
     }
@@ -44,7 +46,8 @@ class attachments {
         const auto& hca = f_.hcas[i];
         const auto group = f_.hosts[hca.host].leaf_group;
         attachment out = actual(i);
-        if (const auto at = leaf_of_device_.find({group, s_.device_of_hca[i]}); at != leaf_of_device_.end())
+        if (const auto at = leaf_of_device_.find({group, s_.device_of_hca[i]});
+            at != leaf_of_device_.end() && !otherwise_numbered_[hca.host])
             out.leaf = at->second;
         if (f_.leaf_groups[group].alignment >= least_agreement) out.port = port_of_host_[hca.host];
         return out;
@@ -56,6 +59,25 @@ class attachments {
     }
 
   private:
+    /// A host whose numbers are not its neighbours', but whose order is theirs, has no cable crossed.
+    bool other_numbers(std::uint32_t host) const {
+        const auto group = f_.hosts[host].leaf_group;
+        std::vector<std::pair<std::uint32_t, std::uint16_t>> rails;  // by device
+        std::size_t right = 0;
+        for (const auto i : f_.hosts[host].hcas) {
+            const auto device = s_.device_of_hca[i];
+            if (f_.hcas[i].leaf == none || device == none) continue;
+            rails.emplace_back(device, f_.hcas[i].rail);
+            const auto at = leaf_of_device_.find({group, device});
+            right += at != leaf_of_device_.end() && at->second == f_.hcas[i].leaf;
+        }
+        if (rails.size() < 2 || 2 * right >= rails.size()) return false;
+        std::sort(rails.begin(), rails.end());
+        for (std::size_t i = 1; i < rails.size(); ++i)
+            if (rails[i].second <= rails[i - 1].second) return false;
+        return true;
+    }
+
     /// (group, device) -> leaf, for each leaf on which most HCAs have that device.
     void find_devices() {
         std::vector<std::vector<std::uint32_t>> devices(f_.switches.size());
@@ -77,6 +99,7 @@ class attachments {
     const state& s_;
     const fabric& f_;
     std::vector<std::uint16_t> port_of_host_;
+    std::vector<bool> otherwise_numbered_;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> leaf_of_device_;
     boost::unordered_flat_map<std::uint64_t, std::uint32_t> taken_;  ///< by key(attachment)
 };
@@ -121,6 +144,47 @@ void find_misplaced(state& s) {
     }
 }
 
+/// Two HCAs of a host on one leaf, where the group's hosts have one on each: half of its way up is gone, and
+/// one switch takes it off the fabric.
+void find_doubled_leaves(state& s) {
+    const auto& f = s.out;
+    std::vector<std::uint32_t> leaves;
+    for (const auto& g : f.leaf_groups) {
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> doubled;  // host, leaf
+        std::size_t clean = 0;
+        for (const auto h : g.hosts) {
+            leaves.clear();
+            for (const auto i : f.hosts[h].hcas)
+                if (f.hcas[i].leaf != none && !s.doubtful_host[i]) leaves.push_back(f.hcas[i].leaf);
+            std::sort(leaves.begin(), leaves.end());
+            const auto twice = std::adjacent_find(leaves.begin(), leaves.end());
+            if (twice != leaves.end())
+                doubled.emplace_back(h, *twice);
+            else
+                clean += leaves.size() > 1;
+        }
+        if (clean < 3 || clean < 3 * doubled.size()) continue;
+        for (const auto& [h, leaf] : doubled) {
+            const auto& host = f.hosts[h];
+            // Where the number shows which of the two is wrong, that was said.
+            const bool told = std::any_of(s.out.defects.begin(), s.out.defects.end(), [&](const defect& d) {
+                return (d.kind == "wrong-rail" || d.kind == "foreign-leaf" || d.kind == "swapped-cables") &&
+                       std::any_of(host.hcas.begin(), host.hcas.end(), [&](auto i) {
+                           return std::find(d.objects.begin(), d.objects.end(), f.hcas[i].name) !=
+                                  d.objects.end();
+                       });
+            });
+            if (!told)
+                s.report(
+                    "same-leaf", {host.name},
+                    fmt::format("two of its HCAs are on {}; the other hosts of {} have each on a leaf of "
+                                "its own",
+                                label(s, leaf), g.id),
+                    0.95, {hex(f.switches[leaf].id)});
+        }
+    }
+}
+
 void find_missing_rails(state& s) {
     const auto& f = s.out;
     std::vector<std::size_t> everywhere, of_group;
@@ -150,6 +214,7 @@ void find_missing_rails(state& s) {
 void find_host_defects(state& s) {
     find_missing_rails(s);
     find_misplaced(s);
+    find_doubled_leaves(s);
 }
 
 }  // namespace banyan::topo::build

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_set>
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <fmt/format.h>
@@ -15,8 +14,6 @@ namespace banyan::topo::build {
 namespace {
 
 void exclude(state& s, std::uint32_t hca, std::string_view kind, std::string why) {
-    // Storage has leaves of its own; an aggregation node or a subnet manager may be on any switch.
-    s.below_leaf[hca] = kind == "storage" || kind == "unattributed";
     s.out.excluded.push_back({s.out.hcas[hca].id, s.out.hcas[hca].name, std::string(kind), std::move(why)});
 }
 
@@ -52,7 +49,8 @@ host_list list_by_name(state& s) {
             found[at->second].second.push_back(i);
         }
     }
-    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(found.begin(), found.end(),
+              [](const auto& a, const auto& b) { return before_by_number(a.first, b.first); });
     for (auto& [name, hcas] : found) {
         out.names.push_back(name);
         out.hcas.push_back(std::move(hcas));
@@ -60,41 +58,72 @@ host_list list_by_name(state& s) {
     return out;
 }
 
-/// Tells hosts that serve the fabric or storage from those that compute.
+/// Tells hosts that serve the fabric or storage from those that compute. But for a name by which storage
+/// goes, no sign is enough by itself: each is weak, and counts.
 class service_hosts {
   public:
-    service_hosts(const state& s, const host_list& hosts) : site_(s.options.site) {
+    service_hosts(const state& s, const host_list& hosts) : s_(s), site_(s.options.site) {
         std::vector<std::size_t> counts;
         for (std::size_t h = 0; h < hosts.names.size(); ++h) {
             counts.push_back(hosts.hcas[h].size());
-            if (hosts.hcas[h].size() > 1) patterns_.insert(name_pattern(hosts.names[h]));
+            auto& p = patterns_[name_pattern(hosts.names[h])];
+            ++p.hosts;
+            p.most_hcas = std::max(p.most_hcas, hosts.hcas[h].size());
+            most_of_pattern_ = std::max(most_of_pattern_, p.hosts);
         }
-        usual_ = usual(counts).value;
+        usual_ = usual(std::move(counts));
     }
     /// The kind of exclusion and why; empty for a compute host.
-    std::pair<const char*, std::string> operator()(std::string_view name, std::size_t hcas) const {
+    std::pair<const char*, std::string> operator()(std::string_view name,
+                                                   const std::vector<std::uint32_t>& hcas) const {
+        if (contains(site_.compute_hosts, name)) return {};
         if (contains(site_.management_hosts, name))
             return {"ufm", "the site file names it a management host"};
         if (contains(site_.storage_hosts, name)) return {"storage", "the site file names it a storage host"};
         if (is_storage_name(name)) return {"storage", "named as storage servers are"};
+        unsigned points = 0;
+        std::string why;
+        const auto sign = [&](bool there, unsigned worth, const std::string& what) {
+            if (!there) return;
+            points += worth;
+            why += (why.empty() ? "" : ", ") + what;
+        };
+        const auto& p = patterns_.at(name_pattern(name));
+        sign(is_manager_name(name), 2, "named as managers and gateways are");
         // A host that has lost its rails is named as the others are, and must not vanish.
-        if (hcas == 1 && usual_ >= 3 && !patterns_.contains(name_pattern(name)))
-            return {"ufm",
-                    fmt::format("one HCA where most hosts have {}, and a name of another form", usual_)};
-        return {};
+        const bool fewer = hcas.size() == 1 && p.most_hcas == 1 && usual_.value >= 2;
+        const bool of_many = usual_.of >= 16 && usual_.share() >= 0.9;
+        sign(fewer, usual_.value >= 3 || of_many ? 2 : 1,
+             fmt::format("one HCA where most hosts have {}", usual_.value));
+        sign(10 * p.hosts <= most_of_pattern_ || (fewer && p.hosts < most_of_pattern_), 1,
+             "a name of another form than most");
+        sign(std::all_of(hcas.begin(), hcas.end(), [&](auto i) { return above_leaves(i); }), 2,
+             "on no leaf but above them");
+        if (points < 3) return {};
+        return {"ufm", why};
     }
 
   private:
+    bool above_leaves(std::uint32_t hca) const {
+        const auto leaf = s_.out.hcas[hca].leaf;
+        return leaf != none && s_.out.switches[leaf].level != 0;
+    }
+
+    struct pattern {
+        std::size_t hosts = 0, most_hcas = 0;
+    };
+    const state& s_;
     const site_description& site_;
-    std::size_t usual_ = 0;
-    std::unordered_set<std::string> patterns_;
+    usual_value<std::size_t> usual_;
+    std::size_t most_of_pattern_ = 0;
+    std::map<std::string, pattern> patterns_;
 };
 
 void set_services_aside(state& s, host_list& hosts) {
     const service_hosts service(s, hosts);
     std::size_t kept = 0;
     for (std::size_t h = 0; h < hosts.names.size(); ++h) {
-        const auto [kind, why] = service(hosts.names[h], hosts.hcas[h].size());
+        const auto [kind, why] = service(hosts.names[h], hosts.hcas[h]);
         if (kind) {
             for (const auto i : hosts.hcas[h]) exclude(s, i, kind, why);
             continue;
@@ -133,7 +162,6 @@ void report_unattributed(state& s, const host_list& hosts, const grouping& g) {
 }  // namespace
 
 void take_hosts(state& s) {
-    s.below_leaf.assign(s.out.hcas.size(), true);
     auto hosts = list_by_name(s);
     attribute_by_system(s, hosts);
     set_services_aside(s, hosts);

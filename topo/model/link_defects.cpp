@@ -59,12 +59,15 @@ void find_slow_links(state& s) {
         const auto k = kind(l);
         if (k == none) continue;
         const auto& expected = usual_rate[k];
-        const std::vector<std::string> ends{end_name(s.out, l.a), end_name(s.out, l.b)};
-        if (l.rate.width != 0 && l.rate.width < expected.width)
+        const bool narrow = l.rate.width != 0 && l.rate.width < expected.width;
+        const bool slow = l.rate.lane_gbps10 != 0 && l.rate.lane_gbps10 < expected.lane_gbps10;
+        if (!narrow && !slow) continue;
+        const std::vector<std::string> ends{end_name(s, l.a), end_name(s, l.b)};
+        if (narrow)
             s.report("narrow-link", ends,
                      fmt::format("{} lanes, most links of its kind have {}", l.rate.width, expected.width),
                      0.95);
-        if (l.rate.lane_gbps10 != 0 && l.rate.lane_gbps10 < expected.lane_gbps10)
+        if (slow)
             s.report("slow-link", ends,
                      fmt::format("{} Gbit/s a lane, most links of its kind have {}",
                                  l.rate.lane_gbps10 / 10.0, expected.lane_gbps10 / 10.0),

@@ -27,22 +27,19 @@ std::string pattern_of(const fabric& f, const leaf_group& g) {
 
 void find_missing_leaves(state& s) {
     auto& f = s.out;
-    std::map<std::string, std::vector<std::size_t>> leaves_by_pattern;
-    std::vector<std::string> patterns;
-    for (const auto& g : f.leaf_groups) {
-        patterns.push_back(pattern_of(f, g));
-        leaves_by_pattern[patterns.back()].push_back(g.leaves.size());
-    }
+    const auto expected = expected_leaves(f);
     for (std::size_t i = 0; i < f.leaf_groups.size(); ++i) {
         const auto& g = f.leaf_groups[i];
-        const auto expected = usual(leaves_by_pattern[patterns[i]]);
-        if (g.leaves.size() >= expected.value) continue;
-        std::vector<std::string> names;
-        for (const auto leaf : g.leaves) names.push_back(f.switches[leaf].name);
+        if (g.leaves.size() >= expected[i]) continue;
+        std::vector<std::string> names, where;
+        for (const auto leaf : g.leaves) {
+            names.push_back(f.switches[leaf].name);
+            where.push_back(hex(f.switches[leaf].id));
+        }
         s.report("missing-leaf", std::move(names),
                  fmt::format("{} has {} leaves, most groups of such hosts have {}", g.id, g.leaves.size(),
-                             expected.value),
-                 0.9);
+                             expected[i]),
+                 0.9, std::move(where));
     }
 }
 
@@ -193,12 +190,17 @@ void report_gaps(state& s, std::vector<gap> gaps, std::uint32_t expected) {
         const auto& culprit = upper ? *high : *low;
         std::uint32_t missing = 0;
         for (const auto& g : culprit.second) missing += g.missing;
-        const auto& first = culprit.second.front();
-        s.report(upper ? "asymmetric-spine" : "missing-uplink", {f.switches[culprit.first].name},
-                 fmt::format("{} of {} links missing to {} switches, {} among them", missing,
-                             expected * culprit.second.size(), culprit.second.size(),
-                             f.switches[upper ? first.low : first.high].name),
-                 0.9);
+        std::vector<std::string> where{hex(f.switches[culprit.first].id)};
+        std::string to;
+        for (const auto& g : culprit.second) {
+            const auto other = upper ? g.low : g.high;
+            where.push_back(fmt::format("{} {} of {}", hex(f.switches[other].id), g.missing, expected));
+            to += fmt::format("{}{}{}", to.empty() ? "" : ", ", label(s, other),
+                              g.missing > 1 ? fmt::format(" ({})", g.missing) : "");
+        }
+        s.report(upper ? "asymmetric-spine" : "missing-uplink", {label(s, culprit.first)},
+                 fmt::format("{} of {} links missing, to {}", missing, expected * culprit.second.size(), to),
+                 0.9, std::move(where));
         std::erase_if(gaps, [&](const gap& g) { return (upper ? g.high : g.low) == culprit.first; });
     }
 }
@@ -243,8 +245,8 @@ void find_gaps(state& s) {
         }
         for (const auto low : m.all_lowers)
             if (!linked[low] && !m.uppers.empty() && s.out.switches[low].level == 0)
-                s.report("missing-uplink", {s.out.switches[low].name},
-                         "no link leads up from it, as from its like", 0.9);
+                s.report("missing-uplink", {label(s, low)}, "no link leads up from it, as from its like", 0.9,
+                         {hex(s.out.switches[low].id)});
     }
 }
 
@@ -267,6 +269,41 @@ void find_bad_names(state& s) {
 }
 
 }  // namespace
+
+/// Groups of such hosts have so many leaves. One that has far fewer has hosts of another kind (two HCAs
+/// beside eight), unless its rails have a hole.
+std::vector<std::size_t> expected_leaves(const fabric& f) {
+    std::map<std::string, std::vector<std::size_t>> by_pattern;
+    std::vector<std::string> patterns;
+    for (const auto& g : f.leaf_groups) {
+        patterns.push_back(pattern_of(f, g));
+        by_pattern[patterns.back()].push_back(g.leaves.size());
+    }
+    std::map<std::string, usual_value<std::size_t>> usual_of;
+    for (auto& [pattern, counts] : by_pattern) usual_of[pattern] = usual(std::move(counts));
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < f.leaf_groups.size(); ++i) {
+        const auto& g = f.leaf_groups[i];
+        const auto& most = usual_of[patterns[i]];
+        const auto have = g.leaves.size();
+        const bool hole = !g.rails.empty() && g.rails.back() >= have;
+        const bool few_lack = most.value > have && most.value - have <= std::max<std::size_t>(1, have / 3);
+        out.push_back(have > 0 && (hole || (few_lack && have > 1)) ? std::max(have, most.value) : have);
+    }
+    return out;
+}
+
+void find_idle_leaves(state& s) {
+    const auto& f = s.out;
+    for (std::uint32_t i = 0; i < f.switches.size(); ++i) {
+        if (f.switches[i].level != 0 || s.off_confidence[i] == 0 || f.switches[i].box != i) continue;
+        s.report("off", {label(s, i)},
+                 s.off_confidence[i] < 0.7
+                     ? "it has no host, and the same spines as the leaves: their like, or a core"
+                     : "no host is on it; it has the same spines as the leaves around it",
+                 s.off_confidence[i], {hex(f.switches[i].id)});
+    }
+}
 
 void find_switch_defects(state& s) {
     find_missing_leaves(s);

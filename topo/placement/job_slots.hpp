@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The slots of a job, by its request alone: which ranks share one, and which of them must stay near. One is
-// made for each question and handed down.
+// made for each request and handed down.
 #pragma once
 
 #include <initializer_list>

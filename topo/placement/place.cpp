@@ -139,7 +139,7 @@ result<placement> place_within(const fabric& f, const candidates& from, const re
 }  // namespace
 
 result<placement> place(const fabric& f, const candidates& from, const request& r, work& all) {
-    work limit(std::min(all.left(), steps_of_placement));
+    work limit(std::min(all.left(), most_work_of_placement));
     auto out = place_within(f, from, r, limit);
     all.spend(limit.spent());
     return out;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/crc32c.hpp"
+#include "topo/readers/disarm.hpp"
 #include "topo/readers/foreign.hpp"
 #include "topo/readers/records.hpp"
 
@@ -26,18 +27,15 @@ std::size_t missing_records(const dump& d) {
     return static_cast<std::size_t>(std::unique(peers.begin(), peers.end()) - peers.begin());
 }
 
-/// Any host names itself, and its name ends on terminals and in logs: control characters (C1, which UTF-8 has
-/// as 0xC2 0x80 to 0xC2 0x9F, too) become question marks. Lines stay lines.
-void disarm(std::string& text) {
-    const auto is_control = [](unsigned char c) {
-        return (c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7f;
-    };
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto c = static_cast<unsigned char>(text[i]);
-        if (is_control(c)) text[i] = '?';
-        if (c == 0xc2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80)
-            text[i] = text[i + 1] = '?';
-    }
+/// Whether the last line is the beginning of one: then the text was cut in it.
+bool ends_in_a_line(std::string_view all, const dump& d) {
+    if (all.back() == '\n') return false;
+    const auto start = all.rfind('\n') + 1;
+    const auto last = all.substr(start);
+    const auto number = static_cast<std::uint32_t>(std::count(all.begin(), all.end(), '\n')) + 1;
+    const bool record = last.starts_with("Switch") || last.starts_with("Ca") || last.starts_with("Rt") ||
+                        (last[0] == '[' && (last.size() == 1 || (last[1] >= '0' && last[1] <= '9')));
+    return record && !d.complaints.empty() && d.complaints.back().line == number;
 }
 
 }  // namespace
@@ -63,7 +61,7 @@ result<dump> read_ibnetdiscover(std::string text) {
     // ibnetdiscover prints every node that it prints as a peer. A few that lack are dirt, which the model
     // reports; a fifth of them is a lost end.
     const auto missing = missing_records(out);
-    const bool torn = all.back() != '\n' && missing + out.complaints.size() > 0;
+    const bool torn = ends_in_a_line(all, out) || (all.back() != '\n' && missing > 0);
     if (torn || missing > out.nodes.size() / 5)
         return fail(
             errc::invalid_input,

@@ -4,6 +4,7 @@
 
 #include "common/text.hpp"
 #include "topo/readers/cursor.hpp"
+#include "topo/readers/disarm.hpp"
 #include "topo/readers/records.hpp"
 
 namespace banyan::topo {
@@ -26,7 +27,9 @@ result<std::map<guid, std::string>> read_name_map(std::string_view text) {
                 "write lines of the form: 0x0002c90300002f78 \"gpu0001 mlx5_0\""};
             return;
         }
-        out[*id] = quoted.substr(1, quoted.size() - 2);
+        auto& name = out[*id];
+        name = quoted.substr(1, quoted.size() - 2);
+        disarm(name);
     });
     if (first) return std::unexpected(*first);
     return out;

@@ -60,7 +60,9 @@ class line_reader {
         if (text.empty()) return;
         switch (text[0]) {
             case '[':
-                return port(text);
+                // A shell's prompt may begin so too.
+                if (text.size() == 1 || (text[1] >= '0' && text[1] <= '9')) return port(text);
+                break;
             case '#':
                 return;
             case '<':

@@ -6,6 +6,7 @@
 #include <toml++/toml.h>
 
 #include "common/text.hpp"
+#include "topo/readers/disarm.hpp"
 
 namespace banyan::topo {
 namespace {
@@ -110,7 +111,8 @@ result<void> one_table(const toml::table& file, std::string_view key, const std:
 }
 
 result<void> only_known_tables(const toml::table& file, const std::string& name) {
-    const std::vector<std::string> known{"management", "storage", "failure_domain", "nvlink_domain", "wan"};
+    const std::vector<std::string> known{"compute",        "management",    "storage",
+                                         "failure_domain", "nvlink_domain", "wan"};
     for (const auto& [key, node] : file) {
         const std::string word(key.str());
         if (std::find(known.begin(), known.end(), word) != known.end()) continue;
@@ -126,6 +128,8 @@ named_hosts take_named(table_reader& t, bool with_kind) {
     named_hosts out;
     if (with_kind) out.kind = t.get<std::string>("kind", "");
     out.name = t.get<std::string>("name", "");
+    disarm(out.kind);
+    disarm(out.name);
     out.hosts = t.hosts("hosts");
     return out;
 }
@@ -142,6 +146,7 @@ result<site_description> read_site(std::string_view text, const std::string& nam
     }
     site_description out;
     BANYAN_CHECK(only_known_tables(file, name));
+    BANYAN_CHECK(one_table(file, "compute", name, [&](auto& t) { out.compute_hosts = t.hosts("hosts"); }));
     BANYAN_CHECK(
         one_table(file, "management", name, [&](auto& t) { out.management_hosts = t.hosts("hosts"); }));
     BANYAN_CHECK(one_table(file, "storage", name, [&](auto& t) {

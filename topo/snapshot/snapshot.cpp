@@ -9,13 +9,15 @@
 
 #include "common/crc32c.hpp"
 #include "common/file.hpp"
+#include "topo/model/names.hpp"
+#include "topo/readers/disarm.hpp"
 
 namespace banyan::topo {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "snapshots are written as the machine has them");
 constexpr std::string_view magic("BNYNFAB\0", 8);
-constexpr std::uint32_t version = 2;
+constexpr std::uint32_t version = 3;
 constexpr std::size_t head_bytes = 24;
 
 // One description of the fields serves both directions: `io` is a field_writer or a field_reader.
@@ -74,6 +76,7 @@ template <class Io>
 void fields(Io& io, leaf_group& g) {
     io.text(g.id);
     io.list(g.leaves);
+    io.list(g.rails);
     io.list(g.hosts);
     io.number(g.spine_group);
     io.number(g.island);
@@ -99,6 +102,7 @@ void fields(Io& io, defect& d) {
     io.list(d.objects);
     io.text(d.evidence);
     io.number(d.confidence);
+    io.list(d.where);
 }
 template <class Io>
 void fields(Io& io, fabric& f) {
@@ -153,6 +157,7 @@ class field_reader {
         number(size);
         if (in_.size() < size) return fail_short();
         s.assign(in_.substr(0, size));
+        disarm(s);
         in_.remove_prefix(size);
     }
     template <class Item>
@@ -205,10 +210,13 @@ bool consistent(const fabric& f) {
     for (std::size_t i = 0; i < f.hosts.size(); ++i) {
         const auto& h = f.hosts[i];
         if (!within(h.leaf_group, f.leaf_groups.size()) || !all_within(h.hcas, f.hcas.size())) return false;
-        if (i > 0 && !(f.hosts[i - 1].name < h.name)) return false;  // find_host relies on the order
+        if (i > 0 && !before_by_number(f.hosts[i - 1].name, h.name))
+            return false;  // find_host relies on the order
     }
     for (const auto& g : f.leaf_groups)
-        if (!all_within(g.leaves, f.switches.size()) || !all_within(g.hosts, f.hosts.size())) return false;
+        if (g.rails.size() != g.leaves.size() || !all_within(g.leaves, f.switches.size()) ||
+            !all_within(g.hosts, f.hosts.size()))
+            return false;
     return true;
 }
 

@@ -10,7 +10,7 @@
 #include <catch2/catch.hpp>
 
 #include "fixtures.hpp"
-#include "test/placement_questions.hpp"
+#include "test/random_requests.hpp"
 #include "topo/placement/communication.hpp"
 #include "topo/placement/communication_graph.hpp"
 
@@ -44,20 +44,20 @@ double weigh_all_pairs(const fabric& f, const request& r, const placement& p) {
 
 }  // namespace
 
-TEST_CASE("any question on any fabric is answered within the steps allowed", "[topo]") {
+TEST_CASE("any request on any fabric is answered within the steps allowed", "[topo]") {
     constexpr std::uint32_t hosts = 3000, each_fabric = 150;
     std::uint32_t seed = 0;
     for (const auto& [name, f] : fabrics_of_all_kinds(hosts)) {
-        questions some(f, ++seed);
+        random_requests some(f, ++seed);
         for (std::uint32_t i = 0; i < each_fabric; ++i) {
             const auto q = some.next();
             INFO(name << ": " << q.text());
-            work limit(steps_of_placement);
+            work limit(most_work_of_placement);
             const auto p = place(f, q.from(), q.asked, limit);
             REQUIRE(p);
             // Whatever begins with a step left ends: at most what is linear in all that there is, some times
             // over.
-            CHECK(limit.spent() <= steps_of_placement + 100 * std::int64_t{hosts} +
+            CHECK(limit.spent() <= most_work_of_placement + 100 * std::int64_t{hosts} +
                                        30 * static_cast<std::int64_t>(communication_graph::max_pairs));
             std::set<std::uint32_t> used(p->nodes.begin(), p->nodes.end());
             used.insert(p->spares.begin(), p->spares.end());
@@ -71,7 +71,7 @@ TEST_CASE("any question on any fabric is answered within the steps allowed", "[t
 TEST_CASE("without a step left there is still a placement, the same each time", "[topo]") {
     std::uint32_t seed = 100;
     for (const auto& [name, f] : fabrics_of_all_kinds(300)) {
-        questions some(f, ++seed);
+        random_requests some(f, ++seed);
         for (int i = 0; i < 20; ++i) {
             const auto q = some.next();
             INFO(name << ": " << q.text());
@@ -112,7 +112,7 @@ TEST_CASE("edges that stand for others have their weight", "[topo]") {
 TEST_CASE("counted by nodes or from rank to rank, a placement weighs the same", "[topo]") {
     std::uint32_t seed = 200;
     for (const auto& [name, f] : fabrics_of_all_kinds(40)) {
-        questions some(f, ++seed);
+        random_requests some(f, ++seed);
         for (int i = 0; i < 40; ++i) {
             auto q = some.next();
             if (q.asked.dims.ranks() > 3000) continue;
@@ -127,7 +127,7 @@ TEST_CASE("counted by nodes or from rank to rank, a placement weighs the same", 
 
 TEST_CASE("slots and units by arithmetic are those that one gets rank by rank", "[topo]") {
     const auto f = groups_of({40, 24});
-    questions some(f, 300);
+    random_requests some(f, 300);
     for (int i = 0; i < 400; ++i) {
         const auto r = some.next().asked;
         if (r.dims.ranks() > 3000) continue;

@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "fixtures.hpp"
-#include "test/placement_questions.hpp"
+#include "test/random_requests.hpp"
 #include "topo/placement/communication.hpp"
 #include "topo/placement/communication_graph.hpp"
 #include "topo/placement/locations.hpp"

@@ -162,7 +162,8 @@ TEST_CASE("parallel links are one bundle; lost ones show", "[draw]") {
     CHECK(lost.low == 3);
     CHECK(lost.count == 1);
     CHECK(lost.state == health::broken);  // the model calls the leaf defective
-    CHECK(s.groups == std::vector{health::degraded, health::broken});
+    // What is broken is painted; the groups around it only count.
+    CHECK(s.groups == std::vector{health::good, health::good});
     CHECK(s.defects_of_group == std::vector<std::uint32_t>{1, 1});
     CHECK(s.hcas[1] == health::degraded);
     CHECK(s.hosts[0] == health::degraded);
@@ -213,7 +214,8 @@ TEST_CASE("planes of a box are one switch", "[draw]") {
     REQUIRE(s.bundles.size() == 2);
     CHECK(s.bundles[0].count == 2);
     CHECK(s.switches[0] == health::broken);
-    CHECK(s.groups[0] == health::broken);
+    CHECK(s.groups[0] == health::good);
+    CHECK(s.defects_of_group[0] == 1);
     CHECK(unpack(nlohmann::json::parse(page_data(f, nullptr, ""))["switches"]["box"]) ==
           std::vector<std::uint64_t>{1, 1, 3, 4});
 }

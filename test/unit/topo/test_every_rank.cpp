@@ -12,7 +12,7 @@
 
 #include "fixtures.hpp"
 #include "test/every_rank.hpp"
-#include "test/placement_questions.hpp"
+#include "test/random_requests.hpp"
 #include "topo/placement/all_to_all.hpp"
 #include "topo/placement/communication_graph.hpp"
 

@@ -139,7 +139,8 @@ TEST_CASE("sound fabrics of every shape have both ends of each link and no defec
         CHECK(g.facts.groups.size() == (s.o.hosts + s.o.group_size - 1) / s.o.group_size);
         const auto f = build_fabric(*read_ibnetdiscover(g.text));
         CHECK(levels(f) == s.levels);
-        for (const auto& d : f.defects) FAIL_CHECK(d.kind << ": " << d.evidence);
+        for (const auto& d : f.defects)
+            if (!is_notice(d)) FAIL_CHECK(d.kind << ": " << d.evidence);
     }
 }
 

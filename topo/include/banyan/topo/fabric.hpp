@@ -43,7 +43,7 @@ struct hca {
     guid id = 0;                ///< node GUID
     std::string name;           ///< node description
     std::uint32_t host = none;  ///< index into hosts; none for what placement leaves out
-    std::uint16_t rail = 0;     ///< 0..; position of its leaf in the leaf group
+    std::uint16_t rail = 0;     ///< 0..; of its leaf, the same all over the fabric
     std::uint32_t leaf = none;  ///< index into switches: the box where there are planes
     std::uint16_t leaf_port = 0;
     std::uint32_t lid = 0;    ///< of its first port; 0 = not known
@@ -71,7 +71,9 @@ struct host {
     double confidence = 1.0;          ///< share of its rails that lead to that group
     std::vector<std::uint32_t> hcas;  ///< by rail
     std::uint16_t rails = 0;          ///< of its HCAs, those with a link to a switch
-    bool slow = false;  ///< one of these links is slower than most of its leaf group's; not in the snapshot
+    /// One of these links is slower than most of its leaf group's, or the group lacks a leaf that others of
+    /// its kind have. Not in the snapshot.
+    bool slow = false;
     std::string nvlink_domain;                 ///< as the site file has it; empty = only the host itself
     std::vector<std::string> failure_domains;  ///< "rack=r12", "pdu=a", as the site file has them
 };
@@ -80,11 +82,17 @@ struct host {
 struct leaf_group {
     std::string id;                     ///< "g1", "g2", ... by the smallest host name
     std::vector<std::uint32_t> leaves;  ///< index into switches, by rail
+    std::vector<std::uint16_t> rails;   ///< of each of the leaves; without a number where a leaf is missing
     std::vector<std::uint32_t> hosts;   ///< ascending
     std::uint32_t spine_group = 0;      ///< groups under the same spines have the same number
     std::uint32_t island = 0;           ///< groups that no link connects have different ones
     double alignment = 0;  ///< share of its HCAs on their host's usual leaf port; 0 = cannot be told
 };
+
+/// The rail of the leaf at that position: another number where the group lacks a leaf before it.
+inline std::size_t rail_at(const leaf_group& g, std::size_t leaf) {
+    return leaf < g.rails.size() ? g.rails[leaf] : leaf;
+}
 
 struct exclusion {
     guid id = 0;
@@ -105,7 +113,12 @@ struct defect {
     std::vector<std::string> objects;
     std::string evidence;
     double confidence = 1.0;
+    /// What it is known by, whatever the names: GUIDs, and "GUID port N" of each port that lacks its cable.
+    std::vector<std::string> where = {};
 };
+
+/// What is told and is no fault: a leaf whose hosts are all off.
+inline bool is_notice(const defect& d) { return d.kind == "off"; }
 
 struct fabric {
     std::uint32_t source_crc = 0;       ///< CRC-32C of the dump it was built from

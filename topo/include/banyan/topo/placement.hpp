@@ -81,11 +81,11 @@ struct candidates {
 /// fewest spine and leaf groups by what crossing them costs, then the tightest fit. Risky hosts only where no
 /// unit would break without them.
 ///
-/// Cost: O(hosts + nodes log nodes), and of `limit` at most steps_of_placement, which it takes off; with few
-/// left what it finds may be a dearer placement, never none. Ranks cost nothing, neither time nor memory.
+/// Cost: O(hosts + nodes log nodes), and of `limit` at most most_work_of_placement, which it takes off; with
+/// few left what it finds may be a dearer placement, never none. Ranks cost nothing, neither time nor memory.
 result<placement> place(const fabric& f, const candidates& from, const request& r, work& limit);
 inline result<placement> place(const fabric& f, const candidates& from, const request& r) {
-    work limit(steps_of_placement);
+    work limit(most_work_of_placement);
     return place(f, from, r, limit);
 }
 inline result<placement> place(const fabric& f, std::span<const std::uint32_t> free, const request& r,

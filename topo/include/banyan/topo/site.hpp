@@ -3,6 +3,8 @@
 // What only the site knows and no fabric tool prints: racks and power, what leads to storage, NVLink domains,
 // links to other sites. A TOML file:
 //
+//     [compute]
+//     hosts = "sm[001-512]"         # whatever they look like
 //     [management]
 //     hosts = "ufm[1-2]"
 //     [storage]
@@ -42,6 +44,7 @@ struct wan_description {
 };
 
 struct site_description {
+    std::vector<std::string> compute_hosts;  ///< whatever they look like
     std::vector<std::string> management_hosts;
     std::vector<std::string> storage_hosts;
     std::vector<std::string> storage_devices;  ///< "mlx5_8"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What answering a question may cost. slurmctld waits for placement with its locks held, and a user chooses
-// the question: so every loop that is more than a pass over hosts or nodes takes its steps from here, and
-// takes a shorter way when none are left. Counted, not timed: the same input gives the same output
+// What an answer of placement may cost. slurmctld waits for it with its locks held, and a user chooses the
+// request: so every loop that is more than a pass over hosts or nodes takes its steps from here, and takes a
+// shorter way when none are left. Counted, not timed: the same input gives the same output
 // everywhere.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace banyan::topo {
 
-/// Of one question, in steps: things looked at, some nanoseconds each.
+/// Of one request, in steps: things looked at, some nanoseconds each.
 class work {
   public:
     explicit work(std::int64_t steps) : left_(steps) {}
@@ -29,7 +29,8 @@ class work {
     std::int64_t left_, spent_ = 0;
 };
 
-/// Of one call of place(). Jobs of real shapes on 12,800 hosts take a fifth of it at most.
-constexpr std::int64_t steps_of_placement = 4'000'000;
+/// The most that one call of place() may take. Jobs of real shapes on 12,800 hosts take a fifth of it at
+/// most.
+constexpr std::int64_t most_work_of_placement = 4'000'000;
 
 }  // namespace banyan::topo
