@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What placement adds to a job_test: the time of topo::place on fabrics of 128 to 12,800 hosts, 0 to 95 %
-// occupied, jobs of 1 to 4,096 nodes; and of the worst questions that can be put (placement_worst.cpp).
+// occupied, jobs of 1 to 4,096 nodes; and of the worst requests that can be put (placement_worst.cpp).
 // Prints a table, or with --json FILE the list of figures.
 #include <algorithm>
 #include <optional>
@@ -68,8 +68,8 @@ int main(int argc, char** argv) {
     CLI::App app("What choosing the nodes of one job costs.");
     std::string json;
     app.add_option("--json", json, "write the figures there instead of printing a table");
-    int questions = 100'000;
-    app.add_option("--questions", questions, "of the worst that can be put")
+    int requests = 100'000;
+    app.add_option("--requests", requests, "of the worst that can be put")
         ->capture_default_str()
         ->check(CLI::Range(1, 10'000'000));
     CLI11_PARSE(app, argc, argv);
@@ -85,6 +85,6 @@ int main(int argc, char** argv) {
             figures.add(name + ", p99", at(0.99), "ms", "limit", "<=", hosts > 1024 ? 3.0 : 0.5);
         }
     }
-    banyan::bench::measure_worst(figures, questions);
+    banyan::bench::measure_worst(figures, requests);
     return figures.finish(json);
 }

@@ -24,7 +24,7 @@ std::string names_of(const fabric& f, const hosts& which) {
     return compress_hostlist(names);
 }
 
-json question(const std::vector<site>& sites, const std::vector<test_case>& cases) {
+json requests_for(const std::vector<site>& sites, const std::vector<test_case>& cases) {
     json out{{"sites", json::array()}, {"cases", json::array()}};
     for (const auto& s : sites) {
         json groups = json::array();
@@ -67,7 +67,7 @@ slurm_answers ask_slurm(const std::vector<site>& sites, const std::vector<test_c
     out.block.resize(cases.size());
     const auto base =
         (std::filesystem::temp_directory_path() / fmt::format("quality_bench.{}", getpid())).string();
-    std::ofstream(base + ".ask") << question(sites, cases).dump();
+    std::ofstream(base + ".ask") << requests_for(sites, cases).dump();
     const auto status =
         std::system(fmt::format("python3 {} {}.ask {}.answer", BANYAN_ASK_SLURM, base, base).c_str());
     std::ifstream in(base + ".answer");

@@ -128,14 +128,14 @@ def version(root):
     return done.stdout.split()[-1] if done.returncode == 0 and done.stdout else ""
 
 
-def ask_all(plugin, question, port, root=""):
+def ask_all(plugin, requests, port, root=""):
     there = version(root)
     if os.geteuid() != 0 or not there:
         why = "root is needed" if os.geteuid() != 0 else f"no slurmctld in {root}" if root else "no slurmctld here"
         return {"by": "", "why": why, "nodes": []}
-    nodes = [None] * len(question["cases"])
-    for number, site in enumerate(question["sites"]):
-        mine = [i for i, case in enumerate(question["cases"]) if case["site"] == number]
+    nodes = [None] * len(requests["cases"])
+    for number, site in enumerate(requests["sites"]):
+        mine = [i for i, case in enumerate(requests["cases"]) if case["site"] == number]
         if not mine:
             continue
         controller = Controller(plugin, site, port, root)
@@ -144,18 +144,18 @@ def ask_all(plugin, question, port, root=""):
                 log = (controller.outside / "slurmctld.log").read_text()[-300:]
                 return {"by": "", "why": f"slurmctld does not answer: {log}", "nodes": []}
             for i in mine:
-                nodes[i] = controller.ask(question["cases"][i])
+                nodes[i] = controller.ask(requests["cases"][i])
         finally:
             controller.close()
     return {"by": f"slurmctld {there}", "why": "", "nodes": nodes}
 
 
 def main():
-    question = json.loads(Path(sys.argv[1]).read_text())
+    requests = json.loads(Path(sys.argv[1]).read_text())
     port = 20000 + os.getpid() % 10000
-    answer = {"tree": ask_all("tree", question, port)}
+    answer = {"tree": ask_all("tree", requests, port)}
     if (TRIXIE / "usr/sbin/slurmctld").exists():
-        answer["block"] = ask_all("block", question, port + 10000, str(TRIXIE))
+        answer["block"] = ask_all("block", requests, port + 10000, str(TRIXIE))
     else:
         answer["block"] = {"by": "", "why": f"no Slurm 24.11 in {TRIXIE}: test/bench/placement_quality_trixie.sh makes it", "nodes": []}
     Path(sys.argv[2]).write_text(json.dumps(answer))

@@ -8,7 +8,7 @@
 #include <banyan/topo/traffic.hpp>
 #include <fmt/format.h>
 
-#include "test/placement_questions.hpp"
+#include "test/random_requests.hpp"
 
 namespace banyan::bench {
 namespace {
@@ -22,7 +22,7 @@ class series {
     explicit series(std::string name) : name_(std::move(name)) {}
 
     template <class Call>
-    auto time(const std::string& fabric, const test::question& q, Call call) {
+    auto time(const std::string& fabric, const test::random_request& q, Call call) {
         const auto start = thread_ms();
         auto out = call();
         const auto took = thread_ms() - start;
@@ -34,13 +34,13 @@ class series {
         return out;
     }
 
-    void add_to(figures& out, int questions) {
+    void add_to(figures& out, int requests) {
         if (times_.empty()) return;
         std::sort(times_.begin(), times_.end());
         const auto at = [&](double share) {
             return times_[static_cast<std::size_t>(share * static_cast<double>(times_.size() - 1))];
         };
-        const auto name = fmt::format("{}, {} adversarial questions", name_, questions);
+        const auto name = fmt::format("{}, {} adversarial requests", name_, requests);
         out.add(name + ", p50", at(0.5), "ms", "-");
         out.add(name + ", p99", at(0.99), "ms", "-");
         out.add(name + ", longest", longest_, "ms", "limit", "<=", longest_ms);
@@ -54,7 +54,7 @@ class series {
 };
 
 /// A node in two is lost, and the spares and all else that is free can replace it.
-result<placement> swap_half(const fabric& f, const test::question& q, const placement& p) {
+result<placement> swap_half(const fabric& f, const test::random_request& q, const placement& p) {
     std::vector<std::uint32_t> lost, others;
     std::vector<bool> used(f.hosts.size());
     for (std::size_t slot = 0; slot < p.nodes.size(); ++slot) {
@@ -68,14 +68,14 @@ result<placement> swap_half(const fabric& f, const test::question& q, const plac
 
 }  // namespace
 
-void measure_worst(figures& out, int questions) {
+void measure_worst(figures& out, int requests) {
     const auto fabrics = test::fabrics_of_all_kinds(12'800);
     series placing("place"), weighing("weighted_cost"), counting("spread_of"), ranking("ranks_of_slots"),
         swapping("swap");
-    std::vector<test::questions> askers;
+    std::vector<test::random_requests> askers;
     for (std::size_t i = 0; i < fabrics.size(); ++i)
         askers.emplace_back(fabrics[i].model, static_cast<std::uint32_t>(i));
-    for (int i = 0; i < questions; ++i) {
+    for (int i = 0; i < requests; ++i) {
         const auto& [name, f] = fabrics[static_cast<std::size_t>(i) % fabrics.size()];
         const auto q = askers[static_cast<std::size_t>(i) % fabrics.size()].next();
         const auto p = placing.time(name, q, [&] { return place(f, q.from(), q.asked); });
@@ -86,7 +86,7 @@ void measure_worst(figures& out, int questions) {
         ranking.time(name, q, [&] { return ranks_of_slots(q.asked); });
         swapping.time(name, q, [&] { return swap_half(f, q, *p); });
     }
-    for (auto* each : {&placing, &weighing, &counting, &ranking, &swapping}) each->add_to(out, questions);
+    for (auto* each : {&placing, &weighing, &counting, &ranking, &swapping}) each->add_to(out, requests);
 }
 
 }  // namespace banyan::bench

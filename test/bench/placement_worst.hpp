@@ -5,8 +5,8 @@
 
 namespace banyan::bench {
 
-/// How long slurmctld would be held up by `questions` random and adversarial ones on fabrics of 12,800 hosts
-/// (test/placement_questions.hpp). Prints the question that takes longest to stderr.
-void measure_worst(figures& out, int questions);
+/// How long slurmctld would be held up by `requests` random and adversarial ones on fabrics of 12,800 hosts
+/// (test/random_requests.hpp). Prints the request that takes longest to stderr.
+void measure_worst(figures& out, int requests);
 
 }  // namespace banyan::bench

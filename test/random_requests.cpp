@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "test/placement_questions.hpp"
+#include "test/random_requests.hpp"
 
 #include <algorithm>
 #include <array>
@@ -78,7 +78,7 @@ std::vector<named_fabric> fabrics_of_all_kinds(std::uint32_t hosts) {
     return out;
 }
 
-std::string question::text() const {
+std::string random_request::text() const {
     return fmt::format("{} -N {} with {} ranks each and {} spares{}, {} hosts free, {} preferred{}",
                        asked.dims.text(), asked.nodes + asked.spares, asked.ranks_per_node, asked.spares,
                        asked.model ? ", " + text_of(*asked.model) : "", free.size(), prefer.size(),
@@ -86,7 +86,7 @@ std::string question::text() const {
 }
 
 /// All, some at random, a few of each leaf group, or runs.
-std::vector<std::uint32_t> questions::some_free() {
+std::vector<std::uint32_t> random_requests::some_free() {
     std::vector<std::uint32_t> out;
     const auto hosts = static_cast<std::uint32_t>(f_.hosts.size());
     const auto kind = below(4), share = 1 + below(100), few = 1 + below(31), run = 1 + below(200);
@@ -99,7 +99,7 @@ std::vector<std::uint32_t> questions::some_free() {
     return out;
 }
 
-std::uint32_t questions::some_nodes(std::uint32_t most) {
+std::uint32_t random_requests::some_nodes(std::uint32_t most) {
     auto n = 1 + below(most);
     switch (below(6)) {
         case 0:
@@ -120,7 +120,7 @@ std::uint32_t questions::some_nodes(std::uint32_t most) {
 }
 
 /// The prime factors of `ranks` on the dimensions: on one, on two, or anyhow; in any order.
-shape questions::some_shape(std::uint32_t ranks) {
+shape random_requests::some_shape(std::uint32_t ranks) {
     auto dims = all_dimensions;
     std::shuffle(dims.begin(), dims.end(), random_);
     const auto used = 1 + below(static_cast<std::uint32_t>(dims.size()));
@@ -136,8 +136,8 @@ shape questions::some_shape(std::uint32_t ranks) {
     return out;
 }
 
-question questions::next() {
-    question q;
+random_request random_requests::next() {
+    random_request q;
     do q.free = some_free();
     while (q.free.empty());
     const auto free = static_cast<std::uint32_t>(q.free.size());

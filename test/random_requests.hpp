@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Questions to placement as a user may put them who wants slurmctld to think for long: any shape in any
-// order, any numbers that it takes, on fabrics of many kinds with what is free in pieces. Shared by the
+// Requests of a user who wants slurmctld to think for long: any shape in any order, any numbers that it
+// takes, on fabrics of many kinds with what is free in pieces. Shared by the
 // tests, which count the work, and by scripts/bench placement, which measures the time.
 #pragma once
 
@@ -24,7 +24,7 @@ struct named_fabric {
 /// hosts in one failure domain.
 std::vector<named_fabric> fabrics_of_all_kinds(std::uint32_t hosts);
 
-struct question {
+struct random_request {
     request asked;
     std::vector<std::uint32_t> free, prefer;
     std::vector<float> risk;
@@ -34,10 +34,10 @@ struct question {
 };
 
 /// The same seed asks the same.
-class questions {
+class random_requests {
   public:
-    questions(const fabric& f, std::uint32_t seed) : f_(f), random_(seed) {}
-    question next();
+    random_requests(const fabric& f, std::uint32_t seed) : f_(f), random_(seed) {}
+    random_request next();
 
   private:
     std::uint32_t below(std::uint32_t end) { return static_cast<std::uint32_t>(random_() % end); }
