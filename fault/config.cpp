@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/config.hpp"
+#include "common/peer/config_fields.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -21,7 +22,7 @@ std::string short_host_name() {
 }  // namespace
 
 policy_limits config::limits() const {
-    return {drains_per_hour, breaker_percent, breaker_window.count(), max_event_age.count()};
+    return {drains_per_hour, drains_percent, breaker_percent, breaker_window.count(), max_event_age.count()};
 }
 
 namespace {
@@ -46,17 +47,10 @@ void fault_fields(Section& section, Config& c) {
     section.field("discover_timeout", c.discover_timeout);
     section.field("settle", c.settle);
     section.field("drains_per_hour", c.drains_per_hour);
+    section.field("drains_percent", c.drains_percent);
     section.field("breaker_percent", c.breaker_percent);
     section.field("breaker_window", c.breaker_window);
     section.field("max_event_age", c.max_event_age);
-}
-template <class Section, class Config>
-void munge_fields(Section& section, Config& c) {
-    section.field("socket", c.munge_socket);
-}
-template <class Section, class Config>
-void peers_fields(Section& section, Config& c) {
-    section.field("encrypt", c.encrypt);
 }
 
 }  // namespace
@@ -70,9 +64,11 @@ result<config> load_config(const std::filesystem::path& path, std::string node) 
     const auto munge = file.section("munge", c.node);
     for (const auto& section : {own, peers}) BANYAN_CHECK(section.check());
     fault_fields(own, c);
-    peers_fields(peers, c);
-    munge_fields(munge, c);
-    c.ckptd_socket = file.section("ckptd", c.node).text("socket");
+    peer::peers_fields(peers, c);
+    peer::munge_fields(munge, c);
+    const auto ckptd = file.section("ckptd", c.node);
+    c.ckptd_socket = ckptd.text("socket");
+    ckptd.field("port", c.ckptd_port);
     c.snapshot = file.section("topo", c.node).text("snapshot");
     return c;
 }
@@ -81,8 +77,8 @@ kmsg_trust config::kmsg_belief() const { return kmsg_trust_from(kmsg_trust_word)
 
 std::string config::dump() const {
     config_text munge("munge"), peers("peers"), own("fault");
-    munge_fields(munge, *this);
-    peers_fields(peers, *this);
+    peer::munge_fields(munge, *this);
+    peer::peers_fields(peers, *this);
     fault_fields(own, *this);
     return fmt::format("# node {}\n{}\n{}\n{}", node, munge.text(), peers.text(), own.text());
 }

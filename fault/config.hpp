@@ -20,14 +20,14 @@ struct config {
     std::string node;
     std::string munge_socket, ckptd_socket, snapshot;
     std::string controller, bind, socket, history, opensm_log, kmsg, root, metrics;
-    std::uint16_t port = 0;
+    std::uint16_t port = 0, ckptd_port = 0;
     bool dry_run = true;
     bool encrypt = false;         ///< what goes between agents and controller; done where either wants it
     std::string kmsg_trust_word;  ///< kernel, syslog or injected
     std::vector<std::string> discover;
     std::chrono::milliseconds window{}, seal_timeout{}, discover_timeout{}, settle{}, breaker_window{},
         max_event_age{};
-    std::uint32_t drains_per_hour = 0, breaker_percent = 0;
+    std::uint32_t drains_per_hour = 0, drains_percent = 0, breaker_percent = 0;
 
     policy_limits limits() const;
     kmsg_trust kmsg_belief() const;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/json_fields.hpp"
+#include "fault/catalog/symptom.hpp"
 #include "fault/catalog/xid.hpp"
 
 namespace banyan::fault {
@@ -12,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t max_name = 256, max_text = 512;
+constexpr std::size_t max_name = 256, max_text = 512, max_device = 64;
 
 std::optional<std::uint32_t> optional_number(const json_fields& in, const char* key) {
     const auto n = in.number(key, UINT32_MAX);
@@ -39,12 +40,29 @@ precedence verdict_precedence(const kernel_fault& fault) {
     }
 }
 
+precedence symptom_precedence(std::uint32_t code) {
+    const auto* row = catalog::find_symptom(code);
+    if (!row) return precedence::alert;
+    switch (row->asks) {
+        case catalog::asks::nothing:
+            return precedence::note;
+        case catalog::asks::job:
+            return precedence::app;
+        case catalog::asks::look:
+            return precedence::alert;
+        case catalog::asks::drain:
+            return precedence::reset;
+    }
+    return precedence::alert;
+}
+
 }  // namespace
 
 std::string event::key() const { return fmt::format("{}\n{}\n{}\n{}", node, boot_id, stream, position); }
 
 precedence precedence_of(const kernel_fault& fault) {
     if (fault.kind == fault_kind::bus_loss) return precedence::node_out;
+    if (fault.kind == fault_kind::symptom) return symptom_precedence(fault.code);
     if (fault.kind == fault_kind::sxid) {
         if (fault.follow_up) return precedence::sympathetic;
         return fault.severity == link_severity::correctable || fault.severity == link_severity::nonfatal
@@ -100,6 +118,7 @@ json to_json(const event& e) {
                 {"follow_up", f.follow_up}};
     if (f.caused_by) out["caused_by"] = *f.caused_by;
     if (f.recovery) out["recovery"] = *f.recovery;
+    if (!f.device.empty()) out["device"] = f.device;
     if (f.link) out["link"] = *f.link;
     if (f.gpu_instance) out["gpu_instance"] = *f.gpu_instance;
     return out;
@@ -113,7 +132,7 @@ result<event> event_from(const json& meta) {
     BANYAN_TRY(e.boot_id, in.text("boot", max_name));
     BANYAN_TRY(e.stream, in.text("stream", max_name));
     BANYAN_TRY(e.position, in.number("position"));
-    BANYAN_TRY(const auto kind, in.number("kind", 2));
+    BANYAN_TRY(const auto kind, in.number("kind", 3));
     BANYAN_TRY(const auto code, in.number("code", UINT32_MAX));
     BANYAN_TRY(const auto severity, in.number("severity", 3));
     BANYAN_TRY(e.fault.bdf, in.text("bdf", 32));
@@ -121,6 +140,9 @@ result<event> event_from(const json& meta) {
     BANYAN_TRY(e.uuid, in.text("uuid", max_name));
     BANYAN_TRY(e.repeats, in.number("repeats"));
     BANYAN_TRY(const auto line_ms, in.number("line_ms", INT64_MAX));
+    if (in.has("device")) {
+        BANYAN_TRY(e.fault.device, in.text("device", max_device));
+    }
     e.line_ms = static_cast<std::int64_t>(line_ms);
     e.gpu = small_number(in, "gpu", 1023);
     e.fault.kind = static_cast<fault_kind>(kind);

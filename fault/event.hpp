@@ -34,7 +34,7 @@ enum class precedence : std::uint8_t {
     note,         ///< known and harmless
     app,          ///< speaks of the application
     alert,        ///< a person should look: unknown numbers, NVLink, support
-    reset,        ///< the GPU must be reset
+    reset,        ///< the GPU must be reset, or a part of the node is of no use any more
     node_out,     ///< the machine must be restarted
 };
 precedence precedence_of(const kernel_fault& fault);

@@ -35,6 +35,9 @@ class client {
     std::string config_path_;
 };
 
+/// The events in a log, one JSON object a line; asks no controller. "-" is the standard input.
+int parse_log(const std::string& path, const std::string& format);
+
 // Tables of at most 100 columns (print.cpp), of whatever the controller has said.
 std::string incident_header();
 std::string incident_row(const json_fields& incident);

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     app.footer(
         "Exit codes: 0 done, 1 the controller does not answer, 2 wrong use or configuration, 3 not found or "
         "refused.");
-    std::string config_path = banyan::default_config_path().string(), id, node;
+    std::string config_path = banyan::default_config_path().string(), id, node, file = "-", format = "guess";
     bool json = false, follow = false;
     app.require_subcommand(1);
     app.fallthrough();
@@ -40,12 +40,17 @@ int main(int argc, char** argv) {
     auto* resume = app.add_subcommand("resume", "return a node that banyan took out");
     resume->add_option("NODE", node, "its name in Slurm")->required();
     auto* breaker = app.add_subcommand("reset-breaker", "let the controller take nodes out again");
+    auto* parse = app.add_subcommand("parse", "the events in a log, one JSON object a line");
+    parse->add_option("FILE", file, "the log (default: -, the standard input)");
+    parse->add_option("--format", format,
+                      "guess, kmsg, syslog, json, opensm, ufm, fabric-manager or nccl (default: guess)");
     auto* check = app.add_subcommand("check-config", "say whether the configuration is right");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
         return app.exit(e) == 0 ? 0 : 2;
     }
+    if (parse->parsed()) return parse_log(file, format);
     client asking(config_path);
     if (check->parsed()) return asking.check_config();
     if (incidents->parsed()) return asking.incidents(json, follow);

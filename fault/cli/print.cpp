@@ -129,6 +129,7 @@ std::string incident_story(const json_fields& i) {
     if (const auto jobs = i.numbers<std::uint64_t>("jobs", SIZE_MAX); jobs && !jobs->empty())
         field("jobs", fmt::format("{}", fmt::join(*jobs, ", ")));
     field("lines", fmt::format("{}", count_in(i, "lines")));
+    if (const auto flaps = count_in(i, "flaps")) field("flaps", fmt::format("broke again {} times", flaps));
     const auto start = time_in(times, "line_ms");
     out += fmt::format("\n  {:<18} {:>9}\n", "TIME", "MS");
     for (const auto& m : moments_of(i))

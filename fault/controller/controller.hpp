@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The controller of a cluster: events become incidents, incidents are judged, and what the rules allow is
-// done, once. One io_context, no locks; what blocks runs on two pools: the database's one thread, and a few
-// for the rest.
+// done, once. One io_context, no locks; what blocks runs on two pools: the database's one thread
+// (records.hpp), and a few for the rest.
 #pragma once
 
 #include <deque>
@@ -18,8 +18,8 @@
 #include "fault/config.hpp"
 #include "fault/controller/fabric_watch.hpp"
 #include "fault/controller/hub.hpp"
-#include "fault/history/history.hpp"
-#include "fault/incident/engine.hpp"
+#include "fault/controller/records.hpp"
+#include "fault/controller/silence.hpp"
 #include "fault/policy/policy.hpp"
 #include "fault/slurm/cluster.hpp"
 
@@ -40,59 +40,57 @@ class controller {
 
     // For the admin socket.
     const config& settings() const { return config_; }
-    const engine& incidents() const { return engine_; }
+    const engine& incidents() const { return records_.incidents(); }
     const hub& agents() const { return hub_; }
     const limiter& limits() const { return limiter_; }
-    task<result<std::optional<incident>>> find(std::uint64_t number);
+    task<result<std::optional<incident>>> find(std::uint64_t number) { return records_.find(number); }
     task<result<void>> close(std::uint64_t number, std::string who);
     task<result<std::string>> resume(std::string node, std::string who);
     void reset_breaker();
 
   private:
     // events.cpp
-    task<std::optional<cursor>> cursor_of(std::string node);
     void after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text);
     void after_fabric(std::vector<fabric_fault> missing, std::vector<evidence_line> lines,
                       std::int64_t line_ms);
-    void announce(const incident& i);
     bool first_sight(const event& e);
+    void after_silence(const std::string& node, const std::string& words);
+    void after_return(const std::string& node);
+
+    /// How a node goes out: of those jobs all leave it, or none.
+    struct taking {
+        bool leave = false;
+        bool lost = false;  ///< it is dead already
+        std::vector<job_status> jobs;
+    };
 
     // actions.cpp
     task<void> act(std::uint64_t number);
     task<void> act_once(std::uint64_t number);
     task<void> seal_jobs(std::uint64_t number, std::vector<job_status> jobs);
-    task<bool> take_node_out(std::uint64_t number, decision what);
-    task<void> follow_job(std::uint64_t number, job_status before);
-    task<bool> claim(std::uint64_t number, std::string what, std::string target);
-    void record(std::uint64_t number, std::string what, std::string target, std::string text, bool done);
+    /// What the rules and limits say of it now; puts it into words, too.
+    decision judge(incident& i);
+    task<bool> take_node_out(std::uint64_t number, taking how);
+    task<void> follow_jobs(std::uint64_t number, std::vector<job_status> jobs);
 
-    /// What `f` captures it captures by reference: g++ 12 copies a closure in a co_await expression bit by
-    /// bit.
-    template <class F>
-    auto on_database(F f) {
-        return run_blocking(database_, std::move(f));
-    }
-    task<void> save_breaker();
-    task<void> save(std::uint64_t number);
-    void save_soon(std::uint64_t number);
-    void complain(const error& e);
+    // held.cpp
+    void put_off(std::uint64_t number, const std::string& what, std::string why);
+    task<void> take_up_held();
 
     asio::io_context& io_;
     asio::thread_pool& pool_;
-    asio::thread_pool database_{1};
     config config_;
     std::shared_ptr<metrics> metrics_;
     std::unique_ptr<cluster> slurm_;
-    std::unique_ptr<history> history_;  // used on database_ only
-    engine engine_;
+    records records_;
     limiter limiter_;
     hub hub_;
     fabric_watch fabric_;
+    silence_watch silence_;
     std::unordered_set<std::string> seen_;  // keys of events under way or just kept
     std::deque<std::string> seen_order_;
     std::set<std::uint64_t> acting_, again_;
     std::uint32_t nodes_ = 0;  // of the cluster; 0 until Slurm said
-    log_limiter quiet_;
 };
 
 }  // namespace banyan::fault

@@ -12,7 +12,28 @@ namespace banyan::fault {
 
 namespace {
 constexpr std::size_t max_seen = 16'384;
+constexpr std::int64_t flaps_within_ms = 10 * 60'000;
+
+/// What broke, was back and breaks again soon is one fault.
+bool flapped(records& known, const fabric_fault& fault, const std::vector<evidence_line>& lines) {
+    const auto now = wall_ms();
+    for (auto it = known.incidents().all().rbegin(); it != known.incidents().all().rend(); ++it) {
+        if (it->second.boot_id != "fabric" || now - it->second.closed_ms > flaps_within_ms ||
+            key_of(it->second.object) != fault.key())
+            continue;
+        auto* i = known.incidents().find(it->first);
+        i->closed_ms = 0;
+        i->closed_by.clear();
+        ++i->flaps;
+        for (const auto& line : lines) i->add_evidence(line);
+        spdlog::warn("incident {}: {} broke again, {} times so far", i->id(), i->object.text(), i->flaps);
+        known.save_soon(i->number);
+        return true;
+    }
+    return false;
 }
+
+}  // namespace
 
 bool controller::first_sight(const event& e) {
     auto [it, fresh] = seen_.insert(e.key());
@@ -29,55 +50,69 @@ task<bool> controller::take_events(std::string /*node*/, std::vector<event> even
     // Twice the same: on a second connection while the first still works on it, or from before a restart.
     std::erase_if(events, [this](const event& e) { return !first_sight(e); });
     if (events.empty()) co_return true;
-    auto known = co_await on_database([this, &events]() -> result<std::vector<bool>> {
-        std::vector<bool> out;
-        for (const auto& e : events) {
-            BANYAN_TRY(const bool is, history_->knows(e));
-            out.push_back(is);
-        }
-        return out;
-    });
-    if (!known) complain(known.error());  // the history is a help, not a condition: act all the same
+    const auto known = co_await records_.known(events);
     std::vector<kept_event> fresh;
     std::set<std::uint64_t> changed, judge;
     for (std::size_t n = 0; n < events.size(); ++n) {
-        if (known && (*known)[n]) continue;
-        const auto out = engine_.absorb(events[n], wall_ms());
+        if (known[n]) continue;
+        const auto out = records_.incidents().absorb(events[n], wall_ms());
         changed.insert(out.number);
         if (out.escalated) judge.insert(out.number);
-        if (auto* i = engine_.find(out.number)) {
-            if (out.created) announce(*i);
+        if (auto* i = records_.incidents().find(out.number)) {
+            if (out.created) records_.announce(*i);
             if (out.created && !out.escalated)
                 i->state = incident_state::done;  // a consequence whose cause is not seen
         }
         fresh.push_back({std::move(events[n]), out.number});
     }
     if (fresh.empty()) co_return true;
-    std::vector<incident> copies;
-    for (const auto number : changed)
-        if (const auto* i = engine_.find(number)) copies.push_back(*i);
-    // The actions begin at once; each claims its turn in the history before it does anything.
+    // The actions begin at once.
     for (const auto number : judge) asio::co_spawn(io_, act(number), asio::detached);
-    const auto kept = co_await on_database([this, &fresh, &copies] { return history_->keep(fresh, copies); });
-    if (!kept) complain(kept.error());
+    co_await records_.keep(std::move(fresh), std::move(changed));
     co_return true;
 }
 
-void controller::announce(const incident& i) {
-    metrics_->count_incident(
-        i.reason, static_cast<double>(std::max<std::int64_t>(0, i.incident_ms - i.line_ms)) / 1000.0);
-    metrics_->set_open(static_cast<std::size_t>(
-        std::ranges::count_if(engine_.all(), [](const auto& pair) { return pair.second.closed_ms == 0; })));
-    spdlog::warn("incident {} {}: {} ({})", i.id(), name_of(i.severity), i.cause, i.object.text());
+void controller::after_silence(const std::string& node, const std::string& words) {
+    const auto now = wall_ms();
+    for (const auto& [number, i] : records_.incidents().all()) {
+        if (i.object.node != node || i.closed_ms != 0 || i.reason != silent_reason) continue;
+        records_.incidents().find(number)->add_evidence({now, node, words, 0});
+        return records_.save_soon(number);
+    }
+    incident made;
+    made.object.kind = object_kind::node;
+    made.object.node = node;
+    made.reason = silent_reason;
+    made.cause = fmt::format("{} does not answer", node);
+    made.severity = severity::fatal;
+    made.boot_id = hub_.boot_of(node);
+    made.root_precedence = static_cast<std::uint8_t>(precedence::node_out);
+    made.line_ms = now;
+    made.add_evidence({now, node, words, 0});
+    const auto& i = records_.incidents().open(std::move(made), now);
+    records_.announce(i);
+    records_.save_soon(i.number);
+    asio::co_spawn(io_, act(i.number), asio::detached);
+}
+
+void controller::after_return(const std::string& node) {
+    silence_.back(node);
+    for (const auto& [number, i] : records_.incidents().all()) {
+        if (i.object.node != node || i.closed_ms != 0 || i.reason != silent_reason) continue;
+        auto* open = records_.incidents().find(number);
+        open->closed_ms = wall_ms();
+        open->closed_by = "the node: its agent is back";
+        records_.save_soon(number);
+    }
 }
 
 void controller::after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text) {
     // It belongs to the newest incident of the node.
-    for (auto it = engine_.all().rbegin(); it != engine_.all().rend(); ++it) {
+    for (auto it = records_.incidents().all().rbegin(); it != records_.incidents().all().rend(); ++it) {
         if (it->second.object.node != node || it->second.closed_ms != 0) continue;
-        auto* i = engine_.find(it->first);
+        auto* i = records_.incidents().find(it->first);
         i->actions.push_back({"agent_seal", node, at_ms, text});
-        save_soon(it->first);
+        records_.save_soon(it->first);
         return;
     }
 }
@@ -92,7 +127,7 @@ void controller::after_fabric(std::vector<fabric_fault> missing, std::vector<evi
     }
     std::set<std::string> open;
     std::vector<std::uint64_t> healed;
-    for (const auto& [number, i] : engine_.all()) {
+    for (const auto& [number, i] : records_.incidents().all()) {
         if (i.closed_ms != 0 || i.boot_id != "fabric") continue;
         const auto key = key_of(i.object);
         if (still.contains(key))
@@ -101,17 +136,17 @@ void controller::after_fabric(std::vector<fabric_fault> missing, std::vector<evi
             healed.push_back(number);
     }
     for (const auto number : healed) {
-        auto* i = engine_.find(number);
+        auto* i = records_.incidents().find(number);
         for (const auto& line : lines) i->add_evidence(line);
         i->closed_ms = now;
         const bool larger = covered.contains(key_of(i->object));
         i->closed_by = larger ? "the fabric: part of a larger fault" : "the fabric: it is back";
         i->state = incident_state::done;
         spdlog::warn("incident {} closed by {}: {}", i->id(), i->closed_by, i->object.text());
-        save_soon(number);
+        records_.save_soon(number);
     }
     for (auto& fault : missing) {
-        if (open.contains(fault.key())) continue;
+        if (open.contains(fault.key()) || flapped(records_, fault, lines)) continue;
         incident made;
         made.object = fault.object;
         made.reason = fault.reason;
@@ -120,9 +155,9 @@ void controller::after_fabric(std::vector<fabric_fault> missing, std::vector<evi
         made.boot_id = "fabric";
         made.line_ms = line_ms != 0 ? line_ms : now;
         for (const auto& line : lines) made.add_evidence(line);
-        const auto& i = engine_.open(std::move(made), now);
-        announce(i);
-        save_soon(i.number);
+        const auto& i = records_.incidents().open(std::move(made), now);
+        records_.announce(i);
+        records_.save_soon(i.number);
         asio::co_spawn(io_, act(i.number), asio::detached);
     }
 }

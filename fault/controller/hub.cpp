@@ -16,6 +16,10 @@ namespace banyan::fault {
 
 using nlohmann::json;
 
+namespace {
+constexpr std::chrono::seconds life(3);  // a host that is gone without a word is asked for soon
+}
+
 std::string seal_report::text() const {
     std::vector<std::string> parts;
     for (const auto& [job, step] : steps)
@@ -77,6 +81,8 @@ task<void> hub::serve(std::shared_ptr<peer::channel> connection) {
         if (auto& old = links_[node]; old) old->close();  // the agent was restarted
         links_[node] = link;
         agents_[node].address = from;
+        link->peer().expect_life_within(life);
+        calls_.heard(node, true);
         metrics_->set_agents(links_.size());
         spdlog::info("agent of {} connected from {}", node, from);
         for (;;) {
@@ -88,6 +94,7 @@ task<void> hub::serve(std::shared_ptr<peer::channel> connection) {
             links_.erase(node);
             agents_[node].connected = false;
             spdlog::info("agent of {} is gone", node);
+            calls_.heard(node, false);
         }
         metrics_->set_agents(links_.size());
     }

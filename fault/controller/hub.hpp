@@ -47,6 +47,8 @@ class hub {
         std::function<task<bool>(std::string node, std::vector<event> events)> events;
         std::function<void(std::string node, cursor where)> moved;
         std::function<void(std::string node, std::int64_t at_ms, std::string text)> self_sealed;
+        /// The node's agent is here, or its connection ended.
+        std::function<void(const std::string& node, bool here)> heard;
     };
 
     hub(asio::io_context& io, asio::thread_pool& pool, const config& settings,

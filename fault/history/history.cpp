@@ -18,8 +18,6 @@ CREATE TABLE IF NOT EXISTS incidents(number INTEGER PRIMARY KEY, state TEXT NOT 
                                      json TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS events(node TEXT, boot TEXT, stream TEXT, position INTEGER, line_ms INTEGER, incident INTEGER,
                                   text TEXT, PRIMARY KEY(node, boot, stream, position)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS claims(incident INTEGER, what TEXT, target TEXT, at_ms INTEGER,
-                                  PRIMARY KEY(incident, what, target)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS cursors(node TEXT PRIMARY KEY, boot TEXT, stream TEXT, inode INTEGER, position INTEGER)
     WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS flags(name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
@@ -108,13 +106,6 @@ result<void> history::keep(const std::vector<kept_event>& events, const std::vec
     return all;
 }
 
-result<bool> history::claim(std::uint64_t incident, const std::string& what, const std::string& target,
-                            std::int64_t at_ms) {
-    statement s(db_.get(), "INSERT OR IGNORE INTO claims VALUES(?,?,?,?)");
-    BANYAN_CHECK(s.bind(bits(incident)).bind(what).bind(target).bind(at_ms).step());
-    return sqlite3_changes(db_.get()) == 1;
-}
-
 result<std::vector<incident>> history::incidents(std::size_t most) {
     statement s(db_.get(), "SELECT json FROM incidents ORDER BY number DESC LIMIT ?");
     s.bind(static_cast<std::int64_t>(most));
@@ -138,14 +129,15 @@ result<std::optional<incident>> history::find(std::uint64_t number) {
     return std::optional(std::move(found));
 }
 
-result<std::vector<std::int64_t>> history::taken_since(std::int64_t since_ms) {
-    statement s(db_.get(), "SELECT node_out_ms FROM incidents WHERE node_out_ms>? ORDER BY node_out_ms");
+result<std::map<std::string, std::int64_t>> history::taken_since(std::int64_t since_ms) {
+    statement s(db_.get(), "SELECT json FROM incidents WHERE node_out_ms>? ORDER BY node_out_ms");
     s.bind(since_ms);
-    std::vector<std::int64_t> out;
+    std::map<std::string, std::int64_t> out;
     for (;;) {
         BANYAN_TRY(const bool row, s.step());
         if (!row) return out;
-        out.push_back(s.number(0));
+        const auto i = incident_from(nlohmann::json::parse(s.text(0), nullptr, false));
+        if (i && i->closed_ms == 0) out[i->object.node] = i->node_out_ms;
     }
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What happened, on disk (SQLite): incidents, the events they were made of, the actions that were begun, and
-// how far each agent was read. It is what keeps the controller from acting twice after a restart. Blocking:
+// What happened, on disk (SQLite): incidents with what was done about them, the events they were made of, and
+// how far each agent was read. It says what was meant to be done; whether it was done, Slurm says. Blocking:
 // one thread at a time (the controller's database thread).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,15 +43,12 @@ class history {
     /// Events and the incidents they changed, together or not at all.
     result<void> keep(const std::vector<kept_event>& events, const std::vector<incident>& incidents);
     result<void> keep(const incident& i);
-    /// True when nobody claimed this action before: the caller now does it. False: it was begun earlier.
-    result<bool> claim(std::uint64_t incident, const std::string& what, const std::string& target,
-                       std::int64_t at_ms);
 
     /// The newest `most` incidents, oldest first.
     result<std::vector<incident>> incidents(std::size_t most);
     result<std::optional<incident>> find(std::uint64_t number);
-    /// Times of nodes taken out since then, for the limits.
-    result<std::vector<std::int64_t>> taken_since(std::int64_t since_ms);
+    /// Nodes that were taken out since then and are not back, and when; for the limits.
+    result<std::map<std::string, std::int64_t>> taken_since(std::int64_t since_ms);
 
     result<void> set_cursor(const std::string& node, const cursor& c);
     result<std::optional<cursor>> cursor_of(const std::string& node);

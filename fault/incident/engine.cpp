@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "fault/catalog/symptom.hpp"
 #include "fault/catalog/xid.hpp"
 
 namespace banyan::fault {
@@ -21,6 +22,10 @@ std::string cause_words(const event& e) {
     if (f.kind == fault_kind::sxid)
         return fmt::format("SXid {} NVSwitch {}{}", f.code, f.bdf,
                            f.link ? fmt::format(" link {}", *f.link) : "");
+    if (f.kind == fault_kind::symptom) {
+        const auto* row = catalog::find_symptom(f.code);
+        return fmt::format("{}: {}", f.device, row ? row->description : "a fault that is not known");
+    }
     if (f.code == 79) return fmt::format("Xid 79 {} fell off the bus", gpu_words(e));
     const auto* row = catalog::find_xid(f.code);
     return fmt::format("Xid {} {}: {}", f.code, gpu_words(e),
@@ -29,6 +34,10 @@ std::string cause_words(const event& e) {
 
 std::string reason_of(const event& e, precedence w) {
     const auto& f = e.fault;
+    if (f.kind == fault_kind::symptom) {
+        const auto* row = catalog::find_symptom(f.code);
+        return std::string(row ? row->reason : "gpu-unknown");
+    }
     if (f.kind == fault_kind::sxid) return "nvswitch";
     if (f.kind == fault_kind::bus_loss || f.code == 79) return "gpu-xid-79";
     const auto* row = f.kind == fault_kind::xid ? catalog::find_xid(f.code) : nullptr;
@@ -55,9 +64,37 @@ severity severity_of(precedence w) {
 // 94 and 95 follow a 48; a 145 on another GPU than the culprit's is a healthy peer that lost its partner.
 bool is_consequence(const incident& i, const event& e) {
     const auto code = e.fault.kind == fault_kind::xid ? e.fault.code : 0;
-    if ((code == 94 || code == 95) && i.codes.contains(48)) return true;
+    if ((code == 94 || code == 95) && i.codes.contains(48) && e.fault.bdf == i.object.bdf) return true;
     return code == 145 && e.fault.bdf != i.object.bdf &&
            i.root_precedence >= static_cast<std::uint8_t>(precedence::alert);
+}
+
+// Two GPUs of a node that each need a reset are two faults. What takes the machine down covers all of it, and
+// what is less may be the first sign of the other's fault.
+bool is_another_fault(const incident& i, const event& e, precedence w) {
+    return w >= precedence::reset && i.root_precedence == static_cast<std::uint8_t>(precedence::reset) &&
+           i.object.kind == object_kind::gpu && e.fault.kind != fault_kind::sxid &&
+           e.fault.bdf != i.object.bdf && !is_consequence(i, e);
+}
+
+// A symptom may be the first sign of what a card's own lines then tell, and the other way round.
+bool speaks_of_a_card(const kernel_fault& f) {
+    if (f.kind != fault_kind::symptom) return f.kind != fault_kind::sxid;
+    const auto* row = catalog::find_symptom(f.code);
+    return row && (row->part == catalog::part::gpu || row->part == catalog::part::pcie);
+}
+
+bool of_a_gpu(const kernel_fault& f) {
+    const auto* row = f.kind == fault_kind::symptom ? catalog::find_symptom(f.code) : nullptr;
+    return row && row->part == catalog::part::gpu;
+}
+
+object_kind kind_of(const kernel_fault& f) {
+    if (f.kind == fault_kind::sxid) return object_kind::sw;
+    if (f.kind != fault_kind::symptom) return object_kind::gpu;
+    const auto* row = catalog::find_symptom(f.code);
+    if (row && row->part == catalog::part::hca) return object_kind::hca;
+    return row && row->part == catalog::part::gpu && !f.bdf.empty() ? object_kind::gpu : object_kind::node;
 }
 
 std::string_view verdict_words(std::uint32_t code) {
@@ -78,14 +115,30 @@ std::string_view verdict_words(std::uint32_t code) {
 
 }  // namespace
 
-incident* engine::home_of(const event& e) {
+// What goes on about one part of a node is one incident, however long it does. What a card's own lines
+// tell and what is told of its place on the bus are one fault.
+bool engine::belongs_to_symptom(const incident& i, const event& e, bool near) {
+    const bool symptom = !i.object.device.empty();
+    if (symptom && e.fault.kind == fault_kind::symptom && i.object.device == e.fault.device) return true;
+    if (!near || !speaks_of_a_card(e.fault)) return false;
+    if (!e.fault.bdf.empty()) return i.object.bdf == e.fault.bdf;
+    return !symptom && i.object.kind == object_kind::gpu && of_a_gpu(e.fault);
+}
+
+incident* engine::home_of(const event& e, precedence w) {
     for (auto it = incidents_.rbegin(); it != incidents_.rend(); ++it) {
         auto& i = it->second;
         if (i.closed_ms != 0 || i.object.node != e.node || i.boot_id != e.boot_id) continue;
+        const bool near = std::abs(e.line_ms - i.last_ms) <= window_ms_;
+        if (!i.object.device.empty() || e.fault.kind == fault_kind::symptom) {
+            if (belongs_to_symptom(i, e, near)) return &i;
+            continue;
+        }
         if (i.object.kind == object_kind::link || i.object.kind == object_kind::hca) continue;
+        if (is_another_fault(i, e, w)) continue;
         // The driver goes on about a card that is already out: that is no new incident.
         const bool out = i.node_out_ms != 0 && i.object.bdf == e.fault.bdf;
-        if (out || std::abs(e.line_ms - i.last_ms) <= window_ms_) return &i;
+        if (out || near) return &i;
     }
     return nullptr;
 }
@@ -97,10 +150,11 @@ void engine::become_root(incident& i, const event& e, precedence w) {
     const bool verdict = e.fault.kind == fault_kind::xid && e.fault.code == 154;
     const bool keep = verdict && before == precedence::alert && i.object.bdf == e.fault.bdf;
     if (!keep) {
-        i.object.kind = e.fault.kind == fault_kind::sxid ? object_kind::sw : object_kind::gpu;
+        i.object.kind = kind_of(e.fault);
         i.object.node = e.node;
         i.object.gpu = e.fault.kind == fault_kind::sxid ? -1 : e.gpu;
         i.object.bdf = e.fault.bdf;
+        i.object.device = e.fault.device;
         i.object.uuid = e.uuid;
         i.cause = cause_words(e);
     }
@@ -115,8 +169,8 @@ void engine::become_root(incident& i, const event& e, precedence w) {
 
 engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     outcome out;
-    auto* home = home_of(e);
     auto w = precedence_of(e.fault);
+    auto* home = home_of(e, w);
     if (home && is_consequence(*home, e)) w = precedence::sympathetic;
     if (!home) {
         incident fresh;
@@ -128,9 +182,17 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     } else if (w > static_cast<precedence>(home->root_precedence)) {
         become_root(*home, e, w);
         out.escalated = true;
+    } else if (w >= precedence::reset && e.line_ms - home->last_ms > window_ms_) {
+        // It is out, or was: somebody may have returned the node meanwhile.
+        home->line_ms = e.line_ms;
+        out.escalated = true;
     }
-    home->add_evidence({e.line_ms, e.node, e.text, e.repeats});
-    if (e.fault.kind != fault_kind::sxid) home->codes[e.fault.code] += 1 + e.repeats;
+    // The numbers of Xids are counted; others have numbers of their own.
+    const bool counted = e.fault.kind == fault_kind::xid || e.fault.kind == fault_kind::bus_loss;
+    const bool first_of_kind = counted && !home->codes.contains(e.fault.code);
+    home->add_evidence({e.line_ms, e.node, e.text, e.repeats,
+                        out.created || out.escalated || first_of_kind || e.fault.recovery.has_value()});
+    if (counted) home->codes[e.fault.code] += 1 + e.repeats;
     if (e.fault.recovery) home->verdict = e.fault.recovery;
     home->last_ms = std::max(home->last_ms, e.line_ms);
     out.number = home->number;

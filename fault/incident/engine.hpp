@@ -36,7 +36,8 @@ class engine {
     void touch() { ++revision_; }
 
   private:
-    incident* home_of(const event& e);
+    static bool belongs_to_symptom(const incident& i, const event& e, bool near);
+    incident* home_of(const event& e, precedence w);
     void become_root(incident& i, const event& e, precedence w);
     void forget_old();
 

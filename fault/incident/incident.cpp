@@ -19,13 +19,13 @@ std::string object::text() const {
                             : fmt::format("{} GPU at {}", node, bdf);
         case object_kind::hca:
             return ends.size() > 1 ? fmt::format("{} {} ({})", node, hca, end(ends[1]))
-                                   : fmt::format("{} {}", node, hca);
+                                   : fmt::format("{} {}", node, hca.empty() ? device : hca);
         case object_kind::link:
             return ends.size() > 1 ? fmt::format("{} <-> {}", end(ends[0]), end(ends[1])) : "a link";
         case object_kind::sw:
             return bdf.empty() ? fmt::format("switch {}", node) : fmt::format("{} NVSwitch {}", node, bdf);
         case object_kind::node:
-            return node;
+            return device.empty() ? node : fmt::format("{} {}", node, device);
     }
     return node;
 }
@@ -41,7 +41,13 @@ std::optional<std::uint64_t> number_of(std::string_view id) {
 void incident::add_evidence(evidence_line line) {
     ++lines;
     lines += line.repeats;
-    if (evidence.size() < max_evidence) evidence.push_back(std::move(line));
+    if (evidence.size() >= max_evidence) {
+        const auto least =
+            std::ranges::find(evidence.rbegin(), evidence.rend(), false, &evidence_line::decides);
+        if (!line.decides || least == evidence.rend()) return;
+        evidence.erase(std::prev(least.base()));
+    }
+    evidence.push_back(std::move(line));
 }
 
 const action_record* incident::find_action(const std::string& what, const std::string& target) const {
@@ -53,7 +59,7 @@ const action_record* incident::find_action(const std::string& what, const std::s
 namespace {
 constexpr std::array<std::string_view, 5> kinds{"gpu", "hca", "link", "switch", "node"};
 constexpr std::array<std::string_view, 4> severities{"notice", "warning", "error", "fatal"};
-constexpr std::array<std::string_view, 3> states{"open", "acting", "done"};
+constexpr std::array<std::string_view, 4> states{"open", "acting", "done", "held"};
 }  // namespace
 
 std::string_view name_of(object_kind k) { return kinds[static_cast<std::size_t>(k)]; }

@@ -18,7 +18,7 @@ namespace banyan::fault {
 
 enum class object_kind : std::uint8_t { gpu, hca, link, sw, node };
 enum class severity : std::uint8_t { notice, warning, error, fatal };
-enum class incident_state : std::uint8_t { open, acting, done };
+enum class incident_state : std::uint8_t { open, acting, done, held };
 
 struct end_point {
     std::string node;  ///< switch or host name
@@ -35,8 +35,12 @@ struct object {
     std::string bdf, uuid;
     std::string hca;              ///< "mlx5_1"
     std::vector<end_point> ends;  ///< link: two; hca: its own and the switch's
+    std::string device;           ///< a part of the node that speaks for itself: see symptom_lines.hpp
     std::string text() const;     ///< "n03 GPU 3 (0000:5d:00)"
 };
+
+/// Of a node on which nothing answers.
+inline constexpr std::string_view silent_reason = "node-silent";
 
 struct action_record {
     std::string what;    ///< seal, node_down, node_drain, job, requeue, start_now ...
@@ -50,6 +54,7 @@ struct evidence_line {
     std::string source;  ///< node, or "opensm"
     std::string text;
     std::uint64_t repeats = 0;
+    bool decides = false;  ///< the judgement rests on it: others make room for it
 };
 
 struct incident {
@@ -65,12 +70,14 @@ struct incident {
     std::vector<std::uint64_t> jobs;
     std::vector<action_record> actions;
     std::vector<evidence_line> evidence;
+    std::uint64_t flaps = 0;  ///< how often it was back, and broke again
     std::uint64_t lines = 0;  ///< all of them, those not kept included
     std::string boot_id;
     std::map<std::uint32_t, std::uint64_t> codes;  ///< Xid -> lines
     std::optional<std::uint32_t> verdict;          ///< of Xid 154
     std::uint8_t root_precedence = 0;
     std::int64_t line_ms = 0, incident_ms = 0, sealed_ms = 0, node_out_ms = 0, last_ms = 0, closed_ms = 0;
+    std::int64_t held_ms = 0;  ///< since when something waits that could not be done; 0 = nothing does
     std::string closed_by;
 
     std::string id() const;

@@ -47,6 +47,7 @@ result<object> object_from(const json_fields& in) {
     BANYAN_CHECK(in.may("bdf", o.bdf));
     BANYAN_CHECK(in.may("uuid", o.uuid));
     BANYAN_CHECK(in.may("hca", o.hca));
+    BANYAN_CHECK(in.may("device", o.device));
     BANYAN_TRY(const auto ends, list_of(in, "ends"));
     for (const auto& end : ends) {
         end_point e;
@@ -78,6 +79,7 @@ result<void> read_lists(const json_fields& in, incident& i) {
         BANYAN_CHECK(item.may("source", e.source));
         BANYAN_CHECK(item.may("text", e.text));
         BANYAN_CHECK(item.may("repeats", e.repeats));
+        BANYAN_CHECK(item.may("decides", e.decides));
         i.evidence.push_back(std::move(e));
     }
     return {};
@@ -101,6 +103,7 @@ result<void> read_times(const json_fields& in, incident& i) {
     BANYAN_CHECK(times.may("sealed_ms", i.sealed_ms));
     BANYAN_CHECK(times.may("node_out_ms", i.node_out_ms));
     BANYAN_CHECK(times.may("last_ms", i.last_ms));
+    BANYAN_CHECK(times.may("held_ms", i.held_ms));
     return times.may("closed_ms", i.closed_ms);
 }
 
@@ -112,12 +115,13 @@ result<incident> read_incident(const json_fields& in) {
     BANYAN_CHECK(in.may("reason", i.reason));
     BANYAN_CHECK(in.may("cause", i.cause));
     BANYAN_TRY(i.severity, (read_enum<severity, 4>(in, "severity")));
-    BANYAN_TRY(i.state, (read_enum<incident_state, 3>(in, "state")));
+    BANYAN_TRY(i.state, (read_enum<incident_state, 4>(in, "state")));
     BANYAN_CHECK(in.may("advice", i.advice));
     if (in.has("jobs")) {
         BANYAN_TRY(i.jobs, in.numbers<std::uint64_t>("jobs", SIZE_MAX));
     }
     BANYAN_CHECK(in.may("lines", i.lines));
+    BANYAN_CHECK(in.may("flaps", i.flaps));
     BANYAN_CHECK(in.may("boot", i.boot_id));
     BANYAN_CHECK(in.may("precedence", i.root_precedence));
     BANYAN_CHECK(in.may("closed_by", i.closed_by));
@@ -140,14 +144,18 @@ json to_json(const incident& i, bool with_evidence) {
     }
     if (!i.object.bdf.empty()) object["bdf"] = i.object.bdf;
     if (!i.object.hca.empty()) object["hca"] = i.object.hca;
+    if (!i.object.device.empty()) object["device"] = i.object.device;
     if (!i.object.ends.empty()) object["ends"] = ends_json(i.object.ends);
     auto actions = json::array(), evidence = json::array();
     for (const auto& a : i.actions)
         actions.push_back({{"what", a.what}, {"target", a.target}, {"at_ms", a.at_ms}, {"result", a.result}});
     if (with_evidence)
         for (const auto& e : i.evidence)
-            evidence.push_back(
-                {{"at_ms", e.at_ms}, {"source", e.source}, {"text", e.text}, {"repeats", e.repeats}});
+            evidence.push_back({{"at_ms", e.at_ms},
+                                {"source", e.source},
+                                {"text", e.text},
+                                {"repeats", e.repeats},
+                                {"decides", e.decides}});
     json codes = json::object();
     for (const auto& [code, count] : i.codes) codes[std::to_string(code)] = count;
     json out = {{"id", i.id()},
@@ -162,13 +170,15 @@ json to_json(const incident& i, bool with_evidence) {
                 {"actions", std::move(actions)},
                 {"evidence", std::move(evidence)},
                 {"lines", i.lines},
+                {"flaps", i.flaps},
                 {"boot", i.boot_id},
                 {"codes", std::move(codes)},
                 {"precedence", i.root_precedence},
                 {"closed_by", i.closed_by}};
     out["times"] = {{"line_ms", i.line_ms},     {"incident_ms", i.incident_ms},
                     {"sealed_ms", i.sealed_ms}, {"node_out_ms", i.node_out_ms},
-                    {"last_ms", i.last_ms},     {"closed_ms", i.closed_ms}};
+                    {"last_ms", i.last_ms},     {"closed_ms", i.closed_ms},
+                    {"held_ms", i.held_ms}};
     if (i.verdict) out["verdict"] = *i.verdict;
     return out;
 }

@@ -7,6 +7,8 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include "fault/catalog/symptom.hpp"
+
 namespace banyan::fault {
 
 using namespace prometheus;
@@ -71,9 +73,12 @@ result<std::string> metrics::serve(const std::string& address) {
 void metrics::count_line(bool dirty) { (dirty ? impl_->dirty : impl_->clean).Increment(); }
 
 void metrics::count_event(const kernel_fault& fault) {
-    static constexpr const char* kinds[] = {"xid", "sxid", "bus_loss"};
+    static constexpr const char* kinds[] = {"xid", "sxid", "bus_loss", "symptom"};
+    const auto* row = fault.kind == fault_kind::symptom ? catalog::find_symptom(fault.code) : nullptr;
     // The number comes from a log: only plausible ones become labels.
-    const auto number = fault.code < 100'000 ? std::to_string(fault.code) : "other";
+    const auto number = row                    ? std::string(row->name)
+                        : fault.code < 100'000 ? std::to_string(fault.code)
+                                               : "other";
     impl_->events.Add({{"kind", kinds[static_cast<std::size_t>(fault.kind)]}, {"code", number}}).Increment();
 }
 

@@ -11,6 +11,8 @@ namespace banyan::fault {
 namespace {
 
 constexpr std::int64_t hour_ms = 3'600'000;
+// What could not be done for so long is a person's business: the fault may have been mended meanwhile.
+constexpr std::int64_t most_held_ms = 24 * hour_ms;
 
 decision rule_for_kernel(const incident& i) {
     switch (static_cast<precedence>(i.root_precedence)) {
@@ -22,16 +24,26 @@ decision rule_for_kernel(const incident& i) {
         case precedence::alert:
             return {step_kind::alert, true, "a person should look: banyan takes no node out for this alone"};
         case precedence::reset:
-            return {step_kind::drain, true, "the GPU needs a reset: the node takes no new work"};
+            return {step_kind::drain, true,
+                    "the GPU needs a reset: the node takes no new work, and jobs that can go on elsewhere "
+                    "leave it"};
         case precedence::node_out:
             return {step_kind::node_out, true, "the machine must be restarted: the node is taken out now"};
     }
     return {};
 }
 
+decision rule_for_symptom(const incident& i) {
+    if (static_cast<precedence>(i.root_precedence) != precedence::reset) return rule_for_kernel(i);
+    return {step_kind::drain, true,
+            "a part of the node is of no use any more: the node takes no new work, and jobs that can go on "
+            "elsewhere leave it"};
+}
+
 }  // namespace
 
 decision rule_for(const incident& i) {
+    if (!i.object.device.empty()) return rule_for_symptom(i);
     switch (i.object.kind) {
         case object_kind::link:
             return {step_kind::alert, true, "the fabric routes around it: jobs are left alone"};
@@ -44,6 +56,9 @@ decision rule_for(const incident& i) {
                        ? rule_for_kernel(i)
                        : decision{step_kind::alert, true, "the fabric routes around it where it can"};
         case object_kind::node:
+            if (i.reason == silent_reason)
+                return {step_kind::node_out, true,
+                        "nothing on the node answers: it is taken out now, until Slurm hears it again"};
             return {step_kind::seal, true,
                     "checkpoints of the node's jobs are sealed; Slurm judges the node"};
     }
@@ -52,42 +67,80 @@ decision rule_for(const incident& i) {
 
 std::string advice_of(const decision& d, const std::string& node, bool dry_run) {
     if (!dry_run || !d.allowed || d.step < step_kind::drain) return d.why;
-    const bool down = d.step == step_kind::node_out;
     return fmt::format(
         "{}. Dry run: the node stays in. To take it out: scontrol update NodeName={} State={} Reason=...",
-        down ? "the machine must be restarted" : "the GPU needs a reset", node, down ? "DOWN" : "DRAIN");
+        d.why.substr(0, d.why.find(':')), node, d.step == step_kind::node_out ? "DOWN" : "DRAIN");
 }
 
 std::uint32_t limiter::taken_since(std::int64_t since_ms) const {
-    return static_cast<std::uint32_t>(std::ranges::count_if(taken_, [&](auto at) { return at > since_ms; }));
+    return static_cast<std::uint32_t>(
+        std::ranges::count_if(taken_, [&](const auto& one) { return one.second > since_ms; }));
+}
+
+std::uint32_t limiter::budget() const {
+    if (limits_.drains_per_hour == 0) return 0;
+    return std::max(limits_.drains_per_hour,
+                    static_cast<std::uint32_t>(std::uint64_t{nodes_} * limits_.drains_percent / 100));
+}
+
+std::uint32_t limiter::breaker_at() const {
+    // Small clusters must be able to lose a few nodes; so many at once in a large one is rarely hardware.
+    // What an hour may bring is too much for a few minutes, in a cluster of any size.
+    const auto share = static_cast<std::uint32_t>(std::uint64_t{nodes_} * limits_.breaker_percent / 100);
+    return std::max<std::uint32_t>(3, std::min(share, budget()));
+}
+
+void limiter::returned(const std::string& node) {
+    taken_.erase(node);
+    wanted_.erase(node);
+}
+
+bool limiter::has_room(std::int64_t now_ms) const {
+    return !tripped_ && taken_since(now_ms - hour_ms) < budget();
+}
+
+void limiter::trip(bool on) {
+    tripped_ = on;
+    if (!on) wanted_.clear();
+}
+
+void limiter::forget_old(std::int64_t now_ms) {
+    std::erase_if(taken_, [&](const auto& one) { return one.second < now_ms - hour_ms; });
+    std::erase_if(wanted_, [&](const auto& one) { return one.second <= now_ms - limits_.breaker_window_ms; });
 }
 
 decision limiter::decide(const incident& i, bool current_boot, std::uint32_t nodes, std::int64_t now_ms) {
     auto out = rule_for(i);
     if (out.step != step_kind::drain && out.step != step_kind::node_out) return out;
-    while (!taken_.empty() && taken_.front() < now_ms - std::max(hour_ms, limits_.breaker_window_ms))
-        taken_.pop_front();
-    const auto hold = [&](std::string why) {
+    if (nodes > 0) nodes_ = nodes;
+    forget_old(now_ms);
+    const auto hold = [&](bool later, std::string why) {
         out.allowed = false;
+        out.later = later;
         out.why = std::move(why);
+        return out;
     };
-    if (!current_boot) {
-        hold("the line is from an earlier boot of the node");
-    } else if (now_ms - i.line_ms > limits_.max_event_age_ms) {
-        hold(fmt::format("the line is {} s old", (now_ms - i.line_ms) / 1000));
-    } else if (tripped_) {
-        hold("the circuit breaker is open; banyan-fault reset-breaker closes it");
-    } else if (taken_since(now_ms - hour_ms) >= limits_.drains_per_hour) {
-        hold(fmt::format("{} nodes were taken out within the hour, which is the limit",
-                         limits_.drains_per_hour));
-    } else if (nodes > 0) {
-        // Small clusters must be able to lose a few nodes; so many at once in a large one is rarely hardware.
-        const auto most = std::max<std::uint32_t>(3, nodes * limits_.breaker_percent / 100);
-        if (taken_since(now_ms - limits_.breaker_window_ms) >= most) {
-            tripped_ = true;
-            hold(fmt::format("{} of {} nodes went out at once: the circuit breaker opened", most, nodes));
-        }
+    // Of an incident that was held back it counts how old the line was then.
+    const auto judged_ms = i.held_ms != 0 ? i.held_ms : now_ms;
+    if (!current_boot) return hold(false, "the line is from an earlier boot of the node");
+    if (judged_ms - i.line_ms > limits_.max_event_age_ms)
+        return hold(false, fmt::format("the line is {} s old", (judged_ms - i.line_ms) / 1000));
+    if (now_ms - judged_ms > most_held_ms)
+        return hold(false, fmt::format("it was held back for {} h already", (now_ms - judged_ms) / hour_ms));
+    const auto& node = i.object.node;
+    if (taken_.contains(node)) return out;  // one node, several faults
+    const bool fresh = i.held_ms == 0;
+    if (fresh) wanted_.try_emplace(node, now_ms);
+    if (fresh && !tripped_ && nodes > 0 && wanted_.size() > breaker_at()) {
+        tripped_ = true;
+        return hold(true, fmt::format("{} of {} nodes are to go out at once: the circuit breaker opened",
+                                      wanted_.size(), nodes));
     }
+    if (tripped_) return hold(true, "the circuit breaker is open; banyan-fault reset-breaker closes it");
+    if (!has_room(now_ms))
+        return hold(true, fmt::format("{} nodes were taken out within the hour, which is the limit",
+                                      taken_since(now_ms - hour_ms)));
+    taken_[node] = now_ms;
     return out;
 }
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <map>
 #include <string>
 
 #include "fault/incident/incident.hpp"
@@ -18,10 +18,11 @@ struct decision {
     step_kind step = step_kind::none;
     bool allowed = true;  ///< false: this is what would be done, `why` says what held it back
     std::string why;
+    bool later = false;  ///< not allowed now; to be asked again
 };
 
 struct policy_limits {
-    std::uint32_t drains_per_hour = 8;
+    std::uint32_t drains_per_hour = 8, drains_percent = 2;  ///< the larger of the two counts
     std::uint32_t breaker_percent = 50;
     std::int64_t breaker_window_ms = 5 * 60'000;
     std::int64_t max_event_age_ms = 10 * 60'000;
@@ -33,23 +34,37 @@ decision rule_for(const incident& i);
 /// `d` in words, for the incident about `node`: in dry run, what a person would have to do.
 std::string advice_of(const decision& d, const std::string& node, bool dry_run);
 
-/// Counts what was taken out, and stops when it becomes too much. Survives a restart through its owner.
+/// Counts the nodes that are taken out, each once, and stops when it becomes too much: for the rest of the
+/// hour, or until a person has looked (the breaker). Survives a restart through its owner.
 class limiter {
   public:
     explicit limiter(policy_limits limits) : limits_(limits) {}
 
     /// rule_for, narrowed by age, boot, rate and breaker. `nodes` = nodes of the cluster, 0 when not known.
-    /// May trip the breaker.
+    /// May trip the breaker. A node that is allowed to go counts as taken out from now on.
     decision decide(const incident& i, bool current_boot, std::uint32_t nodes, std::int64_t now_ms);
-    /// A node was taken out (or would have been, in dry run).
-    void count(std::int64_t at_ms) { taken_.push_back(at_ms); }
+    /// A node was taken out, by an earlier controller.
+    void count(const std::string& node, std::int64_t at_ms) { taken_[node] = wanted_[node] = at_ms; }
+    /// It was not taken out after all, or is in service again.
+    void returned(const std::string& node);
+    /// Whether a further node may go out now.
+    bool has_room(std::int64_t now_ms) const;
     bool tripped() const { return tripped_; }
-    void trip(bool on) { tripped_ = on; }
+    /// Closed again, it counts from anew.
+    void trip(bool on);
     std::uint32_t taken_since(std::int64_t since_ms) const;
+    /// The most nodes within an hour.
+    std::uint32_t budget() const;
+    /// So many that are to go out within the window open the breaker.
+    std::uint32_t breaker_at() const;
 
   private:
+    void forget_old(std::int64_t now_ms);
+
     policy_limits limits_;
-    std::deque<std::int64_t> taken_;
+    std::map<std::string, std::int64_t> taken_;   // by node: when
+    std::map<std::string, std::int64_t> wanted_;  // those that should go out, held back or not
+    std::uint32_t nodes_ = 0;
     bool tripped_ = false;
 };
 

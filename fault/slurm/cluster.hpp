@@ -17,7 +17,10 @@ namespace banyan::fault {
 struct node_status {
     std::string name;
     bool down = false, drained = false;  ///< drained: DRAIN is set, whether or not work still runs
-    std::string reason;
+    std::string reason{};
+    bool planned = false;   ///< Slurm restarts it, or has it without power
+    std::string address{};  ///< of its slurmd, as Slurm has it
+    std::uint16_t port = 0;
 };
 
 enum class job_phase : std::uint8_t { pending, running, completing, ended };
@@ -45,8 +48,13 @@ class cluster {
     virtual result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) = 0;
     /// Ends the node's part of every job, and keeps it out until it is resumed.
     virtual result<void> set_down(const std::string& node, const std::string& reason) = 0;
+    /// Ends the node's part of every job. Whether it is back when its slurmd registers, Slurm decides
+    /// (ReturnToService).
+    virtual result<void> set_lost(const std::string& node, const std::string& reason) = 0;
     /// Lets work end, takes no new.
     virtual result<void> set_drain(const std::string& node, const std::string& reason) = 0;
+    /// Ends the node's part of every job. Its reason stays, and it takes no new work.
+    virtual result<void> release(const std::string& node) = 0;
     virtual result<void> resume(const std::string& node) = 0;
     /// One that somebody else, such as banyan-run, has put back into the queue already counts as done.
     virtual result<void> requeue(std::uint32_t job) = 0;

@@ -14,7 +14,7 @@
 
 #include "common/text.hpp"
 #include "fault/slurm/cluster.hpp"
-#include "fault/slurm/plan_query.hpp"
+#include "train/slurm/plan_query.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -26,6 +26,10 @@ std::unexpected<error> slurm_failed(const std::string& doing) {
     return fail(err == ESLURM_INVALID_JOB_ID ? errc::not_found : errc::unavailable,
                 fmt::format("{}: {}", doing, slurm_strerror(err)));
 }
+
+/// Of a node that Slurm restarts, switches off or on, or that has no power.
+constexpr std::uint32_t unattended =
+    NODE_STATE_REBOOT_ISSUED | NODE_STATE_POWERING_DOWN | NODE_STATE_POWERED_DOWN | NODE_STATE_POWERING_UP;
 
 job_status status_of(const slurm_job_info_t& j) {
     job_status out;
@@ -69,8 +73,15 @@ class slurm_cluster final : public cluster {
         for (std::uint32_t i = 0; i < answer->record_count; ++i) {
             const auto& n = answer->node_array[i];
             if (!n.name || name != n.name) continue;
-            return node_status{name, (n.node_state & NODE_STATE_BASE) == NODE_STATE_DOWN,
-                               (n.node_state & NODE_STATE_DRAIN) != 0, text_of(n.reason)};
+            node_status out;
+            out.name = name;
+            out.down = (n.node_state & NODE_STATE_BASE) == NODE_STATE_DOWN;
+            out.drained = (n.node_state & NODE_STATE_DRAIN) != 0;
+            out.reason = text_of(n.reason);
+            out.planned = (n.node_state & unattended) != 0;
+            out.address = text_of(n.node_addr);
+            out.port = n.port;
+            return out;
         }
         return fail(errc::not_found, fmt::format("Slurm has no node {}", name));
     }
@@ -104,7 +115,7 @@ class slurm_cluster final : public cluster {
 
     result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) override {
         BANYAN_CHECK(ready());
-        BANYAN_TRY(const auto plan, query_plan(job.id, job.restarts));
+        BANYAN_TRY(const auto plan, train::query_plan(job.id, job.restarts));
         return plan ? std::optional(plan->nodes) : std::nullopt;
     }
 
@@ -114,9 +125,13 @@ class slurm_cluster final : public cluster {
         BANYAN_CHECK(update(node, NODE_STATE_DOWN, reason));
         return update(node, NODE_STATE_DRAIN, reason);
     }
+    result<void> set_lost(const std::string& node, const std::string& reason) override {
+        return update(node, NODE_STATE_DOWN, reason);
+    }
     result<void> set_drain(const std::string& node, const std::string& reason) override {
         return update(node, NODE_STATE_DRAIN, reason);
     }
+    result<void> release(const std::string& node) override { return set_down(node, {}); }
     result<void> resume(const std::string& node) override { return update(node, NODE_RESUME, {}); }
 
     result<void> requeue(std::uint32_t job) override {

@@ -19,7 +19,9 @@ class no_cluster final : public cluster {
     result<job_status> job(std::uint32_t) override { return absent(); }
     result<std::optional<std::uint32_t>> nodes_needed(const job_status&) override { return absent(); }
     result<void> set_down(const std::string&, const std::string&) override { return absent(); }
+    result<void> set_lost(const std::string&, const std::string&) override { return absent(); }
     result<void> set_drain(const std::string&, const std::string&) override { return absent(); }
+    result<void> release(const std::string&) override { return absent(); }
     result<void> resume(const std::string&) override { return absent(); }
     result<void> requeue(std::uint32_t) override { return absent(); }
     result<void> start_now(std::uint32_t) override { return absent(); }

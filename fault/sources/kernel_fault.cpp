@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "fault/sources/scan.hpp"
+#include "fault/sources/symptom_lines.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -150,6 +151,31 @@ kernel_fault lost(std::string bdf, std::string_view text) {
     return out;
 }
 
+kernel_fault symptom_of(symptom_line&& found, std::string_view text) {
+    kernel_fault out;
+    out.kind = fault_kind::symptom;
+    out.code = static_cast<std::uint32_t>(found.code);
+    out.bdf = std::move(found.bdf);
+    out.device = std::move(found.device);
+    out.message = bounded(text);
+    return out;
+}
+
+// What the driver says without a number, and without naming the card.
+std::optional<kernel_fault> nameless(std::string_view rest) {
+    using catalog::symptom;
+    const auto say = [&](symptom code) { return symptom_of({code, "GPU driver", {}}, rest); };
+    if (rest.starts_with("RmInitAdapter failed! (0x") ||
+        rest.starts_with("rm_init_adapter failed for device bearing minor number "))
+        return say(symptom::gpu_init);
+    if (rest.starts_with("nvGpuOpsReportFatalError: uvm encountered global fatal error 0x"))
+        return say(symptom::gpu_driver);
+    if (rest.starts_with("The NVIDIA probe routine failed for ") ||
+        rest.starts_with("None of the NVIDIA devices were initialized"))
+        return say(symptom::gpu_count);
+    return {};
+}
+
 }  // namespace
 
 std::optional<std::pair<std::string, std::string_view>> take_bdf(std::string_view text) {
@@ -190,7 +216,8 @@ bool begins_as_fault(std::string_view text) {
     for (const std::string_view start : {"NVRM: Xid (", "NVRM: GPU ", "NVRM: The NVIDIA GPU ",
                                          "NVRM: (PCI ID: ", "NVRM: fallen off the bus", "nvidia-nvswitch"})
         if (text.starts_with(start)) return true;
-    return false;
+    if (drop(text, "NVRM: ")) return nameless(text).has_value();
+    return find_symptom_line(text).has_value();
 }
 
 kernel_parser::found kernel_parser::line(std::string_view text) {
@@ -200,7 +227,11 @@ kernel_parser::found kernel_parser::line(std::string_view text) {
         if (!take_number(rest) || !drop(rest, ": SXid (")) return {};
         return {parse_sxid(rest), {}};
     }
-    if (!drop(rest, "NVRM: ")) return {};
+    if (!drop(rest, "NVRM: ")) {
+        auto symptom = find_symptom_line(text);
+        if (!symptom) return {};
+        return {symptom_of(std::move(*symptom), text), {}};
+    }
     if (drop(rest, "Xid (")) return {parse_xid(rest), {}};
     if (drop(rest, "GPU at PCI:")) {
         auto place = take_bdf(rest);
@@ -210,31 +241,55 @@ kernel_parser::found kernel_parser::line(std::string_view text) {
     if (drop(rest, "GPU ")) {
         auto place = take_bdf(rest);
         if (!place) return {};
-        drop(place->second, ": GPU");
-        if (place->second.starts_with(" has fallen off the bus"))
-            return {lost(std::move(place->first), place->second), {}};
+        auto& after = place->second;
+        if (after.starts_with(": RmInitAdapter failed! (0x") ||
+            after.starts_with(": rm_init_adapter failed")) {
+            auto device = place->first;
+            return {symptom_of({catalog::symptom::gpu_init, std::move(device), place->first}, rest), {}};
+        }
+        drop(after, ": GPU");
+        if (after.starts_with(" has fallen off the bus")) return {lost(std::move(place->first), after), {}};
         return {};
     }
-    return three_lines(rest);
+    if (auto fault = nameless(rest)) return {std::move(fault), {}};
+    return lost_in_parts(rest);
 }
 
-// "The NVIDIA GPU 0000:5d:00.0" / "(PCI ID: 10de:2330) installed in this system has" / "fallen off the bus
-// ...", each after "NVRM: ". The first line alone also begins other messages.
-kernel_parser::found kernel_parser::three_lines(std::string_view rest) {
+// "The NVIDIA GPU 0000:5d:00.0 (PCI ID: 10de:2330) installed in this system has fallen off the bus ...",
+// broken into one line, two or three, each after "NVRM: "; branches break it before "(PCI ID", "installed"
+// and "fallen". The first line alone also begins other messages.
+kernel_parser::found kernel_parser::lost_in_parts(std::string_view rest) {
+    constexpr std::string_view named = "installed in this system has", fallen = "fallen off the bus";
+    const auto blank = [&] { rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size())); };
+    bool first = false;
     if (drop(rest, "The NVIDIA GPU ")) {
         auto place = take_bdf(rest);
         pending_lines_ = 0;
-        if (place && place->second.find_first_not_of(' ') == std::string_view::npos) {
-            pending_bdf_ = std::move(place->first);
-            pending_lines_ = 3;
-            pending_named_ = false;
-        }
-        return {};
+        if (!place) return {};
+        pending_bdf_ = std::move(place->first);
+        pending_lines_ = 4;
+        pending_named_ = false;
+        first = true;
+        rest = place->second;
+        blank();
+        if (rest.empty()) return {};
     }
     if (pending_lines_ == 0) return {};
-    if (rest.starts_with("(PCI ID: ")) {
-        pending_named_ = rest.ends_with("installed in this system has");
-    } else if (pending_named_ && rest.starts_with("fallen off the bus")) {
+    bool fits = false;
+    if (drop(rest, "(PCI ID: ") && scan::take_hex_number(rest) && drop(rest, ":") &&
+        scan::take_hex_number(rest) && drop(rest, ")")) {
+        pending_named_ = fits = true;
+        blank();
+    }
+    if (pending_named_ && drop(rest, named)) {
+        fits = true;
+        blank();
+    }
+    if (first && !(fits && (rest.empty() || rest.starts_with(fallen)))) {
+        pending_lines_ = 0;  // another message that begins so
+        return {};
+    }
+    if (pending_named_ && rest.starts_with("fallen off the bus")) {
         pending_lines_ = 0;
         return {lost(std::move(pending_bdf_), rest), {}};
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // One fault as the kernel log tells it: the grammar of the GPU driver's Xid lines, of NVSwitch SXid lines,
-// and of "fallen off the bus" without a number. Everything but the number is optional, since branches and
-// modes (MIG) differ. A message is taken from the text's first byte on, never looked for inside it, since the
-// kernel prints names that users choose. Pure: text in, fault out; no clock, no files.
+// of "fallen off the bus" without a number, and whatever symptom_lines.hpp reads. Everything but the number
+// is optional, since branches and modes (MIG) differ. A message is taken from the text's first byte on, never
+// looked for inside it, since the kernel prints names that users choose. Pure: text in, fault out; no clock,
+// no files.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,15 @@
 
 namespace banyan::fault {
 
-enum class fault_kind : std::uint8_t { xid, sxid, bus_loss };
+enum class fault_kind : std::uint8_t { xid, sxid, bus_loss, symptom };
 enum class link_severity : std::uint8_t { none, correctable, nonfatal, fatal };
 
 struct kernel_fault {
     fault_kind kind = fault_kind::xid;
-    std::uint32_t code = 0;  ///< Xid or SXid number; 79 for a loss of the bus that came without one
-    std::string bdf;         ///< "0000:5d:00", lower case, without function
+    std::uint32_t code = 0;  ///< Xid or SXid number; 79 for a loss of the bus that came without one; a
+                             ///< symptom's of the catalogue
+    std::string bdf;         ///< "0000:5d:00", lower case, without function; empty for what has none
+    std::string device;      ///< of a symptom: see symptom_lines.hpp
     std::optional<std::uint32_t> gpu_instance, compute_instance;  ///< MIG
     std::string pid, process;                                     ///< as printed; empty when absent
     std::optional<std::uint32_t> caused_by;                       ///< 45: "caused by previous Xid N"
@@ -50,11 +53,11 @@ class kernel_parser {
     found line(std::string_view text);
 
   private:
-    found three_lines(std::string_view rest);
+    found lost_in_parts(std::string_view rest);
 
     std::string pending_bdf_;     // of "The NVIDIA GPU <bdf>", waiting for "fallen off the bus"
     int pending_lines_ = 0;       // texts left until it is forgotten
-    bool pending_named_ = false;  // its second line was seen
+    bool pending_named_ = false;  // the card's PCI ID was seen
 };
 
 /// A text that begins with "5d:00", "0000:5d:00" or "0000:5d:00.0": the normal form and what follows it.

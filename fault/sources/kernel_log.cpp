@@ -15,15 +15,10 @@ namespace banyan::fault {
 namespace {
 
 using scan::drop;
+using scan::drop_clock;
+using scan::drop_digits;
 
 constexpr std::array<std::string_view, 3> trust_names{"kernel", "syslog", "injected"};
-
-bool drop_digits(std::string_view& text, std::size_t least, std::size_t most) {
-    const auto n = std::min(text.find_first_not_of("0123456789"), text.size());
-    if (n < least || n > most) return false;
-    text.remove_prefix(n);
-    return true;
-}
 
 void drop_blanks(std::string_view& text) {
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
@@ -36,11 +31,6 @@ bool drop_word(std::string_view& text, std::span<const std::string_view> words) 
 constexpr std::array<std::string_view, 12> months{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                   "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 constexpr std::array<std::string_view, 7> days{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
-
-bool drop_clock(std::string_view& text) {
-    return drop_digits(text, 2, 2) && drop(text, ":") && drop_digits(text, 2, 2) && drop(text, ":") &&
-           drop_digits(text, 2, 2);
-}
 
 // "Nov 21 02:00:01"
 bool drop_day_and_clock(std::string_view& text) {
@@ -85,12 +75,13 @@ bool drop_kernel_stamp(std::string_view& text, std::string_view& stamp) {
 }
 
 // "gpu7 kernel: "
-bool drop_host_and_tag(std::string_view& text) {
+bool drop_host_and_tag(std::string_view& text, std::string_view& host, std::string_view tag = "kernel: ") {
     auto rest = text;
     const auto end = rest.find(' ');
     if (end == std::string_view::npos || end == 0 || end > 255) return false;
     rest.remove_prefix(end + 1);
-    if (!drop(rest, "kernel: ")) return false;
+    if (!drop(rest, tag)) return false;
+    host = text.substr(0, end);
     text = rest;
     return true;
 }
@@ -115,20 +106,39 @@ kernel_log::parted kernel_log::part(std::string_view line) {
         if (!priority || !drop(rest, ">")) return {form::plain, {}, line, 0};
         out.facility = *priority >> 3;
         out.how = form::stamped;
+        // "<2>1 2026-11-21T02:00:01+01:00 gpu7 kernel - - - ": RFC 5424, as rsyslog writes it
+        if (auto dated = rest; drop(dated, "1 ")) {
+            const auto begin = dated;
+            if (drop_iso(dated)) {
+                out.date = begin.substr(0, begin.size() - dated.size());
+                out.how = form::syslog;
+                out.text = {};
+                if (drop(dated, " ") && drop_host_and_tag(dated, out.host, "kernel - - - ")) {
+                    drop_kernel_stamp(dated, out.stamp);
+                    out.text = dated;
+                }
+                return out;
+            }
+        }
     }
     if (drop_kernel_stamp(rest, stamp)) {
         out.how = form::stamped;
         out.stamp = stamp;
         auto after = rest;
-        if (drop_host_and_tag(after)) return {form::syslog, stamp, after, out.facility};  // short-monotonic
-    } else if (auto dated = rest; (drop_day_and_clock(dated) || drop_iso(dated)) && drop(dated, " ")) {
-        if (drop_host_and_tag(dated)) {
-            drop_kernel_stamp(dated, stamp);
-            return {form::syslog, stamp, dated, out.facility};
+        if (drop_host_and_tag(after, out.host))
+            return {form::syslog, stamp, after, out.facility, out.host, stamp};  // short-monotonic
+    } else if (auto dated = rest; drop_day_and_clock(dated) || drop_iso(dated)) {
+        const auto date = rest.substr(0, rest.size() - dated.size());
+        if (drop(dated, " ")) {
+            if (drop_host_and_tag(dated, out.host)) {
+                drop_kernel_stamp(dated, stamp);
+                return {form::syslog, stamp, dated, out.facility, out.host, date};
+            }
+            // dmesg --time-format iso has no host; every other line of this kind is another program's.
+            if (rest.front() >= '0' && rest.front() <= '9')
+                return {form::stamped, {}, dated, out.facility, {}, date};
+            return {form::syslog, {}, {}, out.facility, {}, date};
         }
-        // dmesg --time-format iso has no host; every other line of this kind is another program's.
-        if (rest.front() >= '0' && rest.front() <= '9') return {form::stamped, {}, dated, out.facility};
-        return {form::syslog, {}, {}, out.facility};
     }
     out.text = rest;
     return out;
@@ -148,7 +158,7 @@ bool kernel_log::believes(const parted& line) const {
     }
 }
 
-void kernel_log::give_lines(std::string_view text, const sink& out) {
+void kernel_log::lines_of_record(std::string_view text, const sink& out) {
     auto end = text.find('\n');
     out(text.substr(0, end));
     // Only one message of the driver has several lines, and it holds nothing that a user chose. Any other
@@ -159,6 +169,25 @@ void kernel_log::give_lines(std::string_view text, const sink& out) {
         end = text.find('\n');
         out(text.substr(0, end));
     }
+}
+
+kernel_log::origin kernel_log::origin_of(std::string_view raw) {
+    const auto found = part(raw);
+    origin out;
+    out.formed = found.how != form::plain;
+    out.host = found.host;
+    out.time = found.date.empty() ? found.stamp : found.date;
+    if (out.formed) return out;
+    // A record's head: "6,1234,5678901,-;"
+    const auto end = raw.find(';');
+    const auto head = raw.substr(0, end > 96 ? 0 : end);
+    const auto first = head.find(','),
+               second = first == std::string_view::npos ? first : head.find(',', first + 1),
+               third = second == std::string_view::npos ? second : head.find(',', second + 1);
+    if (third == std::string_view::npos || head.find_first_not_of("0123456789,") < third) return out;
+    out.formed = true;
+    out.time = head.substr(second + 1, third - second - 1);
+    return out;
 }
 
 kernel_log::outcome kernel_log::read(std::string_view raw, const sink& out) {
@@ -173,7 +202,7 @@ kernel_log::outcome kernel_log::read(std::string_view raw, const sink& out) {
         line = part(record.text);
     if (device_) {
         told.refused = !believes(line) && begins_as_fault(line.text);
-        if (believes(line)) give_lines(line.text, out);
+        if (believes(line)) lines_of_record(line.text, out);
         return told;
     }
     if (form_ == form::unknown && line.how != form::plain) form_ = line.how;
@@ -186,7 +215,7 @@ kernel_log::outcome kernel_log::read(std::string_view raw, const sink& out) {
     const bool believed = believes(line) && !other_form && !same_record;
     last_was_fault_ = believed && fault;
     told.refused = !believed && fault && !same_record && !other_form;
-    if (believed) give_lines(line.text, out);
+    if (believed) lines_of_record(line.text, out);
     return told;
 }
 

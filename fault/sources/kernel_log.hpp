@@ -41,6 +41,16 @@ class kernel_log {
     outcome read(std::string_view raw, const sink& out);
     bool of_device() const { return device_; }
 
+    /// What the head of a line says, whether it is believed or not.
+    struct origin {
+        bool formed = false;          ///< it has the form of a kernel log's line
+        std::string_view host, time;  ///< as printed; empty when there is none
+    };
+    static origin origin_of(std::string_view raw);
+    static bool has_form(std::string_view raw) { return origin_of(raw).formed; }
+    /// Those lines of a record's text that the kernel itself wrote.
+    static void lines_of_record(std::string_view text, const sink& out);
+
   private:
     // How the lines of a file begin. A file has one form: where a stamp or head was seen, a line of another
     // form is the rest of a record with a line feed in it.
@@ -49,10 +59,10 @@ class kernel_log {
         form how = form::plain;
         std::string_view stamp, text;  // stamp: the kernel's microseconds, as printed
         std::uint32_t facility = 0;
+        std::string_view host = {}, date = {};
     };
     static parted part(std::string_view line);
     bool believes(const parted& line) const;
-    void give_lines(std::string_view text, const sink& out);
 
     kmsg_trust trust_;
     bool device_;

@@ -73,6 +73,38 @@ std::optional<opensm_event> port_change(std::string_view text, opensm_kind kind)
     return out;
 }
 
+// "0x<hex> NAME port 61 (sw7p1s1) changed state from ACTIVE to DOWN", after "Switch ": taken from its end,
+// since a name holds anything. The label in brackets is there on NVLink switches only.
+std::optional<opensm_event> port_state(std::string_view text) {
+    opensm_event out;
+    const auto guid = hex_at_start(text, "0x");
+    auto at = text.rfind(" changed state from ");
+    if (!guid || at == std::string_view::npos) return {};
+    auto states = text.substr(at + 20);
+    text = text.substr(0, at);
+    const auto to = states.find(" to ");
+    if (to == std::string_view::npos) return {};
+    const auto before = states.substr(0, to), after = states.substr(to + 4);
+    if (before == after) return {};
+    if (after == "DOWN")
+        out.kind = opensm_kind::port_down;
+    else if (after == "ACTIVE")
+        out.kind = opensm_kind::port_up;
+    else
+        return {};
+    if (text.ends_with(')')) text = text.substr(0, text.rfind(" ("));
+    at = text.rfind(" port ");
+    const auto blank = text.find(' ');
+    if (at == std::string_view::npos || blank > at) return {};
+    auto number = text.substr(at + 6);
+    const auto port = scan::take_number(number);
+    if (!port || !number.empty()) return {};
+    out.guid = *guid;
+    out.port = *port;
+    out.node = text.substr(std::min(blank + 1, at), at - std::min(blank + 1, at)).substr(0, 128);
+    return out;
+}
+
 // A message is taken from its first byte on: a host's administrator chooses the node descriptions that other
 // messages quote.
 std::optional<opensm_event> understand(std::string_view text) {
@@ -85,12 +117,15 @@ std::optional<opensm_event> understand(std::string_view text) {
         out.lid = number_after(text, "from LID:").value_or(0);
         return out;
     }
+    if (scan::drop(text, "Switch ")) return port_state(text);
     if (text.starts_with("Removed port with GUID:")) return port_change(text, opensm_kind::removed);
     if (text.starts_with("Discovered new port with GUID:")) return port_change(text, opensm_kind::discovered);
     return {};
 }
 
 }  // namespace
+
+bool opensm_parser::has_head(std::string_view line) { return drop_head(line); }
 
 std::optional<opensm_event> opensm_parser::line(std::string_view text) {
     if (text.ends_with('\r')) text.remove_suffix(1);

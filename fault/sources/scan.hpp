@@ -3,6 +3,7 @@
 // Small steps over a text: each takes something from the front of the view, or leaves it alone.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,20 @@ inline bool drop(std::string_view& text, std::string_view prefix) {
     if (!text.starts_with(prefix)) return false;
     text.remove_prefix(prefix.size());
     return true;
+}
+
+/// So many digits, no fewer and no more.
+inline bool drop_digits(std::string_view& text, std::size_t least, std::size_t most) {
+    const auto n = std::min(text.find_first_not_of("0123456789"), text.size());
+    if (n < least || n > most) return false;
+    text.remove_prefix(n);
+    return true;
+}
+
+/// "02:00:01"
+inline bool drop_clock(std::string_view& text) {
+    return drop_digits(text, 2, 2) && drop(text, ":") && drop_digits(text, 2, 2) && drop(text, ":") &&
+           drop_digits(text, 2, 2);
 }
 
 template <class Number>

@@ -10,6 +10,7 @@
 #include "fault/sources/kernel_fault.hpp"
 #include "fault/sources/kernel_log.hpp"
 #include "fault/sources/line_splitter.hpp"
+#include "fault/sources/symptom_lines.hpp"
 #include "test/fuzz/fuzz_input.hpp"
 
 using namespace banyan;
@@ -31,7 +32,8 @@ void read(std::string_view text, kmsg_trust trust, bool device) {
         log.read(line, [&](std::string_view said) {
             const auto found = parser.line(said);
             if (!found.fault) return;
-            must(begins_as_the_driver_does(said));
+            must(begins_as_the_driver_does(said) || find_symptom_line(said).has_value());
+            must(found.fault->device.size() <= 64);
             // Of the device: in the record itself, not in what a user made follow in it.
             if (device) must(line.substr(line.find(';') + 1).starts_with(said.substr(0, 4)));
             (void)precedence_of(*found.fault);

@@ -20,6 +20,7 @@ struct fake_state {
     std::map<std::uint32_t, job_status> jobs;
     std::map<std::uint32_t, result<std::optional<std::uint32_t>>> needed;  // by job
     int unanswered = 0;                                                    // of questions for that
+    int refused = 0;                                                       // changes of a node
     std::vector<std::string> calls;                                        // what was changed
 };
 
@@ -53,8 +54,20 @@ class fake_cluster final : public cluster {
     }
     result<void> set_down(const std::string& node, const std::string& reason) override {
         const std::lock_guard hold(s_.lock);
+        if (s_.refused > 0) {
+            --s_.refused;
+            return fail(errc::unavailable, "slurmctld is away");
+        }
         s_.calls.push_back("down " + node);
         s_.nodes[node] = {node, true, true, reason};
+        for (auto& [id, job] : s_.jobs) std::erase(job.nodes, node);
+        return {};
+    }
+    result<void> set_lost(const std::string& node, const std::string& reason) override {
+        const std::lock_guard hold(s_.lock);
+        s_.calls.push_back("lost " + node);
+        s_.nodes[node].down = true;
+        s_.nodes[node].reason = reason;
         for (auto& [id, job] : s_.jobs) std::erase(job.nodes, node);
         return {};
     }
@@ -62,6 +75,13 @@ class fake_cluster final : public cluster {
         const std::lock_guard hold(s_.lock);
         s_.calls.push_back("drain " + node);
         s_.nodes[node] = {node, false, true, reason};
+        return {};
+    }
+    result<void> release(const std::string& node) override {
+        const std::lock_guard hold(s_.lock);
+        s_.calls.push_back("release " + node);
+        s_.nodes[node].down = true;
+        for (auto& [id, job] : s_.jobs) std::erase(job.nodes, node);
         return {};
     }
     result<void> resume(const std::string& node) override {

@@ -43,7 +43,7 @@ class bench {
         slurm.needed[id] = std::move(needed);
     }
     /// One life of a controller: starts, takes the events, ends when the incidents are done.
-    std::vector<incident> live(std::vector<event> events) {
+    std::vector<incident> live(std::vector<event> events, incident_state also = incident_state::done) {
         asio::io_context io;
         asio::thread_pool pool(2);
         controller c(io, pool, settings, std::make_shared<metrics>(), std::make_unique<fake_cluster>(slurm));
@@ -53,8 +53,9 @@ class bench {
         if (!events.empty()) asio::co_spawn(io, c.take_events("n03", std::move(events)), asio::detached);
         const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
         const auto busy = [&] {
-            return c.incidents().all().empty() || std::ranges::any_of(c.incidents().all(), [](const auto& p) {
-                       return p.second.state != incident_state::done;
+            return c.incidents().all().empty() ||
+                   std::ranges::any_of(c.incidents().all(), [&](const auto& p) {
+                       return p.second.state != incident_state::done && p.second.state != also;
                    });
         };
         do io.run_for(std::chrono::milliseconds(50));
@@ -146,8 +147,17 @@ TEST_CASE("dry run, foreign reasons and application errors change nothing", "[fa
         b.slurm.nodes["n03"] = {"n03", false, true, "fan test"};
         const auto got = b.live({b.xid79()});
         CHECK(got[0].find_action("node_down", "n03")->result ==
-              "left alone: the node has the reason \"fan test\"");
+              "done: its jobs leave it; it keeps the reason \"fan test\"");
         CHECK(b.slurm.nodes["n03"].reason == "fan test");
+        CHECK(b.slurm.calls == std::vector<std::string>{"release n03"});
+        b.slurm.calls.clear();
+    }
+    SECTION("an administrator has it, and nobody else") {
+        b.slurm.nodes["n03"] = {"n03", false, true, "fan test"};
+        b.slurm.jobs.clear();
+        const auto got = b.live({b.xid79()});
+        CHECK(got[0].find_action("node_down", "n03")->result ==
+              "left alone: the node has the reason \"fan test\"");
     }
     SECTION("application") {
         const auto got = b.live({event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), wall_ms(), 5)});
@@ -162,9 +172,179 @@ TEST_CASE("dry run, foreign reasons and application errors change nothing", "[fa
     CHECK(b.slurm.calls.empty());
 }
 
-TEST_CASE("a reset class fault drains and lets the job end", "[fault]") {
+TEST_CASE("an application's error names the jobs that had the node, and touches neither", "[fault]") {
+    bench b;
+    b.job(7, {"n01", "n03"}, with_spare);
+    b.job(8, {"n02"}, with_spare);
+    for (const std::string& line :
+         {gpu_line(3, "31, pid=1, name=a, Ch 00000008, MMU Fault"),
+          gpu_line(3, "13, pid=1, name=a, Graphics Exception"),
+          std::string("Memory cgroup out of memory: Killed process 4 (a) total-vm:1kB")}) {
+        CAPTURE(line);
+        const auto got = b.live({event_of(line, wall_ms(), std::hash<std::string>()(line) % 1000)});
+        REQUIRE(!got.empty());
+        CHECK(got.back().jobs == std::vector<std::uint64_t>{7});
+        CHECK(got.back().actions.empty());
+    }
+    CHECK(b.slurm.calls.empty());
+}
+
+TEST_CASE("a fault that needs a reset takes jobs that can go on elsewhere off the node", "[fault]") {
+    bench b;
+    const auto reset = event_of(gpu_line(3, "119, Timeout"), wall_ms(), 5);
+    SECTION("a spare is there") {
+        b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+        const auto got = b.live({reset});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+        CHECK(got[0].find_action("job", "7")->result.find("3 nodes left, 3 needed") != std::string::npos);
+    }
+    SECTION("no spare: from the queue") {
+        b.job(7, {"n01", "n02", "n03", "n04"}, without);
+        (void)b.live({reset});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "start 7"});
+    }
+    SECTION("an administrator had drained it") {
+        b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+        b.slurm.nodes["n03"] = {"n03", false, true, "fan test"};
+        (void)b.live({reset});
+        CHECK(b.slurm.calls == std::vector<std::string>{"release n03"});
+        CHECK(b.slurm.nodes["n03"].reason == "fan test");
+    }
+    SECTION("neither spare nor queue") {
+        b.job(7, {"n01", "n02", "n03", "n04"}, without);
+        b.slurm.jobs[7].may_requeue = false;
+        const auto got = b.live({reset});
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
+        CHECK(got[0].find_action("job", "n03")->result ==
+              "job 7 has no spare, and it may not be requeued: the jobs of the node stay on it");
+    }
+    SECTION("a job without a plan keeps all of them there") {
+        b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+        b.job(8, {"n03"}, std::nullopt);
+        (void)b.live({reset});
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
+    }
+    SECTION("nobody is on it") {
+        (void)b.live({reset});
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
+    }
+    SECTION("slurmctld does not tell at first") {
+        b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+        b.slurm.unanswered = 1;
+        (void)b.live({reset});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    }
+}
+
+TEST_CASE("a fault that shows again after somebody returned the node counts again", "[fault]") {
     bench b;
     b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
-    (void)b.live({event_of(gpu_line(3, "119, Timeout"), wall_ms(), 5)});
-    CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
+    (void)b.live({b.xid79(1)});
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    auto late = b.xid79(2);
+    late.line_ms += 60'000;
+    SECTION("it is out still") {
+        const auto got = b.live({late});
+        CHECK(got.size() == 1);
+        CHECK(b.slurm.calls.size() == 1);
+        CHECK(std::ranges::count(got[0].actions, "job", &action_record::what) == 1);
+    }
+    SECTION("by scontrol, of which nobody tells us") {
+        b.slurm.nodes["n03"] = {"n03", false, false, ""};
+        const auto got = b.live({late});
+        CHECK(got.size() == 1);
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "down n03"});
+    }
+}
+
+TEST_CASE("what slurmctld did not answer for is done when it does", "[fault]") {
+    bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+    b.slurm.refused = 2;
+    const auto got = b.live({b.xid79()});
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    CHECK(got[0].state == incident_state::done);
+    CHECK(got[0].find_action("node_down", "n03")->result == "held back: slurmctld is away");
+    CHECK(got[0].node_out_ms != 0);
+    CHECK(got[0].held_ms == 0);
+}
+
+TEST_CASE("what the limit of an hour held back is done when there is room", "[fault]") {
+    bench b;
+    b.settings.drains_per_hour = 1;
+    b.settings.drains_percent = 0;
+    auto first = b.xid79(1), second = b.xid79(2);
+    second.node = "n04";
+    // Both are looked into at once: either may be the first.
+    const auto got = b.live({first, second}, incident_state::held);
+    CHECK(std::ranges::count(got, incident_state::done, &incident::state) == 1);
+    CHECK(std::ranges::count(got, incident_state::held, &incident::state) == 1);
+    CHECK(b.slurm.calls.size() == 1);
+    // Another controller with a wider limit.
+    b.settings.drains_per_hour = 2;
+    (void)b.live({});
+    std::ranges::sort(b.slurm.calls);
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "down n04"});
+}
+
+TEST_CASE("a controller that ended between Slurm's work and its own record goes on there", "[fault]") {
+    bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, without);
+    const auto e = b.xid79();
+    engine earlier;
+    auto begun = *earlier.find(earlier.absorb(e, wall_ms()).number);
+    begun.state = incident_state::acting;
+    begun.jobs = {7};
+    {
+        std::string warning;
+        auto kept = history::open(b.settings.history, warning);
+        REQUIRE(kept);
+        REQUIRE(kept->keep({{e, begun.number}}, {begun}));
+    }
+    SECTION("the node is out already") {
+        b.slurm.nodes["n03"] = {"n03", true, true, "banyan: gpu: Xid 79 GPU 3 fell off the bus [f00001]"};
+        std::erase(b.slurm.jobs[7].nodes, "n03");
+        const auto got = b.live({});
+        CHECK(b.slurm.calls == std::vector<std::string>{"requeue 7", "start 7"});
+        CHECK(got[0].node_out_ms != 0);
+    }
+    SECTION("nothing was done") {
+        const auto got = b.live({});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "start 7"});
+        CHECK(got[0].node_out_ms != 0);
+    }
+}
+
+TEST_CASE("a breaker that opened stays open for the next controller", "[fault]") {
+    bench b;
+    const auto lost = [](const char* node) {
+        return event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), 1, node);
+    };
+    for (const auto* node : {"n01", "n02", "n03", "n04"}) (void)b.live({lost(node)}, incident_state::held);
+    CHECK(b.slurm.calls.size() == 3);
+    b.slurm.nodes["n05"] = {"n05", false, false, ""};
+    const auto got = b.live({lost("n05")}, incident_state::held);
+    CHECK(b.slurm.calls.size() == 3);
+    REQUIRE(got.size() == 5);
+    REQUIRE(got[4].find_action("node_down", "n05"));
+    CHECK(got[4].find_action("node_down", "n05")->result.find("breaker is open") != std::string::npos);
+}
+
+TEST_CASE("nodes that fail at the same moment are as many as the limits allow", "[fault]") {
+    bench b;
+    std::vector<event> all;
+    for (int n = 1; n <= 8; ++n) {
+        const auto node = "n0" + std::to_string(n);
+        b.slurm.nodes[node] = {node, false, false, ""};
+        all.push_back(event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), 1, node));
+    }
+    SECTION("the breaker's") {}
+    SECTION("of an hour") { b.settings.drains_per_hour = 4; }
+    const auto got = b.live(all, incident_state::held);
+    CHECK(b.slurm.calls.size() == 4);  // half of eight
+    const auto held = std::ranges::count_if(got, [](const incident& i) {
+        const auto* done = i.find_action("node_down", i.object.node);
+        return done && done->result.starts_with("held back: ");
+    });
+    CHECK(held == 4);
 }

@@ -31,6 +31,8 @@ TEST_CASE("a storm of 300 lines on eight GPUs is one incident with the first one
     CHECK(lines > 300);
     CHECK(i.lines == lines);
     CHECK(i.evidence.size() == incident::max_evidence);
+    CHECK(i.evidence.front().text.find("): 149, ") != std::string::npos);
+    CHECK(i.evidence.back().text.find("): 154, ") != std::string::npos);
     CHECK(i.object.kind == object_kind::gpu);
     CHECK(i.object.gpu == 5);
     CHECK(i.cause.starts_with("Xid 149 GPU 5"));
@@ -99,6 +101,22 @@ TEST_CASE("94 and 95 after 48 and a lone 45 are consequences", "[fault]") {
     CHECK(alone.created);
     CHECK_FALSE(alone.escalated);
     CHECK(lone.find(alone.number)->severity == severity::notice);
+}
+
+TEST_CASE("two GPUs of a node that need a reset are two incidents", "[fault]") {
+    engine e;
+    const auto first = e.absorb(event_of(gpu_line(5, "95, Uncontained: x"), 1'000'000), 0);
+    const auto second = e.absorb(event_of(gpu_line(6, "119, Timeout after 6s"), 1'000'050), 0);
+    CHECK(second.created);
+    CHECK(second.escalated);
+    CHECK(e.find(second.number)->object.gpu == 6);
+    // Each gets its own words from then on, in whatever order they come.
+    CHECK(e.absorb(event_of(gpu_line(5, "95, Uncontained: x"), 1'000'100), 0).number == first.number);
+    CHECK(e.absorb(event_of(gpu_line(6, "119, Timeout after 6s"), 1'000'200), 0).number == second.number);
+    CHECK(e.find(first.number)->codes == std::map<std::uint32_t, std::uint64_t>{{95, 2}});
+    CHECK(e.absorb(event_of(gpu_line(7, "79, off the bus"), 1'000'300), 0).created);
+    // What an incident of one GPU that takes the machine down has not said.
+    CHECK_FALSE(e.absorb(event_of(gpu_line(2, "119, Timeout after 6s"), 1'000'400), 0).created);
 }
 
 TEST_CASE("three SXid lines are one incident", "[fault]") {

@@ -41,23 +41,23 @@ TEST_CASE("what is kept is there again, and nothing is done twice", "[fault]") {
         CHECK_FALSE(*h.knows(e));
         REQUIRE(h.keep({{e, number}}, {*live.find(number)}));
         REQUIRE(h.keep({{e, number}}, {*live.find(number)}));  // again: no harm
-        CHECK(*h.claim(number, "node_down", "n03", 5));
-        CHECK_FALSE(*h.claim(number, "node_down", "n03", 6));
         REQUIRE(h.set_cursor("n03", {"boot", "stream", UINT64_MAX, 4096}));
         REQUIRE(h.set_flag("breaker", true));
     }
     auto h = open(path);
     CHECK(*h.knows(e));
-    CHECK_FALSE(*h.claim(number, "node_down", "n03", 7));
-    CHECK(*h.claim(number, "requeue", "12", 7));
     const auto kept = h.incidents(10);
     REQUIRE(kept);
     REQUIRE(kept->size() == 1);
     CHECK(kept->front().cause == "Xid 79 GPU 3 fell off the bus");
     CHECK(h.find(number)->has_value());
     CHECK_FALSE(h.find(999)->has_value());
-    CHECK(*h.taken_since(0) == std::vector<std::int64_t>{1'000'050});
+    CHECK(*h.taken_since(0) == std::map<std::string, std::int64_t>{{"n03", 1'000'050}});
     CHECK(h.taken_since(1'000'050)->empty());
+    auto returned = kept->front();
+    returned.closed_ms = 1'000'100;
+    REQUIRE(h.keep(returned));
+    CHECK(h.taken_since(0)->empty());
     const auto where = h.cursor_of("n03");
     REQUIRE((where && *where));
     CHECK((*where)->inode == UINT64_MAX);
@@ -78,7 +78,7 @@ TEST_CASE("a damaged history is put aside", "[fault]") {
     REQUIRE(h);
     CHECK(warning.find("damaged") != std::string::npos);
     CHECK(std::filesystem::exists(path.string() + ".damaged"));
-    CHECK(*h->claim(1, "a", "b", 1));
+    CHECK(h->set_flag("breaker", true));
 }
 
 TEST_CASE("a place that cannot be written is said", "[fault]") {

@@ -16,7 +16,8 @@ namespace {
 incident example() {
     incident i;
     i.number = 12;
-    i.object = {object_kind::gpu, "n04", 3, "0000:1b:00.0", "GPU-1", "", {{"n04", "spine 1", 7, 0xabcd}}};
+    i.object = {object_kind::gpu, "n04", 3, "0000:1b:00.0", "GPU-1", "", {{"n04", "spine 1", 7, 0xabcd}},
+                "nvme0"};
     i.reason = "gpu-xid-79";
     i.cause = "Xid 79";
     i.jobs = {1ull << 40};

@@ -19,6 +19,11 @@ incident after(std::initializer_list<const char*> rests) {
     return *e.find(number);
 }
 
+incident of_node(incident i, const std::string& node) {
+    i.object.node = node;
+    return i;
+}
+
 step_kind step_after(std::initializer_list<const char*> rests) { return rule_for(after(rests)).step; }
 
 }  // namespace
@@ -59,34 +64,91 @@ TEST_CASE("fabric faults leave nodes and jobs alone", "[fault]") {
     CHECK(rule_for(i).step == step_kind::seal);
 }
 
-TEST_CASE("age, boot, rate and breaker hold back", "[fault]") {
+TEST_CASE("age, boot and rate hold back", "[fault]") {
     const auto i = after({"79, x"});
     const std::int64_t now = i.line_ms + 1000;
     limiter fresh({});
     CHECK(fresh.decide(i, true, 100, now).allowed);
-    CHECK_FALSE(fresh.decide(i, false, 100, now).allowed);
-    CHECK_FALSE(fresh.decide(i, true, 100, now + 11 * 60'000).allowed);
-
+    for (const bool current : {false, true}) {
+        const auto held = fresh.decide(i, current, 100, current ? now + 11 * 60'000 : now);
+        CHECK_FALSE(held.allowed);
+        CHECK_FALSE(held.later);
+    }
     limiter hourly({.drains_per_hour = 2});
-    hourly.count(now - 10 * 60'000);
+    hourly.count("n91", now - 10 * 60'000);
     CHECK(hourly.decide(i, true, 100, now).allowed);
-    hourly.count(now - 9 * 60'000);
-    CHECK_FALSE(hourly.decide(i, true, 100, now).allowed);
+    const auto next = of_node(i, "n92");
+    const auto full = hourly.decide(next, true, 100, now);
+    CHECK_FALSE(full.allowed);
+    CHECK(full.later);
+    hourly.returned("n91");
+    CHECK(hourly.decide(next, true, 100, now).allowed);
     limiter yesterday({.drains_per_hour = 1});
-    yesterday.count(now - 3'700'000);
+    yesterday.count("n91", now - 3'700'000);
     CHECK(yesterday.decide(i, true, 100, now).allowed);
+    limiter none({.drains_per_hour = 0});
+    CHECK_FALSE(none.decide(i, true, 4096, now).allowed);
 }
 
-TEST_CASE("the breaker opens at half of the nodes and stays open", "[fault]") {
+TEST_CASE("a node counts once, however many of its parts break", "[fault]") {
+    const auto i = after({"79, x"});
+    limiter l({.drains_per_hour = 2});
+    for (int n = 0; n < 5; ++n) CHECK(l.decide(i, true, 100, i.line_ms + n).allowed);
+    CHECK(l.taken_since(0) == 1);
+    CHECK(l.decide(of_node(i, "n92"), true, 100, i.line_ms).allowed);
+}
+
+TEST_CASE("what is held back may be done later, for a day", "[fault]") {
+    auto i = after({"79, x"});
+    limiter l({.drains_per_hour = 1, .drains_percent = 0});
+    l.count("n91", i.line_ms + 500);
+    CHECK(l.decide(i, true, 100, i.line_ms + 1000).later);
+    i.held_ms = i.line_ms + 1000;
+    CHECK(l.decide(i, true, 100, i.line_ms + 30 * 60'000).later);
+    CHECK(l.decide(i, true, 100, i.line_ms + 61 * 60'000).allowed);
+    limiter other({});
+    const auto late = other.decide(i, true, 100, i.line_ms + 25 * 3'600'000);
+    CHECK_FALSE(late.allowed);
+    CHECK_FALSE(late.later);
+}
+
+TEST_CASE("the breaker opens in a cluster of any size, before the limit of an hour alone would hold",
+          "[fault]") {
     const auto i = after({"79, x"});
     const std::int64_t now = i.line_ms + 1000;
-    limiter l({.drains_per_hour = 1000});
-    for (int n = 0; n < 7; ++n) l.count(now - 1000);
-    CHECK(l.decide(i, true, 16, now).allowed);
-    l.count(now - 1000);
-    CHECK_FALSE(l.decide(i, true, 16, now).allowed);
-    CHECK(l.tripped());
-    CHECK_FALSE(l.decide(i, true, 1'000'000, now).allowed);
-    l.trip(false);
-    CHECK(l.decide(i, true, 1'000'000, now).allowed);
+    struct row {
+        std::uint32_t nodes, at, an_hour;
+    };
+    for (const auto& [nodes, at, an_hour] :
+         {row{4, 3, 8}, row{16, 8, 8}, row{18, 8, 8}, row{400, 8, 8}, row{1000, 20, 20}, row{4096, 81, 81}}) {
+        CAPTURE(nodes);
+        limiter l({});
+        std::uint32_t went = 0, asked = 0;
+        while (!l.tripped() && asked < nodes) {
+            went += l.decide(of_node(i, "n" + std::to_string(asked)), true, nodes, now).allowed;
+            ++asked;
+        }
+        CHECK(l.tripped());
+        CHECK(went == at);
+        CHECK(l.budget() == an_hour);
+        // It stays open, for minutes and hours, until somebody closes it; then it counts from anew.
+        CHECK(l.decide(of_node(i, "other"), true, nodes, now + 300'000).later);
+        l.trip(false);
+        l.returned("n0");
+        CHECK(l.decide(of_node(i, "other"), true, nodes, now + 300'000).allowed);
+        CHECK_FALSE(l.tripped());
+    }
+}
+
+TEST_CASE("a series that the hour allows does not open the breaker", "[fault]") {
+    const auto i = after({"79, x"});
+    limiter l({});
+    std::uint32_t went = 0;
+    for (int n = 0; n < 12; ++n) {
+        auto late = of_node(i, "n" + std::to_string(n));
+        late.line_ms += n * 100'000;
+        went += l.decide(late, true, 4096, late.line_ms).allowed;
+    }
+    CHECK(went == 12);
+    CHECK_FALSE(l.tripped());
 }

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/controller/job_follower.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+#include <boost/asio/steady_timer.hpp>
+#include <fmt/format.h>
+
+namespace banyan::fault {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr milliseconds first_pause(20), longest_pause(250);
+constexpr std::chrono::seconds timeout(150);   // a job's processes may take KillWait and an epilog to end
+constexpr std::chrono::seconds still_has(15);  // Slurm takes the node away within milliseconds
+constexpr int most_start_tries = 40;
+
+// A node refuses a job whose new credential is not of a later second than the end of its earlier run; clocks
+// may differ by less than a second. That is why Slurm itself waits two minutes.
+constexpr std::int64_t credential_gap_s = 2;
+
+class job_follower {
+  public:
+    job_follower(asio::io_context& io, asio::thread_pool& pool, cluster& slurm, records& known,
+                 std::uint64_t number, std::string node, job_status before)
+        : timer_(io),
+          pool_(pool),
+          slurm_(slurm),
+          records_(known),
+          number_(number),
+          node_(std::move(node)),
+          before_(std::move(before)),
+          target_(std::to_string(before_.id)) {}
+
+    task<void> run() {
+        while (steady_clock::now() - begun_ < timeout) {
+            const auto now = co_await run_blocking(pool_, [this] { return slurm_.job(before_.id); });
+            if (co_await after(now) == next::end) co_return;
+            timer_.expires_after(pause_);
+            co_await timer_.async_wait(as_result);
+            pause_ = std::min(pause_ * 3 / 2, longest_pause);
+        }
+        when_time_is_over();
+    }
+
+  private:
+    enum class next : std::uint8_t { look_again, end };
+
+    task<next> after(result<job_status> now);
+    task<next> while_running(job_status now);
+    task<next> without_its_node(job_status now);
+    task<next> requeue(std::string why);
+    task<void> while_pending(job_status now);
+    void when_time_is_over();
+    next conclude(std::string text, bool done) {
+        records_.record(number_, "job", target_, std::move(text), done);
+        return next::end;
+    }
+
+    asio::steady_timer timer_;
+    asio::thread_pool& pool_;
+    cluster& slurm_;
+    records& records_;
+    const std::uint64_t number_;
+    const std::string node_;
+    const job_status before_;
+    const std::string target_;
+    const steady_clock::time_point begun_ = steady_clock::now();
+    milliseconds pause_ = first_pause;
+    bool requeued_ = false, started_ = false;
+    std::time_t pending_since_ = 0;
+    int start_tries_ = 0;
+    std::string untold_;  // why it was not known at the last look how many nodes the job needs
+};
+
+task<job_follower::next> job_follower::after(result<job_status> now) {
+    untold_.clear();
+    if (!now) {
+        if (now.error().code == errc::not_found) co_return conclude("is gone from Slurm", true);
+        co_return next::look_again;
+    }
+    if (now->phase == job_phase::ended)
+        co_return conclude(before_.may_requeue ? "ended" : "ended: it may not be requeued", true);
+    if (now->phase == job_phase::running) co_return co_await while_running(std::move(*now));
+    if (now->phase == job_phase::pending) co_await while_pending(std::move(*now));
+    co_return next::look_again;
+}
+
+task<job_follower::next> job_follower::while_running(job_status now) {
+    if (now.restarts > before_.restarts || (requeued_ && started_))
+        co_return conclude(fmt::format("runs again on {} nodes", now.nodes.size()), true);
+    if (std::ranges::find(now.nodes, node_) != now.nodes.end()) {
+        if (steady_clock::now() - begun_ > still_has)
+            co_return conclude("still holds the node: left alone", false);
+        co_return next::look_again;
+    }
+    if (requeued_) co_return next::look_again;
+    co_return co_await without_its_node(std::move(now));
+}
+
+/// The node has left the job, which still runs: on the nodes that are left, if they are enough.
+task<job_follower::next> job_follower::without_its_node(job_status now) {
+    const auto needed = co_await run_blocking(pool_, [this, &now] { return slurm_.nodes_needed(now); });
+    if (!needed) {
+        untold_ = needed.error().text();
+        if (needed.error().code != errc::unavailable) co_return conclude(untold_ + ": left alone", false);
+        co_return next::look_again;
+    }
+    if (!*needed || now.nodes.size() >= **needed)
+        co_return conclude(fmt::format("goes on: {} nodes left{}; banyan-run puts a spare in place",
+                                       now.nodes.size(), *needed ? fmt::format(", {} needed", **needed) : ""),
+                           true);
+    const auto too_few = fmt::format("{} nodes left, {} needed", now.nodes.size(), **needed);
+    if (!now.may_requeue) co_return conclude(too_few + ", and it may not be requeued", false);
+    co_return co_await requeue(too_few);
+}
+
+task<job_follower::next> job_follower::requeue(std::string why) {
+    const auto done = co_await run_blocking(pool_, [this] { return slurm_.requeue(before_.id); });
+    records_.record(number_, "requeue", target_, done ? why : done.error().text(), done.has_value());
+    if (!done) co_return next::end;
+    requeued_ = true;
+    pause_ = first_pause;
+    co_return next::look_again;
+}
+
+/// Starts it as soon as its nodes would take it.
+task<void> job_follower::while_pending(job_status now) {
+    if (!requeued_)
+        records_.record(number_, "job", target_, "is back in the queue: banyan-run or Slurm put it there",
+                        true);
+    requeued_ = true;
+    const auto time = std::time(nullptr);
+    if (pending_since_ == 0) pending_since_ = time;
+    const bool too_early = time < pending_since_ + credential_gap_s;
+    const bool starts_anyway = now.start_time <= time + 1;
+    if (too_early || starts_anyway || start_tries_ == most_start_tries) co_return;
+    ++start_tries_;
+    const auto done = co_await run_blocking(pool_, [this] { return slurm_.start_now(before_.id); });
+    if (done && !started_) records_.record(number_, "start_now", target_, "StartTime=now", true);
+    if (done) started_ = true;
+    if (!done && start_tries_ == most_start_tries)
+        records_.record(number_, "start_now", target_, done.error().text(), false);
+    pause_ = first_pause;
+}
+
+void job_follower::when_time_is_over() {
+    if (!untold_.empty())
+        conclude(untold_ + ": left alone", false);
+    else if (started_)
+        conclude("waits for free nodes", true);
+    else
+        conclude("did not settle in time: left alone", false);
+}
+
+}  // namespace
+
+task<void> follow_job(asio::io_context& io, asio::thread_pool& pool, cluster& slurm, records& known,
+                      std::uint64_t number, job_status before) {
+    const auto* incident = known.incidents().find(number);
+    if (!incident) co_return;
+    job_follower it(io, pool, slurm, known, number, incident->object.node, std::move(before));
+    co_await it.run();
+}
+
+}  // namespace banyan::fault

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Whether jobs can do without a node that they have.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fault/slurm/cluster.hpp"
+
+namespace banyan::fault {
+
+/// All of `jobs` go on when they lose `node`: with a spare of theirs, or from the queue. The error names one
+/// that does not, and why; unavailable: slurmctld did not tell. Blocks.
+result<void> can_leave(cluster& slurm, const std::vector<job_status>& jobs, const std::string& node);
+
+}  // namespace banyan::fault

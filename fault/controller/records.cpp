@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/controller/records.hpp"
+
+#include <algorithm>
+
+#include <boost/asio/detached.hpp>
+#include <fmt/format.h>
+
+#include "fault/sources/log_line.hpp"
+
+namespace banyan::fault {
+
+namespace {
+
+constexpr std::size_t remembered = 500;  // incidents read back at start
+constexpr std::int64_t hour_ms = 3'600'000;
+constexpr const char* breaker_flag = "breaker";
+
+}  // namespace
+
+records::records(asio::io_context& io, std::chrono::milliseconds window, std::shared_ptr<metrics> counters)
+    : io_(io), metrics_(std::move(counters)), engine_(window.count()) {}
+
+result<std::vector<std::uint64_t>> records::open(const std::string& path, limiter& limits) {
+    std::string warning;
+    BANYAN_TRY(auto opened, history::open(path, warning));
+    if (!warning.empty()) spdlog::error("{}", warning);
+    history_ = std::make_unique<history>(std::move(opened));
+    BANYAN_TRY(auto kept, history_->incidents(remembered));
+    BANYAN_TRY(const auto taken, history_->taken_since(wall_ms() - hour_ms));
+    BANYAN_TRY(const bool tripped, history_->flag(breaker_flag));
+    limits.trip(tripped);
+    for (const auto& [node, at] : taken) limits.count(node, at);
+    std::vector<std::uint64_t> unfinished;
+    for (auto& i : kept) {
+        if (i.state != incident_state::done) unfinished.push_back(i.number);
+        engine_.restore(std::move(i));
+    }
+    return unfinished;
+}
+
+void records::finish() { database_.join(); }
+
+void records::complain(const error& e) {
+    std::uint64_t held = 0;
+    if (quiet_.pass(e.what, std::chrono::steady_clock::now(), held))
+        spdlog::error("{} ({} more held back)", e.text(), held);
+}
+
+task<result<std::optional<incident>>> records::find(std::uint64_t number) {
+    if (const auto* i = engine_.find(number)) co_return std::optional(*i);
+    co_return co_await on_database([this, number] { return history_->find(number); });
+}
+
+void records::announce(const incident& i) {
+    metrics_->count_incident(
+        i.reason, static_cast<double>(std::max<std::int64_t>(0, i.incident_ms - i.line_ms)) / 1000.0);
+    metrics_->set_open(static_cast<std::size_t>(
+        std::ranges::count_if(engine_.all(), [](const auto& pair) { return pair.second.closed_ms == 0; })));
+    spdlog::warn("incident {} {}: {} ({})", i.id(), name_of(i.severity), i.cause, i.object.text());
+}
+
+void records::record(std::uint64_t number, std::string what, std::string target, std::string text,
+                     bool done) {
+    auto* i = engine_.find(number);
+    if (!i) return;
+    metrics_->count_action(what, done);
+    spdlog::warn("incident {}: {} {}: {}", i->id(), what, target, text);
+    i->actions.push_back({std::move(what), std::move(target), wall_ms(), std::move(text)});
+    save_soon(number);
+}
+
+task<void> records::save(std::uint64_t number) {
+    engine_.touch();
+    const auto* i = engine_.find(number);
+    if (!i) co_return;
+    const auto copy = *i;
+    const auto kept = co_await on_database([this, &copy] { return history_->keep(copy); });
+    if (!kept) complain(kept.error());
+}
+
+void records::save_soon(std::uint64_t number) { asio::co_spawn(io_, save(number), asio::detached); }
+
+task<void> records::save_breaker(bool tripped) {
+    const auto kept =
+        co_await on_database([this, tripped] { return history_->set_flag(breaker_flag, tripped); });
+    if (!kept) complain(kept.error());
+}
+
+void records::save_breaker_soon(bool tripped) { asio::co_spawn(io_, save_breaker(tripped), asio::detached); }
+
+task<std::vector<bool>> records::known(std::vector<event> events) {
+    auto out = co_await on_database([this, &events]() -> result<std::vector<bool>> {
+        std::vector<bool> known;
+        for (const auto& e : events) {
+            BANYAN_TRY(const bool is, history_->knows(e));
+            known.push_back(is);
+        }
+        return known;
+    });
+    if (out) co_return std::move(*out);
+    complain(out.error());
+    co_return std::vector<bool>(events.size());
+}
+
+task<void> records::keep(std::vector<kept_event> events, std::set<std::uint64_t> changed) {
+    std::vector<incident> copies;
+    for (const auto number : changed)
+        if (const auto* i = engine_.find(number)) copies.push_back(*i);
+    const auto kept =
+        co_await on_database([this, &events, &copies] { return history_->keep(events, copies); });
+    if (!kept) complain(kept.error());
+}
+
+task<std::optional<cursor>> records::cursor_of(std::string node) {
+    auto where = co_await on_database([this, &node] { return history_->cursor_of(node); });
+    co_return where ? std::move(*where) : std::nullopt;
+}
+
+void records::move_cursor(std::string node, cursor where) {
+    asio::post(database_, [this, node = std::move(node), where = std::move(where)] {
+        (void)history_->set_cursor(node, where);
+    });
+}
+
+}  // namespace banyan::fault

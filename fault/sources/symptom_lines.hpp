@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The kernel's lines on everything but NVIDIA's GPUs and switches: HCAs, PCIe, memory, disks, file systems,
+// the kernel itself. A line is taken from its first byte on. Some messages of the kernel begin with the name
+// of a process, which its owner chooses: up to 15 characters, and then "[pid]: segfault at ..." or the like.
+// So every form here fixes more than 15 characters, or goes on otherwise than all of those do. Names that
+// users choose inside a line are skipped, never read. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "fault/catalog/symptom.hpp"
+
+namespace banyan::fault {
+
+struct symptom_line {
+    catalog::symptom code{};
+    std::string device;  ///< what it speaks of: "0000:3b:00", "nvme0n1", "MC0", "CPU 3"; never empty
+    std::string bdf;     ///< when it is a PCI device: as in kernel_fault
+};
+using maybe_symptom = std::optional<symptom_line>;
+
+/// What a text of the kernel says, when it is one of these.
+maybe_symptom find_symptom_line(std::string_view text);
+
+namespace lines {
+// By family; each takes the whole text.
+maybe_symptom hca(std::string_view text);
+maybe_symptom pcie(std::string_view text);
+maybe_symptom machine(std::string_view text);  ///< memory, processors, the kernel itself
+maybe_symptom storage(std::string_view text);
+
+/// A PCI device at the front ("0000:3b:00.0"), which is taken off: its normal form.
+std::optional<std::string> take_device(std::string_view& text);
+/// "kernel_name:123:(pid 0): " at the front is taken off, if it is there.
+void drop_function(std::string_view& text);
+}  // namespace lines
+
+}  // namespace banyan::fault
