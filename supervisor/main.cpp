@@ -7,8 +7,8 @@
 
 #include "common/build_info.hpp"
 #include "common/text.hpp"
-#include "fault/slurm/plan_query.hpp"
 #include "supervisor/supervisor.hpp"
+#include "train/slurm/plan_query.hpp"
 
 namespace {
 
@@ -29,7 +29,7 @@ result<std::uint32_t> job_of_environment() {
 /// Of a job without a plan, and of one whose plan is not known: the numbers are then those of srun's own
 /// words.
 job_plan plan_to_follow(std::uint32_t job, const job_state& state) {
-    const auto told = fault::query_plan(job, state.restarts);
+    const auto told = train::query_plan(job, state.restarts);
     if (!told)
         std::fprintf(stderr, "banyan-run: %s; going on as for a job without --train-parallel\n",
                      printable(told.error().text()).c_str());

@@ -26,12 +26,22 @@ std::string node_of_this_host() {
     return name ? name : "";
 }
 
-/// The words by which the environment of the batch script tells srun how large the allocation once was.
-void correct_environment(const std::vector<std::string>& nodes) {
+/// The words by which the environment of the batch script tells srun how large the allocation once was. srun
+/// makes the nodes of a step from them where it is to leave some out, and with a lost one among them Slurm
+/// refuses the step. In a heterogeneous job each component has words of its own.
+void correct_environment(const std::vector<std::string>& nodes, std::optional<std::uint32_t> component) {
+    const auto own = [&](const char* name) {
+        return component ? fmt::format("{}_HET_GROUP_{}", name, *component) : std::string(name);
+    };
+    const char* told = std::getenv(own("SLURM_JOB_NODELIST").c_str());
+    if (const auto names = expand_hostlist(told ? told : ""); names && *names == nodes) return;
     const auto count = std::to_string(nodes.size()), list = compress_hostlist(nodes);
-    for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) ::setenv(name, count.c_str(), 1);
-    for (const char* name : {"SLURM_NODELIST", "SLURM_JOB_NODELIST"}) ::setenv(name, list.c_str(), 1);
-    for (const char* name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"}) ::unsetenv(name);
+    for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"})
+        ::setenv(own(name).c_str(), count.c_str(), 1);
+    for (const char* name : {"SLURM_NODELIST", "SLURM_JOB_NODELIST"})
+        ::setenv(own(name).c_str(), list.c_str(), 1);
+    for (const char* name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"})
+        ::unsetenv(own(name).c_str());
 }
 
 }  // namespace
@@ -101,11 +111,11 @@ int supervisor::run() {
         idle_restarts_ = d.idle_restarts;
         saved_ = std::max(saved_, s.saved_after);
         nodes_ = s.now.nodes;
-        if (!plan_.nodes) correct_environment(nodes_);
     }
 }
 
 result<step_end> supervisor::run_step() {
+    correct_environment(nodes_, plan_.component);
     const auto words = srun_words(plan_, nodes_, opts_.srun);
     detail(fmt::format("running {}", fmt::join(words, " ")));
     step_.reset();

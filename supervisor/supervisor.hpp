@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "fault/slurm/job_query.hpp"
 #include "supervisor/child.hpp"
 #include "supervisor/decision.hpp"
 #include "supervisor/options.hpp"
+#include "supervisor/slurm/job_query.hpp"
 #include "train/plan_summary.hpp"
 
 namespace banyan::supervisor {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "train/plan.hpp"
 
-#include <algorithm>
-
 #include <banyan/topo/traffic.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -29,22 +27,20 @@ std::vector<std::uint32_t> runs_of(const std::vector<std::uint32_t>& buddies) {
     return out;
 }
 
-result<std::vector<std::uint32_t>> buddies_at(const json& from, std::size_t slots) {
+/// The reverse, for as many slots; a permutation of them.
+result<std::vector<std::uint32_t>> buddies_of(const std::vector<std::uint32_t>& runs, std::size_t slots) {
     const auto wrong = [] {
         return fail(errc::invalid_input, "the plan's buddies are not a permutation of the slots");
     };
-    const auto it = from.find("buddies");
-    if (it == from.end() || !it->is_array() || it->size() % 2 != 0) return wrong();
+    if (runs.size() % 2 != 0) return wrong();
     std::vector<std::uint32_t> out;
     out.reserve(slots);
     std::vector<bool> seen(slots);
-    for (std::size_t i = 0; i < it->size(); i += 2) {
-        const auto &distance = (*it)[i], &count = (*it)[i + 1];
-        if (!distance.is_number_unsigned() || !count.is_number_unsigned() ||
-            distance.get<std::uint64_t>() >= slots || count.get<std::uint64_t>() > slots - out.size())
-            return wrong();
-        for (auto n = count.get<std::uint64_t>(); n > 0; --n) {
-            const auto buddy = (out.size() + distance.get<std::uint64_t>()) % slots;
+    for (std::size_t i = 0; i < runs.size(); i += 2) {
+        const auto distance = runs[i], count = runs[i + 1];
+        if (distance >= slots || count > slots - out.size()) return wrong();
+        for (std::uint32_t n = 0; n < count; ++n) {
+            const auto buddy = (out.size() + distance) % slots;
             if (seen[buddy]) return wrong();
             seen[buddy] = true;
             out.push_back(static_cast<std::uint32_t>(buddy));
@@ -55,33 +51,22 @@ result<std::vector<std::uint32_t>> buddies_at(const json& from, std::size_t slot
 }
 
 /// [minutes, per cent]
-result<std::optional<better_later>> later_at(const json& from) {
-    const auto it = from.find("later");
-    if (it == from.end()) return std::nullopt;
-    const auto number = [&](std::size_t i, std::uint64_t most) {
-        return (*it)[i].is_number_unsigned() && (*it)[i].get<std::uint64_t>() <= most;
-    };
-    if (!it->is_array() || it->size() != 2 || !number(0, UINT32_MAX) || !number(1, 100))
+result<better_later> later_of(const std::vector<std::uint32_t>& numbers) {
+    if (numbers.size() != 2 || numbers[1] > 100)
         return fail(errc::invalid_input, "the plan's \"later\" is not minutes and per cent");
-    return better_later{(*it)[0].get<std::uint32_t>(), (*it)[1].get<std::uint32_t>()};
+    return better_later{numbers[0], numbers[1]};
 }
 
 }  // namespace
 
 std::string to_text(const plan& p) {
-    json out{{"version", plan_version},
-             {"job", p.job},
-             {"generation", p.generation},
-             {"restart", p.restart},
-             {"shape", p.shape},
-             {"ranks_per_node", p.ranks_per_node},
-             {"nodes", compress_hostlist(p.nodes)},
-             {"buddies", runs_of(p.buddies)}};
+    auto out = head_fields(p);
+    out["nodes"] = compress_hostlist(p.nodes);
+    out["buddies"] = runs_of(p.buddies);
     if (!p.addrs.empty() && p.addrs != p.nodes) out["addrs"] = compress_hostlist(p.addrs);
     if (!p.spares.empty()) out["spares"] = compress_hostlist(p.spares);
     if (!p.spare_addrs.empty() && p.spare_addrs != p.spares)
         out["spare_addrs"] = compress_hostlist(p.spare_addrs);
-    if (p.launchers) out["launchers"] = true;
     if (p.model) out["model"] = topo::text_of(*p.model);
     if (p.later) out["later"] = {p.later->minutes, p.later->per_cent};
     if (!p.spread.empty()) out["spread"] = p.spread;
@@ -93,28 +78,23 @@ result<plan> parse_plan(std::string_view text) {
         return fail(errc::invalid_input, fmt::format("the plan is longer than {} bytes", max_plan_text));
     BANYAN_TRY(const auto from, fields_of(text));
     plan out;
-    BANYAN_TRY(out.job, number_at(from, "job"));
-    BANYAN_TRY(out.generation, number_at(from, "generation"));
-    BANYAN_TRY(out.restart, number_at(from, "restart"));
-    BANYAN_TRY(out.ranks_per_node, number_at(from, "ranks_per_node"));
-    BANYAN_TRY(out.shape, text_at(from, "shape"));
-    BANYAN_TRY(const auto dims, topo::parse_shape(out.shape));
+    BANYAN_CHECK(read_head(from, out));
     BANYAN_TRY(out.nodes, names_at(from, "nodes"));
     BANYAN_TRY(out.addrs, names_at(from, "addrs"));
     BANYAN_TRY(out.spares, names_at(from, "spares"));
     BANYAN_TRY(out.spare_addrs, names_at(from, "spare_addrs"));
-    BANYAN_TRY(out.buddies, buddies_at(from, out.nodes.size()));
-    BANYAN_TRY(out.launchers, flag_at(from, "launchers"));
+    BANYAN_CHECK(check_ranks(out, out.nodes.size()));
+    BANYAN_TRY(const auto buddies, numbers_at(from, "buddies", 2 * out.nodes.size()));
+    BANYAN_TRY(out.buddies, buddies_of(buddies.value_or(std::vector<std::uint32_t>{}), out.nodes.size()));
     BANYAN_TRY(const auto model, text_at(from, "model"));
     if (!model.empty()) {
         BANYAN_TRY(out.model, topo::parse_model(model));
     }
-    BANYAN_TRY(out.later, later_at(from));
+    BANYAN_TRY(const auto later, numbers_at(from, "later", 2));
+    if (later) {
+        BANYAN_TRY(out.later, later_of(*later));
+    }
     BANYAN_TRY(out.spread, text_at(from, "spread"));
-    if (out.nodes.empty() || std::uint64_t{out.ranks_per_node} * out.nodes.size() != dims.ranks())
-        return fail(errc::invalid_input,
-                    fmt::format("the plan's {} nodes with {} ranks each are not the {} ranks of {}",
-                                out.nodes.size(), out.ranks_per_node, dims.ranks(), out.shape));
     if ((!out.addrs.empty() && out.addrs.size() != out.nodes.size()) ||
         (!out.spare_addrs.empty() && out.spare_addrs.size() != out.spares.size()))
         return fail(errc::invalid_input, "the plan's addresses are not one per node");

@@ -21,13 +21,17 @@ struct better_later {
     std::uint32_t per_cent = 0;  ///< less weighted bytes (placement_cost)
 };
 
-struct plan {
+/// What a plan and its summary both say.
+struct plan_head {
     std::uint32_t job = 0;         ///< whose plan it is
     std::uint32_t generation = 0;  ///< grows with every change of the assignment
     std::uint32_t restart = 0;     ///< how often the job had been requeued when this was planned
     std::string shape;             ///< as shape::text()
     std::uint32_t ranks_per_node = 0;
-    bool launchers = false;                ///< a step has one task a node, which starts the node's ranks
+    bool launchers = false;  ///< a step has one task a node, which starts the node's ranks
+};
+
+struct plan : plan_head {
     std::vector<std::string> nodes;        ///< slot -> node name
     std::vector<std::string> addrs;        ///< slot -> address; empty = the names are the addresses
     std::vector<std::string> spares;       ///< node names

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "train/plan_fields.hpp"
 
+#include <banyan/topo/shape.hpp>
 #include <fmt/format.h>
 
 #include "common/json_fields.hpp"
@@ -19,6 +20,12 @@ result<T> of_plan(result<T> read) {
     return read;
 }
 
+result<bool> flag_at(const json& from, const char* key) {
+    const json_fields in(from);
+    if (!in.has(key)) return false;
+    return of_plan(in.flag(key));
+}
+
 }  // namespace
 
 result<std::vector<std::string>> names_at(const json& from, const char* key) {
@@ -33,10 +40,37 @@ result<std::string> text_at(const json& from, const char* key) {
     return of_plan(in.text(key, max_plan_text));
 }
 
-result<bool> flag_at(const json& from, const char* key) {
+result<std::optional<std::vector<std::uint32_t>>> numbers_at(const json& from, const char* key,
+                                                             std::size_t count) {
     const json_fields in(from);
-    if (!in.has(key)) return false;
-    return of_plan(in.flag(key));
+    if (!in.has(key)) return std::nullopt;
+    return of_plan(in.numbers(key, count));
+}
+
+json head_fields(const plan_head& head) {
+    json out{{"version", plan_version}, {"job", head.job},     {"generation", head.generation},
+             {"restart", head.restart}, {"shape", head.shape}, {"ranks_per_node", head.ranks_per_node}};
+    if (head.launchers) out["launchers"] = true;
+    return out;
+}
+
+result<void> read_head(const json& from, plan_head& into) {
+    BANYAN_TRY(into.job, number_at(from, "job"));
+    BANYAN_TRY(into.generation, number_at(from, "generation"));
+    BANYAN_TRY(into.restart, number_at(from, "restart"));
+    BANYAN_TRY(into.ranks_per_node, number_at(from, "ranks_per_node"));
+    BANYAN_TRY(into.shape, text_at(from, "shape"));
+    BANYAN_TRY(into.launchers, flag_at(from, "launchers"));
+    return {};
+}
+
+result<void> check_ranks(const plan_head& head, std::uint64_t nodes) {
+    BANYAN_TRY(const auto dims, topo::parse_shape(head.shape));
+    if (nodes == 0 || nodes * head.ranks_per_node != dims.ranks())
+        return fail(errc::invalid_input,
+                    fmt::format("the plan's {} nodes with {} ranks each are not the {} ranks of {}", nodes,
+                                head.ranks_per_node, dims.ranks(), head.shape));
+    return {};
 }
 
 result<std::uint32_t> number_at(const json& from, const char* key) {

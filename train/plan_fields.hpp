@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,10 +20,20 @@ namespace banyan::train {
 /// An object of plan_version.
 result<nlohmann::json> fields_of(std::string_view text);
 
-/// The first two and the last may be missing, and are then empty, or false.
+/// The version and the head, and back.
+nlohmann::json head_fields(const plan_head& head);
+result<void> read_head(const nlohmann::json& from, plan_head& into);
+/// That so many nodes have the ranks of the shape.
+result<void> check_ranks(const plan_head& head, std::uint64_t nodes);
+
+result<std::uint32_t> number_at(const nlohmann::json& from, const char* key);
+
+// Fields that may be missing, and are then empty.
+
 result<std::vector<std::string>> names_at(const nlohmann::json& from, const char* key);
 result<std::string> text_at(const nlohmann::json& from, const char* key);
-result<std::uint32_t> number_at(const nlohmann::json& from, const char* key);
-result<bool> flag_at(const nlohmann::json& from, const char* key);
+/// At most `count` of them.
+result<std::optional<std::vector<std::uint32_t>>> numbers_at(const nlohmann::json& from, const char* key,
+                                                             std::size_t count);
 
 }  // namespace banyan::train

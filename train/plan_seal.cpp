@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "common/peer/munge.hpp"
+#include "common/munge.hpp"
 
 namespace banyan::train {
 namespace {

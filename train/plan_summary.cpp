@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "train/plan_summary.hpp"
 
-#include <banyan/topo/shape.hpp>
 #include <fmt/format.h>
 
 #include "common/text.hpp"
@@ -10,10 +9,8 @@
 namespace banyan::train {
 
 std::string summary_text(const plan& p) {
-    nlohmann::json out{{"version", plan_version}, {"job", p.job},     {"generation", p.generation},
-                       {"restart", p.restart},    {"shape", p.shape}, {"ranks_per_node", p.ranks_per_node},
-                       {"nodes", p.nodes.size()}};
-    if (p.launchers) out["launchers"] = true;
+    auto out = head_fields(p);
+    out["nodes"] = p.nodes.size();
     const auto text = [&] { return out.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace); };
     auto without = text();
     if (p.spares.empty()) return without;
@@ -28,19 +25,10 @@ result<plan_summary> parse_summary(std::string_view text) {
                     fmt::format("the plan's summary is longer than {} bytes", max_summary_text));
     BANYAN_TRY(const auto from, fields_of(text));
     plan_summary out;
-    BANYAN_TRY(out.job, number_at(from, "job"));
-    BANYAN_TRY(out.generation, number_at(from, "generation"));
-    BANYAN_TRY(out.restart, number_at(from, "restart"));
-    BANYAN_TRY(out.ranks_per_node, number_at(from, "ranks_per_node"));
+    BANYAN_CHECK(read_head(from, out));
     BANYAN_TRY(out.nodes, number_at(from, "nodes"));
-    BANYAN_TRY(out.launchers, flag_at(from, "launchers"));
-    BANYAN_TRY(out.shape, text_at(from, "shape"));
     BANYAN_TRY(out.spares, names_at(from, "spares"));
-    BANYAN_TRY(const auto dims, topo::parse_shape(out.shape));
-    if (std::uint64_t{out.nodes} * out.ranks_per_node != dims.ranks())
-        return fail(errc::invalid_input,
-                    fmt::format("the plan's {} nodes with {} ranks each are not the {} ranks of {}",
-                                out.nodes, out.ranks_per_node, dims.ranks(), out.shape));
+    BANYAN_CHECK(check_ranks(out, out.nodes));
     return out;
 }
 

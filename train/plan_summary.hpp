@@ -16,14 +16,8 @@
 
 namespace banyan::train {
 
-struct plan_summary {
-    std::uint32_t job = 0;         ///< whose plan it is
-    std::uint32_t generation = 0;  ///< as the plan's, like the next three
-    std::uint32_t restart = 0;
-    std::string shape;
-    std::uint32_t ranks_per_node = 0;
-    std::uint32_t nodes = 0;  ///< that run ranks
-    bool launchers = false;
+struct plan_summary : plan_head {
+    std::uint32_t nodes = 0;          ///< that run ranks
     std::vector<std::string> spares;  ///< the last the first to be left out of a step; empty: none or unknown
 
     std::uint32_t ranks() const { return nodes * ranks_per_node; }

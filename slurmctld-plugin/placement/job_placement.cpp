@@ -14,6 +14,7 @@
 #include "slurmctld-plugin/placement/node_choice.hpp"
 #include "slurmctld-plugin/placement/requeue.hpp"
 #include "slurmctld-plugin/placement/train_job.hpp"
+#include "slurmctld-plugin/plan/job_plan.hpp"
 #include "slurmctld-plugin/plan/plan_builder.hpp"
 #include "slurmctld-plugin/plan/told_plan.hpp"
 #include "train/numbers.hpp"
@@ -115,8 +116,8 @@ class attempt {
     }
 
     void save(const first_start& start) {
-        save_placement(job_.record, job_.fabric, job_.ctld, job_.request, start.placement,
-                       gain_of_waiting(job_, ever_free(), start));
+        save_placement(job_.record, stored_plan(job_.record), job_.fabric, job_.ctld, job_.request,
+                       start.placement, gain_of_waiting(job_, ever_free(), start));
     }
 
     const train_job& job_;

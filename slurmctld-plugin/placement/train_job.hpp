@@ -18,7 +18,7 @@ namespace banyan::slurm {
 /// Of one call of job_test, all placements and weighings together: some 50 ms, for which users wait for
 /// slurmctld's locks. The first placement may take the most of it. When nothing is left, what else would be
 /// asked is left out, or answered by cons_tres.
-constexpr std::int64_t steps_of_job_test = topo::steps_of_placement * 5 / 4;
+constexpr std::int64_t most_work_of_job_test = topo::most_work_of_placement * 5 / 4;
 
 /// Good for one call of job_test: what it has found out once it keeps.
 struct train_job {
@@ -27,7 +27,7 @@ struct train_job {
     const topo::request& request;
     const fabric_cache::view& fabric;
     const ctld_tables& ctld;
-    mutable topo::work limit{steps_of_job_test};
+    mutable topo::work limit{most_work_of_job_test};
 
     /// Where a requeued job was before, without the nodes that are no longer known; null for a job that runs
     /// for the first time.

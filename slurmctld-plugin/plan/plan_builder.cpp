@@ -40,11 +40,10 @@ void store_for_nodes(job_record_t& job, const ctld_tables& ctld, train::plan pla
 
 }  // namespace
 
-void save_placement(job_record_t& job, const fabric_cache::view& fabric, const ctld_tables& ctld,
-                    const topo::request& request, const topo::placement& placement,
-                    std::optional<train::better_later> later) {
+void save_placement(job_record_t& job, const std::optional<train::plan>& before,
+                    const fabric_cache::view& fabric, const ctld_tables& ctld, const topo::request& request,
+                    const topo::placement& placement, std::optional<train::better_later> later) {
     train::plan plan;
-    const auto before = stored_plan(job);
     if (!later && before && before->restart == job.restart_cnt) later = before->later;
     plan.generation = before ? before->generation + 1 : 1;
     plan.restart = job.restart_cnt;

@@ -11,11 +11,11 @@
 
 namespace banyan::slurm {
 
-/// Stores `placement` with the job as its plan, one generation after the last. `later`: what to say of a
-/// later start; when nothing is given that of the run's last plan stays.
-void save_placement(job_record_t& job, const fabric_cache::view& fabric, const ctld_tables& ctld,
-                    const topo::request& request, const topo::placement& placement,
-                    std::optional<train::better_later> later = {});
+/// Stores `placement` with the job as its plan, one generation after `before`, the plan that it has now.
+/// `later`: what to say of a later start; when nothing is given that of the run's last plan stays.
+void save_placement(job_record_t& job, const std::optional<train::plan>& before,
+                    const fabric_cache::view& fabric, const ctld_tables& ctld, const topo::request& request,
+                    const topo::placement& placement, std::optional<train::better_later> later = {});
 
 /// The same where the fabric is of no help: the plan gets other nodes, slot by slot.
 void save_nodes(job_record_t& job, const ctld_tables& ctld, train::plan plan,

@@ -2,6 +2,7 @@
 #include "slurmctld-plugin/step/step_order.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -99,12 +100,11 @@ topo::placement placement_of(const train::plan& plan, const fabric_cache::view& 
     return out;
 }
 
-/// The placement for exactly `hosts`: the job's plan, with the nodes that the step lacks replaced by those
+/// The placement for exactly `hosts`: that of the plan, with the nodes that the step lacks replaced by those
 /// that are new in it.
-result<topo::placement> placement_for(const job_record_t& job, const fabric_cache::view& fabric,
-                                      const ctld_tables& ctld, const topo::request& request,
-                                      const std::vector<std::uint32_t>& hosts) {
-    const auto plan = stored_plan(job);
+result<topo::placement> placement_for(const std::optional<train::plan>& plan,
+                                      const fabric_cache::view& fabric, const ctld_tables& ctld,
+                                      const topo::request& request, const std::vector<std::uint32_t>& hosts) {
     if (!plan || plan->nodes.size() != request.nodes || plan->shape != request.dims.text())
         return topo::arrange(fabric.fabric, hosts, request);
     return topo::swap_onto(fabric.fabric, placement_of(*plan, fabric, ctld), hosts);
@@ -112,9 +112,9 @@ result<topo::placement> placement_for(const job_record_t& job, const fabric_cach
 
 /// The order of a job that runs does not depend on a snapshot that has gone, is too old, or lacks one of the
 /// job's nodes since.
-void order_by_plan(job_record_t& job, const ctld_tables& ctld, slurm_step_layout_t& layout,
-                   const topo::request& request, const std::vector<std::string>& names, bool launchers) {
-    const auto plan = stored_plan(job);
+void order_by_plan(job_record_t& job, const std::optional<train::plan>& plan, const ctld_tables& ctld,
+                   slurm_step_layout_t& layout, const topo::request& request,
+                   const std::vector<std::string>& names, bool launchers) {
     if (plan && plan->nodes.size() == names.size() && plan->shape == request.dims.text()) {
         const auto nodes = without_fabric(plan->nodes, names);
         if (give_ranks(layout, request, names, nodes, launchers)) return save_nodes(job, ctld, *plan, nodes);
@@ -145,15 +145,16 @@ void order_step(step_record_t& step) {
     const auto* fabric = fabric_cache::instance().get(*ctld);
     const auto hosts =
         fabric ? fabric->map.known_hosts_of(ctld->find_nodes(names)) : std::vector<std::uint32_t>{};
+    const auto plan = stored_plan(job);
     if (hosts.size() != layout->node_cnt)
-        return order_by_plan(job, *ctld, *layout, request, names, launchers);
-    const auto placement = placement_for(job, *fabric, *ctld, request, hosts);
+        return order_by_plan(job, plan, *ctld, *layout, request, names, launchers);
+    const auto placement = placement_for(plan, *fabric, *ctld, request, hosts);
     if (!placement) {
         log_job_once(job.job_id, placement.error().text() + "; its ranks stay in Slurm's order");
         return;
     }
     if (!give_ranks(*layout, request, hosts, placement->nodes, launchers)) return;
-    save_placement(job, *fabric, *ctld, request, *placement);
+    save_placement(job, plan, *fabric, *ctld, request, *placement);
 }
 
 }  // namespace banyan::slurm

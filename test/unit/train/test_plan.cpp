@@ -6,38 +6,17 @@
 #include <catch2/catch.hpp>
 
 #include "../topo/fixtures.hpp"
-#include "train/plan.hpp"
+#include "test/unit/train/example_plan.hpp"
 
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 using namespace banyan::train;
-
-namespace {
-
-plan example() {
-    plan p;
-    p.job = 77;
-    p.generation = 3;
-    p.restart = 1;
-    p.shape = "tp=2,pp=2,dp=2";
-    p.ranks_per_node = 2;
-    p.nodes = {"n03", "n01", "n02", "n07"};
-    p.addrs = {"127.0.1.3", "127.0.1.1", "127.0.1.2", "127.0.1.7"};
-    p.spares = {"n09"};
-    p.spare_addrs = {"127.0.1.9"};
-    p.buddies = {2, 3, 0, 1};
-    p.launchers = true;
-    p.model = model_size{4096, 32, 8192, 16};
-    p.later = better_later{60, 45};
-    p.spread = "groups=g1:4 straddling-pp=0/2";
-    return p;
-}
-
-}  // namespace
+using banyan::train::test::example_plan;
 
 TEST_CASE("a plan comes back as it was written", "[topo]") {
-    const auto p = example();
+    auto p = example_plan();
+    p.launchers = true;
     const auto text = to_text(p);
     CHECK(text.find('\n') == std::string::npos);
     const auto again = parse_plan(text).value();
@@ -58,7 +37,7 @@ TEST_CASE("a plan comes back as it was written", "[topo]") {
 }
 
 TEST_CASE("a plan that contradicts itself is refused", "[topo]") {
-    auto p = example();
+    auto p = example_plan();
     SECTION("too few nodes") { p.nodes.pop_back(); }
     SECTION("buddy outside") { p.buddies[0] = 9; }
     SECTION("two copies in one place") { p.buddies[0] = 3; }
@@ -70,7 +49,7 @@ TEST_CASE("a plan that contradicts itself is refused", "[topo]") {
 }
 
 TEST_CASE("a plan of another version is refused, and one without", "[topo]") {
-    const auto text = to_text(example());
+    const auto text = to_text(example_plan());
     const auto head = text.find("\"version\":3");
     REQUIRE(head != std::string::npos);
     auto later = text, none = text;
@@ -96,7 +75,7 @@ TEST_CASE("buddies that follow a stride take no room, and any order comes back",
 }
 
 TEST_CASE("runs of buddies that do not give every slot one are refused", "[topo]") {
-    const auto text = to_text(example());
+    const auto text = to_text(example_plan());
     const std::string runs = "[2,4]";
     REQUIRE(text.find(runs) != std::string::npos);
     for (const std::string bad : {"[2,3]", "[2,5]", "[2,4294967296]", "[2,18446744073709551615]", "[2,4,0,1]",
@@ -109,7 +88,7 @@ TEST_CASE("runs of buddies that do not give every slot one are refused", "[topo]
 }
 
 TEST_CASE("plans that were changed at random never crash the parser", "[topo]") {
-    const auto text = to_text(example());
+    const auto text = to_text(example_plan());
     std::mt19937 random(3);
     int refused = 0;
     for (int i = 0; i < 20000; ++i) {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../ckptd/cluster.hpp"
-#include "common/peer/munge.hpp"
+#include "common/munge.hpp"
 #include "train/environment.hpp"
 #include "train/plan_seal.hpp"
 

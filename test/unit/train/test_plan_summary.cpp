@@ -3,25 +3,14 @@
 
 #include <catch2/catch.hpp>
 
+#include "test/unit/train/example_plan.hpp"
 #include "train/plan_summary.hpp"
 
 using namespace banyan;
 using namespace banyan::train;
+using banyan::train::test::example_plan;
 
 namespace {
-
-plan example() {
-    plan p;
-    p.job = 77;
-    p.generation = 3;
-    p.restart = 1;
-    p.shape = "tp=2,pp=2,dp=2";
-    p.ranks_per_node = 2;
-    p.nodes = {"n03", "n01", "n02", "n07"};
-    p.spares = {"n09", "n05"};
-    p.buddies = {2, 3, 0, 1};
-    return p;
-}
 
 std::string entry(const plan& p) { return std::string(summary_variable) + "=" + summary_text(p); }
 
@@ -35,7 +24,7 @@ result<std::optional<plan_summary>> read(const std::vector<std::string>& entries
 }  // namespace
 
 TEST_CASE("a summary says what a step needs to know of the plan", "[train]") {
-    auto p = example();
+    auto p = example_plan();
     const auto s = parse_summary(summary_text(p)).value();
     CHECK(s.job == 77);
     CHECK(s.generation == 3);
@@ -50,7 +39,7 @@ TEST_CASE("a summary says what a step needs to know of the plan", "[train]") {
 }
 
 TEST_CASE("spares that do not fit are unknown, and the rest is told", "[train]") {
-    auto p = example();
+    auto p = example_plan();
     p.spares.clear();
     for (int i = 0; i < 4000; ++i) p.spares.push_back("node-" + std::to_string(i * 7919) + "-x");
     const auto text = summary_text(p);
@@ -60,7 +49,7 @@ TEST_CASE("spares that do not fit are unknown, and the rest is told", "[train]")
 }
 
 TEST_CASE("there is none, and it cannot be believed, are two answers", "[train]") {
-    const auto good = entry(example());
+    const auto good = entry(example_plan());
     CHECK(read({"A=b", good, "B=c"}).value()->nodes == 4);
     CHECK_FALSE(read({"A=b", "BANYAN_PLAN_SUMMARY_2=x"}).value());
     CHECK_FALSE(read({}).value());
@@ -73,7 +62,7 @@ TEST_CASE("there is none, and it cannot be believed, are two answers", "[train]"
 }
 
 TEST_CASE("a summary that contradicts itself, or is of another version, is refused", "[train]") {
-    const auto text = summary_text(example());
+    const auto text = summary_text(example_plan());
     for (const auto& [from, to] :
          std::vector<std::pair<std::string, std::string>>{{"\"nodes\":4", "\"nodes\":3"},
                                                           {"\"nodes\":4", "\"nodes\":-4"},
@@ -94,7 +83,7 @@ TEST_CASE("a summary that contradicts itself, or is of another version, is refus
 }
 
 TEST_CASE("summaries that were changed at random never crash the parser", "[train]") {
-    const auto text = summary_text(example());
+    const auto text = summary_text(example_plan());
     std::mt19937 random(3);
     int refused = 0;
     for (int i = 0; i < 20000; ++i) {
