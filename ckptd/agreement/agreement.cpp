@@ -28,11 +28,25 @@ void agreement::enter(std::uint64_t generation, bool forgetful) {
     counter_ = vote_counter(launch_.world);
     saves_.clear();
     again_ = false;
+    if (!same_launch) storage_.reset();
+    coordinate();
+}
+
+void agreement::coordinate() {
     coordinator_.reset();
     if (launch_.self != coordinating_slot) return;
-    coordinator_.emplace(launch_.nodes, launch_.world, launch_.nonce);
-    if (!same_launch) storage_.reset();
+    // Its ballots are of this round alone: what is still being brought for another one answers none of them.
+    constexpr std::uint64_t odd =
+        0x9e3779b97f4a7c15;  // 2^64 over the golden ratio: other high bits each time
+    coordinator_.emplace(launch_.nodes, launch_.world, launch_.nonce ^ launch_.generation * odd);
     if (storage_) coordinator_->set_storage(*storage_);
+}
+
+void agreement::recall(std::uint64_t nonce) {
+    launch_.nonce = nonce;
+    member_.recall();
+    counter_ = vote_counter(launch_.world);
+    if (launch_.generation != 0) coordinate();
 }
 
 effects agreement::open(const launch& l) {
@@ -134,7 +148,7 @@ effects agreement::receive(std::uint32_t from, const message& m) {
     };
     std::visit(overloaded{
                    [&](const collect& w) { carry_out(out, from, member_.on(w, shelf_)); },
-                   [&](const prepare& w) { carry_out(out, from, member_.on(w)); },
+                   [&](const prepare& w) { carry_out(out, from, member_.on(w, shelf_)); },
                    [&](const release& w) { carry_out(out, from, member_.on(w)); },
                    [&](const inventory& w) { to_coordinator(w); },
                    [&](const prepared& w) { to_coordinator(w); },
@@ -143,7 +157,7 @@ effects agreement::receive(std::uint32_t from, const message& m) {
                    [&](const again&) {
                        if (coordinator_ && has_begun()) next_round(out);
                    },
-                   [&](const vote& w) { count(out, w); },
+                   [&](const vote& w) { count(out, from, w); },
                    [&](const commit& w) { apply(out, w); },
                    [&](const passed_over& w) { pass_over(out, w.key); },
                    [&](const still_needed& w) { answer(out, from, w); },
@@ -163,7 +177,7 @@ void agreement::add(const shelf::copy& c) {
 }
 
 void agreement::skipped(std::uint32_t rank, std::uint64_t step) {
-    auto& known = saves_.try_emplace(rank, saves{step, step}).first->second;
+    auto& known = saves_.try_emplace(rank, saved_steps{step, step}).first->second;
     known.newest = std::max(known.newest, step);
 }
 
@@ -179,7 +193,7 @@ effects agreement::safe(shelf::id number, level safety) {
     effects out;
     auto* c = shelf_.find(number);
     if (!c || !c->own || !c->checked || c->voted || !is_of_this_round(c->what.key)) return out;
-    saves_.try_emplace(c->what.rank, saves{1, 0});
+    saves_.try_emplace(c->what.rank, saved_steps{});
     c->voted = safety;
     cast(out, c->what.rank);
     return out;
@@ -199,9 +213,10 @@ void agreement::cast(effects& out, std::uint32_t rank) const {
     say(out, leader_, std::move(v));
 }
 
-void agreement::count(effects& out, const vote& v) {
+void agreement::count(effects& out, std::uint32_t from, const vote& v) {
     if (!has_begun()) return;
-    const auto decided = counter_.count(launch_.generation, begun_from(), v);
+    auto decided = counter_.count(launch_.generation, begun_from(), v);
+    for (auto& what : decided.known) say(out, from, std::move(what));
     const auto tell = [&](const auto& what) {
         for (std::uint32_t slot = 0; slot < launch_.nodes; ++slot)
             if (slot != launch_.self) say(out, slot, what);

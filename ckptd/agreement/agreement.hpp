@@ -32,6 +32,11 @@ struct launch {
     bool forgetful = false;
 };
 
+/// The steps of this round that a daemon knows of one of its ranks.
+struct saved_steps {
+    std::uint64_t first = 1, newest = 0;
+};
+
 /// What is to be done after an event, in any order.
 struct effects {
     std::vector<std::pair<std::uint32_t, message>> send;
@@ -54,8 +59,19 @@ class agreement {
     effects brought(const ballot& number, std::vector<std::uint32_t> failed);
     /// A process that has gone with this round was started anew and asks for its state.
     effects begin_again();
-    /// The daemon was started again with what it had kept: work under way is forgotten.
-    void resume() { member_.resume(); }
+    /// The daemon was started again with fields(): work under way is forgotten, votes are counted and the
+    /// others asked anew. `nonce` as in launch.
+    void recall(std::uint64_t nonce);
+    /// What must outlive the daemon before anybody hears of it, as shelf::fields.
+    template <class Agreement, class F>
+    static void fields(Agreement& a, F&& f) {
+        f("launch", a.launch_);
+        f("shelf", a.shelf_);
+        f("member", a.member_);
+        f("storage", a.storage_);
+        f("saves", a.saves_);
+        f("again", a.again_);
+    }
 
     /// A copy in this daemon's memory, its own ranks' or another node's.
     void add(const shelf::copy& c);
@@ -77,21 +93,26 @@ class agreement {
     void follow(std::uint32_t slot) { leader_ = slot; }
 
     std::uint32_t world() const { return launch_.world; }  ///< ranks
+    std::uint32_t slots() const { return launch_.nodes; }
+    std::uint32_t slot() const { return launch_.self; }  ///< this daemon's
     std::uint64_t generation() const { return launch_.generation; }
     bool has_begun() const { return member_.has_released(); }
     const std::optional<copy_key>& begun_from() const { return member_.released_with(); }
     std::optional<copy_key> committed(level safety) const { return shelf_.newest(safety); }
     const shelf& copies() const { return shelf_; }
+    /// What this daemon has counted of the others' votes.
+    const vote_counter& votes() const { return counter_; }
     /// Null where this daemon does not coordinate.
     const coordinator* coordinating() const { return coordinator_ ? &*coordinator_ : nullptr; }
 
   private:
     void say(effects& out, std::uint32_t to, body what) const;
     void enter(std::uint64_t generation, bool forgetful);
+    void coordinate();
     void next_round(effects& out);
     void urge(effects& out) const;
     void carry_out(effects& out, std::uint32_t coordinator, member::orders what);
-    void count(effects& out, const vote& v);
+    void count(effects& out, std::uint32_t from, const vote& v);
     void apply(effects& out, const commit& c);
     void pass_over(effects& out, const copy_key& key);
     void cast(effects& out, std::uint32_t rank) const;
@@ -105,10 +126,7 @@ class agreement {
     std::optional<coordinator> coordinator_;
     std::optional<std::vector<copy_key>> storage_;
     vote_counter counter_;
-    struct saves {
-        std::uint64_t first, newest;  ///< steps of this round that this daemon knows of
-    };
-    std::map<std::uint32_t, saves> saves_;  ///< by rank
+    std::map<std::uint32_t, saved_steps> saves_;  ///< by rank
     std::uint32_t leader_ = 0;
     bool again_ = false;  // a rank waits for another round
 };

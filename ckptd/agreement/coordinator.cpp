@@ -25,7 +25,13 @@ void coordinator::on(std::uint32_t from, const inventory& m) {
         outside_[from] = m.copies;
         return;
     }
-    if (phase_ != phase::collecting || !current(m.number)) return;
+    if (!current(m.number)) return;
+    // It has lost all since it answered: what was chosen may rest on what it said.
+    if (phase_ == phase::preparing && m.forgetful && !inventories_[from].forgetful) {
+        attempt(ballot_.number + 1);
+        return;
+    }
+    if (phase_ != phase::collecting) return;
     inventories_[from] = m;
     choose();
 }

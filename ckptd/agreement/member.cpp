@@ -28,9 +28,10 @@ member::orders member::on(const collect& m, const shelf& copies) {
     return {what_i_hold(copies), {}, false};
 }
 
-member::orders member::on(const prepare& m) {
+member::orders member::on(const prepare& m, const shelf& copies) {
     if (auto higher = outbid_by(m.number)) return {higher, {}, false};
-    promised_ = m.number;
+    // What this daemon has told of itself in this attempt it told in a life that it has forgotten.
+    if (promised_ < m.number) return on(collect{m.number}, copies);
     if (accepted_ == m.number) return {prepared{m.number, {}}, {}, false};
     if (released_) {
         // The ranks have gone. An attempt that knows of it asks for the same again, with nothing to bring.

@@ -25,15 +25,25 @@ class member {
     explicit member(bool forgetful = false) : forgetful_(forgetful) {}
 
     orders on(const collect& m, const shelf& copies);
-    orders on(const prepare& m);
+    orders on(const prepare& m, const shelf& copies);
     orders on(const release& m);
     /// The end of `bring`: the ranks for which nothing could be brought. Answers nothing when a higher ballot
     /// has been promised meanwhile.
     orders brought(const ballot& number, std::vector<std::uint32_t> failed);
 
     bool is_forgetful() const { return forgetful_; }
-    /// What was to be brought will not come.
-    void resume() { bringing_.reset(); }
+    /// The daemon was started again with fields(): what was to be brought will not come.
+    void recall() { bringing_.reset(); }
+    /// As shelf::fields.
+    template <class Member, class F>
+    static void fields(Member& m, F&& f) {
+        f("promised", m.promised_);
+        f("accepted", m.accepted_);
+        f("key", m.key_);
+        f("replicated", m.replicated_);
+        f("released", m.released_);
+        f("forgetful", m.forgetful_);
+    }
 
     bool has_released() const { return released_; }
     /// Precondition of both: has_released().

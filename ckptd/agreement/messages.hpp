@@ -14,16 +14,6 @@
 
 namespace banyan::ckpt::agreement {
 
-/// A generation of the agreement: a launch of the job's ranks (make_generation), and in the low bits the
-/// round, for ranks that are started again within it.
-constexpr unsigned round_bits = 12;
-constexpr std::uint64_t first_round(std::uint64_t generation) {
-    return generation >> round_bits << round_bits;
-}
-constexpr std::uint64_t last_round(std::uint64_t generation) {
-    return first_round(generation) + (1u << round_bits) - 1;
-}
-
 /// How safe a checkpoint is in memory. Of a job on one node, or without another node for its copies, nothing
 /// ever reaches `replicated`.
 enum class level : std::uint8_t {

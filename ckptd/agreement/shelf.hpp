@@ -61,6 +61,19 @@ class shelf {
     /// Whether a copy that is kept for one of our ranks elsewhere may still be of use.
     bool needs_elsewhere(const held& what) const;
 
+    /// All that it remembers, as (name, value) for each: whoever keeps it over a restart reads and writes
+    /// these.
+    template <class Shelf, class F>
+    static void fields(Shelf& s, F&& f) {
+        f("copies", s.copies_);
+        f("memory", s.memory_);
+        f("replicated", s.replicated_);
+        f("base", s.base_);
+        f("came_to_less", s.came_to_less_);
+        f("lost", s.lost_);
+        f("generation", s.generation_);
+    }
+
   private:
     std::vector<copy> copies_;
     std::optional<copy_key> memory_, replicated_, base_;

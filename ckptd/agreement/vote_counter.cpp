@@ -2,6 +2,7 @@
 #include "ckptd/agreement/vote_counter.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace banyan::ckpt::agreement {
 
@@ -17,12 +18,15 @@ vote_counter::outcome vote_counter::count(std::uint64_t generation, const std::o
         if (!mine) ++t.voted;
         if (safety == level::replicated && mine != level::replicated) ++t.replicated;
         if (!mine || safety == level::replicated) mine = safety;
-        if (t.passed_over)
-            out.passed_over.push_back(key);
-        else if (t.replicated == world_)
-            out.committed.push_back({key, level::replicated});
-        else if (t.voted == world_)
-            out.committed.push_back({key, level::memory});
+        if (t.passed_over) {
+            out.known.emplace_back(passed_over{key});
+        } else if (t.voted == world_) {
+            const commit c{key, t.replicated == world_ ? level::replicated : level::memory};
+            if (std::exchange(t.decided, true))
+                out.known.emplace_back(c);
+            else
+                out.committed.push_back(c);
+        }
     }
     for (auto& [key, t] : tallies_) {
         if (key.generation != generation || key.step < v.first || key.step > v.settled || t.passed_over ||
@@ -41,6 +45,14 @@ std::vector<copy_key> vote_counter::open() const {
     std::vector<copy_key> out;
     for (const auto& [key, t] : tallies_)
         if (t.voted < world_ && !t.passed_over) out.push_back(key);
+    return out;
+}
+
+std::vector<std::uint32_t> vote_counter::missing(const copy_key& key) const {
+    std::vector<std::uint32_t> out;
+    const auto at = tallies_.find(key);
+    for (std::uint32_t rank = 0; at != tallies_.end() && rank < world_; ++rank)
+        if (!at->second.votes[rank]) out.push_back(rank);
     return out;
 }
 

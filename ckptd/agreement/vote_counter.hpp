@@ -19,12 +19,15 @@ class vote_counter {
     struct outcome {
         std::vector<commit> committed;
         std::vector<copy_key> passed_over;
+        /// Decided before: whoever votes once more has not heard of it.
+        std::vector<body> known;
     };
-    /// What this vote has decided, and what of its steps had been decided before. `base`: what the
-    /// generation began from; it is voted for, too, when its second copies are made anew.
+    /// `base`: what the generation began from; it is voted for, too, when its second copies are made anew.
     outcome count(std::uint64_t generation, const std::optional<copy_key>& base, const vote& v);
     /// Steps without an outcome, ascending.
     std::vector<copy_key> open() const;
+    /// The ranks that have not voted for it, ascending.
+    std::vector<std::uint32_t> missing(const copy_key& key) const;
 
   private:
     static constexpr std::size_t most = 64;  // steps that are remembered; more than all buffers hold
@@ -32,7 +35,7 @@ class vote_counter {
     struct tally {
         std::vector<std::optional<level>> votes;
         std::uint32_t voted = 0, replicated = 0;
-        bool passed_over = false;
+        bool decided = false, passed_over = false;
     };
 
     std::uint32_t world_;

@@ -3,7 +3,6 @@
 
 namespace banyan::ckpt::simulator {
 
-using agreement::first_round;
 using agreement::launch;
 
 job::job(std::uint64_t seed, const settings& s) : machines(seed, s) {
@@ -21,7 +20,7 @@ std::uint32_t job::buddy(std::uint32_t slot) const { return (slot + 1) % setting
 
 void job::start_launch() {
     ++launches_;
-    generation_ = std::uint64_t{launches_} << agreement::round_bits;
+    generation_ = std::uint64_t{launches_} << round_bits;
     for (auto& slot : assignment_)
         if (!nodes_[slot].up) {
             for (std::uint32_t i = 0; i < nodes_.size(); ++i)

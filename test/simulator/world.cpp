@@ -3,12 +3,14 @@
 // What befalls the job, and what must hold in the end.
 #include "test/simulator/world.hpp"
 
+#include <any>
+#include <type_traits>
+
 #include "test/simulator/job.hpp"
 
 namespace banyan::ckpt::simulator {
 namespace {
 
-using agreement::first_round;
 using agreement::level;
 
 constexpr time_us tick_every = 20'000, calm = 400'000, user_ends_it_after = 5'000'000,
@@ -94,7 +96,28 @@ class world : public job {
             if (!nodes_[i].up) restart_node(i);
         });
     }
-    /// Its keeper has kept what it had.
+    /// What a keeper has kept: the fields, and nothing else.
+    static agreement::agreement kept_of(const agreement::agreement& before) {
+        std::vector<std::any> kept;
+        const auto put = [&](auto& self, const char*, const auto& value) -> void {
+            if constexpr (requires { value.fields(value, [](auto&&...) {}); })
+                value.fields(value, [&](const char* name, const auto& one) { self(self, name, one); });
+            else
+                kept.emplace_back(value);
+        };
+        auto next = kept.begin();
+        const auto take = [&](auto& self, const char*, auto& value) -> void {
+            if constexpr (requires { value.fields(value, [](auto&&...) {}); })
+                value.fields(value, [&](const char* name, auto& one) { self(self, name, one); });
+            else
+                value = std::any_cast<std::remove_reference_t<decltype(value)>>(*next++);
+        };
+        put(put, "", before);
+        agreement::agreement after;
+        next = kept.begin();
+        take(take, "", after);
+        return after;
+    }
     void daemon_restarts(std::uint32_t i) {
         say("daemon {} is started again", i);
         auto& n = nodes_[i];
@@ -105,7 +128,8 @@ class world : public job {
             auto& m = nodes_[i];
             m.daemon_runs = true;
             m.paused = false;
-            m.agreed.resume();
+            m.agreed = kept_of(m.agreed);
+            m.agreed.recall(number());
             const auto slot = slot_of(i);
             if (!slot) return;
             if (*slot == 0) look_at_storage(i);

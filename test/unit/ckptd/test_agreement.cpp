@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ using agreement::shelf;
 
 namespace {
 
-constexpr std::uint64_t round_one = 1u << agreement::round_bits, round_two = round_one + 1;
+constexpr std::uint64_t round_one = 1u << round_bits, round_two = round_one + 1;
 
 /// Of one to six nodes, each with one to eight faults.
 simulator::settings some_settings(std::uint64_t seed) {
@@ -89,14 +90,64 @@ TEST_CASE("schedules that broke an earlier form of the rules", "[ckptd]") {
         found{107, 3, 4},  // ranks hold different steps that none of them can complete
         found{478, 3, 4},  // a step that is replicated late was let go of by then
         found{178, 3, 4},  // copies for others that their owners have given up fill the room
-        found{100032, 2, 6},   // what all began from counts as replicated, too
-        found{100815, 4, 6},   // what all began from is overtaken before its second copies are made
-        found{500595, 4, 5},   // whoever knew that it is replicated has died
-        found{100987, 6, 6});  // a word about a step that is passed over was lost
+        found{100032, 2, 6},  // what all began from counts as replicated, too
+        found{100815, 4, 6},  // what all began from is overtaken before its second copies are made
+        found{500595, 4, 5},  // whoever knew that it is replicated has died
+        found{100987, 6, 6},  // a word about a step that is passed over was lost
+        found{9263, 6, 8},    // a shard that was brought for one round answered another round's attempt
+        found{80398, 5, 8},   // the same
+        found{22930, 5, 6},   // a daemon that forgets what it has answered takes part in the same attempt
+        found{37295, 6, 8});  // the same
     simulator::settings s;
     s.slots = slots;
     s.faults = faults;
     CHECK(simulator::run(seed, s).breach == "");
+}
+
+TEST_CASE("no attempt of a round has the ballot of another round's", "[ckptd]") {
+    // Else what is still being brought for the one would answer the other.
+    agreement::launch alone;
+    alone.generation = round_one;
+    alone.nodes = alone.world = 1;
+    alone.slot_of_rank = {0};
+    alone.nonce = 7;
+    agreement::agreement a;
+    std::set<agreement::ballot> asked;
+    const auto carry_out = [&](agreement::effects e) {
+        for (std::size_t i = 0; i < e.send.size(); ++i) {
+            const auto m = e.send[i].second;
+            if (const auto* c = std::get_if<agreement::collect>(&m.what)) asked.insert(c->number);
+            for (auto next = a.receive(0, m); !next.send.empty() || next.bring;) {
+                e.send.insert(e.send.end(), next.send.begin(), next.send.end());
+                if (!next.bring) break;
+                next = a.brought(next.bring->number, {});
+            }
+        }
+    };
+    carry_out(a.open(alone));
+    carry_out(a.storage_holds({}));
+    REQUIRE(a.has_begun());
+    carry_out(a.begin_again());
+    REQUIRE(a.generation() == round_two);
+    REQUIRE(a.has_begun());
+    CHECK(asked.size() == 2);
+}
+
+TEST_CASE("a decision is told to all once, then to whoever asks again", "[ckptd]") {
+    agreement::vote_counter v(2);
+    const copy_key key{round_one, 1}, other{round_one, 2};
+    const auto vote = [&](std::uint32_t rank, std::vector<agreement::vote::one> kept) {
+        return v.count(round_one, {}, {rank, std::move(kept), 1, 2});
+    };
+    CHECK(vote(0, {{key, level::memory}, {other, level::memory}}).committed.empty());
+    const auto decided = vote(1, {{key, level::memory}});
+    CHECK(decided.committed.size() == 1);
+    CHECK(decided.passed_over == std::vector{other});
+    CHECK(decided.known.empty());
+    const auto again = vote(0, {{key, level::memory}, {other, level::memory}});
+    CHECK(again.committed.empty());
+    CHECK(again.passed_over.empty());
+    CHECK(again.known.size() == 2);
 }
 
 TEST_CASE("a commit in memory frees no replicated one", "[ckptd]") {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The rules of the agreement as they are carried to other daemons: here one of two, whose frames may be lost.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <catch2/catch.hpp>
+
+#include "ckptd/daemon/job_agreement.hpp"
+
+using namespace banyan::ckpt;
+namespace asio = boost::asio;
+using banyan::task;
+
+namespace {
+
+constexpr std::uint64_t generation = make_generation(0, 1);
+
+// Slot 1 of two, with ranks 2 and 3. What it sends is kept; `answers` says whether it arrives.
+struct bench {
+    asio::io_context io;
+    std::vector<agreement::message> sent;
+    bool answers = true;
+    int kept = 0;
+    std::shared_ptr<job_agreement> agreed;
+
+    bench() {
+        job_agreement::host h;
+        h.spawn = [this](task<void> work) { asio::co_spawn(io, std::move(work), asio::detached); };
+        h.send = [this](std::uint32_t, job_agreement::messages what) -> task<bool> {
+            if (answers) sent.insert(sent.end(), what.begin(), what.end());
+            co_return answers;
+        };
+        h.keep = [this] { ++kept; };
+        h.bring = [this](agreement::prepare p) { number = p.number; };
+        h.begin = h.fenced = h.changed = [] {};
+        h.free = [](agreement::shelf::id) {};
+        agreed = std::make_shared<job_agreement>(std::move(h));
+        agreement::launch l;
+        l.generation = generation;
+        l.self = 1;
+        l.nodes = 2;
+        l.world = 4;
+        l.slot_of_rank = {0, 0, 1, 1};
+        l.nonce = 7;
+        agreed->open(l);
+    }
+    std::optional<agreement::ballot> number;
+
+    void run() {
+        io.restart();
+        io.run();
+    }
+    void hear(agreement::body what) {
+        agreed->receive(0, {{generation, std::move(what)}});
+        run();
+    }
+    void begin() {
+        const agreement::ballot first{1, 5};
+        hear(agreement::collect{first});
+        hear(agreement::prepare{first, {}});
+        REQUIRE(number == first);
+        agreed->brought(first, {});
+        hear(agreement::release{first, {}, {}});
+        REQUIRE(agreed->has_begun());
+        sent.clear();
+    }
+    void save(agreement::shelf::id number_of_copy, std::uint32_t rank, std::uint64_t step) {
+        agreed->add({number_of_copy, {{generation, step}, rank}, true, true, {}});
+        agreed->safe(number_of_copy, agreement::level::replicated);
+        run();
+    }
+    std::vector<std::uint32_t> voters() const {
+        std::vector<std::uint32_t> out;
+        for (const auto& m : sent)
+            if (const auto* v = std::get_if<agreement::vote>(&m.what)) out.push_back(v->rank);
+        return out;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("votes that were lost are said again for every rank of the node", "[ckptd]") {
+    bench b;
+    b.begin();
+    b.answers = false;
+    b.save(1, 2, 1);
+    b.save(2, 3, 1);
+    b.answers = true;
+    b.agreed->tick();  // whether slot 0 is back
+    b.run();
+    b.sent.clear();
+    b.agreed->tick();
+    b.run();
+    CHECK(b.voters() == std::vector<std::uint32_t>{2, 3});
+}
+
+TEST_CASE("what has changed is kept before anybody hears of it", "[ckptd]") {
+    bench b;
+    b.begin();
+    const int before = b.kept;
+    b.agreed->add({1, {{generation, 1}, 2}, true, true, {}});
+    b.agreed->safe(1, agreement::level::replicated);
+    CHECK(b.kept > before);
+    CHECK(b.sent.empty());
+    b.run();
+    CHECK(b.voters() == std::vector<std::uint32_t>{2});
+}
