@@ -1,50 +1,131 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ckptd/store/safetensors.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "ckptd/buffers/rank_memory.hpp"
-#include "common/json_fields.hpp"
+#include "ckptd/store/header_entries.hpp"
 #include "common/text.hpp"
-#include "common/wire.hpp"
 
 namespace banyan::ckpt {
 namespace {
 
 constexpr std::size_t tensor_alignment = 64;
-constexpr std::string_view pad_prefix = "__pad__/";
+// As JSON has it. Most names are plain.
+std::string json_text(const std::string& text) {
+    const auto plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
+    if (!std::all_of(text.begin(), text.end(), plain)) return nlohmann::json(text).dump();
+    std::string out;
+    out.reserve(text.size() + 2);
+    return out.append(1, '"').append(text).append(1, '"');
+}
 
-result<region> read_tensor(const std::string& name, const nlohmann::json& entry, std::uint64_t data_at,
-                           std::uint64_t image_bytes) {
+constexpr std::string_view pad_prefix = "__pad__/";
+constexpr std::string_view pieces_key = "pieces";
+
+result<region> read_tensor(const header_entry& in, std::uint64_t data_at, std::uint64_t image_bytes) {
     const auto bad = [&](const char* what) {
-        return fail(errc::invalid_input, fmt::format("tensor \"{}\": {}", name, what));
+        return fail(errc::invalid_input, fmt::format("tensor \"{}\": {}", in.name, what));
     };
-    const json_fields in(entry, name);
-    region r;
-    r.name = name;
-    BANYAN_TRY(r.dtype, in.text("dtype", 16));
-    const auto element = dtype_bytes(r.dtype);
+    const auto* dtype = in.text("dtype");
+    const auto* shape = in.list("shape");
+    const auto* offsets = in.list("data_offsets");
+    const auto element = dtype ? dtype_bytes(*dtype) : 0;
     if (element == 0) return bad("unknown dtype");
-    BANYAN_TRY(r.shape, in.numbers<std::uint64_t>("shape", 16));
-    BANYAN_TRY(const auto offsets, in.numbers<std::uint64_t>("data_offsets", 2));
-    if (offsets.size() != 2) return bad("no usable data_offsets");
-    const auto from = offsets[0], to = offsets[1];
+    if (!shape) return bad("no shape");
+    if (!offsets || offsets->size() != 2) return bad("no usable data_offsets");
+    const auto from = offsets->front(), to = offsets->back();
     if (from > to || to > image_bytes - data_at) return bad("it reaches beyond the file");
     std::uint64_t elements = 1;
-    for (const auto extent : r.shape)
+    for (const auto extent : *shape)
         if (__builtin_mul_overflow(elements, extent, &elements)) return bad("its shape overflows");
     if (__builtin_mul_overflow(elements, element, &elements) || elements != to - from)
         return bad("shape and data_offsets disagree");
-    r.bytes = to - from;
-    r.offset = data_at + from;
-    return r;
+    return region{in.name, *dtype, *shape, to - from, data_at + from};
+}
+
+result<void> read_metadata(const header_entry& in, image_contents& out, std::string& pieces) {
+    const auto number = [&](const char* key, std::uint64_t max) -> result<std::uint64_t> {
+        const auto* digits = in.text(key);
+        if (!digits)
+            return fail(errc::invalid_input,
+                        fmt::format("the shard was not written by banyan: its __metadata__ has no {}", key));
+        return parse_number(std::string_view(*digits).substr(0, 21), max);
+    };
+    BANYAN_TRY(out.step, number("step", max_step));
+    BANYAN_TRY(const auto rank, number("rank", UINT32_MAX));
+    BANYAN_TRY(const auto world, number("world", UINT32_MAX));
+    out.rank = static_cast<std::uint32_t>(rank);
+    out.world = static_cast<std::uint32_t>(world);
+    if (const auto* text = in.text(pieces_key)) pieces = *text;
+    return {};
+}
+
+result<void> names_differ(const std::vector<region>& regions) {
+    std::unordered_set<std::string_view> seen;
+    seen.reserve(regions.size());
+    for (const auto& r : regions)
+        if (!seen.insert(r.name).second)
+            return fail(errc::invalid_input, fmt::format("tensor \"{}\" is there twice", r.name));
+    return {};
+}
+
+// A JSON text within the JSON text: __metadata__ holds texts alone.
+std::string pieces_of(const std::vector<region>& regions) {
+    std::string json;
+    for (const auto& r : regions)
+        if (!r.global_shape.empty())
+            fmt::format_to(std::back_inserter(json), "{}{}:{{\"global_shape\":[{}],\"offset\":[{}]}}",
+                           json.empty() ? "{" : ",", json_text(r.name), fmt::join(r.global_shape, ","),
+                           fmt::join(r.begin, ","));
+    return json.empty() ? json : nlohmann::json(json + "}").dump();
+}
+
+result<void> read_pieces(const std::string& json, std::vector<region>& regions) {
+    std::unordered_map<std::string_view, region*> named;
+    for (auto& r : regions) named.emplace(r.name, &r);
+    const auto take = [&](header_entry& in) -> result<void> {
+        const auto wrong = fail(errc::invalid_input, fmt::format("\"{}\" is no piece of a tensor", in.name));
+        const auto it = named.find(in.name);
+        const auto *global = in.list("global_shape"), *begin = in.list("offset");
+        if (it == named.end() || !global || !begin || global->empty()) return wrong;
+        it->second->global_shape = *global;
+        it->second->begin = *begin;
+        return is_piece_or_whole(*it->second) ? result<void>{} : wrong;
+    };
+    return read_entries(json, take);
+}
+
+// A cache line for what is copied past the cache; many small ones are not worth an entry each for their gaps.
+std::size_t alignment_of(std::uint64_t bytes) { return bytes < tensor_alignment ? 8 : tensor_alignment; }
+
+void put_entry(std::string& json, const std::string& quoted_name, const region& r, std::uint64_t at) {
+    fmt::format_to(std::back_inserter(json),
+                   ",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted_name, r.dtype,
+                   fmt::join(r.shape, ","), at, at + r.bytes);
 }
 
 }  // namespace
+
+bool is_piece_or_whole(const region& r) {
+    if (r.global_shape.size() != r.begin.size()) return false;
+    if (r.global_shape.empty()) return true;
+    if (r.global_shape.size() != r.shape.size()) return false;
+    std::uint64_t all = dtype_bytes(r.dtype);
+    for (std::size_t i = 0; i < r.shape.size(); ++i) {
+        if (r.begin[i] > r.global_shape[i] || r.shape[i] > r.global_shape[i] - r.begin[i]) return false;
+        if (__builtin_mul_overflow(all, r.global_shape[i], &all)) return false;
+    }
+    return true;
+}
 
 std::size_t dtype_bytes(std::string_view dtype) {
     struct known {
@@ -75,70 +156,88 @@ void put_step(char* where, std::uint64_t step) {
     for (std::size_t i = step_digits; i-- > 0; step /= 10) where[i] = static_cast<char>('0' + step % 10);
 }
 
+// Written by hand: a JSON object that keeps its order looks every name up in all that it has.
 result<image_header> make_image_header(std::vector<region>& regions, std::uint64_t job, std::uint32_t rank,
                                        std::uint32_t world) {
-    nlohmann::ordered_json head;
-    head["__metadata__"] = {{"format", "banyan-ckpt 1"},
-                            {"job", std::to_string(job)},
-                            {"rank", std::to_string(rank)},
-                            {"world", std::to_string(world)},
-                            {"step", std::string(step_digits, '0')}};
+    image_header out;
+    auto json = fmt::format(
+        "{{\"__metadata__\":{{\"format\":\"banyan-ckpt "
+        "1\",\"job\":\"{}\",\"rank\":\"{}\",\"world\":\"{}\",\"step\":\"",
+        job, rank, world);
+    out.step_at = 8 + json.size();
+    json.append(step_digits, '0');
+    json += '"';
+    if (const auto pieces = pieces_of(regions); !pieces.empty())
+        fmt::format_to(std::back_inserter(json), ",\"{}\":{}", pieces_key, pieces);
+    json += '}';
     std::uint64_t at = 0;
-    int pads = 0;
+    std::size_t pads = 0;
     for (auto& r : regions) {
-        if (const auto gap = (tensor_alignment - at % tensor_alignment) % tensor_alignment; gap != 0) {
-            const std::array<std::uint64_t, 2> offsets{at, at + gap};
-            head[fmt::format("{}{}", pad_prefix, pads++)] = {
-                {"dtype", "U8"}, {"shape", std::array{gap}}, {"data_offsets", offsets}};
+        const auto alignment = alignment_of(r.bytes);
+        if (const auto gap = (alignment - at % alignment) % alignment; gap != 0) {
+            put_entry(json, fmt::format("\"{}{}\"", pad_prefix, pads++), {"", "U8", {gap}, gap, 0}, at);
             at += gap;
         }
-        const std::array<std::uint64_t, 2> offsets{at, at + r.bytes};
-        head[r.name] = {{"dtype", r.dtype}, {"shape", r.shape}, {"data_offsets", offsets}};
+        put_entry(json, json_text(r.name), r, at);
         r.offset = at;
-        at += r.bytes;
+        if (__builtin_add_overflow(at, r.bytes, &at))
+            return fail(errc::invalid_input, "the sizes of the regions overflow");
+        if (json.size() > max_header_bytes - page_bytes)
+            return fail(errc::invalid_input,
+                        fmt::format("{} regions are too many for one shard: what is said of them, with their "
+                                    "names, is more than {}",
+                                    regions.size(), format_bytes(max_header_bytes)),
+                        "join small regions, or give them shorter names");
     }
-    image_header out;
-    const auto json = head.dump();
-    if (json.size() + 8 > max_header_bytes)
-        return fail(errc::invalid_input,
-                    fmt::format("{} regions are too many for one shard", regions.size()));
+    json += '}';
     const auto data_at = round_to_page(json.size() + 8);
     const std::uint64_t header_bytes = data_at - 8;
     out.text.resize(data_at, ' ');
     std::memcpy(out.text.data(), &header_bytes, 8);
     std::memcpy(out.text.data() + 8, json.data(), json.size());
-    out.step_at = out.text.find("\"step\":\"") + 8;
-    out.image_bytes = data_at + at;
+    if (__builtin_add_overflow(data_at, at, &out.image_bytes))
+        return fail(errc::invalid_input, "the sizes of the regions overflow");
     for (auto& r : regions) r.offset += data_at;
     return out;
 }
 
-result<image_contents> read_image(std::span<const std::byte> image) {
-    std::uint64_t header_bytes = 0;
-    if (image.size() < 16) return fail(errc::invalid_input, "the shard is shorter than its header");
-    std::memcpy(&header_bytes, image.data(), 8);
-    if (header_bytes > max_header_bytes || header_bytes > image.size() - 8)
-        return fail(errc::invalid_input,
-                    fmt::format("the shard's header of {} bytes does not fit", header_bytes));
-    const std::string text(reinterpret_cast<const char*>(image.data()) + 8, header_bytes);
-    BANYAN_TRY(const auto head, wire::decode_meta(std::as_bytes(std::span(text))));
-    const auto meta = json_fields(head).object("__metadata__");
-    if (!meta)
-        return fail(errc::invalid_input, "the shard was not written by banyan: it has no __metadata__");
+result<std::uint64_t> header_bytes_of(std::span<const std::byte> start, std::uint64_t image_bytes) {
+    std::uint64_t bytes = 0;
+    if (start.size() < 8 || image_bytes < 16)
+        return fail(errc::invalid_input, "the shard is shorter than its header");
+    std::memcpy(&bytes, start.data(), 8);
+    if (bytes > max_header_bytes || bytes > image_bytes - 8)
+        return fail(errc::invalid_input, fmt::format("the shard's header of {} bytes does not fit", bytes));
+    return bytes;
+}
+
+result<image_contents> read_header(std::string_view json, std::uint64_t image_bytes) {
+    if (image_bytes < 8 + json.size())
+        return fail(errc::invalid_input, "the shard is shorter than its header");
     image_contents out;
-    const auto number = [&](const char* key, std::uint64_t max) -> result<std::uint64_t> {
-        BANYAN_TRY(const auto digits, meta->text(key, 20));
-        return parse_number(digits, max);
+    std::string pieces;
+    bool ours = false;
+    const auto take = [&](header_entry& entry) -> result<void> {
+        if (entry.name == "__metadata__") {
+            if (std::exchange(ours, true)) return fail(errc::invalid_input, "__metadata__ is there twice");
+            return read_metadata(entry, out, pieces);
+        }
+        BANYAN_TRY(auto r, read_tensor(entry, 8 + json.size(), image_bytes));
+        if (!entry.name.starts_with(pad_prefix)) out.regions.push_back(std::move(r));
+        return {};
     };
-    BANYAN_TRY(out.step, number("step", max_step));
-    BANYAN_TRY(out.rank, number("rank", UINT32_MAX));
-    BANYAN_TRY(out.world, number("world", UINT32_MAX));
-    for (const auto& [name, entry] : head.items()) {
-        if (name == "__metadata__") continue;
-        BANYAN_TRY(auto r, read_tensor(name, entry, 8 + header_bytes, image.size()));
-        if (!name.starts_with(pad_prefix)) out.regions.push_back(std::move(r));
-    }
+    BANYAN_CHECK(read_entries(json, take));
+    if (!ours)
+        return fail(errc::invalid_input, "the shard was not written by banyan: it has no __metadata__");
+    BANYAN_CHECK(names_differ(out.regions));
+    if (!pieces.empty()) BANYAN_CHECK(read_pieces(pieces, out.regions));
     return out;
+}
+
+result<image_contents> read_image(std::span<const std::byte> image) {
+    BANYAN_TRY(const auto bytes, header_bytes_of(image, image.size()));
+    const std::string text(reinterpret_cast<const char*>(image.data()) + 8, bytes);
+    return read_header(text, image.size());
 }
 
 }  // namespace banyan::ckpt

@@ -2,7 +2,8 @@
 //
 // The image of one rank's shard, the same in a buffer, on the wire and in a file: plain safetensors. 8 bytes
 // of header length, a JSON header padded with blanks so that data starts on a page, then the tensors. The
-// format allows no holes, so the gaps that keep tensors on 64 bytes are tensors themselves, named __pad__/N.
+// format allows no holes, so the gaps that keep tensors on 64 bytes (small ones on 8) are tensors themselves,
+// named __pad__/N.
 // The step stands in __metadata__ with a fixed width: a save patches it in place.
 #pragma once
 
@@ -17,7 +18,8 @@
 
 namespace banyan::ckpt {
 
-constexpr std::size_t max_header_bytes = 64u << 20;
+constexpr std::size_t max_header_bytes = 100'000'000;  // what safetensors itself reads
+constexpr std::size_t max_dimensions = 16;
 constexpr std::size_t step_digits = 12;
 constexpr std::uint64_t max_step = 999'999'999'999;
 
@@ -27,7 +29,13 @@ struct region {
     std::vector<std::uint64_t> shape;
     std::uint64_t bytes = 0;
     std::uint64_t offset = 0;  ///< in the image
+    /// Of the tensor of which this region is a piece, and where in it the piece begins: one number for each
+    /// of `shape`. Empty: nothing is said, the region stands for itself. In __metadata__ as "pieces".
+    std::vector<std::uint64_t> global_shape{}, begin{};
 };
+
+/// Whether `r`'s global_shape and begin are those of a piece, or both empty.
+bool is_piece_or_whole(const region& r);
 
 /// Bytes of one element, 0 for an unknown dtype.
 std::size_t dtype_bytes(std::string_view dtype);
@@ -38,7 +46,7 @@ struct image_header {
     std::uint64_t image_bytes = 0;
 };
 
-/// Lays out `regions` (fills in their offsets) and writes the header.
+/// Lays out `regions` in their order (fills in their offsets) and writes the header.
 result<image_header> make_image_header(std::vector<region>& regions, std::uint64_t job, std::uint32_t rank,
                                        std::uint32_t world);
 /// Writes `step` as step_digits digits at `where`.
@@ -50,8 +58,13 @@ struct image_contents {
     std::vector<region> regions;  ///< without padding
 };
 
-/// Reads and checks an image's header: lengths, ranges, dtypes. Copies the header first, so that memory which
-/// changes meanwhile does no harm.
+/// The length of the header's JSON, which begins at byte 8, from an image's first bytes.
+result<std::uint64_t> header_bytes_of(std::span<const std::byte> start, std::uint64_t image_bytes);
+/// The header's JSON alone, of an image of so many bytes.
+result<image_contents> read_header(std::string_view json, std::uint64_t image_bytes);
+
+/// Reads and checks an image's header: lengths, ranges, dtypes, every name once. Copies the header first, so
+/// that memory which changes meanwhile does no harm.
 result<image_contents> read_image(std::span<const std::byte> image);
 
 }  // namespace banyan::ckpt

@@ -11,6 +11,7 @@
 
 #include "ckptd/buffers/rank_memory.hpp"
 #include "ckptd/store/safetensors.hpp"
+#include "ckptd/store/steps.hpp"
 #include "ckptd/store/store.hpp"
 #include "ckptd/store/user_dir.hpp"
 #include "common/crc32c.hpp"
@@ -236,7 +237,7 @@ result<step_summary> scan_step(const storage_user& user, const std::string& dir,
     BANYAN_TRY(const auto identity, as_user::take(user));
     const auto shown = step_folder(dir, step);
     BANYAN_TRY(const auto top, open_directory(dir));
-    BANYAN_TRY(const auto folder, open_folder(top.get(), step_name(step), shown));
+    BANYAN_TRY(const auto folder, open_step_folder(top.get(), dir, step));
     BANYAN_TRY(const auto commit, read_small(folder.get(), "COMMIT", shown + "/COMMIT", 256));
     const auto name = shown + "/MANIFEST.json";
     std::uint64_t bytes = 0;

@@ -2,6 +2,7 @@
 //
 // The large files of a step: written past the page cache where the file system can, checked chunk by chunk.
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include <fcntl.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include "ckptd/buffers/memory.hpp"
+#include "ckptd/store/leftovers.hpp"
+#include "ckptd/store/steps.hpp"
 #include "ckptd/store/store.hpp"
 #include "ckptd/store/user_dir.hpp"
 #include "common/crc32c.hpp"
@@ -49,16 +52,17 @@ result<void> write_chunk(new_file& file, std::span<const std::byte> chunk, off_t
 
 }  // namespace
 
-result<shard_file> write_shard(const storage_user& user, const std::string& dir, std::uint64_t step,
-                               std::uint32_t rank, std::span<const std::byte> image,
+result<shard_file> write_shard(const storage_user& user, const std::string& dir, const std::string& flush,
+                               std::uint64_t step, std::uint32_t rank, std::span<const std::byte> image,
                                const std::vector<std::uint32_t>& chunks,
                                const std::function<void(std::uint64_t)>& written) {
     BANYAN_TRY(const auto identity, as_user::take(user));
     if (chunks.size() != chunk_count(image.size()))
         return fail(errc::internal, "a shard without its checksums");
-    const auto shown = step_folder(dir, step);
+    if (!is_flush_name(flush)) return fail(errc::invalid_input, "a flush's folder has another name");
+    const auto shown = dir + "/" + flush;
     BANYAN_TRY(const auto top, open_directory(dir));
-    BANYAN_TRY(const auto folder, open_folder(top.get(), step_name(step), shown));
+    BANYAN_TRY(const auto folder, open_folder(top.get(), flush, shown));
     const auto final_name = shard_name(rank);
     const auto name = "." + final_name + ".tmp";
     const auto path = shown + "/" + name;
@@ -95,7 +99,7 @@ result<unique_fd> open_shard(const std::string& dir, std::uint64_t step, const s
     const auto shown = step_folder(dir, step);
     const auto name = shard_name(file.rank);
     BANYAN_TRY(const auto top, open_directory(dir));
-    BANYAN_TRY(const auto folder, open_folder(top.get(), step_name(step), shown));
+    BANYAN_TRY(const auto folder, open_step_folder(top.get(), dir, step));
     std::uint64_t bytes = 0;
     BANYAN_TRY(auto fd, open_regular(folder.get(), name, shown + "/" + name, &bytes));
     if (bytes != file.bytes || file.chunks.size() != chunk_count(file.bytes))
@@ -105,15 +109,19 @@ result<unique_fd> open_shard(const std::string& dir, std::uint64_t step, const s
     return fd;
 }
 
-result<void> read_chunk(int fd, std::span<std::byte> chunk, std::size_t index, std::uint32_t crc,
-                        const std::string& path) {
-    for (std::size_t have = 0; have < chunk.size();) {
-        const auto got = ::pread(fd, chunk.data() + have, chunk.size() - have,
-                                 static_cast<off_t>(index * chunk_bytes + have));
+result<void> read_at(int fd, std::span<std::byte> into, std::uint64_t at, const std::string& path) {
+    for (std::size_t have = 0; have < into.size();) {
+        const auto got = ::pread(fd, into.data() + have, into.size() - have, static_cast<off_t>(at + have));
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return fail_errno(fmt::format("cannot read {}", path), got < 0 ? errno : EIO);
         have += static_cast<std::size_t>(got);
     }
+    return {};
+}
+
+result<void> read_chunk(int fd, std::span<std::byte> chunk, std::size_t index, std::uint32_t crc,
+                        const std::string& path) {
+    BANYAN_CHECK(read_at(fd, chunk, index * chunk_bytes, path));
     if (crc32c(chunk) == crc) return {};
     return fail(errc::invalid_input,
                 fmt::format("{} is damaged: checksum of its chunk {} differs", path, index),
@@ -135,8 +143,9 @@ result<void> read_shard(const storage_user& user, const std::string& dir, std::u
     return {};
 }
 
-result<void> check_shard(const storage_user& user, const std::string& dir, std::uint64_t step,
-                         const shard_file& file) {
+result<void> for_each_chunk(const storage_user& user, const std::string& dir, std::uint64_t step,
+                            const shard_file& file,
+                            const std::function<result<void>(std::span<const std::byte>)>& each) {
     BANYAN_TRY(const auto identity, as_user::take(user));
     const auto path = step_folder(dir, step) + "/" + shard_name(file.rank);
     BANYAN_TRY(const auto fd, open_shard(dir, step, file));
@@ -144,8 +153,37 @@ result<void> check_shard(const storage_user& user, const std::string& dir, std::
     for (std::size_t i = 0; i < file.chunks.size(); ++i) {
         const auto n = std::min<std::uint64_t>(chunk_bytes, file.bytes - i * chunk_bytes);
         BANYAN_CHECK(read_chunk(fd.get(), std::span(buffer).first(n), i, file.chunks[i], path));
+        BANYAN_CHECK(each(std::span(buffer).first(n)));
     }
     return {};
+}
+
+result<void> check_shard(const storage_user& user, const std::string& dir, std::uint64_t step,
+                         const shard_file& file) {
+    return for_each_chunk(user, dir, step, file, [](std::span<const std::byte>) { return result<void>{}; });
+}
+
+result<image_contents> read_shard_header(const storage_user& user, const std::string& dir, std::uint64_t step,
+                                         const shard_file& file) {
+    BANYAN_TRY(const auto identity, as_user::take(user));
+    const auto path = step_folder(dir, step) + "/" + shard_name(file.rank);
+    const auto damaged = [&](const error& e) {
+        return fail(e.code, fmt::format("{}: {}", path, e.what), "the step is damaged");
+    };
+    BANYAN_TRY(const auto fd, open_shard(dir, step, file));
+    std::array<std::byte, 8> start{};
+    if (file.bytes < start.size()) return damaged({errc::invalid_input, "it is too short", ""});
+    BANYAN_CHECK(read_at(fd.get(), start, 0, path));
+    const auto bytes = header_bytes_of(start, file.bytes);
+    if (!bytes) return damaged(bytes.error());
+    std::string json(*bytes, '\0');
+    BANYAN_CHECK(read_at(fd.get(), std::as_writable_bytes(std::span(json)), start.size(), path));
+    auto contents = read_header(json, file.bytes);
+    if (!contents) return damaged(contents.error());
+    if (contents->step != step || contents->rank != file.rank)
+        return damaged({errc::invalid_input,
+                        fmt::format("it is of step {}, rank {}", contents->step, contents->rank), ""});
+    return contents;
 }
 
 }  // namespace banyan::ckpt

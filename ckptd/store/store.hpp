@@ -2,23 +2,32 @@
 //
 // Checkpoints in storage, as the job's user:
 //
+//     DIR/OWNER.7                                     whose directory it is (owner.hpp)
+//     DIR/.flush.12.100000001.RANDOM/                 a step while it is gathered
 //     DIR/step-000000000050/rank-000003.safetensors   one file per rank
 //     DIR/step-000000000050/MANIFEST.json             after all of them
 //     DIR/step-000000000050/COMMIT                    last: the manifest's CRC-32C
 //     DIR/latest                                      name of the newest committed step's folder
 //
-// Every file comes by temporary name, fsync, rename, fsync of the folder. Presumed abort: a step without a
-// COMMIT that fits its manifest does not exist. What is made is the user's alone unless the directory is one
-// for sharing (user_dir.hpp). All calls block: from the daemon on its storage threads.
+// The leader makes a flush's folder, all write their files into it, each by temporary name, fsync, rename,
+// fsync of the folder; the leader looks whether it sees them all, writes MANIFEST.json and COMMIT, and
+// renames the folder: that is the commit. Presumed abort: a step without a COMMIT that fits its manifest does
+// not exist. What is made is the user's alone unless the directory is one for sharing (user_dir.hpp). All
+// calls block: from the daemon on its storage threads.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ckptd/store/as_user.hpp"
+#include "ckptd/store/owner.hpp"
+#include "ckptd/store/safetensors.hpp"
+#include "common/fd.hpp"
 #include "common/result.hpp"
 
 namespace banyan::ckpt {
@@ -42,6 +51,8 @@ struct manifest {
 std::string step_name(std::uint64_t step);
 std::string step_folder(const std::string& dir, std::uint64_t step);
 std::string shard_name(std::uint32_t rank);
+/// The step whose folder has this name; nothing when it is no such name.
+std::optional<std::uint64_t> step_of(std::string_view name);
 
 /// What a step's manifest says of the whole.
 struct step_summary {
@@ -55,20 +66,29 @@ struct step_summary {
 /// Makes the directory if it is missing (mode 0700) and proves that the user can write there.
 result<void> prepare_directory(const storage_user& user, const std::string& dir);
 
-/// Writes one shard. `chunks` are the checksums computed when the shard was sealed: what is read from memory
-/// now is compared with them, so that damage is never written. `written` is called with the bytes of each
-/// piece.
-result<shard_file> write_shard(const storage_user& user, const std::string& dir, std::uint64_t step,
-                               std::uint32_t rank, std::span<const std::byte> image,
+/// Makes the folder in which a step is gathered, after a look whether the directory is still ours, and
+/// returns its name. No step is named yet: which one it becomes is known when storage has answered.
+result<std::string> open_flush(const storage_user& user, const claim& owner);
+
+/// Writes one shard into the flush's folder, which somebody else has made. `chunks` are the checksums
+/// computed when the shard was sealed: what is read from memory now is compared with them, so that damage is
+/// never written. `written` is called with the bytes of each piece.
+result<shard_file> write_shard(const storage_user& user, const std::string& dir, const std::string& flush,
+                               std::uint64_t step, std::uint32_t rank, std::span<const std::byte> image,
                                const std::vector<std::uint32_t>& chunks,
                                const std::function<void(std::uint64_t)>& written);
 
-/// MANIFEST.json, COMMIT, latest; then removes committed steps but the newest `keep`.
-result<void> commit_step(const storage_user& user, const std::string& dir, const manifest& m,
-                         std::size_t keep);
-
-/// Takes the COMMIT of an earlier life of this step away, before its files are written anew.
-result<void> open_step(const storage_user& user, const std::string& dir, std::uint64_t step);
+/// MANIFEST.json, a look at every file, COMMIT, and the folder gets the step's name; then latest, and the
+/// committed steps but the newest `keep` go. An older generation's step of the same number is replaced
+/// without a moment in which neither is there. errc::conflict: the directory is not ours any more, nothing
+/// was done.
+result<void> commit_step(const storage_user& user, const claim& owner, const std::string& flush,
+                         const manifest& m, std::size_t keep);
+/// A committed step goes: out of sight by one durable rename, then with its files; `latest` names the newest
+/// that is left. errc::not_found: there is none of this number.
+result<void> drop_step(const storage_user& user, const std::string& dir, std::uint64_t step);
+/// A flush that came to nothing: its folder goes.
+void drop_flush(const storage_user& user, const std::string& dir, const std::string& flush);
 
 constexpr std::size_t max_listed_steps = 1024;
 /// Steps that have a COMMIT, newest first, at most max_listed_steps. A missing directory has none.
@@ -84,8 +104,26 @@ result<step_summary> scan_step(const storage_user& user, const std::string& dir,
 /// Reads one shard into `into` (at least file.bytes) and checks size and checksums.
 result<void> read_shard(const storage_user& user, const std::string& dir, std::uint64_t step,
                         const shard_file& file, std::span<std::byte> into);
-/// The same check, in memory for one chunk.
+/// The same check, in memory for one chunk; `each` gets the chunks that stand it, in order.
+result<void> for_each_chunk(const storage_user& user, const std::string& dir, std::uint64_t step,
+                            const shard_file& file,
+                            const std::function<result<void>(std::span<const std::byte>)>& each);
+/// What a shard's header says. Its checksums are not looked at, its size is.
+result<image_contents> read_shard_header(const storage_user& user, const std::string& dir, std::uint64_t step,
+                                         const shard_file& file);
+/// The same check without use of the bytes.
 result<void> check_shard(const storage_user& user, const std::string& dir, std::uint64_t step,
                          const shard_file& file);
+/// Every file of a step, or of those ranks that `mine` says, against the manifest. The error names the file
+/// that is damaged or missing.
+result<step_summary> verify_step(const storage_user& user, const std::string& dir, std::uint64_t step,
+                                 std::uint32_t world,
+                                 const std::function<bool(std::uint32_t rank)>& mine = {});
+/// The newest step all of whose files stand up to their checksums, below `below` where that is given; nothing
+/// when there is none. `damaged` gets every newer one that is passed over, and why. Reads what it vouches
+/// for.
+result<std::optional<step_summary>> newest_whole_step(
+    const storage_user& user, const std::string& dir, std::uint32_t world, std::optional<std::uint64_t> below,
+    const std::function<void(std::uint64_t step, const error& why)>& damaged);
 
 }  // namespace banyan::ckpt

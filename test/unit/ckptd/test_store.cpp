@@ -19,66 +19,13 @@
 #include "ckptd/store/store.hpp"
 #include "common/crc32c.hpp"
 #include "common/file.hpp"
+#include "steps.hpp"
 
 using namespace banyan::ckpt;
+using namespace ckptd_test;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct temporary {
-    fs::path path;
-    temporary() {
-        std::string pattern = (fs::temp_directory_path() / "banyan-store-XXXXXX").string();
-        path = ::mkdtemp(pattern.data());
-    }
-    ~temporary() {
-        std::error_code ignored;
-        fs::remove_all(path, ignored);
-    }
-    std::string dir() const { return (path / "ckpt").string(); }
-};
-
-storage_user self() { return {::geteuid(), ::getegid(), {::getegid()}}; }
-
-// The whole manifest, for those who want to look at it.
-banyan::result<manifest> load_step(const std::string& dir, std::uint64_t step, std::uint32_t world = 2) {
-    manifest m;
-    const auto keep = [&](const shard_file& f) { m.files.push_back(f); };
-    BANYAN_TRY(const auto head, scan_step(self(), dir, step, world, keep));
-    m.job = head.job;
-    m.step = head.step;
-    m.generation = head.generation;
-    m.world = head.world;
-    return m;
-}
-
-std::vector<std::byte> make_image(std::uint64_t step, std::uint32_t rank) {
-    std::vector<region> regions{{"a", "F32", {3, 5}, 60, 0},
-                                {"b \"quoted\"", "U8", {5'000'001}, 5'000'001, 0},
-                                {"c", "I64", {}, 8, 0}};
-    auto head = make_image_header(regions, 12, rank, 2);
-    REQUIRE(head);
-    put_step(head->text.data() + head->step_at, step);
-    std::vector<std::byte> image(head->image_bytes, std::byte{static_cast<unsigned char>(step + rank)});
-    std::memcpy(image.data(), head->text.data(), head->text.size());
-    return image;
-}
-
-void write_step(const std::string& dir, std::uint64_t step, std::size_t keep = 2) {
-    REQUIRE(prepare_directory(self(), dir));
-    REQUIRE(open_step(self(), dir, step));
-    manifest m{12, step, 1, 2, {}};
-    for (std::uint32_t rank = 0; rank < 2; ++rank) {
-        const auto image = make_image(step, rank);
-        std::uint64_t bytes = 0;
-        auto f = write_shard(self(), dir, step, rank, image, chunk_checksums(image),
-                             [&](std::uint64_t n) { bytes += n; });
-        REQUIRE(f);
-        CHECK(bytes == image.size());
-        m.files.push_back(*f);
-    }
-    REQUIRE(commit_step(self(), dir, m, keep));
-}
 
 void flip(const std::string& path, std::streamoff at) {
     std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
@@ -111,7 +58,7 @@ TEST_CASE("an image is plain safetensors without holes, data on a page", "[ckptd
     CHECK(back->step == 42);
     CHECK(back->rank == 1);
     REQUIRE(back->regions.size() == 3);
-    for (const auto& r : back->regions) CHECK(r.offset % 64 == 0);
+    for (const auto& r : back->regions) CHECK(r.offset % (r.bytes < 64 ? 8 : 64) == 0);
 }
 
 TEST_CASE("a damaged image's header is refused, whatever it claims", "[ckptd]") {
@@ -140,6 +87,66 @@ TEST_CASE("a damaged image's header is refused, whatever it claims", "[ckptd]") 
     CHECK_FALSE(swapped("[0,60]", "[9,60]"));
     CHECK_FALSE(swapped("[5000001]", "[9999999]"));
     CHECK_FALSE(read_image({}));
+}
+
+TEST_CASE("a million regions fit one image, small ones without gaps", "[ckptd]") {
+    std::vector<region> regions;
+    for (int i = 0; i < 1'000'000; ++i) regions.push_back({fmt::format("r{}", i), "F64", {1}, 8, 0});
+    const auto head = make_image_header(regions, 1, 0, 1);
+    REQUIRE(head);
+    std::vector<std::byte> image(head->image_bytes);
+    std::memcpy(image.data(), head->text.data(), head->text.size());
+    CHECK(head->image_bytes == head->text.size() + 8'000'000);
+    const auto back = read_image(image);
+    REQUIRE(back);
+    REQUIRE(back->regions.size() == regions.size());
+    bool same = true;
+    for (std::size_t i = 0; i < regions.size(); ++i)
+        same =
+            same && back->regions[i].name == regions[i].name && back->regions[i].offset == regions[i].offset;
+    CHECK(same);
+    for (auto& r : regions) r.name += " of a name that is rather long";
+    CHECK_FALSE(make_image_header(regions, 1, 0, 1));
+}
+
+TEST_CASE("an image names each tensor once, and nothing but tensors", "[ckptd]") {
+    const auto with = [](const std::string& json) {
+        const std::uint64_t n = json.size();
+        std::vector<std::byte> image(8 + json.size() + 8);
+        std::memcpy(image.data(), &n, 8);
+        std::memcpy(image.data() + 8, json.data(), json.size());
+        return read_image(image);
+    };
+    const std::string meta = R"("__metadata__":{"step":"000000000007","rank":"0","world":"1"})";
+    const std::string a = R"("a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]})";
+    CHECK(with("{" + meta + "," + a + "}"));
+    CHECK(with("{" + a + "," + meta + "}"));
+    CHECK_FALSE(with("{" + meta + "," + a + "," + a + "}"));
+    CHECK_FALSE(with("{" + meta + "," + meta + "," + a + "}"));
+    CHECK_FALSE(with("{" + a + "}"));
+    CHECK_FALSE(with("{" + meta + R"(,"b":[1,2]})"));
+    CHECK_FALSE(with("{" + meta + R"(,"b":7})"));
+    CHECK_FALSE(with("{" + meta + R"(,"b":{"dtype":"U8","shape":[[8]],"data_offsets":[0,8]}})"));
+    CHECK_FALSE(with("{" + meta + R"(,"b":{"dtype":"U8","shape":[8.0],"data_offsets":[0,8]}})"));
+    CHECK_FALSE(with("{" + meta + R"(,"b":{"dtype":"U8","shape":[{}],"data_offsets":[0,8]}})"));
+    CHECK_FALSE(with("{" + meta + R"(,"b":{"dtype":"U8","data_offsets":[0,0]}})"));
+    CHECK_FALSE(with("{" + meta + "," + a + "} {}"));
+    const auto pieces = [&](const std::string& text) {
+        auto said = meta;
+        said.insert(said.size() - 1, ",\"pieces\":" + nlohmann::json(text).dump());
+        return with("{" + said + "," + a + "}");
+    };
+    const auto piece = pieces(R"({"a":{"global_shape":[20],"offset":[12]}})");
+    REQUIRE(piece);
+    CHECK(piece->regions[0].global_shape == std::vector<std::uint64_t>{20});
+    CHECK(piece->regions[0].begin == std::vector<std::uint64_t>{12});
+    for (const auto* text :
+         {R"({"a":{"global_shape":[20],"offset":[13]}})", R"({"b":{"global_shape":[20],"offset":[0]}})",
+          R"({"a":{"global_shape":[20]}})", R"({"a":{"global_shape":[20,1],"offset":[0,0]}})",
+          R"({"a":{"global_shape":[],"offset":[]}})", R"({"a":{"global_shape":[20],"offset":[-1]}})", "[]",
+          "{"})
+        CHECK_FALSE(pieces(text));
+    CHECK_FALSE(with("{" + meta + "," + std::string(1'000'000, '[')));
 }
 
 TEST_CASE("a step in storage: written, read back, kept and removed", "[ckptd]") {
@@ -201,7 +208,7 @@ TEST_CASE("damage in storage is found: manifest, shard, length", "[ckptd]") {
         fs::create_symlink(t.path / "moved", t.dir() + "/step-000000000007");
         CHECK(list_steps(self(), t.dir())->empty());
         CHECK_FALSE(load_step(t.dir(), 7));
-        CHECK_FALSE(open_step(self(), t.dir(), 7));
+        CHECK_FALSE(try_write_step(t.dir(), 7));
     }
     SECTION("another number of ranks") { CHECK_FALSE(load_step(t.dir(), 7, 3)); }
     SECTION("the manifest") {
@@ -218,13 +225,13 @@ TEST_CASE("damage in storage is found: manifest, shard, length", "[ckptd]") {
 
 TEST_CASE("memory that changed since its checksum is never written", "[ckptd]") {
     const temporary t;
-    REQUIRE(prepare_directory(self(), t.dir()));
-    REQUIRE(open_step(self(), t.dir(), 1));
+    const auto flush = open_flush(self(), own(t.dir()));
+    REQUIRE(flush);
     auto image = make_image(1, 0);
     const auto chunks = chunk_checksums(image);
     image[4'700'000] ^= std::byte{1};
-    CHECK_FALSE(write_shard(self(), t.dir(), 1, 0, image, chunks, [](std::uint64_t) {}));
-    CHECK(fs::is_empty(t.dir() + "/step-000000000001"));
+    CHECK_FALSE(write_shard(self(), t.dir(), *flush, 1, 0, image, chunks, [](std::uint64_t) {}));
+    CHECK(fs::is_empty(t.dir() + "/" + *flush));
 }
 
 TEST_CASE("storage is touched with the user's rights", "[ckptd]") {
@@ -236,9 +243,15 @@ TEST_CASE("storage is touched with the user's rights", "[ckptd]") {
     fs::create_directory(t.dir());
     REQUIRE(::chown(t.dir().c_str(), 65534, 65534) == 0);
     REQUIRE(prepare_directory(nobody, t.dir()));
-    REQUIRE(open_step(nobody, t.dir(), 1));
+    const auto owner = take_claim(nobody, {t.dir(), 0, 12, 1, "n1", 1000, 0}, std::nullopt);
+    REQUIRE(owner);
+    const auto flush = open_flush(nobody, *owner);
+    REQUIRE(flush);
     const auto image = make_image(1, 0);
-    REQUIRE(write_shard(nobody, t.dir(), 1, 0, image, chunk_checksums(image), [](std::uint64_t) {}));
+    const auto file =
+        write_shard(nobody, t.dir(), *flush, 1, 0, image, chunk_checksums(image), [](std::uint64_t) {});
+    REQUIRE(file);
+    REQUIRE(commit_step(nobody, *owner, *flush, {12, 1, 1, 1, {*file}}, 2));
     struct stat st {};
     REQUIRE(::stat((t.dir() + "/step-000000000001/rank-000000.safetensors").c_str(), &st) == 0);
     CHECK(st.st_uid == 65534);

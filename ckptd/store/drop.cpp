@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A step that somebody wants no more.
+#include <cerrno>
+#include <cstdio>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ckptd/store/leftovers.hpp"
+#include "ckptd/store/steps.hpp"
+#include "ckptd/store/store.hpp"
+#include "ckptd/store/user_dir.hpp"
+
+namespace banyan::ckpt {
+
+result<void> drop_step(const storage_user& user, const std::string& dir, std::uint64_t step) {
+    BANYAN_TRY(const auto identity, as_user::take(user));
+    BANYAN_TRY(const auto top, open_directory(dir));
+    const auto shown = step_folder(dir, step);
+    // A link or a file of that name is nobody's step; and what is being replaced this moment is a job's.
+    const auto folder = open_folder(top.get(), step_name(step), shown);
+    if (!folder) return std::unexpected(folder.error());
+    const auto away = fmt::format("{}{}", trash_prefix, unused_name("x").substr(3));
+    if (::renameat(top.get(), step_name(step).c_str(), top.get(), away.c_str()) != 0)
+        return fail_errno(fmt::format("cannot rename {}", shown), errno);
+    // Before the first file goes: else the name could come back after a crash, with files missing.
+    BANYAN_CHECK(sync_folder(top.get(), dir));
+    const auto latest = read_small(top.get(), "latest", dir + "/latest", 256);
+    if (latest && *latest == step_name(step) + "\n") {
+        BANYAN_TRY(const auto left, committed_in(top.get(), dir));
+        if (left.empty())
+            ::unlinkat(top.get(), "latest", 0);
+        else
+            BANYAN_CHECK(replace_file(top.get(), "latest", step_name(left.front()) + "\n",
+                                      modes_in(top.get()), dir + "/latest"));
+    }
+    return put_away(top.get(), away, dir);
+}
+
+}  // namespace banyan::ckpt

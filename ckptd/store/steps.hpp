@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Steps in a directory that is open already, for the other files here. As the user already.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/fd.hpp"
+#include "common/result.hpp"
+
+namespace banyan::ckpt {
+
+/// A committed step that another one of the same number is about to replace.
+constexpr std::string_view replaced_prefix = ".replaced.";
+std::string replaced_name(std::uint64_t step);
+
+/// A step's folder, for reading.
+result<unique_fd> open_step_folder(int top, const std::string& dir, std::uint64_t step);
+/// Committed steps, newest first, at most max_listed_steps.
+result<std::vector<std::uint64_t>> committed_in(int top, const std::string& dir);
+
+}  // namespace banyan::ckpt
