@@ -138,7 +138,7 @@ result<void> ensure_daemon(const settings& s, const daemon_paths& paths, const s
     const auto log = ckpt::socket_path(s.ckptd_log, paths.node);
     BANYAN_CHECK(check_trusted(program));
     std::vector<std::string> command{program, "--node",           paths.node, "--bind",
-                                     address, "--exit-when-idle", "--detach"};
+                                     address, "--exit-when-idle", "--detach", "--keeper"};
     if (!paths.config.empty()) command.insert(command.end(), {"--config", paths.config});
     if (!log.empty()) command.insert(command.end(), {"--log", log});
     BANYAN_TRY(const auto from, start(std::move(command)));

@@ -76,27 +76,17 @@ bool starts_launchers(const job_facts& job) {
 
 void forget_ranks() {
     if (!std::getenv("BANYAN_STEP_NODES")) return;
-    for (const char* name : {"BANYAN_STEP_NODES",
-                             "BANYAN_SHAPE",
-                             "BANYAN_JOB",
-                             "BANYAN_NODE",
-                             "MASTER_ADDR",
-                             "MASTER_PORT",
-                             "RANK",
-                             "WORLD_SIZE",
-                             "LOCAL_RANK",
-                             "LOCAL_WORLD_SIZE",
-                             "BANYAN_NODE_RANK",
-                             "BANYAN_NNODES",
-                             "BANYAN_NPROC_PER_NODE",
-                             "PET_NODE_RANK",
-                             "PET_NNODES",
-                             "PET_NPROC_PER_NODE",
-                             "PET_MASTER_ADDR",
-                             "PET_MASTER_PORT",
-                             "BANYAN_CKPT_EVERY",
-                             "BANYAN_CKPT_SOCKET",
-                             "BANYAN_CKPT_OFF"})
+    for (const char* name : {"BANYAN_STEP_NODES",  "BANYAN_SHAPE",
+                             "BANYAN_JOB",         "BANYAN_STEP",
+                             "BANYAN_NODE",        "MASTER_ADDR",
+                             "MASTER_PORT",        "RANK",
+                             "WORLD_SIZE",         "LOCAL_RANK",
+                             "LOCAL_WORLD_SIZE",   "BANYAN_NODE_RANK",
+                             "BANYAN_NNODES",      "BANYAN_NPROC_PER_NODE",
+                             "PET_NODE_RANK",      "PET_NNODES",
+                             "PET_NPROC_PER_NODE", "PET_MASTER_ADDR",
+                             "PET_MASTER_PORT",    "BANYAN_CKPT_EVERY",
+                             "BANYAN_CKPT_SOCKET", "BANYAN_CKPT_OFF"})
         ::unsetenv(name);
     for (const auto dimension : topo::all_dimensions)
         for (const char* what : {"RANK", "SIZE"}) ::unsetenv(dimension_variable(dimension, what).c_str());

@@ -83,10 +83,11 @@ int set_task_environment(spank_t sp, const settings& s) {
     if (shape_text.empty() || !is_training_step(sp)) return SLURM_SUCCESS;
     if (shape_text.size() > train::max_option_text) return SLURM_SUCCESS;
     const auto shape = topo::parse_shape(shape_text);
-    std::uint32_t job = 0, rank = 0, world = 0, local_world = 0;
+    std::uint32_t job = 0, step = 0, rank = 0, world = 0, local_world = 0;
     int local = 0;
     const auto each = parse_number(job_variable(sp, "BANYAN_NPROC_PER_NODE"), topo::max_ranks_per_node);
     if (!shape || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS ||
         spank_get_item(sp, S_TASK_GLOBAL_ID, &rank) != ESPANK_SUCCESS ||
         spank_get_item(sp, S_TASK_ID, &local) != ESPANK_SUCCESS ||
         spank_get_item(sp, S_JOB_TOTAL_TASK_COUNT, &world) != ESPANK_SUCCESS ||
@@ -97,6 +98,7 @@ int set_task_environment(spank_t sp, const settings& s) {
     const auto set = [&](const std::string& name, const std::string& value) { spank::set(sp, name, value); };
     const auto node = job_variable(sp, "SLURMD_NODENAME");
     set("BANYAN_JOB", std::to_string(job));
+    set("BANYAN_STEP", std::to_string(step));
     set("BANYAN_NODE", node);
     for (const auto dimension : topo::all_dimensions)
         set(dimension_variable(dimension, "SIZE"), std::to_string(shape->size(dimension)));

@@ -97,8 +97,23 @@ result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_
         return give_up(fail_errno(fmt::format("cannot seal the size of {}", name), errno));
     void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd.get(), 0);
     if (at == MAP_FAILED) return give_up(fail_errno(fmt::format("cannot map {}", name), errno));
+    const auto number = budget->keeper() ? budget->keeper()->hold(keeper::contents::shards, fd.get()) : 0;
     return std::shared_ptr<shard_memory>(
-        new shard_memory(std::move(budget), std::move(fd), mapping(at, bytes)), let_go);
+        new shard_memory(std::move(budget), std::move(fd), mapping(at, bytes), number), let_go);
+}
+
+result<std::shared_ptr<shard_memory>> shard_memory::adopt(std::shared_ptr<memory_budget> budget,
+                                                          keeper::handed_over from) {
+    struct stat st {};
+    if (::fstat(from.fd.get(), &st) != 0) return fail_errno("cannot look at memory that was kept", errno);
+    const auto bytes = static_cast<std::size_t>(st.st_size);
+    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, from.fd.get(), 0);
+    if (at == MAP_FAILED) return fail_errno("cannot map memory that was kept", errno);
+    budget->count(bytes);
+    auto out = std::shared_ptr<shard_memory>(
+        new shard_memory(std::move(budget), std::move(from.fd), mapping(at, bytes), from.number), let_go);
+    out->share();  // perhaps: a rank's process may have it
+    return out;
 }
 
 // A client may keep its descriptor, a mapping, or pass either on: nothing tells us. So the pages go, not only
@@ -106,6 +121,7 @@ result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_
 // from forbidding it with a seal.
 shard_memory::~shard_memory() {
     const auto bytes = size();
+    if (budget_->keeper()) budget_->keeper()->drop(number_);
     if (shared_)
         ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes));
     map_ = mapping();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ckptd/buffers/rank_memory.hpp"
+#include "ckptd/keeper/custody.hpp"
 #include "common/fd.hpp"
 #include "common/result.hpp"
 
@@ -21,17 +22,23 @@ namespace banyan::ckpt {
 /// How much memory the daemon may hold. Thread-safe.
 class memory_budget {
   public:
-    explicit memory_budget(std::uint64_t limit) : limit_(limit) {}
+    /// `keeper`: who holds the memory beside this process; null without one.
+    explicit memory_budget(std::uint64_t limit, std::shared_ptr<keeper::custody> keeper = nullptr)
+        : limit_(limit), keeper_(std::move(keeper)) {}
+    const std::shared_ptr<keeper::custody>& keeper() const { return keeper_; }
     std::uint64_t limit() const { return limit_; }
     std::uint64_t used() const { return used_; }
     /// Takes `bytes` or says with numbers why not.
     result<void> reserve(std::uint64_t bytes, const std::string& what);
+    /// What is there already, whatever the limit says now.
+    void count(std::uint64_t bytes) { used_ += bytes; }
     void release(std::uint64_t bytes) { used_ -= bytes; }
     /// Blocks that are on their way back to the kernel, still in used().
     std::atomic<std::uint32_t> leaving{0};
 
   private:
     const std::uint64_t limit_;
+    const std::shared_ptr<keeper::custody> keeper_;
     std::atomic<std::uint64_t> used_{0};
 };
 
@@ -41,6 +48,9 @@ class shard_memory {
   public:
     static result<std::shared_ptr<shard_memory>> make(std::shared_ptr<memory_budget> budget, std::string name,
                                                       std::uint64_t bytes);
+    /// Of the daemon before this one. Counts against the budget, and is not refused.
+    static result<std::shared_ptr<shard_memory>> adopt(std::shared_ptr<memory_budget> budget,
+                                                       keeper::handed_over from);
     /// Frees the pages, also under a process that still holds the descriptor or maps it.
     ~shard_memory();
     shard_memory(const shard_memory&) = delete;
@@ -51,6 +61,8 @@ class shard_memory {
     /// Says that a descriptor has left this process: from here on others can keep the file alive.
     void share() { shared_ = true; }
     bool shared() const { return shared_; }
+    /// Its name at the keeper; 0 without one.
+    std::uint64_t number() const { return number_; }
     std::size_t size() const { return map_.size(); }
     std::byte* data() const { return map_.data(); }
     std::span<std::byte> part(std::size_t offset, std::size_t bytes) const {
@@ -58,11 +70,12 @@ class shard_memory {
     }
 
   private:
-    shard_memory(std::shared_ptr<memory_budget> budget, unique_fd fd, mapping map)
-        : budget_(std::move(budget)), fd_(std::move(fd)), map_(std::move(map)) {}
+    shard_memory(std::shared_ptr<memory_budget> budget, unique_fd fd, mapping map, std::uint64_t number)
+        : budget_(std::move(budget)), fd_(std::move(fd)), map_(std::move(map)), number_(number) {}
     std::shared_ptr<memory_budget> budget_;
     unique_fd fd_;
     mapping map_;
+    const std::uint64_t number_;
     bool shared_ = false;
 };
 

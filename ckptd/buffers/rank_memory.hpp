@@ -16,7 +16,7 @@
 
 namespace banyan::ckpt {
 
-constexpr std::uint64_t rank_memory_magic = 0x31464655424e4142;  // "BANBUFF1"
+constexpr std::uint64_t rank_memory_magic = 0x32464655424e4142;  // "BANBUFF2"
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t max_buffers = 8;
 constexpr std::size_t chunk_bytes = 4u << 20;  // unit of checksums and of transfers
@@ -47,6 +47,14 @@ struct rank_memory_header {
     std::atomic<std::uint32_t> warning_count;
     std::array<char, 512> warning;  ///< the newest warning, NUL-terminated
     std::array<buffer_header, max_buffers> buffer;
+    /// Not 0: the steps in the buffers wait for other nodes, and will for long. Whoever finds none free need
+    /// not wait for one.
+    std::atomic<std::uint32_t> stalled;
+    /// The generation in which the ranks train. A process that was given its state in an older one has to ask
+    /// for it again: what it saves counts no more.
+    shared_word round;
+    /// By the rank: the warning_count up to which it has read. The next warning waits for it.
+    std::atomic<std::uint32_t> warnings_read;
 };
 static_assert(sizeof(rank_memory_header) <= page_bytes);
 
@@ -108,6 +116,23 @@ inline std::uint64_t end_write(buffer_header& h, std::uint64_t step, std::uint64
     h.generation.store(generation, std::memory_order_relaxed);
     h.bytes.store(bytes, std::memory_order_relaxed);
     h.sequence.store(sequence, std::memory_order_release);
+    h.nonce.store(buffer_nonce(sequence, step, generation, bytes), std::memory_order_release);
+    return sequence;
+}
+
+/// For the daemon: takes a free buffer for itself. It is neither free nor sealed until end_fill().
+inline void begin_fill(buffer_header& h) {
+    h.nonce.store(0, std::memory_order_release);
+    h.sequence.store((h.sequence.load(std::memory_order_relaxed) / 2 + 1) * 2, std::memory_order_seq_cst);
+}
+
+/// Seals what the daemon has put there and returns its sequence.
+inline std::uint64_t end_fill(buffer_header& h, std::uint64_t step, std::uint64_t generation,
+                              std::uint64_t bytes) {
+    const auto sequence = h.sequence.load(std::memory_order_relaxed);
+    h.step.store(step, std::memory_order_relaxed);
+    h.generation.store(generation, std::memory_order_relaxed);
+    h.bytes.store(bytes, std::memory_order_relaxed);
     h.nonce.store(buffer_nonce(sequence, step, generation, bytes), std::memory_order_release);
     return sequence;
 }

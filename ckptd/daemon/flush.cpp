@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From a commit in memory to a commit in storage. Every node writes its ranks' shards and reports to the
-// leader, which writes the manifest and COMMIT. No failure here stops training: it is said once and tried at
-// the next turn.
+// From a commit in memory to a commit in storage. The leader starts one flush after the other, each for all
+// nodes and of the newest step that is due: it makes the folder, every node writes its ranks' shards into it
+// and reports, the leader commits. A flush that takes longer than a turn skips turns, and the next one is of
+// the newest step again. No failure here stops training: it is said once and tried at the next turn.
 #include <fmt/format.h>
 
 #include "ckptd/daemon/daemon.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "common/json_fields.hpp"
+#include "common/text.hpp"
 
 namespace banyan::ckpt {
 namespace {
 
-constexpr milliseconds flushed_timeout{5000};
-
-json file_meta(const shard_file& f) {
-    json out;
-    out["rank"] = f.rank;
-    out["bytes"] = f.bytes;
-    out["crc32c"] = f.crc32c;
-    out["chunks"] = f.chunks;
-    return out;
-}
+constexpr int most_overtaken = 8;
+constexpr milliseconds order_again{5000};  // a word that got lost, or a daemon that was started again
+constexpr std::uint64_t lagging_turns = 3;
+constexpr auto about_lag = "durability";
 
 result<shard_file> parse_file(const json_fields& in, std::uint32_t world) {
     shard_file f;
@@ -32,134 +28,187 @@ result<shard_file> parse_file(const json_fields& in, std::uint32_t world) {
     return f;
 }
 
-}  // namespace
+std::uint64_t turn_of(const session& s, const copy_key& key) { return key.step / s.request.flush; }
 
-task<result<json>> daemon::write_files(session_ptr s, copy_key key) {
-    const auto user = s->user;
-    const auto dir = s->request.dir;
-    const auto job = s->job();
-    const auto world = s->request.world;
-    const auto work = [user, dir, key, job, world] {
-        if (auto ready = prepare_directory(user, dir); !ready) return ready;
-        // Told twice to flush the same checkpoint: its COMMIT stands, and the same bytes are written again.
-        if (const auto m = scan_step(user, dir, key.step, world);
-            m && m->job == job && m->generation == key.generation)
-            return result<void>{};
-        return open_step(user, dir, key.step);
-    };
-    const auto opened = co_await storage_.run(user.uid, work);
-    if (!opened) co_return std::unexpected(opened.error());
-    json files = json::array();
-    const auto ranks = s->own_ranks();
-    for (const auto rank : ranks) {
-        const auto c = s->find_copy(rank, key);
-        if (!c)
-            co_return fail(errc::conflict,
-                           fmt::format("rank {}'s step {} is no longer in memory", rank, key.step));
-        const auto write = [user, dir, c, s] {
-            return write_shard(user, dir, c->key.step, c->rank, c->data(), c->chunks,
-                               [&](std::uint64_t n) { s->bytes.storage_written += n; });
-        };
-        auto written = co_await storage_.run(user.uid, write);
-        if (!written) co_return std::unexpected(written.error());
-        files.push_back(file_meta(*written));
-    }
-    co_return files;
+bool flush_due(const session& s) {
+    if (s.request.flush == 0 || s.request.dir.empty() || !s.slot || s.closed || !s.committed) return false;
+    return turn_of(s, *s.committed) > s.flush_epoch && (!s.durable || *s.committed > *s.durable);
 }
 
-task<void> daemon::flush_step(session_ptr s, copy_key key) {
-    if (!s->slot || s->closed || (s->durable && key <= *s->durable)) co_return;
-    if (s->flushing) {
-        ++s->bytes.flushes_skipped;  // storage is slower than the turns: durability lags, training does not
-        if (clock::now() > s->flushing_since + settings_.complete_within)
-            warn(s, s->request.dir,
-                 fmt::format("checkpoints do not reach storage in {}: it does not answer", s->request.dir));
-        co_return;
+std::string does_not_reach(const session& s, const std::string& why) {
+    return fmt::format("checkpoints do not reach storage in {}: {}", s.request.dir, why);
+}
+
+// Nodes whose ranks' files are still missing.
+std::string missing_nodes(const session& s) {
+    std::vector<std::string> names;
+    for (const auto& n : s.request.nodes)
+        if (std::any_of(n.ranks.begin(), n.ranks.end(), [&](auto rank) { return !s.flush->files[rank]; }))
+            names.push_back(n.name);
+    return compress_hostlist(names);
+}
+
+}  // namespace
+
+void daemon::flush_if_due(const session_ptr& s) {
+    if (!flush_due(*s)) return;
+    if (s->flushes_of != s->generation) {
+        spawn(lead_flushes(s, false));
+        return;
     }
-    s->flushing = true;
-    s->flushing_since = clock::now();
-    std::vector<copy_ptr> pinned;
-    for (const auto rank : s->own_ranks())
-        if (const auto c = s->find_copy(rank, key)) pinned.push_back(c);
-    for (const auto& c : pinned) c->pinned = true;
-    auto files = co_await write_files(s, key);
-    for (const auto& c : pinned) c->pinned = false;
-    s->flushing = false;
-    s->release(false);
-    s->publish();
-    json meta = header(s);
-    put_key(meta, key);
-    if (files) {
-        meta["files"] = std::move(*files);
-    } else {
+    // Storage is slower than the turns: durability lags, training does not.
+    const auto writes = s->flush ? turn_of(*s, s->flush->key) : s->flush_epoch;
+    if (turn_of(*s, *s->committed) < writes + lagging_turns) return;
+    warn(s, about_lag,
+         fmt::format(
+             "checkpoints reach storage in {} more slowly than they are asked for: step {} is complete in "
+             "memory, {} in storage; flush less often",
+             s->request.dir, s->committed->step,
+             s->durable ? fmt::format("step {}", s->durable->step) : "none"));
+}
+
+task<void> daemon::lead_flushes(session_ptr s, bool now) {
+    const auto generation = s->generation;
+    s->flushes_of = generation;
+    int overtaken = 0;
+    const auto mine = [&] { return !s->closed && s->generation == generation && s->committed; };
+    while (mine() && (now || flush_due(*s))) {
+        now = false;
+        // Also of a flush that fails: the next turn tries again.
+        s->flush_epoch = std::max(s->flush_epoch, turn_of(*s, *s->committed));
+        const auto done = co_await flush_once(s);
+        if (done || !mine()) continue;
+        // The step went before all had begun to write it: the next one is tried at once, a few times.
+        if (done.error().code == errc::exhausted && ++overtaken < most_overtaken) {
+            now = true;
+            continue;
+        }
+        overtaken = 0;
         ++s->bytes.flush_failures;
-        const auto text =
-            fmt::format("checkpoints do not reach storage in {}: {}", s->request.dir, files.error().text());
-        warn(s, s->request.dir, text);
-        meta["failed"] = true;
+        warn(s, s->request.dir, does_not_reach(*s, done.error().text()));
+        json word = header(s);
+        put_key(word, *s->committed);
+        word["flush_failed"] = true;
+        broadcast(s, peer_message::flush, std::move(word));
+        notify(s);
     }
+    if (s->flushes_of == generation) s->flushes_of = 0;
     notify(s);
-    json copy = meta;
-    auto answer = co_await ask_leader(s, peer_message::flushed, std::move(copy), flushed_timeout);
-    if (!answer) co_await take_files(s, std::move(meta));
+}
+
+task<result<void>> daemon::flush_once(session_ptr s) {
+    const auto generation = s->generation;
+    const auto user = s->user;
+    BANYAN_CO_TRY(const auto owner, co_await own_directory(s));
+    const auto open = [user, owner] { return open_flush(user, owner); };
+    const auto folder = co_await storage_.run(user.uid, open);
+    if (!folder) {
+        lost_directory(s, owner, folder.error());
+        co_return std::unexpected(folder.error());
+    }
+    result<void> done = fail(errc::conflict, "a newer step of the job has begun");
+    if (!s->closed && s->generation == generation && s->committed) {
+        flush_state fresh;
+        fresh.key = *s->committed;  // the newest that there is now: the nodes have it still
+        fresh.folder = *folder;
+        fresh.files.resize(s->request.world);
+        const auto turn = turn_of(*s, fresh.key);
+        if (s->flushed_turn != 0 && turn > s->flushed_turn)
+            s->bytes.flushes_skipped += turn - s->flushed_turn - 1;
+        s->flushed_turn = turn;
+        s->flush_epoch = std::max(s->flush_epoch, turn);
+        s->flush = std::move(fresh);
+        done = co_await gather_files(s, *folder);
+        if (done) done = co_await commit_files(s, owner);
+        if (s->flush && s->flush->folder == *folder) s->flush.reset();
+    }
+    if (!done) {
+        const auto drop = [user, owner, folder]() -> result<bool> {
+            drop_flush(user, owner.dir, *folder);
+            return true;
+        };
+        (void)co_await storage_.run(user.uid, drop);
+    }
+    co_return done;
+}
+
+task<result<void>> daemon::gather_files(session_ptr s, std::string folder) {
+    const auto mine = [&] { return !s->closed && s->flush && s->flush->folder == folder; };
+    const auto key = s->flush->key;
+    json order = header(s);
+    put_key(order, key);
+    order["flush"] = folder;
+    const auto began = clock::now();
+    auto next = began;
+    while (mine() && s->flush->failed.empty() && s->flush->count < s->request.world) {
+        if (clock::now() >= next) {
+            broadcast(s, peer_message::flush, order);
+            spawn(write_part(s, key, folder));
+            next = clock::now() + order_again;
+        }
+        if (clock::now() > began + settings_.complete_within)
+            warn(s, s->request.dir,
+                 does_not_reach(*s, fmt::format("nothing of step {} from {} after {} s; it does not answer",
+                                                key.step, missing_nodes(*s),
+                                                std::chrono::duration_cast<std::chrono::seconds>(
+                                                    settings_.complete_within)
+                                                    .count())));
+        co_await s->changed->wait(std::min(next, clock::now() + milliseconds(500)));
+    }
+    if (!mine()) co_return fail(errc::conflict, "a newer step of the job has begun");
+    if (!s->flush->failed.empty())
+        co_return fail(s->flush->overtaken ? errc::exhausted : errc::unavailable, s->flush->failed);
+    co_return result<void>{};
 }
 
 task<daemon::reply> daemon::take_files(session_ptr s, json meta) {
-    BANYAN_CO_TRY(const auto key, get_key(meta));
-    if (s->durable && key <= *s->durable) co_return json::object();
-    if (!s->flush || s->flush->key < key) {
-        flush_state fresh;
-        fresh.key = key;
-        fresh.files.resize(s->request.world);
-        s->flush = std::move(fresh);
-    }
-    auto& f = *s->flush;
-    if (f.key != key || f.failed || f.committing) co_return json::object();
+    BANYAN_CO_TRY(const auto folder, json_fields(meta).text("folder"));
+    if (!s->flush || s->flush->folder != folder || s->flush->count == s->request.world)
+        co_return json::object();
     if (meta.contains("failed")) {
-        f.failed = true;
+        BANYAN_CO_TRY(s->flush->failed, json_fields(meta).text("failed"));
+        s->flush->overtaken = meta.contains("overtaken");
+        notify(s);
         co_return json::object();
     }
     BANYAN_CO_TRY(const auto files, json_fields(meta).list("files"));
     for (const auto& entry : files) {
         BANYAN_CO_TRY(auto file, parse_file(entry, s->request.world));
-        auto& place = f.files[file.rank];
-        if (!place) ++f.count;
+        auto& place = s->flush->files[file.rank];
+        if (!place) ++s->flush->count;
         place = std::move(file);
     }
-    if (f.count == s->request.world) {
-        // The entry stays until storage has answered: nobody may begin the same flush anew meanwhile.
-        f.committing = true;
-        spawn(commit_files(s, f));
-    }
+    notify(s);
     co_return json::object();
 }
 
-task<void> daemon::commit_files(session_ptr s, flush_state done) {
-    manifest m;
-    m.job = s->job();
-    m.step = done.key.step;
-    m.generation = done.key.generation;
-    m.world = s->request.world;
-    for (auto& f : done.files) m.files.push_back(std::move(*f));
+task<result<void>> daemon::commit_files(session_ptr s, claim owner) {
+    const auto folder = s->flush->folder;
+    const auto key = s->flush->key;
+    manifest m{s->job(), key.step, key.generation, s->request.world, {}};
+    for (auto& f : s->flush->files) m.files.push_back(std::move(*f));
     const auto user = s->user;
-    const auto dir = s->request.dir;
     const auto keep = settings_.keep;
-    const auto work = [user, dir, m, keep] { return commit_step(user, dir, m, keep); };
+    const auto work = [user, owner, folder, m, keep] { return commit_step(user, owner, folder, m, keep); };
     const auto committed = co_await storage_.run(user.uid, work);
-    if (s->flush && s->flush->key == done.key) s->flush.reset();
     if (!committed) {
-        ++s->bytes.flush_failures;
-        const auto text =
-            fmt::format("checkpoints do not reach storage in {}: {}", dir, committed.error().text());
-        warn(s, dir, text);
-        notify(s);
-        co_return;
+        lost_directory(s, owner, committed.error());
+        co_return std::unexpected(committed.error());
     }
     ++s->bytes.flushes;
     json meta = header(s);
-    put_key(meta, done.key);
+    put_key(meta, key);
     broadcast(s, peer_message::durable, std::move(meta));
-    apply_durable(s, done.key);
+    apply_durable(s, key);
+    co_return result<void>{};
+}
+
+task<daemon::reply> daemon::on_flush_now(session_ptr s) {
+    if (!s->committed || s->request.dir.empty() || s->request.flush == 0) co_return json::object();
+    if (s->durable && *s->durable >= *s->committed) co_return json::object();
+    // When one is under way the caller asks again by waiting.
+    if (s->flushes_of != s->generation) spawn(lead_flushes(s, true));
+    co_return json::object();
 }
 
 void daemon::apply_durable(const session_ptr& s, const copy_key& key) {
@@ -167,23 +216,9 @@ void daemon::apply_durable(const session_ptr& s, const copy_key& key) {
     s->durable = key;
     s->warnings.works_again(s->request.dir);
     if (s->warnings.newest.find(s->request.dir) != std::string::npos) s->warnings.newest.clear();
+    keep(s);
     s->publish();
     notify(s);
-}
-
-task<daemon::reply> daemon::on_flush_now(session_ptr s) {
-    if (!s->committed || (s->durable && *s->durable >= *s->committed)) co_return json::object();
-    if (s->flushing || (s->flush && !s->flush->failed))
-        co_return json::object();  // one is under way; the caller asks by waiting
-    s->flush.reset();              // what is left there has failed
-    const auto key = *s->committed;
-    json meta = header(s);
-    put_key(meta, key);
-    if (s->committed_replicated) meta["replicated"] = true;
-    meta["flush"] = true;
-    broadcast(s, peer_message::commit, std::move(meta));
-    apply_commit(s, key, s->committed_replicated, true);
-    co_return json::object();
 }
 
 }  // namespace banyan::ckpt

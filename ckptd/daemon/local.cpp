@@ -17,6 +17,8 @@ constexpr milliseconds drain_timeout{60'000};
 constexpr milliseconds drain_settle{5000};
 constexpr std::size_t header_allowance = 256 * 1024;
 constexpr std::size_t max_refused = 256;
+constexpr milliseconds try_again{500};  // to find memory for a job that was refused
+constexpr std::size_t max_announced = 64;
 
 bool may_be_root_only(message type) {
     return type == message::session_open || type == message::step_open || type == message::session_detach ||
@@ -46,11 +48,8 @@ task<daemon::reply> daemon::handle_local(client_ptr client, std::uint16_t type, 
         case message::sealed:
             on_sealed(client, meta);
             co_return json::object();
-        case message::stuck:
-            if (client->attached && client->attached->generation == client->generation) {
-                ++client->attached->bytes.skipped;
-                client->attached->unstick(client->rank);
-            }
+        case message::skipped:
+            on_skipped(client, meta);
             co_return json::object();
         case message::restore:
             co_return co_await on_restore(client, std::move(meta));
@@ -117,14 +116,15 @@ task<result<void>> daemon::ensure_memory(session_ptr s, std::uint32_t rank, std:
     for (const auto& c : s->copies)
         if (c->rank == rank && c->memory == s->ranks[rank].memory) c->buffer = -1;
     auto& target = s->ranks[rank];
-    target.memory = std::move(memory);
+    const auto before = std::exchange(target.memory, std::move(memory));
     target.buffers = buffers;
     target.buffer_bytes = buffer_bytes;
+    keep(s);  // and only then may the one before go
     co_return result<void>{};
 }
 
-// A lease keeps what a requeued job will want. It is no way to keep a node's memory from everybody by one
-// short job after the other: of several of one user the last is kept as promised.
+// A lease keeps what a requeued job will want; a job that runs comes first. Of a user who has several the
+// others go before his last: it is no way to keep a node's memory by one short job after the other.
 bool daemon::give_up_ended() {
     struct ended {
         std::uint64_t bytes = 0;
@@ -139,21 +139,20 @@ bool daemon::give_up_ended() {
         ++u.jobs;
         if (!u.oldest || s->lease_end < u.oldest->lease_end) u.oldest = s;
     }
-    std::erase_if(users, [](const auto& u) { return u.second.jobs < 2; });
     const auto most = std::max_element(users.begin(), users.end(), [](const auto& a, const auto& b) {
-        return a.second.bytes < b.second.bytes;
+        return std::pair(a.second.jobs > 1, a.second.bytes) < std::pair(b.second.jobs > 1, b.second.bytes);
     });
     if (most == users.end()) return false;
     spdlog::warn(
-        "job {}: its memory is given up before its lease ends: uid {} has {} ended jobs here, with {}",
+        "job {}: its memory is given up before its lease ends: a job that runs needs it, and uid {} "
+        "has {} ended jobs here, with {}",
         most->second.oldest->job(), most->first, most->second.jobs, format_bytes(most->second.bytes));
     free_session(most->second.oldest);
     return true;
 }
 
-task<result<void>> daemon::make_ready(session_ptr s) {
+task<result<void>> daemon::make_ready(session_ptr s, std::vector<std::uint32_t> ranks) {
     if (s->request.bytes == 0) co_return result<void>{};
-    const auto ranks = s->own_ranks();
     for (const auto rank : ranks)
         BANYAN_CO_CHECK(co_await ensure_memory(s, rank, s->request.bytes + header_allowance));
     co_return result<void>{};
@@ -192,11 +191,43 @@ task<std::string> daemon::check_directory(session_ptr s) {
 task<daemon::reply> daemon::on_session_open(json meta) {
     BANYAN_CO_TRY(auto request, parse_session(meta));
     const auto job = request.job;
-    const auto uid = request.uid;
+    refusal refused{request.uid, {}, request, {}, clock::now()};
     auto answer = co_await open_session(std::move(request));
     refused_.erase(job);
-    if (!answer && refused_.size() < max_refused) refused_.emplace(job, std::pair(uid, answer.error()));
+    if (answer || refused_.size() >= max_refused) co_return answer;
+    refused.why = answer.error();
+    if (refused.why.code != errc::exhausted) refused.request.reset();
+    refused_.emplace(job, std::move(refused));
     co_return answer;
+}
+
+task<session_ptr> daemon::open_refused(std::uint64_t job) {
+    auto known = refused_.find(job);
+    if (known == refused_.end() || !known->second.request || clock::now() < known->second.tried + try_again)
+        co_return find_session(job);
+    known->second.tried = clock::now();
+    auto request = *known->second.request;
+    auto answer = co_await open_session(std::move(request));
+    known = refused_.find(job);
+    if (!answer || known == refused_.end()) co_return find_session(job);
+    auto steps = std::move(known->second.steps);
+    refused_.erase(known);
+    for (auto& step : steps) {
+        auto announced = co_await on_step_open(std::move(step));
+        if (!announced) spdlog::warn("job {}: {}", job, announced.error().text());
+    }
+    spdlog::info("job {}: there is memory for it now", job);
+    co_return find_session(job);
+}
+
+session_ptr daemon::make_session() {
+    auto s = std::make_shared<session>();
+    s->changed = std::make_shared<async_event>(io_.get_executor());
+    s->memory_lock = std::make_shared<async_lock>(io_.get_executor());
+    s->launch_lock = std::make_shared<async_lock>(io_.get_executor());
+    s->bring_lock = std::make_shared<async_lock>(io_.get_executor());
+    s->agreed = make_agreement(s);
+    return s;
 }
 
 task<daemon::reply> daemon::open_session(session_request request) {
@@ -212,10 +243,7 @@ task<daemon::reply> daemon::open_session(session_request request) {
                        fmt::format("job {} is at restart {} already", request.job, s->request.restart));
     const bool renewed = known && request.restart > s->request.restart;
     if (!known) {
-        s = std::make_shared<session>();
-        s->changed = std::make_shared<async_event>(io_.get_executor());
-        s->memory_lock = std::make_shared<async_lock>(io_.get_executor());
-        s->choice_lock = std::make_shared<async_lock>(io_.get_executor());
+        s = make_session();
         sessions_[request.job] = s;
         had_session_ = true;
     }
@@ -229,17 +257,18 @@ task<daemon::reply> daemon::open_session(session_request request) {
             names.push_back(n.name);
         }
         for (const auto& n : s->request.spares) s->addresses[n.name] = n.addr;
-        s->assign(names, {});
         s->user = {s->request.uid, s->request.gid, {s->request.gid}};
-        const auto g = make_generation(s->request.restart, std::nullopt);
-        if (g > s->generation) s->enter_generation(g);
-        s->assigned = std::max(s->assigned, g);
+        s->announced.clear();
+        s->announced[make_generation(s->request.restart, std::nullopt)] = {names, {}};
+        s->assign({names, {}});
         s->warnings = {};
     }
-    if (auto ready = co_await make_ready(s); !ready) {
+    auto here = s->own_ranks();
+    if (auto ready = co_await make_ready(s, std::move(here)); !ready) {
         if (!known) free_session(s);
         co_return std::unexpected(ready.error());
     }
+    keep(s);
     auto warning = co_await check_directory(s);
     if (!warning.empty()) warn(s, s->request.dir, warning);
     spdlog::info("job {}: session {} for uid {}, {} ranks here of {}, restart {}", s->job(),
@@ -256,6 +285,10 @@ task<daemon::reply> daemon::on_step_open(json meta) {
     BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
     BANYAN_CO_TRY(const auto step, json_fields(meta).number("step", UINT32_MAX - 1));
     const auto s = find_session(job);
+    if (const auto known = refused_.find(job); !s && known != refused_.end() && known->second.request) {
+        if (known->second.steps.size() < max_announced) known->second.steps.push_back(meta);
+        co_return std::unexpected(known->second.why);
+    }
     if (!s) co_return fail(errc::not_found, fmt::format("job {} has no session on this node", job));
     BANYAN_CO_TRY(const auto names, parse_step_nodes(meta, s->request));
     std::vector<std::uint32_t> buddies;
@@ -266,36 +299,31 @@ task<daemon::reply> daemon::on_step_open(json meta) {
                 co_return fail(errc::invalid_input, "\"buddies\" does not fit the slots");
     }
     const auto g = make_generation(s->request.restart, static_cast<std::uint32_t>(step));
-    if (g < s->generation || g < s->assigned)
+    const auto current = first_round(s->generation);
+    if (g < current)
         co_return fail(errc::conflict,
                        fmt::format("job {}: step {} is older than the one that runs", job, step));
-    bool same = g == s->assigned;
-    for (std::size_t i = 0; same && i < names.size(); ++i) same = names[i] == s->request.nodes[i].name;
-    if (g == s->assigned && !same)
+    assignment wanted{names, buddies};
+    const auto known = s->announced.find(g);
+    const auto is_same = [&](const auto& nodes) { return nodes == names; };
+    std::vector<std::string> in_force;
+    for (const auto& n : s->request.nodes) in_force.push_back(n.name);
+    if (g == current ? !is_same(in_force) : known != s->announced.end() && !is_same(known->second.nodes))
         co_return fail(errc::conflict, fmt::format("job {}: step {} is open with other nodes", job, step));
-    if (!same) {
-        if (g > s->generation) s->enter_generation(g);
-        s->assigned = g;
-        // The nodes that leave the assignment stay known: a later step may take them back.
-        for (const auto& [name, addr] :
-             std::map<std::string, std::string>(s->addresses.begin(), s->addresses.end())) {
-            const auto has = [&](const auto& list) {
-                return std::any_of(list.begin(), list.end(), [&](const auto& n) { return n.name == name; });
-            };
-            if (!has(s->request.spares)) s->request.spares.push_back({name, addr});
-        }
-        s->assign(names, buddies);
-        report_untold(s);
+    const auto here = s->ranks_in(wanted);
+    if (g != current) {
+        s->announced[g] = std::move(wanted);
+        // Steps that train come one after the other; helpers may be many.
+        while (s->announced.size() > max_announced) s->announced.erase(s->announced.begin());
+        keep(s);
     }
-    BANYAN_CO_CHECK(co_await make_ready(s));
-    s->publish();
+    BANYAN_CO_CHECK(co_await make_ready(s, here));
     notify(s);
-    spdlog::info("job {}: step {}, slot {}", job, step,
-                 s->slot ? std::to_string(*s->slot) : std::string("none (spare)"));
+    spdlog::info("job {}: step {} may come, {} ranks here", job, step, here.size());
     json out;
     out["state"] = "ready";
     out["warning"] = s->warnings.newest;
-    out["generation"] = s->generation;
+    out["generation"] = g;
     co_return out;
 }
 
@@ -311,11 +339,13 @@ task<daemon::reply> daemon::on_detach(json meta) {
     }
     s->detached = true;
     s->lease_end = clock::now() + settings_.lease;
+    keep(s);
     co_return json::object();
 }
 
 void daemon::free_session(const session_ptr& s) {
     s->closed = true;
+    s->kept.reset();
     sessions_.erase(s->job());
     for (const auto& [id, client] : clients_)
         if (client->attached == s) client->attached.reset();

@@ -261,7 +261,7 @@ task<void> daemon::converse(client_ptr client) {
         if (!asked) co_return;
         const auto type = asked->first.type;
         const bool one_way = type == static_cast<std::uint16_t>(message::sealed) ||
-                             type == static_cast<std::uint16_t>(message::stuck);
+                             type == static_cast<std::uint16_t>(message::skipped);
         auto answer = co_await handle_local(client, type, std::move(asked->second));
         if (one_way) {
             co_await take_turn(client);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // banyan-ckptd: options, settings, log, run.
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 
 #include <CLI/CLI.hpp>
 #include <fcntl.h>
@@ -19,7 +21,7 @@ namespace {
 
 struct options {
     std::string config, node, bind, log;
-    bool check = false, dump = false, exit_when_idle = false, detach = false;
+    bool check = false, dump = false, exit_when_idle = false, detach = false, kept = false;
 };
 
 int complain(const banyan::error& e, const std::string& log) {
@@ -38,7 +40,22 @@ void let_go_of_stderr() {
 // A node with hundreds of ranks has hundreds of connections and memfds.
 constexpr std::size_t files_needed = 4096;
 
-int run(const banyan::ckpt::settings& settings, const options& o) {
+// Becomes the keeper, which runs this program again, below it. Returns only when that is impossible.
+std::string exec_keeper(int argc, char** argv) {
+    std::error_code ec;
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", ec);
+    if (ec) return "cannot find its own program: " + ec.message();
+    auto keeper = (self.parent_path() / "banyan-ckpt-keeper").string();
+    auto own = self.string();
+    std::vector<char*> words{keeper.data(), own.data()};
+    words.insert(words.end(), argv + 1, argv + argc);
+    words.push_back(nullptr);
+    ::execv(keeper.c_str(), words.data());
+    return "cannot run " + keeper + ": " + std::strerror(errno);
+}
+
+int run(const banyan::ckpt::settings& settings, const options& o,
+        std::shared_ptr<banyan::ckpt::keeper::custody> keeper) {
     if (auto log = banyan::setup_log("banyan-ckptd", o.log, settings.log_level); !log)
         return complain(log.error(), "");
     ::signal(SIGPIPE, SIG_IGN);
@@ -46,9 +63,10 @@ int run(const banyan::ckpt::settings& settings, const options& o) {
         spdlog::warn("{}", files.error().text());
     boost::asio::io_context io(1);
     banyan::hangup hangup(io);
-    banyan::ckpt::daemon daemon(io, settings);
+    banyan::ckpt::daemon daemon(io, settings, keeper);
     if (auto opened = daemon.open(); !opened) return complain(opened.error(), "");
     if (o.detach) let_go_of_stderr();
+    keeper->ready(o.detach);
     io.run();
     // Workers may sit in storage that never answers: the process ends without them.
     std::fflush(nullptr);
@@ -68,6 +86,8 @@ int main(int argc, char** argv) {
     app.add_option("--log", o.log, "log file (default: standard error)");
     app.add_flag("--exit-when-idle", o.exit_when_idle, "end when the last session is over");
     app.add_flag("--detach", o.detach, "let go of standard error once the daemon answers");
+    app.add_flag("--keeper", o.kept,
+                 "let a second process hold the memory, so that it outlives a crash or an upgrade");
     app.add_flag("--check-config", o.check, "read the configuration, say whether it is right, end");
     app.add_flag("--dump-config", o.dump, "print every value in force, end");
     app.set_version_flag("--version", banyan::version_line("banyan-ckptd"));
@@ -91,5 +111,11 @@ int main(int argc, char** argv) {
         if (!o.dump) std::puts("the configuration is right");
     }
     if (o.dump || o.check) return 0;
-    return run(*settings, o);
+    auto keeper = banyan::ckpt::keeper::custody::from_environment();
+    if (o.kept && !keeper->is_kept()) {
+        // Better alone than not at all.
+        const auto why = exec_keeper(argc, argv);
+        banyan::say_fatal("banyan-ckptd", o.log, why + "; its memory ends with it");
+    }
+    return run(*settings, o, std::move(keeper));
 }

@@ -2,6 +2,8 @@
 //
 // Messages of the other nodes' daemons. The connection is authenticated; the generation is checked on every
 // message.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "ckptd/daemon/daemon.hpp"
@@ -13,7 +15,7 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr std::size_t replicas_per_rank = 2;  // the newest commit and the one on its way
+constexpr std::size_t replicas_per_rank = 3;  // with fewer, steps can wait for each other (test/simulator)
 
 task<result<void>> reply_to(peer::channel* to, result<json> answer) {
     json meta = answer ? std::move(*answer) : wire::error_meta(answer.error());
@@ -22,7 +24,7 @@ task<result<void>> reply_to(peer::channel* to, result<json> answer) {
 
 }  // namespace
 
-result<session_ptr> daemon::fence(const peer_state& from, const json& meta) {
+result<session_ptr> daemon::fence(const peer_state& from, peer_message type, const json& meta) {
     BANYAN_TRY(const auto job, json_fields(meta).number("job"));
     BANYAN_TRY(const auto generation, json_fields(meta).number("generation"));
     const auto s = find_session(job);
@@ -30,13 +32,13 @@ result<session_ptr> daemon::fence(const peer_state& from, const json& meta) {
         return fail(errc::not_found, fmt::format("job {} has no session on node {}", job, settings_.node));
     if (!s->addresses.contains(from.connection->node()))
         return fail(errc::denied, fmt::format("node {} is none of job {}", from.connection->node(), job));
-    if (generation < s->generation) {
+    // The agreement knows itself what an older round of this launch may still say.
+    const auto oldest = type == peer_message::agree ? first_round(s->generation) : s->generation;
+    if (generation < oldest) {
         ++s->bytes.refused;
         return fail(errc::conflict, fmt::format("job {}: generation {:x} is over, {:x} runs", job, generation,
                                                 s->generation));
     }
-    // A newer step has begun elsewhere: what ran here is over, whether we heard of the step or not.
-    if (generation > s->generation) s->enter_generation(generation);
     return s;
 }
 
@@ -44,11 +46,15 @@ task<result<void>> daemon::handle_peer(peer_state* from, wire::header head, json
     const auto type = static_cast<peer_message>(head.type);
     if (type == peer_message::put_chunk) co_return co_await on_put_chunk(from, head, std::move(meta));
     if (head.body_bytes != 0) co_return fail(errc::invalid_input, "a body where none belongs");
+    if (type == peer_message::ping) {
+        reply here = json::object();
+        co_return co_await reply_to(from->connection.get(), std::move(here));
+    }
     if (type == peer_message::put_end) {
         auto ended = co_await on_put_end(from);
         co_return co_await reply_to(from->connection.get(), std::move(ended));
     }
-    auto s = fence(*from, meta);
+    auto s = fence(*from, type, meta);
     if (!s) {
         reply refused = std::unexpected(s.error());
         co_return co_await reply_to(from->connection.get(), std::move(refused));
@@ -58,24 +64,19 @@ task<result<void>> daemon::handle_peer(peer_state* from, wire::header head, json
         auto begun = co_await on_put_begin(from, *s, std::move(meta));
         co_return co_await reply_to(from->connection.get(), std::move(begun));
     }
+    if (type == peer_message::agree) {
+        auto heard = co_await on_agree(*s, from->connection->node(), std::move(meta));
+        co_return co_await reply_to(from->connection.get(), std::move(heard));
+    }
     auto answer = co_await answer_peer(head.type, *s, std::move(meta));
     co_return co_await reply_to(from->connection.get(), std::move(answer));
 }
 
 task<daemon::reply> daemon::answer_peer(std::uint16_t type, session_ptr s, json meta) {
     switch (static_cast<peer_message>(type)) {
-        case peer_message::vote: {
-            BANYAN_CO_TRY(const auto rank, json_fields(meta).number("rank", s->request.world - 1));
+        case peer_message::flush: {
             BANYAN_CO_TRY(const auto key, get_key(meta));
-            take_vote(s, static_cast<std::uint32_t>(rank), key, meta.contains("replicated"));
-            json out = json::object();
-            if (s->committed) put_key(out, *s->committed);
-            if (s->committed_replicated) out["replicated"] = true;
-            co_return out;
-        }
-        case peer_message::commit: {
-            BANYAN_CO_TRY(const auto key, get_key(meta));
-            apply_commit(s, key, meta.contains("replicated"), meta.contains("flush"));
+            on_flush_word(s, key, meta);
             co_return json::object();
         }
         case peer_message::durable: {
@@ -83,25 +84,10 @@ task<daemon::reply> daemon::answer_peer(std::uint16_t type, session_ptr s, json 
             apply_durable(s, key);
             co_return json::object();
         }
-        case peer_message::decided: {
-            if (!meta.contains("step")) {
-                on_decided(s, std::nullopt);
-                co_return json::object();
-            }
-            BANYAN_CO_TRY(const auto key, get_key(meta));
-            on_decided(s, key);
-            co_return json::object();
-        }
         case peer_message::flushed:
             co_return co_await take_files(s, std::move(meta));
         case peer_message::flush_now:
             co_return co_await on_flush_now(s);
-        case peer_message::inventory:
-            co_return co_await on_inventory(s);
-        case peer_message::verify:
-            co_return co_await on_verify(s, std::move(meta));
-        case peer_message::decide:
-            co_return co_await on_decide(s, std::move(meta));
         case peer_message::warning:
             co_return on_warning(s, meta);
         default:
@@ -113,8 +99,9 @@ void daemon::end_incoming(peer_state* state) {
     if (!state->incoming) return;
     auto& s = state->session;
     const auto& c = state->incoming->copy;
-    if (--s->incoming[c->rank] == 0) s->incoming.erase(c->rank);
-    if (!c->checked) s->free_replicas[c->rank].push_back(c->memory);
+    // Of an overtaken transfer somebody may still be writing into the memory: nobody else gets it.
+    if (!state->overtaken) s->arriving.erase(c->rank);
+    if (!c->checked && !state->overtaken) s->free_replicas[c->rank].push_back(c->memory);
     state->incoming.reset();
     state->session.reset();
 }
@@ -129,38 +116,38 @@ task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json 
         co_return fail(errc::invalid_input, "a shard without its checksums");
     const auto rank = static_cast<std::uint32_t>(rank64);
     json out = json::object();
-    if (const auto have = s->find_copy(rank, key); have && have->chunks == chunks) {
+    if (const auto have = s->find_copy(rank, key); have && !have->own && have->chunks == chunks) {
+        s->agreed->promised(have->number);
+        keep(s);
         out["have"] = true;
         co_return out;
     }
-    if (s->committed && key < *s->committed)
-        co_return fail(errc::conflict, fmt::format("step {} is older than the commit here", key.step));
-    if (s->incoming.contains(rank)) {
+    const auto kept = std::count_if(s->copies.begin(), s->copies.end(),
+                                    [&](const auto& c) { return c->rank == rank && !c->own; });
+    BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
+    // What a sender of an older generation left half-way, which may be hanging, is of no use any more; nor
+    // what the same node did: it sends one copy after the other, so it has given that connection up.
+    const auto from = state->connection->node();
+    if (const auto at = s->arriving.find(rank);
+        at != s->arriving.end() && (at->second.generation < generation || at->second.from == from)) {
+        const auto end = std::move(at->second.end);
+        s->arriving.erase(at);
+        end();
+    }
+    if (s->arriving.contains(rank) || static_cast<std::size_t>(kept) >= replicas_per_rank) {
         out["busy"] = true;
         co_return out;
     }
-    copy_ptr oldest;
-    std::size_t held = 0;
-    for (const auto& c : s->copies) {
-        if (c->rank != rank || c->buffer >= 0) continue;
-        ++held;
-        if ((!s->committed || c->key != *s->committed) && (!oldest || c->key < oldest->key)) oldest = c;
-    }
-    if (held >= replicas_per_rank) {
-        if (!meta.contains("force") || !oldest) {
-            out["busy"] = true;
-            co_return out;
-        }
-        s->drop_copy(oldest);
-    }
     auto copy = std::make_shared<shard_copy>();
+    copy->own = false;
     copy->rank = rank;
     copy->key = key;
     copy->bytes = bytes;
     copy->chunks = std::move(chunks);
     auto& spare = s->free_replicas[rank];
     std::erase_if(spare, [&](const auto& m) { return m->size() < bytes; });
-    ++s->incoming[rank];
+    const auto turn = next_copy_++;
+    s->arriving[rank] = {from, generation, turn, [] {}};
     if (!spare.empty()) {
         copy->memory = std::move(spare.back());
         spare.pop_back();
@@ -168,7 +155,7 @@ task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json 
         const auto name = fmt::format("banyan-replica-{}-{}", s->job(), rank);
         const auto size = round_to_page(bytes);
         if (size > settings_.job_limit() || s->memory_bytes() > settings_.job_limit() - size) {
-            if (--s->incoming[rank] == 0) s->incoming.erase(rank);
+            s->arriving.erase(rank);
             co_return fail(
                 errc::exhausted,
                 fmt::format("a copy of {} and what job {} has on node {} are more than the {} of a "
@@ -180,8 +167,11 @@ task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json 
         auto budget = budget_;
         const auto work = [budget, name, size] { return shard_memory::make(budget, name, size); };
         auto made = co_await run_blocking(workers_, work);
+        const auto at = s->arriving.find(rank);
+        if (at == s->arriving.end() || at->second.turn != turn)
+            co_return fail(errc::conflict, "overtaken by a newer transfer");
         if (!made) {
-            if (--s->incoming[rank] == 0) s->incoming.erase(rank);
+            s->arriving.erase(at);
             co_return std::unexpected(made.error());
         }
         copy->memory = std::move(*made);
@@ -191,6 +181,11 @@ task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json 
     in.copy = std::move(copy);
     state->incoming = std::move(in);
     state->session = s;
+    state->generation = generation;
+    s->arriving[rank].end = [state] {
+        state->overtaken = true;
+        state->connection->close();
+    };
     co_return out;
 }
 
@@ -219,11 +214,15 @@ task<daemon::reply> daemon::on_put_end(peer_state* state) {
     if (bad.empty()) {
         const auto s = state->session;
         const auto copy = state->incoming->copy;
-        const bool late = s->closed || (s->committed && copy->key < *s->committed);
+        const bool late = s->closed || state->generation < s->generation;
         copy->checked = !late;
         end_incoming(state);
-        if (late) co_return fail(errc::conflict, "overtaken by a newer step");
+        if (late) co_return fail(errc::conflict, "a newer step of the job has begun");
+        copy->number = next_copy_++;
         s->copies.push_back(copy);
+        s->agreed->add({copy->number, {copy->key, copy->rank}, false, true, {}});
+        s->agreed->promised(copy->number);
+        keep(s);
     }
     json out;
     out["bad"] = std::move(bad);
@@ -237,6 +236,19 @@ task<result<void>> daemon::on_get(peer_state* from, session_ptr s, json meta) {
     if (!copy) {
         reply missing = fail(errc::not_found, "that shard is not here");
         co_return co_await reply_to(from->connection.get(), std::move(missing));
+    }
+    // Whoever asks would find damage himself, but then it would still be offered to the next one.
+    const auto work = [copy, data = copy->data(), keep = copy->memory]() -> result<bool> {
+        return chunk_checksums(data) == copy->chunks;
+    };
+    const auto same = co_await run_blocking(workers_, work);
+    if (!same || !*same || copy->dropped) {
+        if (same && !*same && !copy->dropped) {
+            note_damage(s, copy->rank, copy->key);
+            s->lose_copy(copy);
+        }
+        reply damaged = fail(errc::not_found, "that shard is not here any more");
+        co_return co_await reply_to(from->connection.get(), std::move(damaged));
     }
     json out;
     out["bytes"] = copy->bytes;

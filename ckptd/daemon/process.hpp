@@ -4,6 +4,8 @@
 // a process id used anew does not deceive it.
 #pragma once
 
+#include <cstdint>
+
 #include <sys/types.h>
 
 #include "common/fd.hpp"
@@ -14,12 +16,18 @@ class process {
   public:
     /// Of the process that connected `socket`; `pid` is what SO_PEERCRED says.
     process(int socket, pid_t pid);
+    /// One that a daemon before this one knew, by started(); another process of that number is not alive.
+    process(pid_t pid, std::uint64_t started);
     pid_t pid() const { return pid_; }
+    /// When it was started, in ticks since boot (proc(5), stat); 0 where that cannot be read.
+    std::uint64_t started() const { return started_; }
     bool alive() const;
 
   private:
     pid_t pid_;
     unique_fd fd_;
+    std::uint64_t started_ = 0;
+    bool gone_ = false;  ///< its number is another's
 };
 
 }  // namespace banyan::ckpt

@@ -78,7 +78,7 @@ result<session_request> parse_session(const json& meta) {
     const json_fields in(meta);
     session_request r;
     BANYAN_TRY(r.job, in.number("job"));
-    BANYAN_TRY(r.restart, in.number("restart", UINT32_MAX - 1));
+    BANYAN_TRY(r.restart, in.number("restart", max_restart));
     BANYAN_TRY(r.uid, in.number("uid", UINT32_MAX - 1));
     BANYAN_TRY(r.gid, in.number("gid", UINT32_MAX - 1));
     BANYAN_TRY(r.self, in.text("self", max_name));

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "ckptd/daemon/ledger.hpp"
+#include "ckptd/agreement/key.hpp"
 #include "ckptd/protocol/protocol.hpp"
 #include "common/json_fields.hpp"
 

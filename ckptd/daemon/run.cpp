@@ -2,6 +2,7 @@
 //
 // Life: the start, the other daemons' connections, the clock, the end. local_server.cpp has the Unix socket.
 #include <exception>
+#include <random>
 
 #include <boost/asio/detached.hpp>
 #include <fmt/format.h>
@@ -15,31 +16,35 @@ namespace {
 
 // For users, each with threads of his own: some are stuck in storage while others work.
 constexpr std::uint32_t max_user_threads = 256;
+constexpr std::uint32_t owner_threads = 4;
 constexpr std::size_t max_waiting_storage = 64;
 constexpr std::size_t max_waiting_compute = 4096;
-constexpr milliseconds tick_every{250};
+constexpr milliseconds tick_every{250};  // also how often what the daemons say to each other is repeated
 constexpr milliseconds first_session_timeout{60'000};  // whoever started this daemon may have died
-constexpr milliseconds transfer_timeout{15'000};       // above what a sender gives one chunk (link.cpp)
+constexpr milliseconds transfer_timeout{6'000};        // above what a sender gives one chunk (link.cpp)
 constexpr milliseconds finish_timeout{3000};           // at the end, for copies and flushes under way
 
 }  // namespace
 
-daemon::daemon(asio::io_context& io, settings s)
+daemon::daemon(asio::io_context& io, settings s, std::shared_ptr<keeper::custody> keeper)
     : io_(io),
       settings_(std::move(s)),
+      keeper_(std::move(keeper)),
       first_session_by_(clock::now() + first_session_timeout),
-      budget_(std::make_shared<memory_budget>(settings_.memory_limit)),
+      budget_(std::make_shared<memory_budget>(settings_.memory_limit, keeper_)),
       workers_(settings_.threads),
       munge_(1),
       storage_("storage", {settings_.storage_threads, max_user_threads, max_waiting_storage}),
       compute_("memory", {settings_.threads, max_user_threads, max_waiting_compute}),
+      owners_("a checkpoint directory", {owner_threads, max_user_threads, max_waiting_storage}),
       local_limits_(local_connections()),
       local_acceptor_(io),
       peers_(io.get_executor(),
              peer::settings::of(peer_role, settings_.node, settings_.munge_socket, settings_.encrypt, munge_,
                                 workers_),
              {}, [this](auto connection) { return serve_peer(std::move(connection)); }),
-      signals_(io, SIGTERM, SIGINT) {}
+      signals_(io, SIGTERM, SIGINT),
+      nonce_((static_cast<std::uint64_t>(std::random_device{}()) << 32) | std::random_device{}()) {}
 
 daemon::~daemon() = default;
 
@@ -55,6 +60,7 @@ void daemon::spawn(task<void> work) {
 
 result<void> daemon::open() {
     BANYAN_CHECK(lock_socket());
+    take_over();
     BANYAN_CHECK(peers_.open(settings_.bind, settings_.port));
     BANYAN_CHECK(open_local());
     spawn(accept_local());
@@ -123,12 +129,14 @@ task<void> daemon::tick() {
                 spdlog::info("job {}: lease ended, memory is freed", job);
                 free_session(s);
             } else {
-                spawn(vote_again(s));
+                watch_former_owners(s);
+                s->tell_untold();
+                watch_agreement(s);
                 watch_votes(s);
             }
         }
-        const bool needed =
-            !sessions_.empty() || !refused_.empty() || (!had_session_ && clock::now() < first_session_by_);
+        const bool needed = !sessions_.empty() || claims_ != 0 || !refused_.empty() ||
+                            (!had_session_ && clock::now() < first_session_by_);
         if (settings_.exit_when_idle && !needed && !stopping_) {
             spdlog::info("no session is left");
             leave();  // in this very turn of the loop: a session that opens after the look would be lost
@@ -149,6 +157,17 @@ task<void> daemon::stop() {
     for (const auto& [job, s] : before)
         while ((s->pending != 0 || s->flushing) && clock::now() < until)
             co_await s->changed->wait(std::min(until, clock::now() + milliseconds(100)));
+    // A job that has just ended gives its directory up, so that the next one need not watch it.
+    asio::steady_timer timer(io_);
+    const auto of_open_sessions = [&] {
+        return static_cast<std::uint32_t>(
+            std::count_if(sessions_.begin(), sessions_.end(),
+                          [](const auto& s) { return s.second->hold.held.has_value(); }));
+    };
+    while (claims_ > of_open_sessions() && clock::now() < until) {
+        timer.expires_after(milliseconds(20));
+        co_await timer.async_wait(as_result);
+    }
     leave();
 }
 

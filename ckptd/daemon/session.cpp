@@ -27,15 +27,31 @@ const std::vector<std::uint32_t>& session::own_ranks() const {
     return slot ? request.nodes[*slot].ranks : none;
 }
 
-void session::assign(const std::vector<std::string>& names, const std::vector<std::uint32_t>& buddies) {
+void session::assign(const assignment& a) {
     slot.reset();
-    for (std::uint32_t i = 0; i < names.size(); ++i) {
+    for (std::uint32_t i = 0; i < a.nodes.size(); ++i) {
         auto& node = request.nodes[i];
-        node.name = names[i];
-        node.addr = addresses[names[i]];
-        if (!buddies.empty()) node.buddy = buddies[i];
+        node.name = a.nodes[i];
+        node.addr = addresses[a.nodes[i]];
+        if (!a.buddies.empty()) node.buddy = a.buddies[i];
         if (node.name == request.self) slot = i;
     }
+    // The nodes that leave the assignment stay known: a later step may take them back.
+    request.spares.clear();
+    for (const auto& [name, addr] : addresses)
+        if (!slot_of(name)) request.spares.push_back({name, addr});
+}
+
+std::vector<std::uint32_t> session::ranks_in(const assignment& a) const {
+    const auto at = std::find(a.nodes.begin(), a.nodes.end(), request.self);
+    if (at == a.nodes.end()) return {};
+    return request.nodes[static_cast<std::size_t>(at - a.nodes.begin())].ranks;
+}
+
+std::optional<std::uint32_t> session::slot_of(const std::string& node) const {
+    for (std::uint32_t i = 0; i < request.nodes.size(); ++i)
+        if (request.nodes[i].name == node) return i;
+    return std::nullopt;
 }
 
 bool session::all_finished() const {
@@ -45,13 +61,19 @@ bool session::all_finished() const {
                        [&](auto rank) { return finished.contains(rank); });
 }
 
-void session::enter_generation(std::uint64_t g) {
-    finished.clear();
+void session::enter_generation(std::uint64_t g, bool new_launch) {
     generation = g;
-    votes.clear();
     flush.reset();
-    choice.reset();
-    incomplete_since.reset();
+    flush_epoch = 0;
+    flushed_turn = 0;
+    incomplete.reset();
+    bringing.reset();
+    for (auto& [rank, r] : ranks) {
+        r.began.reset();
+        r.saved = r.again = false;
+    }
+    if (!new_launch) return;
+    finished.clear();
     warnings.new_step(request.dir);
 }
 
@@ -62,27 +84,53 @@ copy_ptr session::find_copy(std::uint32_t rank, const copy_key& key) const {
     return found;
 }
 
+copy_ptr session::find_copy(agreement::shelf::id number) const {
+    for (const auto& c : copies)
+        if (c->number == number) return c;
+    return nullptr;
+}
+
+copy_ptr session::copy_in(const rank_state& r, std::size_t buffer) const {
+    for (const auto& c : copies)
+        if (c->memory == r.memory && c->buffer == static_cast<int>(buffer)) return c;
+    return nullptr;
+}
+
+std::optional<std::size_t> session::spare_buffer(const rank_state& r) const {
+    if (!r.memory || (r.owner != 0 && !r.waits)) return std::nullopt;
+    for (std::size_t i = 0; i < r.buffers; ++i)
+        if (!copy_in(r, i)) return i;
+    return std::nullopt;
+}
+
+void session::free_buffer(rank_state& r, std::size_t buffer, std::uint64_t sequence) {
+    auto& header = r.header();
+    header.buffer[buffer].released.store(sequence);
+    wake(header);
+}
+
 void session::drop_copy(const copy_ptr& copy) {
+    copy->overtaken = true;
+    if (copy->pinned) return;
     copy->dropped = true;
     if (copy->buffer >= 0) {
         const auto it = ranks.find(copy->rank);
-        if (it != ranks.end() && it->second.memory == copy->memory) {
-            auto& header = it->second.header();
-            header.buffer[static_cast<std::size_t>(copy->buffer)].released.store(copy->sequence);
-            wake(header);
-        }
+        if (it != ranks.end() && it->second.memory == copy->memory)
+            free_buffer(it->second, static_cast<std::size_t>(copy->buffer), copy->sequence);
     } else if (copy->offset == 0) {
         free_replicas[copy->rank].push_back(copy->memory);
     }
     std::erase(copies, copy);
 }
 
-void session::release(bool only) {
-    if (!committed) return;
-    const auto before = copies;
-    for (const auto& c : before)
-        if (!c->pinned && (c->key < *committed || (only && c->key != *committed))) drop_copy(c);
-    forget_ranks();
+void session::lose_copy(const copy_ptr& copy) {
+    agreed->lose(copy->number);
+    drop_copy(copy);
+}
+
+void session::unpin(const copy_ptr& copy) {
+    copy->pinned = false;
+    if (copy->overtaken) drop_copy(copy);
 }
 
 void session::forget_ranks() {
@@ -97,43 +145,56 @@ void session::forget_ranks() {
     std::erase_if(free_replicas, [&](const auto& r) { return !guests.contains(r.first); });
 }
 
-void session::unstick(std::uint32_t rank) {
-    copy_key newest;
-    for (const auto& c : copies)
-        if (c->rank == rank && c->buffer >= 0) newest = std::max(newest, c->key);
-    const auto before = copies;
-    for (const auto& c : before)
-        if (c->rank == rank && c->buffer >= 0 && !c->pinned && c->key != newest &&
-            (!committed || c->key != *committed))
-            drop_copy(c);
-}
-
 void session::publish() {
+    // What an earlier launch had reached says nothing of the processes of this one.
+    const bool begun = agreed->has_begun();
+    const auto shown = [&](const std::optional<copy_key>& key) { return begun ? word(key) : 0; };
     for (const auto rank : own_ranks()) {
         const auto it = ranks.find(rank);
         if (it == ranks.end() || !it->second.memory) continue;
         auto& header = it->second.header();
-        header.memory_step.store(word(committed));
-        if (committed_replicated) header.replicated_step.store(word(committed));
-        header.durable_step.store(word(durable));
-        wake(header);
+        bool news = header.stalled.exchange(stalled ? 1 : 0) != (stalled ? 1 : 0);
+        const auto show = [&](shared_word& word, std::uint64_t value) {
+            if (word.exchange(value) != value) news = true;
+        };
+        show(header.memory_step, shown(committed));
+        show(header.replicated_step, shown(agreed->rules().committed(agreement::level::replicated)));
+        show(header.durable_step, shown(durable));
+        show(header.round, generation);
+        if (news) wake(header);
     }
+}
+
+bool session::waits_for_others(std::chrono::steady_clock::duration longest) const {
+    const auto since = std::chrono::steady_clock::now() - longest;
+    return std::any_of(copies.begin(), copies.end(), [&](const auto& c) {
+        return c->own && c->checked && c->key.generation == generation &&
+               (!committed || c->key > *committed) &&
+               c->waits_since != std::chrono::steady_clock::time_point{} && c->waits_since < since;
+    });
 }
 
 void session::tell_user(const std::string& about, const std::string& text) {
     constexpr std::size_t most = 64;
     if (warnings.told.size() >= most || !warnings.told.insert(about).second) return;
+    warnings.untold.emplace_back(about, text);
+    tell_untold();
+}
+
+void session::tell_untold() {
     for (const auto rank : own_ranks()) {
+        if (warnings.untold.empty()) return;
         const auto it = ranks.find(rank);
         if (it == ranks.end() || !it->second.memory || it->second.owner == 0) continue;
         auto& header = it->second.header();
+        if (header.warnings_read.load() != header.warning_count.load()) continue;  // one at a time
+        const auto text = std::move(warnings.untold.front().second);
+        warnings.untold.erase(warnings.untold.begin());
         const auto n = std::min(text.size(), header.warning.size() - 1);
         std::memcpy(header.warning.data(), text.data(), n);
         header.warning[n] = '\0';
         header.warning_count.fetch_add(1);
-        return;
     }
-    warnings.untold.emplace_back(about, text);
 }
 
 std::string session::take_untold() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the daemon knows of one job on its node: the assignment, the ranks' memory, the copies in it, votes
-// and commits. Data and the rules that need neither clock nor network; daemon.hpp drives it, on one thread.
+// What the daemon knows of one job on its node: the assignment, the ranks' memory, the copies in it, how far
+// they have come. Data and the rules that need neither clock nor network; daemon.hpp drives it, on one
+// thread.
 #pragma once
 
 #include <array>
@@ -18,8 +19,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ckptd/buffers/memory.hpp"
-#include "ckptd/daemon/ledger.hpp"
+#include "ckptd/daemon/job_agreement.hpp"
 #include "ckptd/daemon/process.hpp"
+#include "ckptd/keeper/ledger.hpp"
 #include "ckptd/protocol/protocol.hpp"
 #include "ckptd/store/store.hpp"
 
@@ -30,6 +32,8 @@ class async_lock;
 
 /// One rank's shard of one checkpoint, in a buffer or in a replica's memory.
 struct shard_copy {
+    agreement::shelf::id number = 0;  ///< its name in the agreement
+    bool own = true;                  ///< of a rank of this node; else kept for another node
     std::uint32_t rank = 0;
     copy_key key;
     std::uint64_t bytes = 0;
@@ -38,15 +42,20 @@ struct shard_copy {
     std::size_t offset = 0;
     int buffer = -1;  ///< in the rank's own memory, else -1
     std::uint64_t sequence = 0;
-    bool checked = false;     ///< the checksums stand
-    bool replicated = false;  ///< the buddy has it
-    bool voted = false;
-    bool pinned = false;                ///< being flushed
-    std::atomic<bool> dropped = false;  ///< worker threads look at it too
+    bool checked = false;                                 ///< the checksums stand
+    bool handled = false;                                 ///< it has been offered to the buddy
+    std::chrono::steady_clock::time_point waits_since{};  ///< for other nodes
+    bool pinned = false;                                  ///< being flushed
+    bool overtaken = false;                               ///< nothing needs it but who has pinned it
+    std::atomic<bool> dropped = false;                    ///< worker threads look at it too
 
     std::span<std::byte> data() const { return memory->part(offset, bytes); }
 };
 using copy_ptr = std::shared_ptr<shard_copy>;
+
+/// In place of a connection: a process that lived when the daemon before this one ended, and has not come
+/// back to this one yet.
+constexpr std::uint64_t former_owner = UINT64_MAX;
 
 struct rank_state {
     std::uint32_t rank = 0;
@@ -55,7 +64,16 @@ struct rank_state {
     std::uint64_t buffer_bytes = 0;
     std::uint64_t owner = 0;  ///< connection of the attached process, 0 = none
     std::shared_ptr<const banyan::ckpt::process> process;
-    std::uint64_t generation = 0;  ///< in which it attached
+    /// The newest process, also when it has hung up, and the generation in which it attached or was given its
+    /// state: it belongs to that one until it asks for its state again.
+    std::shared_ptr<const banyan::ckpt::process> last;
+    std::uint64_t generation = 0;
+    bool waits = false;  ///< the process waits for its state: it writes to no buffer
+    /// Of this generation: the process that was given its state or has saved, and whether it has saved.
+    std::shared_ptr<const banyan::ckpt::process> began;
+    bool saved = false;
+    bool again = false;  ///< it asks for its state anew: the round that runs is not its own any more
+    std::string source;  ///< where its state came from in this launch: local, peer, storage
 
     rank_memory_header& header() const { return *reinterpret_cast<rank_memory_header*>(memory->data()); }
 };
@@ -66,18 +84,31 @@ struct incoming_shard {
     std::vector<bool> good;
 };
 
-struct restore_choice {
-    std::optional<copy_key> key;                      ///< nothing: train from the beginning
-    bool storage = false;                             ///< committed in storage
-    std::vector<std::vector<std::uint32_t>> holders;  ///< rank -> slots whose nodes hold a checked copy
+struct arrival {
+    std::string from;              ///< the sending node
+    std::uint64_t generation = 0;  ///< of the sender
+    std::uint64_t turn = 0;        ///< tells two from the same node apart
+    std::function<void()> end;     ///< gives its place up
 };
 
+/// The flush under way, at the leader.
 struct flush_state {
     copy_key key;
+    std::string folder;
     std::vector<std::optional<shard_file>> files;
     std::uint32_t count = 0;
-    bool failed = false;
-    bool committing = false;
+    std::string failed;      ///< why
+    bool overtaken = false;  ///< some node had a newer step by then: no failure
+};
+
+/// The job's claim to its directory, at the leader.
+struct directory_hold {
+    std::optional<claim> held;
+    std::uint64_t generation = 0;  ///< of what follows
+    std::optional<error> refused;  ///< for the whole generation
+    bool lost = false;             ///< it was ours before
+    bool watching = false;
+    std::shared_ptr<async_lock> lock;
 };
 
 /// Written by worker threads too.
@@ -96,7 +127,8 @@ struct user_warnings {
     std::set<std::string> told;                               ///< at the leader: what the user has been told
     std::vector<std::pair<std::string, std::string>> untold;  ///< (about, text) for which no rank was there
 
-    static constexpr auto votes = "votes";  ///< about steps that do not become complete
+    static constexpr auto votes = "votes";    ///< about steps that do not become complete
+    static constexpr auto launch = "launch";  ///< about a launch that does not begin
 
     void works_again(const std::string& about) {
         reported.erase(about);
@@ -110,14 +142,22 @@ struct user_warnings {
     }
 };
 
+/// Who holds which slot in a launch.
+struct assignment {
+    std::vector<std::string> nodes;      ///< in slot order
+    std::vector<std::uint32_t> buddies;  ///< empty: as the session's
+};
+
 struct session {
     session_request request;                                 ///< `nodes` is the assignment in force
     std::unordered_map<std::string, std::string> addresses;  ///< every node and spare
     storage_user user;
-    std::uint64_t generation = 0;       ///< messages of an older one are refused
-    std::uint64_t assigned = 0;         ///< generation of the assignment
+    std::uint64_t generation = 0;       ///< that of the agreement: what is of an older one is refused
     std::optional<std::uint32_t> slot;  ///< ours; nothing for a spare
-    std::set<std::uint32_t> finished;   ///< ranks that ended of their own will in this generation
+    /// The assignments of launches that may come, by their generations. One of them comes when a process of
+    /// it asks for its rank: what a step that no such process belongs to would change is never in force.
+    std::map<std::uint64_t, assignment> announced;
+    std::set<std::uint32_t> finished;  ///< ranks that ended of their own will in this generation
     bool detached = false;
     bool closed = false;
     std::chrono::steady_clock::time_point lease_end{};
@@ -125,25 +165,41 @@ struct session {
     std::map<std::uint32_t, rank_state> ranks;
     std::vector<copy_ptr> copies;
     std::map<std::uint32_t, std::vector<std::shared_ptr<shard_memory>>> free_replicas;
-    std::map<std::uint32_t, std::uint32_t> incoming;  ///< rank -> transfers under way
+    std::map<std::uint32_t, arrival> arriving;  ///< by rank: the copy for another node on its way here
 
     std::optional<copy_key> committed, durable;
     bool committed_replicated = false;
-    vote_ledger votes;
+    std::shared_ptr<job_agreement> agreed;
     std::optional<flush_state> flush;
-    bool flushing = false;
+    std::uint64_t flushes_of = 0;    ///< generation for which a flush is being led here; 0 = none
+    std::uint64_t flushed_turn = 0;  ///< of the newest flush begun here, in this generation
+    directory_hold hold;
+    std::string flush_folder;     ///< the newest flush that this node was told of
+    nlohmann::json flush_report;  ///< its part in it, when it is done
+    bool flushing = false;        ///< this node writes
     std::chrono::steady_clock::time_point flushing_since{};
     std::set<std::pair<std::uint32_t, std::size_t>> in_checksum;  ///< (rank, buffer) under way
-    std::uint64_t flush_epoch = 0;         ///< step / request.flush of the newest flush begun
-    std::optional<restore_choice> choice;  ///< of this generation
-    std::uint32_t pending = 0;             ///< sealed buffers on their way into safety
-    /// Since when shards wait for those of other ranks; a commit begins anew. At the leader only.
-    std::optional<std::chrono::steady_clock::time_point> incomplete_since;
+    std::uint64_t flush_epoch = 0;  ///< step / request.flush of the newest flush begun
+    std::chrono::steady_clock::time_point launched{};
+    std::uint64_t ticks = 0;
+    std::uint64_t look = 0;                     ///< at storage, for this launch; another one makes it void
+    std::string storage_problem;                ///< why it is not known yet what storage holds; slot 0
+    std::optional<error> storage_refused;       ///< why nothing that storage holds may be used; slot 0
+    std::optional<agreement::ballot> bringing;  ///< the newest attempt for which shards are brought
+    bool stalled = false;                       ///< saves wait for other nodes, and will for long
+    std::uint32_t pending = 0;                  ///< sealed buffers on their way into safety
+    /// The oldest step that lacks votes, and since when. At the leader only.
+    std::optional<copy_key> incomplete;
+    std::chrono::steady_clock::time_point incomplete_since{};
     user_warnings warnings;
     byte_counters bytes;
 
+    /// What a daemon that takes over has to know, as it was written last.
+    std::unique_ptr<keeper::ledger> kept;
+    std::vector<std::uint8_t> remembered;
+
     std::shared_ptr<async_event> changed;
-    std::shared_ptr<async_lock> memory_lock, choice_lock;
+    std::shared_ptr<async_lock> memory_lock, launch_lock, bring_lock;
 
     std::uint64_t job() const { return request.job; }
     const std::string& self() const { return request.self; }
@@ -151,23 +207,38 @@ struct session {
     const std::vector<std::uint32_t>& own_ranks() const;
     /// All ranks of this node have said that they need nothing any more.
     bool all_finished() const;
-    /// A new assignment: names in slot order.
-    void assign(const std::vector<std::string>& names, const std::vector<std::uint32_t>& buddies);
+    void assign(const assignment& a);
+    /// The ranks of this node in an assignment.
+    std::vector<std::uint32_t> ranks_in(const assignment& a) const;
+    /// The slot of a node in the assignment in force.
+    std::optional<std::uint32_t> slot_of(const std::string& node) const;
     /// Forgets what belongs to an older generation; the copies stay.
-    void enter_generation(std::uint64_t g);
+    void enter_generation(std::uint64_t g, bool new_launch);
 
+    /// A checked copy; one in a rank's buffer before others.
     copy_ptr find_copy(std::uint32_t rank, const copy_key& key) const;
+    copy_ptr find_copy(agreement::shelf::id number) const;
+    /// The copy in this buffer of the rank's memory, if any.
+    copy_ptr copy_in(const rank_state& r, std::size_t buffer) const;
+    /// A buffer of the rank in which no copy lies, and that `r`'s process may not take.
+    std::optional<std::size_t> spare_buffer(const rank_state& r) const;
+    /// The copy is of no use any more: its memory is free, unless it is pinned.
     void drop_copy(const copy_ptr& copy);
-    /// After a commit or a choice: lets go of what is older (and, with `only`, of everything else).
-    void release(bool only);
+    /// The same before its time, so that the agreement does not count on it.
+    void lose_copy(const copy_ptr& copy);
+    void unpin(const copy_ptr& copy);
+    /// The rank may use the buffer again.
+    void free_buffer(rank_state& r, std::size_t buffer, std::uint64_t sequence);
     /// Frees ranks that moved away and hold nothing.
     void forget_ranks();
-    /// Buffers for a rank that found none free: gives up what can no longer become complete soonest.
-    void unstick(std::uint32_t rank);
     void publish();
+    /// Whether copies of ranks of this node have waited for other nodes for longer than `longest`.
+    bool waits_for_others(std::chrono::steady_clock::duration longest) const;
     /// Shows `text` to one local rank, once for each `about`; the first rank that attaches gets it when none
     /// has.
     void tell_user(const std::string& about, const std::string& text);
+    /// What waits for a rank that has read the warning before it.
+    void tell_untold();
     /// What waits for a rank, as one line; nothing waits after it.
     std::string take_untold();
     std::uint64_t memory_bytes() const;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/config.hpp"
+#include "common/peer/config_fields.hpp"
 
 namespace banyan::ckpt {
 
@@ -34,14 +35,6 @@ void ckptd_fields(Section& section, Settings& s) {
     section.field("storage_threads", s.storage_threads);
     section.field("log_level", s.log_level);
 }
-template <class Section, class Settings>
-void munge_fields(Section& section, Settings& s) {
-    section.field("socket", s.munge_socket);
-}
-template <class Section, class Settings>
-void peers_fields(Section& section, Settings& s) {
-    section.field("encrypt", s.encrypt);
-}
 
 }  // namespace
 
@@ -53,15 +46,15 @@ result<settings> load_settings(const std::filesystem::path& path, const std::str
                peers = file.section("peers", s.node);
     for (const auto& section : {own, munge, peers}) BANYAN_CHECK(section.check());
     ckptd_fields(own, s);
-    munge_fields(munge, s);
-    peers_fields(peers, s);
+    peer::munge_fields(munge, s);
+    peer::peers_fields(peers, s);
     return s;
 }
 
 std::string dump_settings(const settings& s) {
     config_text munge("munge"), peers("peers"), own("ckptd");
-    munge_fields(munge, s);
-    peers_fields(peers, s);
+    peer::munge_fields(munge, s);
+    peer::peers_fields(peers, s);
     ckptd_fields(own, s);
     return fmt::format("# node {}\n{}\n{}\n{}", s.node, munge.text(), peers.text(), own.text());
 }

@@ -28,7 +28,7 @@ void daemon::warn(const session_ptr& s, const std::string& about, const std::str
         spdlog::warn("job {}: {} ({} more since)", s->job(), text, held_back);
     if (!w.reported.insert(about).second) return;
     // Before the first step the other nodes may not have the session yet.
-    if (has_step(s->assigned))
+    if (has_step(s->generation))
         spawn(report(s, about, text));
     else
         s->tell_user(about, text);
@@ -58,10 +58,18 @@ daemon::reply daemon::on_warning(const session_ptr& s, const json& meta) {
 
 // A daemon that never came up says nothing: its node is known by what the others miss.
 void daemon::watch_votes(const session_ptr& s) {
-    if (s->detached || !s->slot || !s->incomplete_since || s->votes.open() == 0) return;
-    if (s->warnings.reported.contains(user_warnings::votes)) return;
-    if (clock::now() < *s->incomplete_since + settings_.complete_within) return;
-    const auto [key, ranks] = s->votes.missing();
+    if (s->detached || !s->slot || !s->agreed->has_begun() || !s->agreed->leads()) return;
+    const auto& votes = s->agreed->rules().votes();
+    const auto open = votes.open();
+    const auto oldest = open.empty() ? std::nullopt : std::optional(open.front());
+    if (s->incomplete != oldest) {
+        s->incomplete = oldest;
+        s->incomplete_since = clock::now();
+    }
+    if (!oldest || s->warnings.reported.contains(user_warnings::votes)) return;
+    if (clock::now() < s->incomplete_since + settings_.complete_within) return;
+    const auto key = *oldest;
+    const auto ranks = votes.missing(key);
     std::vector<bool> lacking(s->request.world);
     for (const auto rank : ranks) lacking[rank] = true;
     std::vector<std::string> nodes;

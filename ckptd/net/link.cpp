@@ -10,8 +10,10 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr std::chrono::seconds dead_for{2};
-constexpr std::chrono::seconds chunk_timeout{10};  // for one chunk or one reply in a transfer
+constexpr std::chrono::seconds comeback{1};  // of a daemon that its keeper starts again
+constexpr std::chrono::milliseconds dead_for{2000}, dead_at_first{50};
+constexpr std::chrono::seconds chunk_timeout{5};  // for one chunk or one reply in a transfer
+constexpr std::chrono::seconds probe_timeout{2};
 constexpr int max_rounds = 4;
 
 }  // namespace
@@ -22,6 +24,15 @@ link::link(asio::any_io_executor executor, link_options options)
 void link::close() {
     watchdog_.cancel();
     if (channel_) channel_->close();
+}
+
+bool link::is_silent() const { return silent_since_ && clock::now() >= *silent_since_ + comeback; }
+
+void link::note(bool answered) {
+    if (answered)
+        silent_since_.reset();
+    else if (!silent_since_)
+        silent_since_ = clock::now();
 }
 
 // Closing the socket ends whatever waits on it.
@@ -37,7 +48,8 @@ task<result<void>> link::connect() {
     if (clock::now() < dead_until_) co_return fail(errc::unavailable, dead_because_);
     auto opened = co_await peer::connect_peer(options_.host, options_.port, options_.node, *options_.peer);
     if (!opened) {
-        dead_until_ = clock::now() + dead_for;
+        note(false);
+        dead_until_ = clock::now() + (is_silent() ? dead_for : dead_at_first);
         dead_because_ = opened.error().text();
         co_return fail(errc::unavailable, dead_because_);
     }
@@ -67,6 +79,7 @@ task<result<nlohmann::json>> link::call(peer_message type, nlohmann::json meta,
         reply = co_await exchange(type, std::move(meta));
     }
     watchdog_.cancel();
+    note(reply.has_value());
     if (!reply) {
         close();
         co_return fail(errc::unavailable, fmt::format("{}: {}", options_.host, reply.error().text()));
@@ -127,6 +140,7 @@ task<result<link::put_result>> link::put(nlohmann::json meta, std::span<const st
     watchdog_.cancel();
     // A transfer that ended half-way leaves the stream in an unknown state.
     const bool answered = !out && (out.error().code == errc::conflict || out.error().code == errc::exhausted);
+    note(out || answered);
     if (!out && !answered) {
         close();
         out.error().code = errc::unavailable;
@@ -134,20 +148,34 @@ task<result<link::put_result>> link::put(nlohmann::json meta, std::span<const st
     co_return out;
 }
 
-task<result<std::uint64_t>> link::get_on(nlohmann::json meta, std::span<std::byte> into,
-                                         std::vector<std::uint32_t>* chunks) {
+task<void> link::probe() {
+    if (std::exchange(probing_, true)) co_return;
+    const auto self = shared_from_this();
+    const auto answer = co_await call(peer_message::ping, nlohmann::json::object(), probe_timeout);
+    probing_ = false;
+    // A refusal is an answer.
+    if (!answer && answer.error().code != errc::unavailable) note(true);
+}
+
+task<result<std::uint64_t>> link::get_on(nlohmann::json meta, room into, std::vector<std::uint32_t>* chunks) {
     watch(chunk_timeout);
     BANYAN_CO_TRY(const auto reply, co_await exchange(peer_message::get, std::move(meta)));
     if (auto refused = wire::error_from(reply)) {
         refused->code = errc::conflict;
         co_return std::unexpected(std::move(*refused));
     }
-    BANYAN_CO_TRY(const auto bytes, json_fields(reply).number("bytes", into.size()));
+    BANYAN_CO_TRY(const auto bytes, json_fields(reply).number("bytes", 1ull << 48));
     BANYAN_CO_TRY(*chunks, json_fields(reply).numbers("chunks", chunk_count(bytes)));
-    if (chunks->size() != chunk_count(bytes))
+    if (bytes == 0 || chunks->size() != chunk_count(bytes))
         co_return fail(errc::invalid_input, "a shard without its checksums");
+    watchdog_.cancel();  // to make room may take longer than a chunk
+    auto place = co_await into(bytes);
+    if (!place) {
+        place.error().code = errc::exhausted;
+        co_return std::unexpected(std::move(place.error()));
+    }
     for (std::size_t i = 0; i < chunks->size(); ++i) {
-        const auto chunk = chunk_of(into.first(bytes), i);
+        const auto chunk = chunk_of(place->first(bytes), i);
         watch(chunk_timeout);
         BANYAN_CO_TRY(const auto head, co_await channel_->read_head(64));
         if (head.first.type != static_cast<std::uint16_t>(peer_message::get_chunk) ||
@@ -158,14 +186,17 @@ task<result<std::uint64_t>> link::get_on(nlohmann::json meta, std::span<std::byt
     co_return bytes;
 }
 
-task<result<std::uint64_t>> link::get(nlohmann::json meta, std::span<std::byte> into,
-                                      std::vector<std::uint32_t>* chunks) {
+task<result<std::uint64_t>> link::get(nlohmann::json meta, room into, std::vector<std::uint32_t>* chunks) {
     const auto self = shared_from_this();
     const auto held = co_await lock_.acquire();
     BANYAN_CO_CHECK(co_await connect());
-    auto out = co_await get_on(std::move(meta), into, chunks);
+    auto out = co_await get_on(std::move(meta), std::move(into), chunks);
     watchdog_.cancel();
-    if (!out && out.error().code != errc::conflict) close();
+    const bool refused = !out && out.error().code == errc::conflict;
+    if (!out && !refused) close();
+    const bool answered = out || refused || out.error().code == errc::exhausted;
+    note(answered);
+    if (!answered) out.error().code = errc::unavailable;
     co_return out;
 }
 

@@ -36,9 +36,17 @@ class link : public std::enable_shared_from_this<link> {
     /// Sends a shard and has it checked. `image` must stay; `wanted` says whether it still matters.
     task<result<put_result>> put(nlohmann::json meta, std::span<const std::byte> image,
                                  std::function<bool()> wanted, std::uint64_t* sent);
-    /// Fetches a shard into `into`; returns its length. Checksums are the caller's: they come in `chunks`.
-    task<result<std::uint64_t>> get(nlohmann::json meta, std::span<std::byte> into,
-                                    std::vector<std::uint32_t>* chunks);
+    /// Where a shard of so many bytes may be put.
+    using room = std::function<task<result<std::span<std::byte>>>(std::uint64_t bytes)>;
+    /// Fetches a shard into what `into` gives, once its length is known; returns that length. Checksums are
+    /// the caller's: they come in `chunks`. errc::unavailable = the peer does not answer; errc::exhausted =
+    /// there is no room; else it does not have the shard.
+    task<result<std::uint64_t>> get(nlohmann::json meta, room into, std::vector<std::uint32_t>* chunks);
+
+    /// No request has been answered for longer than a daemon needs that its keeper starts again.
+    bool is_silent() const;
+    /// Finds out whether a silent peer is back. One at a time; returns at once when one is under way.
+    task<void> probe();
 
     void close();
 
@@ -47,9 +55,9 @@ class link : public std::enable_shared_from_this<link> {
     task<result<nlohmann::json>> exchange(peer_message type, nlohmann::json meta);
     task<result<put_result>> put_on(nlohmann::json meta, std::span<const std::byte> image,
                                     std::function<bool()> wanted, std::uint64_t* sent);
-    task<result<std::uint64_t>> get_on(nlohmann::json meta, std::span<std::byte> into,
-                                       std::vector<std::uint32_t>* chunks);
+    task<result<std::uint64_t>> get_on(nlohmann::json meta, room into, std::vector<std::uint32_t>* chunks);
     void watch(std::chrono::milliseconds timeout);
+    void note(bool answered);
 
     asio::any_io_executor executor_;
     link_options options_;
@@ -58,6 +66,8 @@ class link : public std::enable_shared_from_this<link> {
     async_lock lock_;
     clock::time_point dead_until_{};
     std::string dead_because_;
+    std::optional<clock::time_point> silent_since_;
+    bool probing_ = false;
 };
 
 }  // namespace banyan::ckpt

@@ -16,15 +16,12 @@ enum class peer_message : std::uint16_t {
     put_end,            ///< reply {"bad": [chunks whose checksum differed]}
     get,                ///< rank and key; reply {"bytes", "chunks"}, then one get_chunk per chunk
     get_chunk,          ///< [part of a reply] the chunk as body
-    vote,               ///< to the leader: rank, key, "replicated"; reply: newest commit
-    commit,             ///< from the leader: key is complete in memory; "flush": bring it to storage
+    ping,               ///< are you there; no job
+    agree,              ///< messages of ckptd/agreement; their generation may be an older one
+    flush,              ///< from the leader: bring key to storage
     flushed,            ///< to the leader: the node's files of key, or "failed"
     durable,            ///< from the leader: key is committed in storage
     flush_now,          ///< to the leader: flush the newest commit though it is not its turn
-    inventory,          ///< from the leader: which copies are there
-    verify,             ///< from the leader: check all copies of key now; reply {"ranks"}
-    decide,             ///< to the leader: what to restore; reply with the holders of the asked ranks
-    decided,            ///< from the leader: the generation's choice
     warning,            ///< to the leader: "about" and "text", which the user is to be told once
 };
 

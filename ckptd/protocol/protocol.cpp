@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ckptd/protocol/protocol.hpp"
 
+#include "ckptd/protocol/session_json.hpp"
 #include "common/json_fields.hpp"
 #include "common/wire.hpp"
 
@@ -25,7 +26,9 @@ session_answer answer_of(const json& meta) {
     return out;
 }
 
-json to_meta(const session_request& r) {
+}  // namespace
+
+nlohmann::json session_to_json(const session_request& r) {
     json nodes = json::array();
     for (const auto& n : r.nodes)
         nodes.push_back({{"name", n.name}, {"addr", n.addr}, {"ranks", n.ranks}, {"buddy", n.buddy}});
@@ -37,8 +40,6 @@ json to_meta(const session_request& r) {
             {"bytes", r.bytes}};
 }
 
-}  // namespace
-
 std::string socket_path(const std::string& configured, const std::string& node) {
     std::string out = configured;
     for (auto at = out.find("%n"); at != std::string::npos; at = out.find("%n", at + node.size()))
@@ -48,7 +49,7 @@ std::string socket_path(const std::string& configured, const std::string& node) 
 
 result<session_answer> session_open(const std::string& socket, const session_request& request,
                                     std::chrono::milliseconds timeout) {
-    BANYAN_TRY(const auto meta, ask(socket, message::session_open, to_meta(request), timeout));
+    BANYAN_TRY(const auto meta, ask(socket, message::session_open, session_to_json(request), timeout));
     return answer_of(meta);
 }
 

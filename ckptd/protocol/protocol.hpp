@@ -26,7 +26,7 @@ enum class message : std::uint16_t {
     session_close,        ///< [root, owner] free the memory now
     attach,               ///< [owner] a rank asks for its memory (the reply carries the memfd)
     sealed,               ///< [attached rank, one way] a buffer is complete
-    stuck,                ///< [attached rank, one way] no buffer came free in time
+    skipped,              ///< [attached rank, one way] no buffer came free in time for this step
     restore,              ///< [attached rank] put the newest complete step into a buffer
     finalize,             ///< [attached rank] wait for what is under way
     seal_now,             ///< [root] bring what is sealed into safety and say how far it got

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A job's launch at this daemon, and what the agreement orders. A launch is announced by the node's
+// slurmstepd and comes into force when a process of it asks for its rank, here or on another node: a step of
+// the job in which nobody does, a helper beside the training, changes nothing.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ckptd/daemon/daemon.hpp"
+#include "ckptd/daemon/encoding.hpp"
+#include "ckptd/daemon/request.hpp"
+#include "ckptd/store/safetensors.hpp"
+#include "common/json_fields.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr milliseconds agree_timeout{2000};
+constexpr milliseconds settle_timeout{2000};  // for checksums of what an older launch has sealed
+constexpr milliseconds look_again_after{1000};
+constexpr milliseconds stalls_after{2000};
+constexpr std::size_t enough_steps = 8;  // of storage: more than can be damaged and still be worth a start
+
+// The newest committed steps in storage; of this job with their generation, of others as the oldest of all.
+result<std::vector<copy_key>> committed_steps(const storage_user& user, const std::string& dir,
+                                              std::uint64_t job, std::uint32_t world) {
+    std::vector<copy_key> out;
+    BANYAN_TRY(const auto listed, list_steps(user, dir));
+    std::string why;
+    for (const auto step : listed) {
+        if (out.size() >= enough_steps) break;
+        const auto m = scan_step(user, dir, step, world);
+        if (m)
+            out.push_back({m->job == job ? m->generation : 0, m->step});
+        else if (why.empty())
+            why = fmt::format("step {}: {}", step, m.error().what);
+    }
+    // There is something, and it is not for us to say that it is nothing.
+    if (out.empty() && !listed.empty())
+        return fail(errc::conflict,
+                    fmt::format("none of the {} checkpoints in {} can be used for {} ranks: {}",
+                                listed.size(), dir, world, why),
+                    "to begin anew, give another directory with --train-ckpt, or move these away");
+    return out;
+}
+
+}  // namespace
+
+std::shared_ptr<job_agreement> daemon::make_agreement(const std::weak_ptr<session>& of) {
+    job_agreement::host h;
+    h.spawn = [this](task<void> work) { spawn(std::move(work)); };
+    h.send = [this, of](std::uint32_t slot, job_agreement::messages what) -> task<bool> {
+        const auto s = of.lock();
+        if (!s || slot >= s->request.nodes.size()) co_return false;
+        const auto to = s->request.nodes[slot];
+        json meta = header(s);
+        auto& list = meta["messages"] = json::array();
+        for (const auto& m : what) list.push_back(agreement::encode(m, to.ranks));
+        const auto answer =
+            co_await link_to(to, false)->call(peer_message::agree, std::move(meta), agree_timeout);
+        co_return answer.has_value();
+    };
+    h.keep = [this, of] {
+        if (const auto s = of.lock()) keep(s);
+    };
+    h.bring = [this, of](agreement::prepare what) {
+        if (const auto s = of.lock()) spawn(bring_all(s, std::move(what)));
+    };
+    h.begin = [this, of] {
+        if (const auto s = of.lock()) on_begin(s);
+    };
+    h.fenced = [of] {
+        const auto s = of.lock();
+        if (!s) return;
+        const auto g = s->agreed->rules().generation();
+        s->enter_generation(g, first_round(g) != first_round(s->generation));
+    };
+    h.free = [of](agreement::shelf::id number) {
+        const auto s = of.lock();
+        if (!s) return;
+        if (const auto c = s->find_copy(number)) s->drop_copy(c);
+    };
+    h.changed = [this, of] {
+        if (const auto s = of.lock()) on_agreement_changed(s);
+    };
+    return std::make_shared<job_agreement>(std::move(h));
+}
+
+result<std::uint64_t> daemon::launch_of(const session& s, std::optional<std::uint32_t> step) const {
+    const auto current = first_round(s.generation);
+    if (step) {
+        const auto g = make_generation(s.request.restart, step);
+        if (g == current || s.announced.contains(g)) return g;
+        return fail(errc::conflict,
+                    fmt::format("step {} of job {} is none that trains on this node", *step, s.job()),
+                    "slurmd's log says why it was not announced");
+    }
+    return s.announced.empty() ? current : std::max(current, s.announced.rbegin()->first);
+}
+
+task<result<void>> daemon::enter_launch(session_ptr s, std::uint64_t generation, std::uint64_t but) {
+    const auto held = co_await s->launch_lock->acquire();
+    if (generation == first_round(s->generation)) co_return result<void>{};
+    const auto over = fail(errc::conflict, fmt::format("job {}: a newer step has begun", s->job()));
+    if (generation < s->generation || !s->announced.contains(generation)) co_return over;
+    for (const auto& [rank, r] : s->ranks)
+        if (r.owner != 0 && r.owner != but && r.process && r.process->alive())
+            co_return fail(errc::conflict, fmt::format("rank {} is held by process {} of an older step", rank,
+                                                       r.process->pid()));
+    // What was sealed and not looked at yet may be what all begin from.
+    for (const auto& [rank, r] : s->ranks) scan_buffers(s, rank);
+    const auto until = clock::now() + settle_timeout;
+    while (!s->in_checksum.empty() && clock::now() < until) co_await s->changed->wait(until);
+    if (s->closed) co_return fail(errc::not_found, "the session ended");
+    const auto announced = s->announced.find(generation);
+    if (announced == s->announced.end()) co_return over;  // the job was requeued meanwhile
+    s->assign(announced->second);
+    s->announced.erase(s->announced.begin(), std::next(announced));
+    if (!s->slot)
+        co_return fail(errc::conflict, fmt::format("node {} has no ranks of job {}", s->self(), s->job()));
+    agreement::launch l;
+    l.generation = generation;
+    l.self = *s->slot;
+    l.nodes = static_cast<std::uint32_t>(s->request.nodes.size());
+    l.world = s->request.world;
+    l.slot_of_rank.resize(l.world);
+    for (std::uint32_t slot = 0; slot < l.nodes; ++slot)
+        for (const auto rank : s->request.nodes[slot].ranks) l.slot_of_rank[rank] = slot;
+    l.nonce = nonce_;
+    s->launched = clock::now();
+    s->agreed->open(l);
+    report_untold(s);
+    if (*s->slot == 0) spawn(look_at_storage(s, ++s->look));
+    s->agreed->tick();
+    s->publish();
+    spdlog::info("job {}: launch {:x}, slot {}", s->job(), generation, *s->slot);
+    co_return result<void>{};
+}
+
+task<daemon::reply> daemon::on_agree(session_ptr s, std::string node, json meta) {
+    BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
+    const auto launch = first_round(generation);
+    if (launch != first_round(s->generation)) {
+        // Not waited for: whoever asks says it again.
+        if (launch > s->generation && s->announced.contains(launch))
+            spawn([](daemon* self, session_ptr who, std::uint64_t which) -> task<void> {
+                const auto entered = co_await self->enter_launch(who, which, 0);
+                if (!entered) spdlog::debug("job {}: {}", who->job(), entered.error().text());
+            }(this, s, launch));
+        co_return json::object();
+    }
+    const auto from = s->slot_of(node);
+    if (!from) co_return fail(errc::denied, fmt::format("node {} has no ranks of job {}", node, s->job()));
+    BANYAN_CO_TRY(const auto list, json_fields(meta).list("messages"));
+    const agreement::limits most{static_cast<std::uint32_t>(s->request.nodes.size()), s->request.world,
+                                 max_step};
+    job_agreement::messages what;
+    for (const auto& entry : meta["messages"]) {
+        BANYAN_CO_TRY(auto m, agreement::decode(entry, most));
+        what.push_back(std::move(m));
+    }
+    s->agreed->receive(*from, what);
+    co_return json::object();
+}
+
+void daemon::on_begin(const session_ptr& s) {
+    const auto& key = s->agreed->rules().begun_from();
+    s->committed = key;
+    if (s->durable && s->durable > key) s->durable.reset();  // it could not be brought back
+    if (key && s->request.flush != 0) s->flush_epoch = key->step / s->request.flush;
+    s->warnings.works_again(user_warnings::launch);
+    for (const auto rank : s->own_ranks()) {
+        if (!key) continue;
+        // Its second copy is made anew, and it is voted for: how far it has come must be known again.
+        const auto& copies = s->agreed->rules().copies();
+        if (const auto* c = copies.find({*key, rank}, true))
+            if (const auto copy = s->find_copy(c->number)) {
+                copy->handled = false;
+                spawn(protect(s, copy));
+            }
+    }
+    if (key)
+        spdlog::info("job {}: begins from step {} of generation {:x}", s->job(), key->step, key->generation);
+    else
+        spdlog::info("job {}: begins anew: there is no checkpoint", s->job());
+}
+
+void daemon::on_agreement_changed(const session_ptr& s) {
+    const auto& rules = s->agreed->rules();
+    if (rules.has_begun()) {
+        const auto newest = rules.committed(agreement::level::memory);
+        s->committed_replicated = newest && rules.committed(agreement::level::replicated) == newest;
+        if (newest && newest != s->committed) {
+            s->committed = newest;
+            ++s->bytes.commits;
+            s->warnings.works_again(user_warnings::votes);
+            if (s->agreed->leads()) flush_if_due(s);
+        }
+    }
+    s->stalled = s->waits_for_others(stalls_after);
+    s->forget_ranks();
+    s->publish();
+    notify(s);
+}
+
+task<void> daemon::look_at_storage(session_ptr s, std::uint64_t look) {
+    const auto dir = s->request.dir;
+    s->storage_refused.reset();
+    if (dir.empty()) {
+        s->agreed->storage_holds({});
+        co_return;
+    }
+    while (!s->closed && s->look == look) {
+        s->storage_problem = fmt::format("the checkpoint directory {} does not answer", dir);
+        // What another job that lives has there is not ours to begin from. Where the directory cannot be
+        // written to, it may still be read.
+        if (s->request.flush != 0) {
+            const auto owned = co_await own_directory(s);
+            if (s->closed || s->look != look) co_return;
+            if (!owned && owned.error().code == errc::conflict) {
+                refuse_storage(s, owned.error());
+                co_return;
+            }
+        }
+        const auto work = [user = s->user, dir, job = s->job(), world = s->request.world] {
+            return committed_steps(user, dir, job, world);
+        };
+        auto found = co_await storage_.run(s->user.uid, work);
+        if (s->closed || s->look != look) co_return;
+        if (found) {
+            s->storage_problem.clear();
+            s->agreed->storage_holds(std::move(*found));
+            co_return;
+        }
+        if (found.error().code == errc::conflict) {
+            refuse_storage(s, found.error());
+            co_return;
+        }
+        s->storage_problem = found.error().text();
+        notify(s);
+        co_await s->changed->wait(clock::now() + look_again_after);
+    }
+}
+
+void daemon::refuse_storage(const session_ptr& s, const error& why) {
+    s->storage_refused = why;
+    warn(s, s->request.dir, why.text());
+    notify(s);
+}
+
+// What everybody waits for is said by the first slot's daemon, and by the others when they miss it.
+void daemon::watch_agreement(const session_ptr& s) {
+    const bool begun = s->agreed->has_begun();
+    if (!begun || ++s->ticks % 4 == 0) s->agreed->tick();
+    if (s->stalled != s->waits_for_others(stalls_after)) {
+        s->stalled = !s->stalled;
+        s->publish();
+    }
+    if (begun || s->generation == 0 || !s->slot || s->detached || s->storage_refused) return;
+    if (clock::now() < s->launched + settings_.complete_within) return;
+    warn(s, user_warnings::launch, fmt::format("the ranks do not begin yet: {}", what_is_waited_for(*s)));
+}
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The checkpoint directory as this job's own: taken by the daemon that leads, shown to be alive by a beat as
+// long as the job runs, given up when it has ended. docs/decisions/011 says why.
+#include <fmt/format.h>
+
+#include "ckptd/daemon/daemon.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr milliseconds beat_every{3000};
+constexpr std::uint64_t beats_watched = 5;  // so many that are missing in a row: nobody lives there
+constexpr milliseconds least_beat{50}, most_beat{10'000};
+constexpr milliseconds least_look{20}, most_look{500};
+constexpr milliseconds release_timeout{5000};
+constexpr int most_attempts = 8;  // against others that take over at the same time
+
+milliseconds beat_of(const owner_record& owner) {
+    // 0: a claim that is being written, or that is damaged.
+    if (owner.beat_ms == 0) return beat_every;
+    return std::clamp(milliseconds(owner.beat_ms), least_beat, most_beat);
+}
+
+error belongs_to_another(const session& s, const owner_record& owner) {
+    const auto& dir = s.request.dir;
+    if (owner.job == s.job())
+        return {
+            errc::conflict,
+            fmt::format("the checkpoint directory {} is used by a newer start of job {} (generation {:x}, "
+                        "node {}): this one writes no more",
+                        dir, s.job(), owner.generation, owner.node),
+            "nothing is to be done when the job was started again"};
+    return {
+        errc::conflict,
+        fmt::format("the checkpoint directory {} belongs to job {}, which is running (node {}): job {} "
+                    "neither reads nor writes there",
+                    dir, owner.job, owner.node, s.job()),
+        fmt::format("give it a directory of its own, or start it again when job {} has ended", owner.job)};
+}
+
+}  // namespace
+
+task<result<claim>> daemon::own_directory(session_ptr s) {
+    auto& hold = s->hold;
+    if (!hold.lock) hold.lock = std::make_shared<async_lock>(io_.get_executor());
+    const auto held = co_await hold.lock->acquire();
+    const auto generation = s->generation;
+    if (hold.generation != generation) {
+        hold.generation = generation;
+        hold.refused.reset();
+        hold.lost = false;
+    }
+    if (hold.refused) co_return std::unexpected(*hold.refused);
+    if (hold.held && hold.held->generation == generation) co_return *hold.held;
+    const auto user = s->user;
+    const auto uid = user.uid;
+    const auto dir = s->request.dir;
+    const claim wanted{
+        dir, 0, s->job(), generation, s->self(), static_cast<std::uint64_t>(beat_every.count()), 0};
+    const auto refuse = [&](const owner_record& owner) {
+        hold.refused = belongs_to_another(*s, owner);
+        return std::unexpected(*hold.refused);
+    };
+    std::optional<owner_record> watched;
+    clock::time_point since{};
+    for (int attempt = 0; attempt < most_attempts;) {
+        const auto look = [user, dir] { return read_owner(user, dir); };
+        BANYAN_CO_TRY(const auto owner, co_await owners_.run(uid, look));
+        if (s->closed || s->generation != generation)
+            co_return fail(errc::unavailable, fmt::format("job {}: its session has ended", s->job()));
+        const auto verdict = judge_owner(owner, s->job(), generation);
+        if (verdict == claim_verdict::fenced) co_return refuse(*owner);
+        // It was ours, and another job found us silent: it may have restored from there by now.
+        if (hold.lost && owner && owner->job != s->job()) co_return refuse(*owner);
+        if (verdict == claim_verdict::watch) {
+            if (watched && *watched != *owner && owner->job != 0) co_return refuse(*owner);
+            if (!watched || *watched != *owner) {
+                watched = owner;
+                since = clock::now();
+                spdlog::info("job {}: {} was job {}'s: is it alive?", s->job(), dir, owner->job);
+            }
+            const auto beat = beat_of(*owner);
+            if (clock::now() < since + beat * beats_watched) {
+                hold.watching = true;
+                co_await s->changed->wait(clock::now() + std::clamp(beat / 4, least_look, most_look));
+                hold.watching = false;
+                continue;
+            }
+        }
+        ++attempt;
+        const auto take = [user, wanted, owner] { return take_claim(user, wanted, owner); };
+        auto taken = co_await owners_.run(uid, take);
+        if (!taken && taken.error().code == errc::conflict) continue;
+        if (!taken) co_return std::unexpected(taken.error());
+        spdlog::info("job {}: {} is its own (claim {}{})", s->job(), dir, taken->number,
+                     owner ? fmt::format(", before it job {}'s", owner->job) : std::string());
+        hold.held = *taken;
+        spawn(beat_directory(s, *taken));
+        co_return *taken;
+    }
+    co_return fail(errc::unavailable, fmt::format("several jobs take the checkpoint directory {} over", dir),
+                   "give each of them a directory of its own");
+}
+
+void daemon::lost_directory(const session_ptr& s, const claim& c, const error& why) {
+    if (why.code != errc::conflict && why.code != errc::not_found) return;
+    if (!s->hold.held || s->hold.held->number != c.number) return;
+    s->hold.held.reset();
+    s->hold.lost = true;
+    // A newer start of the job on other nodes is no news: ours is over.
+    spdlog::warn("job {}: {}", s->job(), why.text());
+}
+
+task<void> daemon::beat_directory(session_ptr s, claim c) {
+    ++claims_;
+    const auto mine = [&] { return s->hold.held && s->hold.held->number == c.number; };
+    const auto ended = [&] { return s->closed || (s->detached && !s->flush && !s->flushing); };
+    const auto uid = s->user.uid;
+    const auto user = s->user;
+    const auto wait = [&](clock::time_point until) -> task<void> {
+        while (mine() && !ended() && clock::now() < until) co_await s->changed->wait(until);
+    };
+    co_await wait(clock::now() + beat_every);
+    while (mine() && !ended()) {
+        const auto next = clock::now() + beat_every;
+        const auto work = [user, c]() mutable -> result<claim> {
+            BANYAN_CHECK(beat_claim(user, c));
+            return c;
+        };
+        const auto beaten = co_await owners_.run(uid, work);
+        if (beaten)
+            c = *beaten;
+        else
+            lost_directory(s, c, beaten.error());
+        co_await wait(next);
+    }
+    if (mine()) {
+        s->hold.held.reset();
+        const auto over = std::make_shared<bool>(false);
+        spawn([](daemon* self, session_ptr who, storage_user as, claim what,
+                 std::shared_ptr<bool> done) -> task<void> {
+            const auto release = [as, what] { return release_claim(as, what); };
+            const auto released = co_await self->owners_.run(as.uid, release);
+            if (!released) spdlog::info("job {}: {}", who->job(), released.error().text());
+            *done = true;
+            who->changed->notify();
+        }(this, s, user, c, over));
+        const auto until = clock::now() + release_timeout;
+        while (!*over && clock::now() < until) co_await s->changed->wait(until);
+    }
+    --claims_;
+}
+
+}  // namespace banyan::ckpt

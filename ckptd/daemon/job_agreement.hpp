@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Drives the rules of ckptd/agreement for one job on this node: carries their messages to the other daemons,
+// repeats them, and has their orders carried out. Not thread-safe: on the daemon's io_context.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "ckptd/agreement/agreement.hpp"
+#include "ckptd/net/async.hpp"
+
+namespace banyan::ckpt {
+
+class job_agreement : public std::enable_shared_from_this<job_agreement> {
+  public:
+    using messages = std::vector<agreement::message>;
+
+    /// What the daemon does for it. None of them waits.
+    struct host {
+        std::function<void(task<void>)> spawn;
+        /// All of `what` in one frame; false when the daemon of that slot did not answer.
+        std::function<task<bool>(std::uint32_t slot, messages what)> send;
+        std::function<void()> keep;  ///< what must be remembered, before anything else is done
+        std::function<void(agreement::prepare)> bring;
+        std::function<void()> begin;   ///< the ranks may begin with rules().begun_from()
+        std::function<void()> fenced;  ///< another generation: processes of an older one save no more
+        std::function<void(agreement::shelf::id)> free;
+        std::function<void()> changed;  ///< after each event
+    };
+
+    explicit job_agreement(host h) : host_(std::move(h)) {}
+
+    const agreement::agreement& rules() const { return rules_; }
+    bool has_begun() const { return rules_.has_begun(); }
+    /// Where the votes go: the first slot whose daemon answers.
+    bool leads() const { return leader() == self_; }
+
+    void open(const agreement::launch& l);
+    /// In place of open(): the daemon was started again with what it had kept.
+    void recall(agreement::agreement kept, std::uint64_t nonce);
+    void receive(std::uint32_t from, const messages& what);
+    void tick();
+    void storage_holds(std::vector<copy_key> committed) { act(rules_.storage_holds(std::move(committed))); }
+    void brought(const agreement::ballot& number, std::vector<std::uint32_t> failed);
+    void begin_again() { act(rules_.begin_again()); }
+    void safe(agreement::shelf::id number, agreement::level safety) { act(rules_.safe(number, safety)); }
+
+    void add(const agreement::shelf::copy& c) { rules_.add(c); }
+    void lose(agreement::shelf::id number) { rules_.lose(number); }
+    void checked(agreement::shelf::id number) { rules_.checked(number); }
+    void promised(agreement::shelf::id number) { rules_.promised(number); }
+    void skipped(std::uint32_t rank, std::uint64_t step) { rules_.skipped(rank, step); }
+
+  private:
+    struct outbox {
+        messages waiting;
+        bool sending = false;
+        bool silent = false;  ///< the last frame was not answered
+    };
+    struct event {
+        agreement::effects what;
+        bool repeats = false;  ///< not needed where a frame was under way before
+    };
+
+    void act(agreement::effects what, bool repeats = false);
+    void act_on_all();
+    void carry_out(event e);
+    void post(std::uint32_t slot, agreement::message m);
+    task<void> pump(std::uint32_t slot, std::uint64_t launch);
+    std::uint32_t leader() const;
+
+    host host_;
+    agreement::agreement rules_;
+    std::uint32_t self_ = 0;
+    std::uint64_t launch_ = 0;
+    std::vector<outbox> outboxes_;  ///< by slot
+    std::deque<event> events_;
+    bool acting_ = false;
+};
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/daemon/remember.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "ckptd/daemon/archive.hpp"
+#include "ckptd/daemon/request.hpp"
+#include "ckptd/protocol/session_json.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+using archive::put;
+using archive::take;
+using nlohmann::json;
+
+constexpr unsigned version = 1;
+
+json of_rank(const rank_state& r) {
+    json out{{"rank", r.rank},
+             {"buffers", r.buffers},
+             {"buffer_bytes", r.buffer_bytes},
+             {"generation", r.generation},
+             {"saved", r.saved},
+             {"again", r.again},
+             {"source", r.source},
+             {"began", r.began != nullptr && r.began == r.last}};
+    if (r.memory) out["memory"] = r.memory->number();
+    if (r.last) {
+        out["pid"] = r.last->pid();
+        out["started"] = r.last->started();
+    }
+    return out;
+}
+
+json of_copy(const shard_copy& c) {
+    std::vector<std::uint8_t> chunks(c.chunks.size() * sizeof(std::uint32_t));
+    std::memcpy(chunks.data(), c.chunks.data(), chunks.size());
+    return {{"number", c.number},
+            {"own", c.own},
+            {"rank", c.rank},
+            {"key", put(c.key)},
+            {"bytes", c.bytes},
+            {"chunks", json::binary(std::move(chunks))},
+            {"memory", c.memory->number()},
+            {"offset", c.offset},
+            {"buffer", c.buffer},
+            {"sequence", c.sequence},
+            {"checked", c.checked}};
+}
+
+json of_assignments(const std::map<std::uint64_t, assignment>& all) {
+    json out = json::array();
+    for (const auto& [generation, a] : all) out.push_back(json::array({generation, a.nodes, a.buddies}));
+    return out;
+}
+
+void take_rank(const json& in, const kept_memory& memory, session& s) {
+    auto& r = s.ranks[in.at("rank").get<std::uint32_t>()];
+    take(in.at("rank"), r.rank);
+    take(in.at("generation"), r.generation);
+    take(in.at("saved"), r.saved);
+    take(in.at("again"), r.again);
+    r.source = in.at("source").get<std::string>();
+    if (in.contains("memory")) {
+        const auto at = memory.find(in.at("memory").get<std::uint64_t>());
+        if (at != memory.end()) {
+            r.memory = at->second;
+            take(in.at("buffers"), r.buffers);
+            take(in.at("buffer_bytes"), r.buffer_bytes);
+        }
+    }
+    if (!in.contains("pid")) return;
+    r.last =
+        std::make_shared<const process>(in.at("pid").get<pid_t>(), in.at("started").get<std::uint64_t>());
+    if (in.at("began").get<bool>()) r.began = r.last;
+    if (!r.last->alive()) return;
+    r.process = r.last;
+    r.owner = former_owner;
+}
+
+// Nothing: its memory is not there, or holds something else by now.
+copy_ptr take_copy(const json& in, const kept_memory& memory, const session& s) {
+    auto c = std::make_shared<shard_copy>();
+    take(in.at("number"), c->number);
+    take(in.at("own"), c->own);
+    take(in.at("rank"), c->rank);
+    take(in.at("key"), c->key);
+    take(in.at("bytes"), c->bytes);
+    take(in.at("offset"), c->offset);
+    take(in.at("buffer"), c->buffer);
+    take(in.at("sequence"), c->sequence);
+    take(in.at("checked"), c->checked);
+    const auto& chunks = in.at("chunks").get_binary();
+    c->chunks.resize(chunks.size() / sizeof(std::uint32_t));
+    std::memcpy(c->chunks.data(), chunks.data(), c->chunks.size() * sizeof(std::uint32_t));
+    const auto at = memory.find(in.at("memory").get<std::uint64_t>());
+    if (at == memory.end() || c->bytes > at->second->size() || c->offset > at->second->size() - c->bytes)
+        return nullptr;
+    c->memory = at->second;
+    if (c->checked && c->chunks.size() != chunk_count(c->bytes)) return nullptr;
+    if (c->buffer < 0) return c->checked ? c : nullptr;
+    const auto r = s.ranks.find(c->rank);
+    if (r == s.ranks.end() || r->second.memory != c->memory ||
+        static_cast<std::uint32_t>(c->buffer) >= r->second.buffers)
+        return nullptr;
+    const auto view = read_buffer(r->second.header().buffer[static_cast<std::size_t>(c->buffer)]);
+    const bool same = view && view->sequence == c->sequence && view->bytes == c->bytes;
+    return same ? c : nullptr;
+}
+
+result<void> take_session(const json& in, const kept_memory& memory, session& s,
+                          agreement::agreement& agreed) {
+    if (in.at("version").get<unsigned>() != version)
+        return fail(errc::invalid_input, "another version's session was kept");
+    BANYAN_TRY(s.request, parse_session(in.at("request")));
+    for (const auto& n : s.request.nodes) s.addresses[n.name] = n.addr;
+    for (const auto& n : s.request.spares) s.addresses[n.name] = n.addr;
+    s.user = {s.request.uid, s.request.gid, {s.request.gid}};
+    s.slot = s.slot_of(s.request.self);
+    take(in.at("generation"), s.generation);
+    for (const auto& one : in.at("announced"))
+        s.announced[one.at(0).get<std::uint64_t>()] = {one.at(1).get<std::vector<std::string>>(),
+                                                       one.at(2).get<std::vector<std::uint32_t>>()};
+    take(in.at("finished"), s.finished);
+    take(in.at("detached"), s.detached);
+    s.lease_end = std::chrono::steady_clock::time_point(
+        std::chrono::nanoseconds(in.at("lease_end").get<std::int64_t>()));
+    take(in.at("committed"), s.committed);
+    take(in.at("durable"), s.durable);
+    take(in.at("committed_replicated"), s.committed_replicated);
+    take(in.at("flush_epoch"), s.flush_epoch);
+    take(in.at("agreed"), agreed);
+    for (const auto& one : in.at("ranks")) take_rank(one, memory, s);
+    std::set<std::uint64_t> agreed_on;
+    for (const auto& c : agreed.copies().copies()) agreed_on.insert(c.number);
+    for (const auto& one : in.at("copies")) {
+        auto c = take_copy(one, memory, s);
+        const bool known = agreed_on.contains(one.at("number").get<std::uint64_t>());
+        if (c && known) s.copies.push_back(c);
+        // It was let go of, and its memory was about to be.
+        if (c && !known && c->buffer >= 0)
+            s.free_buffer(s.ranks[c->rank], static_cast<std::size_t>(c->buffer), c->sequence);
+        if (!c && known) agreed.lose(one.at("number").get<std::uint64_t>());
+    }
+    // Those of which the session had no copy any more.
+    std::vector<agreement::shelf::id> without;
+    for (const auto& c : agreed.copies().copies())
+        if (!s.find_copy(c.number)) without.push_back(c.number);
+    for (const auto number : without) agreed.lose(number);
+    return {};
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> remember(const session& s) {
+    json out;
+    out["version"] = version;
+    out["request"] = session_to_json(s.request);
+    out["generation"] = s.generation;
+    out["announced"] = of_assignments(s.announced);
+    out["finished"] = put(s.finished);
+    out["detached"] = s.detached;
+    out["lease_end"] =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(s.lease_end.time_since_epoch()).count();
+    out["committed"] = put(s.committed);
+    out["durable"] = put(s.durable);
+    out["committed_replicated"] = s.committed_replicated;
+    out["flush_epoch"] = s.flush_epoch;
+    out["agreed"] = put(s.agreed->rules());
+    auto& ranks = out["ranks"] = json::array();
+    for (const auto& [rank, r] : s.ranks) ranks.push_back(of_rank(r));
+    auto& copies = out["copies"] = json::array();
+    for (const auto& c : s.copies)
+        if (c->number != 0 && !c->dropped) copies.push_back(of_copy(*c));
+    return json::to_cbor(out);
+}
+
+result<void> recall(std::span<const std::byte> text, const kept_memory& memory, session& s,
+                    agreement::agreement& agreed) {
+    const auto* from = reinterpret_cast<const std::uint8_t*>(text.data());
+    const auto in = json::from_cbor(from, from + text.size(), true, false);
+    try {
+        return take_session(in, memory, s, agreed);
+    } catch (const json::exception& e) {
+        return fail(errc::invalid_input,
+                    fmt::format("what was kept of a session cannot be read: {}", e.what()));
+    }
+}
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Runs a checkpoint daemon and holds its memory: when the daemon is killed, crashes or is replaced, the next
+// one is given all descriptors that the one before it held. Small on purpose: one thread, no state but the
+// descriptors, nothing of the daemon's formats; what is not here cannot fail. docs/decisions/012 says why.
+//
+//     SIGTERM, SIGINT, SIGHUP   passed on to the daemon
+//     SIGUSR1                   the daemon is replaced by what its path names now
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "ckptd/keeper/messages.hpp"
+
+namespace banyan::ckpt::keeper {
+
+class keeper {
+  public:
+    /// `command`: the daemon's program and its arguments.
+    explicit keeper(std::vector<std::string> command) : command_(std::move(command)) {}
+    /// Returns the exit status when the daemon has ended of its own will, or cannot be kept alive.
+    int run();
+
+  private:
+    using clock = std::chrono::steady_clock;
+    struct held {
+        contents what;
+        unique_fd fd;
+    };
+
+    bool start_daemon();
+    void hand_over();
+    /// What it said. False: it is gone.
+    bool listen();
+    void on_signal();
+    /// After its end: nothing to start again, or the status to end with.
+    std::optional<int> judge(int status);
+
+    std::vector<std::string> command_;
+    std::map<std::uint64_t, held> held_;
+    unique_fd socket_, signals_;
+    pid_t daemon_ = -1;
+    bool ready_ = false, replacing_ = false;
+    std::string ended_;  ///< how the last one did
+    clock::time_point started_{};
+    int early_ends_ = 0;  ///< in a row, soon after the start
+};
+
+}  // namespace banyan::ckpt::keeper

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Daemons that are killed under running jobs, and that their keepers start again.
+#include <csignal>
+#include <random>
+#include <thread>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ckptd/keeper/ledger.hpp"
+#include "cluster.hpp"
+#include "common/file.hpp"
+
+using namespace ckptd_test;
+namespace ckpt = banyan::ckpt;
+namespace keeper = banyan::ckpt::keeper;
+
+namespace {
+
+pid_t daemon_of(const cluster& c, int node) {
+    const auto now = c.status(node);
+    return now.is_object() ? now["pid"].get<pid_t>() : -1;
+}
+
+// Below its keeper.
+void kill_daemon(const cluster& c, int node) {
+    const auto pid = daemon_of(c, node);
+    REQUIRE(pid > 0);
+    REQUIRE(pid != c.pid(node));
+    ::kill(pid, SIGKILL);
+}
+
+bool is_back(const cluster& c, int node, pid_t before) {
+    return eventually([&] {
+        const auto now = daemon_of(c, node);
+        return now > 0 && now != before;
+    });
+}
+
+std::string log_of(const cluster& c, int node) {
+    return banyan::read_file(c.dir() + "/" + c.name(node) + ".log", 1 << 20).value_or("");
+}
+
+}  // namespace
+
+TEST_CASE("a daemon that is killed costs no step, and no process notices", "[ckptd]") {
+    cluster c({2, "log_level = \"debug\"\n", {"--keeper"}});
+    c.open(c.request(1, 2, 2, "", 0));
+    auto ranks = start_ranks(c, 1, {1, 2}, 2);
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 2 5000"), "0");
+    for (const int node : {1, 2}) {
+        const auto before = daemon_of(c, node);
+        kill_daemon(c, node);
+        const auto step = std::to_string(10 * node);
+        all_are(ask_all(ranks, "save " + step), "0");
+        all_are(ask_all(ranks, "wait " + step + " 2 10000"), "0");
+        CHECK(is_back(c, node, before));
+        CHECK(log_of(c, node).find(
+                  "started again by the keeper, the daemon before ended by signal 9: 1 sessions") !=
+              std::string::npos);
+    }
+    for (const int node : {1, 2}) kill_daemon(c, node);
+    for (const char* step : {"30", "31", "32", "33"}) {
+        all_are(ask_all(ranks, std::string("save ") + step), "0");
+        all_are(ask_all(ranks, std::string("wait ") + step + " 2 10000"), "0");
+    }
+    CHECK(c.printed("checkpoints are off") == 0);
+    // Nothing has begun anew: the processes train on.
+    for (auto& r : ranks) r.kill();
+    ranks.clear();
+    c.new_step(1, 1, {1, 2});
+    auto again = start_ranks(c, 1, {1, 2}, 2);
+    all_are(ask_all(again, "restart"), "0 33 1 1");
+}
+
+TEST_CASE("what was acknowledged is there after both daemons of a job were killed at once", "[ckptd]") {
+    cluster c({2, "", {"--keeper"}});
+    c.open(c.request(2, 2, 1, "", 0));
+    auto ranks = start_ranks(c, 2, {1, 2});
+    for (int step = 1; step <= 3; ++step) all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
+    all_are(ask_all(ranks, "wait 3 2 5000"), "0");
+    for (auto& r : ranks) r.kill();
+    kill_daemon(c, 1);
+    kill_daemon(c, 2);
+    REQUIRE(eventually([&] { return daemon_of(c, 1) > 0 && daemon_of(c, 2) > 0; }));
+    SECTION("in a new step") {
+        c.new_step(2, 1, {1, 2});
+        ranks = start_ranks(c, 2, {1, 2});
+        all_are(ask_all(ranks, "restart"), "0 3 1 1");
+    }
+    SECTION("in the same step, by processes that are started anew") {
+        ranks = start_ranks(c, 2, {1, 2});
+        all_are(ask_all(ranks, "restart"), "0 3 1 1");
+    }
+    SECTION("after a node is lost, too") {
+        c.kill(2, SIGKILL);
+        REQUIRE(c.start(2));
+        auto r = c.request(2, 2, 1, "", 0);
+        r.restart = 1;
+        c.open(r);
+        ranks = start_ranks(c, 2, {1, 2});
+        CHECK(ask_all(ranks, "restart") == std::vector<std::string>{"0 3 1 1", "0 3 2 1"});
+    }
+    all_are(ask_all(ranks, "save 4"), "0");
+    all_are(ask_all(ranks, "wait 4 2 5000"), "0");
+}
+
+TEST_CASE("daemons that are killed again and again lose nothing", "[ckptd]") {
+    cluster c({3, "", {"--keeper"}});
+    c.open(c.request(3, 3, 1, "", 0));
+    auto ranks = start_ranks(c, 3, {1, 2, 3});
+    std::mt19937 random(7);
+    std::uint64_t replicated = 0, step = 0;
+    for (int round = 0; round < 12; ++round) {
+        const int node = 1 + static_cast<int>(random() % 3);
+        for (int i = 0; i < 3; ++i) {
+            ++step;
+            for (auto& r : ranks) r.say("save " + std::to_string(step));
+            if (i == 1) {
+                ::usleep(random() % 20'000);
+                if (const auto pid = daemon_of(c, node); pid > 0) ::kill(pid, SIGKILL);
+            }
+            for (auto& r : ranks) {
+                const auto code = r.hear();
+                CHECK((code == "0" || code == "-5"));  // the save was skipped: no buffer was free
+            }
+        }
+        const auto reached = ask_all(ranks, fmt::format("wait {} 2 3000", step));
+        if (reached == std::vector<std::string>(3, "0")) replicated = step;
+        REQUIRE(eventually([&] { return daemon_of(c, node) > 0; }));
+        // More than an end so soon after the start would be taken for its own fault.
+        if (round % 2 == 1) std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+    }
+    CHECK(replicated > 0);
+    for (auto& r : ranks) r.kill();
+    ranks.clear();
+    c.new_step(3, 1, {1, 2, 3});
+    auto again = start_ranks(c, 3, {1, 2, 3});
+    const auto got = ask_all(again, "restart");
+    for (const auto& one : got) CHECK(one == got[0]);
+    std::uint64_t code = 99, from = 0;
+    CHECK(std::sscanf(got[0].c_str(), "%lu %lu", &code, &from) == 2);
+    CHECK(code == 0);
+    CHECK(from >= replicated);
+}
+
+TEST_CASE("steps in storage go on after the daemon that leads was killed", "[ckptd]") {
+    cluster c({2, "", {"--keeper"}});
+    const auto dir = c.dir() + "/storage";
+    REQUIRE(::mkdir(dir.c_str(), 0700) == 0);
+    c.open(c.request(4, 2, 1, dir, 1));
+    auto ranks = start_ranks(c, 4, {1, 2});
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 3 10000"), "0");
+    kill_daemon(c, 1);
+    all_are(ask_all(ranks, "save 2"), "0");
+    all_are(ask_all(ranks, "wait 2 3 20000"), "0");
+}
+
+TEST_CASE("a daemon is replaced on request", "[ckptd]") {
+    cluster c({1, "", {"--keeper"}});
+    c.open(c.request(5, 1, 1, "", 0));
+    auto ranks = start_ranks(c, 5, {1});
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 1 5000"), "0");
+    for (int i = 0; i < 5; ++i) {  // as often as one likes
+        const auto before = daemon_of(c, 1);
+        c.kill(1, SIGUSR1);
+        CHECK(is_back(c, 1, before));
+        CHECK(c.session(1, 5)["committed"]["step"] == 1);
+    }
+    all_are(ask_all(ranks, "save 2"), "0");
+    all_are(ask_all(ranks, "wait 2 1 5000"), "0");
+}
+
+TEST_CASE("a daemon without its keeper ends", "[ckptd]") {
+    cluster c({1, "", {"--keeper"}});
+    const auto daemon = daemon_of(c, 1);
+    c.kill(1, SIGKILL);
+    CHECK(eventually([&] { return ::kill(daemon, 0) != 0; }));
+}
+
+TEST_CASE("a daemon that always dies soon begins with nothing, and says so", "[ckptd]") {
+    cluster c({1, "", {"--keeper"}});
+    c.open(c.request(6, 1, 1, "", 0));
+    auto ranks = start_ranks(c, 6, {1});
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 1 5000"), "0");
+    for (int i = 0; i < 3; ++i) {
+        const auto before = daemon_of(c, 1);
+        kill_daemon(c, 1);
+        REQUIRE(is_back(c, 1, before));
+    }
+    CHECK(c.status(1)["sessions"].empty());
+    CHECK(log_of(c, 1).find("what was in memory is given up") != std::string::npos);
+    CHECK(c.status(1)["memory_used"] == 0);
+}
+
+TEST_CASE("a ledger is the text before or the new one, whenever its writer is killed", "[ckptd]") {
+    const auto custody = std::make_shared<keeper::custody>(banyan::unique_fd());
+    keeper::ledger l(custody);
+    CHECK_FALSE(l.read());
+    std::vector<std::byte> text;
+    for (std::size_t size : {0ul, 1ul, 1000ul, 40'000ul, 300'000ul, 5ul}) {
+        text.assign(size, static_cast<std::byte>(size % 251));
+        REQUIRE(l.write(text));
+        CHECK(l.read() == text);
+    }
+}
