@@ -2,13 +2,33 @@
 //
 // The C functions: nothing throws out of them, every failure leaves its words for bck_error().
 #include <exception>
+#include <memory>
 #include <new>
+#include <string_view>
+#include <unordered_map>
 
 #include <banyan/ckpt.h>
 
 #include "ckptd/client/client.hpp"
+#include "common/guard.hpp"
+
+struct bck_contents {
+    banyan::ckpt::image_contents image;
+    std::unordered_map<std::string_view, std::size_t> by_name;
+};
 
 namespace {
+
+bck_region describe(const banyan::ckpt::region& r) {
+    const bool piece = !r.global_shape.empty();
+    return {r.name.c_str(),
+            r.dtype.c_str(),
+            static_cast<int>(r.shape.size()),
+            r.shape.data(),
+            r.bytes,
+            piece ? r.global_shape.data() : nullptr,
+            piece ? r.begin.data() : nullptr};
+}
 
 thread_local std::string last_error;
 
@@ -46,12 +66,74 @@ int bck_init(const char* job, int rank, int world) {
 
 int bck_protect(const char* name, void* ptr, size_t bytes, const char* dtype, const uint64_t* shape,
                 int ndim) {
-    return report([&] { return the_client().protect(name, ptr, bytes, dtype, shape, ndim); });
+    return report(
+        [&] { return the_client().protect(name, ptr, bytes, dtype, shape, ndim, nullptr, nullptr); });
 }
 
 int bck_protect_bytes(const char* name, void* ptr, size_t bytes) {
     const uint64_t extent = bytes;
-    return report([&] { return the_client().protect(name, ptr, bytes, "U8", &extent, 1); });
+    return report([&] { return the_client().protect(name, ptr, bytes, "U8", &extent, 1, nullptr, nullptr); });
+}
+
+int bck_protect_piece(const char* name, void* ptr, size_t bytes, const char* dtype, const uint64_t* shape,
+                      int ndim, const uint64_t* global_shape, const uint64_t* offset) {
+    return report([&]() -> banyan::ckpt::outcome {
+        if (!global_shape || !offset) return {BCK_E_INVALID, "global_shape or offset is NULL"};
+        return the_client().protect(name, ptr, bytes, dtype, shape, ndim, global_shape, offset);
+    });
+}
+
+int bck_unprotect(const char* name) {
+    return report([&] { return the_client().unprotect(name); });
+}
+
+int bck_stat(bck_contents** contents) {
+    return report([&]() -> banyan::ckpt::outcome {
+        if (!contents) return {BCK_E_INVALID, "contents is NULL"};
+        *contents = nullptr;
+        auto found = std::make_unique<bck_contents>();
+        if (auto r = the_client().stat(&found->image); r.code != 0) return r;
+        for (std::size_t i = 0; i < found->image.regions.size(); ++i)
+            found->by_name.emplace(found->image.regions[i].name, i);
+        *contents = found.release();
+        return {};
+    });
+}
+
+uint64_t bck_contents_step(const bck_contents* contents) {
+    return banyan::guarded(
+        "bck_contents_step", [] { return std::uint64_t{}; },
+        [&] { return contents ? contents->image.step : 0; });
+}
+
+size_t bck_contents_size(const bck_contents* contents) {
+    return banyan::guarded(
+        "bck_contents_size", [] { return std::size_t{}; },
+        [&] { return contents ? contents->image.regions.size() : 0; });
+}
+
+int bck_contents_at(const bck_contents* contents, size_t index, bck_region* region) {
+    return report([&]() -> banyan::ckpt::outcome {
+        if (!contents || !region || index >= contents->image.regions.size())
+            return {BCK_E_INVALID, "contents or region is NULL, or there are fewer regions"};
+        *region = describe(contents->image.regions[index]);
+        return {};
+    });
+}
+
+int bck_contents_find(const bck_contents* contents, const char* name, bck_region* region) {
+    return report([&]() -> banyan::ckpt::outcome {
+        if (!contents || !region || !name) return {BCK_E_INVALID, "contents, name or region is NULL"};
+        const auto it = contents->by_name.find(name);
+        if (it == contents->by_name.end()) return {BCK_E_LAYOUT, "the step has no region of this name"};
+        *region = describe(contents->image.regions[it->second]);
+        return {};
+    });
+}
+
+void bck_contents_free(bck_contents* contents) {
+    banyan::guarded(
+        "bck_contents_free", [] {}, [&] { delete contents; });
 }
 
 int bck_checkpoint(uint64_t step) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ckptd/client/client.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include <banyan/ckpt.h>
 #include <fmt/format.h>
@@ -24,9 +24,11 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds retry_every{10};
-constexpr std::chrono::minutes restore_timeout{10};
+constexpr std::chrono::minutes restore_timeout{10};  // until all ranks can have their state
+constexpr std::chrono::minutes answer_timeout{2};    // one answer; the daemon may have to fill a buffer first
 constexpr std::chrono::seconds drain_timeout{65};
-constexpr std::size_t max_regions = 1'000'000;
+constexpr std::chrono::seconds comeback_timeout{5};  // of a daemon that its keeper starts again
+constexpr std::chrono::milliseconds comeback_pause{10};
 
 std::string environment(const char* name) {
     const char* value = std::getenv(name);
@@ -59,6 +61,23 @@ void wait_for_change(rank_memory_header& header, std::uint32_t seen, std::chrono
     ::syscall(SYS_futex, &header.event, FUTEX_WAIT, seen, &time, nullptr, 0);
 }
 
+outcome read(std::span<const std::byte> image, std::uint64_t step, std::uint32_t rank,
+             image_contents* contents) {
+    auto found = read_image(image);
+    if (!found) return {BCK_E_LAYOUT, found.error().text()};
+    if (found->step != step || found->rank != rank)
+        return {BCK_E_LAYOUT, fmt::format("the shard says step {}, rank {}, expected {} and {}", found->step,
+                                          found->rank, step, rank)};
+    *contents = std::move(*found);
+    return {};
+}
+
+outcome behind() {
+    return {BCK_E_BEHIND,
+            "the ranks went back to an older step, because one of them was started again or asked for its "
+            "state: bck_restart brings this one there"};
+}
+
 }  // namespace
 
 outcome client::init(const char* job, int rank, int world) {
@@ -88,6 +107,9 @@ outcome client::init(const char* job, int rank, int world) {
     job_ = *j;
     rank_ = static_cast<std::uint32_t>(*r);
     world_ = static_cast<std::uint32_t>(*w);
+    job_step_.reset();
+    if (const auto step = parse_number(environment("BANYAN_STEP"), UINT32_MAX - 1))
+        job_step_ = static_cast<std::uint32_t>(*step);
     if (const auto wait_ms = parse_number(environment("BANYAN_CKPT_WAIT_MS"), 3'600'000))
         buffer_timeout_ = std::chrono::milliseconds(*wait_ms);
     if (auto opened = connection_.open(socket_); !opened) return off(opened.error());
@@ -95,39 +117,15 @@ outcome client::init(const char* job, int rank, int world) {
 }
 
 outcome client::protect(const char* name, void* ptr, std::size_t bytes, const char* dtype,
-                        const std::uint64_t* shape, int ndim) {
+                        const std::uint64_t* shape, int ndim, const std::uint64_t* global_shape,
+                        const std::uint64_t* begin) {
     const std::scoped_lock held(lock_);
-    const auto bad = [](const char* what) { return outcome{BCK_E_INVALID, what}; };
-    if (!name || !*name || std::strlen(name) > 512 || std::strncmp(name, "__", 2) == 0)
-        return bad("a region's name has 1 to 512 bytes and does not begin with \"__\"");
-    if (!dtype || dtype_bytes(dtype) == 0)
-        return bad("unknown dtype; known are F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I64 ... U8 BOOL");
-    if (ndim < 0 || ndim > 16 || (ndim > 0 && !shape) || (!ptr && bytes != 0))
-        return bad("ptr, shape or ndim is wrong");
-    region r{name, dtype, std::vector<std::uint64_t>(shape, shape + ndim), bytes, 0};
-    std::uint64_t size = dtype_bytes(dtype);
-    for (const auto extent : r.shape)
-        if (__builtin_mul_overflow(size, extent, &size)) return bad("the shape overflows");
-    if (size != bytes)
-        return {BCK_E_INVALID,
-                fmt::format("region \"{}\" has {} bytes, but its shape and dtype say {}", name, bytes, size)};
-    const auto known =
-        std::find_if(regions_.begin(), regions_.end(), [&](const auto& x) { return x.name == r.name; });
-    const place where{ptr, bytes != 0 && device::owns(ptr)};
-    if (known != regions_.end()) {
-        const auto i = static_cast<std::size_t>(known - regions_.begin());
-        if (known->bytes != r.bytes || known->dtype != r.dtype || known->shape != r.shape)
-            layout_changed_ = true;
-        r.offset = known->offset;
-        *known = std::move(r);
-        places_[i] = where;
-        return {};
-    }
-    if (regions_.size() >= max_regions) return bad("too many regions");
-    regions_.push_back(std::move(r));
-    places_.push_back(where);
-    layout_changed_ = true;
-    return {};
+    return regions_.add(name, ptr, bytes, dtype, shape, ndim, global_shape, begin);
+}
+
+outcome client::unprotect(const char* name) {
+    const std::scoped_lock held(lock_);
+    return regions_.withdraw(name);
 }
 
 void client::detach() {
@@ -149,63 +147,94 @@ outcome client::off(const error& e) {
     return {BCK_E_NODAEMON, off_because_};
 }
 
-outcome client::ready() {
+// A daemon whose memory is kept is there again in a moment; what was saved is, too.
+outcome client::come_back() {
+    constexpr auto ended = "the checkpoint daemon has ended";
+    if (!connection_.is_kept()) return off({errc::unavailable, ended, ""});
+    const auto bytes = connection_.buffer_bytes();
+    const auto until = clock::now() + comeback_timeout;
+    for (;;) {
+        detach();
+        if (connection_.open(socket_)) {
+            const auto back = attach(bytes);
+            if (back) return {};
+            // It may have ended once more meanwhile.
+            if (back.error().code != errc::unavailable) {
+                off(back.error());
+                return {code_of(back.error()), off_because_};
+            }
+        }
+        if (clock::now() >= until)
+            return off({errc::unavailable, ended, "its keeper did not start it again"});
+        std::this_thread::sleep_for(comeback_pause);
+    }
+}
+
+outcome client::reach() {
     if (!initialised_) return {BCK_E_INVALID, "bck_init was not called"};
     if (pid_ != ::getpid()) return {BCK_E_INVALID, "after fork() only the parent may use the library"};
-    if (regions_.empty()) return {BCK_E_INVALID, "no region is protected"};
-    if (connection_.attached() && !layout_changed_) return {};
+    if (connection_.attached()) return {};
     if (socket_.empty()) return {BCK_E_NODAEMON, off_because_};
-    if (!connection_.is_open()) {
-        if (clock::now() < next_try_) return {BCK_E_NODAEMON, off_because_};
-        if (auto opened = connection_.open(socket_); !opened) return off(opened.error());
-    }
-    auto image = make_image_header(regions_, job_, rank_, world_);
-    if (!image) return {BCK_E_INVALID, image.error().text()};
-    image_ = std::move(*image);
-    if (connection_.attached() && image_.image_bytes <= connection_.buffer_bytes()) {
-        layout_changed_ = false;
-        return {};
-    }
+    if (connection_.is_open()) return {};
+    if (clock::now() < next_try_) return {BCK_E_NODAEMON, off_because_};
+    if (auto opened = connection_.open(socket_); !opened) return off(opened.error());
+    return {};
+}
+
+outcome client::attach_for(std::uint64_t bytes) {
+    if (connection_.attached() && bytes <= connection_.buffer_bytes()) return {};
     if (pinned_) device::unpin(connection_.base(), connection_.mapped_bytes());
     pinned_ = false;
-    auto attached = connection_.attach(job_, rank_, world_, image_.image_bytes);
-    if (!attached) {
-        const auto code = code_of(attached.error());
+    if (auto attached = attach(bytes); !attached) {
         off(attached.error());
-        return {code, off_because_};
-    }
-    layout_changed_ = false;
-    warnings_seen_ = connection_.header().warning_count.load();
-    if (!attached->empty()) std::fprintf(stderr, "banyan: %s\n", printable(*attached).c_str());
-    const auto on_gpu =
-        std::find_if(places_.begin(), places_.end(), [](const auto& p) { return p.on_device; });
-    if (on_gpu != places_.end()) {
-        device::pin(connection_.base(), connection_.mapped_bytes(), on_gpu->ptr);
-        pinned_ = true;
+        return {code_of(attached.error()), off_because_};
     }
     return {};
 }
 
-bool client::daemon_gone() const { return !connection_.alive(); }
+result<void> client::attach(std::uint64_t bytes) {
+    BANYAN_TRY(const auto warning, connection_.attach(job_, job_step_, rank_, world_, bytes));
+    warnings_seen_ = connection_.header().warning_count.load();
+    connection_.header().warnings_read.store(warnings_seen_);
+    if (!warning.empty()) std::fprintf(stderr, "banyan: %s\n", printable(warning).c_str());
+    pin();
+    return {};
+}
+
+void client::pin() {
+    const auto* on_gpu = regions_.on_a_device();
+    if (!on_gpu || pinned_) return;
+    device::pin(connection_.base(), connection_.mapped_bytes(), on_gpu);
+    pinned_ = true;
+}
+
+outcome client::ready() {
+    if (initialised_ && pid_ == ::getpid() && regions_.empty())
+        return {BCK_E_INVALID, "no region is protected"};
+    if (auto r = reach(); r.code != 0) return r;
+    if (connection_.attached() && !regions_.changed()) return {};
+    auto image = regions_.make_header(job_, rank_, world_);
+    if (!image) return {BCK_E_INVALID, image.error().text()};
+    image_ = std::move(*image);
+    if (auto r = attach_for(image_.image_bytes); r.code != 0) return r;
+    regions_.attached();
+    pin();
+    return {};
+}
+
+bool client::is_behind() const {
+    return must_restart_ || connection_.header().round.load() != connection_.generation();
+}
 
 int client::free_buffer() {
     const auto until = clock::now() + buffer_timeout_;
     auto& header = connection_.header();
-    bool asked = false;
     for (;;) {
         const auto seen = header.event.load();
         for (std::uint32_t i = 0; i < connection_.buffers(); ++i)
             if (buffer_is_free(header.buffer[i])) return static_cast<int>(i);
-        const auto now = clock::now();
-        if (now >= until && asked) return -1;
-        if (now >= until) {
-            // The last resort: the daemon gives up what can no longer become complete.
-            asked = true;
-            if (!connection_.post(message::stuck, 0)) return -1;
-            wait_for_change(header, seen, std::chrono::milliseconds(100));
-            continue;
-        }
-        if (daemon_gone()) return -1;
+        if (clock::now() >= until || header.stalled.load() != 0 || is_behind() || !connection_.alive())
+            return -1;
         wait_for_change(header, seen, std::chrono::milliseconds(20));
     }
 }
@@ -214,10 +243,11 @@ outcome client::fill(std::byte* buffer, std::uint64_t step) {
     put_step(image_.text.data() + image_.step_at, step);
     std::memcpy(buffer, image_.text.data(), image_.text.size());
     for (std::size_t i = 0; i < regions_.size(); ++i) {
-        const auto& r = regions_[i];
-        if (!places_[i].on_device) {
-            copy_state(buffer + r.offset, static_cast<const std::byte*>(places_[i].ptr), r.bytes);
-        } else if (auto copied = device::copy_to_host(buffer + r.offset, places_[i].ptr, r.bytes); !copied) {
+        const auto& r = regions_.at(i);
+        const auto& from = regions_.place_of(i);
+        if (!from.on_device) {
+            copy_state(buffer + r.offset, static_cast<const std::byte*>(from.ptr), r.bytes);
+        } else if (auto copied = device::copy_to_host(buffer + r.offset, from.ptr, r.bytes); !copied) {
             return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", r.name, copied.error().text())};
         }
     }
@@ -231,26 +261,46 @@ void client::tell_warning() {
     warnings_seen_ = count;
     std::array<char, 512> text = header.warning;
     text.back() = '\0';
+    header.warnings_read.store(count);
     std::fprintf(stderr, "banyan: %s\n", printable(text.data()).c_str());
 }
 
 outcome client::checkpoint(std::uint64_t step) {
     const std::scoped_lock held(lock_);
     if (step > max_step) return {BCK_E_INVALID, fmt::format("step {} is above {}", step, max_step)};
+    if (saved_ && step <= *saved_)
+        return {BCK_E_INVALID,
+                fmt::format("step {} is not above step {}, which is saved already", step, *saved_)};
     if (auto r = ready(); r.code != 0) return r;
-    const int buffer = free_buffer();
-    if (buffer < 0 && daemon_gone()) return off({errc::unavailable, "the checkpoint daemon has ended", ""});
-    if (buffer < 0)
+    if (!connection_.alive())
+        if (auto r = come_back(); r.code != 0) return r;
+    if (is_behind()) return behind();
+    int buffer = free_buffer();
+    if (buffer < 0 && !connection_.alive()) {
+        if (auto r = come_back(); r.code != 0) return r;
+        buffer = free_buffer();
+    }
+    if (buffer < 0 && is_behind()) return behind();
+    if (buffer < 0) {
+        connection_.post(message::skipped, "step", step);  // so that the others do not wait for this shard
+        tell_warning();
+        if (connection_.header().stalled.load() != 0)
+            return {BCK_E_BUSY,
+                    fmt::format("every buffer waits for other nodes: the save of step {} is skipped", step)};
         return {BCK_E_BUSY, fmt::format("no buffer came free in {} ms: the save of step {} is skipped",
                                         buffer_timeout_.count(), step)};
+    }
     auto& head = connection_.header().buffer[static_cast<std::size_t>(buffer)];
     begin_write(head);
     if (auto filled = fill(connection_.buffer(static_cast<std::size_t>(buffer)), step); filled.code != 0)
         return filled;
     end_write(head, step, connection_.generation(), image_.image_bytes);
-    if (!connection_.post(message::sealed, static_cast<std::uint64_t>(buffer)))
-        return off({errc::unavailable, "the checkpoint daemon has ended", ""});
+    // One that is started again looks for what was sealed meanwhile.
+    if (!connection_.post(message::sealed, "buffer", static_cast<std::uint64_t>(buffer)))
+        if (auto r = come_back(); r.code != 0) return r;
     sealed_ = step + 1;
+    saved_ = step;
+    has_saved_ = true;
     tell_warning();
     return {};
 }
@@ -260,20 +310,24 @@ outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
     if (level < BCK_SEALED || level > BCK_DURABLE)
         return {BCK_E_INVALID, fmt::format("there is no level {}", level)};
     if (!connection_.attached()) return {BCK_E_NODAEMON, off_because_};
-    auto& header = connection_.header();
     const auto until =
         timeout_ms < 0 ? clock::time_point::max() : clock::now() + std::chrono::milliseconds(timeout_ms);
     for (;;) {
+        auto& header = connection_.header();
         const auto seen = header.event.load();
         const std::uint64_t reached = level == BCK_SEALED       ? sealed_
                                       : level == BCK_MEMORY     ? header.memory_step.load()
                                       : level == BCK_REPLICATED ? header.replicated_step.load()
                                                                 : header.durable_step.load();
+        if (is_behind()) return behind();
         if (reached >= step + 1) return {};
         if (clock::now() >= until)
             return {BCK_E_TIMEOUT,
                     fmt::format("step {} did not become that safe in {} ms", step, timeout_ms)};
-        if (daemon_gone()) return off({errc::unavailable, "the checkpoint daemon has ended", ""});
+        if (!connection_.alive()) {
+            if (auto r = come_back(); r.code != 0) return r;
+            continue;
+        }
         wait_for_change(header, seen, std::chrono::milliseconds(20));
     }
 }
@@ -281,48 +335,98 @@ outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
 outcome client::ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
                     nlohmann::json* reply) {
     auto answer = connection_.call(type, meta, timeout);
+    if (!answer && !connection_.alive()) {
+        if (auto r = come_back(); r.code != 0) return r;
+        answer = connection_.call(type, meta, timeout);
+    }
     if (!answer) return off(answer.error());
     if (auto refused = wire::error_from(*answer)) return {code_of(*refused), refused->text()};
     *reply = std::move(*answer);
     return {};
 }
 
+// No rank gets its state before all can. Rank 0 says what is waited for, once for each reason.
+outcome client::ask_for_state(bool test, nlohmann::json* reply) {
+    const auto until = clock::now() + restore_timeout;
+    nlohmann::json meta = nlohmann::json::object();
+    if (test) meta["test"] = true;
+    std::string said;
+    for (;;) {
+        if (auto asked = ask(message::restore, meta, answer_timeout, reply); asked.code != 0) return asked;
+        if (const auto generation = json_fields(*reply).number("generation"))
+            connection_.set_generation(*generation);
+        const auto why = json_fields(*reply).text("waits");
+        if (!why) {
+            if (!json_fields(*reply).has("step")) must_restart_ = false;  // there is nothing to go back to
+            return {};
+        }
+        if (rank_ == 0 && *why != said) std::fprintf(stderr, "banyan: %s\n", printable(*why).c_str());
+        said = *why;
+        if (clock::now() >= until) return {BCK_E_TIMEOUT, *why};
+    }
+}
+
 outcome client::restart_test(std::uint64_t* step) {
     const std::scoped_lock held(lock_);
     if (!step) return {BCK_E_INVALID, "step is NULL"};
-    if (auto r = ready(); r.code != 0) return r;
+    if (auto r = regions_.empty() ? reach() : ready(); r.code != 0) return r;
+    if (auto r = attach_for(0); r.code != 0) return r;
     nlohmann::json reply;
-    if (auto asked = ask(message::restore, {{"test", true}}, restore_timeout, &reply); asked.code != 0)
-        return asked;
+    if (auto asked = ask_for_state(true, &reply); asked.code != 0) return asked;
     const auto found = json_fields(reply).number("step", max_step);
     if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
     *step = *found;
     return {};
 }
 
-outcome client::take(std::byte* buffer, std::uint64_t bytes, std::uint64_t step) {
-    const auto contents = read_image({buffer, bytes});
-    if (!contents) return {BCK_E_LAYOUT, contents.error().text()};
-    if (contents->step != step || contents->rank != rank_)
-        return {BCK_E_LAYOUT, fmt::format("the shard says step {}, rank {}, expected {} and {}",
-                                          contents->step, contents->rank, step, rank_)};
-    std::vector<const region*> found;
-    for (const auto& mine : regions_) {
-        const auto it = std::find_if(contents->regions.begin(), contents->regions.end(),
-                                     [&](const auto& x) { return x.name == mine.name; });
-        if (it == contents->regions.end() || it->bytes != mine.bytes || it->dtype != mine.dtype ||
-            it->shape != mine.shape)
-            return {BCK_E_LAYOUT, fmt::format("region \"{}\" is not in step {} with this dtype and shape",
-                                              mine.name, step)};
-        found.push_back(&*it);
-    }
+outcome client::find_image(const nlohmann::json& reply, std::uint64_t step, std::span<std::byte>* image) {
+    const json_fields in(reply);
+    const auto buffer = in.number("buffer", connection_.buffers() - 1);
+    const auto bytes = in.number("bytes", connection_.buffer_bytes());
+    const auto found = in.number("step", max_step);
+    if (!buffer || !bytes || !found || *found != step)
+        return {BCK_E_REFUSED, "the daemon's answer makes no sense"};
+    *image = {connection_.buffer(*buffer), *bytes};
+    return {};
+}
+
+outcome client::stat(image_contents* found) {
+    const std::scoped_lock held(lock_);
+    if (auto r = reach(); r.code != 0) return r;
+    // The daemon would take all ranks back, as it does at bck_restart.
+    if (has_saved_)
+        return {BCK_E_INVALID,
+                "this process has saved since: bck_stat comes before the first bck_checkpoint"};
+    if (auto r = attach_for(0); r.code != 0) return r;
+    nlohmann::json reply;
+    if (auto asked = ask_for_state(true, &reply); asked.code != 0) return asked;
+    const auto step = json_fields(reply).number("step", max_step);
+    if (!step) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
+    const auto bytes = json_fields(reply).number("bytes", 1ull << 48).value_or(0);
+    if (auto r = attach_for(bytes); r.code != 0) return r;
+    // Whoever has only looked has not gone back.
+    must_restart_ = is_behind();
+    const auto before = connection_.generation();
+    if (auto asked = ask_for_state(false, &reply); asked.code != 0) return asked;
+    must_restart_ = must_restart_ || before != connection_.generation();
+    std::span<std::byte> image;
+    if (auto r = find_image(reply, *step, &image); r.code != 0) return r;
+    return read(image, *step, rank_, found);
+}
+
+outcome client::take(std::span<std::byte> image, std::uint64_t step) {
+    image_contents contents;
+    if (auto r = read(image, step, rank_, &contents); r.code != 0) return r;
+    std::vector<std::uint64_t> offsets;
+    if (auto found = regions_.find_in(contents, &offsets); found.code != 0) return found;
     for (std::size_t i = 0; i < regions_.size(); ++i) {
-        if (!places_[i].on_device) {
-            copy_state(static_cast<std::byte*>(places_[i].ptr), buffer + found[i]->offset, regions_[i].bytes);
-        } else if (auto c =
-                       device::copy_from_host(places_[i].ptr, buffer + found[i]->offset, regions_[i].bytes);
-                   !c) {
-            return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", regions_[i].name, c.error().text())};
+        const auto* from = image.data() + offsets[i];
+        const auto& r = regions_.at(i);
+        const auto& to = regions_.place_of(i);
+        if (!to.on_device) {
+            copy_state(static_cast<std::byte*>(to.ptr), from, r.bytes);
+        } else if (auto copied = device::copy_from_host(to.ptr, from, r.bytes); !copied) {
+            return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", r.name, copied.error().text())};
         }
     }
     return {};
@@ -333,16 +437,15 @@ outcome client::restart(std::uint64_t* step, int* source) {
     if (source) *source = BCK_FROM_NONE;
     if (auto r = ready(); r.code != 0) return r;
     nlohmann::json reply;
-    if (auto asked = ask(message::restore, nlohmann::json::object(), restore_timeout, &reply);
-        asked.code != 0)
-        return asked;
+    if (auto asked = ask_for_state(false, &reply); asked.code != 0) return asked;
     const auto found = json_fields(reply).number("step", max_step);
     if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
-    const auto buffer = json_fields(reply).number("buffer", connection_.buffers() - 1);
-    const auto bytes = json_fields(reply).number("bytes", connection_.buffer_bytes());
-    if (!buffer || !bytes) return {BCK_E_REFUSED, "the daemon's answer makes no sense"};
-    if (auto taken = take(connection_.buffer(*buffer), *bytes, *found); taken.code != 0) return taken;
+    std::span<std::byte> image;
+    if (auto r = find_image(reply, *found, &image); r.code != 0) return r;
+    if (auto taken = take(image, *found); taken.code != 0) return taken;
     sealed_ = *found + 1;
+    saved_.reset();
+    has_saved_ = must_restart_ = false;
     if (step) *step = *found;
     const auto from = json_fields(reply).text("source").value_or("");
     if (source)
@@ -361,9 +464,8 @@ outcome client::finalize(bool drain) {
     detach();
     initialised_ = false;
     regions_.clear();
-    places_.clear();
-    layout_changed_ = true;
     sealed_ = 0;
+    saved_.reset();
     return out;
 }
 

@@ -5,44 +5,55 @@
 
 #include <chrono>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ckptd/client/connection.hpp"
+#include "ckptd/client/outcome.hpp"
+#include "ckptd/client/regions.hpp"
 #include "ckptd/store/safetensors.hpp"
 
 namespace banyan::ckpt {
-
-/// A failure as the C interface reports it.
-struct outcome {
-    int code = 0;
-    std::string text;
-};
 
 class client {
   public:
     outcome init(const char* job, int rank, int world);
     outcome protect(const char* name, void* ptr, std::size_t bytes, const char* dtype,
-                    const std::uint64_t* shape, int ndim);
+                    const std::uint64_t* shape, int ndim, const std::uint64_t* global_shape,
+                    const std::uint64_t* begin);
+    outcome unprotect(const char* name);
     outcome checkpoint(std::uint64_t step);
     outcome wait(std::uint64_t step, int level, int timeout_ms);
     outcome restart_test(std::uint64_t* step);
+    /// What restart() would bring, without bringing it.
+    outcome stat(image_contents* found);
     outcome restart(std::uint64_t* step, int* source);
     outcome finalize(bool drain);
 
   private:
-    struct place {
-        void* ptr = nullptr;
-        bool on_device = false;
-    };
+    /// Connected; nothing need be protected.
+    outcome reach();
+    /// Attached to memory for an image of `bytes`, at least.
+    outcome attach_for(std::uint64_t bytes);
+    /// Attached to memory for what is protected.
     outcome ready();
     outcome off(const error& e);
     outcome ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
                 nlohmann::json* reply);
-    bool daemon_gone() const;
+    outcome ask_for_state(bool test, nlohmann::json* reply);
+    /// The image that the daemon has put into a buffer.
+    outcome find_image(const nlohmann::json& reply, std::uint64_t step, std::span<std::byte>* image);
+    /// After the daemon has ended: attached to the next one, where its keeper starts one.
+    outcome come_back();
+    result<void> attach(std::uint64_t bytes);
+    /// Makes the daemon's memory fit for copies from a GPU, where a region is on one.
+    void pin();
+    /// The job has gone back since this process was given its state.
+    bool is_behind() const;
     int free_buffer();
     outcome fill(std::byte* buffer, std::uint64_t step);
-    outcome take(std::byte* buffer, std::uint64_t bytes, std::uint64_t step);
+    outcome take(std::span<std::byte> image, std::uint64_t step);
     void tell_warning();
     void detach();
 
@@ -50,18 +61,20 @@ class client {
     bool initialised_ = false;
     pid_t pid_ = 0;
     std::uint64_t job_ = 0;
+    std::optional<std::uint32_t> job_step_;
     std::uint32_t rank_ = 0, world_ = 0;
     std::string socket_;
     std::chrono::milliseconds buffer_timeout_{2000};
-    std::vector<region> regions_;
-    std::vector<place> places_;
+    region_table regions_;
     image_header image_;
-    bool layout_changed_ = true;
     connection connection_;
     bool pinned_ = false;
     std::chrono::steady_clock::time_point next_try_{};
     std::string off_because_;
-    std::uint64_t sealed_ = 0;  ///< newest sealed step, plus 1
+    std::uint64_t sealed_ = 0;            ///< newest sealed or restored step, plus 1
+    bool has_saved_ = false;              ///< since it was given its state, in this or an earlier session
+    bool must_restart_ = false;           ///< it was behind, and has only looked since
+    std::optional<std::uint64_t> saved_;  ///< newest step sealed since the state was restored
     std::uint32_t warnings_seen_ = 0;
 };
 

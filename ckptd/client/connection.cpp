@@ -41,10 +41,11 @@ void connection::close() {
     buffer_bytes_ = 0;
 }
 
-result<std::string> connection::attach(std::uint64_t job, std::uint32_t rank, std::uint32_t world,
-                                       std::uint64_t bytes) {
+result<std::string> connection::attach(std::uint64_t job, std::optional<std::uint32_t> step,
+                                       std::uint32_t rank, std::uint32_t world, std::uint64_t bytes) {
     const auto until = in(attach_timeout);
-    const nlohmann::json meta{{"job", job}, {"rank", rank}, {"world", world}, {"bytes", bytes}};
+    nlohmann::json meta{{"job", job}, {"rank", rank}, {"world", world}, {"bytes", bytes}};
+    if (step) meta["step"] = *step;
     BANYAN_CHECK(wire::send_frame(fd_.get(), static_cast<std::uint16_t>(message::attach), meta, {}, until));
     unique_fd memory;
     BANYAN_TRY(const auto reply, wire::receive_frame(fd_.get(), until, &memory));
@@ -52,6 +53,7 @@ result<std::string> connection::attach(std::uint64_t job, std::uint32_t rank, st
     BANYAN_TRY(buffers_, json_fields(reply.meta).number("buffers", max_buffers));
     BANYAN_TRY(buffer_bytes_, json_fields(reply.meta).number("buffer_bytes", 1ull << 48));
     BANYAN_TRY(generation_, json_fields(reply.meta).number("generation"));
+    kept_ = json_fields(reply.meta).flag("kept").value_or(false);
     const auto size = rank_memory_bytes(buffers_, buffer_bytes_);
     struct stat st {};
     if (!memory || ::fstat(memory.get(), &st) != 0 || static_cast<std::uint64_t>(st.st_size) < size ||
@@ -82,10 +84,10 @@ bool connection::alive() const {
     return ::recv(fd_.get(), &none, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
 }
 
-bool connection::post(message type, std::uint64_t buffer) {
+bool connection::post(message type, const char* field, std::uint64_t value) {
     std::array<char, 64> frame{};
     const int n = std::snprintf(frame.data() + wire::header_bytes, frame.size() - wire::header_bytes,
-                                "{\"buffer\":%llu}", static_cast<unsigned long long>(buffer));
+                                "{\"%s\":%llu}", field, static_cast<unsigned long long>(value));
     const auto head =
         wire::encode_header({static_cast<std::uint16_t>(type), static_cast<std::uint32_t>(n), 0});
     std::memcpy(frame.data(), head.data(), head.size());

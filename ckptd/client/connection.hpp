@@ -19,12 +19,13 @@ class connection {
     /// Connects to the daemon; nothing is attached yet.
     result<void> open(const std::string& socket);
     /// Gets memory for images of `bytes` and maps all of it. Returns the daemon's warning for the user.
-    result<std::string> attach(std::uint64_t job, std::uint32_t rank, std::uint32_t world,
-                               std::uint64_t bytes);
+    /// `step`: of the job, that this process belongs to; nothing where that is not known.
+    result<std::string> attach(std::uint64_t job, std::optional<std::uint32_t> step, std::uint32_t rank,
+                               std::uint32_t world, std::uint64_t bytes);
     /// The reply as it came, a refusal too; an error here means that the connection is lost.
     result<nlohmann::json> call(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout);
-    /// A one-way message without allocation. False when the daemon is gone.
-    bool post(message type, std::uint64_t buffer);
+    /// A one-way message of one number, without allocation. False when the daemon is gone.
+    bool post(message type, const char* field, std::uint64_t value);
     void close();
 
     /// Whether the daemon still holds its end.
@@ -33,7 +34,10 @@ class connection {
     bool attached() const { return static_cast<bool>(map_); }
     std::uint64_t buffer_bytes() const { return buffer_bytes_; }
     std::uint32_t buffers() const { return buffers_; }
+    /// The daemon's memory outlives it: it will be there again. Of the last attach().
+    bool is_kept() const { return kept_; }
     std::uint64_t generation() const { return generation_; }
+    void set_generation(std::uint64_t g) { generation_ = g; }
     std::byte* buffer(std::size_t i) const { return map_.data() + buffer_offset(i, buffer_bytes_); }
     rank_memory_header& header() const { return *reinterpret_cast<rank_memory_header*>(map_.data()); }
     std::byte* base() const { return map_.data(); }
@@ -45,6 +49,7 @@ class connection {
     std::uint32_t buffers_ = 0;
     std::uint64_t buffer_bytes_ = 0;
     std::uint64_t generation_ = 0;
+    bool kept_ = false;
 };
 
 }  // namespace banyan::ckpt

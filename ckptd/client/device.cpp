@@ -8,6 +8,7 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 
 namespace banyan::ckpt::device {
 namespace {
@@ -41,9 +42,26 @@ struct driver {
     }
 };
 
+// How many libraries the process has loaded so far.
+unsigned long long loaded() {
+    unsigned long long adds = 0;
+    const auto look = [](dl_phdr_info* info, std::size_t, void* out) {
+        *static_cast<unsigned long long*>(out) = info->dlpi_adds;
+        return 1;
+    };
+    ::dl_iterate_phdr(look, &adds);
+    return adds;
+}
+
+// The process may load it late: looked for again when any library has come, since each look goes through the
+// whole search path. Calls take turns.
 const driver& cuda() {
     static driver d;
-    if (!d.usable) d = driver();  // the process may have loaded it since; calls take turns
+    static auto seen = loaded();
+    if (!d.usable && loaded() != seen) {
+        d = driver();
+        seen = loaded();
+    }
     return d;
 }
 

@@ -48,6 +48,14 @@ std::string host_name() {
     return buffer;
 }
 
+/// Of a rank whose place along an axis is not that of the shape.
+std::string contradiction(const identity& self, std::size_t axis, std::uint64_t rank, std::uint64_t size) {
+    return variable(axis, "_RANK") + " of " + variable(axis, "_SIZE") + " is " + std::to_string(rank) +
+           " of " + std::to_string(size) + ", but BANYAN_SHAPE " + self.shape_text + " gives rank " +
+           std::to_string(self.rank) + " " + std::to_string(self.place.of[axis]) + " of " +
+           std::to_string(self.sizes.of[axis]);
+}
+
 /// Sizes and place from BANYAN_SHAPE, or from the variables of each axis, or all ranks along dp.
 void read_place(identity& self) {
     self.shape_text = text("BANYAN_SHAPE");
@@ -73,10 +81,7 @@ void read_place(identity& self) {
                 .append("=")
                 .append(std::to_string(size));
         } else if (size != self.sizes.of[a] || rank != self.place.of[a]) {
-            throw failure(rank_name + " of " + size_name + " is " + std::to_string(rank) + " of " +
-                          std::to_string(size) + ", but BANYAN_SHAPE " + self.shape_text + " gives rank " +
-                          std::to_string(self.rank) + " " + std::to_string(self.place.of[a]) + " of " +
-                          std::to_string(self.sizes.of[a]));
+            throw failure(contradiction(self, a, rank, size));
         }
     }
 }

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "common/file.hpp"
-#include "common/peer/munge.hpp"
+#include "common/munge.hpp"
 
 namespace ckptd_test {
 namespace {
@@ -119,15 +119,17 @@ cluster::~cluster() {
 }
 
 bool cluster::start(int node) {
-    std::vector<std::string> command{BANYAN_CKPTD, "--config", dir_ + "/banyan.conf", "--node", name(node),
-                                     "--bind",     addr(node)};
+    std::vector<std::string> command = options_.before[node];
+    for (const std::string& word : {std::string(BANYAN_CKPTD), std::string("--config"), dir_ + "/banyan.conf",
+                                    std::string("--node"), name(node), std::string("--bind"), addr(node)})
+        command.push_back(word);
     command.insert(command.end(), options_.arguments.begin(), options_.arguments.end());
     daemons_[node] = spawn(command, dir_ + "/" + name(node) + ".log");
     return eventually([&] { return banyan::ckpt::status(socket(node), 1s).has_value(); });
 }
 
 void cluster::kill(int node, int signal) {
-    if (signal == SIGSTOP || signal == SIGCONT) {
+    if (signal == SIGSTOP || signal == SIGCONT || signal == SIGUSR1) {
         ::kill(daemons_.at(node), signal);
         return;
     }

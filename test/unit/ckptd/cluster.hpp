@@ -31,6 +31,8 @@ class cluster {
         int nodes = 2;
         std::string extra;  ///< more lines of [ckptd]
         std::vector<std::string> arguments;
+        /// node -> what its daemon is run by: env, unshare
+        std::map<int, std::vector<std::string>> before = {};
     };
     explicit cluster(options o);
     ~cluster();

@@ -5,8 +5,13 @@
 //     wait STEP LEVEL MS     -> code
 //     test                  -> "code step"
 //     restart               -> "code step source same": `same` is 1 when every byte is that step's
+//     grow BYTES            -> code: one more region
+//     protect               -> code: everything, as at the start, layer.weight as a piece
+//     unprotect NAME        -> code
+//     stat                  -> "code step NAME:DTYPE:SHAPE:BYTES ..."; a piece has "@OFFSET/GLOBAL" behind
 //     finalize DRAIN        -> code
 //     error                 -> bck_error()
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -17,17 +22,45 @@
 
 #include "state.hpp"
 
+namespace {
+
+std::string extents(const std::uint64_t* of, int ndim) {
+    std::string out = "[";
+    for (int i = 0; i < ndim; ++i) out += (i == 0 ? "" : ",") + std::to_string(of[i]);
+    return out + "]";
+}
+
+std::string stat() {
+    bck_contents* found = nullptr;
+    const int code = bck_stat(&found);
+    auto out = std::to_string(code) + " " + std::to_string(bck_contents_step(found));
+    for (std::size_t i = 0; i < bck_contents_size(found); ++i) {
+        bck_region r{}, same{};
+        if (bck_contents_at(found, i, &r) != BCK_OK || bck_contents_find(found, r.name, &same) != BCK_OK ||
+            same.shape != r.shape)
+            out += " wrong";
+        out += std::string(" ") + r.name + ":" + r.dtype + ":" + extents(r.shape, r.ndim) + ":" +
+               std::to_string(r.bytes);
+        if (r.global_shape) out += "@" + extents(r.offset, r.ndim) + "/" + extents(r.global_shape, r.ndim);
+    }
+    bck_contents_free(found);
+    return out;
+}
+
+}  // namespace
+
 int main() {
     ::signal(SIGPIPE, SIG_IGN);
     const auto bytes = std::strtoull(std::getenv("STATE_BYTES"), nullptr, 10);
     const auto rank = static_cast<std::uint32_t>(std::strtoul(std::getenv("RANK"), nullptr, 10));
-    std::vector<unsigned char> state(bytes);
+    std::vector<unsigned char> state(bytes), grown;
     std::uint64_t step = 0;
     const int init = bck_init(nullptr, -1, -1);
     const std::uint64_t half = bytes / 2 / 4;
     bck_protect("layer.weight", state.data(), half * 4, "F32", &half, 1);
     bck_protect_bytes("rest", state.data() + half * 4, bytes - half * 4);
     bck_protect("step", &step, sizeof step, "U64", nullptr, 0);
+    bool moves = true;  // each save's state lies elsewhere
     std::string line;
     while (std::getline(std::cin, line)) {
         std::istringstream words(line);
@@ -37,9 +70,14 @@ int main() {
             std::cout << init << std::endl;
         } else if (command == "save") {
             words >> step;
-            state = ckptd_test::state_of(rank, step, bytes);
-            bck_protect("layer.weight", state.data(), half * 4, "F32", &half, 1);
-            bck_protect_bytes("rest", state.data() + half * 4, bytes - half * 4);
+            auto now = ckptd_test::state_of(rank, step, bytes);
+            if (moves) {
+                state = std::move(now);
+                bck_protect("layer.weight", state.data(), half * 4, "F32", &half, 1);
+                bck_protect_bytes("rest", state.data() + half * 4, bytes - half * 4);
+            } else {
+                std::copy(now.begin(), now.end(), state.begin());
+            }
             std::cout << bck_checkpoint(step) << std::endl;
         } else if (command == "wait") {
             std::uint64_t which = 0;
@@ -59,6 +97,25 @@ int main() {
             const bool same =
                 code == BCK_OK && step == found && state == ckptd_test::state_of(rank, found, bytes);
             std::cout << code << " " << found << " " << source << " " << same << std::endl;
+        } else if (command == "grow") {
+            std::size_t more = 0;
+            words >> more;
+            grown.resize(more);
+            std::cout << bck_protect_bytes("grown", grown.data(), more) << std::endl;
+        } else if (command == "protect") {
+            moves = false;
+            const std::uint64_t at = rank * half, all = 4 * half;
+            int code = bck_protect_piece("layer.weight", state.data(), half * 4, "F32", &half, 1, &all, &at);
+            if (code == BCK_OK) code = bck_protect_bytes("rest", state.data() + half * 4, bytes - half * 4);
+            if (code == BCK_OK) code = bck_protect("step", &step, sizeof step, "U64", nullptr, 0);
+            std::cout << code << std::endl;
+        } else if (command == "unprotect") {
+            std::string name;
+            words >> name;
+            moves = false;
+            std::cout << bck_unprotect(name.c_str()) << std::endl;
+        } else if (command == "stat") {
+            std::cout << stat() << std::endl;
         } else if (command == "finalize") {
             int drain = 0;
             words >> drain;

@@ -51,8 +51,8 @@ TEST_CASE("a rank killed in the middle of a copy leaves the complete step", "[ck
         all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 5000"), "0");
         // Rank 0 saves on alone, so nothing newer can become complete; killed at a different moment each
         // time.
-        ranks[0].say("loop " + std::to_string(step + 1));
         const auto seals = c.counter(1, 1, "seals").get<std::uint64_t>();
+        ranks[0].say("loop " + std::to_string(step + 1));
         CHECK(eventually([&] { return c.counter(1, 1, "seals").get<std::uint64_t>() > seals; }));
         ::usleep(1700 * (round + 1));
         for (auto& r : ranks) r.kill();
@@ -124,8 +124,8 @@ TEST_CASE("a bit flipped in a replica is detected and the copy is not used", "[c
     auto ranks = start_ranks(c, 5, {1, 3});
     const auto restored = ask_all(ranks, "restart");
     CHECK(restored[0] == "0 1 1 1");
-    CHECK(restored[1] == "0 1 3 1");  // from storage
-    CHECK(c.counter(1, 5, "damaged") == 1);
+    CHECK(restored[1] == "0 1 3 1");         // from storage
+    CHECK(c.counter(1, 5, "damaged") == 1);  // found by whoever holds it, before it is sent
 }
 
 TEST_CASE("damage in both levels: an older step is taken by all", "[ckptd]") {
@@ -148,23 +148,85 @@ TEST_CASE("damage in both levels: an older step is taken by all", "[ckptd]") {
     all_are(ask_all(ranks, "restart"), "0 1 3 1");
 }
 
-TEST_CASE("a rank that dies leaves its node's daemon and a newer generation fences the older", "[ckptd]") {
+TEST_CASE("a helper step changes nothing; a step begins when the processes of the older one are gone",
+          "[ckptd]") {
     cluster c({2, "", {}});
     c.open(c.request(7, 2, 1, "", 0));
+    c.new_step(7, 0, {1, 2});
     auto old_ranks = start_ranks(c, 7, {1, 2});
     all_are(ask_all(old_ranks, "save 1"), "0");
     all_are(ask_all(old_ranks, "wait 1 2 5000"), "0");
-    c.new_step(7, 1, {1, 2});
-    // The zombies go on for a while; nothing of theirs counts any more.
+    // As wide as the training, and none of its processes asks for a rank.
+    c.new_step(7, 1, {2, 1});
     all_are(ask_all(old_ranks, "save 2"), "0");
-    all_are(ask_all(old_ranks, "wait 2 1 300"), "-4");
-    CHECK(c.counter(1, 7, "refused").get<int>() > 0);
-    CHECK_FALSE(ckpt::step_open(c.socket(1), 7, 0, {"n1", "n2"}, 5s));
-    CHECK(ckpt::step_open(c.socket(1), 7, 1, {"n1", "n2"}, 5s));
+    all_are(ask_all(old_ranks, "wait 2 2 5000"), "0");
+    CHECK(c.counter(1, 7, "refused") == 0);
+
+    c.new_step(7, 2, {1, 2});
+    old_ranks[1].kill();
+    rank_process second(c, 2, 7, 1, 2, state_bytes);
+    second.say("restart");
+    // Rank 0's process lives on. What it saves is not complete without the other, which waits for it to end.
+    CHECK(old_ranks[0].ask("save 3") == "0");
+    CHECK(old_ranks[0].ask("wait 3 1 500") == "-4");
+    old_ranks[0].kill();
+    rank_process first(c, 1, 7, 0, 2, state_bytes);
+    CHECK(first.ask("restart") == "0 2 1 1");
+    CHECK(second.hear() == "0 2 1 1");
     CHECK_FALSE(ckpt::step_open(c.socket(1), 7, 1, {"n2", "n1"}, 5s));
-    for (auto& r : old_ranks) r.kill();
-    auto ranks = start_ranks(c, 7, {1, 2});
-    all_are(ask_all(ranks, "restart"), "0 1 1 1");
+    CHECK(ckpt::step_open(c.socket(1), 7, 2, {"n1", "n2"}, 5s));
+    CHECK_FALSE(ckpt::step_open(c.socket(1), 7, 2, {"n2", "n1"}, 5s));
+}
+
+TEST_CASE("one process started anew within the step: all begin again, from one step", "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(10, 2, 1, "", 0));
+    auto ranks = start_ranks(c, 10, {1, 2});
+    for (const char* step : {"1", "2"}) {
+        all_are(ask_all(ranks, std::string("save ") + step), "0");
+        all_are(ask_all(ranks, std::string("wait ") + step + " 2 5000"), "0");
+    }
+    ranks[1].kill();
+    rank_process again(c, 2, 10, 1, 2, state_bytes);
+    CHECK(again.ask("restart") == "0 2 1 1");
+    // The other has not gone back: what it would save is of another history.
+    CHECK(ranks[0].ask("save 3") == "-10");
+    CHECK(ranks[0].ask("wait 2 1 5000") == "-10");
+    CHECK(again.ask("save 3") == "0");
+    CHECK(again.ask("wait 3 1 300") == "-4");
+    CHECK(ranks[0].ask("restart") == "0 2 1 1");
+    CHECK(ranks[0].ask("save 3") == "0");
+    CHECK(ranks[0].ask("wait 3 2 5000") == "0");
+    CHECK(again.ask("wait 3 2 5000") == "0");
+}
+
+TEST_CASE("a process that has not gone back does not count by attaching again", "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(11, 2, 1, "", 0));
+    auto ranks = start_ranks(c, 11, {1, 2});
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 2 5000"), "0");
+    ranks[1].kill();
+    rank_process again(c, 2, 11, 1, 2, state_bytes);
+    CHECK(again.ask("restart") == "0 1 1 1");
+    CHECK(ranks[0].ask("grow 20000000") == "0");
+    CHECK(ranks[0].ask("save 8") == "-10");
+    CHECK(ranks[0].ask("error").find("bck_restart") != std::string::npos);
+    CHECK(again.ask("save 8") == "0");
+    CHECK(again.ask("wait 8 1 500") == "-4");
+}
+
+TEST_CASE("all go back to what they saved before", "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(12, 2, 2, "", 0));
+    auto ranks = start_ranks(c, 12, {1, 2}, 2);
+    for (int step = 1; step <= 3; ++step) all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
+    all_are(ask_all(ranks, "wait 3 2 5000"), "0");
+    CHECK(ranks[0].ask("save 4") == "0");  // the others never do
+    all_are(ask_all(ranks, "save 3"), "-1");
+    all_are(ask_all(ranks, "restart"), "0 3 1 1");
+    all_are(ask_all(ranks, "save 4"), "0");
+    all_are(ask_all(ranks, "wait 4 2 5000"), "0");
 }
 
 TEST_CASE("back-pressure: a save that finds no buffer is skipped, not torn, and saves go on after it",

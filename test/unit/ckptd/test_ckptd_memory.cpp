@@ -4,6 +4,7 @@
 // byte by byte.
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include <catch2/catch.hpp>
 
@@ -112,6 +113,111 @@ TEST_CASE("flush, restart from storage alone, old steps go", "[ckptd]") {
     all_are(ask_all(ranks, "save 9"), "0");
     all_are(ask_all(ranks, "finalize 1"), "0");  // 9 is no flush step, but nothing is left behind
     CHECK(fs::exists(storage + "/step-000000000009/COMMIT"));
+}
+
+TEST_CASE("what a checkpoint holds is told before anything is protected", "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(17, 2, 1, "", 0));
+    {
+        auto ranks = start_ranks(c, 17, {1, 2});
+        all_are(ask_all(ranks, "stat"), "-3 0");
+        all_are(ask_all(ranks, "protect"), "0");
+        all_are(ask_all(ranks, "save 6"), "0");
+        all_are(ask_all(ranks, "wait 6 2 5000"), "0");
+        all_are(ask_all(ranks, "stat"), "-1 0");  // would take everybody back
+        all_are(ask_all(ranks, "save 7"), "0");
+        all_are(ask_all(ranks, "wait 7 2 5000"), "0");
+    }
+    c.new_step(17, 1, {1, 2});
+    auto ranks = start_ranks(c, 17, {1, 2});
+    for (const auto* name : {"layer.weight", "rest", "step"})
+        all_are(ask_all(ranks, std::string("unprotect ") + name), "0");
+    all_are(ask_all(ranks, "unprotect step"), "-1");
+    all_are(ask_all(ranks, "restart"), "-1 0 0 0");  // nothing to bring it into
+    all_are(ask_all(ranks, "test"), "0 7");
+    const auto told = [](int at) {
+        return "0 7 layer.weight:F32:[1187500]:4750000@[" + std::to_string(at) +
+               "]/[4750000] rest:U8:[4750003]:4750003 step:U64:[]:8";
+    };
+    for (int twice = 0; twice < 2; ++twice)
+        CHECK(ask_all(ranks, "stat") == std::vector{told(0), told(1187500)});
+    all_are(ask_all(ranks, "protect"), "0");
+    all_are(ask_all(ranks, "restart"), "0 7 1 1");
+    CHECK(ask_all(ranks, "stat") == std::vector{told(0), told(1187500)});
+    all_are(ask_all(ranks, "save 8"), "0");
+    all_are(ask_all(ranks, "wait 8 2 5000"), "0");
+}
+
+TEST_CASE("a withdrawn region is no longer saved, and an older step that has it still comes back",
+          "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(18, 1, 1, "", 0));
+    {
+        auto ranks = start_ranks(c, 18, {1});
+        CHECK(ranks[0].ask("grow 100000") == "0");
+        CHECK(ranks[0].ask("save 1") == "0");
+        CHECK(ranks[0].ask("wait 1 1 5000") == "0");
+    }
+    c.new_step(18, 1, {1});
+    {
+        auto ranks = start_ranks(c, 18, {1});
+        CHECK(ranks[0].ask("restart") == "0 1 1 1");  // "grown" is passed over
+        CHECK(ranks[0].ask("unprotect rest") == "0");
+        CHECK(ranks[0].ask("save 2") == "0");
+        CHECK(ranks[0].ask("wait 2 1 5000") == "0");
+    }
+    c.new_step(18, 2, {1});
+    auto ranks = start_ranks(c, 18, {1});
+    CHECK(ranks[0].ask("stat") == "0 2 layer.weight:F32:[1187500]:4750000 step:U64:[]:8");
+    CHECK(ranks[0].ask("restart") == "-6 0 0 0");  // not silently without "rest"
+    CHECK(ranks[0].ask("error") == "region \"rest\" is not in step 2 with this dtype and shape");
+}
+
+TEST_CASE("looking at a step is not going back to it", "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(19, 2, 1, "", 0));
+    {
+        auto ranks = start_ranks(c, 19, {1, 2});
+        all_are(ask_all(ranks, "save 3"), "0");
+        all_are(ask_all(ranks, "wait 3 2 5000"), "0");
+    }
+    c.new_step(19, 1, {1, 2});
+    auto ranks = start_ranks(c, 19, {1, 2});
+    all_are(ask_all(ranks, "restart"), "0 3 1 1");
+    // Another process takes rank 1's place: rank 0 is behind, and stays so however often it looks.
+    ranks[1].kill();
+    rank_process again(c, 2, 19, 1, 2, state_bytes);
+    CHECK(again.ask("restart") == "0 3 1 1");
+    CHECK(eventually([&] { return ranks[0].ask("wait 3 0 0") == "-10"; }));
+    CHECK(ranks[0].ask("stat").starts_with("0 3 layer.weight"));
+    CHECK(ranks[0].ask("save 4") == "-10");
+    CHECK(ranks[0].ask("grow 20000000") == "0");
+    CHECK(ranks[0].ask("save 4") == "-10");
+    CHECK(ranks[0].ask("unprotect grown") == "0");
+    CHECK(ranks[0].ask("restart") == "0 3 1 1");
+    CHECK(ranks[0].ask("save 4") == "0");
+    CHECK(again.ask("save 4") == "0");
+    CHECK(again.ask("wait 4 2 5000") == "0");
+}
+
+TEST_CASE("watch writes a line for each look where there is no terminal", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(21, 1, 1, "", 0));
+    auto ranks = start_ranks(c, 21, {1});
+    CHECK(ranks[0].ask("save 4") == "0");
+    CHECK(ranks[0].ask("wait 4 1 5000") == "0");
+    const auto out = c.dir() + "/watched", socket = " --socket " + c.socket(1);
+    const auto watch = std::string(BANYAN_CKPT) + socket + " watch --every 10ms --count 3 >" + out + " 2>&1";
+    REQUIRE(std::system(watch.c_str()) == 0);
+    std::ifstream text(out);
+    int lines = 0;
+    for (std::string line; std::getline(text, line); ++lines) {
+        CHECK(line.find(" job 21       open      memory 4            copied -            storage -") == 8);
+        CHECK(line.size() <= 100);
+    }
+    CHECK(lines == 3);
+    CHECK(std::system(
+              (std::string(BANYAN_CKPT) + " --socket " + c.dir() + "/none watch 2>/dev/null").c_str()) != 0);
 }
 
 TEST_CASE("a single node says that it has no second copy", "[ckptd]") {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <catch2/catch.hpp>
 
+#include "ckptd/agreement/vote_counter.hpp"
 #include "ckptd/buffers/rank_memory.hpp"
-#include "ckptd/daemon/ledger.hpp"
 
 using namespace banyan::ckpt;
 
@@ -29,31 +29,31 @@ TEST_CASE("a buffer is whole only when its sequence is even and its nonce fits",
     CHECK_FALSE(read_buffer(h));
 }
 
-TEST_CASE("a checkpoint is complete with the last rank's vote, replicated only with all", "[ckptd]") {
-    vote_ledger v;
-    const copy_key key{2, 10};
-    CHECK_FALSE(v.vote(key, 0, true, 3).complete);
-    CHECK_FALSE(v.vote(key, 0, true, 3).complete);  // twice is once
-    CHECK_FALSE(v.vote(key, 1, false, 3).complete);
-    const auto done = v.vote(key, 2, true, 3);
-    CHECK(done.complete);
-    CHECK_FALSE(done.replicated);
-    CHECK(v.vote(key, 1, true, 3).replicated);
-    v.vote({2, 11}, 0, true, 3);
-    v.settle(key);
-    CHECK(v.open() == 1);
-    for (std::uint64_t step = 0; step < 1000; ++step) v.vote({3, step}, 0, true, 3);
-    CHECK(v.open() <= 32);
+TEST_CASE("a buffer that the daemon fills is neither free nor sealed until it is full", "[ckptd]") {
+    buffer_header h{};
+    CHECK(buffer_is_free(h));
+    begin_fill(h);
+    CHECK_FALSE(buffer_is_free(h));
+    CHECK_FALSE(read_buffer(h));
+    const auto sequence = end_fill(h, 7, 42, 100);
+    CHECK_FALSE(buffer_is_free(h));
+    REQUIRE(read_buffer(h));
+    CHECK(read_buffer(h)->step == 7);
+    h.released.store(sequence);
+    CHECK(buffer_is_free(h));
+    begin_write(h);
+    CHECK(end_write(h, 8, 42, 100) > sequence);
 }
 
-TEST_CASE("the oldest incomplete checkpoint names the ranks that it waits for", "[ckptd]") {
-    vote_ledger v;
+TEST_CASE("a step that lacks votes names the ranks that it waits for", "[ckptd]") {
+    agreement::vote_counter v(3);
     const copy_key first{1, 10}, second{1, 11};
-    v.vote(second, 0, false, 3);
-    v.vote(first, 1, true, 3);
-    CHECK(v.missing() == std::pair{first, std::vector<std::uint32_t>{0, 2}});
-    v.settle(first);
-    CHECK(v.missing() == std::pair{second, std::vector<std::uint32_t>{1, 2}});
+    v.count(1, {}, {0, {{second, agreement::level::memory}}, 11, 11});
+    v.count(1, {}, {1, {{first, agreement::level::replicated}}, 10, 10});
+    CHECK(v.open() == std::vector{first, second});
+    CHECK(v.missing(first) == std::vector<std::uint32_t>{0, 2});
+    CHECK(v.missing(second) == std::vector<std::uint32_t>{1, 2});
+    CHECK(v.missing({1, 12}).empty());
 }
 
 TEST_CASE("generations: a requeue and a later step are newer, whatever the step numbers", "[ckptd]") {

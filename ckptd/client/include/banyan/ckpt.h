@@ -8,7 +8,9 @@
  *     bck_init(NULL, -1, -1);                                  // job, rank, world from the environment
  *     bck_protect("weights", w, n * sizeof *w, "F32", shape, 2);
  *     uint64_t step = 0;
- *     if (bck_restart(&step, NULL) == BCK_OK) ++step;          // the regions now hold the newest complete step
+ *     int found = bck_restart(&step, NULL);                    // waits until all ranks can have their state
+ *     if (found == BCK_OK) ++step;                             // the regions now hold the newest complete step
+ *     else if (found != BCK_E_NOTFOUND) stop(bck_error());     // not known to be none: do not begin anew
  *     for (; step < steps; ++step) {
  *         train();
  *         bck_checkpoint(step);
@@ -49,6 +51,7 @@ extern "C" {
 #define BCK_E_MEMORY (-7)   /* the daemon's memory limit does not allow it, or no memory here */
 #define BCK_E_REFUSED (-8)  /* the daemon refused: see bck_error() */
 #define BCK_E_DEVICE (-9)   /* a copy from or to the GPU failed */
+#define BCK_E_BEHIND (-10)  /* the ranks went back to an older step: bck_restart brings this one there */
 
 /* How safe a step is. */
 enum bck_level {
@@ -77,20 +80,68 @@ BCK_API int bck_protect(const char* name, void* ptr, size_t bytes, const char* d
 /* The same as a row of bytes. */
 BCK_API int bck_protect_bytes(const char* name, void* ptr, size_t bytes);
 
+/* The same for a region that is a part of a larger tensor: `global_shape` is the tensor's, `offset` where in
+ * it the region begins, both with `ndim` extents. It is written into the checkpoint, so that a program with
+ * another number of ranks can put the tensor together; and bck_restart refuses a piece that was saved as
+ * another one (BCK_E_LAYOUT). */
+BCK_API int bck_protect_piece(const char* name, void* ptr, size_t bytes, const char* dtype,
+                              const uint64_t* shape, int ndim, const uint64_t* global_shape,
+                              const uint64_t* offset);
+
+/* Withdraws a region: when the call returns the library no longer uses its memory, and later steps are saved
+ * without it. BCK_E_INVALID when none of this name is protected. */
+BCK_API int bck_unprotect(const char* name);
+
 /* Copies all regions into a buffer of the daemon's memory and seals it; what follows (checksum, second copy,
- * storage) is the daemon's. `step` counts up to 999999999999. The call waits up to BANYAN_CKPT_WAIT_MS (2000)
- * for a free buffer, then skips this save with BCK_E_BUSY. Neither allocates nor faults pages once the memory
- * is attached, which the first call of bck_restart_test, bck_restart or bck_checkpoint does. */
+ * storage) is the daemon's. `step` counts up to 999999999999, and up: one that is not above the last one
+ * saved is BCK_E_INVALID, until bck_restart goes back to an older state. Once a process of another rank was
+ * started again, or called bck_restart after it had saved, the step is not saved and the code is
+ * BCK_E_BEHIND, until this process has called bck_restart too. The call waits up to BANYAN_CKPT_WAIT_MS
+ * (2000) for a free buffer, then skips this save with BCK_E_BUSY. Neither allocates nor faults pages once the
+ * memory is attached, which the first call of bck_restart_test, bck_restart or bck_checkpoint does. */
 BCK_API int bck_checkpoint(uint64_t step);
 
-/* Waits until `step` or a newer one has reached `level`. `timeout_ms` 0 only looks; -1 waits without end. */
+/* Waits until `step` or a newer one has reached `level`. `timeout_ms` 0 only looks; -1 waits without end.
+ * BCK_E_BEHIND as above. */
 BCK_API int bck_wait(uint64_t step, int level, int timeout_ms);
 
-/* The step that bck_restart would bring back, the same on all ranks; BCK_E_NOTFOUND when there is none. */
+/* The step that bck_restart would bring back, the same on all ranks; BCK_E_NOTFOUND when there is none.
+ * Waits, at most ten minutes, until every node of the job has its ranks' state; rank 0 prints what is waited
+ * for. An error is not "there is none": only after BCK_E_NOTFOUND may the training begin anew. No region need
+ * be protected for it. */
 BCK_API int bck_restart_test(uint64_t* step);
 
-/* Fills the regions with the newest complete step. `step` and `source` (one of enum bck_source) may be NULL.
- * On an error the regions may hold a part of it only when the code is BCK_E_DEVICE. */
+/* What the step holds that bck_restart would bring to this rank. No region need be protected for it: memory
+ * for them may be made after it. */
+typedef struct bck_contents bck_contents;
+
+/* One region of it. What is pointed to belongs to the bck_contents. */
+typedef struct bck_region {
+    const char* name;
+    const char* dtype;
+    int ndim;
+    const uint64_t* shape;
+    uint64_t bytes;
+    const uint64_t* global_shape; /* as at bck_protect_piece; NULL where nothing was said */
+    const uint64_t* offset;
+} bck_region;
+
+/* Makes a bck_contents, which the caller frees; on an error `*contents` is NULL. Waits like
+ * bck_restart_test, and makes memory for the step in the daemon. Only before the first bck_checkpoint (or
+ * since bck_restart): BCK_E_INVALID later. */
+BCK_API int bck_stat(bck_contents** contents);
+BCK_API uint64_t bck_contents_step(const bck_contents* contents);
+BCK_API size_t bck_contents_size(const bck_contents* contents);
+/* By place (0 to size - 1), and by name (BCK_E_LAYOUT when the step has none such). */
+BCK_API int bck_contents_at(const bck_contents* contents, size_t index, bck_region* region);
+BCK_API int bck_contents_find(const bck_contents* contents, const char* name, bck_region* region);
+BCK_API void bck_contents_free(bck_contents* contents); /* NULL is fine */
+
+/* Fills the regions with the newest complete step; waits like bck_restart_test. A process that has saved and
+ * calls it goes back: every rank must call it then, and what a rank saves before it does counts no more.
+ * Every protected region must be in the step with the same dtype and shape; what the step has besides is
+ * passed over. `step` and `source` (one of enum bck_source) may be NULL. On an error the regions may hold a
+ * part of it only when the code is BCK_E_DEVICE. */
 BCK_API int bck_restart(uint64_t* step, int* source);
 
 /* Ends the use of the library. `drain` != 0: waits (at most a minute) until what was saved is complete in

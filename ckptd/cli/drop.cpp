@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Removal of a step, unless something hangs on it.
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "ckptd/cli/commands.hpp"
+#include "common/text.hpp"
+
+namespace banyan::ckpt::cli {
+namespace {
+
+// A job that runs has told its ranks that its newest step is in storage.
+result<void> not_a_job_s(const std::string& dir, std::uint64_t step) {
+    BANYAN_TRY(const auto steps, list_steps(myself(), dir));
+    if (steps.empty() || steps.front() != step) return {};
+    BANYAN_TRY(const auto owner, read_owner(myself(), dir));
+    if (!owner || owner->released) return {};
+    return fail(errc::conflict,
+                fmt::format("step {} is the newest one in {}, which job {} on node {} has not given back",
+                            step, dir, owner->job, owner->node),
+                "if that job runs no more, --force removes it");
+}
+
+result<void> not_the_only_one(const std::string& dir, std::uint64_t step) {
+    BANYAN_TRY(const auto steps, list_steps(myself(), dir));
+    for (const auto other : steps)
+        if (other != step && verify_step(myself(), dir, other, 0)) return {};
+    if (!verify_step(myself(), dir, step, 0)) return {};  // nothing that could be restored is lost
+    return fail(errc::conflict, fmt::format("step {} is the only whole one in {}", step, dir),
+                "--force removes it all the same");
+}
+
+result<void> drop_unless_needed(const step_path& which, bool force) {
+    if (!which.step)
+        return fail(errc::invalid_input, fmt::format("{} is no step's folder", which.dir),
+                    "give one, such as DIR/step-000000000050");
+    if (!force) BANYAN_CHECK(not_a_job_s(which.dir, *which.step));
+    if (!force) BANYAN_CHECK(not_the_only_one(which.dir, *which.step));
+    BANYAN_CHECK(drop_step(myself(), which.dir, *which.step));
+    fmt::print("step {} is gone from {}\n", *which.step, printable(which.dir));
+    return {};
+}
+
+}  // namespace
+
+int drop(const std::string& path, bool force) {
+    const auto done = drop_unless_needed(parse_path(path), force);
+    return done ? 0 : complain(done.error());
+}
+
+}  // namespace banyan::ckpt::cli

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What lies in storage, by manifests and by the headers of the files. Nothing is held but one rank's header:
+// whoever wrote the directory may be anybody.
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "ckptd/cli/commands.hpp"
+#include "common/text.hpp"
+
+namespace banyan::ckpt::cli {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+std::string to_text(const json& j) { return j.dump(-1, ' ', true, json::error_handler_t::replace); }
+
+// One step: what its manifest says, and the first thing that is wrong with it.
+struct inspected {
+    step_summary summary;
+    std::optional<error> damage;
+};
+
+// Manifest, sizes and headers; verify reads every byte. `each` gets what stands up to that.
+inspected inspect(const std::string& dir, std::uint64_t step,
+                  const std::function<void(const shard_file&, const image_contents&)>& each) {
+    inspected out;
+    const auto head = scan_step(myself(), dir, step, 0);
+    if (!head) {
+        out.damage = head.error();
+        return out;
+    }
+    out.summary = *head;
+    const auto file = [&](const shard_file& f) {
+        const auto contents = read_shard_header(myself(), dir, step, f);
+        if (contents)
+            each(f, *contents);
+        else if (!out.damage)
+            out.damage = contents.error();
+    };
+    const auto again = scan_step(myself(), dir, step, 0, file);
+    if (!again) out.damage = again.error();
+    return out;
+}
+
+json describe(std::uint64_t step, const inspected& found) {
+    json out;
+    out["step"] = step;
+    out["state"] = found.damage ? "damaged" : "complete";
+    if (found.damage) out["damage"] = printable(found.damage->what);
+    if (found.summary.world == 0) return out;
+    out["job"] = found.summary.job;
+    out["generation"] = found.summary.generation;
+    out["world"] = found.summary.world;
+    out["bytes"] = found.summary.bytes;
+    return out;
+}
+
+json describe(const shard_file& f, const image_contents& contents) {
+    json regions = json::array();
+    for (const auto& r : contents.regions) {
+        json one{{"name", r.name}, {"dtype", r.dtype}, {"shape", r.shape}, {"bytes", r.bytes}};
+        if (!r.global_shape.empty()) {
+            one["global_shape"] = r.global_shape;
+            one["offset"] = r.begin;
+        }
+        regions.push_back(std::move(one));
+    }
+    return {
+        {"rank", f.rank}, {"file", shard_name(f.rank)}, {"bytes", f.bytes}, {"regions", std::move(regions)}};
+}
+
+void print_rank(const shard_file& f, const image_contents& contents) {
+    fmt::print("rank {}: {} regions, {}\n", f.rank, contents.regions.size(), format_bytes(f.bytes));
+    for (const auto& r : contents.regions) {
+        auto shape = fmt::format("[{}]", fmt::join(r.shape, ","));
+        if (!r.global_shape.empty())
+            shape += fmt::format(" at [{}] of [{}]", fmt::join(r.begin, ","), fmt::join(r.global_shape, ","));
+        const auto said = fmt::format("{:<8} {:>10}  {}", r.dtype, format_bytes(r.bytes), fitted(shape, 40));
+        fmt::print("  {:<62} {}\n", said, fitted(r.name, 34));
+    }
+}
+
+void print_step(std::uint64_t step, const inspected& found) {
+    const auto& s = found.summary;
+    if (s.world == 0)
+        fmt::print("{:>12}  damaged\n", step);
+    else
+        fmt::print("{:>12}  {:<8}  job {}  {} ranks  {}\n", step, found.damage ? "damaged" : "complete",
+                   s.job, s.world, format_bytes(s.bytes));
+    if (found.damage) fmt::print("{:>12}  {}\n", "", printable(found.damage->what));
+}
+
+int show_directory(const std::string& dir, bool as_json) {
+    const auto steps = list_steps(myself(), dir);
+    if (!steps) return complain(steps.error());
+    if (steps->empty()) return complain({errc::not_found, fmt::format("no committed step in {}", dir), ""});
+    bool whole = true;
+    const char* separator = "";
+    if (as_json) fmt::print("{{\"directory\":{},\"steps\":[", to_text(dir));
+    for (const auto step : *steps) {
+        const auto found = inspect(dir, step, [](const shard_file&, const image_contents&) {});
+        if (found.damage && !is_listed(dir, step)) continue;
+        whole = whole && !found.damage;
+        if (as_json)
+            fmt::print("{}{}", std::exchange(separator, ","), to_text(describe(step, found)));
+        else
+            print_step(step, found);
+    }
+    if (as_json) fmt::print("]}}\n");
+    return whole ? 0 : 1;
+}
+
+int show_step(const std::string& dir, std::uint64_t step, std::optional<std::uint32_t> rank, bool as_json) {
+    const char* separator = "";
+    if (as_json) fmt::print("{{\"directory\":{},\"ranks\":[", to_text(dir));
+    const auto found = inspect(dir, step, [&](const shard_file& f, const image_contents& contents) {
+        if (rank && f.rank != *rank) return;
+        if (as_json)
+            fmt::print("{}{}", std::exchange(separator, ","), to_text(describe(f, contents)));
+        else
+            print_rank(f, contents);
+    });
+    if (as_json)
+        fmt::print("],{}\n", to_text(describe(step, found)).substr(1));
+    else
+        print_step(step, found);
+    if (rank && found.summary.world != 0 && *rank >= found.summary.world)
+        return complain({errc::not_found,
+                         fmt::format("step {} has {} ranks, no rank {}", step, found.summary.world, *rank),
+                         ""});
+    return found.damage ? 1 : 0;
+}
+
+}  // namespace
+
+int show(const std::string& path, std::optional<std::uint32_t> rank, bool as_json) {
+    const auto which = parse_path(path);
+    if (which.step) return show_step(which.dir, *which.step, rank, as_json);
+    if (rank)
+        return complain(
+            {errc::invalid_input, "--rank is of one step", "give the step's folder: DIR/step-..."});
+    return show_directory(which.dir, as_json);
+}
+
+}  // namespace banyan::ckpt::cli

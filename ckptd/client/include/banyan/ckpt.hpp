@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// libbanyan_ckpt for C++20 and later: the functions of <banyan/ckpt.h> with spans, ownership, and results
+// that say what is missing. Nothing throws but what the standard library does when memory runs out.
+//
+//     bck::session session;                                    // job, rank, world from the environment
+//     session.protect("weights", std::span(weights));
+//     std::uint64_t step = 0;
+//     const auto found = session.restart();                    // waits until all ranks can have their state
+//     if (!found) stop(found.error().text);                    // not known to be none: do not begin anew
+//     if (*found) step = (*found)->step + 1;
+//     for (; step < steps; ++step) {
+//         train();
+//         session.checkpoint(step);
+//     }
+//     session.finalize(true);
+//
+// The library has one session in a process: make a second bck::session only when the first one is gone.
+#ifndef BANYAN_CKPT_HPP
+#define BANYAN_CKPT_HPP
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <version>
+
+#include <banyan/ckpt.h>
+#ifdef __cpp_lib_expected
+#include <expected>
+#endif
+
+namespace bck {
+
+// Units of both kinds may be linked together: what differs between them has different names.
+#ifdef __cpp_lib_expected
+inline namespace with_expected {
+#else
+inline namespace without_expected {
+#endif
+
+/// One of the BCK_E_ codes, and bck_error()'s words for it.
+struct problem {
+    int code = BCK_OK;
+    std::string text;
+};
+
+#ifdef __cpp_lib_expected
+template <class T>
+using result = std::expected<T, problem>;
+using failure = std::unexpected<problem>;
+#else
+/// What std::expected is from C++23 on, as far as it is used here.
+struct failure {
+    problem value;
+    explicit failure(problem e) : value(std::move(e)) {}
+};
+template <class T>
+class [[nodiscard]] result {
+    using kept = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+  public:
+    result() requires std::is_void_v<T> : state_(std::in_place_index<0>) {}
+    result(kept value) requires(!std::is_void_v<T>) : state_(std::in_place_index<0>, std::move(value)) {}
+    result(failure f) : state_(std::in_place_index<1>, std::move(f.value)) {}
+    bool has_value() const noexcept { return state_.index() == 0; }
+    explicit operator bool() const noexcept { return has_value(); }
+    kept& operator*() noexcept { return *std::get_if<0>(&state_); }
+    const kept& operator*() const noexcept { return *std::get_if<0>(&state_); }
+    kept* operator->() noexcept { return std::get_if<0>(&state_); }
+    const kept* operator->() const noexcept { return std::get_if<0>(&state_); }
+    problem& error() noexcept { return *std::get_if<1>(&state_); }
+    const problem& error() const noexcept { return *std::get_if<1>(&state_); }
+
+  private:
+    std::variant<kept, problem> state_;
+};
+#endif
+
+/// How safe a step is, and where a rank's shard was found: as in <banyan/ckpt.h>.
+enum class level : int {
+    sealed = BCK_SEALED,
+    memory = BCK_MEMORY,
+    replicated = BCK_REPLICATED,
+    durable = BCK_DURABLE
+};
+enum class source : int {
+    none = BCK_FROM_NONE,
+    local = BCK_FROM_LOCAL,
+    peer = BCK_FROM_PEER,
+    storage = BCK_FROM_STORAGE
+};
+
+namespace detail {
+
+inline result<void> checked(int code) {
+    if (code == BCK_OK) return {};
+    return failure(problem{code, bck_error()});
+}
+
+template <class T>
+constexpr const char* dtype_of() {
+    using type = std::remove_cv_t<T>;
+    static_assert(!std::is_const_v<T>, "bck_restart writes to the region");
+    static_assert(std::is_arithmetic_v<type> || std::is_same_v<type, std::byte>,
+                  "numbers and bytes have a dtype; for other types use protect_bytes");
+    static_assert(sizeof(type) <= 8, "no dtype is that large");
+    if constexpr (std::is_same_v<type, bool>) return "BOOL";
+    if constexpr (std::is_floating_point_v<type>) return sizeof(type) == 4 ? "F32" : "F64";
+    constexpr std::size_t size = sizeof(type) == 1 ? 0 : sizeof(type) == 2 ? 1 : sizeof(type) == 4 ? 2 : 3;
+    constexpr std::array<const char*, 4> with{"I8", "I16", "I32", "I64"}, without{"U8", "U16", "U32", "U64"};
+    return std::is_signed_v<type> ? with[size] : without[size];
+}
+
+struct free_contents {
+    void operator()(bck_contents* c) const noexcept { bck_contents_free(c); }
+};
+
+}  // namespace detail
+
+/// One region of a checkpoint. A view: it lives as long as its `contents`.
+struct region {
+    std::string_view name, dtype;
+    std::span<const std::uint64_t> shape;
+    std::uint64_t bytes = 0;
+    std::span<const std::uint64_t> global_shape, offset;  ///< of a piece; else empty
+};
+
+/// What a checkpoint holds of this rank.
+class contents {
+  public:
+    explicit contents(bck_contents* taken) : handle_(taken) {}
+    std::uint64_t step() const { return bck_contents_step(handle_.get()); }
+    std::size_t size() const { return bck_contents_size(handle_.get()); }
+    /// `index` below size().
+    region operator[](std::size_t index) const {
+        bck_region r{};
+        bck_contents_at(handle_.get(), index, &r);
+        return view(r);
+    }
+    std::optional<region> find(const std::string& name) const {
+        bck_region r{};
+        if (bck_contents_find(handle_.get(), name.c_str(), &r) != BCK_OK) return std::nullopt;
+        return view(r);
+    }
+
+  private:
+    static region view(const bck_region& r) {
+        const auto n = static_cast<std::size_t>(r.ndim);
+        region out;
+        if (!r.name) return out;
+        out.name = r.name;
+        out.dtype = r.dtype;
+        out.shape = {r.shape, n};
+        out.bytes = r.bytes;
+        if (r.global_shape) out.global_shape = {r.global_shape, n};
+        if (r.offset) out.offset = {r.offset, n};
+        return out;
+    }
+    std::unique_ptr<bck_contents, detail::free_contents> handle_;
+};
+
+struct restored {
+    std::uint64_t step = 0;
+    bck::source source = bck::source::none;
+};
+
+/// Keeps a region protected as long as it lives.
+class protection {
+  public:
+    explicit protection(std::string name) : name_(std::move(name)) {}
+    ~protection() { release(); }
+    protection(protection&& o) noexcept : name_(std::exchange(o.name_, {})) {}
+    protection& operator=(protection&& o) noexcept {
+        if (this != &o) {
+            release();
+            name_ = std::exchange(o.name_, {});
+        }
+        return *this;
+    }
+    const std::string& name() const { return name_; }
+
+  private:
+    void release() noexcept {
+        if (!name_.empty()) bck_unprotect(name_.c_str());
+        name_.clear();
+    }
+    std::string name_;
+};
+
+using extents = std::span<const std::uint64_t>;
+
+class session {
+  public:
+    /// Without a daemon the session is there all the same: its calls say why they do nothing.
+    explicit session(const char* job = nullptr, int rank = -1, int world = -1)
+        : opened_(detail::checked(bck_init(job, rank, world))), owns_(true) {}
+    ~session() {
+        if (owns_) bck_finalize(0);
+    }
+    session(session&& o) noexcept : opened_(std::move(o.opened_)), owns_(std::exchange(o.owns_, false)) {}
+    session& operator=(session&&) = delete;
+
+    /// What bck_init said.
+    const result<void>& opened() const { return opened_; }
+
+    /// A row of numbers, or with `shape` an array of them.
+    template <class T, std::size_t N>
+    result<void> protect(const std::string& name, std::span<T, N> data, extents shape) {
+        return detail::checked(bck_protect(name.c_str(), data.data(), data.size_bytes(),
+                                           detail::dtype_of<T>(), shape.data(),
+                                           static_cast<int>(shape.size())));
+    }
+    template <class T, std::size_t N>
+    result<void> protect(const std::string& name, std::span<T, N> data) {
+        const std::uint64_t extent = data.size();
+        return protect(name, data, extents(&extent, 1));
+    }
+    /// A single number.
+    template <class T>
+    requires std::is_arithmetic_v<T> result<void> protect(const std::string& name, T& value) {
+        return protect(name, std::span(&value, 1), extents());
+    }
+    /// A part of a larger tensor: `global` and `offset` have as many extents as `shape`.
+    template <class T, std::size_t N>
+    result<void> protect_piece(const std::string& name, std::span<T, N> data, extents shape, extents global,
+                               extents offset) {
+        if (global.size() != shape.size() || offset.size() != shape.size())
+            return failure(problem{BCK_E_INVALID, "shape, global shape and offset differ in length"});
+        static constexpr std::uint64_t none = 0;  // NULL would say that nothing is given
+        return detail::checked(bck_protect_piece(
+            name.c_str(), data.data(), data.size_bytes(), detail::dtype_of<T>(), shape.data(),
+            static_cast<int>(shape.size()), global.empty() ? &none : global.data(),
+            offset.empty() ? &none : offset.data()));
+    }
+    /// Whatever may be copied as bytes.
+    template <class T, std::size_t N>
+    result<void> protect_bytes(const std::string& name, std::span<T, N> data) {
+        static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>);
+        return detail::checked(bck_protect_bytes(name.c_str(), data.data(), data.size_bytes()));
+    }
+    /// Protected until the result goes.
+    template <class... Arguments>
+    result<protection> protect_scoped(const std::string& name, Arguments&&... arguments) {
+        if (auto done = protect(name, std::forward<Arguments>(arguments)...); !done)
+            return failure(done.error());
+        return protection(name);
+    }
+    result<void> unprotect(const std::string& name) { return detail::checked(bck_unprotect(name.c_str())); }
+
+    result<void> checkpoint(std::uint64_t step) { return detail::checked(bck_checkpoint(step)); }
+    result<void> wait(std::uint64_t step, level how, std::chrono::milliseconds timeout) {
+        constexpr std::chrono::milliseconds most{1'000'000'000};
+        const auto ms = timeout > most ? most : timeout;
+        return detail::checked(bck_wait(step, static_cast<int>(how), static_cast<int>(ms.count())));
+    }
+
+    // Nothing in it: there is no checkpoint, the training begins anew. An error is something else.
+
+    result<std::optional<std::uint64_t>> restart_test() {
+        std::uint64_t step = 0;
+        return found(bck_restart_test(&step), step);
+    }
+    result<std::optional<restored>> restart() {
+        std::uint64_t step = 0;
+        int from = BCK_FROM_NONE;
+        const int code = bck_restart(&step, &from);
+        return found(code, restored{step, static_cast<bck::source>(from)});
+    }
+    result<std::optional<contents>> stat() {
+        bck_contents* taken = nullptr;
+        const int code = bck_stat(&taken);
+        return found(code, contents(taken));
+    }
+
+    result<void> finalize(bool drain) {
+        owns_ = false;
+        return detail::checked(bck_finalize(drain ? 1 : 0));
+    }
+
+  private:
+    template <class T>
+    static result<std::optional<T>> found(int code, T value) {
+        if (code == BCK_E_NOTFOUND) return std::optional<T>();
+        if (code != BCK_OK) return failure(problem{code, bck_error()});
+        return std::optional<T>(std::move(value));
+    }
+
+    result<void> opened_;
+    bool owns_ = false;
+};
+
+}  // inline namespace
+}  // namespace bck
+#endif

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/client/regions.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include <banyan/ckpt.h>
+#include <fmt/format.h>
+
+#include "ckptd/client/device.hpp"
+#include "common/text.hpp"
+#include "common/utf8.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr std::size_t max_regions = 1'000'000;
+constexpr std::size_t max_name = 512;
+
+bool is_utf8(std::string_view text) {
+    while (!text.empty()) {
+        const auto c = first_character(text);
+        if (!c.valid) return false;
+        text.remove_prefix(c.bytes);
+    }
+    return true;
+}
+
+outcome bad(std::string what) { return {BCK_E_INVALID, std::move(what)}; }
+
+outcome check_name(const char* name) {
+    if (!name || !*name || ::strnlen(name, max_name + 1) > max_name || std::strncmp(name, "__", 2) == 0)
+        return bad("a region's name has 1 to 512 bytes and does not begin with \"__\"");
+    // It becomes JSON, which has no other text.
+    if (!is_utf8(name)) return bad(fmt::format("the region's name \"{}\" is not UTF-8", printable(name)));
+    return {};
+}
+
+bool same_layout(const region& a, const region& b) {
+    return a.bytes == b.bytes && a.dtype == b.dtype && a.shape == b.shape;
+}
+
+bool same_piece(const region& a, const region& b) {
+    return a.global_shape == b.global_shape && a.begin == b.begin;
+}
+
+}  // namespace
+
+outcome region_table::add(const char* name, void* ptr, std::size_t bytes, const char* dtype,
+                          const std::uint64_t* shape, int ndim, const std::uint64_t* global_shape,
+                          const std::uint64_t* begin) {
+    if (auto named = check_name(name); named.code != 0) return named;
+    if (!dtype || dtype_bytes(dtype) == 0)
+        return bad("unknown dtype; known are F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I64 ... U8 BOOL");
+    if (ndim < 0 || ndim > static_cast<int>(max_dimensions) || (ndim > 0 && !shape) || (!ptr && bytes != 0))
+        return bad("ptr, shape or ndim is wrong");
+    region r{name, dtype, std::vector<std::uint64_t>(shape, shape + ndim), bytes, 0};
+    std::uint64_t size = dtype_bytes(dtype);
+    for (const auto extent : r.shape)
+        if (__builtin_mul_overflow(size, extent, &size)) return bad("the shape overflows");
+    if (size != bytes)
+        return bad(
+            fmt::format("region \"{}\" has {} bytes, but its shape and dtype say {}", name, bytes, size));
+    if (!global_shape != !begin) return bad("of global_shape and offset one is NULL");
+    if (global_shape) {
+        r.global_shape.assign(global_shape, global_shape + ndim);
+        r.begin.assign(begin, begin + ndim);
+        if (!is_piece_or_whole(r))
+            return bad(
+                fmt::format("region \"{}\" does not lie within its global shape, or that overflows", name));
+    }
+    const place where{ptr, bytes != 0 && device::owns(ptr)};
+    if (const auto known = by_name_.find(r.name); known != by_name_.end()) {
+        const auto i = known->second;
+        if (!same_layout(regions_[i], r) || !same_piece(regions_[i], r)) changed_ = true;
+        r.offset = regions_[i].offset;
+        regions_[i] = std::move(r);
+        places_[i] = where;
+        return {};
+    }
+    if (by_name_.size() >= max_regions) return bad(fmt::format("more than {} regions", max_regions));
+    if (regions_.size() >= 2 * max_regions) close_gaps();
+    by_name_.emplace(r.name, regions_.size());
+    regions_.push_back(std::move(r));
+    places_.push_back(where);
+    changed_ = true;
+    return {};
+}
+
+outcome region_table::withdraw(const char* name) {
+    if (auto named = check_name(name); named.code != 0) return named;
+    const auto known = by_name_.find(name);
+    if (known == by_name_.end()) return bad(fmt::format("no region \"{}\" is protected", printable(name)));
+    regions_[known->second] = {};
+    places_[known->second] = {};
+    by_name_.erase(known);
+    changed_ = true;
+    return {};
+}
+
+// All gaps at once: one at a time would move what follows each time.
+void region_table::close_gaps() {
+    if (by_name_.size() == regions_.size()) return;
+    std::size_t to = 0;
+    for (std::size_t i = 0; i < regions_.size(); ++i) {
+        if (regions_[i].name.empty()) continue;
+        by_name_[regions_[i].name] = to;
+        places_[to] = places_[i];
+        if (to != i) regions_[to] = std::move(regions_[i]);
+        ++to;
+    }
+    regions_.resize(to);
+    places_.resize(to);
+}
+
+const void* region_table::on_a_device() const {
+    const auto it = std::find_if(places_.begin(), places_.end(), [](const auto& p) { return p.on_device; });
+    return it == places_.end() ? nullptr : it->ptr;
+}
+
+result<image_header> region_table::make_header(std::uint64_t job, std::uint32_t rank, std::uint32_t world) {
+    close_gaps();
+    return make_image_header(regions_, job, rank, world);
+}
+
+// Most often the image has the same regions in the same order; the rest is found by name.
+outcome region_table::find_in(const image_contents& image, std::vector<std::uint64_t>* offsets) const {
+    std::unordered_map<std::string_view, const region*> named;
+    const auto find = [&](std::size_t i) -> const region* {
+        if (i < image.regions.size() && image.regions[i].name == regions_[i].name) return &image.regions[i];
+        if (named.empty())
+            for (const auto& r : image.regions) named.emplace(r.name, &r);
+        const auto it = named.find(regions_[i].name);
+        return it == named.end() ? nullptr : it->second;
+    };
+    offsets->clear();
+    offsets->reserve(regions_.size());
+    for (std::size_t i = 0; i < regions_.size(); ++i) {
+        const auto* found = find(i);
+        if (!found || !same_layout(*found, regions_[i]))
+            return {BCK_E_LAYOUT, fmt::format("region \"{}\" is not in step {} with this dtype and shape",
+                                              regions_[i].name, image.step)};
+        // What does not say which piece it is may be any.
+        if (!found->global_shape.empty() && !regions_[i].global_shape.empty() &&
+            !same_piece(*found, regions_[i]))
+            return {BCK_E_LAYOUT, fmt::format("region \"{}\" is another piece of its tensor in step {}",
+                                              regions_[i].name, image.step)};
+        offsets->push_back(found->offset);
+    }
+    return {};
+}
+
+}  // namespace banyan::ckpt

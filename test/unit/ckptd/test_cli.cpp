@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// banyan-ckpt on directories: what it says of them, and that it harms nothing that it was not told to.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "common/file.hpp"
+#include "steps.hpp"
+
+using namespace ckptd_test;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct said {
+    int code = -1;
+    std::string text;
+    bool has(const std::string& what) const { return text.find(what) != std::string::npos; }
+};
+
+said run(const std::string& arguments) {
+    said out;
+    auto* pipe = ::popen((std::string("timeout 60 ") + BANYAN_CKPT + " " + arguments + " 2>&1").c_str(), "r");
+    REQUIRE(pipe);
+    char block[4096];
+    for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, pipe)) != 0;) out.text.append(block, n);
+    const int status = ::pclose(pipe);
+    out.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
+    INFO(out.text);
+    return out;
+}
+
+std::string folder(const temporary& t, std::uint64_t step) { return ckpt::step_folder(t.dir(), step); }
+
+void spoil(const std::string& path, std::streamoff at) {
+    std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
+    f.seekg(at);
+    const char c = static_cast<char>(f.get() ^ 4);
+    f.seekp(at);
+    f.put(c);
+}
+
+}  // namespace
+
+TEST_CASE("show tells steps, ranks and regions, in 100 columns and as JSON", "[cli]") {
+    const temporary t;
+    for (const std::uint64_t step : {10, 20}) write_step(t.dir(), step);
+    const auto all = run("show " + t.dir());
+    CHECK(all.code == 0);
+    CHECK(all.has("20  complete  job 12  2 ranks"));
+    CHECK(all.has("10  complete  job 12  2 ranks"));
+    const auto one = run("show " + folder(t, 20) + "/");
+    CHECK(one.code == 0);
+    CHECK(one.has("rank 1: 3 regions"));
+    CHECK(one.has("b \"quoted\""));
+    std::istringstream lines(one.text);
+    for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
+    const auto json = nlohmann::json::parse(run("show --json " + folder(t, 20)).text);
+    CHECK(json["step"] == 20);
+    CHECK(json["state"] == "complete");
+    REQUIRE(json["ranks"].size() == 2);
+    CHECK(json["ranks"][1]["regions"][0] ==
+          nlohmann::json({{"name", "a"}, {"dtype", "F32"}, {"shape", {3, 5}}, {"bytes", 60}}));
+    CHECK(nlohmann::json::parse(run("show --json " + t.dir()).text)["steps"].size() == 2);
+    CHECK(nlohmann::json::parse(run("show --json --rank 1 " + folder(t, 20)).text)["ranks"].size() == 1);
+    CHECK(run("show --rank 2 " + folder(t, 20)).code == 1);
+    CHECK(run("show --rank 1 " + t.dir()).code == 2);
+    CHECK(run("show " + folder(t, 30)).code == 1);
+    CHECK(run("show " + t.dir() + "/none").code == 1);
+    CHECK(run("show ''").code == 1);
+}
+
+TEST_CASE("show says what is damaged and why, whatever lies there", "[cli]") {
+    const temporary t;
+    write_step(t.dir(), 20);
+    const auto file = folder(t, 20) + "/rank-000001.safetensors";
+    const auto size = fs::file_size(file);
+    const auto refused = [&](const std::string& why) {
+        for (const auto& path : {t.dir(), folder(t, 20)}) {
+            const auto found = run("show " + path);
+            CHECK(found.code == 1);
+            INFO(found.text);
+            CHECK(found.has("damaged"));
+            CHECK(found.has(why));
+            CHECK(nlohmann::json::accept(run("show --json " + path).text));
+        }
+    };
+    SECTION("cut") {
+        fs::resize_file(file, 3);
+        refused("has 3 bytes, its manifest says");
+    }
+    SECTION("missing") {
+        fs::remove(file);
+        refused("cannot open");
+    }
+    SECTION("a link") {
+        fs::rename(file, t.dir() + "/elsewhere");
+        fs::create_symlink(t.dir() + "/elsewhere", file);
+        refused("is a link where none is followed");
+    }
+    SECTION("a FIFO") {
+        fs::remove(file);
+        REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
+        refused("is not a regular file");
+    }
+    SECTION("a header of 2^64 bytes") {
+        std::ofstream(file, std::ios::in | std::ios::binary).write("\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+        refused("bytes does not fit");
+    }
+    SECTION("another rank's file") {
+        fs::copy_file(folder(t, 20) + "/rank-000000.safetensors", file, fs::copy_options::overwrite_existing);
+        refused("rank 0");
+    }
+    SECTION("no COMMIT that fits") {
+        std::ofstream(folder(t, 20) + "/COMMIT") << "00000000 20\n";
+        refused("does not fit its MANIFEST.json");
+    }
+    CHECK(size > 0);
+}
+
+TEST_CASE("names of regions never command a terminal", "[cli]") {
+    const temporary t;
+    const auto owner = own(t.dir());
+    const auto flush = ckpt::open_flush(self(), owner);
+    REQUIRE(flush);
+    ckpt::manifest m{owner.job, 5, owner.generation, 1, {}};
+    std::string wide;
+    for (int i = 0; i < 150; ++i) wide += "\xe6\xbc\xa2";
+    std::vector<ckpt::region> regions{
+        {"\x1b[2J\n\x07", "U8", {1}, 1, 0},
+        {wide, "U8", std::vector<std::uint64_t>(16, 1), 1, 0, std::vector<std::uint64_t>(16, 1'000'000),
+         std::vector<std::uint64_t>(16, 999'999)},
+        {"\xe2\x80\xae"
+         "evil",
+         "U8",
+         {1},
+         1,
+         0}};
+    regions[1].global_shape.assign(16, 1);
+    regions[1].begin.assign(16, 0);
+    auto head = ckpt::make_image_header(regions, 12, 0, 1);
+    REQUIRE(head);
+    ckpt::put_step(head->text.data() + head->step_at, 5);
+    std::vector<std::byte> image(head->image_bytes);
+    std::memcpy(image.data(), head->text.data(), head->text.size());
+    const auto f = ckpt::write_shard(self(), owner.dir, *flush, 5, 0, image, ckpt::chunk_checksums(image),
+                                     [](std::uint64_t) {});
+    REQUIRE(f);
+    m.files.push_back(*f);
+    REQUIRE(ckpt::commit_step(self(), owner, *flush, m, 2));
+    const auto found = run("show " + folder(t, 5));
+    CHECK(found.code == 0);
+    CHECK(found.has("\\x1b[2J\\n\\x07"));
+    CHECK_FALSE(found.has("\x1b"));
+    CHECK_FALSE(found.has("\xe2\x80\xae"));
+    std::istringstream lines(found.text);
+    for (std::string line; std::getline(lines, line);)
+        CHECK(line.size() <= 120);  // 17 of three bytes, two columns each
+    const auto json = run("show --json " + folder(t, 5));
+    CHECK_FALSE(json.has("\x1b"));
+    CHECK(nlohmann::json::parse(json.text)["ranks"][0]["regions"][1]["name"] == wide);
+}
+
+TEST_CASE("export copies what is whole, and onto nothing", "[cli]") {
+    const temporary t;
+    for (const std::uint64_t step : {10, 20}) write_step(t.dir(), step);
+    const auto to = (t.path / "out" / "deep").string();
+    const auto done = run("export " + t.dir() + " " + to);
+    CHECK(done.code == 0);
+    CHECK(done.has("step 20: 2 files"));
+    const auto read = [](const std::string& path) { return *banyan::read_file(path, 64u << 20); };
+    for (const auto* name : {"/rank-000000.safetensors", "/rank-000001.safetensors"})
+        CHECK(read(to + name) == read(folder(t, 20) + name));
+    CHECK(std::distance(fs::directory_iterator(to), {}) == 2);
+    const auto again = run("export " + folder(t, 10) + " " + to);
+    CHECK(again.code == 1);
+    CHECK(again.has("is there already; --force"));
+    CHECK(read(to + "/rank-000000.safetensors") == read(folder(t, 20) + "/rank-000000.safetensors"));
+    CHECK(run("export --force --rank 1 " + folder(t, 10) + " " + to).code == 0);
+    CHECK(read(to + "/rank-000001.safetensors") == read(folder(t, 10) + "/rank-000001.safetensors"));
+    CHECK(run("export --rank 2 " + folder(t, 10) + " " + to + "2").code == 1);
+    // Onto itself, without and with leave: the step stays whole.
+    CHECK(run("export " + folder(t, 10) + " " + folder(t, 10)).code == 1);
+    CHECK(run("export --force " + folder(t, 10) + " " + folder(t, 10)).code == 0);
+    CHECK(run("verify " + t.dir()).code == 0);
+    // Damage is never copied; the older whole step is taken where none was named.
+    spoil(folder(t, 20) + "/rank-000001.safetensors", 4'500'000);
+    const auto other = (t.path / "other").string();
+    CHECK(run("export " + folder(t, 20) + " " + other).has("is damaged"));
+    CHECK_FALSE(fs::exists(other + "/rank-000001.safetensors"));
+    const auto older = run("export " + t.dir() + " " + other + "2");
+    CHECK(older.code == 0);
+    CHECK(older.has("is damaged"));
+    CHECK(older.has("step 10: 2 files"));
+    // A link at the place of a file is not followed.
+    const auto third = (t.path / "third").string();
+    fs::create_directories(third);
+    fs::create_symlink(t.path / "victim", third + "/rank-000000.safetensors");
+    CHECK(run("export " + folder(t, 10) + " " + third).code == 1);
+    CHECK(run("export --force " + folder(t, 10) + " " + third).code == 0);
+    CHECK_FALSE(fs::exists(t.path / "victim"));
+    CHECK(run("export " + folder(t, 10) + " /proc/nowhere").code == 1);
+}
+
+TEST_CASE("paths mean what the kernel takes them for", "[cli]") {
+    const temporary t;
+    for (const std::uint64_t step : {10, 20}) write_step(t.dir(), step);
+    const auto here = [&](const std::string& where, const std::string& arguments) {
+        const auto before = fs::current_path();
+        fs::current_path(where);
+        const auto out = run(arguments);
+        fs::current_path(before);
+        return out;
+    };
+    CHECK(here(folder(t, 10), "show .").has("10  complete"));
+    CHECK(here(t.dir(), "show step-000000000010").has("10  complete"));
+    CHECK(here(t.dir(), "show .").has("20  complete"));
+    CHECK(here(t.path, "export ckpt out").code == 0);
+    CHECK(fs::exists(t.path / "out" / "rank-000001.safetensors"));
+    // "link/.." is not where the link is.
+    const auto other = (t.path / "other").string();
+    fs::create_directories(other + "/inside");
+    fs::create_symlink(other + "/inside", t.dir() + "/link");
+    CHECK(run("drop --force " + t.dir() + "/link/../step-000000000010").code == 1);
+    CHECK(fs::exists(folder(t, 10)));
+    // What is full is said, and leaves nothing.
+    CHECK(run("export " + t.dir() + " /dev/full").code == 1);
+}
+
+TEST_CASE("drop removes a step by a rename, but not what is needed", "[cli]") {
+    const temporary t;
+    for (const std::uint64_t step : {10, 20, 30}) write_step(own(t.dir()), step, 3);
+    const auto newest = run("drop " + folder(t, 30));
+    CHECK(newest.code == 1);
+    CHECK(newest.has("which job 12 on node n1 has not given back"));
+    const auto gone = run("drop " + folder(t, 20));
+    CHECK(gone.code == 0);
+    CHECK(gone.has("step 20 is gone"));
+    CHECK_FALSE(fs::exists(folder(t, 20)));
+    CHECK(run("drop " + folder(t, 20)).code == 1);
+    CHECK(*banyan::read_file(t.dir() + "/latest", 100) == "step-000000000030\n");
+    REQUIRE(ckpt::release_claim(self(), own(t.dir())));
+    CHECK(run("drop " + folder(t, 30)).code == 0);
+    CHECK(*banyan::read_file(t.dir() + "/latest", 100) == "step-000000000010\n");
+    // Another step that is damaged is no other step.
+    write_step(t.dir(), 40);
+    REQUIRE(ckpt::release_claim(self(), own(t.dir())));
+    spoil(folder(t, 40) + "/rank-000000.safetensors", 4'500'000);
+    const auto last = run("drop " + folder(t, 10));
+    CHECK(last.code == 1);
+    CHECK(last.has("step 10 is the only whole one"));
+    CHECK(run("drop " + folder(t, 40)).code == 0);
+    CHECK(run("drop " + folder(t, 10)).code == 1);
+    CHECK(run("drop --force " + folder(t, 10)).code == 0);
+    CHECK_FALSE(fs::exists(t.dir() + "/latest"));
+    std::size_t left = 0;
+    for (const auto& entry : fs::directory_iterator(t.dir()))
+        left += !entry.path().filename().string().starts_with("OWNER");
+    CHECK(left == 0);
+    CHECK(run("drop " + t.dir()).code == 2);
+    fs::create_symlink("/tmp", folder(t, 50));
+    CHECK(run("drop --force " + folder(t, 50)).code == 1);
+    CHECK(fs::is_symlink(folder(t, 50)));
+}

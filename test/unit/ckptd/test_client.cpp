@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The C functions as a program meets them that has no daemon: what they refuse, and that they end.
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <banyan/ckpt.h>
+#include <catch2/catch.hpp>
+
+namespace {
+
+struct session {
+    session() { bck_init("1", 0, 1); }
+    ~session() { bck_finalize(0); }
+};
+
+}  // namespace
+
+TEST_CASE("a million regions are protected, and replaced, while one looks on", "[client]") {
+    const session s;
+    const std::uint64_t one = 1;
+    std::vector<double> values(1'000'000);
+    int wrong = 0;
+    for (int round = 0; round < 2; ++round)
+        for (std::size_t i = 0; i < values.size(); ++i)
+            wrong += bck_protect(("r" + std::to_string(i)).c_str(), &values[i], 8, "F64", &one, 1) != BCK_OK;
+    CHECK(wrong == 0);
+    CHECK(bck_protect("one more", values.data(), 8, "F64", &one, 1) == BCK_E_INVALID);
+    CHECK(std::string(bck_error()) == "more than 1000000 regions");
+    CHECK(bck_protect("r7", values.data(), 8, "F64", &one, 1) == BCK_OK);
+}
+
+TEST_CASE("names that cannot be written are refused where they are given", "[client]") {
+    const session s;
+    char byte = 0;
+    CHECK(bck_protect_bytes("G\xc3\xb6"
+                            "del",
+                            &byte, 1) == BCK_OK);
+    for (const char* name : {"", "__metadata__", "\xff", "cut \xc3", "\xed\xa0\x80"})
+        CHECK(bck_protect_bytes(name, &byte, 1) == BCK_E_INVALID);
+    CHECK(bck_protect_bytes(nullptr, &byte, 1) == BCK_E_INVALID);
+    CHECK(bck_protect_bytes(std::string(512, 'a').c_str(), &byte, 1) == BCK_OK);
+    CHECK(bck_protect_bytes(std::string(513, 'a').c_str(), &byte, 1) == BCK_E_INVALID);
+    CHECK(bck_protect_bytes("\x1b[2J\xff", &byte, 1) == BCK_E_INVALID);
+    CHECK(std::string(bck_error()) == "the region's name \"\\x1b[2J\\xff\" is not UTF-8");
+}
+
+TEST_CASE("shapes that overflow or do not fit are refused", "[client]") {
+    const session s;
+    std::vector<float> data(8);
+    constexpr auto huge = std::numeric_limits<std::uint64_t>::max();
+    const auto protect = [&](std::vector<std::uint64_t> shape, std::size_t bytes) {
+        return bck_protect("w", data.data(), bytes, "F32", shape.data(), static_cast<int>(shape.size()));
+    };
+    CHECK(protect({2, 4}, 32) == BCK_OK);
+    CHECK(protect({huge, huge}, 32) == BCK_E_INVALID);
+    CHECK(protect({1ull << 62, 4, 4}, 0) == BCK_E_INVALID);
+    CHECK(protect({2, 4}, 31) == BCK_E_INVALID);
+    CHECK(protect({0, 4}, 0) == BCK_OK);
+    CHECK(protect(std::vector<std::uint64_t>(16, 1), 4) == BCK_OK);
+    CHECK(protect(std::vector<std::uint64_t>(17, 1), 4) == BCK_E_INVALID);
+    CHECK(bck_protect("w", data.data(), 4, "F32", nullptr, 1) == BCK_E_INVALID);
+    CHECK(bck_protect("w", data.data(), 4, "F32", nullptr, -1) == BCK_E_INVALID);
+    CHECK(bck_protect("w", nullptr, 4, "F32", nullptr, 0) == BCK_E_INVALID);
+    CHECK(bck_protect("w", data.data(), 4, "f32", nullptr, 0) == BCK_E_INVALID);
+}
+
+TEST_CASE("a piece lies within its tensor, whatever the numbers are", "[client]") {
+    const session s;
+    std::vector<float> data(8);
+    constexpr auto huge = std::numeric_limits<std::uint64_t>::max();
+    const std::vector<std::uint64_t> shape{2, 4};
+    const auto protect = [&](std::vector<std::uint64_t> global, std::vector<std::uint64_t> offset) {
+        return bck_protect_piece("w", data.data(), 32, "F32", shape.data(), 2, global.data(), offset.data());
+    };
+    CHECK(protect({2, 4}, {0, 0}) == BCK_OK);
+    CHECK(protect({4, 8}, {2, 4}) == BCK_OK);
+    CHECK(protect({4, 8}, {3, 4}) == BCK_E_INVALID);
+    CHECK(protect({4, 8}, {2, 5}) == BCK_E_INVALID);
+    CHECK(protect({4, 8}, {huge, 4}) == BCK_E_INVALID);
+    CHECK(protect({huge, 8}, {huge - 1, 4}) == BCK_E_INVALID);
+    CHECK(protect({huge, huge}, {0, 0}) == BCK_E_INVALID);
+    CHECK(bck_protect_piece("w", data.data(), 32, "F32", shape.data(), 2, nullptr, shape.data()) ==
+          BCK_E_INVALID);
+    CHECK(bck_protect_piece("s", data.data(), 4, "F32", nullptr, 0, shape.data(), shape.data()) == BCK_OK);
+}
+
+TEST_CASE("regions are withdrawn and come back, a million at a time", "[client]") {
+    const session s;
+    CHECK(bck_unprotect("never") == BCK_E_INVALID);
+    CHECK(bck_unprotect(nullptr) == BCK_E_INVALID);
+    int wrong = 0;
+    double value = 0;
+    for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < 1'000'000; ++i)
+            wrong += bck_protect_bytes(std::to_string(i).c_str(), &value, 8) != BCK_OK;
+        for (int i = 0; i < 1'000'000; ++i) wrong += bck_unprotect(std::to_string(i).c_str()) != BCK_OK;
+    }
+    CHECK(wrong == 0);
+    CHECK(bck_unprotect("7") == BCK_E_INVALID);
+    CHECK(bck_checkpoint(1) == BCK_E_INVALID);
+    CHECK(std::string(bck_error()) == "no region is protected");
+}
+
+TEST_CASE("without a daemon, or out of turn, asking what there is says so", "[client]") {
+    bck_contents* contents = reinterpret_cast<bck_contents*>(&contents);
+    CHECK(bck_stat(&contents) == BCK_E_INVALID);
+    CHECK(std::string(bck_error()) == "bck_init was not called");
+    CHECK(contents == nullptr);
+    const session s;
+    CHECK(bck_stat(&contents) == BCK_E_NODAEMON);
+    CHECK(bck_stat(nullptr) == BCK_E_INVALID);
+    CHECK(contents == nullptr);
+    CHECK(bck_contents_size(contents) == 0);
+    CHECK(bck_contents_step(contents) == 0);
+    bck_region region{};
+    CHECK(bck_contents_at(contents, 0, &region) == BCK_E_INVALID);
+    CHECK(bck_contents_find(contents, "w", &region) == BCK_E_INVALID);
+    bck_contents_free(contents);
+}

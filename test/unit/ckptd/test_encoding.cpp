@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "ckptd/daemon/encoding.hpp"
+
+using namespace banyan::ckpt;
+using namespace banyan::ckpt::agreement;
+using nlohmann::json;
+
+namespace {
+
+constexpr limits most{3, 4, 1000};
+const std::vector<std::uint32_t> ranks{1, 3};
+
+std::vector<body> one_of_each() {
+    const ballot b{7, 0xffffffffffffffff};
+    const copy_key key{1ull << 44, 1000};
+    inventory i{b, {{key, 0}, {{5, 6}, 3}}, ballot{6, 9}, key, copy_key{1, 2}, true};
+    prepare p{b, {key, true, {{0}, {1, 2}, {}, {2}}}};
+    return {collect{b},
+            i,
+            p,
+            prepared{b, {1, 3}},
+            release{b, key, std::nullopt},
+            released{b},
+            outbid{b},
+            again{true},
+            vote{2, {{key, level::replicated}, {{1, 2}, level::memory}}, 5, 9},
+            commit{key, level::memory},
+            passed_over{key},
+            still_needed{{key, 3}},
+            let_go{{key, 0}}};
+}
+
+}  // namespace
+
+TEST_CASE("what is encoded is decoded, whatever it is", "[agreement]") {
+    const auto all = one_of_each();
+    REQUIRE(all.size() == std::variant_size_v<body>);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        REQUIRE(all[i].index() == i);
+        const auto text = encode({42, all[i]}, ranks).dump();
+        INFO(text);
+        const auto back = decode(json::parse(text), most);
+        REQUIRE(back);
+        CHECK(back->generation == 42);
+        REQUIRE(back->what.index() == i);
+        CHECK(encode(*back, ranks).dump() == text);
+    }
+    const auto brought = decode(encode({1, all[2]}, ranks), most);
+    REQUIRE(brought);
+    const auto& holders = std::get<prepare>(brought->what).what.holders;
+    // Only of the ranks that were asked for.
+    CHECK(holders == std::vector<std::vector<std::uint32_t>>{{}, {1, 2}, {}, {2}});
+}
+
+TEST_CASE("what is out of range, of another type or not there is refused", "[agreement]") {
+    for (const auto& m : one_of_each()) {
+        const auto good = encode({1, m}, ranks);
+        for (const auto& [name, value] : good.items()) {
+            // These may be missing.
+            const bool optional = name == "accepted" || name == "replicated" || name == "forgetful" ||
+                                  name == "storage" ||
+                                  (name == "key" && !std::holds_alternative<commit>(m) &&
+                                   !std::holds_alternative<passed_over>(m));
+            for (const json& bad :
+                 {json(-1), json("x"), json(json::object()), json{1, 2, 3, 4, 5}, json(1.5)}) {
+                auto changed = good;
+                changed[name] = bad;
+                INFO(changed.dump());
+                CHECK_FALSE(decode(changed, most));
+            }
+            auto less = good;
+            less.erase(name);
+            INFO(less.dump());
+            CHECK(decode(less, most).has_value() == optional);
+        }
+    }
+    const auto refuses = [](const char* text) { CHECK_FALSE(decode(json::parse(text), most)); };
+    refuses(R"({"generation":1,"is":"still_needed","what":[1,2,4]})");
+    refuses(R"({"generation":1,"is":"still_needed","what":[1,1001,0]})");
+    refuses(R"({"generation":1,"is":"commit","key":[1,2],"level":2})");
+    refuses(R"({"generation":1,"is":"prepared","ballot":[1,2],"failed":[4]})");
+    refuses(R"({"generation":1,"is":"prepare","ballot":[1,2],"holders":[{"rank":0,"slots":[3]}]})");
+    refuses(R"({"generation":1,"is":"nothing"})");
+    refuses("[]");
+}
