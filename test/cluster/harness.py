@@ -9,6 +9,7 @@
 Tests wait on conditions; the deadline of a wait is generous, since it passes only when something is wrong.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -157,12 +158,14 @@ class Cluster:
         return {file.stem: json.loads(file.read_text())["pid"] for file in (self.dir / "run" / "parts").glob("*.json")}
 
     def evidence(self):
-        """The last lines of the logs that explain most failures."""
+        """The jobs, and the last lines of the logs that explain most failures."""
         lines = []
-        for name in ("slurmctld.log", "slurmd-n01.log", "faultd-controller.out", "opensm.log"):
-            file = self.dir / "log" / name
+        with contextlib.suppress(Failure):
+            lines = self.run("squeue", "--all", check=False, timeout=10).stdout.splitlines()
+        logs = [self.dir / "log" / name for name in ("slurmctld.log", "slurmd-n01.log", "faultd-controller.out", "opensm.log")]
+        for file in [*logs, *sorted(self.dir.glob("**/ckptd*.log"))[:4]]:
             if file.exists():
-                lines += [f"--- {name}", *file.read_text(errors="replace").splitlines()[-15:]]
+                lines += [f"--- {file.name}", *file.read_text(errors="replace").splitlines()[-15:]]
         return "\n".join(lines)
 
 

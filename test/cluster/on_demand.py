@@ -102,8 +102,8 @@ class OnDemandCase(ClusterCase):
         file.write_text(options)
         file.rename(self.tmp / f"go-{job}-{name}")
         line = f"step {name} ended with "
-        self.cluster.wait_for(lambda: line in self.cluster.output(job), f"step {name} of job {job} ends; it printed "
-                              f"{self.cluster.output(job)}")
+        self.cluster.wait_for(lambda: line in self.cluster.output(job),
+                              lambda: f"step {name} of job {job} ends; it printed {self.cluster.output(job)}")
         status = int(self.cluster.output(job).partition(line)[2].split()[0])
         return status, self.ranks(job, name)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What docs/upgrade.md says of a checkpoint daemon that is started again under a job: no further step of the job counts, and once the
-job is requeued it goes on at the last one that did, the ranks of that node from their copies on another one."""
+"""Checkpoint daemons that end under a job. One that is killed or replaced is started again by its keeper, and the job trains on as if
+nothing had been. With one that is stopped, as docs/upgrade.md says, no further step of the job counts, and once the job is requeued it
+goes on at the last one that did, the ranks of that node from their copies on another one."""
 
 import json
 import os
@@ -23,9 +24,46 @@ class Restart(TrainingCase):
             with open(f"/proc/{pid}/cmdline", "rb") as file:
                 if os.fsencode(node) in file.read():
                     return pid
-        return self.fail(f"no checkpoint daemon of {node} runs")
+        return None
 
-    def test_under_a_job(self):
+    def committed(self, node, job):
+        """The newest step that is complete, as one node's daemon has it; -1 where it does not answer."""
+        return self.status(node).get(job, {}).get("committed", {}).get("step", -1)
+
+    def trains_on_without(self, end):
+        """A job whose daemons `end` ends, on one node and then on all: no process is started again, and new steps count on all nodes."""
+        job = self.submit(4, steps=200, step_ms=50, shape="tp=2,dp=4")
+        self.wait_step(job, 10)
+        nodes = sorted({node for _, node in self.ranks(job).values()})
+        ranks = self.ranks(job)
+        for victims in (nodes[1:2], nodes):
+            before = {node: self.daemon_of(node) for node in victims}
+            for pid in before.values():
+                end(pid)
+            for node, pid in before.items():
+                self.cluster.wait_for(lambda node=node, pid=pid: self.status(node) and self.daemon_of(node) not in (None, pid),
+                                      f"another daemon of {node}")
+            reached = max(self.log(job).steps)
+            for node in nodes:
+                self.cluster.wait_for(lambda node=node, reached=reached: self.committed(node, job) > reached,
+                                      f"a step after {reached} counts on {node}")
+        self.assertEqual(self.ranks(job), ranks)
+        log = self.wait_finished(job)
+        self.assertEqual(len(log.starts), 1)
+        self.assertNotIn("checkpoints are off", self.cluster.output(job))
+
+    def test_killed_under_a_job(self):
+        self.trains_on_without(lambda pid: os.kill(pid, signal.SIGKILL))
+
+    def test_replaced_under_a_job(self):
+        def replace(pid):
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+                keeper = int(file.read().rpartition(")")[2].split()[1])
+            self.assertEqual(os.path.basename(os.readlink(f"/proc/{keeper}/exe")), "banyan-ckpt-keeper")
+            os.kill(keeper, signal.SIGUSR1)
+        self.trains_on_without(replace)
+
+    def test_stopped_under_a_job(self):
         job = self.submit(4, steps=60, step_ms=50, shape="tp=2,dp=4")
         self.wait_step(job, 20)
         first, second = (node for node in sorted({node for _, node in self.ranks(job).values()})[1:3])

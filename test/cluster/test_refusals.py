@@ -57,7 +57,7 @@ class Refusals(TrainingCase):
     def test_without_its_daemon_the_job_trains_on(self):
         job = self.submit(8, steps=80)
         self.wait_step(job, 10)
-        for pid in self.daemons():
+        for pid in self.keepers():  # and their daemons with them
             os.kill(pid, signal.SIGKILL)
         self.wait_finished(job)
         told = [line for line in self.cluster.output(job).splitlines() if "checkpoints are off" in line]

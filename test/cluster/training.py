@@ -39,7 +39,7 @@ class TrainingCase(ClusterCase):
             if self.cluster.job(job).get("JobState") in ("FAILED", "CANCELLED", "NODE_FAIL"):
                 self.fail(f"job {job} ended:\n{self.cluster.output(job)}\n{self.cluster.evidence()}")
             return max(self.log(job).steps, default=0) >= step
-        self.cluster.wait_for(reached, f"training step {step} of job {job}; it printed:\n{self.cluster.output(job)[-2000:]}")
+        self.cluster.wait_for(reached, lambda: f"training step {step} of job {job}; it printed:\n{self.cluster.output(job)[-2000:]}")
 
     def wait_finished(self, job, timeout=90):
         self.cluster.wait_for_job(job, timeout=timeout)
@@ -49,14 +49,18 @@ class TrainingCase(ClusterCase):
         """{rank: (pid, node)} of the job's trainers."""
         return trainer_processes.of_job(self.cluster.dir, job)
 
-    def daemons(self):
+    def keepers(self):
+        """Process ids of their keepers."""
+        return self.daemons("banyan-ckpt-keeper")
+
+    def daemons(self, program="banyan-ckptd"):
         """Process ids of this cluster's checkpoint daemons."""
         out = []
         for name in os.listdir("/proc"):
             if not name.isdigit():
                 continue
             try:
-                if os.path.basename(os.readlink(f"/proc/{name}/exe")) == "banyan-ckptd":
+                if os.path.basename(os.readlink(f"/proc/{name}/exe")) == program:
                     with open(f"/proc/{name}/cmdline", "rb") as file:
                         if os.fsencode(str(self.cluster.dir)) in file.read():
                             out.append(int(name))

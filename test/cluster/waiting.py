@@ -5,12 +5,13 @@ import time
 
 
 def wait_until(condition, what, timeout, evidence=lambda: "", failure=AssertionError, pause=0.05):
-    """Waits until condition() is true, and returns what it returned. Else fails with what was waited for and evidence()."""
+    """Waits until condition() is true, and returns what it returned. Else fails with what was waited for (a text, or a function that
+    tells it at the end) and evidence()."""
     end = time.monotonic() + timeout
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise failure(f"{what}: not within {timeout} s\n{evidence()}")
+            raise failure(f"{what() if callable(what) else what}: not within {timeout} s\n{evidence()}")
         time.sleep(pause)

@@ -52,7 +52,8 @@ class world {
         s.port = free_port();
         s.memory_limit = 8u << 20;
         s.munge_socket = directory_ + "/no-munge";
-        daemon_ = std::make_unique<ckpt::daemon>(io_, s);
+        daemon_ = std::make_unique<ckpt::daemon>(
+            io_, s, std::make_shared<banyan::ckpt::keeper::custody>(banyan::unique_fd()));
         must(daemon_->open().has_value());
         socket_ = s.socket;
         std::atexit([] {
@@ -248,7 +249,7 @@ void act(fuzz::input& in, trainer& p, world& w) {
             return p.send(message::sealed, meta, milliseconds(1));
         case 11:
             meta["buffer"] = in.byte() % (max_buffers + 1);
-            return p.send(in.byte() % 2 != 0 ? message::restore : message::stuck, meta, milliseconds(20));
+            return p.send(in.byte() % 2 != 0 ? message::restore : message::skipped, meta, milliseconds(20));
         case 12:
             meta["drain"] = in.byte() % 4 == 0;
             return p.send(message::finalize, meta);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a checkpoint daemon is told of a job: sessions, steps, keys, lists of ranks.
+// What a checkpoint daemon is told of a job: sessions, steps, keys, lists of ranks, and what the daemons of a
+// job say to each other.
 #include <nlohmann/json.hpp>
 
+#include "ckptd/daemon/encoding.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "common/wire.hpp"
 #include "test/fuzz/fuzz_input.hpp"
@@ -20,6 +22,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         auto out = nlohmann::json::object();
         ckpt::put_key(out, *key);
         must(ckpt::get_key(out) == *key);
+    }
+    const ckpt::agreement::limits most{4, 16, 1000};
+    if (const auto m = ckpt::agreement::decode(*meta, most)) {
+        const std::vector<std::uint32_t> all{0, 1, 2, 3, 15};
+        const auto out = ckpt::agreement::encode(*m, all);
+        const auto again = ckpt::agreement::decode(out, most);
+        must(again && ckpt::agreement::encode(*again, all) == out);
     }
     if (const auto ranks = json_fields(*meta).numbers("ranks", 100)) must(ranks->size() <= 100);
     if (!session) return 0;

@@ -21,7 +21,7 @@ from harness import program
 ALICE, MALLORY, TRUDY = 61001, 61002, 61003
 PAGE = 4096
 TYPES = dict(reply=1, session_open=0x10, step_open=0x11, session_detach=0x12, session_close=0x13, attach=0x14, sealed=0x15,
-             stuck=0x16, restore=0x17, finalize=0x18, seal_now=0x19, status=0x1a)
+             skipped=0x16, restore=0x17, finalize=0x18, seal_now=0x19, status=0x1a)
 MASK = (1 << 64) - 1
 
 
@@ -121,6 +121,13 @@ class Rank:
         self.memory = mmap.mmap(self.fd, os.fstat(self.fd).st_size)
         self.generation, self.buffer_bytes = self.reply["generation"], self.reply["buffer_bytes"]
 
+    def restore(self):
+        """What a process that may not be the rank's first one does before it saves."""
+        reply = self.link.call("restore")
+        while "waits" in reply:
+            reply = self.link.call("restore")
+        self.generation = reply["generation"]
+
     def seal(self, buffer, step, data, count=None, generation=None):
         at, place = 576 + 64 * buffer, PAGE + buffer * self.buffer_bytes
         self.memory[place:place + len(data)] = data
@@ -211,6 +218,7 @@ class Daemon:
 def saves_to_storage(path, job, step):
     """Whether a rank of `job` can save a step to storage now; how a user sees that his checkpoints work."""
     rank = Rank(path, job)
+    rank.restore()
     rank.seal(step % 3, step, b"a" * 40_000)
     done = eventually(lambda: rank.durable() == step + 1, 15)
     rank.link.close()

@@ -2,11 +2,13 @@
 //
 // Log lines that users can cause. They give no event, and text that users chose never changes what an honest
 // line says.
+#include <algorithm>
 #include <fstream>
 #include <random>
 
 #include <catch2/catch.hpp>
 
+#include "fault/event.hpp"
 #include "fault/sources/kernel_fault.hpp"
 #include "fault/sources/kernel_log.hpp"
 #include "fault/sources/opensm_log.hpp"
@@ -48,11 +50,17 @@ class reader {
     kernel_parser parser_;
 };
 
+// An honest line tells of a job's memory or of a stuck processor, whatever its process is called: never of a
+// GPU, and nothing that takes a node out.
+bool accuses(const kernel_fault& fault) {
+    return fault.kind != fault_kind::symptom || precedence_of(fault) >= precedence::reset;
+}
+
 void expect_nothing(const std::string& file, kmsg_trust trust, bool device) {
     reader r(trust, device);
     for (const auto& line : lines_of(file)) {
         CAPTURE(line);
-        CHECK(r.read(line).empty());
+        CHECK(std::ranges::none_of(r.read(line), accuses));
         CHECK(r.identities == 0);
     }
 }
@@ -173,12 +181,12 @@ TEST_CASE("whatever users call their programs, there is no event", "[hostile]") 
         reader device(kmsg_trust::kernel, true), file(kmsg_trust::kernel, false);
         const auto record = "6,1,2,-;" + escaped(text);
         CAPTURE(text);
-        CHECK(device.read(record).empty());
+        CHECK(std::ranges::none_of(device.read(record), accuses));
         CHECK(device.identities == 0);
         std::string rest = text;
         for (;;) {
             const auto end = rest.find('\n');
-            CHECK(file.read("[   10.000001] " + rest.substr(0, end)).empty());
+            CHECK(std::ranges::none_of(file.read("[   10.000001] " + rest.substr(0, end)), accuses));
             if (end == std::string::npos) break;
             rest.erase(0, end + 1);
         }

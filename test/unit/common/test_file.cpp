@@ -40,6 +40,23 @@ TEST_CASE("an atomic write that fails keeps the old content", "[common]") {
     CHECK(std::distance(fs::directory_iterator(dir.path), fs::directory_iterator{}) == 1);
 }
 
+TEST_CASE("an atomic write replaces no link, FIFO or device", "[common]") {
+    scratch dir;
+    REQUIRE(write_file_atomic(dir.path / "file", "kept"));
+    fs::create_symlink(dir.path / "file", dir.path / "link");
+    fs::create_symlink(dir.path / "nothing", dir.path / "dangling");
+    REQUIRE(::mkfifo((dir.path / "fifo").c_str(), 0600) == 0);
+    for (const auto* name : {"link", "dangling", "fifo"}) {
+        INFO(name);
+        CHECK(write_file_atomic(dir.path / name, "x").error().code == errc::denied);
+    }
+    CHECK(write_file_atomic("/dev/null", "x").error().what.find("device") != std::string::npos);
+    CHECK(fs::is_symlink(dir.path / "link"));
+    CHECK(fs::is_symlink(dir.path / "dangling"));
+    CHECK(fs::is_fifo(dir.path / "fifo"));
+    CHECK(read_file(dir.path / "file", 100).value() == "kept");
+}
+
 TEST_CASE("a read refuses what is larger than its limit", "[common]") {
     scratch dir;
     const auto file = dir.path / "f";

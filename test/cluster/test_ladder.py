@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the fault daemon does about a node that has to go, whatever stands in its way: a job with several spares, a GPU that needs a
+reset, an administrator's drain, a controller that ended in the middle, a slurmctld that does not answer, limits that hold it back; and a node that says nothing."""
+
+import json
+import os
+import signal
+import sqlite3
+import time
+
+from harness import main
+from training import XID_79, TrainingCase
+
+from banyan_cluster import layout as layouts, parts, process
+from banyan_demo import trainer_log
+
+XID_95 = "NVRM: Xid (PCI:0000:13:00): 95, pid=77, name=python3, Uncontained: LTC TAG (0x2,0x1). RST: Yes, D-RST: No"
+RESETS = {"48": "48, pid=77, name=python3, An uncorrectable double bit error (DBE) has been detected",
+          "119": "119, pid=77, name=python3, Timeout after 6s of waiting for RPC response from GPU3 GSP!",
+          "154": "154, pid=77, name=python3, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"}
+
+
+def line(rest):
+    return f"NVRM: Xid (PCI:0000:13:00): {rest}"
+
+
+class LadderCase(TrainingCase):
+    def setUp(self):
+        super().setUp()
+        self.layout = layouts.load(self.cluster.dir)
+        self.addCleanup(self.return_nodes)
+
+    def return_nodes(self):
+        for incident in self.incidents():
+            if not incident["times"]["closed_ms"]:
+                self.cluster.run("banyan-fault", "resume", incident["object"]["node"], check=False)
+                self.cluster.run("banyan-fault", "close", incident["id"], check=False)
+        for name in self.layout.node_names:
+            if {"DOWN", "DRAIN"} & set(self.cluster.node(name)["state"]):
+                self.cluster.run("scontrol", "update", f"nodename={name}", "state=resume", check=False)
+        self.cluster.run("banyan-fault", "reset-breaker", check=False)
+
+    # -- help --------------------------------------------------------------------------------------------------------------
+
+    def incidents(self):
+        return json.loads(self.cluster.out("banyan-fault", "incidents", "--json"))
+
+    def incident(self, node, condition=lambda incident: True):
+        """The newest one about the node."""
+        def look():
+            found = [i for i in self.incidents() if i["object"]["node"] == node and not i["times"]["closed_ms"]]
+            return found[-1] if found and condition(found[-1]) else None
+        return self.cluster.wait_for(look, f"the incident about {node}")
+
+    def is_out(self, node):
+        found = self.cluster.node(node)
+        return "DRAIN" in {state.rstrip("*") for state in found["state"]} and found["reason"].startswith("banyan:")
+
+    def start(self, nodes=9, spares=1, **options):
+        """A job that trains, its nodes with ranks, and one of them without the script."""
+        job = self.submit(nodes, spares=spares, **options)
+        self.addCleanup(self.cluster.run, "scancel", job, check=False)
+        self.wait_step(job, 15)
+        ranks = {node for _, node in self.ranks(job).values()}
+        victim = sorted(ranks - {self.cluster.job(job)["BatchHost"]})[2]
+        return job, ranks, victim
+
+    def went_on_without(self, job, victim):
+        """By a swap: no rank is on the victim any more, every other one kept its node, and the loss is as it should be."""
+        reference = self.undisturbed()
+        log = self.wait_finished(job)
+        # A rank that is killed may not come to print what it has sealed.
+        losses = trainer_log.losses(log)
+        self.assertEqual({step: loss for step, loss in losses.items() if reference[step] != loss}, {})
+        self.assertIn(max(reference), losses)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "0")
+        last = {r["rank"]: r["node"] for r in log.restored}
+        self.assertEqual(len(last), 16, self.cluster.output(job))
+        self.assertNotIn(victim, last.values())
+        self.assertLessEqual(log.replayed, 1)
+        return log
+
+    def start_faultd(self):
+        daemon = "/usr/libexec/banyan/banyan-faultd"
+        parts.spawn(self.layout, "faultd-controller", parts.on_host(self.layout.controllers()[0][1], [
+            daemon, "controller", "--config", self.layout.path("etc", "banyan.conf"), "--node", "controller",
+            "--log", self.layout.path("log", "faultd-controller.log")]))
+        self.cluster.wait_for(lambda: set(self.layout.node_names) <= (parts.connected_agents(self.layout) or set()), "every agent is heard")
+
+    def end(self, part):
+        pid = self.cluster.parts()[part]
+        os.kill(pid, signal.SIGKILL)
+        self.cluster.wait_for(lambda: process.start_time(pid) is None, f"{part} has ended")
+
+
+class Ladder(LadderCase):
+    # -- several spares ------------------------------------------------------------------------------------------------------
+
+    def test_two_spares(self):
+        job, _, victim = self.start(10, 2)
+        self.cluster.kmsg(victim, XID_79)
+        self.assertEqual(len(self.went_on_without(job, victim).starts), 2)
+
+    def test_three_spares_and_two_losses(self):
+        job, ranks, victim = self.start(11, 3)
+        self.cluster.kmsg(victim, XID_79)
+        other = sorted(ranks - {victim, self.cluster.job(job)["BatchHost"]})[0]
+        self.cluster.wait_for(lambda: victim not in {node for _, node in self.ranks(job).values()} and len(self.ranks(job)) == 16,
+                              "the ranks run again")
+        self.cluster.kmsg(other, XID_79)
+        log = self.went_on_without(job, victim)
+        self.assertNotIn(other, {r["node"] for r in log.restored[-16:]})
+
+    # -- a GPU that needs a reset --------------------------------------------------------------------------------------------
+
+    def test_a_reset_takes_the_job_off_the_node(self):
+        job, _, victim = self.start()
+        self.cluster.kmsg(victim, XID_95)
+        log = self.went_on_without(job, victim)
+        self.assertEqual(len(log.starts), 2)
+        self.assertTrue(self.is_out(victim), self.cluster.node(victim)["text"])
+        found = self.incident(victim, lambda i: i["state"] == "done")
+        self.assertEqual((found["reason"], found["jobs"]), ("gpu-reset", [job]))
+
+    def test_every_kind_of_reset(self):
+        for code, rest in RESETS.items():
+            with self.subTest(code=code):
+                job, _, victim = self.start()
+                self.cluster.kmsg(victim, line(rest))
+                self.went_on_without(job, victim)
+                self.assertTrue(self.is_out(victim), self.cluster.node(victim)["text"])
+
+    def test_a_reset_without_a_spare(self):
+        reference = self.undisturbed()
+        job, _, victim = self.start(8, 0)
+        self.cluster.kmsg(victim, XID_95)
+        log = self.wait_finished(job)
+        self.assertEqual(trainer_log.losses(log), reference)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "1")
+        self.assertNotIn(victim, self.cluster.hosts(self.cluster.job(job)["NodeList"]))
+
+    def test_a_job_without_a_plan_stays(self):
+        """It may have no use for that GPU, and nobody would start its step again."""
+        go = self.cluster.dir / "tmp" / "go-plain"
+        job = self.cluster.sbatch("-N2", "--no-kill", "--requeue", script=f"until [ -e {go} ]; do sleep 0.1; done\n")
+        self.cluster.wait_for_job(job, "RUNNING")
+        victim = self.cluster.hosts(self.cluster.job(job)["NodeList"])[1]
+        self.cluster.kmsg(victim, XID_95)
+        found = self.incident(victim, lambda i: i["state"] == "done")
+        self.assertIn(("job", f"job {job} was placed without a plan: the jobs of the node stay on it"),
+                      [(action["what"], action["result"]) for action in found["actions"]])
+        self.assertTrue(self.is_out(victim))
+        self.assertIn(victim, self.cluster.hosts(self.cluster.job(job)["NodeList"]))
+        go.touch()
+        self.cluster.wait_for_job(job)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "0")
+
+    def test_a_node_that_an_administrator_had_drained(self):
+        for fault in (XID_95, XID_79):
+            with self.subTest(fault=fault):
+                job, _, victim = self.start()
+                self.cluster.run("scontrol", "update", f"nodename={victim}", "state=drain", "reason=maintenance tomorrow")
+                self.cluster.kmsg(victim, fault)
+                self.went_on_without(job, victim)
+                self.assertEqual(self.cluster.node(victim)["reason"], "maintenance tomorrow")
+                self.assertIn("DRAIN", self.cluster.node(victim)["state"], "it is his to return")
+                self.cluster.run("scontrol", "update", f"nodename={victim}", "state=resume")
+
+    # -- what ended or stood still in the middle -------------------------------------------------------------------------------
+
+    def test_a_controller_that_ended_before_it_did_what_it_had_begun(self):
+        """As the history of one has it: the number of the next incident, and that its node is being taken out."""
+        self.end("faultd-controller")
+        history = sqlite3.connect(self.cluster.dir / "incidents.db")
+        number = (history.execute("SELECT max(number) FROM incidents").fetchone()[0] or 0) + 1
+        history.execute("CREATE TABLE IF NOT EXISTS claims(incident INTEGER, what TEXT, target TEXT, at_ms INTEGER, "
+                        "PRIMARY KEY(incident, what, target)) WITHOUT ROWID")
+        history.execute("INSERT INTO claims VALUES(?, 'node_down', 'n15', 0)", (number,))
+        history.commit()
+        history.close()
+        self.start_faultd()
+        self.cluster.kmsg("n15", XID_79)
+        self.incident("n15", lambda i: i["state"] == "done")
+        self.assertTrue(self.is_out("n15"), self.cluster.node("n15")["text"])
+
+    # -- limits ----------------------------------------------------------------------------------------------------------------
+
+    def test_what_was_held_back_is_done_later(self):
+        """Half of the nodes may go within the hour; the next one opens the breaker."""
+        names = self.layout.node_names[:9]
+        for name in names[:8]:
+            self.cluster.kmsg(name, XID_79)
+        for name in names[:8]:
+            self.cluster.wait_for(lambda name=name: self.is_out(name), f"{name} is out")
+        self.cluster.kmsg(names[8], XID_79)
+        self.incident(names[8], lambda i: i["state"] == "held")
+        self.assertEqual(self.cluster.node(names[8])["reason"], "")
+        self.assertIn("open: no node is taken out", self.cluster.out("banyan-fault", "status"))
+        self.cluster.run("banyan-fault", "reset-breaker")
+        # A node that is back no longer counts, however often it goes.
+        self.cluster.run("banyan-fault", "resume", names[0])
+        self.cluster.wait_for(lambda: self.is_out(names[8]), "the node that was held back is out")
+        self.cluster.run("banyan-fault", "resume", names[8])
+        self.cluster.kmsg(names[0], XID_79)
+        self.cluster.wait_for(lambda: self.is_out(names[0]), "the one that was back goes out again")
+
+    # -- the fabric ------------------------------------------------------------------------------------------------------------
+
+    def uplink(self):
+        """(node id, port) of the first leaf's link to a spine."""
+        leaf = None
+        for text in self.cluster.out("ibnetdiscover").splitlines():
+            if text.startswith("Switch"):
+                leaf = text.split('"')[1] if "leaf" in text else None
+            elif leaf and text.startswith("[") and "spine" in text:
+                return leaf, int(text[1:text.index("]")])
+        self.fail("the fabric has no uplink")
+
+    def test_a_link_that_flaps(self):
+        leaf, port = self.uplink()
+
+        def links(is_open):
+            found = [i for i in self.incidents() if i["object"]["kind"] == "link"]
+            return found if found and bool(found[-1]["times"]["closed_ms"]) != is_open else None
+        for _ in range(3):
+            self.cluster.link("down", leaf, port)
+            self.cluster.wait_for(lambda: links(True), "the incident")
+            self.cluster.link("up", leaf, port)
+            self.cluster.wait_for(lambda: links(False), "its end")
+        found = links(False)
+        self.assertEqual([i["flaps"] for i in found], [2])
+        self.assertIn("broke again 2 times", self.cluster.out("banyan-fault", "explain", found[0]["id"]))
+
+
+class Away(LadderCase):
+    """On a cluster of its own: what slurmctld had not saved is lost with it."""
+    nodes = 4
+
+    def test_a_slurmctld_that_is_away_for_a_while(self):
+        self.end("slurmctld")
+        self.cluster.kmsg("n04", XID_79)
+        self.incident("n04", lambda i: i["state"] == "held")
+        parts.start_slurmctld(self.layout)
+        self.cluster.wait_for(lambda: self.is_out("n04"), "the node is out")
+        self.incident("n04", lambda i: i["state"] == "done")
+
+
+class Silence(LadderCase):
+    """A node that says nothing any more, and what only looks like one."""
+
+    def power_off(self, node):
+        """Ends whatever runs on the host of that name, and its agent."""
+        host = os.readlink(f"/proc/{self.cluster.parts()[f'slurmd-{node}']}/ns/uts")
+        at = time.time()
+        os.kill(self.cluster.parts()[f"faultd-{node}"], signal.SIGKILL)
+        # The newest first: no rank trains on beside a daemon that has ended, as none would without power.
+        for pid in sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True):
+            try:
+                if os.readlink(f"/proc/{pid}/ns/uts") == host:
+                    os.kill(pid, signal.SIGKILL)
+            except OSError:
+                continue  # it ended meanwhile
+        return at
+
+    def start_agent(self, node):
+        daemon = "/usr/libexec/banyan/banyan-faultd"
+        parts.spawn(self.layout, f"faultd-{node}", parts.on_host(node, [
+            daemon, "agent", "--config", self.layout.path("etc", "banyan.conf"), "--node", node,
+            "--log", self.layout.path("log", f"faultd-{node}.log")]))
+        self.cluster.wait_for(lambda: node in (parts.connected_agents(self.layout) or set()), f"the agent of {node} is heard")
+
+    def setUp(self):
+        super().setUp()
+        self.earlier = {i["id"] for i in self.incidents()}
+
+    def about(self, *nodes):
+        """What this test has brought about."""
+        return [i for i in self.incidents() if i["object"]["node"] in nodes and i["id"] not in self.earlier]
+
+    def says(self, words):
+        log = self.cluster.dir / "log" / "faultd-controller.log"
+        self.cluster.wait_for(lambda: words in log.read_text(errors="replace"), f"the controller says: {words}")
+
+    def test_a_node_that_dies(self):
+        job, _, victim = self.start()
+        at = self.power_off(victim)
+        found = self.incident(victim)
+        self.went_on_without(job, victim)
+        found = self.incident(victim, lambda i: i["state"] == "done")
+        self.assertEqual((found["reason"], found["object"]["kind"], found["jobs"]), ("node-silent", "node", [job]))
+        print(f"noticed {found['times']['incident_ms'] / 1000 - at:.1f} s after its death, "
+              f"out {found['times']['node_out_ms'] / 1000 - at:.1f} s", flush=True)
+        # When it is back, Slurm has it again, and the incident is over.
+        parts.start_slurmd(self.layout, victim)
+        self.start_agent(victim)
+        self.cluster.wait_for(lambda: self.cluster.node(victim)["state"] == ["IDLE"], f"{victim} is back")
+        self.assertTrue(next(i for i in self.incidents() if i["id"] == found["id"])["times"]["closed_ms"])
+
+    def test_an_agent_that_is_away(self):
+        os.kill(self.cluster.parts()["faultd-n02"], signal.SIGKILL)
+        self.says("the agent of n02 is gone: the node answers")
+        self.start_agent("n02")
+        self.assertEqual(self.about("n02"), [])
+
+    def test_an_agent_and_a_slurmd_that_are_away_while_a_job_trains(self):
+        """As while packages are changed. The checkpoint daemon of the node is there."""
+        reference = self.undisturbed()
+        job, _, victim = self.start()
+        for part in ("faultd", "slurmd"):
+            os.kill(self.cluster.parts()[f"{part}-{victim}"], signal.SIGKILL)
+        self.says(f"the agent of {victim} is gone: the node answers")
+        parts.start_slurmd(self.layout, victim)
+        self.start_agent(victim)
+        log = self.wait_finished(job)
+        self.assertEqual((len(log.starts), trainer_log.losses(log)), (1, reference))
+        self.assertEqual(self.about(victim), [])
+
+    def test_more_agents_than_can_be_judged(self):
+        """With their slurmds: from here it looks as if the controller had no network."""
+        names = self.layout.node_names[8:14]
+        for name in names:
+            os.kill(self.cluster.parts()[f"slurmd-{name}"], signal.SIGKILL)
+        for name in names:
+            os.kill(self.cluster.parts()[f"faultd-{name}"], signal.SIGKILL)
+        for name in names:
+            self.says(f"the agent of {name} is gone: with too many others to judge any of them")
+        for name in names:
+            parts.start_slurmd(self.layout, name)
+            self.start_agent(name)
+        self.assertEqual(self.about(*names), [])
+
+
+if __name__ == "__main__":
+    main()
