@@ -25,6 +25,9 @@ class spawn_plan {
         const int wanted[] = {setup.in, setup.out, setup.err};
         for (int number = 0; number < 3; ++number)
             if (wanted[number] >= 0) ::posix_spawn_file_actions_adddup2(&files_, wanted[number], number);
+        // Asio opens its sockets without close-on-exec: a child that outlives a killed daemon would keep the
+        // daemon's port, and the next one could not listen.
+        ::posix_spawn_file_actions_addclosefrom_np(&files_, STDERR_FILENO + 1);
         sigset_t none;
         sigemptyset(&none);
         ::posix_spawnattr_setsigmask(&attributes_, setup.blocked ? &*setup.blocked : &none);

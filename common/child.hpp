@@ -8,7 +8,7 @@
 // neither signal mask nor process group, both of which banyan-run needs, it wants an io_context even to wait,
 // and reading with a limit and a time-out stays with the caller. Here nothing handles SIGCHLD, starts a
 // thread or waits for a child that is not ours, so it may run in a process of somebody else, slurmctld too.
-// The child inherits only descriptors that are not close-on-exec, and none of ours is.
+// The child inherits no descriptor but its standard three, however another library has opened its own.
 #pragma once
 
 #include <chrono>
@@ -44,7 +44,7 @@ struct child_end {
 class child {
   public:
     /// Runs `words[0]`, found in PATH, with the other words as arguments, and without a shell. Fails with
-    /// errc::not_found where there is no such program. Needs Linux 5.3.
+    /// errc::not_found where there is no such program. Needs Linux 5.3 and glibc 2.34.
     static result<child> start(const std::vector<std::string>& words, const child_setup& setup = {});
     child(child&& other) noexcept;
     child& operator=(child&&) = delete;

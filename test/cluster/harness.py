@@ -162,7 +162,7 @@ class Cluster:
         lines = []
         with contextlib.suppress(Failure):
             lines = self.run("squeue", "--all", check=False, timeout=10).stdout.splitlines()
-        logs = [self.dir / "log" / name for name in ("slurmctld.log", "slurmd-n01.log", "faultd-controller.out", "opensm.log")]
+        logs = [self.dir / "log" / name for name in ("slurmctld.log", "slurmd-n01.log", "faultd-controller.log", "faultd-controller.out", "opensm.log")]
         for file in [*logs, *sorted(self.dir.glob("**/ckptd*.log"))[:4]]:
             if file.exists():
                 lines += [f"--- {file.name}", *file.read_text(errors="replace").splitlines()[-15:]]

@@ -2,11 +2,13 @@
 """What the fault daemon does about a node that has to go, whatever stands in its way: a job with several spares, a GPU that needs a
 reset, an administrator's drain, a controller that ended in the middle, a slurmctld that does not answer, limits that hold it back; and a node that says nothing."""
 
+import contextlib
 import json
 import os
 import signal
 import sqlite3
 import time
+from pathlib import Path
 
 from harness import main
 from training import XID_79, TrainingCase
@@ -82,10 +84,14 @@ class LadderCase(TrainingCase):
 
     def start_faultd(self):
         daemon = "/usr/libexec/banyan/banyan-faultd"
-        parts.spawn(self.layout, "faultd-controller", parts.on_host(self.layout.controllers()[0][1], [
+        child = parts.spawn(self.layout, "faultd-controller", parts.on_host(self.layout.controllers()[0][1], [
             daemon, "controller", "--config", self.layout.path("etc", "banyan.conf"), "--node", "controller",
             "--log", self.layout.path("log", "faultd-controller.log")]))
-        self.cluster.wait_for(lambda: set(self.layout.node_names) <= (parts.connected_agents(self.layout) or set()), "every agent is heard")
+
+        def hears_all():
+            process.complain_if_dead(self.layout, child, "faultd-controller")
+            return set(self.layout.node_names) <= (parts.connected_agents(self.layout) or set())
+        self.cluster.wait_for(hears_all, "every agent is heard")
 
     def end(self, part):
         pid = self.cluster.parts()[part]
@@ -183,6 +189,25 @@ class Ladder(LadderCase):
         self.incident("n15", lambda i: i["state"] == "done")
         self.assertTrue(self.is_out("n15"), self.cluster.node("n15")["text"])
 
+    def test_a_controller_that_ended_while_it_looked_at_the_fabric(self):
+        """What it had started to look goes on for a while, and must not keep the port."""
+        pid = self.cluster.parts()["faultd-controller"]
+
+        def look():
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with contextlib.suppress(OSError):
+                    for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split():
+                        os.kill(int(child), signal.SIGSTOP)
+                        return int(child)
+            return None
+        link = self.uplinks()[1]
+        self.cluster.link("down", *link)
+        self.addCleanup(self.cluster.link, "up", *link)
+        looking = self.cluster.wait_for(look, "the controller looks at the fabric", pause=0.001)
+        self.addCleanup(os.kill, looking, signal.SIGKILL)
+        self.end("faultd-controller")
+        self.start_faultd()
+
     # -- limits ----------------------------------------------------------------------------------------------------------------
 
     def test_what_was_held_back_is_done_later(self):
@@ -206,18 +231,18 @@ class Ladder(LadderCase):
 
     # -- the fabric ------------------------------------------------------------------------------------------------------------
 
-    def uplink(self):
-        """(node id, port) of the first leaf's link to a spine."""
-        leaf = None
+    def uplinks(self):
+        """(node id, port) of each link of a leaf to a spine."""
+        leaf, found = None, []
         for text in self.cluster.out("ibnetdiscover").splitlines():
             if text.startswith("Switch"):
                 leaf = text.split('"')[1] if "leaf" in text else None
             elif leaf and text.startswith("[") and "spine" in text:
-                return leaf, int(text[1:text.index("]")])
-        self.fail("the fabric has no uplink")
+                found.append((leaf, int(text[1:text.index("]")])))
+        return found
 
     def test_a_link_that_flaps(self):
-        leaf, port = self.uplink()
+        leaf, port = self.uplinks()[0]
 
         def links(is_open):
             found = [i for i in self.incidents() if i["object"]["kind"] == "link"]
