@@ -199,7 +199,7 @@ class daemon {
     task<void> lead_flushes(session_ptr s, bool now);
     task<result<void>> flush_once(session_ptr s);
     task<result<void>> gather_files(session_ptr s, std::string folder);
-    task<reply> take_files(session_ptr s, json meta);
+    reply take_files(const session_ptr& s, const std::string& node, const json& meta);
     task<result<void>> commit_files(session_ptr s, claim owner);
     task<reply> on_flush_now(session_ptr s);
     // flush_part.cpp, at every node

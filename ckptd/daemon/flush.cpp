@@ -140,7 +140,15 @@ task<result<void>> daemon::gather_files(session_ptr s, std::string folder) {
     order["flush"] = folder;
     const auto began = clock::now();
     auto next = began;
-    while (mine() && s->flush->failed.empty() && s->flush->count < s->request.world) {
+    // After one that was overtaken the others are waited for: a node that still writes begins the next flush
+    // late, when its step, too, may have gone.
+    const auto goes_on = [&] {
+        const auto& f = *s->flush;
+        if (f.failed.empty()) return f.count < s->request.world;
+        return f.overtaken && f.answered.size() < s->request.nodes.size() &&
+               clock::now() < began + settings_.complete_within;
+    };
+    while (mine() && goes_on()) {
         if (clock::now() >= next) {
             broadcast(s, peer_message::flush, order);
             spawn(write_part(s, key, folder));
@@ -161,25 +169,31 @@ task<result<void>> daemon::gather_files(session_ptr s, std::string folder) {
     co_return result<void>{};
 }
 
-task<daemon::reply> daemon::take_files(session_ptr s, json meta) {
-    BANYAN_CO_TRY(const auto folder, json_fields(meta).text("folder"));
-    if (!s->flush || s->flush->folder != folder || s->flush->count == s->request.world)
-        co_return json::object();
+daemon::reply daemon::take_files(const session_ptr& s, const std::string& node, const json& meta) {
+    const json_fields in(meta);
+    BANYAN_TRY(const auto folder, in.text("folder"));
+    if (!s->flush || s->flush->folder != folder || s->flush->count == s->request.world) return json::object();
+    auto& flush = *s->flush;
     if (meta.contains("failed")) {
-        BANYAN_CO_TRY(s->flush->failed, json_fields(meta).text("failed"));
-        s->flush->overtaken = meta.contains("overtaken");
-        notify(s);
-        co_return json::object();
+        BANYAN_TRY(auto why, in.text("failed"));
+        // What no newer step explains is what there is to say.
+        const bool overtaken = meta.contains("overtaken");
+        if (flush.failed.empty() || (flush.overtaken && !overtaken)) {
+            flush.failed = std::move(why);
+            flush.overtaken = overtaken;
+        }
+    } else {
+        BANYAN_TRY(const auto files, in.list("files"));
+        for (const auto& entry : files) {
+            BANYAN_TRY(auto file, parse_file(entry, s->request.world));
+            auto& place = flush.files[file.rank];
+            if (!place) ++flush.count;
+            place = std::move(file);
+        }
     }
-    BANYAN_CO_TRY(const auto files, json_fields(meta).list("files"));
-    for (const auto& entry : files) {
-        BANYAN_CO_TRY(auto file, parse_file(entry, s->request.world));
-        auto& place = s->flush->files[file.rank];
-        if (!place) ++s->flush->count;
-        place = std::move(file);
-    }
+    flush.answered.insert(node);
     notify(s);
-    co_return json::object();
+    return json::object();
 }
 
 task<result<void>> daemon::commit_files(session_ptr s, claim owner) {

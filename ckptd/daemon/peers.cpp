@@ -68,6 +68,10 @@ task<result<void>> daemon::handle_peer(peer_state* from, wire::header head, json
         auto heard = co_await on_agree(*s, from->connection->node(), std::move(meta));
         co_return co_await reply_to(from->connection.get(), std::move(heard));
     }
+    if (type == peer_message::flushed) {
+        auto taken = take_files(*s, from->connection->node(), meta);
+        co_return co_await reply_to(from->connection.get(), std::move(taken));
+    }
     auto answer = co_await answer_peer(head.type, *s, std::move(meta));
     co_return co_await reply_to(from->connection.get(), std::move(answer));
 }
@@ -84,8 +88,6 @@ task<daemon::reply> daemon::answer_peer(std::uint16_t type, session_ptr s, json 
             apply_durable(s, key);
             co_return json::object();
         }
-        case peer_message::flushed:
-            co_return co_await take_files(s, std::move(meta));
         case peer_message::flush_now:
             co_return co_await on_flush_now(s);
         case peer_message::warning:

@@ -97,8 +97,9 @@ struct flush_state {
     std::string folder;
     std::vector<std::optional<shard_file>> files;
     std::uint32_t count = 0;
-    std::string failed;      ///< why
-    bool overtaken = false;  ///< some node had a newer step by then: no failure
+    std::set<std::string> answered;  ///< nodes, with files or with why there are none
+    std::string failed;              ///< why
+    bool overtaken = false;          ///< some node had a newer step by then: no failure
 };
 
 /// The job's claim to its directory, at the leader.

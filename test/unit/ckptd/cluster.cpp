@@ -193,11 +193,12 @@ void cluster::new_step(std::uint64_t job, std::uint32_t step, const std::vector<
     for (const int n : nodes) REQUIRE(banyan::ckpt::step_open(socket(n), job, step, names, 5s));
 }
 
+std::string cluster::printed() const { return banyan::read_file(dir_ + "/rank.err", 1 << 20).value_or(""); }
+
 std::size_t cluster::printed(const std::string& what) const {
-    const auto text = banyan::read_file(dir_ + "/rank.err", 1 << 20);
+    const auto text = printed();
     std::size_t n = 0;
-    if (!text) return n;
-    for (auto at = text->find(what); at != std::string::npos; at = text->find(what, at + 1)) ++n;
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
     return n;
 }
 

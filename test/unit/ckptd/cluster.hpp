@@ -60,7 +60,9 @@ class cluster {
     std::string open(banyan::ckpt::session_request r) const;
     /// A new step of the job on `nodes`, in slot order; fails the test when a daemon refuses.
     void new_step(std::uint64_t job, std::uint32_t step, const std::vector<int>& nodes) const;
-    /// How often the ranks have printed `what` to standard error.
+    /// What the ranks have printed to standard error, 1 MiB of it.
+    std::string printed() const;
+    /// How often `what` is in that.
     std::size_t printed(const std::string& what) const;
 
   private:

@@ -154,7 +154,8 @@ TEST_CASE("flushes that last 0.7 to 1.9 turns: steps become durable one after th
         if (const auto d = c.session(1, 7)["durable"]; d.is_object())
             durable.insert(d["step"].get<std::uint64_t>());
     }
-    INFO("durable: " << durable.size() << ", newest " << (durable.empty() ? 0 : *durable.rbegin()));
+    INFO("durable: " << durable.size() << ", newest " << (durable.empty() ? 0 : *durable.rbegin()) << '\n'
+                     << c.printed());
     CHECK(durable.size() >= turns / 4);
     CHECK(c.counter(1, 7, "flush_failures") == 0);
     CHECK(c.counter(1, 7, "flushes_skipped").get<std::uint64_t>() < turns - durable.size() + 2);
