@@ -3,7 +3,8 @@
 
 A process belongs to the cluster by evidence, never by its name: it was recorded with its start time, its environment carries
 BANYAN_CLUSTER_DIR or this cluster's SLURM_CLUSTER_NAME, it holds a socket bound below the directory or an abstract socket of this
-cluster's fabric, or it descends from one that does.
+cluster's fabric, it is a daemon of banyan's whose arguments name a file below the directory (a keeper has an empty environment and no
+socket with a name, and starts what we end again), or it descends from one that does.
 """
 
 import json
@@ -126,7 +127,7 @@ def find(layout):
         if start is None or pid in spared:
             continue
         parents[pid] = (_parent(pid), start)
-        if recorded.get(pid) == start or _marked(pid, marks) or (sockets and _holds(pid, sockets)):
+        if recorded.get(pid) == start or _marked(pid, marks) or (sockets and _holds(pid, sockets)) or _serves(pid, layout):
             found[pid] = start
     grown = True
     while grown:
@@ -161,6 +162,15 @@ def _marked(pid, marks):
     except OSError:
         return False
     return any(mark in variables for mark in marks)
+
+
+def _serves(pid, layout):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            program, *words = file.read().split(b"\0")
+    except OSError:
+        return False
+    return b"/libexec/banyan/" in program and any(word.startswith(f"{layout.dir}/".encode()) for word in words)
 
 
 def _our_sockets(layout):
