@@ -123,6 +123,7 @@ task<void> daemon::tick() {
     while (!stopping_) {
         timer.expires_after(tick_every);
         co_await timer.async_wait(as_result);
+        keeper_->catch_up();
         const auto before = sessions_;
         for (const auto& [job, s] : before) {
             if (s->detached && clock::now() >= s->lease_end) {

@@ -2,6 +2,7 @@
 #include "ckptd/keeper/custody.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 #include <fcntl.h>
@@ -36,9 +37,27 @@ std::vector<handed_over> custody::take() {
     return out;
 }
 
-// A keeper that is stopped must not stop the daemon.
 void custody::say(const record& r, int fd) {
-    if (is_kept()) send_record(socket_.get(), r, fd, MSG_DONTWAIT);
+    if (!is_kept()) return;
+    const std::scoped_lock held(lock_);
+    say_waiting();
+    if (waiting_.empty() && send_record(socket_.get(), r, fd, MSG_DONTWAIT)) return;
+    // Without a keeper this daemon is about to end, too.
+    if (waiting_.empty() && errno != EAGAIN && errno != ENOBUFS && errno != ETOOMANYREFS) return;
+    waiting_.push_back({r, unique_fd(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 0))});
+}
+
+void custody::say_waiting() {
+    while (!waiting_.empty()) {
+        const auto& first = waiting_.front();
+        if (!send_record(socket_.get(), first.what, first.fd.get(), MSG_DONTWAIT)) return;
+        waiting_.pop_front();
+    }
+}
+
+void custody::catch_up() {
+    const std::scoped_lock held(lock_);
+    say_waiting();
 }
 
 std::uint64_t custody::hold(contents what, int fd) {

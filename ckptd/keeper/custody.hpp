@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -31,18 +33,29 @@ class custody {
     const std::string& ended() const { return ended_; }
     /// To be called once, first: all that the keeper holds. Blocks for a moment.
     std::vector<handed_over> take();
-    /// The keeper holds a duplicate of `fd` until drop(); the number is never used again.
+    /// The keeper holds a duplicate of `fd` until drop(); the number is never used again. Does not block:
+    /// what a keeper that is stopped or busy has no room for is said later, in this order.
     std::uint64_t hold(contents what, int fd);
     void drop(std::uint64_t number);
     /// The daemon serves. `detached`: it has let go of standard error, and so is the keeper to.
     void ready(bool detached);
 
+    /// To be called now and then: says what the keeper had no room for.
+    void catch_up();
+
   private:
+    struct unsaid {
+        record what;
+        unique_fd fd;
+    };
     void say(const record& r, int fd);
+    void say_waiting();
 
     const unique_fd socket_;
     std::string ended_;
     std::atomic<std::uint64_t> next_{1};
+    std::mutex lock_;  // of what follows, and of the order of what is said
+    std::deque<unsaid> waiting_;
 };
 
 }  // namespace banyan::ckpt::keeper

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -210,4 +211,48 @@ TEST_CASE("a ledger is the text before or the new one, whenever its writer is ki
         REQUIRE(l.write(text));
         CHECK(l.read() == text);
     }
+}
+
+TEST_CASE("what a keeper has no room for is said later, and in its order", "[ckptd]") {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == 0);
+    const banyan::unique_fd theirs(ends[1]);
+    keeper::custody mine{banyan::unique_fd(ends[0])};
+    constexpr std::uint64_t many = 700;  // a socket's buffer holds some 280
+    for (std::uint64_t i = 1; i <= many; ++i) REQUIRE(mine.hold(keeper::contents::shards, STDIN_FILENO) == i);
+    mine.drop(1);
+    std::uint64_t held = 0;
+    for (;;) {
+        const auto got = keeper::receive_record(theirs.get());
+        if (!got) {
+            mine.catch_up();
+            continue;
+        }
+        if (got->what.type == keeper::record_type::drop) break;
+        REQUIRE(got->what.number == ++held);
+        REQUIRE(got->fd);
+    }
+    CHECK(held == many);
+}
+
+TEST_CASE("a keeper that is stopped holds nobody up, and has all when it goes on", "[ckptd]") {
+    cluster c({2, "", {"--keeper"}});
+    c.open(c.request(5, 2, 2, "", 0));
+    ::kill(c.pid(1), SIGSTOP);
+    auto ranks = start_ranks(c, 5, {1, 2}, 2);
+    for (const char* step : {"1", "2", "3", "4", "5"}) {
+        all_are(ask_all(ranks, std::string("save ") + step), "0");
+        all_are(ask_all(ranks, std::string("wait ") + step + " 2 5000"), "0");
+    }
+    const auto before = daemon_of(c, 1);
+    ::kill(c.pid(1), SIGCONT);
+    kill_daemon(c, 1);
+    CHECK(is_back(c, 1, before));
+    all_are(ask_all(ranks, "save 6"), "0");
+    all_are(ask_all(ranks, "wait 6 2 10000"), "0");
+    for (auto& r : ranks) r.kill();
+    ranks.clear();
+    c.new_step(5, 1, {1, 2});
+    auto again = start_ranks(c, 5, {1, 2}, 2);
+    all_are(ask_all(again, "restart"), "0 6 1 1");
 }
