@@ -4,7 +4,9 @@
 // nlohmann's exceptions: remember.cpp catches them.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,6 +23,14 @@ using nlohmann::json;
 template <class T>
 concept has_fields = requires(T& t) {
     T::fields(t, [](const char*, auto&) {});
+};
+
+/// As bytes: of ten thousand ranks' slots every event writes all.
+template <class T>
+concept has_numbers = requires(T& t) {
+    t.data();
+    t.resize(0);
+    requires std::is_arithmetic_v<typename T::value_type>;
 };
 
 // Plain structures, as the tuples of their members: `f` gets them all.
@@ -57,6 +67,9 @@ json put(const T& v) {
         json out = json::array();
         if (v) out.push_back(put(*v));
         return out;
+    } else if constexpr (has_numbers<T>) {
+        const auto* bytes = reinterpret_cast<const std::uint8_t*>(v.data());
+        return json::binary({bytes, bytes + v.size() * sizeof(typename T::value_type)});
     } else if constexpr (requires { v.begin(); }) {
         json out = json::array();
         for (const auto& one : v) out.push_back(put(one));
@@ -79,6 +92,11 @@ void take(const json& in, T& v) {
     } else if constexpr (requires { v.has_value(); }) {
         v.reset();
         if (!in.empty()) take(in.at(0), v.emplace());
+    } else if constexpr (has_numbers<T>) {
+        const auto& bytes = in.get_binary();
+        v.resize(bytes.size() / sizeof(typename T::value_type));
+        std::copy_n(bytes.begin(), v.size() * sizeof(typename T::value_type),
+                    reinterpret_cast<std::uint8_t*>(v.data()));
     } else if constexpr (requires { typename T::mapped_type; }) {
         v.clear();
         for (const auto& one : in) {

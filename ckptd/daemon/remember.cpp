@@ -2,7 +2,6 @@
 #include "ckptd/daemon/remember.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include <fmt/format.h>
@@ -18,7 +17,7 @@ using archive::put;
 using archive::take;
 using nlohmann::json;
 
-constexpr unsigned version = 1;
+constexpr unsigned version = 2;
 
 json of_rank(const rank_state& r) {
     json out{{"rank", r.rank},
@@ -38,14 +37,12 @@ json of_rank(const rank_state& r) {
 }
 
 json of_copy(const shard_copy& c) {
-    std::vector<std::uint8_t> chunks(c.chunks.size() * sizeof(std::uint32_t));
-    std::memcpy(chunks.data(), c.chunks.data(), chunks.size());
     return {{"number", c.number},
             {"own", c.own},
             {"rank", c.rank},
             {"key", put(c.key)},
             {"bytes", c.bytes},
-            {"chunks", json::binary(std::move(chunks))},
+            {"chunks", put(c.chunks)},
             {"memory", c.memory->number()},
             {"offset", c.offset},
             {"buffer", c.buffer},
@@ -95,9 +92,7 @@ copy_ptr take_copy(const json& in, const kept_memory& memory, const session& s) 
     take(in.at("buffer"), c->buffer);
     take(in.at("sequence"), c->sequence);
     take(in.at("checked"), c->checked);
-    const auto& chunks = in.at("chunks").get_binary();
-    c->chunks.resize(chunks.size() / sizeof(std::uint32_t));
-    std::memcpy(c->chunks.data(), chunks.data(), c->chunks.size() * sizeof(std::uint32_t));
+    take(in.at("chunks"), c->chunks);
     const auto at = memory.find(in.at("memory").get<std::uint64_t>());
     if (at == memory.end() || c->bytes > at->second->size() || c->offset > at->second->size() - c->bytes)
         return nullptr;
@@ -117,7 +112,7 @@ result<void> take_session(const json& in, const kept_memory& memory, session& s,
                           agreement::agreement& agreed) {
     if (in.at("version").get<unsigned>() != version)
         return fail(errc::invalid_input, "another version's session was kept");
-    BANYAN_TRY(s.request, parse_session(in.at("request")));
+    BANYAN_TRY(s.request, parse_session(json::from_cbor(in.at("request").get_binary())));
     for (const auto& n : s.request.nodes) s.addresses[n.name] = n.addr;
     for (const auto& n : s.request.spares) s.addresses[n.name] = n.addr;
     s.user = {s.request.uid, s.request.gid, {s.request.gid}};
@@ -157,10 +152,15 @@ result<void> take_session(const json& in, const kept_memory& memory, session& s,
 
 }  // namespace
 
-std::vector<std::uint8_t> remember(const session& s) {
+std::vector<std::uint8_t> remember(session& s) {
+    // Of a thousand nodes, and the same for hours.
+    if (s.written_request.empty() || s.request != s.request_then) {
+        s.request_then = s.request;
+        s.written_request = json::to_cbor(session_to_json(s.request));
+    }
     json out;
     out["version"] = version;
-    out["request"] = session_to_json(s.request);
+    out["request"] = json::binary(s.written_request);
     out["generation"] = s.generation;
     out["announced"] = of_assignments(s.announced);
     out["finished"] = put(s.finished);

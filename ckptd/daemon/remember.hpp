@@ -17,7 +17,8 @@ namespace banyan::ckpt {
 /// Memory that was handed over, by its number at the keeper.
 using kept_memory = std::map<std::uint64_t, std::shared_ptr<shard_memory>>;
 
-std::vector<std::uint8_t> remember(const session& s);
+/// Changes nothing of the session but what it remembers of its request's text.
+std::vector<std::uint8_t> remember(session& s);
 
 /// The opposite: into a session whose events, locks and agreement are made. `agreed` is what it had agreed
 /// on; copies whose memory is not there, or that a rank has overwritten, are left out of both.

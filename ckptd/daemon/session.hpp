@@ -198,6 +198,8 @@ struct session {
     /// What a daemon that takes over has to know, as it was written last.
     std::unique_ptr<keeper::ledger> kept;
     std::vector<std::uint8_t> remembered;
+    session_request request_then;  ///< the one that written_request is of
+    std::vector<std::uint8_t> written_request;
 
     std::shared_ptr<async_event> changed;
     std::shared_ptr<async_lock> memory_lock, launch_lock, bring_lock;

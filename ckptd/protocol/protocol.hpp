@@ -42,11 +42,13 @@ struct session_node {
     std::string addr;  ///< empty = same as name
     std::vector<std::uint32_t> ranks;
     std::uint32_t buddy = 0;  ///< itself when there is no other node
+    bool operator==(const session_node&) const = default;
 };
 
 struct session_spare {
     std::string name;
     std::string addr;
+    bool operator==(const session_spare&) const = default;
 };
 
 struct session_request {
@@ -64,6 +66,7 @@ struct session_request {
     std::uint32_t buffers = 3;  ///< 2 to 8
     /// Expected state of one rank; its memory is made before the reply. 0 = at attach.
     std::uint64_t bytes = 0;
+    bool operator==(const session_request&) const = default;
 };
 
 struct session_answer {
