@@ -65,6 +65,7 @@ constexpr std::array keys{
                "Threads of each user for storage. "
                "They are his alone: storage that does not answer delays nothing else of his and nothing of other users. "
                "Threads exist only while there is work for them.", 1, 64},
+    config_key{"ckptd", "metrics", node_text, R"("")", "ADDRESS:PORT on which to answer to Prometheus; empty for none."},
     config_key{"ckptd", "log_level", choice, R"("info")", "How much the daemon logs.", 0, 0, log_levels},
 
     config_key{"fault", "controller", text, R"("localhost")", "The host of the controller, where the agents find it."},

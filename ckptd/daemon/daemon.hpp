@@ -16,6 +16,7 @@
 
 #include "ckptd/daemon/fair_pool.hpp"
 #include "ckptd/daemon/local_limits.hpp"
+#include "ckptd/daemon/metrics.hpp"
 #include "ckptd/daemon/session.hpp"
 #include "ckptd/daemon/settings.hpp"
 #include "ckptd/net/link.hpp"
@@ -238,6 +239,7 @@ class daemon {
     const std::shared_ptr<keeper::custody> keeper_;
     std::chrono::steady_clock::time_point first_session_by_;  ///< with exit_when_idle
     std::shared_ptr<memory_budget> budget_;
+    std::shared_ptr<metrics> metrics_;  ///< null when nobody is to be told
     asio::thread_pool workers_, munge_;
     fair_pool storage_, compute_, owners_;  ///< in the name of users
     std::uint32_t claims_ = 0;              ///< directories that are ours, or being given up

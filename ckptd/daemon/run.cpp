@@ -63,6 +63,7 @@ result<void> daemon::open() {
     take_over();
     BANYAN_CHECK(peers_.open(settings_.bind, settings_.port));
     BANYAN_CHECK(open_local());
+    if (!settings_.metrics.empty()) metrics_ = metrics::serve(settings_.metrics);
     spawn(accept_local());
     spawn(tick());
     spawn(stop_on_signal());
@@ -124,6 +125,7 @@ task<void> daemon::tick() {
         timer.expires_after(tick_every);
         co_await timer.async_wait(as_result);
         keeper_->catch_up();
+        if (metrics_) metrics_->tell(numbers_of(sessions_, *budget_));
         const auto before = sessions_;
         for (const auto& [job, s] : before) {
             if (s->detached && clock::now() >= s->lease_end) {

@@ -217,6 +217,12 @@ std::uint64_t session::memory_bytes() const {
     return sum;
 }
 
+std::uint64_t session::durable_lag() const {
+    if (request.flush == 0 || !committed) return 0;
+    const auto in_storage = durable ? durable->step : 0;
+    return committed->step > in_storage ? committed->step - in_storage : 0;
+}
+
 nlohmann::json describe_key(const std::optional<copy_key>& key) {
     if (!key) return nullptr;
     return {{"step", key->step}, {"generation", key->generation}};
@@ -251,9 +257,6 @@ nlohmann::json describe(const session& s) {
                             {"flushes_skipped", b.flushes_skipped.load()}};
     nlohmann::json nodes = nlohmann::json::array();
     for (const auto& n : s.request.nodes) nodes.push_back(n.name);
-    const std::uint64_t lag = s.committed && (!s.durable || s.durable->step < s.committed->step)
-                                  ? s.committed->step - (s.durable ? s.durable->step : 0)
-                                  : 0;
     nlohmann::json out{{"job", s.job()},
                        {"restart", s.request.restart},
                        {"uid", s.request.uid},
@@ -266,7 +269,7 @@ nlohmann::json describe(const session& s) {
                        {"committed", describe_key(s.committed)},
                        {"replicated", s.committed_replicated},
                        {"durable", describe_key(s.durable)},
-                       {"durable_lag_steps", s.request.flush != 0 ? lag : 0},
+                       {"durable_lag_steps", s.durable_lag()},
                        {"pending", s.pending},
                        {"ranks", ranks},
                        {"replicas", replicas},

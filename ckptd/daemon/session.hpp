@@ -245,6 +245,8 @@ struct session {
     /// What waits for a rank, as one line; nothing waits after it.
     std::string take_untold();
     std::uint64_t memory_bytes() const;
+    /// Steps by which storage is behind memory; 0 where nothing is flushed.
+    std::uint64_t durable_lag() const;
 };
 using session_ptr = std::shared_ptr<session>;
 

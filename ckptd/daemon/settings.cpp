@@ -33,6 +33,7 @@ void ckptd_fields(Section& section, Settings& s) {
     section.field("keep", s.keep);
     section.field("threads", s.threads);
     section.field("storage_threads", s.storage_threads);
+    section.field("metrics", s.metrics);
     section.field("log_level", s.log_level);
 }
 

@@ -29,6 +29,7 @@ struct settings {
     std::uint32_t storage_threads = 0;   ///< of each user, so that stuck storage holds up nobody else
     std::string munge_socket;
     bool encrypt = false;  ///< what goes between daemons; done where either of two wants it
+    std::string metrics;   ///< ADDRESS:PORT for Prometheus; empty for none
     std::string log_level;
     bool exit_when_idle = false;
 

@@ -2,11 +2,11 @@
 #include "fault/metrics/metrics.hpp"
 
 #include <prometheus/counter.h>
-#include <prometheus/exposer.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include "common/metrics_server.hpp"
 #include "fault/catalog/symptom.hpp"
 
 namespace banyan::fault {
@@ -48,26 +48,14 @@ struct metrics::impl {
     Gauge& queued = gauges.Add({});
     Gauge& agents = agents_family.Add({});
     Gauge& open = open_family.Add({});
-    std::unique_ptr<Exposer> exposer;
+    metrics_server server;
 };
 
 metrics::metrics() : impl_(std::make_unique<impl>()) {}
 metrics::~metrics() = default;
 
 result<std::string> metrics::serve(const std::string& address) {
-    try {
-        impl_->exposer = std::make_unique<Exposer>(std::vector<std::string>{
-            // Two threads and short timeouts: a caller that says nothing holds one for two seconds only.
-            "listening_ports", address, "num_threads", "2", "request_timeout_ms", "2000", "enable_keep_alive",
-            "no"});
-        impl_->exposer->RegisterCollectable(impl_->registry);
-        const auto ports = impl_->exposer->GetListeningPorts();
-        const auto host = address.substr(0, address.rfind(':'));
-        return host + ":" + std::to_string(ports.empty() ? 0 : ports.front());
-    } catch (const std::exception& e) {  // civetweb's own words say little
-        return fail(errc::unavailable, "cannot serve metrics on " + address + ": " + e.what(),
-                    "see [fault] metrics");
-    }
+    return impl_->server.open(address, impl_->registry, "fault");
 }
 
 void metrics::count_line(bool dirty) { (dirty ? impl_->dirty : impl_->clean).Increment(); }
