@@ -4,11 +4,13 @@
 // other daemons' data on `workers_`, munge on `munge_`, a user's checksums and memory on `compute_`, his
 // storage on `storage_`, so that stuck storage delays that user's durability alone. The members are spread by
 // subject: run.cpp (life), local_server.cpp (the Unix socket), local.cpp (sessions, by messages of this
-// node), ranks.cpp (messages of its ranks), peers.cpp (messages of other daemons), agree.cpp (the launch, and
-// what the agreement orders), seal.cpp (checksum, copy to the buddy), flush.cpp, flush_part.cpp and
-// directory.cpp (storage), restore.cpp, handover.cpp (a daemon that was started again), warn.cpp (what the
-// user hears).
+// node), ending.cpp (jobs that have left), ranks.cpp (messages of its ranks), peers.cpp (messages of other
+// daemons), agree.cpp (the launch, and what the agreement orders), seal.cpp (checksum, copy to the buddy),
+// flush.cpp, flush_part.cpp and directory.cpp (storage), restore.cpp, handover.cpp (a daemon that was started
+// again), warn.cpp (what the user hears).
 #pragma once
+
+#include <functional>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -109,20 +111,29 @@ class daemon {
     /// Once more, if that was refused for want of memory; null when it is still.
     task<session_ptr> open_refused(std::uint64_t job);
     task<reply> on_step_open(json meta);
-    task<reply> on_detach(json meta);
-    task<reply> on_close(client_ptr client, json meta);
     task<reply> on_seal_now(json meta);
     json on_status(uid_t uid, bool root) const;
     /// Memory for these ranks, if it is known how much.
     task<result<void>> make_ready(session_ptr s, std::vector<std::uint32_t> ranks);
     task<result<void>> ensure_memory(session_ptr s, std::uint32_t rank, std::uint64_t bytes);
-    /// The memory of an ended job, for one that runs and finds no room: of the user who has several here and
-    /// most in them, else of whoever has most. False when there is none.
-    bool give_up_ended();
     task<std::string> check_directory(session_ptr s);
+
+    // ending.cpp
+    task<reply> on_detach(json meta);
+    task<reply> on_close(client_ptr client, json meta);
     void free_session(const session_ptr& s);
     /// Until what is sealed is complete, and in storage where the job flushes; a minute at most.
     task<void> drain(session_ptr s);
+    /// Until what is sealed here is complete, as far as it can become so.
+    task<void> settle(session_ptr s, clock::time_point until);
+    /// Has the newest complete step written to storage, and waits for it or its failure.
+    task<void> store_newest(session_ptr s, std::function<bool()> goes_on, clock::time_point until);
+    task<void> leave_in_storage(session_ptr s);
+    /// The memory of an ended job, for one that runs and finds no room: of the user who has several here and
+    /// most in them, else of whoever has most. False when there is none.
+    bool give_up_ended();
+    /// The same, and where an ended job's newest step is still on its way to storage, waits for that a while.
+    task<bool> wait_for_ended();
 
     // ranks.cpp
     task<reply> on_attach(client_ptr client, json meta);
@@ -200,6 +211,8 @@ class daemon {
     task<void> lead_flushes(session_ptr s, bool now);
     task<result<void>> flush_once(session_ptr s);
     task<result<void>> gather_files(session_ptr s, std::string folder);
+    /// Of those that have not written their part.
+    std::string silent_nodes(const session_ptr& s);
     reply take_files(const session_ptr& s, const std::string& node, const json& meta);
     task<result<void>> commit_files(session_ptr s, claim owner);
     task<reply> on_flush_now(session_ptr s);

@@ -74,7 +74,11 @@ task<result<claim>> daemon::own_directory(session_ptr s) {
         // It was ours, and another job found us silent: it may have restored from there by now.
         if (hold.lost && owner && owner->job != s->job()) co_return refuse(*owner);
         if (verdict == claim_verdict::watch) {
-            if (watched && *watched != *owner && owner->job != 0) co_return refuse(*owner);
+            if (watched && *watched != *owner && owner->job != 0 && !owner->ending) co_return refuse(*owner);
+            // What it leaves is what this one begins from.
+            if (owner->ending && !s->agreed->has_begun())
+                s->storage_problem =
+                    fmt::format("job {} has ended and still writes its newest step to {}", owner->job, dir);
             if (!watched || *watched != *owner) {
                 watched = owner;
                 since = clock::now();
@@ -115,15 +119,17 @@ void daemon::lost_directory(const session_ptr& s, const claim& c, const error& w
 task<void> daemon::beat_directory(session_ptr s, claim c) {
     ++claims_;
     const auto mine = [&] { return s->hold.held && s->hold.held->number == c.number; };
-    const auto ended = [&] { return s->closed || (s->detached && !s->flush && !s->flushing); };
+    const auto ended = [&] { return s->closed || (s->detached && !s->ending && !s->flush && !s->flushing); };
     const auto uid = s->user.uid;
     const auto user = s->user;
     const auto wait = [&](clock::time_point until) -> task<void> {
-        while (mine() && !ended() && clock::now() < until) co_await s->changed->wait(until);
+        while (mine() && !ended() && c.ending == s->ending && clock::now() < until)
+            co_await s->changed->wait(until);
     };
     co_await wait(clock::now() + beat_every);
     while (mine() && !ended()) {
         const auto next = clock::now() + beat_every;
+        c.ending = s->ending;
         const auto work = [user, c]() mutable -> result<claim> {
             BANYAN_CHECK(beat_claim(user, c));
             return c;

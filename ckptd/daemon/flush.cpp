@@ -149,6 +149,10 @@ task<result<void>> daemon::gather_files(session_ptr s, std::string folder) {
                clock::now() < began + settings_.complete_within;
     };
     while (mine() && goes_on()) {
+        const auto silent = s->detached ? silent_nodes(s) : std::string();
+        if (!silent.empty())
+            co_return fail(errc::unavailable, fmt::format("{} does not answer", silent),
+                           "the job has ended: its newest step stays in memory as long as its lease");
         if (clock::now() >= next) {
             broadcast(s, peer_message::flush, order);
             spawn(write_part(s, key, folder));
@@ -167,6 +171,14 @@ task<result<void>> daemon::gather_files(session_ptr s, std::string folder) {
     if (!s->flush->failed.empty())
         co_return fail(s->flush->overtaken ? errc::exhausted : errc::unavailable, s->flush->failed);
     co_return result<void>{};
+}
+
+std::string daemon::silent_nodes(const session_ptr& s) {
+    std::vector<std::string> names;
+    for (const auto& n : s->request.nodes)
+        if (n.name != s->self() && !s->flush->answered.contains(n.name) && link_to(n, false)->is_silent())
+            names.push_back(n.name);
+    return compress_hostlist(names);
 }
 
 daemon::reply daemon::take_files(const session_ptr& s, const std::string& node, const json& meta) {

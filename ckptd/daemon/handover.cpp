@@ -71,12 +71,14 @@ void daemon::take_over() {
 void daemon::resume(const session_ptr& s) {
     s->launched = clock::now();
     // The user's groups, and the directory as the job's own again.
-    if (!s->detached)
-        spawn([](daemon* self, session_ptr who) -> task<void> {
-            const auto warning = co_await self->check_directory(who);
-            if (!warning.empty()) self->warn(who, who->request.dir, warning);
-            if (who->slot == 0u && who->generation != 0) co_await self->look_at_storage(who, ++who->look);
-        }(this, s));
+    spawn([](daemon* self, session_ptr who) -> task<void> {
+        const auto warning = co_await self->check_directory(who);
+        if (!warning.empty()) self->warn(who, who->request.dir, warning);
+        if (who->detached)
+            co_await self->leave_in_storage(who);
+        else if (who->slot == 0u && who->generation != 0)
+            co_await self->look_at_storage(who, ++who->look);
+    }(this, s));
     const auto before = s->copies;
     for (const auto& c : before) {
         if (!c->own) continue;

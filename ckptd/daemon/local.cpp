@@ -13,8 +13,6 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr milliseconds storage_timeout{3000};  // for a first look at the checkpoint directory
-constexpr milliseconds drain_timeout{60'000};
-constexpr milliseconds drain_settle{5000};
 constexpr std::size_t header_allowance = 256 * 1024;
 constexpr std::size_t max_refused = 256;
 constexpr milliseconds try_again{500};  // to find memory for a job that was refused
@@ -103,8 +101,11 @@ task<result<void>> daemon::ensure_memory(session_ptr s, std::uint32_t rank, std:
         return shard_memory::make(budget, name, rank_memory_bytes(buffers, buffer_bytes));
     };
     auto made = co_await compute_.run(s->request.uid, work);
-    while (!made && made.error().code == errc::exhausted && give_up_ended())
+    while (!made && made.error().code == errc::exhausted) {
+        const bool there_is_room = co_await wait_for_ended();
+        if (!there_is_room) break;
         made = co_await compute_.run(s->request.uid, work);
+    }
     BANYAN_CO_TRY(auto memory, std::move(made));
     auto& header = *new (memory->data()) rank_memory_header{};
     header.magic = rank_memory_magic;
@@ -121,34 +122,6 @@ task<result<void>> daemon::ensure_memory(session_ptr s, std::uint32_t rank, std:
     target.buffer_bytes = buffer_bytes;
     keep(s);  // and only then may the one before go
     co_return result<void>{};
-}
-
-// A lease keeps what a requeued job will want; a job that runs comes first. Of a user who has several the
-// others go before his last: it is no way to keep a node's memory by one short job after the other.
-bool daemon::give_up_ended() {
-    struct ended {
-        std::uint64_t bytes = 0;
-        std::size_t jobs = 0;
-        session_ptr oldest;
-    };
-    std::map<uid_t, ended> users;
-    for (const auto& [job, s] : sessions_) {
-        if (!s->detached) continue;
-        auto& u = users[s->request.uid];
-        u.bytes += s->memory_bytes();
-        ++u.jobs;
-        if (!u.oldest || s->lease_end < u.oldest->lease_end) u.oldest = s;
-    }
-    const auto most = std::max_element(users.begin(), users.end(), [](const auto& a, const auto& b) {
-        return std::pair(a.second.jobs > 1, a.second.bytes) < std::pair(b.second.jobs > 1, b.second.bytes);
-    });
-    if (most == users.end()) return false;
-    spdlog::warn(
-        "job {}: its memory is given up before its lease ends: a job that runs needs it, and uid {} "
-        "has {} ended jobs here, with {}",
-        most->second.oldest->job(), most->first, most->second.jobs, format_bytes(most->second.bytes));
-    free_session(most->second.oldest);
-    return true;
 }
 
 task<result<void>> daemon::make_ready(session_ptr s, std::vector<std::uint32_t> ranks) {
@@ -247,7 +220,7 @@ task<daemon::reply> daemon::open_session(session_request request) {
         sessions_[request.job] = s;
         had_session_ = true;
     }
-    s->detached = false;
+    s->detached = s->ending = false;
     if (!known || renewed) {
         s->request = std::move(request);
         s->addresses.clear();
@@ -325,68 +298,6 @@ task<daemon::reply> daemon::on_step_open(json meta) {
     out["warning"] = s->warnings.newest;
     out["generation"] = g;
     co_return out;
-}
-
-task<daemon::reply> daemon::on_detach(json meta) {
-    BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
-    refused_.erase(job);
-    const auto s = find_session(job);
-    if (!s) co_return json::object();
-    if (s->all_finished()) {
-        spdlog::info("job {}: ended, memory freed", job);
-        free_session(s);
-        co_return json::object();
-    }
-    s->detached = true;
-    s->lease_end = clock::now() + settings_.lease;
-    keep(s);
-    co_return json::object();
-}
-
-void daemon::free_session(const session_ptr& s) {
-    s->closed = true;
-    s->kept.reset();
-    sessions_.erase(s->job());
-    for (const auto& [id, client] : clients_)
-        if (client->attached == s) client->attached.reset();
-    notify(s);
-}
-
-task<void> daemon::drain(session_ptr s) {
-    const auto until = clock::now() + drain_timeout;
-    // What this node has sealed becomes complete as soon as the last rank seals it; one that never does is
-    // not waited for long.
-    const auto straggler = std::min(until, clock::now() + drain_settle);
-    const auto open = [&] {
-        return std::any_of(s->copies.begin(), s->copies.end(), [&](const auto& c) {
-            return c->buffer >= 0 && c->key.generation == s->generation &&
-                   (!s->committed || c->key > *s->committed);
-        });
-    };
-    while (!s->closed && (s->pending != 0 ? clock::now() < until : open() && clock::now() < straggler))
-        co_await s->changed->wait(std::min(until, clock::now() + milliseconds(50)));
-    if (s->request.dir.empty() || s->request.flush == 0 || !s->committed) co_return;
-    const auto failures = s->bytes.flush_failures.load();
-    while (!s->closed && s->bytes.flush_failures == failures &&
-           (!s->durable || *s->durable < *s->committed) && clock::now() < until) {
-        json meta = header(s);
-        const auto asked =
-            co_await ask_leader(s, peer_message::flush_now, std::move(meta), milliseconds(5000));
-        if (!asked) co_await on_flush_now(s);
-        co_await s->changed->wait(std::min(until, clock::now() + milliseconds(200)));
-    }
-}
-
-task<daemon::reply> daemon::on_close(client_ptr client, json meta) {
-    BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
-    const auto s = find_session(job);
-    // Whether another user's job is here is not told.
-    if (!s || (client->uid != 0 && client->uid != ::geteuid() && client->uid != s->request.uid))
-        co_return json::object();
-    if (json_fields(meta).flag("drain").value_or(false)) co_await drain(s);
-    free_session(s);
-    spdlog::info("job {}: session closed", job);
-    co_return json::object();
 }
 
 task<daemon::reply> daemon::on_seal_now(json meta) {

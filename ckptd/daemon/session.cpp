@@ -261,7 +261,9 @@ nlohmann::json describe(const session& s) {
                        {"restart", s.request.restart},
                        {"uid", s.request.uid},
                        {"generation", s.generation},
-                       {"state", s.detached ? "detached" : "open"},
+                       {"state", s.ending     ? "ending"
+                                 : s.detached ? "detached"
+                                              : "open"},
                        {"node", s.self()},
                        {"world", s.request.world},
                        {"nodes", nodes},

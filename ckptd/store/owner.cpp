@@ -27,13 +27,9 @@ constexpr std::uint64_t most_beat_ms = 60'000;
 std::string owner_name(std::uint64_t number) { return fmt::format("{}{}", owner_prefix, number); }
 
 std::string to_text(const claim& c, bool released) {
-    const nlohmann::ordered_json out{{"format", "banyan-owner 1"},
-                                     {"job", c.job},
-                                     {"generation", c.generation},
-                                     {"node", c.node},
-                                     {"beat_ms", c.beat_ms},
-                                     {"released", released},
-                                     {"beat", c.beat}};
+    const nlohmann::ordered_json out{
+        {"format", "banyan-owner 1"}, {"job", c.job},         {"generation", c.generation}, {"node", c.node},
+        {"beat_ms", c.beat_ms},       {"released", released}, {"ending", c.ending},         {"beat", c.beat}};
     auto text = out.dump();
     if (text.size() < record_bytes) text.resize(record_bytes - 1, ' ');
     return text + "\n";
@@ -48,6 +44,7 @@ result<owner_record> parse_owner(const std::string& text) {
     BANYAN_TRY(out.node, in.text("node", 255));
     BANYAN_TRY(out.beat_ms, in.number("beat_ms", most_beat_ms));
     BANYAN_TRY(out.released, in.flag("released"));
+    out.ending = in.flag("ending").value_or(false);  // not there in claims of older daemons
     BANYAN_TRY(out.beat, in.number("beat"));
     out.node = printable(out.node);
     return out;

@@ -29,6 +29,7 @@ struct owner_record {
     std::uint64_t beat_ms = 0;  ///< how often the beat changes
     std::uint64_t beat = 0;
     bool released = false;  ///< its job ended, or left, in order
+    bool ending = false;    ///< its job has left; the newest step is on its way here
     bool operator==(const owner_record&) const = default;
 };
 
@@ -41,6 +42,7 @@ struct claim {
     std::string node;
     std::uint64_t beat_ms = 0;
     std::uint64_t beat = 0;
+    bool ending = false;
 };
 
 /// Who has the directory; nothing when it was never anybody's. A name is made and removed first, so that a

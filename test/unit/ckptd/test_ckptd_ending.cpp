@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Jobs that end otherwise than by bck_finalize: their newest step reaches storage, and the next job, which
+// has another number, begins from there.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include <catch2/catch.hpp>
+#include <unistd.h>
+
+#include "cluster.hpp"
+
+using namespace ckptd_test;
+namespace ckpt = banyan::ckpt;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::uint64_t rarely = 1000;  // steps between flushes: none is due in these tests
+
+class gate {
+  public:
+    gate() { std::ofstream{path_}; }
+    ~gate() { open(); }
+    gate(const gate&) = delete;
+    void open() const { fs::remove(path_); }
+    /// Nodes whose storage waits for it.
+    cluster::options on(std::initializer_list<int> nodes, int all, const std::string& extra = "") const {
+        cluster::options o{all, extra, {}};
+        for (const int node : nodes)
+            o.before[node] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_MATCH=.safetensors.tmp",
+                              "SLOW_GATE=" + path_};
+        return o;
+    }
+
+  private:
+    const std::string path_ = "/tmp/banyan-gate-" + std::to_string(::getpid());
+};
+
+bool is_stored(const cluster& c, int step) {
+    return fs::exists(c.dir() + "/store/step-" + std::string(step < 10 ? 11 : 10, '0') +
+                      std::to_string(step) + "/COMMIT");
+}
+
+// Trains to `step`, and is killed there, as at a time limit.
+void train_until_killed(const cluster& c, std::uint64_t job, const std::vector<int>& nodes, int step,
+                        std::size_t bytes = 100'000) {
+    c.open(c.request(job, static_cast<int>(nodes.size()), 1, c.dir() + "/store", rarely));
+    c.new_step(job, 0, nodes);
+    auto ranks = start_ranks(c, job, nodes, 1, bytes);
+    for (int i = 1; i <= step; ++i) all_are(ask_all(ranks, "save " + std::to_string(i)), "0");
+    all_are(ask_all(ranks, "wait " + std::to_string(step) + (nodes.size() > 1 ? " 2" : " 1") + " 9000"), "0");
+    REQUIRE_FALSE(is_stored(c, step));
+    for (auto& r : ranks) r.kill();
+}
+
+void leave(const cluster& c, std::uint64_t job, const std::vector<int>& nodes) {
+    for (const int node : nodes) REQUIRE(ckpt::session_detach(c.socket(node), job, 5s));
+}
+
+std::vector<rank_process> next_job(const cluster& c, std::uint64_t job, const std::vector<int>& nodes,
+                                   std::size_t bytes = 100'000) {
+    c.open(c.request(job, static_cast<int>(nodes.size()), 1, c.dir() + "/store", rarely));
+    c.new_step(job, 0, nodes);
+    return start_ranks(c, job, nodes, 1, bytes);
+}
+
+}  // namespace
+
+TEST_CASE("a job that ends leaves its newest step in storage", "[ckptd]") {
+    cluster c({2, "", {}});
+    train_until_killed(c, 7, {1, 2}, 3);
+    leave(c, 7, {1, 2});
+    CHECK(eventually([&] { return is_stored(c, 3); }));
+    auto ranks = next_job(c, 8, {1, 2});
+    all_are(ask_all(ranks, "restart"), "0 3 3 1");
+    all_are(ask_all(ranks, "save 4"), "0");
+    all_are(ask_all(ranks, "wait 4 2 9000"), "0");
+    CHECK(c.printed() == "");
+}
+
+TEST_CASE("the next job waits for what the one before still writes", "[ckptd]") {
+    const gate g;
+    cluster c(g.on({1, 2}, 2));
+    train_until_killed(c, 7, {1, 2}, 3);
+    leave(c, 7, {1, 2});
+    auto ranks = next_job(c, 8, {1, 2});
+    for (auto& r : ranks) r.say("restart");
+    // It sees the other one's beat change, and does not take that for a job that runs.
+    CHECK(eventually([&] {
+        const auto owner = json::parse(std::ifstream(c.dir() + "/store/OWNER.1"), nullptr, false);
+        return owner.is_object() && owner["ending"] == true && owner["beat"] >= 3;
+    }));
+    CHECK(c.session(1, 7)["counters"]["flushes"] == 0);
+    g.open();
+    for (auto& r : ranks) CHECK(r.hear() == "0 3 3 1");
+    CHECK(is_stored(c, 3));
+}
+
+TEST_CASE("memory goes to the next job when the newest step is in storage", "[ckptd]") {
+    const gate g;
+    constexpr std::size_t bytes = 5'000'000;
+    cluster c(g.on({1}, 1, "memory_limit = \"24M\"\n"));
+    train_until_killed(c, 7, {1}, 2, bytes);
+    leave(c, 7, {1});
+    CHECK(eventually([&] { return c.session(1, 7)["state"] == "ending"; }));
+    auto r = c.request(8, 1, 1, "", 0);
+    c.open(r);
+    c.new_step(8, 0, {1});
+    auto ranks = start_ranks(c, 8, {1}, 1, bytes);
+    ranks[0].say("save 1");  // attaches
+    CHECK_FALSE(eventually([&] { return c.session(1, 7).is_null(); }, 1s));
+    g.open();
+    CHECK(ranks[0].hear() == "0");
+    INFO(ranks[0].ask("error"));
+    CHECK(is_stored(c, 2));
+    CHECK(c.session(1, 7).is_null());
+}
+
+TEST_CASE("a node that is dead does not hold the directory for the job", "[ckptd]") {
+    cluster c({3, "", {}});
+    train_until_killed(c, 7, {1, 2}, 3);
+    c.kill(2, SIGKILL);
+    leave(c, 7, {1});
+    auto r = c.request(8, 2, 1, c.dir() + "/store", rarely);
+    r.spares.clear();
+    for (std::size_t i = 0; i < 2; ++i) {
+        r.nodes[i].name = c.name(i == 0 ? 1 : 3);
+        r.nodes[i].addr = c.addr(i == 0 ? 1 : 3);
+    }
+    const auto began = std::chrono::steady_clock::now();
+    for (const int node : {1, 3}) {
+        r.self = c.name(node);
+        REQUIRE(ckpt::session_open(c.socket(node), r, 5s));
+    }
+    c.new_step(8, 0, {1, 3});
+    auto ranks = start_ranks(c, 8, {1, 3}, 1, 100'000);
+    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    CHECK(std::chrono::steady_clock::now() - began < 20s);
+    CHECK(c.session(1, 7)["committed"]["step"] == 3);  // for a requeue
+}
+
+TEST_CASE("a requeue in the middle of it goes on from memory", "[ckptd]") {
+    const gate g;
+    cluster c(g.on({1, 2}, 2));
+    train_until_killed(c, 7, {1, 2}, 3);
+    leave(c, 7, {1, 2});
+    auto r = c.request(7, 2, 1, c.dir() + "/store", rarely);
+    r.restart = 1;
+    c.open(r);
+    for (const int node : {1, 2}) {
+        const auto opened = ckpt::step_open(c.socket(node), 7, 0, {"n1", "n2"}, 5s);
+        REQUIRE(opened);
+    }
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
+    all_are(ask_all(ranks, "restart"), "0 3 1 1");
+    for (int i = 4; i <= 8; ++i) {
+        all_are(ask_all(ranks, "save " + std::to_string(i)), "0");
+        all_are(ask_all(ranks, "wait " + std::to_string(i) + " 2 9000"), "0");
+    }
+    g.open();
+    leave(c, 7, {1, 2});
+    for (auto& rank : ranks) rank.kill();
+    CHECK(eventually([&] { return is_stored(c, 8); }));
+}
