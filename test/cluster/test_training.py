@@ -41,6 +41,24 @@ class Training(TrainingCase):
         # The job ended of its own will: nobody needs its memory any more.
         self.cluster.wait_for(lambda: job not in self.sessions(), "the checkpoint daemons free the job's memory")
 
+    def test_the_next_job_of_a_chain_loses_no_step(self):
+        """It has another number, so storage is all it can begin from, and no flush was due by far."""
+        reference = self.undisturbed()
+        ckpt = f"dir={self.checkpoints()},every=1,flush=1000"
+        first = self.submit(8, ckpt=ckpt)
+        self.wait_step(first, 15)
+        self.cluster.run("scancel", first)
+        self.cluster.wait_for_job(first, "CANCELLED")
+        reached = max(self.log(first).steps)
+        log = self.wait_finished(self.submit(8, ckpt=ckpt))
+        self.assertEqual({r["source"] for r in log.restored}, {"storage"})
+        begun = {r["step"] for r in log.restored}
+        self.assertEqual(len(begun), 1)
+        self.assertGreaterEqual(begun.pop(), reached - 1)
+        losses = trainer_log.losses(log)
+        self.assertEqual(losses, {step: reference[step] for step in losses})
+        self.assertIn(max(reference), losses)
+
     def test_the_state_survives_the_step(self):
         reference = self.undisturbed()
         job = self.submit(8)
