@@ -262,3 +262,21 @@ TEST_CASE("lease and idle end", "[ckptd]") {
     CHECK(eventually([&] { return !ckpt::status(c.socket(1), 1s); }));
     CHECK_FALSE(fs::exists(c.socket(1)));
 }
+
+TEST_CASE("a node holds at most six times the state of its ranks", "[ckptd]") {
+    constexpr std::size_t bytes = 4u << 20;
+    cluster c({2, "", {}});
+    c.open(c.request(7, 2, 2, "", 0));
+    c.new_step(7, 0, {1, 2});
+    auto ranks = start_ranks(c, 7, {1, 2}, 2, bytes);
+    std::uint64_t most = 0;
+    for (int step = 1; step <= 40; ++step) {
+        all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
+        most = std::max(most, c.session(1, 7)["memory_bytes"].get<std::uint64_t>());
+    }
+    // Three buffers a rank, and up to three copies for each of the neighbour's; docs/install.md says so.
+    const auto state = 2.0 * bytes;
+    INFO("at most " << static_cast<double>(most) / state << " times the state");
+    CHECK(static_cast<double>(most) < 6.05 * state);
+    CHECK(static_cast<double>(most) > 4.9 * state);
+}
