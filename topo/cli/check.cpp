@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "topo/cli/cli.hpp"
+#include "topo/cli/defect_places.hpp"
 
 namespace banyan::topo::cli {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 struct options {
     fabric_input input;
     std::string golden;
-    bool json = false;
+    bool json = false, all = false;
 };
 
 /// What to do about each kind of defect.
@@ -52,6 +53,8 @@ std::string advice(const std::string& kind) {
     return at == known.end() ? std::string() : at->second;
 }
 
+std::string port_id(const link_end& e) { return fmt::format("0x{:016x} port {}", e.id, e.port); }
+
 /// What the accepted state has and the fabric lacks.
 std::vector<defect> losses(const fabric_diff& d) {
     std::vector<defect> out;
@@ -59,7 +62,8 @@ std::vector<defect> losses(const fabric_diff& d) {
     std::set<std::pair<guid, std::uint16_t>> moved;
     for (const auto& n : d.lost_nodes) {
         gone.insert(n.id);
-        out.push_back({"lost-node", {n.name}, fmt::format("0x{:016x} is in the accepted state", n.id), 1.0});
+        const auto id = fmt::format("0x{:016x}", n.id);
+        out.push_back({"lost-node", {n.name}, id + " is in the accepted state", 1.0, {id}});
     }
     for (const auto& l : d.moved_links) {
         moved.insert({l.kept.id, l.kept.port});
@@ -67,13 +71,18 @@ std::vector<defect> losses(const fabric_diff& d) {
             {"moved-cable",
              {l.kept.text()},
              fmt::format("leads to {}, in the accepted state to {}", l.after.text(), l.before.text()),
-             1.0});
+             1.0,
+             {port_id(l.kept)}});
     }
     for (const auto& l : d.lost_links) {
         // A lost node's links went with it.
         if (gone.contains(l.a.id) || gone.contains(l.b.id)) continue;
         if (moved.contains({l.a.id, l.a.port}) || moved.contains({l.b.id, l.b.port})) continue;
-        out.push_back({"lost-link", {l.a.text(), l.b.text()}, "it is in the accepted state", 1.0});
+        out.push_back({"lost-link",
+                       {l.a.text(), l.b.text()},
+                       "it is in the accepted state",
+                       1.0,
+                       {port_id(l.a), port_id(l.b)}});
     }
     for (const auto& l : d.changed_rates)
         if (l.after.width * l.after.lane_gbps10 < l.before.width * l.before.lane_gbps10)
@@ -82,19 +91,22 @@ std::vector<defect> losses(const fabric_diff& d) {
                  {l.a.text(), l.b.text()},
                  fmt::format("{}x{} Gbit/s, in the accepted state {}x{}", l.after.width,
                              l.after.lane_gbps10 / 10.0, l.before.width, l.before.lane_gbps10 / 10.0),
-                 1.0});
+                 1.0,
+                 {port_id(l.a), port_id(l.b)}});
     return out;
 }
 
 /// What is wrong, less what was wrong in the accepted state, and what that had more. Returns how many were
 /// accepted.
 std::size_t compare(const fabric& accepted, fabric& now) {
-    // By GUID where it has one: names may be the same for all switches, and a second uplink that a switch
-    // loses is a new defect of it.
-    const auto key = [](const defect& d) { return std::pair(d.kind, d.where.empty() ? d.objects : d.where); };
-    std::set<std::pair<std::string, std::vector<std::string>>> known;
-    for (const auto& d : accepted.defects) known.insert(key(d));
-    const auto left = std::erase_if(now.defects, [&](const defect& d) { return known.contains(key(d)); });
+    // By GUID and port where it has them: names may be the same for all switches, and a second uplink that a
+    // switch loses is a new defect of it.
+    std::set<std::pair<std::string, std::vector<std::string>>> known, known_by_name;
+    for (const auto& d : accepted.defects)
+        (d.where.empty() ? known_by_name : known).emplace(d.kind, d.where.empty() ? d.objects : d.where);
+    const auto left = std::erase_if(now.defects, [&](const defect& d) {
+        return known.contains({d.kind, d.where}) || known_by_name.contains({d.kind, d.objects});
+    });
     for (auto& d : losses(diff(accepted, now))) now.defects.push_back(std::move(d));
     return left;
 }
@@ -104,7 +116,26 @@ std::size_t faults(const fabric& f) {
         std::count_if(f.defects.begin(), f.defects.end(), [](const defect& d) { return !is_notice(d); }));
 }
 
-void print_text(const fabric& f, std::size_t accepted) {
+void print_missing(const std::vector<std::string>& cables, bool all) {
+    constexpr std::size_t listed = 4;
+    const auto count = all ? cables.size() : std::min(cables.size(), listed);
+    for (std::size_t i = 0; i < count; ++i) fmt::print("      missing: {}\n", cables[i]);
+    if (count < cables.size())
+        fmt::print("      and {} more missing cables: --all lists them\n", cables.size() - count);
+}
+
+/// Those that are named above, where they stand.
+void print_nameless(const fabric& f, const defect_places& places) {
+    std::set<std::uint32_t> switches;
+    for (const auto& d : f.defects)
+        for (const auto sw : places.nameless(d)) switches.insert(sw);
+    if (!switches.empty()) fmt::print("\nswitches without a name of their own, and where they stand\n");
+    for (const auto sw : switches)
+        fmt::print("  {} (0x{:016x}): {}\n", places.name(sw), f.switches[sw].id, places.place(sw));
+}
+
+void print_text(const fabric& f, std::size_t accepted, bool all) {
+    const defect_places places(f);
     std::map<std::string, std::vector<const defect*>> by_kind;
     for (const auto& d : f.defects) by_kind[d.kind].push_back(&d);
     for (const auto& [kind, defects] : by_kind) {
@@ -115,8 +146,10 @@ void print_text(const fabric& f, std::size_t accepted) {
             fmt::print("  {}{}\n      {}\n", objects,
                        d->confidence < 0.995 ? fmt::format(" ({:.0f} % sure)", 100 * d->confidence) : "",
                        d->evidence);
+            print_missing(places.missing_cables(*d), all);
         }
     }
+    print_nameless(f, places);
     fmt::print("{}{} defects{} on {} hosts and {} switches\n", f.defects.empty() ? "" : "\n", faults(f),
                accepted > 0 ? fmt::format(" beside {} accepted ones", accepted) : "", f.hosts.size(),
                f.switches.size());
@@ -124,13 +157,22 @@ void print_text(const fabric& f, std::size_t accepted) {
 
 void print_json(const fabric& f) {
     auto list = nlohmann::json::array();
-    for (const auto& d : f.defects)
+    const defect_places places(f);
+    for (const auto& d : f.defects) {
+        auto switches = nlohmann::json::array();
+        for (const auto sw : places.nameless(d))
+            switches.push_back({{"guid", fmt::format("0x{:016x}", f.switches[sw].id)},
+                                {"name", places.name(sw)},
+                                {"place", places.place(sw)}});
         list.push_back({{"kind", d.kind},
                         {"objects", d.objects},
                         {"evidence", d.evidence},
                         {"confidence", d.confidence},
                         {"where", d.where},
+                        {"missing", places.missing_cables(d)},
+                        {"nameless_switches", std::move(switches)},
                         {"advice", advice(d.kind)}});
+    }
     fmt::print("{}\n", list.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
 }
 
@@ -144,7 +186,7 @@ result<int> run(const options& o) {
     if (o.json)
         print_json(f);
     else
-        print_text(f, accepted);
+        print_text(f, accepted, o.all);
     return faults(f) == 0 ? fine : found_something;
 }
 
@@ -157,6 +199,7 @@ void add_check(CLI::App& app, action& chosen) {
     o->input.add_to(*sub);
     sub->add_option("--golden", o->golden,
                     "an accepted state: what differs from it is a defect, what it has is none");
+    sub->add_flag("--all", o->all, "list every missing cable, however many a defect has");
     sub->add_flag("--json", o->json, "print JSON");
     sub->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 
+#include <banyan/topo/switch_names.hpp>
 #include <banyan/topo/traffic.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -138,9 +139,10 @@ void print_text(const fabric& f, const train::plan& p, const explanation& r) {
     fmt::print("ranks in name order          {:>11}\n", bytes_text(by_name));
     fmt::print("busiest uplink, spread ideal {:>11}\n", bytes_text(r.cost.busiest_uplink));
     if (const auto& l = r.by_tables) {
-        fmt::print(
-            "busiest link by the tables   {:>11}{}\n", bytes_text(l->bytes),
-            l->bytes > 0 ? fmt::format("  {} port {}", f.switches[l->from.index].name, l->from.port) : "");
+        fmt::print("busiest link by the tables   {:>11}{}\n", bytes_text(l->bytes),
+                   l->bytes > 0
+                       ? fmt::format("  {} port {}", switch_names(f).of(f, l->from.index), l->from.port)
+                       : "");
         if (l->without_route > 0)
             fmt::print("pairs of ranks that the tables have no way for, left out: {}\n", l->without_route);
     }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include <banyan/topo/capacity.hpp>
+#include <banyan/topo/switch_names.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -26,10 +27,11 @@ std::size_t at_level(const fabric& f, unsigned level) {
 
 void print_groups(const fabric& f) {
     fmt::print("{:<7} {:>5} {:>5}  {:<28} {}\n", "group", "hosts", "rails", "leaves, one per rail", "nodes");
+    const switch_names names(f);
     for (std::size_t i = 0; i < f.leaf_groups.size() && i < shown_groups; ++i) {
         const auto& g = f.leaf_groups[i];
         std::vector<std::string> leaves, nodes;
-        for (const auto l : g.leaves) leaves.push_back(short_name(f.switches[l].name));
+        for (const auto l : g.leaves) leaves.push_back(short_name(names.of(f, l)));
         for (const auto h : g.hosts) nodes.push_back(f.hosts[h].name);
         fmt::print("{:<7} {:>5} {:>5}  {:<28} {}\n", g.id, g.hosts.size(), g.leaves.size(),
                    cut(compress_hostlist(leaves), 28), cut(compress_hostlist(nodes), 44));

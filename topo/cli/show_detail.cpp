@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <banyan/topo/capacity.hpp>
 #include <banyan/topo/routing.hpp>
+#include <banyan/topo/switch_names.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -65,11 +66,12 @@ void print_group(const fabric& f, const leaf_group& g) {
     fmt::print("{}: {} hosts, {} rails, spine group {}\n\n", g.id, g.hosts.size(), g.leaves.size(),
                g.spine_group);
     fmt::print("{:<5} {:<36} {:<18} {:>5}\n", "rail", "leaf", "GUID", "HCAs");
+    const switch_names names(f);
     for (std::size_t rail = 0; rail < g.leaves.size(); ++rail) {
         const auto leaf = g.leaves[rail];
         std::size_t hcas = 0;
         for (const auto& c : f.hcas) hcas += c.leaf == leaf && c.host != none;
-        fmt::print("{:<5} {:<36.36} {:<18} {:>5}\n", rail_at(g, rail), f.switches[leaf].name,
+        fmt::print("{:<5} {:<36.36} {:<18} {:>5}\n", rail_at(g, rail), names.of(f, leaf),
                    hex(f.switches[leaf].id), hcas);
     }
     fmt::print("\n{:<24} {:>5} {:>11}\n", "host", "HCAs", "confidence");
@@ -85,10 +87,11 @@ void print_node(const fabric& f, const host& h) {
     for (const auto& d : h.failure_domains) fmt::print("  {}\n", d);
     fmt::print("\n{:<5} {:<22} {:<18} {:>6} {:<24} {:>5} {:>7} {:>5}\n", "rail", "HCA", "GUID", "LID", "leaf",
                "port", "Gbit/s", "sure");
+    const switch_names names(f);
     for (const auto i : h.hcas) {
         const auto& c = f.hcas[i];
         fmt::print("{:<5} {:<22.22} {:<18} {:>6} {:<24.24} {:>5} {:>7} {:>5.2f}\n", c.rail, c.name, hex(c.id),
-                   c.lid, c.leaf == none ? "no link" : short_name(f.switches[c.leaf].name), c.leaf_port,
+                   c.lid, c.leaf == none ? "no link" : short_name(names.of(f, c.leaf)), c.leaf_port,
                    gbps(c.rate) * c.planes, c.confidence);
     }
 }
@@ -124,14 +127,14 @@ result<void> show_routes(const fabric& f, const std::string& path, bool as_json)
         return fail(tables.error().code, fmt::format("{}: {}", path, tables.error().what),
                     tables.error().hint);
     auto list = json::array();
+    const switch_names names(f);
     if (!as_json)
         fmt::print("{:<22} {:>7} {:>7} {:>9} {:>7} {:>9}  {}\n", "links up from", "links", "least", "mean",
                    "most", "no route", "busiest");
     for (const auto& b : balance_of(f, *tables)) {
-        const auto busiest =
-            b.busiest.index == none
-                ? ""
-                : fmt::format("{} port {}", f.switches[b.busiest.index].name, b.busiest.port);
+        const auto busiest = b.busiest.index == none
+                                 ? ""
+                                 : fmt::format("{} port {}", names.of(f, b.busiest.index), b.busiest.port);
         const auto below = b.level == 0 ? std::string("leaves") : fmt::format("level {}", b.level);
         if (!as_json)
             fmt::print("{:<22} {:>7} {:>7} {:>9.1f} {:>7} {:>9}  {:.32}\n", below, b.links, b.least, b.mean,
@@ -155,7 +158,7 @@ result<void> show_group(const fabric& f, const std::string& id, bool as_json) {
             return {};
         }
     return fail(errc::not_found, fmt::format("there is no leaf group {}", id),
-                fmt::format("groups are g1 to g{}", f.leaf_groups.size()));
+                "banyan-topo show lists the groups");
 }
 
 result<void> show_node(const fabric& f, const std::string& name, bool as_json) {

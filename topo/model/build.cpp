@@ -4,24 +4,18 @@
 #include <banyan/topo/capacity.hpp>
 #include <fmt/format.h>
 
-#include "topo/model/names.hpp"
-
 namespace banyan::topo {
 namespace build {
 
 std::string hex(guid id) { return fmt::format("0x{:016x}", id); }
 
-std::string label(const fabric& f, std::uint32_t sw) {
-    const auto& s = f.switches[sw];
-    if (!s.name.empty() && !is_factory_switch(s.name)) return s.name;
-    return fmt::format("{} (\"{}\")", hex(s.id), s.name);
+std::string port_id(guid id, std::uint16_t port) { return fmt::format("{} port {}", hex(id), port); }
+
+std::string port_id(const fabric& f, const port_ref& p) {
+    return port_id(p.kind == node_kind::hca ? f.hcas[p.index].id : f.switches[p.index].id, p.port);
 }
 
-std::string label(const state& s, std::uint32_t sw) {
-    const auto& name = s.out.switches[sw].name;
-    return s.shared_name[sw] ? fmt::format("{} (\"{}\")", hex(s.out.switches[sw].id), name)
-                             : label(s.out, sw);
-}
+std::string label(const state& s, std::uint32_t sw) { return s.names.label(s.out, sw); }
 
 std::string end_name(const state& s, const port_ref& p) {
     return fmt::format("{} port {}", p.kind == node_kind::hca ? s.out.hcas[p.index].name : label(s, p.index),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <banyan/topo/reader.hpp>
+#include <banyan/topo/switch_names.hpp>
 
 namespace banyan::topo::build {
 
@@ -33,7 +34,7 @@ struct state {
     std::vector<guid> system_of_hca;                 ///< by HCA
     std::vector<bool> doubtful_host;  ///< by HCA: another HCA has its name, and nothing tells them apart
 
-    std::vector<bool> shared_name;  ///< by switch: another has its name too
+    switch_names names;
 
     /// By switch: how sure it is that one without hosts stands where it stands; 0 for the others.
     std::vector<float> off_confidence;
@@ -54,6 +55,7 @@ void group_leaves(state& s);  // groups.cpp: leaf groups, rails, spine groups, i
 void take_site(state& s);     // site.cpp: what the site file says
 void find_host_defects(state& s);    // host_defects.cpp: rails, cables and names of hosts
 void find_switch_defects(state& s);  // switch_defects.cpp: leaves, uplinks and names of switches
+void find_missing_links(state& s);   // uplink_defects.cpp: between two levels of switches
 void find_idle_leaves(state& s);     // switch_defects.cpp: leaves without any host
 void find_slow_links(state& s);      // link_defects.cpp
 
@@ -61,11 +63,12 @@ void find_slow_links(state& s);      // link_defects.cpp
 /// fabric; what it has where they do not tell.
 std::vector<std::size_t> expected_leaves(const fabric& f);
 
-/// What a switch goes by: its name, or its GUID and place where it has none of its own.
-std::string label(const fabric& f, std::uint32_t sw);
-std::string label(const state& s, std::uint32_t sw);  ///< also where others have its name
+/// What a switch goes by; see switch_names.
+std::string label(const state& s, std::uint32_t sw);
 
-std::string hex(guid id);  ///< "0x000a..."
+std::string hex(guid id);                          ///< "0x000a..."
+std::string port_id(guid id, std::uint16_t port);  ///< "0x000a... port N"
+std::string port_id(const fabric& f, const port_ref& p);
 /// "<description> port N"
 std::string end_name(const state& s, const port_ref& p);
 /// "gpu#-ib#" of "gpu12-ib3": hosts of one kind have the same.

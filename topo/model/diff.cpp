@@ -4,23 +4,23 @@
 #include <tuple>
 
 #include <banyan/topo/diff.hpp>
-
-#include "topo/model/build.hpp"
+#include <banyan/topo/switch_names.hpp>
 
 namespace banyan::topo {
 namespace {
 
 using link_key = std::tuple<guid, std::uint16_t, guid, std::uint16_t>;
 
-link_end end_of(const fabric& f, const port_ref& p) {
+link_end end_of(const fabric& f, const switch_names& names, const port_ref& p) {
     if (p.kind == node_kind::hca) return {f.hcas[p.index].id, p.port, f.hcas[p.index].name, p.kind};
-    return {f.switches[p.index].id, p.port, build::label(f, p.index), p.kind};
+    return {f.switches[p.index].id, p.port, names.label(f, p.index), p.kind};
 }
 
 std::map<link_key, changed_link> links_of(const fabric& f) {
     std::map<link_key, changed_link> out;
+    const switch_names names(f);
     for (const auto& l : f.links) {
-        changed_link c{end_of(f, l.a), end_of(f, l.b), l.rate, l.rate};
+        changed_link c{end_of(f, names, l.a), end_of(f, names, l.b), l.rate, l.rate};
         const link_key key{c.a.id, c.a.port, c.b.id, c.b.port};
         out.emplace(key, std::move(c));
     }
@@ -29,7 +29,10 @@ std::map<link_key, changed_link> links_of(const fabric& f) {
 
 std::map<guid, changed_node> nodes_of(const fabric& f) {
     std::map<guid, changed_node> out;
-    for (const auto& s : f.switches) out.emplace(s.id, changed_node{s.id, s.name, node_kind::switch_node});
+    const switch_names names(f);
+    for (std::uint32_t i = 0; i < f.switches.size(); ++i)
+        out.emplace(f.switches[i].id,
+                    changed_node{f.switches[i].id, names.label(f, i), node_kind::switch_node});
     for (const auto& h : f.hcas) out.emplace(h.id, changed_node{h.id, h.name, node_kind::hca});
     return out;
 }

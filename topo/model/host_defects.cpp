@@ -4,6 +4,7 @@
 // other leaves. What is elsewhere is swapped with another, on a foreign leaf, or on a wrong rail.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <fmt/format.h>
@@ -104,6 +105,11 @@ class attachments {
     boost::unordered_flat_map<std::uint64_t, std::uint32_t> taken_;  ///< by key(attachment)
 };
 
+/// The HCA, and where it is.
+std::string leaf_port_id(const fabric& f, const hca& h) {
+    return fmt::format("{} on {}", hex(h.id), port_id(f.switches[h.leaf].id, h.leaf_port));
+}
+
 void misplaced(state& s, std::uint32_t i, const attachments& all) {
     const auto& f = s.out;
     const auto& hca = f.hcas[i];
@@ -115,22 +121,22 @@ void misplaced(state& s, std::uint32_t i, const attachments& all) {
         if (i < other)
             s.report("swapped-cables", {hca.name, f.hcas[other].name},
                      fmt::format("{} port {} and {} port {}: each is where the other should be",
-                                 f.switches[hca.leaf].name, hca.leaf_port,
-                                 f.switches[f.hcas[other].leaf].name, f.hcas[other].leaf_port),
-                     0.95);
+                                 label(s, hca.leaf), hca.leaf_port, label(s, f.hcas[other].leaf),
+                                 f.hcas[other].leaf_port),
+                     0.95, {leaf_port_id(f, hca), leaf_port_id(f, f.hcas[other])});
         return;
     }
     const auto& leaves = f.leaf_groups[host.leaf_group].leaves;
     if (std::find(leaves.begin(), leaves.end(), hca.leaf) == leaves.end())
         s.report("foreign-leaf", {hca.name},
-                 fmt::format("on {}, which serves another leaf group than {} of {}",
-                             f.switches[hca.leaf].name, f.leaf_groups[host.leaf_group].id, host.name),
-                 host.confidence);
+                 fmt::format("on {}, which serves another leaf group than {} of {}", label(s, hca.leaf),
+                             f.leaf_groups[host.leaf_group].id, host.name),
+                 host.confidence, {leaf_port_id(f, hca)});
     else if (should.leaf != hca.leaf)
-        s.report("wrong-rail", {hca.name},
-                 fmt::format("on {}; HCAs of this number are on {}", f.switches[hca.leaf].name,
-                             f.switches[should.leaf].name),
-                 0.9);
+        s.report(
+            "wrong-rail", {hca.name},
+            fmt::format("on {}; HCAs of this number are on {}", label(s, hca.leaf), label(s, should.leaf)),
+            0.9, {leaf_port_id(f, hca)});
 }
 
 void find_misplaced(state& s) {
@@ -185,6 +191,24 @@ void find_doubled_leaves(state& s) {
     }
 }
 
+/// Of the leaves of its group on which it has no HCA, the port that it has on the others.
+std::vector<std::string> free_ports(const state& s, const leaf_group& g, std::uint32_t host) {
+    const auto& f = s.out;
+    std::vector<std::uint16_t> ports;
+    std::set<std::uint32_t> has;
+    for (const auto i : f.hosts[host].hcas) {
+        if (f.hcas[i].leaf == none) continue;
+        ports.push_back(f.hcas[i].leaf_port);
+        has.insert(f.hcas[i].leaf);
+    }
+    const auto port = usual(std::move(ports));
+    if (g.alignment < least_agreement || port.have < 2) return {};
+    std::vector<std::string> out;
+    for (const auto leaf : g.leaves)
+        if (!has.contains(leaf)) out.push_back(port_id(f.switches[leaf].id, port.value));
+    return out;
+}
+
 void find_missing_rails(state& s) {
     const auto& f = s.out;
     std::vector<std::size_t> everywhere, of_group;
@@ -202,7 +226,7 @@ void find_missing_rails(state& s) {
                 s.report("missing-rail", {f.hosts[h].name},
                          fmt::format("{} HCAs with a link, most hosts of {} have {}", everywhere[h],
                                      here.of >= 3 ? g.id : "the fabric", expected),
-                         0.95);
+                         0.95, free_ports(s, g, h));
     }
     for (const auto& h : f.hosts)
         if (h.leaf_group == none)

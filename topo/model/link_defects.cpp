@@ -63,15 +63,16 @@ void find_slow_links(state& s) {
         const bool slow = l.rate.lane_gbps10 != 0 && l.rate.lane_gbps10 < expected.lane_gbps10;
         if (!narrow && !slow) continue;
         const std::vector<std::string> ends{end_name(s, l.a), end_name(s, l.b)};
+        const std::vector<std::string> where{port_id(s.out, l.a), port_id(s.out, l.b)};
         if (narrow)
             s.report("narrow-link", ends,
                      fmt::format("{} lanes, most links of its kind have {}", l.rate.width, expected.width),
-                     0.95);
+                     0.95, where);
         if (slow)
             s.report("slow-link", ends,
                      fmt::format("{} Gbit/s a lane, most links of its kind have {}",
                                  l.rate.lane_gbps10 / 10.0, expected.lane_gbps10 / 10.0),
-                     0.95);
+                     0.95, where);
     }
 }
 

@@ -22,6 +22,12 @@ bool lists(const state& s, std::uint32_t n, std::uint16_t port, guid peer, std::
     return (near != ports.end() && same(*near)) || std::any_of(ports.begin(), ports.end(), same);
 }
 
+std::string node_name(const state& s, std::uint32_t n) {
+    return s.place[n].kind == node_kind::switch_node && s.place[n].index != none
+               ? label(s, s.place[n].index)
+               : std::string(s.nodes[n].name);
+}
+
 /// Returns whether only this end lists it.
 bool take_link(state& s, std::uint32_t n, std::uint32_t port_index) {
     const auto& p = s.source.ports[port_index];
@@ -30,7 +36,7 @@ bool take_link(state& s, std::uint32_t n, std::uint32_t port_index) {
     // Routers have no index, and no links here: where the subnet ends is told with them.
     if (s.nodes[peer].kind == node_kind::router && s.place[n].index != none)
         for (auto& e : s.out.excluded)
-            if (e.id == p.peer) e.why += fmt::format("; on {} port {}", self.name, p.port);
+            if (e.id == p.peer) e.why += fmt::format("; on {} port {}", node_name(s, n), p.port);
     if (s.place[n].index == none || s.place[peer].index == none) return false;
     const bool other_lists = lists(s, peer, p.peer_port, self.id, p.port);
     const bool first = std::tuple(self.id, p.port) < std::tuple(p.peer, p.peer_port);
@@ -40,7 +46,8 @@ bool take_link(state& s, std::uint32_t n, std::uint32_t port_index) {
     s.out.links.push_back(first ? link{here, there, p.rate} : link{there, here, p.rate});
     if (!other_lists && peer < s.with_record)
         s.report("one-way-link", {end_name(s, here), end_name(s, there)},
-                 fmt::format("only {} lists the link", self.name), 1.0);
+                 fmt::format("only {} lists the link", end_name(s, here)), 1.0,
+                 {port_id(s.out, here), port_id(s.out, there)});
     return !other_lists;
 }
 
@@ -65,7 +72,7 @@ void find_doubled_ports(state& s) {
         s.report(
             "doubled-port", {end_name(s, port)},
             fmt::format("{} and {} both claim to be at its other end", end_name(s, one), end_name(s, other)),
-            1.0);
+            1.0, {port_id(s.out, port)});
     }
 }
 
@@ -80,10 +87,10 @@ void take_links(state& s) {
                 doubtful |= i > s.nodes[n].first_port && ports[i - 1].port == ports[i].port;
                 doubtful |= take_link(s, n, i);
             } else if (s.place[n].index != none && s.source.ports[i].port <= s.source.ports[i].peer_port) {
-                s.report("loop", {std::string(s.nodes[n].name)},
+                s.report("loop", {node_name(s, n)},
                          fmt::format("port {} leads to port {} of the same node", s.source.ports[i].port,
                                      s.source.ports[i].peer_port),
-                         1.0);
+                         1.0, {port_id(s.nodes[n].id, s.source.ports[i].port)});
             }
         }
     if (doubtful) find_doubled_ports(s);

@@ -97,12 +97,7 @@ void take_nodes(state& s) {
         if (known.at(s.nodes[i].id) == i) by_guid.push_back(i);
     std::sort(by_guid.begin(), by_guid.end(), [&](auto a, auto b) { return s.nodes[a].id < s.nodes[b].id; });
     for (const auto i : by_guid) take(s, i);
-    boost::unordered_flat_map<std::string_view, std::uint32_t> named;
-    s.shared_name.resize(s.out.switches.size());
-    for (std::uint32_t i = 0; i < s.out.switches.size(); ++i) {
-        const auto [at, fresh] = named.try_emplace(s.out.switches[i].name, i);
-        if (!fresh) s.shared_name[at->second] = s.shared_name[i] = true;
-    }
+    s.names = switch_names(s.out);
 }
 
 }  // namespace banyan::topo::build

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""banyan-topo check where all switches have one name: how a defect is told, and what an accepted state accepts."""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TOPO = Path(os.environ.get("BANYAN_BUILD", REPOSITORY / "build" / "dev")) / "bin" / "banyan-topo"
+FACTORY = "Quantum Mellanox Technologies"
+
+
+def run(*words):
+    return subprocess.run([TOPO, *map(str, words)], text=True, timeout=60, check=False, capture_output=True)
+
+
+class Check(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def fabric(self, name, *defects):
+        """A fabric of 16 x 4 hosts whose switches all have one name."""
+        made = run("gen", "--nodes", 64, "--group-size", 16, "--rails", 4, "--spines", 16, *defects)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        path = self.folder / name
+        path.write_text(re.sub(r"MF0;(leaf|spine)-\d+:MQM9790/U1", FACTORY, made.stdout))
+        return path
+
+    def without_link(self, path, name, switch, port):
+        """Without the cable at that port, on both of its ends."""
+        text = path.read_text()
+        records = {record.split('"')[1]: record for record in text.split("\n\n")[1:]}
+        line = next(line for line in records[switch].splitlines() if line.startswith(f"[{port}]\t"))
+        peer, peer_port = re.match(r'\[\d+\]\t"([^"]+)"\[(\d+)\]', line).groups()
+        back = next(line for line in records[peer].splitlines() if line.startswith(f"[{peer_port}]\t"))
+        path = self.folder / name
+        path.write_text(text.replace(line + "\n", "", 1).replace(back + "\n", "", 1))
+        return path
+
+    def test_a_new_lost_uplink_of_a_nameless_switch_is_not_accepted(self):
+        whole = self.fabric("whole")
+        leaf = "S-fc6a1c0300000080"
+        one = self.without_link(whole, "one", leaf, 35)
+        self.assertIn(" defects beside", run("check", "--golden", one, one).stdout)
+        self.assertEqual(run("check", "--golden", one, one).returncode, 0)
+        two = self.without_link(one, "two", leaf, 39)
+        other = self.without_link(one, "other", "S-fc6a1c0300000200", 37)
+        for path in (two, other):
+            found = run("check", "--golden", one, path)
+            self.assertEqual(found.returncode, 1)
+            self.assertIn("missing-uplink", found.stdout)
+        # From a snapshot as from a dump.
+        snapshot = self.folder / "accepted"
+        self.assertEqual(run("snapshot", one, "-o", snapshot).returncode, 0)
+        self.assertEqual(run("check", "--golden", snapshot, one).returncode, 0)
+        self.assertEqual(run("check", "--golden", snapshot, two).returncode, 1)
+
+    def test_it_is_named_by_guid_and_by_a_name_that_stays(self):
+        path = self.without_link(self.fabric("whole"), "one", "S-fc6a1c0300000080", 35)
+        text = run("check", path).stdout
+        self.assertIn("switch-000080 (0xfc6a1c0300000080) (90 % sure)", text)
+        self.assertIn("missing: switch-000080 port 35 to switch-000", text)
+        self.assertIn("switch-000080 (0xfc6a1c0300000080): leaf of n[01-16] (g1), rail 1", text)
+        found = [d for d in json.loads(run("check", "--json", path).stdout) if d["kind"] == "missing-uplink"]
+        self.assertEqual(found[0]["nameless_switches"][0],
+                         {"guid": "0xfc6a1c0300000080", "name": "switch-000080", "place": "leaf of n[01-16] (g1), rail 1"})
+
+    def test_all_lists_every_missing_cable(self):
+        path = self.fabric("broken")
+        for leaf in range(1, 13):
+            path = self.without_link(path, f"less{leaf}", f"S-{0xfc6a1c0300000000 + leaf * 0x40:016x}", 36)
+        short, full = run("check", path).stdout, run("check", "--all", path).stdout
+        self.assertEqual(short.count("missing: "), 4)
+        self.assertIn("and 8 more missing cables: --all lists them", short)
+        self.assertEqual(full.count("missing: "), 12)
+        found = [d for d in json.loads(run("check", "--json", path).stdout) if d["kind"] == "asymmetric-spine"]
+        self.assertEqual(len(found[0]["missing"]), 12)
+        for cable in found[0]["missing"]:
+            self.assertRegex(cable, r"^switch-\w{6} port 36 to switch-\w{6} port \d+$")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
