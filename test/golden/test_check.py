@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""banyan-topo check where all switches have one name: how a defect is told, and what an accepted state accepts."""
+"""banyan-topo check where all switches have one name: how a defect is told, and what an accepted state accepts; and ids that stay."""
 
 import json
 import os
@@ -83,6 +83,64 @@ class Check(unittest.TestCase):
         self.assertEqual(len(found[0]["missing"]), 12)
         for cable in found[0]["missing"]:
             self.assertRegex(cable, r"^switch-\w{6} port 36 to switch-\w{6} port \d+$")
+
+
+class Ids(unittest.TestCase):
+    """banyan-topo snapshot where the file has leaf groups already."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.snapshot = self.folder / "fabric.snapshot"
+
+    def dump(self, name, *options):
+        path = self.folder / name
+        made = run("gen", "--nodes", 64, "--group-size", 16, "--rails", 4, *options, "-o", path)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return path
+
+    def ids(self, path):
+        return {group["nodes"][0]: group["id"] for group in json.loads(run("show", "--json", path).stdout)["leaf_groups"]}
+
+    def write(self, dump, *options):
+        written = run("snapshot", dump, "-o", self.snapshot, *options)
+        self.assertEqual(written.returncode, 0, written.stderr)
+        return written
+
+    def test_the_file_to_replace_keeps_the_ids(self):
+        whole, off = self.dump("whole"), self.dump("off", "--racks-off", 0.25, "--seed", 2)
+        self.write(whole)
+        first = self.ids(self.snapshot)
+        self.assertEqual(first, {"n01": "g1", "n17": "g2", "n33": "g3", "n49": "g4"})
+        self.assertNotEqual({**first, **self.ids(off)}, first, "the rack that is off must not be the last one")
+        self.write(off)
+        less = self.ids(self.snapshot)
+        self.assertEqual(len(less), 3)
+        self.assertEqual({**first, **less}, first)
+        # A second time, and back.
+        self.write(off)
+        self.assertEqual(self.ids(self.snapshot), less)
+        self.write(whole)
+        self.assertEqual(self.ids(self.snapshot), first)
+
+    def test_another_snapshot_can_be_named(self):
+        whole, off = self.dump("whole"), self.dump("off", "--racks-off", 0.25, "--seed", 2)
+        self.write(whole)
+        old = self.folder / "old.snapshot"
+        self.snapshot.rename(old)
+        self.write(off, "--previous", old)
+        self.assertEqual({**self.ids(old), **self.ids(self.snapshot)}, self.ids(old))
+        gone = run("snapshot", off, "-o", self.snapshot, "--previous", self.folder / "none")
+        self.assertEqual(gone.returncode, 2)
+        self.assertIn("none", gone.stderr)
+
+    def test_a_file_that_is_no_snapshot_is_told_and_replaced(self):
+        whole = self.dump("whole")
+        self.snapshot.write_bytes(b"BNYNFAB\0 and then nothing")
+        written = self.write(whole)
+        self.assertIn("the leaf groups are numbered anew", written.stderr)
+        self.assertEqual(self.ids(self.snapshot)["n17"], "g2")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include <banyan/topo/diff.hpp>
@@ -177,12 +178,12 @@ void print_json(const fabric& f) {
 }
 
 result<int> run(const options& o) {
-    BANYAN_TRY(auto f, o.input.load());
-    std::size_t accepted = 0;
+    std::optional<fabric> golden;
     if (!o.golden.empty()) {
-        BANYAN_TRY(const auto golden, load_fabric(o.golden));
-        accepted = compare(golden, f);
+        BANYAN_TRY(golden, load_fabric(o.golden));
     }
+    BANYAN_TRY(auto f, o.input.load(golden ? &*golden : nullptr));
+    const auto accepted = golden ? compare(*golden, f) : 0;
     if (o.json)
         print_json(f);
     else

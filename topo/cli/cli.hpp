@@ -45,7 +45,8 @@ class fabric_input {
     void add_to(CLI::App& sub);
     /// As --fabric instead of the first argument; the snapshot that banyan.conf names where it is not given.
     void add_option_to(CLI::App& sub);
-    result<fabric> load() const;
+    /// A dump's leaf groups keep the ids of `previous`, if given; a snapshot's are settled.
+    result<fabric> load(const fabric* previous = nullptr) const;
     const std::string& path() const { return path_; }
 
   private:

@@ -67,8 +67,9 @@ void fabric_input::add_side_files(CLI::App& sub) {
                    "site file: management and storage hosts, racks, NVLink domains, WAN links");
 }
 
-result<fabric> fabric_input::load() const {
+result<fabric> fabric_input::load(const fabric* previous) const {
     build_options options;
+    options.previous = previous;
     if (!names_.empty()) {
         BANYAN_TRY(const auto text, read_file(names_, max_side_file));
         auto names = read_name_map(text);

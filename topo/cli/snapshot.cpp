@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
@@ -10,18 +12,42 @@
 
 namespace banyan::topo::cli {
 
+namespace {
+
+struct options {
+    fabric_input input;
+    std::string output, previous;
+};
+
+/// Whose leaf groups keep their ids: --previous, or the file that is to be replaced.
+result<std::optional<fabric>> previous_of(const options& o) {
+    if (!o.previous.empty()) {
+        BANYAN_TRY(auto given, load_snapshot(o.previous));
+        return std::optional<fabric>(std::move(given));
+    }
+    std::error_code none_there;
+    if (is_stream(o.output) || !std::filesystem::is_regular_file(o.output, none_there))
+        return std::optional<fabric>();
+    auto there = load_snapshot(o.output);
+    if (there) return std::optional<fabric>(std::move(*there));
+    fmt::print(stderr, "banyan-topo: {}; the leaf groups are numbered anew\n", there.error().what);
+    return std::optional<fabric>();
+}
+
+}  // namespace
+
 void add_snapshot(CLI::App& app, action& chosen) {
-    struct options {
-        fabric_input input;
-        std::string output;
-    };
     const auto o = std::make_shared<options>();
     auto* sub = app.add_subcommand("snapshot", "Write the snapshot that slurmctld and faultd read");
     o->input.add_to(*sub);
-    sub->add_option("-o,--output", o->output, "file to replace")->required();
+    sub->add_option("-o,--output", o->output, "file to replace; leaf groups that it has keep their ids")
+        ->required();
+    sub->add_option("--previous", o->previous,
+                    "the snapshot whose leaf groups keep their ids, instead of the file to replace");
     sub->callback([o, &chosen] {
         chosen = [o]() -> result<int> {
-            BANYAN_TRY(const auto f, o->input.load());
+            BANYAN_TRY(const auto previous, previous_of(*o));
+            BANYAN_TRY(const auto f, o->input.load(previous ? &*previous : nullptr));
             if (f.hosts.empty())
                 return fail(errc::invalid_input, fmt::format("{} has no compute host", o->input.path()),
                             "nothing was written");

@@ -3,23 +3,13 @@
 #include <map>
 
 #include "topo/model/build.hpp"
+#include "topo/model/group_ids.hpp"
 #include "topo/model/grouping.hpp"
 #include "topo/model/union_find.hpp"
 #include "topo/model/usual.hpp"
 
 namespace banyan::topo::build {
 namespace {
-
-/// "g1", "g2", ... by the smallest GUID of their switches: hosts come and go, and people know their groups.
-void number_groups(fabric& f, const grouping& g) {
-    std::vector<std::uint32_t> order;  // switches are in the order of their GUIDs
-    std::vector<bool> seen(g.count);
-    for (const auto group : g.group_of_leaf)
-        if (group != none && !seen[group]) seen[group] = true, order.push_back(group);
-    for (std::uint32_t group = 0; group < g.count; ++group)
-        if (!seen[group]) order.push_back(group);
-    for (std::size_t i = 0; i < order.size(); ++i) f.leaf_groups[order[i]].id = "g" + std::to_string(i + 1);
-}
 
 void make_groups(fabric& f, const grouping& g) {
     f.leaf_groups.resize(g.count);
@@ -30,7 +20,6 @@ void make_groups(fabric& f, const grouping& g) {
         f.hosts[h].leaf_group = g.group_of_host[h];
         if (g.group_of_host[h] != none) f.leaf_groups[g.group_of_host[h]].hosts.push_back(h);
     }
-    number_groups(f, g);
     // The other planes of a box have no HCA of their own: a leaf is a box.
     for (std::uint32_t sw = 0; sw < f.switches.size(); ++sw)
         if (g.group_of_leaf[sw] != none) f.leaf_groups[g.group_of_leaf[sw]].leaves.push_back(sw);
@@ -188,6 +177,10 @@ void group_leaves(state& s) {
     agree_on_rails(s, f);
     number_rails(f);
     number_tiers(f, g);
+    if (s.options.previous)
+        keep_group_ids(f, *s.options.previous);
+    else
+        number_groups(f);
 }
 
 }  // namespace banyan::topo::build

@@ -17,7 +17,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "snapshots are written as the machine has them");
 constexpr std::string_view magic("BNYNFAB\0", 8);
-constexpr std::uint32_t version = 3;
+constexpr std::uint32_t version = 4;
+constexpr std::uint32_t oldest_version = 3;  ///< without the groups that are gone
 constexpr std::size_t head_bytes = 24;
 
 // One description of the fields serves both directions: `io` is a field_writer or a field_reader.
@@ -105,7 +106,12 @@ void fields(Io& io, defect& d) {
     io.list(d.where);
 }
 template <class Io>
-void fields(Io& io, fabric& f) {
+void fields(Io& io, gone_group& g) {
+    io.text(g.id);
+    io.list(g.leaves);
+}
+template <class Io>
+void fields(Io& io, fabric& f, std::uint32_t of_version) {
     io.number(f.source_crc);
     io.number(f.created_unix_s);
     io.list(f.switches);
@@ -116,6 +122,7 @@ void fields(Io& io, fabric& f) {
     io.list(f.excluded);
     io.list(f.defects);
     io.list(f.wan);
+    if (of_version > oldest_version) io.list(f.gone_groups);
 }
 
 class field_writer {
@@ -235,7 +242,8 @@ std::string encode_snapshot(const fabric& f) {
     w.out.reserve(head_bytes + 96 * f.hcas.size() + 24 * f.links.size() + 128 * f.switches.size());
     w.out.assign(head_bytes, '\0');
     fields(w,
-           const_cast<fabric&>(f));  // the writer only reads; one description of the fields serves both ways
+           const_cast<fabric&>(f),  // the writer only reads; one description of the fields serves both ways
+           version);
     const auto payload = std::string_view(w.out).substr(head_bytes);
     const auto crc = crc32c(std::as_bytes(std::span(payload)));
     const std::uint64_t size = payload.size();
@@ -254,15 +262,16 @@ result<fabric> decode_snapshot(std::string_view bytes) {
     std::memcpy(&its_version, bytes.data() + 8, 4);
     std::memcpy(&crc, bytes.data() + 12, 4);
     std::memcpy(&size, bytes.data() + 16, 8);
-    if (its_version != version)
-        return damaged(fmt::format("it has format {}, expected {}", its_version, version));
+    if (its_version < oldest_version || its_version > version)
+        return damaged(
+            fmt::format("it has format {}, expected {} or {}", its_version, oldest_version, version));
     const auto payload = bytes.substr(head_bytes);
     if (payload.size() != size)
         return damaged(fmt::format("it has {} bytes, expected {}", payload.size(), size));
     if (crc32c(std::as_bytes(std::span(payload))) != crc) return damaged("its checksum is wrong");
     fabric f;
     field_reader r(payload);
-    fields(r, f);
+    fields(r, f, its_version);
     if (!r.complete()) return damaged("its lists do not fill it");
     if (!consistent(f)) return damaged("an index points outside its list");
     f.tier_cost = tier_costs(f);

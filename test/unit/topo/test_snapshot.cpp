@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <cstring>
 #include <filesystem>
 #include <random>
+#include <span>
 
 #include <banyan/topo/snapshot.hpp>
 #include <catch2/catch.hpp>
 #include <unistd.h>
 
+#include "common/crc32c.hpp"
 #include "common/file.hpp"
 #include "fixtures.hpp"
 
@@ -54,4 +57,22 @@ TEST_CASE("a file that is missing or no snapshot names itself", "[topo]") {
     REQUIRE(write_file_atomic(path, "not a snapshot"));
     CHECK(load_snapshot(path).error().what.find("does not begin") != std::string::npos);
     std::filesystem::remove(path);
+}
+
+TEST_CASE("a snapshot of the format before is read", "[topo]") {
+    auto bytes = encode_snapshot(model_of("ibnetdiscover-fattree3.txt"));
+    // It ends before the list of groups that are gone, which is empty here.
+    bytes.resize(bytes.size() - 4);
+    const std::uint32_t version = 3;
+    const std::uint64_t size = bytes.size() - 24;
+    const auto crc = crc32c(std::as_bytes(std::span(bytes).subspan(24)));
+    std::memcpy(bytes.data() + 8, &version, 4);
+    std::memcpy(bytes.data() + 12, &crc, 4);
+    std::memcpy(bytes.data() + 16, &size, 8);
+    const auto old = decode_snapshot(bytes);
+    REQUIRE(old);
+    CHECK(old->leaf_groups.size() == 8);
+    const std::uint32_t older = 2;
+    std::memcpy(bytes.data() + 8, &older, 4);
+    CHECK(decode_snapshot(bytes).error().what.find("format 2, expected 3 or 4") != std::string::npos);
 }

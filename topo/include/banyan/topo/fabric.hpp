@@ -80,13 +80,19 @@ struct host {
 
 /// The leaves, one per rail, that serve the same hosts (a "scalable unit" of a rail-optimised fabric).
 struct leaf_group {
-    std::string id;                     ///< "g1", "g2", ... by the smallest host name
+    std::string id;                     ///< "g1", "g2", ...; stays while the group can be recognised
     std::vector<std::uint32_t> leaves;  ///< index into switches, by rail
     std::vector<std::uint16_t> rails;   ///< of each of the leaves; without a number where a leaf is missing
     std::vector<std::uint32_t> hosts;   ///< ascending
     std::uint32_t spine_group = 0;      ///< groups under the same spines have the same number
     std::uint32_t island = 0;           ///< groups that no link connects have different ones
     double alignment = 0;  ///< share of its HCAs on their host's usual leaf port; 0 = cannot be told
+};
+
+/// A group that an older snapshot had: its id comes back with its switches, and goes to no other group.
+struct gone_group {
+    std::string id;
+    std::vector<guid> leaves;
 };
 
 /// The rail of the leaf at that position: another number where the group lacks a leaf before it.
@@ -131,6 +137,7 @@ struct fabric {
     std::vector<exclusion> excluded;
     std::vector<defect> defects;
     std::vector<wan_link> wan;
+    std::vector<gone_group> gone_groups;
     /// What a byte costs placement, by the tier where its ends meet. Follows from the links, see
     /// capacity.hpp.
     by_tier<double> tier_cost{0, 0, 1, 2, 64};

@@ -75,6 +75,7 @@ struct build_options {
     std::int64_t created_unix_s = 0;    ///< recorded in the fabric
     std::map<guid, std::string> names;  ///< node names by GUID; they win over the descriptions
     site_description site;
+    const fabric* previous = nullptr;  ///< whose leaf groups keep their ids
 };
 
 /// A node-name map as the InfiniBand tools take it: lines of GUID and quoted name, # comments.
