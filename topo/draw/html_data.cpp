@@ -14,8 +14,8 @@
 //   odd                  [low, high, count, usual, severity] of each bundle that is not well
 //   spine_groups         spines and groups of each
 //   cores, stray         other switches
-//   defects              [kind, severity, evidence, objects, switches, hcas, hosts,
-//                        switches at the ends of its links]
+//   defects              [kind, severity (0: no defect, a notice), evidence, objects, switches, hcas,
+//                        hosts, switches at the ends of its links]
 //   job                  text, colors, marks: [host, slot, colour, spare, label, about]; or null
 #include <algorithm>
 #include <unordered_map>
@@ -189,11 +189,9 @@ std::string pack(const std::vector<std::uint64_t>& numbers) {
 std::string page_data(const fabric& f, const job* j, const std::string& title) {
     const auto s = make_scene(f);
     rate_table rates(s);
-    json out{{"title", clean(title)},       {"hosts", hosts_of(f)},
-             {"groups", groups_of(f)},      {"switches", switches_of(f)},
-             {"hcas", hcas_of(f, rates)},   {"links", links_of(f, rates)},
-             {"defects", defects_of(f, s)}, {"all_defects", f.defects.size()},
-             {"job", job_data(j)}};
+    json out{{"title", clean(title)},       {"hosts", hosts_of(f)},      {"groups", groups_of(f)},
+             {"switches", switches_of(f)},  {"hcas", hcas_of(f, rates)}, {"links", links_of(f, rates)},
+             {"defects", defects_of(f, s)}, {"all_defects", faults(s)},  {"job", job_data(j)}};
     out["rates"] = rates.list();
     out["job_colors"] = job_colors;
     out["cores"] = packed_indices(s.cores);

@@ -4,6 +4,7 @@
 // between each two, what is wrong with which object. Pure functions of the fabric; indices are the fabric's.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -72,6 +73,12 @@ struct scene {
 };
 
 scene make_scene(const fabric& f);
+
+/// Defects, without what is told and is none.
+inline std::size_t faults(const scene& s) {
+    return static_cast<std::size_t>(
+        std::count_if(s.defects.begin(), s.defects.end(), [](const targets& d) { return !d.notice; }));
+}
 
 /// Finds what each defect is about; at most 64 objects of one name, so that hostile dumps stay cheap.
 std::vector<targets> find_targets(const fabric& f);

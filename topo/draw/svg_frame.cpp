@@ -138,39 +138,58 @@ int write_rest(context& c, int y) {
     return y + 28;
 }
 
+void write_defect(context& c, int y, const defect& d, health severity) {
+    fmt::format_to(std::back_inserter(c.out), "<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"{}\"/>\n",
+                   margin + 5, y - 4, health_color(severity));
+    write_text(c, margin + 18, y, "n", d.kind, 16);
+    std::string objects;
+    for (const auto& o : d.objects) {
+        if (objects.size() > 300) break;
+        objects += (objects.empty() ? "" : ", ") + o;
+    }
+    write_text(c, margin + 128, y, "m n", objects + " \u2013 " + d.evidence, room(c, margin + 128, 67));
+}
+
 int write_defects(context& c, int y) {
-    if (c.f.defects.empty()) return y;
+    if (faults(c.s) == 0) return y;
     y += 38;
-    write_text(c, margin, y, "g", counted(c.f.defects.size(), "defect"), 30);
+    write_text(c, margin, y, "g", counted(faults(c.s), "defect"), 30);
     // The worst first; the model's order otherwise.
-    std::vector<std::size_t> order(c.f.defects.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < c.f.defects.size(); ++i)
+        if (!c.s.defects[i].notice) order.push_back(i);
     std::stable_sort(order.begin(), order.end(),
                      [&](auto a, auto b) { return c.s.defects[a].severity > c.s.defects[b].severity; });
-    for (std::size_t i = 0; i < std::min(order.size(), defects_listed); ++i) {
-        const auto& d = c.f.defects[order[i]];
-        y += 19;
-        fmt::format_to(std::back_inserter(c.out), "<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"{}\"/>\n",
-                       margin + 5, y - 4, health_color(c.s.defects[order[i]].severity));
-        write_text(c, margin + 18, y, "n", d.kind, 16);
-        std::string objects;
-        for (const auto& o : d.objects) {
-            if (objects.size() > 300) break;
-            objects += (objects.empty() ? "" : ", ") + o;
-        }
-        write_text(c, margin + 128, y, "m n", objects + " \u2013 " + d.evidence, room(c, margin + 128, 67));
-    }
+    for (std::size_t i = 0; i < std::min(order.size(), defects_listed); ++i)
+        write_defect(c, y += 19, c.f.defects[order[i]], c.s.defects[order[i]].severity);
     if (order.size() > defects_listed)
         write_text(c, margin + 18, y += 19, "s", fmt::format("and {} more", order.size() - defects_listed),
                    30);
     return y;
 }
 
+/// Leaves whose hosts are off: no defects, and told apart from them.
+int write_notices(context& c, int y) {
+    std::string leaves;
+    std::size_t n = 0;
+    for (const auto& d : c.f.defects) {
+        if (!is_notice(d)) continue;
+        ++n;
+        for (const auto& o : d.objects)
+            if (leaves.size() < 400) leaves += (leaves.empty() ? "" : ", ") + o;
+    }
+    if (n == 0) return y;
+    write_text(c, margin, y + 28, "s",
+               fmt::format("{} without a host: {}", counted(n, "leaf", "leaves"), leaves),
+               room(c, margin, 70));
+    return y + 28;
+}
+
 }  // namespace
 
 void write_header(context& c, const std::string& title) {
     write_text(c, margin, 50, "t", title, room(c, margin + 160, 150));
-    const auto defects = c.f.defects.size();
+    const auto defects = faults(c.s);
     write_text(c, c.at.width - margin, 50, defects ? "g end" : "ok end",
                defects ? counted(defects, "defect") : "no defects", 24);
     write_text(c, margin, 72, "s", figures(c), room(c, margin, 68));
@@ -183,6 +202,7 @@ int write_footer(context& c) {
                    c.at.width - margin);
     y = write_legend(c, y + 4);
     y = write_rest(c, y);
+    y = write_notices(c, y);
     return write_defects(c, y) + 34;
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include <banyan/topo/switch_names.hpp>
+
 #include "topo/draw/scene.hpp"
 
 namespace banyan::topo::draw {
@@ -26,8 +28,11 @@ health severity_of(std::string_view kind) {
 class finder {
   public:
     explicit finder(const fabric& f) : f_(f) {
-        for (std::uint32_t i = 0; i < f.switches.size(); ++i)
+        const switch_names names(f);
+        for (std::uint32_t i = 0; i < f.switches.size(); ++i) {
             add(f.switches[i].name, f.switches[i].id, thing::switch_node, i);
+            if (names.nameless(i)) add(names.label(f, i), f.switches[i].id, thing::switch_node, i);
+        }
         for (std::uint32_t i = 0; i < f.hcas.size(); ++i) add(f.hcas[i].name, f.hcas[i].id, thing::hca, i);
         for (std::uint32_t i = 0; i < f.hosts.size(); ++i)
             by_name_[f.hosts[i].name].push_back({thing::host, i});
@@ -118,9 +123,9 @@ std::vector<targets> find_targets(const fabric& f) {
     if (f.defects.empty()) return out;
     const finder names(f);
     for (std::size_t i = 0; i < f.defects.size(); ++i) {
-        out[i].severity = severity_of(f.defects[i].kind);
         out[i].of_group = f.defects[i].kind == "missing-leaf";
         out[i].notice = is_notice(f.defects[i]);
+        out[i].severity = out[i].notice ? health::good : severity_of(f.defects[i].kind);
         for (const auto& object : f.defects[i].objects) names.find(object, out[i]);
         for (auto* list : {&out[i].switches, &out[i].hcas, &out[i].hosts, &out[i].links}) sort_unique(*list);
     }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include <banyan/topo/switch_names.hpp>
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -190,6 +191,33 @@ TEST_CASE("a defect is found by name, GUID and end of a link", "[draw]") {
     CHECK(f.links[t[2].links[0]].a.index == 0);
     CHECK(t[2].severity == health::broken);
     CHECK((t[3].switches.empty() && t[3].hcas.empty() && t[3].hosts.empty() && t[3].links.empty()));
+}
+
+TEST_CASE("a switch without a name is found by what a defect calls it", "[draw]") {
+    auto f = clos(1, 2, 2, 1, 1);
+    for (auto& s : f.switches) s.name = "Quantum Mellanox Technologies";
+    const switch_names names(f);
+    f.defects = {{"missing-uplink", {names.label(f, 1)}, "", 1},
+                 {"narrow-link", {names.label(f, 0) + " port 3", "x"}, "", 1}};
+    const auto t = find_targets(f);
+    CHECK(t[0].switches == std::vector<std::uint32_t>{1});
+    CHECK(t[1].links.size() == 1);
+}
+
+TEST_CASE("a leaf that is off is told, and counts as no defect", "[draw]") {
+    auto f = clos(1, 2, 2, 1, 1);
+    const auto leaf = f.switches[0].name;
+    f.defects = {{"off", {leaf}, "no host is on it", 0.9}};
+    auto svg = to_svg(f, nullptr, "Off");
+    CHECK(svg.find("no defects") != std::string::npos);
+    CHECK(svg.find("1 defect") == std::string::npos);
+    CHECK(svg.find("1 leaf without a host: " + leaf) != std::string::npos);
+    CHECK(to_html(f, nullptr, "Off").find("\"all_defects\":0") != std::string::npos);
+    f.defects.push_back({"missing-rail", {"n00002"}, "one HCA", 1});
+    svg = to_svg(f, nullptr, "Off");
+    CHECK(svg.find("1 defect<") != std::string::npos);
+    CHECK(svg.find("2 defects") == std::string::npos);
+    CHECK(to_html(f, nullptr, "Off").find("\"all_defects\":1") != std::string::npos);
 }
 
 TEST_CASE("cores, spines and spine groups stand apart", "[draw]") {
