@@ -12,18 +12,6 @@ namespace {
 constexpr double system_confidence = 0.95;
 constexpr double least_alignment = 0.8;  ///< below that, ports say nothing about hosts
 
-void give(state& s, host_list& hosts, std::uint32_t hca, std::uint32_t host, const std::string& because,
-          double confidence) {
-    hosts.hcas[host].push_back(hca);
-    s.out.hcas[hca].confidence = static_cast<float>(confidence);
-    // One whose name is another host's was reported as such already.
-    if (s.host_name_of_hca[hca].empty())
-        s.report("factory-name", {hex(s.out.hcas[hca].id)},
-                 fmt::format("\"{}\" names no host; taken for an HCA of {} ({})", s.out.hcas[hca].name,
-                             hosts.names[host], because),
-                 confidence);
-}
-
 bool fits(const state& s, const grouping& g, std::uint32_t hca, std::uint32_t host) {
     const auto& h = s.out.hcas[hca];
     return h.leaf != none && g.group_of_leaf[h.leaf] == g.group_of_host[host] &&
@@ -35,6 +23,18 @@ bool on_leaf(const state& s, const std::vector<std::uint32_t>& hcas, std::uint32
 }
 
 }  // namespace
+
+void give(state& s, host_list& hosts, std::uint32_t hca, std::uint32_t host, const std::string& because,
+          double confidence) {
+    hosts.hcas[host].push_back(hca);
+    s.out.hcas[hca].confidence = static_cast<float>(confidence);
+    // One whose name is another host's was reported as such already.
+    if (s.host_name_of_hca[hca].empty())
+        s.report("factory-name", {hex(s.out.hcas[hca].id)},
+                 fmt::format("\"{}\" names no host; taken for an HCA of {} ({})", s.out.hcas[hca].name,
+                             hosts.names[host], because),
+                 confidence);
+}
 
 void attribute_by_system(state& s, host_list& hosts) {
     boost::unordered_flat_map<guid, std::uint32_t> host_of_system;

@@ -34,6 +34,8 @@ struct state {
     std::vector<guid> system_of_hca;                 ///< by HCA
     std::vector<bool> doubtful_host;  ///< by HCA: another HCA has its name, and nothing tells them apart
 
+    std::vector<float> told_by_guid;  ///< by HCA: how sure its GUID makes its number; 0 = its name tells it
+
     switch_names names;
 
     /// By switch: how sure it is that one without hosts stands where it stands; 0 for the others.

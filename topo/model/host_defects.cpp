@@ -110,6 +110,20 @@ std::string leaf_port_id(const fabric& f, const hca& h) {
     return fmt::format("{} on {}", hex(h.id), port_id(f.switches[h.leaf].id, h.leaf_port));
 }
 
+/// Its name, or its GUID and whose it is taken for.
+std::string hca_label(const state& s, std::uint32_t i) {
+    const auto& h = s.out.hcas[i];
+    if (!s.host_name_of_hca[i].empty()) return h.name;
+    return fmt::format("{} (taken for {})", hex(h.id), s.out.hosts[h.host].name);
+}
+
+/// Of a defect of these HCAs: no surer than whose each is.
+double sure(const state& s, double most, std::initializer_list<std::uint32_t> hcas) {
+    for (const auto i : hcas)
+        if (s.told_by_guid[i] > 0) most = std::min(most, static_cast<double>(s.told_by_guid[i]));
+    return most;
+}
+
 void misplaced(state& s, std::uint32_t i, const attachments& all) {
     const auto& f = s.out;
     const auto& hca = f.hcas[i];
@@ -119,24 +133,27 @@ void misplaced(state& s, std::uint32_t i, const attachments& all) {
     const auto other = all.at(should);
     if (other != none && other != i && all.expected(other) == all.actual(i)) {
         if (i < other)
-            s.report("swapped-cables", {hca.name, f.hcas[other].name},
-                     fmt::format("{} port {} and {} port {}: each is where the other should be",
+            s.report("swapped-cables", {hca_label(s, i), hca_label(s, other)},
+                     fmt::format("{} port {} and {} port {}: each is where the other should be{}",
                                  label(s, hca.leaf), hca.leaf_port, label(s, f.hcas[other].leaf),
-                                 f.hcas[other].leaf_port),
-                     0.95, {leaf_port_id(f, hca), leaf_port_id(f, f.hcas[other])});
+                                 f.hcas[other].leaf_port,
+                                 sure(s, 1, {i, other}) < 1 ? ", going by the GUIDs" : ""),
+                     sure(s, 0.95, {i, other}), {leaf_port_id(f, hca), leaf_port_id(f, f.hcas[other])});
         return;
     }
+    // What stands between two GUIDs alone shows a pair, nothing less.
+    if (s.told_by_guid[i] > 0 && s.told_by_guid[i] < 0.8f) return;
     const auto& leaves = f.leaf_groups[host.leaf_group].leaves;
     if (std::find(leaves.begin(), leaves.end(), hca.leaf) == leaves.end())
-        s.report("foreign-leaf", {hca.name},
+        s.report("foreign-leaf", {hca_label(s, i)},
                  fmt::format("on {}, which serves another leaf group than {} of {}", label(s, hca.leaf),
                              f.leaf_groups[host.leaf_group].id, host.name),
-                 host.confidence, {leaf_port_id(f, hca)});
+                 sure(s, host.confidence, {i}), {leaf_port_id(f, hca)});
     else if (should.leaf != hca.leaf)
         s.report(
-            "wrong-rail", {hca.name},
+            "wrong-rail", {hca_label(s, i)},
             fmt::format("on {}; HCAs of this number are on {}", label(s, hca.leaf), label(s, should.leaf)),
-            0.9, {leaf_port_id(f, hca)});
+            sure(s, 0.9, {i}), {leaf_port_id(f, hca)});
 }
 
 void find_misplaced(state& s) {

@@ -167,7 +167,9 @@ void take_hosts(state& s) {
     set_services_aside(s, hosts);
     const auto groups = group_hosts(s.out, hosts.hcas);
     settle_doubled_names(s, hosts, groups);
+    attribute_by_step(s, hosts);
     attribute_by_port(s, hosts, groups);
+    attribute_by_neighbours(s, hosts);
     report_unattributed(s, hosts, groups);
     s.out.hosts.reserve(hosts.names.size());
     for (std::size_t i = 0; i < hosts.names.size(); ++i) {

@@ -18,6 +18,10 @@ struct host_list {
     std::vector<std::uint32_t> unattributed;  ///< HCAs whose name tells no host, or a wrong one
 };
 
+/// Gives the HCA to the host, and tells it where its own name does not say so.
+void give(state& s, host_list& hosts, std::uint32_t hca, std::uint32_t host, const std::string& because,
+          double confidence);
+
 /// Gives unattributed HCAs to the host with whose HCAs they share a system image.
 void attribute_by_system(state& s, host_list& hosts);
 
@@ -27,5 +31,12 @@ void settle_doubled_names(state& s, host_list& hosts, const grouping& groups);
 
 /// Gives unattributed HCAs to the host that sits at the same port of the other leaves of their group.
 void attribute_by_port(state& s, host_list& hosts, const grouping& groups);
+
+/// Gives unattributed HCAs, with the number that they should have, to the host whose GUIDs theirs completes:
+/// before attribute_by_port, since a crossed cable sits where another host's should.
+void attribute_by_step(state& s, host_list& hosts);
+/// And, after all others, to the host between whose GUIDs theirs lie; those that it has already get their
+/// number from that.
+void attribute_by_neighbours(state& s, host_list& hosts);
 
 }  // namespace banyan::topo::build
