@@ -14,6 +14,9 @@ namespace banyan::topo::build {
 namespace {
 
 constexpr std::uint8_t unknown = UINT8_MAX;
+/// Of one comparison of a switch with all that share a peer with it. More than any real switch has: 256 peers
+/// with 256 each. A dump may claim any mesh; there a sample of the peers must do.
+constexpr std::size_t most_steps = 65536;
 
 class leveller {
   public:
@@ -136,20 +139,25 @@ class leveller {
         std::uint32_t sw = none;
         std::size_t shared = 0;  ///< peers that both have
     };
-    /// The switch among those that fit which has most of `mine` (peers of sw) as its own peers.
+    /// The switch among those that fit which has most of `mine` (peers of sw) as its own peers; reckoned from
+    /// every so manyth of them where they are too many.
     template <class Fits>
     likeness nearest(std::uint32_t sw, const std::vector<std::uint32_t>& mine, Fits fits) {
         votes_.resize(f_.switches.size());
         std::vector<std::uint32_t> seen;
         likeness best;
-        for (const auto p : mine)
-            for (const auto other : peers_[p]) {
+        std::size_t steps = 0, looked = 0;
+        for (const auto p : mine) steps += peers_[p].size();
+        const auto stride = steps / most_steps + 1;
+        for (std::size_t i = 0; i < mine.size(); i += stride, ++looked)
+            for (const auto other : peers_[mine[i]]) {
                 if (other == sw || !fits(other)) continue;
                 if (votes_[other]++ == 0) seen.push_back(other);
                 if (votes_[other] > best.shared || (votes_[other] == best.shared && other < best.sw))
                     best = {other, votes_[other]};
             }
         for (const auto i : seen) votes_[i] = 0;
+        if (stride > 1) best.shared = best.shared * mine.size() / looked;
         return best;
     }
 

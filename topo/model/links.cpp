@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -9,18 +10,42 @@
 namespace banyan::topo::build {
 namespace {
 
-/// Whether node `n` lists the link from its port `port` to `peer`'s port `peer_port`.
-bool lists(const state& s, std::uint32_t n, std::uint16_t port, guid peer, std::uint16_t peer_port) {
-    const auto ports = s.source.ports_of(s.nodes[n]);
-    const auto same = [&](const dump_port& p) {
-        return p.port == port && p.peer == peer && p.peer_port == peer_port;
-    };
-    // Ports stand in ascending order, except in a dump that somebody has edited.
-    const auto near =
-        std::lower_bound(ports.begin(), ports.end(), port,
-                         [](const dump_port& p, std::uint16_t wanted) { return p.port < wanted; });
-    return (near != ports.end() && same(*near)) || std::any_of(ports.begin(), ports.end(), same);
-}
+/// Finds a port of a node, also where the dump has them in another order than ascending.
+class port_index {
+  public:
+    explicit port_index(const state& s) : s_(s), order_(s.with_record) {
+        const auto before = [](const dump_port& a, const dump_port& b) { return a.port < b.port; };
+        for (std::uint32_t n = 0; n < s.with_record; ++n) {
+            const auto ports = s.source.ports_of(s.nodes[n]);
+            if (std::is_sorted(ports.begin(), ports.end(), before)) continue;
+            order_[n].resize(ports.size());
+            std::iota(order_[n].begin(), order_[n].end(), 0u);
+            std::sort(order_[n].begin(), order_[n].end(),
+                      [&](auto a, auto b) { return ports[a].port < ports[b].port; });
+        }
+    }
+
+    /// Whether node `n` lists the link from its port `port` to `peer`'s port `peer_port`.
+    bool lists(std::uint32_t n, std::uint16_t port, guid peer, std::uint16_t peer_port) const {
+        if (n >= order_.size()) return false;
+        const auto ports = s_.source.ports_of(s_.nodes[n]);
+        const auto at = [&](std::size_t i) -> const dump_port& {
+            return order_[n].empty() ? ports[i] : ports[order_[n][i]];
+        };
+        std::size_t low = 0, high = ports.size();
+        while (low < high) {
+            const auto middle = (low + high) / 2;
+            at(middle).port < port ? low = middle + 1 : high = middle;
+        }
+        for (; low < ports.size() && at(low).port == port; ++low)
+            if (at(low).peer == peer && at(low).peer_port == peer_port) return true;
+        return false;
+    }
+
+  private:
+    const state& s_;
+    std::vector<std::vector<std::uint32_t>> order_;  ///< by node; empty where its ports ascend
+};
 
 std::string node_name(const state& s, std::uint32_t n) {
     return s.place[n].kind == node_kind::switch_node && s.place[n].index != none
@@ -28,17 +53,24 @@ std::string node_name(const state& s, std::uint32_t n) {
                : std::string(s.nodes[n].name);
 }
 
+/// Routers have no index, and no links here: where the subnet ends is told with them.
+void tell_router(state& s, std::uint32_t n, const dump_port& p) {
+    constexpr std::size_t enough = 1000;  // bytes
+    // So far only routers are left out, by GUID.
+    const auto at = std::lower_bound(s.out.excluded.begin(), s.out.excluded.end(), p.peer,
+                                     [](const exclusion& e, guid id) { return e.id < id; });
+    if (at != s.out.excluded.end() && at->id == p.peer && at->why.size() < enough)
+        at->why += fmt::format("; on {} port {}", node_name(s, n), p.port);
+}
+
 /// Returns whether only this end lists it.
-bool take_link(state& s, std::uint32_t n, std::uint32_t port_index) {
+bool take_link(state& s, const port_index& index, std::uint32_t n, std::uint32_t port_index) {
     const auto& p = s.source.ports[port_index];
     const auto peer = s.peer_node[port_index];
     const auto& self = s.nodes[n];
-    // Routers have no index, and no links here: where the subnet ends is told with them.
-    if (s.nodes[peer].kind == node_kind::router && s.place[n].index != none)
-        for (auto& e : s.out.excluded)
-            if (e.id == p.peer) e.why += fmt::format("; on {} port {}", node_name(s, n), p.port);
+    if (s.nodes[peer].kind == node_kind::router && s.place[n].index != none) tell_router(s, n, p);
     if (s.place[n].index == none || s.place[peer].index == none) return false;
-    const bool other_lists = lists(s, peer, p.peer_port, self.id, p.port);
+    const bool other_lists = index.lists(peer, p.peer_port, self.id, p.port);
     const bool first = std::tuple(self.id, p.port) < std::tuple(p.peer, p.peer_port);
     if (other_lists && !first) return false;  // taken from the other end
     const port_ref here{s.place[n].kind, s.place[n].index, p.port};
@@ -80,12 +112,13 @@ void find_doubled_ports(state& s) {
 
 void take_links(state& s) {
     bool doubtful = false;
+    const port_index index(s);
     for (std::uint32_t n = 0; n < s.with_record; ++n)
         for (auto i = s.nodes[n].first_port, end = i + s.nodes[n].port_count; i < end; ++i) {
             if (s.peer_node[i] != n) {
                 const auto& ports = s.source.ports;
                 doubtful |= i > s.nodes[n].first_port && ports[i - 1].port == ports[i].port;
-                doubtful |= take_link(s, n, i);
+                doubtful |= take_link(s, index, n, i);
             } else if (s.place[n].index != none && s.source.ports[i].port <= s.source.ports[i].peer_port) {
                 s.report("loop", {node_name(s, n)},
                          fmt::format("port {} leads to port {} of the same node", s.source.ports[i].port,

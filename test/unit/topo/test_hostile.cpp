@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Dumps that claim what no fabric is: all of it is told, and in a bounded number of steps.
+#include <random>
+
+#include <banyan/topo/reader.hpp>
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include "dump_writer.hpp"
+
+using namespace banyan::topo;
+using namespace banyan::topo::test;
+
+namespace {
+
+/// Lower switches with a host each below upper ones that each lack a tenth of them, no two the same.
+struct holes : dump_writer {
+    holes(unsigned lowers, unsigned uppers, bool meshed) {
+        std::mt19937 random(1);
+        std::vector<guid> low, high;
+        std::vector<unsigned> used(lowers + uppers, 1);
+        for (unsigned i = 0; i < lowers; ++i) low.push_back(add_switch(fmt::format("low{}", i)));
+        for (unsigned i = 0; i < uppers; ++i) high.push_back(add_switch(fmt::format("high{}", i)));
+        for (unsigned i = 0; i < lowers; ++i) link(add_hca(fmt::format("n{} mlx5_0", i)), 1, low[i], 1);
+        for (unsigned h = 0; h < uppers; ++h) {
+            for (unsigned l = 0; l < lowers; ++l)
+                if (random() % 10 > 0) link(low[l], ++used[l], high[h], ++used[lowers + h]);
+            for (unsigned other = 0; meshed && other < h; ++other)
+                link(high[other], ++used[lowers + other], high[h], ++used[lowers + h]);
+        }
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a mesh with holes is modelled in bounded steps", "[topo][hostile]") {
+    const bool meshed = GENERATE(false, true);
+    const auto f = holes(700, 700, meshed).model();
+    CHECK(f.hosts.size() == 700);
+    std::size_t leaves = 0, spines = 0;
+    for (const auto& s : f.switches) leaves += s.level == 0, spines += s.level == 1;
+    CHECK(leaves == 700);
+    CHECK(spines == 700);
+    // All holes are told, each once.
+    std::size_t told = 0, links = 0;
+    for (const auto& d : f.defects)
+        if (d.kind == "missing-uplink" || d.kind == "asymmetric-spine") told += d.where.size() - 1;
+    for (const auto& l : f.links)
+        if (l.a.kind == node_kind::switch_node && l.b.kind == node_kind::switch_node)
+            links += f.switches[l.a.index].level != f.switches[l.b.index].level;
+    CHECK(told + links == 700 * 700);
+}
+
+TEST_CASE("ports in any order are found at both ends", "[topo][hostile]") {
+    rail_fabric d(3, 8, 4, 4);
+    auto text = d.text();
+    // The lines of each record the other way round.
+    std::string turned;
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto end = text.find('\n', at) + 1;
+        const auto line = text.substr(at, end - at);
+        at = end;
+        if (line.starts_with('[')) {
+            lines.push_back(line);
+            continue;
+        }
+        for (; !lines.empty(); lines.pop_back()) turned += lines.back();
+        turned += line;
+    }
+    for (; !lines.empty(); lines.pop_back()) turned += lines.back();
+    REQUIRE(turned != text);
+    const auto f = build_fabric(read_ibnetdiscover(turned).value());
+    CHECK(f.defects.empty());
+    CHECK(f.links.size() == d.model().links.size());
+}
+
+TEST_CASE("where a router hangs is told, but not a thousand times", "[topo][hostile]") {
+    rail_fabric d(2, 8, 1, 4);
+    const auto router = d.add_router("rt1"), other = d.add_router("rt2");
+    for (unsigned p = 0; p < 400; ++p) d.link(d.spines[p % 4], 50 + p / 4, router, p + 1);
+    d.link(d.spines[1], 200, other, 1);
+    const auto f = d.model();
+    REQUIRE(f.excluded.size() == 2);
+    CHECK(f.excluded[0].why.size() < 1100);
+    CHECK(f.excluded[1].why.find("spine-1 port 200") != std::string::npos);
+}
