@@ -77,6 +77,10 @@ constexpr std::array keys{
                "true: say what would be done, and do nothing. "
                "Look at what banyan-fault(1) lists for a week, then set it to false."},
     config_key{"fault", "history", path, R"("/var/lib/banyan/incidents.db")", "The database of every incident ever seen."},
+    config_key{"fault", "policy", path, R"("")",
+               "The rules by which the controller decides what is done about an incident; see banyan-fault(1). "
+               "Empty: the shipped ones, which are in /usr/share/banyan/banyan-policy.toml, to be copied and changed. "
+               "The controller does not start with a file that is wrong, and reads it at its start alone."},
     config_key{"fault", "opensm_log", path, R"("")",
                "The log of opensm(8) on the controller's host. "
                "Start opensm with -d2 or set force_log_flush TRUE, or its lines come late. "

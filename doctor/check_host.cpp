@@ -13,6 +13,7 @@
 #include "common/text.hpp"
 #include "doctor/memory.hpp"
 #include "doctor/site.hpp"
+#include "fault/policy/policy_file.hpp"
 
 namespace banyan::doctor {
 namespace {
@@ -57,11 +58,15 @@ findings check_configuration(const site& s) {
         out.push_back({verdict::wrong, name, told.back(), why, "man banyan.conf"});
     };
     judge(s.fault), judge(s.ckptd), judge(s.max_age);
-    if (!s.config_path.empty())
-        if (const auto trusted = check_trusted(s.config_path); !trusted)
-            out.push_back({verdict::wrong, name, trusted.error().text(),
+    const auto policy = s.is.controller && s.fault ? s.fault->policy : std::string();
+    if (const auto rules = fault::load_policy(policy); !rules)
+        out.push_back({verdict::wrong, policy, rules.error().text(),
+                       "banyan-faultd's controller does not start with it", "banyan-fault policy check"});
+    for (const auto& file : {s.config_path, std::filesystem::path(policy)})
+        if (const auto trusted = file.empty() ? result<void>() : check_trusted(file); !trusted)
+            out.push_back({verdict::wrong, file.string(), trusted.error().text(),
                            "whoever can write it decides what root's daemons do",
-                           fmt::format("chown root:root {0}; chmod 644 {0}", name)});
+                           fmt::format("chown root:root {0}; chmod 644 {0}", file.string())});
     if (!out.empty()) return out;
     out.push_back(fine(name, "can be read, every key is known"));
     if (s.fault->dry_run && s.is.controller)

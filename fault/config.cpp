@@ -36,6 +36,7 @@ void fault_fields(Section& section, Config& c) {
     section.field("socket", c.socket);
     section.field("dry_run", c.dry_run);
     section.field("history", c.history);
+    section.field("policy", c.policy);
     section.field("opensm_log", c.opensm_log);
     section.field("kmsg", c.kmsg);
     section.field("kmsg_trust", c.kmsg_trust_word);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "fault/policy/policy.hpp"
+#include "fault/policy/limiter.hpp"
 #include "fault/sources/kernel_log.hpp"
 
 namespace banyan::fault {
@@ -19,7 +19,7 @@ namespace banyan::fault {
 struct config {
     std::string node;
     std::string munge_socket, ckptd_socket, snapshot;
-    std::string controller, bind, socket, history, opensm_log, kmsg, root, metrics;
+    std::string controller, bind, socket, history, policy, opensm_log, kmsg, root, metrics;
     std::uint16_t port = 0, ckptd_port = 0;
     bool dry_run = true;
     bool encrypt = false;         ///< what goes between agents and controller; done where either wants it

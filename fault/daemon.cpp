@@ -71,13 +71,13 @@ int run_agent(config settings) {
     return 0;
 }
 
-int run_controller(config settings) {
+int run_controller(config settings, policy rules) {
     raise_files(controller_files, "agents beyond it are not heard, 12,800 nodes are provided for");
     asio::io_context io(1);
     asio::thread_pool pool(blocking_threads);
     auto counters = make_metrics(settings);
     const auto socket = settings.socket;
-    controller it(io, pool, std::move(settings), std::move(counters), make_slurm_cluster());
+    controller it(io, pool, std::move(settings), std::move(rules), std::move(counters), make_slurm_cluster());
     admin_server admin(io, it);
     auto ready = admin.listen(socket);  // first: it also keeps a second controller from opening the history
     if (ready) ready = it.start();

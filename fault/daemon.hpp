@@ -8,6 +8,6 @@
 namespace banyan::fault {
 
 int run_agent(config settings);
-int run_controller(config settings);
+int run_controller(config settings, policy rules);
 
 }  // namespace banyan::fault

@@ -12,6 +12,7 @@
 #include "common/log.hpp"
 #include "common/log_file.hpp"
 #include "fault/daemon.hpp"
+#include "fault/policy/policy_file.hpp"
 
 int main(int argc, char** argv) {
     banyan::ignore_hangup();
@@ -40,10 +41,13 @@ int main(int argc, char** argv) {
     }
 
     auto settings = banyan::fault::load_config(config_path, node);
-    if (!settings) {
-        banyan::say_fatal("banyan-faultd", check || dump ? "" : log, settings.error().text());
-        return 2;
-    }
+    // Agents judge nothing, and need not have the file.
+    auto rules = banyan::fault::load_policy(settings && !agent->parsed() ? settings->policy : std::string());
+    for (const auto* wrong : {settings ? nullptr : &settings.error(), rules ? nullptr : &rules.error()})
+        if (wrong) {
+            banyan::say_fatal("banyan-faultd", check || dump ? "" : log, wrong->text());
+            return 2;
+        }
     if (dump) std::fputs(settings->dump().c_str(), stdout);
     if (check) {
         if (const auto right = banyan::check_config(config_path); !right) {
@@ -58,5 +62,5 @@ int main(int argc, char** argv) {
         return 2;
     }
     return agent->parsed() ? banyan::fault::run_agent(std::move(*settings))
-                           : banyan::fault::run_controller(std::move(*settings));
+                           : banyan::fault::run_controller(std::move(*settings), std::move(*rules));
 }

@@ -21,6 +21,8 @@ std::string slurm_reason(const incident& i) {
                        i.id());
 }
 
+std::string by_rule(const incident& i) { return i.rule.empty() ? "" : fmt::format(", rule {}", i.rule); }
+
 /// Jobs whose end or new beginning was not seen.
 std::vector<std::uint64_t> unsettled(const incident& i) {
     auto out = i.jobs;
@@ -49,11 +51,13 @@ task<void> controller::act(std::uint64_t number) {
 
 decision controller::judge(incident& i) {
     const auto boot = hub_.boot_of(i.object.node);
-    const bool current = boot.empty() || boot == i.boot_id;
+    const bool current = boot.empty() || boot == i.boot_id || kind_of(i) == line_kind::fabric;
     const bool tripped = limiter_.tripped();
-    auto out = limiter_.decide(i, current, nodes_, wall_ms());
+    auto out = limiter_.narrow(rules_.decide(i, incidents().all()), i, current, nodes_, wall_ms());
     if (limiter_.tripped() != tripped) records_.save_breaker_soon(limiter_.tripped());
     i.advice = advice_of(out, i.object.node, config_.dry_run);
+    i.rule = out.rule;
+    i.decided = static_cast<std::uint8_t>(out.step);
     records_.incidents().touch();
     return out;
 }
@@ -62,7 +66,7 @@ task<void> controller::act_once(std::uint64_t number) {
     auto* i = records_.incidents().find(number);
     if (!i) co_return;
     i->state = incident_state::acting;
-    if (nodes_ == 0 && rule_for(*i).step >= step_kind::drain) {
+    if (nodes_ == 0 && rules_.decide(*i, incidents().all()).step >= step_kind::drain) {
         const auto count = co_await run_blocking(pool_, [this] { return slurm_->node_count(); });
         if (count) nodes_ = *count;
     }
@@ -147,12 +151,13 @@ task<void> controller::seal_jobs(std::uint64_t number, std::vector<job_status> j
 task<bool> controller::take_node_out(std::uint64_t number, taking how) {
     auto* i = records_.incidents().find(number);
     const std::string verb = how.leave ? "node_down" : "node_drain";
-    const auto node = i->object.node, reason = slurm_reason(*i), mark = fmt::format("[{}]", i->id());
+    const auto node = i->object.node, reason = slurm_reason(*i), mark = fmt::format("[{}]", i->id()),
+               rule = by_rule(*i);
     if (config_.dry_run) {
         if (!i->find_action(verb, node))
             records_.record(number, verb, node,
-                            fmt::format("dry run: would set {} {} with \"{}\"", node,
-                                        how.leave ? "DOWN" : "DRAIN", reason),
+                            fmt::format("dry run: would set {} {} with \"{}\"{}", node,
+                                        how.leave ? "DOWN" : "DRAIN", reason, rule),
                             false);
         co_return false;
     }
@@ -161,6 +166,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
         put_off(number, verb, status.error().text());
         co_return false;
     }
+    const bool lost = how.lost && how.leave;
     const bool out = status->down || status->drained, ours = status->reason.starts_with(our_reason_prefix);
     const bool occupied = how.leave && !how.jobs.empty();
     const auto leave_alone = [&](std::string why) {
@@ -168,7 +174,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
         if (!ours) limiter_.returned(node);
         return false;
     };
-    if ((how.lost ? status->down : status->drained) && !occupied &&
+    if ((lost ? status->down : status->drained) && !occupied &&
         status->reason.find(mark) != std::string::npos) {
         // Done before, perhaps by a controller that ended before it wrote that down.
         if ((i = records_.incidents().find(number)) && i->node_out_ms == 0) {
@@ -183,9 +189,9 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
     const bool worse = how.leave && !status->down && (ours || occupied);
     if (out && !worse)
         co_return leave_alone(fmt::format("nothing to do: the node is out already (\"{}\")", status->reason));
-    const auto set = co_await run_blocking(pool_, [this, &node, &reason, &how, foreign] {
+    const auto set = co_await run_blocking(pool_, [this, &node, &reason, &how, lost, foreign] {
         return foreign     ? slurm_->release(node)
-               : how.lost  ? slurm_->set_lost(node, reason)
+               : lost      ? slurm_->set_lost(node, reason)
                : how.leave ? slurm_->set_down(node, reason)
                            : slurm_->set_drain(node, reason);
     });
@@ -197,7 +203,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
     records_.record(number, verb, node,
                     foreign
                         ? fmt::format("done: its jobs leave it; it keeps the reason \"{}\"", status->reason)
-                        : fmt::format("done: \"{}\"", reason),
+                        : fmt::format("done: \"{}\"{}", reason, rule),
                     true);
     co_return true;
 }

@@ -9,7 +9,7 @@
 
 namespace banyan::fault {
 
-controller::controller(asio::io_context& io, asio::thread_pool& pool, config settings,
+controller::controller(asio::io_context& io, asio::thread_pool& pool, config settings, policy rules,
                        std::shared_ptr<metrics> counters, std::unique_ptr<cluster> slurm)
     : io_(io),
       pool_(pool),
@@ -17,6 +17,7 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
       metrics_(std::move(counters)),
       slurm_(std::move(slurm)),
       records_(io, config_.window, metrics_),
+      rules_(std::move(rules)),
       limiter_(config_.limits()),
       hub_(io, pool, config_, metrics_,
            {.cursor_of = [this](std::string node) { return records_.cursor_of(std::move(node)); },
@@ -48,8 +49,8 @@ result<void> controller::start() {
     fabric_.start();
     for (const auto number : unfinished) asio::co_spawn(io_, act(number), asio::detached);
     asio::co_spawn(io_, take_up_held(), asio::detached);
-    spdlog::info("controller: port {}, {} incidents known, {} unfinished{}", config_.port,
-                 incidents().all().size(), unfinished.size(),
+    spdlog::info("controller: port {}, {} incidents known, {} unfinished, {} rules of {}{}", config_.port,
+                 incidents().all().size(), unfinished.size(), rules_.rules().size(), rules_.source(),
                  config_.dry_run ? "; dry run: Slurm is not touched" : "");
     return {};
 }

@@ -20,14 +20,25 @@
 #include "fault/controller/hub.hpp"
 #include "fault/controller/records.hpp"
 #include "fault/controller/silence.hpp"
-#include "fault/policy/policy.hpp"
+#include "fault/policy/limiter.hpp"
 #include "fault/slurm/cluster.hpp"
 
 namespace banyan::fault {
 
+/// Keys of events under way or just kept.
+class seen_events {
+  public:
+    /// True once for each event.
+    bool first(const event& e);
+
+  private:
+    std::unordered_set<std::string> keys_;
+    std::deque<std::string> order_;
+};
+
 class controller {
   public:
-    controller(asio::io_context& io, asio::thread_pool& pool, config settings,
+    controller(asio::io_context& io, asio::thread_pool& pool, config settings, policy rules,
                std::shared_ptr<metrics> counters, std::unique_ptr<cluster> slurm);
     /// Opens the history, listens, and goes on where an earlier controller stopped.
     result<void> start();
@@ -53,7 +64,6 @@ class controller {
     void after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text);
     void after_fabric(std::vector<fabric_fault> missing, std::vector<evidence_line> lines,
                       std::int64_t line_ms);
-    bool first_sight(const event& e);
     void after_silence(const std::string& node, const std::string& words);
     void after_return(const std::string& node);
 
@@ -83,12 +93,12 @@ class controller {
     std::shared_ptr<metrics> metrics_;
     std::unique_ptr<cluster> slurm_;
     records records_;
+    policy rules_;
     limiter limiter_;
     hub hub_;
     fabric_watch fabric_;
     silence_watch silence_;
-    std::unordered_set<std::string> seen_;  // keys of events under way or just kept
-    std::deque<std::string> seen_order_;
+    seen_events seen_;
     std::set<std::uint64_t> acting_, again_;
     std::uint32_t nodes_ = 0;  // of the cluster; 0 until Slurm said
 };

@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t max_seen = 16'384;
 constexpr std::int64_t flaps_within_ms = 10 * 60'000;
 
-/// What broke, was back and breaks again soon is one fault.
-bool flapped(records& known, const fabric_fault& fault, const std::vector<evidence_line>& lines) {
+/// What broke, was back and breaks again soon is one fault: its incident, if there is one.
+incident* flapped(records& known, const fabric_fault& fault, const std::vector<evidence_line>& lines) {
     const auto now = wall_ms();
     for (auto it = known.incidents().all().rbegin(); it != known.incidents().all().rend(); ++it) {
         if (it->second.boot_id != "fabric" || now - it->second.closed_ms > flaps_within_ms ||
@@ -25,30 +25,32 @@ bool flapped(records& known, const fabric_fault& fault, const std::vector<eviden
         i->closed_ms = 0;
         i->closed_by.clear();
         ++i->flaps;
+        i->add_seen(now, 0);
+        i->last_ms = std::max(i->last_ms, now);
         for (const auto& line : lines) i->add_evidence(line);
         spdlog::warn("incident {}: {} broke again, {} times so far", i->id(), i->object.text(), i->flaps);
         known.save_soon(i->number);
-        return true;
+        return i;
     }
-    return false;
+    return nullptr;
 }
 
 }  // namespace
 
-bool controller::first_sight(const event& e) {
-    auto [it, fresh] = seen_.insert(e.key());
+bool seen_events::first(const event& e) {
+    auto [it, fresh] = keys_.insert(e.key());
     if (!fresh) return false;
-    seen_order_.push_back(*it);
-    if (seen_order_.size() > max_seen) {
-        seen_.erase(seen_order_.front());
-        seen_order_.pop_front();
+    order_.push_back(*it);
+    if (order_.size() > max_seen) {
+        keys_.erase(order_.front());
+        order_.pop_front();
     }
     return true;
 }
 
 task<bool> controller::take_events(std::string /*node*/, std::vector<event> events) {
     // Twice the same: on a second connection while the first still works on it, or from before a restart.
-    std::erase_if(events, [this](const event& e) { return !first_sight(e); });
+    std::erase_if(events, [this](const event& e) { return !seen_.first(e); });
     if (events.empty()) co_return true;
     const auto known = co_await records_.known(events);
     std::vector<kept_event> fresh;
@@ -57,10 +59,12 @@ task<bool> controller::take_events(std::string /*node*/, std::vector<event> even
         if (known[n]) continue;
         const auto out = records_.incidents().absorb(events[n], wall_ms());
         changed.insert(out.number);
-        if (out.escalated) judge.insert(out.number);
         if (auto* i = records_.incidents().find(out.number)) {
             if (out.created) records_.announce(*i);
-            if (out.created && !out.escalated)
+            // A rule may count, or be for what follows from another fault.
+            if (out.escalated || rules_.asks_for_more(*i, incidents().all()))
+                judge.insert(out.number);
+            else if (out.created)
                 i->state = incident_state::done;  // a consequence whose cause is not seen
         }
         fresh.push_back({std::move(events[n]), out.number});
@@ -146,7 +150,12 @@ void controller::after_fabric(std::vector<fabric_fault> missing, std::vector<evi
         records_.save_soon(number);
     }
     for (auto& fault : missing) {
-        if (open.contains(fault.key()) || flapped(records_, fault, lines)) continue;
+        if (open.contains(fault.key())) continue;
+        if (const auto* again = flapped(records_, fault, lines)) {
+            if (rules_.asks_for_more(*again, incidents().all()))
+                asio::co_spawn(io_, act(again->number), asio::detached);
+            continue;
+        }
         incident made;
         made.object = fault.object;
         made.reason = fault.reason;
@@ -154,6 +163,7 @@ void controller::after_fabric(std::vector<fabric_fault> missing, std::vector<evi
         made.severity = fault.how_bad;
         made.boot_id = "fabric";
         made.line_ms = line_ms != 0 ? line_ms : now;
+        made.add_seen(made.line_ms, 0);
         for (const auto& line : lines) made.add_evidence(line);
         const auto& i = records_.incidents().open(std::move(made), now);
         records_.announce(i);

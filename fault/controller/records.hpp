@@ -17,7 +17,7 @@
 #include "fault/history/history.hpp"
 #include "fault/incident/engine.hpp"
 #include "fault/metrics/metrics.hpp"
-#include "fault/policy/policy.hpp"
+#include "fault/policy/limiter.hpp"
 
 namespace banyan::fault {
 

@@ -97,6 +97,23 @@ object_kind kind_of(const kernel_fault& f) {
     return row && row->part == catalog::part::gpu && !f.bdf.empty() ? object_kind::gpu : object_kind::node;
 }
 
+/// A GPU that fell off the bus counts as what the driver calls it.
+std::optional<std::uint32_t> xid_of(const kernel_fault& f) {
+    const bool has_one = f.kind == fault_kind::xid || f.kind == fault_kind::bus_loss;
+    return has_one ? std::optional(f.code) : std::nullopt;
+}
+
+std::string symptom_of(const kernel_fault& f) {
+    const auto* row = f.kind == fault_kind::symptom ? catalog::find_symptom(f.code) : nullptr;
+    return row ? std::string(row->name) : std::string();
+}
+
+bool is_the_culprits(const incident& i, const kernel_fault& f) {
+    if (f.kind == fault_kind::sxid) return i.sxid == f.code;
+    if (f.kind == fault_kind::symptom) return !i.symptom.empty() && i.symptom == symptom_of(f);
+    return i.xid == f.code;
+}
+
 std::string_view verdict_words(std::uint32_t code) {
     switch (static_cast<recovery>(code)) {
         case recovery::none:
@@ -157,6 +174,10 @@ void engine::become_root(incident& i, const event& e, precedence w) {
         i.object.device = e.fault.device;
         i.object.uuid = e.uuid;
         i.cause = cause_words(e);
+        i.xid = xid_of(e.fault);
+        i.sxid = e.fault.kind == fault_kind::sxid ? std::optional(e.fault.code) : std::nullopt;
+        i.symptom = symptom_of(e.fault);
+        i.seen.clear();
     }
     if (verdict)
         i.cause += fmt::format("; the driver asks for {}", verdict_words(e.fault.recovery.value_or(~0u)));
@@ -194,6 +215,7 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
                         out.created || out.escalated || first_of_kind || e.fault.recovery.has_value()});
     if (counted) home->codes[e.fault.code] += 1 + e.repeats;
     if (e.fault.recovery) home->verdict = e.fault.recovery;
+    if (is_the_culprits(*home, e.fault)) home->add_seen(e.line_ms, window_ms_);
     home->last_ms = std::max(home->last_ms, e.line_ms);
     out.number = home->number;
     touch();

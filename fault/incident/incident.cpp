@@ -50,6 +50,12 @@ void incident::add_evidence(evidence_line line) {
     evidence.push_back(std::move(line));
 }
 
+void incident::add_seen(std::int64_t at_ms, std::int64_t window_ms) {
+    if (!seen.empty() && at_ms - seen.back() <= window_ms) return;
+    if (seen.size() >= max_seen) seen.erase(seen.begin());
+    seen.push_back(at_ms);
+}
+
 const action_record* incident::find_action(const std::string& what, const std::string& target) const {
     const auto it =
         std::ranges::find_if(actions, [&](const auto& a) { return a.what == what && a.target == target; });

@@ -58,7 +58,7 @@ struct evidence_line {
 };
 
 struct incident {
-    static constexpr std::size_t max_evidence = 64;
+    static constexpr std::size_t max_evidence = 64, max_seen = 256;
 
     std::uint64_t number = 0;
     struct object object;
@@ -66,7 +66,9 @@ struct incident {
     std::string cause;   ///< "Xid 79 GPU 3 fell off the bus"
     enum severity severity = severity::notice;
     incident_state state = incident_state::open;
-    std::string advice;  ///< what the policy decided, in words
+    std::string advice;        ///< what the policy decided, in words
+    std::string rule;          ///< the policy's rule that decided
+    std::uint8_t decided = 0;  ///< the step_kind that it asked for
     std::vector<std::uint64_t> jobs;
     std::vector<action_record> actions;
     std::vector<evidence_line> evidence;
@@ -75,6 +77,9 @@ struct incident {
     std::string boot_id;
     std::map<std::uint32_t, std::uint64_t> codes;  ///< Xid -> lines
     std::optional<std::uint32_t> verdict;          ///< of Xid 154
+    std::optional<std::uint32_t> xid, sxid;        ///< of the culprit's line, if it was one
+    std::string symptom;                           ///< the same, in the catalogue's words
+    std::vector<std::int64_t> seen;  ///< when the culprit's fault was, lines close to each other once
     std::uint8_t root_precedence = 0;
     std::int64_t line_ms = 0, incident_ms = 0, sealed_ms = 0, node_out_ms = 0, last_ms = 0, closed_ms = 0;
     std::int64_t held_ms = 0;  ///< since when something waits that could not be done; 0 = nothing does
@@ -82,6 +87,8 @@ struct incident {
 
     std::string id() const;
     void add_evidence(evidence_line line);
+    /// The culprit's fault was seen: again, when it was not within the `window_ms` before.
+    void add_seen(std::int64_t at_ms, std::int64_t window_ms);
     const action_record* find_action(const std::string& what, const std::string& target) const;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // An incident as JSON: what `banyan-fault incidents --json` prints and what the history keeps.
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -107,6 +108,25 @@ result<void> read_times(const json_fields& in, incident& i) {
     return times.may("closed_ms", i.closed_ms);
 }
 
+// What an earlier release decided is not decided again.
+result<void> read_decision(const json_fields& in, incident& i) {
+    i.decided = UINT8_MAX;
+    BANYAN_CHECK(in.may("rule", i.rule));
+    BANYAN_CHECK(in.may("decided", i.decided));
+    BANYAN_CHECK(in.may("symptom", i.symptom));
+    if (in.has("xid")) {
+        BANYAN_TRY(i.xid, in.number("xid", UINT32_MAX));
+    }
+    if (in.has("sxid")) {
+        BANYAN_TRY(i.sxid, in.number("sxid", UINT32_MAX));
+    }
+    if (in.has("seen")) {
+        BANYAN_TRY(const auto seen, in.numbers<std::uint64_t>("seen", incident::max_seen));
+        for (const auto at : seen) i.seen.push_back(static_cast<std::int64_t>(at & INT64_MAX));
+    }
+    return {};
+}
+
 result<incident> read_incident(const json_fields& in) {
     incident i;
     BANYAN_CHECK(in.may("number", i.number));
@@ -117,6 +137,7 @@ result<incident> read_incident(const json_fields& in) {
     BANYAN_TRY(i.severity, (read_enum<severity, 4>(in, "severity")));
     BANYAN_TRY(i.state, (read_enum<incident_state, 4>(in, "state")));
     BANYAN_CHECK(in.may("advice", i.advice));
+    BANYAN_CHECK(read_decision(in, i));
     if (in.has("jobs")) {
         BANYAN_TRY(i.jobs, in.numbers<std::uint64_t>("jobs", SIZE_MAX));
     }
@@ -166,6 +187,8 @@ json to_json(const incident& i, bool with_evidence) {
                 {"severity", name_of(i.severity)},
                 {"state", name_of(i.state)},
                 {"advice", i.advice},
+                {"rule", i.rule},
+                {"decided", i.decided},
                 {"jobs", i.jobs},
                 {"actions", std::move(actions)},
                 {"evidence", std::move(evidence)},
@@ -180,6 +203,11 @@ json to_json(const incident& i, bool with_evidence) {
                     {"last_ms", i.last_ms},     {"closed_ms", i.closed_ms},
                     {"held_ms", i.held_ms}};
     if (i.verdict) out["verdict"] = *i.verdict;
+    if (i.xid) out["xid"] = *i.xid;
+    if (i.sxid) out["sxid"] = *i.sxid;
+    if (!i.symptom.empty()) out["symptom"] = i.symptom;
+    for (const auto at : i.seen)
+        out["seen"].push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(at, 0)));
     return out;
 }
 

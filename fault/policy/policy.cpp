@@ -5,64 +5,57 @@
 
 #include <fmt/format.h>
 
-#include "fault/event.hpp"
-
 namespace banyan::fault {
 namespace {
 
-constexpr std::int64_t hour_ms = 3'600'000;
-// What could not be done for so long is a person's business: the fault may have been mended meanwhile.
-constexpr std::int64_t most_held_ms = 24 * hour_ms;
-
-decision rule_for_kernel(const incident& i) {
-    switch (static_cast<precedence>(i.root_precedence)) {
-        case precedence::sympathetic:
-        case precedence::note:
-            return {step_kind::none, true, "known and harmless by itself: nothing to do"};
-        case precedence::app:
-            return {step_kind::none, true, "speaks of the application, not of the hardware: never drained"};
-        case precedence::alert:
-            return {step_kind::alert, true, "a person should look: banyan takes no node out for this alone"};
-        case precedence::reset:
-            return {step_kind::drain, true,
-                    "the GPU needs a reset: the node takes no new work, and jobs that can go on elsewhere "
-                    "leave it"};
-        case precedence::node_out:
-            return {step_kind::node_out, true, "the machine must be restarted: the node is taken out now"};
-    }
-    return {};
+bool same_part(const object& a, const object& b) {
+    return a.node == b.node && a.kind == b.kind && a.bdf == b.bdf && a.device == b.device && a.hca == b.hca &&
+           a.ends == b.ends;
 }
 
-decision rule_for_symptom(const incident& i) {
-    if (static_cast<precedence>(i.root_precedence) != precedence::reset) return rule_for_kernel(i);
-    return {step_kind::drain, true,
-            "a part of the node is of no use any more: the node takes no new work, and jobs that can go on "
-            "elsewhere leave it"};
+std::size_t seen_since(const incident& i, std::int64_t since_ms) {
+    if (i.seen.empty()) return i.line_ms > since_ms ? 1 : 0;
+    return static_cast<std::size_t>(std::ranges::count_if(i.seen, [&](auto at) { return at > since_ms; }));
+}
+
+// Links and switches of the fabric are no nodes of Slurm's.
+bool has_a_node(const incident& i) {
+    const auto kind = i.object.kind;
+    return kind_of(i) != line_kind::fabric || (kind != object_kind::link && kind != object_kind::sw);
 }
 
 }  // namespace
 
-decision rule_for(const incident& i) {
-    if (!i.object.device.empty()) return rule_for_symptom(i);
-    switch (i.object.kind) {
-        case object_kind::link:
-            return {step_kind::alert, true, "the fabric routes around it: jobs are left alone"};
-        case object_kind::hca:
-            return {step_kind::seal, true, "checkpoints of the node's jobs are sealed; the node stays"};
-        case object_kind::gpu:
-            return rule_for_kernel(i);
-        case object_kind::sw:
-            return i.reason == "nvswitch"
-                       ? rule_for_kernel(i)
-                       : decision{step_kind::alert, true, "the fabric routes around it where it can"};
-        case object_kind::node:
-            if (i.reason == silent_reason)
-                return {step_kind::node_out, true,
-                        "nothing on the node answers: it is taken out now, until Slurm hears it again"};
-            return {step_kind::seal, true,
-                    "checkpoints of the node's jobs are sealed; Slurm judges the node"};
+std::size_t times_seen(const rule& r, const incident& i, const policy::incidents& known) {
+    const auto since = i.last_ms - r.within_ms;
+    auto out = seen_since(i, since);
+    // Somebody has seen to those that are closed.
+    for (const auto& [number, other] : known)
+        if (number != i.number && other.closed_ms == 0 && same_part(other.object, i.object) &&
+            r.when.match(other))
+            out += seen_since(other, since);
+    return out;
+}
+
+const rule* policy::first(const incident& i, std::size_t from) const {
+    for (std::size_t at = from; at < rules_.size(); ++at)
+        if (rules_[at].when.match(i)) return &rules_[at];
+    return nullptr;
+}
+
+decision policy::decide(const incident& i, const incidents& known) const {
+    for (const auto& r : rules_) {
+        if (!r.when.match(i)) continue;
+        if (r.within_ms != 0 && times_seen(r, i, known) < r.count) continue;
+        if (r.step > step_kind::alert && !has_a_node(i))
+            return {step_kind::alert, true, r.why + ", but there is no node to do it to", false, r.name};
+        return {r.step, true, r.why, false, r.name};
     }
-    return {};
+    return {step_kind::alert, true, "no rule is for it: a person should look", false, {}};
+}
+
+bool policy::asks_for_more(const incident& i, const incidents& known) const {
+    return static_cast<std::uint8_t>(decide(i, known).step) > i.decided;
 }
 
 std::string advice_of(const decision& d, const std::string& node, bool dry_run) {
@@ -70,78 +63,6 @@ std::string advice_of(const decision& d, const std::string& node, bool dry_run) 
     return fmt::format(
         "{}. Dry run: the node stays in. To take it out: scontrol update NodeName={} State={} Reason=...",
         d.why.substr(0, d.why.find(':')), node, d.step == step_kind::node_out ? "DOWN" : "DRAIN");
-}
-
-std::uint32_t limiter::taken_since(std::int64_t since_ms) const {
-    return static_cast<std::uint32_t>(
-        std::ranges::count_if(taken_, [&](const auto& one) { return one.second > since_ms; }));
-}
-
-std::uint32_t limiter::budget() const {
-    if (limits_.drains_per_hour == 0) return 0;
-    return std::max(limits_.drains_per_hour,
-                    static_cast<std::uint32_t>(std::uint64_t{nodes_} * limits_.drains_percent / 100));
-}
-
-std::uint32_t limiter::breaker_at() const {
-    // Small clusters must be able to lose a few nodes; so many at once in a large one is rarely hardware.
-    // What an hour may bring is too much for a few minutes, in a cluster of any size.
-    const auto share = static_cast<std::uint32_t>(std::uint64_t{nodes_} * limits_.breaker_percent / 100);
-    return std::max<std::uint32_t>(3, std::min(share, budget()));
-}
-
-void limiter::returned(const std::string& node) {
-    taken_.erase(node);
-    wanted_.erase(node);
-}
-
-bool limiter::has_room(std::int64_t now_ms) const {
-    return !tripped_ && taken_since(now_ms - hour_ms) < budget();
-}
-
-void limiter::trip(bool on) {
-    tripped_ = on;
-    if (!on) wanted_.clear();
-}
-
-void limiter::forget_old(std::int64_t now_ms) {
-    std::erase_if(taken_, [&](const auto& one) { return one.second < now_ms - hour_ms; });
-    std::erase_if(wanted_, [&](const auto& one) { return one.second <= now_ms - limits_.breaker_window_ms; });
-}
-
-decision limiter::decide(const incident& i, bool current_boot, std::uint32_t nodes, std::int64_t now_ms) {
-    auto out = rule_for(i);
-    if (out.step != step_kind::drain && out.step != step_kind::node_out) return out;
-    if (nodes > 0) nodes_ = nodes;
-    forget_old(now_ms);
-    const auto hold = [&](bool later, std::string why) {
-        out.allowed = false;
-        out.later = later;
-        out.why = std::move(why);
-        return out;
-    };
-    // Of an incident that was held back it counts how old the line was then.
-    const auto judged_ms = i.held_ms != 0 ? i.held_ms : now_ms;
-    if (!current_boot) return hold(false, "the line is from an earlier boot of the node");
-    if (judged_ms - i.line_ms > limits_.max_event_age_ms)
-        return hold(false, fmt::format("the line is {} s old", (judged_ms - i.line_ms) / 1000));
-    if (now_ms - judged_ms > most_held_ms)
-        return hold(false, fmt::format("it was held back for {} h already", (now_ms - judged_ms) / hour_ms));
-    const auto& node = i.object.node;
-    if (taken_.contains(node)) return out;  // one node, several faults
-    const bool fresh = i.held_ms == 0;
-    if (fresh) wanted_.try_emplace(node, now_ms);
-    if (fresh && !tripped_ && nodes > 0 && wanted_.size() > breaker_at()) {
-        tripped_ = true;
-        return hold(true, fmt::format("{} of {} nodes are to go out at once: the circuit breaker opened",
-                                      wanted_.size(), nodes));
-    }
-    if (tripped_) return hold(true, "the circuit breaker is open; banyan-fault reset-breaker closes it");
-    if (!has_room(now_ms))
-        return hold(true, fmt::format("{} nodes were taken out within the hour, which is the limit",
-                                      taken_since(now_ms - hour_ms)));
-    taken_[node] = now_ms;
-    return out;
 }
 
 }  // namespace banyan::fault

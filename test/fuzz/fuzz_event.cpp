@@ -6,7 +6,8 @@
 #include "common/wire.hpp"
 #include "fault/event.hpp"
 #include "fault/incident/engine.hpp"
-#include "fault/policy/policy.hpp"
+#include "fault/policy/limiter.hpp"
+#include "fault/policy/policy_file.hpp"
 #include "test/fuzz/fuzz_input.hpp"
 
 using namespace banyan;
@@ -40,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (outcome.number == 0) continue;
         const auto* incident = incidents.find(outcome.number);
         must(incident != nullptr && incident_from(sent(to_json(*incident))).has_value());
-        (void)limits.decide(*incident, true, 4, now);
+        (void)limits.narrow(shipped_policy().decide(*incident, incidents.all()), *incident, true, 4, now);
     }
     return 0;
 }

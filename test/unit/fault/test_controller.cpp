@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fault/controller/controller.hpp"
+#include "fault/policy/policy_file.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 #include "test/unit/fault/lines.hpp"
 
@@ -22,6 +23,7 @@ class bench {
         std::filesystem::temp_directory_path() / ("banyan-controller-" + std::to_string(::getpid()));
     fake_state slurm;
     config settings = load_config({}, "n00").value();
+    policy rules = shipped_policy();
 
     bench() {
         std::filesystem::create_directories(dir);
@@ -46,7 +48,8 @@ class bench {
     std::vector<incident> live(std::vector<event> events, incident_state also = incident_state::done) {
         asio::io_context io;
         asio::thread_pool pool(2);
-        controller c(io, pool, settings, std::make_shared<metrics>(), std::make_unique<fake_cluster>(slurm));
+        controller c(io, pool, settings, rules, std::make_shared<metrics>(),
+                     std::make_unique<fake_cluster>(slurm));
         const auto started = c.start();
         INFO((started ? "" : started.error().text()));
         REQUIRE(started);
@@ -170,6 +173,70 @@ TEST_CASE("dry run, foreign reasons and application errors change nothing", "[fa
         CHECK(got[0].find_action("node_down", "n03")->result.starts_with("held back: the line is"));
     }
     CHECK(b.slurm.calls.empty());
+}
+
+TEST_CASE("a site's rules decide, within the limits", "[fault]") {
+    bench b;
+    const auto rules = [&](const std::string& text) {
+        auto read = parse_policy("site.toml", text);
+        REQUIRE(read.rules);
+        b.rules = std::move(*read.rules);
+    };
+    const auto app = event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), wall_ms(), 5);
+    SECTION("less than shipped") {
+        rules("[[rule]]\nname = \"calm\"\naction = \"alert\"\n");
+        const auto got = b.live({b.xid79()});
+        CHECK(b.slurm.calls.empty());
+        CHECK(got[0].rule == "calm");
+        CHECK(got[0].advice == "a person should look");
+    }
+    SECTION("more than shipped") {
+        rules("[[rule]]\nname = \"strict\"\nxid = 31\naction = \"drain\"\n");
+        const auto got = b.live({app});
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
+        CHECK(got[0].find_action("node_drain", "n03")->result.ends_with(", rule strict"));
+    }
+    SECTION("more than shipped, but an old line") {
+        rules("[[rule]]\nname = \"strict\"\nxid = 31\naction = \"drain\"\n");
+        auto old = app;
+        old.line_ms -= 3'600'000;
+        const auto got = b.live({old});
+        CHECK(b.slurm.calls.empty());
+        CHECK(got[0].find_action("node_drain", "n03")->result.starts_with("held back: the line is"));
+    }
+    SECTION("what follows from another fault, alone") {
+        rules("[[rule]]\nname = \"echo\"\nasks = \"echo\"\naction = \"drain\"\n");
+        const auto got = b.live({event_of(gpu_line(3, "45, pid=1"), wall_ms(), 5)});
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
+        CHECK(got[0].rule == "echo");
+    }
+    SECTION("the third time") {
+        rules(
+            "[[rule]]\nname = \"again\"\nxid = 31\ncount = 3\nwithin = \"1h\"\naction = \"drain\"\n"
+            "[[rule]]\nname = \"rest\"\naction = \"note\"\n");
+        b.settings.max_event_age = std::chrono::hours(1);
+        const auto at = [&](int minutes) {
+            auto e = app;
+            e.position = static_cast<std::uint64_t>(100 + minutes);
+            e.line_ms += (minutes - 30) * 60'000;
+            return e;
+        };
+        CHECK(b.live({at(0), at(10)}).back().rule == "rest");
+        CHECK(b.slurm.calls.empty());
+        // Counted over a restart.
+        CHECK(b.live({at(20)}).back().rule == "again");
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
+    }
+}
+
+TEST_CASE("what was decided is not decided again by a harmless line after a restart", "[fault]") {
+    bench b;
+    (void)b.live({b.xid79()});
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    b.slurm.nodes["n03"] = {"n03", false, false, ""};  // by scontrol, unknown to us
+    const auto got = b.live({event_of(gpu_line(3, "45, pid=1"), wall_ms() + 60'000, 9)});
+    CHECK(got.size() == 1);
+    CHECK(b.slurm.calls.size() == 1);
 }
 
 TEST_CASE("an application's error names the jobs that had the node, and touches neither", "[fault]") {

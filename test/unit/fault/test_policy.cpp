@@ -4,7 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "fault/incident/engine.hpp"
-#include "fault/policy/policy.hpp"
+#include "fault/policy/limiter.hpp"
+#include "fault/policy/policy_file.hpp"
 #include "test/unit/fault/lines.hpp"
 
 using namespace banyan::fault;
@@ -23,6 +24,8 @@ incident of_node(incident i, const std::string& node) {
     i.object.node = node;
     return i;
 }
+
+decision rule_for(const incident& i) { return shipped_policy().decide(i); }
 
 step_kind step_after(std::initializer_list<const char*> rests) { return rule_for(after(rests)).step; }
 
@@ -68,46 +71,46 @@ TEST_CASE("age, boot and rate hold back", "[fault]") {
     const auto i = after({"79, x"});
     const std::int64_t now = i.line_ms + 1000;
     limiter fresh({});
-    CHECK(fresh.decide(i, true, 100, now).allowed);
+    CHECK(fresh.narrow(rule_for(i), i, true, 100, now).allowed);
     for (const bool current : {false, true}) {
-        const auto held = fresh.decide(i, current, 100, current ? now + 11 * 60'000 : now);
+        const auto held = fresh.narrow(rule_for(i), i, current, 100, current ? now + 11 * 60'000 : now);
         CHECK_FALSE(held.allowed);
         CHECK_FALSE(held.later);
     }
     limiter hourly({.drains_per_hour = 2});
     hourly.count("n91", now - 10 * 60'000);
-    CHECK(hourly.decide(i, true, 100, now).allowed);
+    CHECK(hourly.narrow(rule_for(i), i, true, 100, now).allowed);
     const auto next = of_node(i, "n92");
-    const auto full = hourly.decide(next, true, 100, now);
+    const auto full = hourly.narrow(rule_for(next), next, true, 100, now);
     CHECK_FALSE(full.allowed);
     CHECK(full.later);
     hourly.returned("n91");
-    CHECK(hourly.decide(next, true, 100, now).allowed);
+    CHECK(hourly.narrow(rule_for(next), next, true, 100, now).allowed);
     limiter yesterday({.drains_per_hour = 1});
     yesterday.count("n91", now - 3'700'000);
-    CHECK(yesterday.decide(i, true, 100, now).allowed);
+    CHECK(yesterday.narrow(rule_for(i), i, true, 100, now).allowed);
     limiter none({.drains_per_hour = 0});
-    CHECK_FALSE(none.decide(i, true, 4096, now).allowed);
+    CHECK_FALSE(none.narrow(rule_for(i), i, true, 4096, now).allowed);
 }
 
 TEST_CASE("a node counts once, however many of its parts break", "[fault]") {
     const auto i = after({"79, x"});
     limiter l({.drains_per_hour = 2});
-    for (int n = 0; n < 5; ++n) CHECK(l.decide(i, true, 100, i.line_ms + n).allowed);
+    for (int n = 0; n < 5; ++n) CHECK(l.narrow(rule_for(i), i, true, 100, i.line_ms + n).allowed);
     CHECK(l.taken_since(0) == 1);
-    CHECK(l.decide(of_node(i, "n92"), true, 100, i.line_ms).allowed);
+    CHECK(l.narrow(rule_for(of_node(i, "n92")), of_node(i, "n92"), true, 100, i.line_ms).allowed);
 }
 
 TEST_CASE("what is held back may be done later, for a day", "[fault]") {
     auto i = after({"79, x"});
     limiter l({.drains_per_hour = 1, .drains_percent = 0});
     l.count("n91", i.line_ms + 500);
-    CHECK(l.decide(i, true, 100, i.line_ms + 1000).later);
+    CHECK(l.narrow(rule_for(i), i, true, 100, i.line_ms + 1000).later);
     i.held_ms = i.line_ms + 1000;
-    CHECK(l.decide(i, true, 100, i.line_ms + 30 * 60'000).later);
-    CHECK(l.decide(i, true, 100, i.line_ms + 61 * 60'000).allowed);
+    CHECK(l.narrow(rule_for(i), i, true, 100, i.line_ms + 30 * 60'000).later);
+    CHECK(l.narrow(rule_for(i), i, true, 100, i.line_ms + 61 * 60'000).allowed);
     limiter other({});
-    const auto late = other.decide(i, true, 100, i.line_ms + 25 * 3'600'000);
+    const auto late = other.narrow(rule_for(i), i, true, 100, i.line_ms + 25 * 3'600'000);
     CHECK_FALSE(late.allowed);
     CHECK_FALSE(late.later);
 }
@@ -125,17 +128,20 @@ TEST_CASE("the breaker opens in a cluster of any size, before the limit of an ho
         limiter l({});
         std::uint32_t went = 0, asked = 0;
         while (!l.tripped() && asked < nodes) {
-            went += l.decide(of_node(i, "n" + std::to_string(asked)), true, nodes, now).allowed;
+            went += l.narrow(rule_for(of_node(i, "n" + std::to_string(asked))),
+                             of_node(i, "n" + std::to_string(asked)), true, nodes, now)
+                        .allowed;
             ++asked;
         }
         CHECK(l.tripped());
         CHECK(went == at);
         CHECK(l.budget() == an_hour);
         // It stays open, for minutes and hours, until somebody closes it; then it counts from anew.
-        CHECK(l.decide(of_node(i, "other"), true, nodes, now + 300'000).later);
+        CHECK(l.narrow(rule_for(of_node(i, "other")), of_node(i, "other"), true, nodes, now + 300'000).later);
         l.trip(false);
         l.returned("n0");
-        CHECK(l.decide(of_node(i, "other"), true, nodes, now + 300'000).allowed);
+        CHECK(
+            l.narrow(rule_for(of_node(i, "other")), of_node(i, "other"), true, nodes, now + 300'000).allowed);
         CHECK_FALSE(l.tripped());
     }
 }
@@ -147,7 +153,7 @@ TEST_CASE("a series that the hour allows does not open the breaker", "[fault]") 
     for (int n = 0; n < 12; ++n) {
         auto late = of_node(i, "n" + std::to_string(n));
         late.line_ms += n * 100'000;
-        went += l.decide(late, true, 4096, late.line_ms).allowed;
+        went += l.narrow(rule_for(late), late, true, 4096, late.line_ms).allowed;
     }
     CHECK(went == 12);
     CHECK_FALSE(l.tripped());

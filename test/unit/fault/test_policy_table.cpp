@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "fault/event.hpp"
-#include "fault/policy/policy.hpp"
+#include "fault/policy/policy_file.hpp"
 
 using namespace banyan::fault;
 
@@ -50,7 +50,7 @@ char letter_of(incident i) {
     char out = 0;
     for (const auto s : {severity::notice, severity::warning, severity::error, severity::fatal}) {
         i.severity = s;
-        const auto one = letter(rule_for(i));
+        const auto one = letter(shipped_policy().decide(i));
         out = out == 0 || out == one ? one : '*';
     }
     return out;

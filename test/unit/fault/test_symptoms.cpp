@@ -9,7 +9,7 @@
 
 #include "fault/catalog/symptom.hpp"
 #include "fault/incident/engine.hpp"
-#include "fault/policy/policy.hpp"
+#include "fault/policy/policy_file.hpp"
 #include "fault/sources/symptom_lines.hpp"
 #include "test/unit/fault/lines.hpp"
 
@@ -289,12 +289,12 @@ TEST_CASE("what goes on about one part of a node is one incident", "[fault]") {
     const auto* i = known.find(disk.number);
     CHECK(i->object.text() == "n03 nvme0");
     CHECK(i->reason == "file-system");
-    CHECK(rule_for(*i).step == step_kind::drain);
+    CHECK(shipped_policy().decide(*i).step == step_kind::drain);
     // Another disk, and a job that was killed, are others.
     CHECK(at("nvme nvme1: I/O 832 QID 3 timeout, reset controller", 9'000'100).created);
     const auto job = at("Memory cgroup out of memory: Killed process 4 (a) total-vm:1kB", 9'000'200);
     CHECK(job.created);
-    CHECK(rule_for(*known.find(job.number)).step == step_kind::none);
+    CHECK(shipped_policy().decide(*known.find(job.number)).step == step_kind::none);
     // A GPU's fault at the same moment is none of theirs.
     const auto gpu = at("NVRM: Xid (PCI:0000:03:00): 79, GPU has fallen off the bus.", 9'000'300);
     CHECK(gpu.created);
@@ -315,7 +315,7 @@ TEST_CASE("a GPU and its place on the bus are one fault", "[fault]") {
         CHECK(i->reason == "gpu-xid-79");
         CHECK(i->object.kind == object_kind::gpu);
         CHECK(i->object.device.empty());
-        CHECK(rule_for(*i).step == step_kind::node_out);
+        CHECK(shipped_policy().decide(*i).step == step_kind::node_out);
     }
     engine known;
     const auto a = known.absorb(event_of(aer, 1'000'000), 1'000'000);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/policy/limiter.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace banyan::fault {
+namespace {
+
+constexpr std::int64_t hour_ms = 3'600'000;
+// What could not be done for so long is a person's business: the fault may have been mended meanwhile.
+constexpr std::int64_t most_held_ms = 24 * hour_ms;
+
+}  // namespace
+
+std::uint32_t limiter::taken_since(std::int64_t since_ms) const {
+    return static_cast<std::uint32_t>(
+        std::ranges::count_if(taken_, [&](const auto& one) { return one.second > since_ms; }));
+}
+
+std::uint32_t limiter::budget() const {
+    if (limits_.drains_per_hour == 0) return 0;
+    return std::max(limits_.drains_per_hour,
+                    static_cast<std::uint32_t>(std::uint64_t{nodes_} * limits_.drains_percent / 100));
+}
+
+std::uint32_t limiter::breaker_at() const {
+    // Small clusters must be able to lose a few nodes; so many at once in a large one is rarely hardware.
+    // What an hour may bring is too much for a few minutes, in a cluster of any size.
+    const auto share = static_cast<std::uint32_t>(std::uint64_t{nodes_} * limits_.breaker_percent / 100);
+    return std::max<std::uint32_t>(3, std::min(share, budget()));
+}
+
+void limiter::returned(const std::string& node) {
+    taken_.erase(node);
+    wanted_.erase(node);
+}
+
+bool limiter::has_room(std::int64_t now_ms) const {
+    return !tripped_ && taken_since(now_ms - hour_ms) < budget();
+}
+
+void limiter::trip(bool on) {
+    tripped_ = on;
+    if (!on) wanted_.clear();
+}
+
+void limiter::forget_old(std::int64_t now_ms) {
+    std::erase_if(taken_, [&](const auto& one) { return one.second < now_ms - hour_ms; });
+    std::erase_if(wanted_, [&](const auto& one) { return one.second <= now_ms - limits_.breaker_window_ms; });
+}
+
+decision limiter::narrow(decision out, const incident& i, bool current_boot, std::uint32_t nodes,
+                         std::int64_t now_ms) {
+    if (out.step != step_kind::drain && out.step != step_kind::node_out) return out;
+    if (nodes > 0) nodes_ = nodes;
+    forget_old(now_ms);
+    const auto hold = [&](bool later, std::string why) {
+        out.allowed = false;
+        out.later = later;
+        out.why = std::move(why);
+        return out;
+    };
+    // Of an incident that was held back it counts how old the line was then.
+    const auto judged_ms = i.held_ms != 0 ? i.held_ms : now_ms;
+    if (!current_boot) return hold(false, "the line is from an earlier boot of the node");
+    if (judged_ms - i.line_ms > limits_.max_event_age_ms)
+        return hold(false, fmt::format("the line is {} s old", (judged_ms - i.line_ms) / 1000));
+    if (now_ms - judged_ms > most_held_ms)
+        return hold(false, fmt::format("it was held back for {} h already", (now_ms - judged_ms) / hour_ms));
+    const auto& node = i.object.node;
+    if (taken_.contains(node)) return out;  // one node, several faults
+    const bool fresh = i.held_ms == 0;
+    if (fresh) wanted_.try_emplace(node, now_ms);
+    if (fresh && !tripped_ && nodes > 0 && wanted_.size() > breaker_at()) {
+        tripped_ = true;
+        return hold(true, fmt::format("{} of {} nodes are to go out at once: the circuit breaker opened",
+                                      wanted_.size(), nodes));
+    }
+    if (tripped_) return hold(true, "the circuit breaker is open; banyan-fault reset-breaker closes it");
+    if (!has_room(now_ms))
+        return hold(true, fmt::format("{} nodes were taken out within the hour, which is the limit",
+                                      taken_since(now_ms - hour_ms)));
+    taken_[node] = now_ms;
+    return out;
+}
+
+}  // namespace banyan::fault

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Whether what the rules ask for may be done now: age, boot, rate and breaker. Pure: no clock, no Slurm.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "fault/incident/incident.hpp"
+#include "fault/policy/policy.hpp"
+
+namespace banyan::fault {
+
+struct policy_limits {
+    std::uint32_t drains_per_hour = 8, drains_percent = 2;  ///< the larger of the two counts
+    std::uint32_t breaker_percent = 50;
+    std::int64_t breaker_window_ms = 5 * 60'000;
+    std::int64_t max_event_age_ms = 10 * 60'000;
+};
+
+/// Counts the nodes that are taken out, each once, and stops when it becomes too much: for the rest of the
+/// hour, or until a person has looked (the breaker). Survives a restart through its owner.
+class limiter {
+  public:
+    explicit limiter(policy_limits limits) : limits_(limits) {}
+
+    /// What the rules ask for, narrowed by age, boot, rate and breaker. `nodes` = nodes of the cluster, 0
+    /// when not known. May trip the breaker. A node that is allowed to go counts as taken out from now on.
+    decision narrow(decision asked, const incident& i, bool current_boot, std::uint32_t nodes,
+                    std::int64_t now_ms);
+    /// A node was taken out, by an earlier controller.
+    void count(const std::string& node, std::int64_t at_ms) { taken_[node] = wanted_[node] = at_ms; }
+    /// It was not taken out after all, or is in service again.
+    void returned(const std::string& node);
+    /// Whether a further node may go out now.
+    bool has_room(std::int64_t now_ms) const;
+    bool tripped() const { return tripped_; }
+    /// Closed again, it counts from anew.
+    void trip(bool on);
+    std::uint32_t taken_since(std::int64_t since_ms) const;
+    /// The most nodes within an hour.
+    std::uint32_t budget() const;
+    /// So many that are to go out within the window open the breaker.
+    std::uint32_t breaker_at() const;
+
+  private:
+    void forget_old(std::int64_t now_ms);
+
+    policy_limits limits_;
+    std::map<std::string, std::int64_t> taken_;   // by node: when
+    std::map<std::string, std::int64_t> wanted_;  // those that should go out, held back or not
+    std::uint32_t nodes_ = 0;
+    bool tripped_ = false;
+};
+
+}  // namespace banyan::fault

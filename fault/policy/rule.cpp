@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/policy/rule.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace banyan::fault {
+namespace {
+
+constexpr std::array<std::string_view, 5> actions{"note", "alert", "seal", "drain", "down"};
+constexpr std::array<std::string_view, 5> line_kinds{"xid", "sxid", "symptom", "fabric", "silence"};
+constexpr std::array<std::string_view, 4> severity_names{"notice", "warning", "error", "fatal"};
+constexpr std::array<std::string_view, 6> weights{"echo", "note", "job", "look", "reset", "restart"};
+constexpr std::array<std::string_view, 9> part_names{"gpu",  "hca",         "pcie",   "memory", "cpu",
+                                                     "disk", "file-system", "kernel", "job"};
+constexpr std::array<std::string_view, 5> culprits{"gpu", "hca", "link", "switch", "node"};
+constexpr std::array<std::string_view, 22> known_reasons{
+    "disk",      "fabric-link", "fabric-switch", "file-system", "gpu-alert",   "gpu-app",
+    "gpu-note",  "gpu-nvlink",  "gpu-reboot",    "gpu-reset",   "gpu-unknown", "gpu-xid-79",
+    "hca-alert", "hca-health",  "host-link",     "host-lost",   "job-memory",  "kernel",
+    "memory",    "node-silent", "nvswitch",      "pcie"};
+
+template <class T>
+bool has(const std::vector<T>& wanted, const T& value) {
+    return wanted.empty() || std::ranges::find(wanted, value) != wanted.end();
+}
+
+bool has(const std::vector<number_range>& wanted, const std::optional<std::uint32_t>& value) {
+    return wanted.empty() || (value && std::ranges::any_of(wanted, [&](const number_range& r) {
+                                  return r.first <= *value && *value <= r.last;
+                              }));
+}
+
+bool has_part(const std::vector<catalog::part>& wanted, const std::string& symptom) {
+    if (wanted.empty()) return true;
+    const auto rows = catalog::symptoms();
+    const auto row = std::ranges::find(rows, symptom, &catalog::symptom_row::name);
+    return row != rows.end() && has(wanted, row->part);
+}
+
+}  // namespace
+
+line_kind kind_of(const incident& i) {
+    if (!i.object.device.empty()) return line_kind::symptom;
+    switch (i.object.kind) {
+        case object_kind::gpu:
+            return line_kind::xid;
+        case object_kind::sw:
+            return i.reason == "nvswitch" ? line_kind::sxid : line_kind::fabric;
+        case object_kind::node:
+            return i.reason == silent_reason ? line_kind::silence : line_kind::fabric;
+        default:
+            return line_kind::fabric;
+    }
+}
+
+bool criteria::match(const incident& i) const {
+    return has(asks, static_cast<precedence>(i.root_precedence)) && has(kinds, kind_of(i)) &&
+           has(objects, i.object.kind) && has(severities, i.severity) && has(reasons, i.reason) &&
+           has(xids, i.xid) && has(sxids, i.sxid) && has(symptoms, i.symptom) && has_part(parts, i.symptom);
+}
+
+std::span<const std::string_view> action_words() { return actions; }
+std::span<const std::string_view> kind_words() { return line_kinds; }
+std::span<const std::string_view> severity_words() { return severity_names; }
+std::span<const std::string_view> asks_words() { return weights; }
+std::span<const std::string_view> part_words() { return part_names; }
+std::span<const std::string_view> object_words() { return culprits; }
+std::span<const std::string_view> reason_words() { return known_reasons; }
+
+std::vector<std::string_view> symptom_words() {
+    std::vector<std::string_view> out;
+    for (const auto& row : catalog::symptoms()) out.push_back(row.name);
+    return out;
+}
+
+std::string_view words_for(step_kind s) {
+    switch (s) {
+        case step_kind::none:
+            return "nothing to do";
+        case step_kind::alert:
+            return "a person should look";
+        case step_kind::seal:
+            return "checkpoints of the node's jobs are sealed; the node stays";
+        case step_kind::drain:
+            return "the node takes no new work, and jobs that can go on elsewhere leave it";
+        case step_kind::node_out:
+            return "the node is taken out now";
+    }
+    return {};
+}
+
+}  // namespace banyan::fault

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One rule of a policy: which incidents it is for, and what it asks for. The words of the policy file are
+// here (policy_file.hpp reads it).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fault/catalog/symptom.hpp"
+#include "fault/event.hpp"
+#include "fault/incident/incident.hpp"
+
+namespace banyan::fault {
+
+/// What is done, each with all that comes before it.
+enum class step_kind : std::uint8_t { none, alert, seal, drain, node_out };
+
+/// Who told of the fault.
+enum class line_kind : std::uint8_t {
+    xid,      ///< the GPU driver, of a GPU
+    sxid,     ///< the GPU driver, of an NVSwitch
+    symptom,  ///< the kernel, of a part of the node, without a number of the GPU driver
+    fabric,   ///< the fabric, after the subnet manager's log told of a change
+    silence,  ///< nobody: nothing on the node answers
+};
+line_kind kind_of(const incident& i);
+
+struct number_range {
+    std::uint32_t first = 0, last = 0;
+    bool operator==(const number_range&) const = default;
+};
+
+/// An empty list is for all.
+struct criteria {
+    std::vector<std::string> reasons, symptoms;
+    std::vector<line_kind> kinds;
+    std::vector<number_range> xids, sxids;
+    std::vector<severity> severities;
+    std::vector<precedence> asks;
+    std::vector<catalog::part> parts;
+    std::vector<object_kind> objects;
+
+    bool match(const incident& i) const;
+};
+
+struct rule {
+    std::string name;
+    criteria when;
+    std::uint32_t count = 1;     ///< so often within the time, on the same part
+    std::int64_t within_ms = 0;  ///< 0: the first time
+    step_kind step = step_kind::none;
+    std::string why;         ///< in words
+    std::uint32_t line = 0;  ///< of the file
+};
+
+// The words for them, in the order of the enumerators.
+std::span<const std::string_view> action_words();  ///< note, alert, seal, drain, down
+std::span<const std::string_view> kind_words();
+std::span<const std::string_view> severity_words();
+std::span<const std::string_view> asks_words();
+std::span<const std::string_view> part_words();
+std::span<const std::string_view> object_words();
+/// Every reason that an incident can have, each with a page in docs/runbook.
+std::span<const std::string_view> reason_words();
+std::vector<std::string_view> symptom_words();
+
+inline std::string_view name_of(step_kind s) { return action_words()[static_cast<std::size_t>(s)]; }
+inline std::string_view name_of(line_kind k) { return kind_words()[static_cast<std::size_t>(k)]; }
+
+/// What is said where the file gives no reason.
+std::string_view words_for(step_kind s);
+
+}  // namespace banyan::fault
