@@ -28,6 +28,8 @@ const xid_row* find_xid(std::uint32_t code) {
     return it != std::end(table) && it->code == code ? it : nullptr;
 }
 
+std::span<const xid_row> xids() { return table; }
+
 std::string_view name_of(bucket b) { return names[static_cast<std::size_t>(b)]; }
 
 }  // namespace banyan::fault::catalog

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace banyan::fault::catalog {
@@ -33,6 +34,7 @@ struct xid_row {
 
 /// The row of `code`, or nullptr for a number that the table does not know.
 const xid_row* find_xid(std::uint32_t code);
+std::span<const xid_row> xids();
 std::string_view name_of(bucket b);
 
 }  // namespace banyan::fault::catalog

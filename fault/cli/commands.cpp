@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault/cli/commands.hpp"
 
-#include <cstdio>
 #include <map>
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 
 #include "common/text.hpp"
 #include "common/wire.hpp"
+#include "fault/cli/terminal.hpp"
 #include "fault/config.hpp"
 #include "fault/incident/incident.hpp"
 #include "fault/net/protocol.hpp"
@@ -17,36 +17,8 @@ namespace banyan::fault {
 
 using nlohmann::json;
 
-namespace {
-
-void put(const std::string& text) {
-    std::fputs(text.c_str(), stdout);
-    std::fflush(stdout);
-}
-
-// Log lines and names come from hosts and users: what is shown on a terminal must not command it.
-void show(const std::string& text) {
-    std::string out;
-    for (std::string_view rest = text; !rest.empty();) {
-        const auto end = rest.find('\n');
-        out += printable(rest.substr(0, end));
-        if (end == std::string_view::npos) break;
-        out += '\n';
-        rest.remove_prefix(end + 1);
-    }
-    put(out);
-}
-
-std::string as_text(const json& j, int indent) {
-    return j.dump(indent, ' ', false, json::error_handler_t::replace) + "\n";
-}
-
-}  // namespace
-
 int client::failed(const error& e) const {
-    std::fprintf(stderr, "banyan-fault: %s\n", printable(e.text()).c_str());
-    if (e.code == errc::unavailable) return 1;
-    return e.code == errc::invalid_input ? 2 : 3;
+    return complain(e, e.code == errc::unavailable ? 1 : e.code == errc::invalid_input ? 2 : 3);
 }
 
 int client::makes_no_sense(const error& e) const {

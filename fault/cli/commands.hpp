@@ -35,6 +35,21 @@ class client {
     std::string config_path_;
 };
 
+class any_log;
+/// What was not turned into events, and why: nobody should take silence for health.
+void tell(const any_log& log, std::uint64_t cut);
+
+/// What the policy's commands have in common. `policy` empty: the one that banyan.conf names.
+struct policy_call {
+    std::string config, policy;
+    bool json = false;
+};
+// Without the controller (policy.cpp, policy_test.cpp). Exit codes: 0; 1 the policy is wrong (check); 2 wrong
+// use, configuration or policy; 3 a file cannot be read.
+int policy_check(const policy_call& call);
+int policy_explain(const policy_call& call);
+int policy_test(const policy_call& call, const std::string& log, const std::string& format);
+
 /// The events in a log, one JSON object a line; asks no controller. "-" is the standard input.
 int parse_log(const std::string& path, const std::string& format);
 

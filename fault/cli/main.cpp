@@ -2,8 +2,8 @@
 //
 // banyan-fault: what broke, why banyan did what it did, and the way back. This file reads the command line.
 //
-// Exit codes: 0 done; 1 the controller does not answer; 2 wrong use or configuration; 3 there is no such
-// thing, or it is refused.
+// Exit codes: 0 done; 1 the controller does not answer, or a policy is wrong (policy check); 2 wrong use or
+// configuration; 3 there is no such thing, or it is refused.
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
     using namespace banyan::fault;
     CLI::App app{"banyan-fault: incidents of this cluster"};
     app.footer(
-        "Exit codes: 0 done, 1 the controller does not answer, 2 wrong use or configuration, 3 not found or "
+        "Exit codes: 0 done, 1 the controller does not answer or the policy is wrong, 2 wrong use or "
+        "configuration, 3 not found or "
         "refused.");
     std::string config_path = banyan::default_config_path().string(), id, node, file = "-", format = "guess";
     bool json = false, follow = false;
@@ -44,6 +45,23 @@ int main(int argc, char** argv) {
     parse->add_option("FILE", file, "the log (default: -, the standard input)");
     parse->add_option("--format", format,
                       "guess, kmsg, syslog, json, opensm, ufm, fabric-manager or nccl (default: guess)");
+    auto* rules = app.add_subcommand("policy", "what is done about which incident; asks no controller");
+    rules->require_subcommand(1);
+    policy_call call;
+    const auto with_policy = [&](const char* name, const char* about) {
+        auto* sub = rules->add_subcommand(name, about);
+        sub->add_flag("--json", call.json, "as JSON");
+        return sub;
+    };
+    const char* const which = "the policy (default: the one that banyan.conf names, else the shipped one)";
+    auto* check_rules = with_policy("check", "say all that is wrong with a policy; exit 1 when anything is");
+    check_rules->add_option("FILE", call.policy, which);
+    auto* explain_rules = with_policy("explain", "the rules, and what each is for");
+    explain_rules->add_option("FILE", call.policy, which);
+    auto* test_rules = with_policy("test", "what a policy would do about a log, or about incidents as JSON");
+    test_rules->add_option("--policy", call.policy, which);
+    test_rules->add_option("LOG", file, "the log, or the incidents (default: -, the standard input)");
+    test_rules->add_option("--format", format, "as of parse (default: guess)");
     auto* check = app.add_subcommand("check-config", "say whether the configuration is right");
     try {
         app.parse(argc, argv);
@@ -51,6 +69,10 @@ int main(int argc, char** argv) {
         return app.exit(e) == 0 ? 0 : 2;
     }
     if (parse->parsed()) return parse_log(file, format);
+    call.config = config_path;
+    if (check_rules->parsed()) return policy_check(call);
+    if (explain_rules->parsed()) return policy_explain(call);
+    if (test_rules->parsed()) return policy_test(call, file, format);
     client asking(config_path);
     if (check->parsed()) return asking.check_config();
     if (incidents->parsed()) return asking.incidents(json, follow);

@@ -12,6 +12,7 @@
 #include "common/build_info.hpp"
 #include "common/json_fields.hpp"
 #include "fault/cli/commands.hpp"
+#include "fault/cli/terminal.hpp"
 
 namespace banyan::fault {
 
@@ -32,19 +33,6 @@ std::string cut(std::string text, std::size_t width) {
     text.resize(width - 1);
     while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
     return text + "~";
-}
-
-// Breaks `text` into lines of `width`, each but the first after `indent` blanks.
-std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
-    std::string out;
-    while (text.size() > width) {
-        auto at = text.rfind(' ', width);
-        if (at == std::string_view::npos || at == 0) at = width;
-        out += text.substr(0, at);
-        out += '\n' + std::string(indent, ' ');
-        text.remove_prefix(std::min(text.size(), at + (at < text.size() && text[at] == ' ' ? 1 : 0)));
-    }
-    return out.append(text) + '\n';
 }
 
 // The controller may be of another release: what is missing, or not as expected, is shown as unknown.
@@ -125,6 +113,7 @@ std::string incident_story(const json_fields& i) {
                                  text_in(end, "guid")));
     field("cause", text_in(i, "cause", ""));
     field("advice", text_in(i, "advice", ""));
+    field("rule", text_in(i, "rule", ""));
     field("page", fmt::format("{}/runbook/{}.md", doc_dir, text_in(i, "reason", "")));
     if (const auto jobs = i.numbers<std::uint64_t>("jobs", SIZE_MAX); jobs && !jobs->empty())
         field("jobs", fmt::format("{}", fmt::join(*jobs, ", ")));
@@ -154,13 +143,14 @@ std::string status_text(const json_fields& s) {
     return fmt::format(
         "controller   running (pid {})\nmode         {}\nagents       {} of {} connected\nincidents    {} "
         "open\n"
-        "taken out    {} nodes within the hour, at most {}\nbreaker      {}\nfabric log   {}\nhistory      "
-        "{}\n",
+        "taken out    {} nodes within the hour, at most {}\nbreaker      {}\npolicy       {}, {} rules ({})\n"
+        "fabric log   {}\nhistory      {}\n",
         count_in(s, "pid"), s.flag("dry_run").value_or(true) ? "dry run: says what it would do" : "acting",
         count_in(s, "agents_connected"), count_in(s, "agents"), count_in(s, "incidents_open"),
         count_in(s, "taken_last_hour"), count_in(s, "drains_per_hour"),
         s.flag("breaker_open").value_or(false) ? "open: no node is taken out until banyan-fault reset-breaker"
                                                : "closed",
+        text_in(s, "policy"), count_in(s, "policy_rules"), text_in(s, "policy_digest"),
         log.empty() ? "not watched" : log, text_in(s, "history", ""));
 }
 

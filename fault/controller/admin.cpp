@@ -209,6 +209,9 @@ json admin_server::status() const {
             {"agents", controller_.agents().agents().size()},
             {"agents_connected", connected},
             {"incidents_open", open},
+            {"policy", controller_.rules().source()},
+            {"policy_digest", controller_.rules().digest()},
+            {"policy_rules", controller_.rules().rules().size()},
             {"opensm_log", c.opensm_log},
             {"history", c.history},
             {"pid", ::getpid()}};

@@ -54,6 +54,7 @@ class controller {
     const engine& incidents() const { return records_.incidents(); }
     const hub& agents() const { return hub_; }
     const limiter& limits() const { return limiter_; }
+    const policy& rules() const { return rules_; }
     task<result<std::optional<incident>>> find(std::uint64_t number) { return records_.find(number); }
     task<result<void>> close(std::uint64_t number, std::string who);
     task<result<std::string>> resume(std::string node, std::string who);

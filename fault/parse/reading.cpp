@@ -37,6 +37,7 @@ reading reading_of(const kernel_fault& fault, std::string_view text) {
     out.source = "kernel";
     out.device = fault.device.empty() ? fault.bdf : fault.device;
     out.text = text;
+    out.fault = fault;
     switch (fault.kind) {
         case fault_kind::xid:
             out.kind = "xid";

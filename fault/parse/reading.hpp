@@ -23,6 +23,7 @@ struct reading {
     std::string_view severity;  ///< notice, warning, error, fatal
     std::string_view action;    ///< none, job, alert, drain, node-out: by default, for this line alone
     std::string text;
+    std::optional<kernel_fault> fault;  ///< what the kernel told, as the agents send it; not shown
 };
 
 /// With the severity and the action that belong to `weight`.

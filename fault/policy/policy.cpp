@@ -18,13 +18,12 @@ std::size_t seen_since(const incident& i, std::int64_t since_ms) {
     return static_cast<std::size_t>(std::ranges::count_if(i.seen, [&](auto at) { return at > since_ms; }));
 }
 
-// Links and switches of the fabric are no nodes of Slurm's.
+}  // namespace
+
 bool has_a_node(const incident& i) {
     const auto kind = i.object.kind;
     return kind_of(i) != line_kind::fabric || (kind != object_kind::link && kind != object_kind::sw);
 }
-
-}  // namespace
 
 std::size_t times_seen(const rule& r, const incident& i, const policy::incidents& known) {
     const auto since = i.last_ms - r.within_ms;
@@ -35,12 +34,6 @@ std::size_t times_seen(const rule& r, const incident& i, const policy::incidents
             r.when.match(other))
             out += seen_since(other, since);
     return out;
-}
-
-const rule* policy::first(const incident& i, std::size_t from) const {
-    for (std::size_t at = from; at < rules_.size(); ++at)
-        if (rules_[at].when.match(i)) return &rules_[at];
-    return nullptr;
 }
 
 decision policy::decide(const incident& i, const incidents& known) const {

@@ -31,8 +31,6 @@ class policy {
 
     /// `known`: the incidents among which a rule with `count` counts; its own counts in any case.
     decision decide(const incident& i, const incidents& known = {}) const;
-    /// The first rule that is for it, whatever its count, from `from` on; null when none is.
-    const rule* first(const incident& i, std::size_t from = 0) const;
     /// Another line may ask for more than what was decided, without weighing more.
     bool asks_for_more(const incident& i, const incidents& known) const;
 
@@ -46,6 +44,9 @@ class policy {
     std::string source_, digest_;
     std::vector<rule> rules_;
 };
+
+/// False for links and switches of the fabric, which are no nodes of Slurm's.
+bool has_a_node(const incident& i);
 
 /// How often the fault of `i` was seen on the same part within the time before its last line.
 std::size_t times_seen(const rule& r, const incident& i, const policy::incidents& known);

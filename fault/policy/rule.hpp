@@ -53,8 +53,8 @@ struct rule {
     std::uint32_t count = 1;     ///< so often within the time, on the same part
     std::int64_t within_ms = 0;  ///< 0: the first time
     step_kind step = step_kind::none;
-    std::string why;         ///< in words
-    std::uint32_t line = 0;  ///< of the file
+    std::string why;                     ///< in words
+    std::uint32_t line = 0, column = 0;  ///< of the file
 };
 
 // The words for them, in the order of the enumerators.

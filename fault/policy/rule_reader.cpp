@@ -75,6 +75,7 @@ void rule_reader::complain(const toml::node& at, std::string_view what, std::str
 rule rule_reader::read(const toml::table& from) {
     rule out;
     out.line = from.source().begin.line;
+    out.column = from.source().begin.column;
     called_ = fmt::format("rule {}", ++count_);
     name(from, out);
     for (const auto& [key, node] : from)

@@ -79,6 +79,13 @@ def option_of(spec, text):
     return Option(names, value, text)
 
 
+def command_of(heading):
+    """("policy check", ["[FILE]"]) of "policy check [FILE]"."""
+    words = heading.split()
+    small = next((at for at, word in enumerate(words) if not re.fullmatch(r"[a-z][a-z-]*", word)), len(words))
+    return " ".join(words[:small]), words[small:]
+
+
 def of_page(source):
     """{name: Command} of a page's source."""
     found = {"": Command("")}
@@ -86,11 +93,11 @@ def of_page(source):
         if line.startswith(".SH"):
             break
         if line.startswith(".SS"):
-            name, *arguments = plain(" ".join(words_of(line[3:]))).split()
+            name, arguments = command_of(plain(" ".join(words_of(line[3:]))))
             found[name] = Command(name, arguments)
     for section, subsection, tag, text in tagged(source):
         if tag.startswith("-"):
-            name = subsection.split()[0] if section == "COMMANDS" and subsection else ""
+            name = command_of(subsection)[0] if section == "COMMANDS" and subsection else ""
             found[name].options.append(option_of(tag, text))
     return found
 

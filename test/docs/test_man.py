@@ -72,7 +72,11 @@ class Programs(unittest.TestCase):
             done = run(program, name, "--help")
             self.assertEqual(done.returncode, 0, f"{program} {name} --help: {done.stderr}")
             found[name], deeper = man_page.of_help(done.stdout, name)
-            self.assertEqual(deeper, {}, f"{program} {name} has commands of its own: teach this test about them")
+            for inner in deeper:
+                done = run(program, name, inner, "--help")
+                self.assertEqual(done.returncode, 0, f"{program} {name} {inner} --help: {done.stderr}")
+                found[f"{name} {inner}"], deepest = man_page.of_help(done.stdout, f"{name} {inner}")
+                self.assertEqual(deepest, {}, f"{program} {name} {inner} has commands of its own: teach this test about them")
         return found
 
     def test_every_program_has_a_page(self):
