@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault/cli/commands.hpp"
 
+#include <algorithm>
+#include <cstdio>
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "common/text.hpp"
 #include "common/wire.hpp"
+#include "fault/cli/moment.hpp"
 #include "fault/cli/terminal.hpp"
 #include "fault/config.hpp"
 #include "fault/incident/incident.hpp"
 #include "fault/net/protocol.hpp"
+#include "fault/policy/rule.hpp"
+#include "fault/sources/log_line.hpp"
 
 namespace banyan::fault {
 
@@ -37,13 +43,34 @@ result<json> client::ask(const json& request, int timeout_s) {
     return std::move(frame.meta);
 }
 
-int client::incidents(bool as_json, bool follow) {
-    if (follow) return follow_incidents(as_json);
-    const auto answer = ask({{"cmd", "incidents"}});
+int client::incidents(incident_filter wanted, const std::string& since, const std::string& until,
+                      bool as_json, bool follow) {
+    const auto now = wall_ms();
+    const auto from = since.empty() ? result<std::int64_t>(0) : moment_from(since, now);
+    const auto to = until.empty() ? result<std::int64_t>(INT64_MAX) : moment_from(until, now);
+    for (const auto* end : {&from, &to})
+        if (!*end) return failed(end->error());
+    wanted.since_ms = *from, wanted.until_ms = *to;
+    if (const auto right = incident_sieve::from(wanted); !right)
+        return failed({errc::invalid_input, right.error().what, right.error().hint});
+    if (const auto known = reason_words();
+        !wanted.reason.empty() && std::ranges::find(known, wanted.reason) == known.end())
+        return failed({errc::invalid_input, fmt::format("\"{}\" is no reason", wanted.reason),
+                       fmt::format("possible are {}", fmt::join(known, ", "))});
+    return follow ? follow_incidents(wanted, as_json) : list_incidents(wanted, as_json);
+}
+
+int client::list_incidents(const incident_filter& wanted, bool as_json) {
+    json request = {{"cmd", "incidents"}};
+    wanted.write(request);
+    const auto answer = ask(request);
     if (!answer) return failed(answer.error());
     const json_fields in(*answer);
     const auto list = in.list("incidents");
     if (!list) return makes_no_sense(list.error());
+    if (const auto oldest = in.number("oldest").value_or(0); oldest > 1 && request.size() > 1)
+        std::fprintf(stderr, "banyan-fault: of incidents before f%05llu the controller says nothing here\n",
+                     static_cast<unsigned long long>(oldest));
     if (as_json) {
         put(as_text(*in.find("incidents"), 1));
         return 0;
@@ -57,13 +84,14 @@ int client::incidents(bool as_json, bool follow) {
     return 0;
 }
 
-int client::follow_incidents(bool as_json) {
+int client::follow_incidents(const incident_filter& wanted, bool as_json) {
     std::uint64_t revision = 0;
     std::map<std::string, std::string> shown;  // what was printed last of each
     if (!as_json) show(incident_header());
     for (;;) {
         json request = {{"cmd", "incidents"}};
         request["revision"] = revision;
+        wanted.write(request);
         const auto answer = ask(request, 30);
         if (!answer) return failed(answer.error());
         const json_fields in(*answer);

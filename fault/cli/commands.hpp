@@ -10,6 +10,7 @@
 
 #include "common/json_fields.hpp"
 #include "common/result.hpp"
+#include "fault/incident/filter.hpp"
 
 namespace banyan::fault {
 
@@ -17,7 +18,9 @@ class client {
   public:
     explicit client(std::string config_path) : config_path_(std::move(config_path)) {}
 
-    int incidents(bool json, bool follow);
+    /// `since` and `until` as moment.hpp reads them; those of `wanted` are not looked at.
+    int incidents(incident_filter wanted, const std::string& since, const std::string& until, bool json,
+                  bool follow);
     int explain(const std::string& id, bool json);
     int status(bool json);
     int agents(bool json);
@@ -30,7 +33,8 @@ class client {
     result<nlohmann::json> ask(const nlohmann::json& request, int timeout_s = 20);
     int failed(const error& e) const;
     int makes_no_sense(const error& e) const;
-    int follow_incidents(bool json);
+    int follow_incidents(const incident_filter& wanted, bool json);
+    int list_incidents(const incident_filter& wanted, bool json);
 
     std::string config_path_;
 };

@@ -29,6 +29,17 @@ int main(int argc, char** argv) {
     auto* incidents = app.add_subcommand("incidents", "list incidents, the newest last");
     incidents->add_flag("--json", json, "one JSON object an incident, in a list (with --follow: one a line)");
     incidents->add_flag("--follow", follow, "go on and print what changes");
+    incident_filter wanted;
+    std::string since, until;
+    incidents->add_option("--node", wanted.nodes,
+                          "only of these nodes, such as n[01-04]; of a link, either end");
+    incidents->add_option("--reason", wanted.reason, "only with this reason, such as gpu-reset");
+    incidents->add_option("--state", wanted.state,
+                          "only those that are open (not closed), acting, done, held or closed");
+    incidents->add_option("--job", wanted.job, "only those that the job with this number had");
+    incidents->add_option("--since", since,
+                          "only those from then on: 2h (ago), 2026-11-23, 2026-11-23T13:45");
+    incidents->add_option("--until", until, "only those until then");
     auto* explain = app.add_subcommand("explain", "everything about one incident");
     explain->add_option("ID", id, "such as f00012")->required();
     explain->add_flag("--json", json, "as JSON");
@@ -75,7 +86,7 @@ int main(int argc, char** argv) {
     if (test_rules->parsed()) return policy_test(call, file, format);
     client asking(config_path);
     if (check->parsed()) return asking.check_config();
-    if (incidents->parsed()) return asking.incidents(json, follow);
+    if (incidents->parsed()) return asking.incidents(wanted, since, until, json, follow);
     if (explain->parsed()) return asking.explain(id, json);
     if (status->parsed()) return asking.status(json);
     if (agents->parsed()) return asking.agents(json);

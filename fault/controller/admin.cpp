@@ -2,6 +2,7 @@
 #include "fault/controller/admin.hpp"
 
 #include <filesystem>
+#include <ranges>
 
 #include <boost/asio/detached.hpp>
 #include <fmt/format.h>
@@ -175,25 +176,31 @@ task<json> admin_server::respond(json meta, uid_t uid) {
 
 // The newest, as many as fit into one frame. What the kernel and the subnet manager printed is for root: it
 // names processes and ports of others.
-json admin_server::list(uid_t uid) {
+json admin_server::list(uid_t uid, const incident_sieve& wanted) {
     const bool with_lines = callers_.is_privileged(uid);
     const auto began = std::chrono::steady_clock::now();
     const auto& all = controller_.incidents().all();
-    auto it = all.end();
-    std::size_t bytes = 0, count = 0;
-    while (it != all.begin() && count < most_listed) {
-        auto before = std::prev(it);
+    std::vector<const incident*> chosen;
+    std::size_t bytes = 0;
+    auto it = all.rbegin();
+    for (; it != all.rend() && chosen.size() < most_listed; ++it) {
+        const auto& i = it->second;
+        if (!wanted.passes(i)) continue;
         bytes += 2048;
-        for (const auto& a : before->second.actions) bytes += 128 + a.target.size() + a.result.size();
-        for (const auto& e : before->second.evidence) bytes += with_lines ? 128 + e.text.size() : 0;
+        for (const auto& a : i.actions) bytes += 128 + a.target.size() + a.result.size();
+        for (const auto& e : i.evidence) bytes += with_lines ? 128 + e.text.size() : 0;
         if (bytes > most_listed_bytes) break;
-        it = before;
-        ++count;
+        chosen.push_back(&i);
     }
     json out = json::array();
-    for (; it != all.end(); ++it) out.push_back(to_json(it->second, with_lines));
+    for (const auto* i : chosen | std::views::reverse) out.push_back(to_json(*i, with_lines));
+    // Where the looking ended: nothing is said of what is older.
+    const auto oldest = it != all.rend() ? (it == all.rbegin() ? it->first + 1 : std::prev(it)->first)
+                        : all.empty()    ? 0
+                                         : all.begin()->first;
     callers_.took(uid, 2 * (std::chrono::steady_clock::now() - began));  // writing it out takes as long
-    return {{"revision", controller_.incidents().revision()}, {"incidents", std::move(out)}};
+    return {
+        {"revision", controller_.incidents().revision()}, {"oldest", oldest}, {"incidents", std::move(out)}};
 }
 
 json admin_server::status() const {
@@ -231,7 +238,7 @@ json admin_server::agents(uid_t uid) {
     return {{"agents", std::move(out)}};
 }
 
-task<result<json>> admin_server::follow(std::uint64_t revision, uid_t uid) {
+task<result<json>> admin_server::follow(std::uint64_t revision, uid_t uid, incident_sieve wanted) {
     // A long poll: the answer comes when something changed, or after a while.
     if (!callers_.begin_poll(uid))
         co_return fail(
@@ -245,16 +252,17 @@ task<result<json>> admin_server::follow(std::uint64_t revision, uid_t uid) {
     }
     callers_.end_poll(uid);
     co_await wait_turn(uid);  // a change answers all who wait at once
-    co_return list(uid);
+    co_return list(uid, wanted);
 }
 
 task<result<json>> admin_server::answer(json meta, uid_t uid) {
     const bool may_change = callers_.is_privileged(uid);
     BANYAN_CO_TRY(const auto cmd, json_fields(meta).text("cmd", 64));
     if (cmd == "incidents") {
-        if (!meta.contains("revision")) co_return list(uid);
+        BANYAN_CO_TRY(auto wanted, incident_sieve::from(json_fields(meta)));
+        if (!meta.contains("revision")) co_return list(uid, wanted);
         BANYAN_CO_TRY(const auto revision, json_fields(meta).number("revision"));
-        co_return co_await follow(revision, uid);
+        co_return co_await follow(revision, uid, std::move(wanted));
     }
     if (cmd == "status") co_return status();
     if (cmd == "agents") co_return agents(uid);

@@ -13,6 +13,7 @@
 
 #include "fault/controller/caller_limits.hpp"
 #include "fault/controller/controller.hpp"
+#include "fault/incident/filter.hpp"
 
 namespace banyan::fault {
 
@@ -32,8 +33,8 @@ class admin_server {
     task<void> wait_turn(uid_t uid);
     task<nlohmann::json> respond(nlohmann::json meta, uid_t uid);
     task<result<nlohmann::json>> answer(nlohmann::json meta, uid_t uid);
-    task<result<nlohmann::json>> follow(std::uint64_t revision, uid_t uid);
-    nlohmann::json list(uid_t uid);
+    task<result<nlohmann::json>> follow(std::uint64_t revision, uid_t uid, incident_sieve wanted);
+    nlohmann::json list(uid_t uid, const incident_sieve& wanted);
     nlohmann::json status() const;
     nlohmann::json agents(uid_t uid);
 

@@ -243,6 +243,46 @@ class Attack(unittest.TestCase):
         with sqlite3.connect(disk / "incidents.db") as history:
             self.assertEqual(history.execute("SELECT value FROM flags WHERE name='breaker'").fetchall(), [(0,)])
 
+    def remember(self, *incidents):
+        """A history with these, as an earlier controller left it."""
+        self.start()
+        self.wait(lambda: self.tool("status").returncode == 0, "the history is there")
+        self.stop()
+        with sqlite3.connect(self.dir / "incidents.db") as history:
+            for number, more in enumerate(incidents, 1):
+                whole = {"number": number, "object": {"kind": "gpu", "node": f"n{number:02}", "bdf": "0000:03:00", "gpu": 3}, "severity": "error",
+                         "reason": "gpu-reset", "state": "done", "cause": "Xid 119 GPU 3", "precedence": 4, "boot": "b", "actions": [],
+                         "times": {"line_ms": number * 1000, "incident_ms": number * 1000, "last_ms": number * 1000}} | more
+                history.execute("INSERT INTO incidents VALUES(?,?,0,?)", (number, whole["state"], json.dumps(whole)))
+
+    def test_incidents_are_found_by_what_they_are(self):
+        self.remember({}, {"jobs": [7]}, {"reason": "memory", "times": {"incident_ms": 3000, "closed_ms": 4000}}, {})
+        self.start()
+        self.wait(lambda: self.tool("status").returncode == 0, "the controller answers")
+
+        def ids(*words):
+            done = self.tool("incidents", "--json", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return [int(i["number"]) for i in json.loads(done.stdout)]
+        self.assertEqual(ids(), [1, 2, 3, 4])
+        for words, expected in ((["--node", "n[02-03]"], [2, 3]), (["--reason", "memory"], [3]), (["--state", "open"], [1, 2, 4]),
+                                (["--state", "closed"], [3]), (["--job", "7"], [2]), (["--job", "8"], []), (["--until", "1970-01-01T00:00:02Z"], [1, 2]),
+                                (["--since", "1970-01-01T00:00:03Z"], [3, 4]), (["--since", "1h"], []), (["--node", "n01", "--state", "closed"], [])):
+            with self.subTest(words=words):
+                self.assertEqual(ids(*words), expected)
+        self.assertEqual(self.tool("incidents", "--node", "n09").stdout, "no incidents\n")
+        for words, told in ((["--state", "x"], "possible are open"), (["--reason", "x"], "possible are disk"), (["--since", "x"], "no time"),
+                            (["--node", "n[1-"], "n[1-"), (["--job", "x"], "--job")):
+            with self.subTest(words=words):
+                done = self.tool("incidents", *words)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(told, done.stderr)
+        # A caller that is not banyan-fault.
+        peer = self.connect()
+        for wrong in ({"nodes": "n[1-9999999]"}, {"nodes": 7}, {"state": "x"}, {"job": -1}, {"since_ms": "x"}):
+            peer.sendall(frame(ADMIN, {"cmd": "incidents"} | wrong))
+            self.assertIn("error", receive(peer))
+
     def test_silent_callers_of_the_metrics(self):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
