@@ -99,7 +99,7 @@ constexpr std::array keys{
                0, 0, "kernel syslog injected"},
     config_key{"fault", "root", path, R"("/")", "The root under which the agent looks for proc/driver/nvidia."},
     config_key{"fault", "discover", list, R"(["ibnetdiscover"])",
-               "The program with its arguments that reads the fabric after a change; its output is that of ibnetdiscover(8)."},
+               "The program with its arguments that reads the fabric after a change; its output is that of ibnetdiscover(8).", 1},
     config_key{"fault", "metrics", node_text, R"("")", "ADDRESS:PORT on which to answer to Prometheus; empty for none."},
     config_key{"fault", "window", duration, R"("30s")", "Events of one cause within this time are one incident."},
     config_key{"fault", "seal_timeout", duration, R"("300ms")",

@@ -19,7 +19,7 @@ enum class config_type : std::uint8_t {
     flag,       ///< true or false
     duration,   ///< a string such as "250ms" or "5m"
     size,       ///< a string such as "64M" or "1.5G"
-    list,       ///< of strings, at least one
+    list,       ///< of strings, at least `min`
 };
 
 struct config_key {

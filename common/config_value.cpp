@@ -36,9 +36,9 @@ std::optional<std::chrono::milliseconds> duration_of(const toml::node& node, con
 
 std::optional<bool> flag_of(const toml::node& node, const config_key&) { return node.value_exact<bool>(); }
 
-std::optional<std::vector<std::string>> list_of(const toml::node& node, const config_key&) {
+std::optional<std::vector<std::string>> list_of(const toml::node& node, const config_key& key) {
     const auto* array = node.as_array();
-    if (!array || array->empty()) return {};
+    if (!array || array->size() < static_cast<std::size_t>(key.min)) return {};
     std::vector<std::string> out;
     for (const auto& item : *array) {
         const auto value = item.value_exact<std::string>();
@@ -75,7 +75,7 @@ std::string expected(const config_key& key) {
         case config_type::duration:
             return R"(a duration such as "250ms", "10s" or "5m")";
         case config_type::list:
-            return "a list of strings, at least one";
+            return key.min > 0 ? "a list of strings, at least one" : "a list of strings";
         case config_type::choice:
             return fmt::format("one of \"{}\"", fmt::join(split(key.choices, ' '), "\", \""));
         default:

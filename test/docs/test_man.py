@@ -114,7 +114,8 @@ class Configuration(unittest.TestCase):
         "String": (['"x"'], ["1", "true"]),
         "Duration": (['"1ms"', '"2s"', '"3m"', '"3min"', '"4h"', '"5"'], ["5", '"5 days"', '"-1s"']),
         "Size": (['"1.5G"', '"64M"', '"100"'], ["5", '"5 pounds"']),
-        "List of strings": (['["a", "b"]'], ['"a"', "[]", "[1]"]),
+        "List of strings, at least one": (['["a", "b"]'], ['"a"', "[]", "[1]"]),
+        "List of strings.": (['["a", "b"]', "[]"], ['"a"', "[1]"]),
         "true or false": (["true", "false"], ['"true"', "1"]),
     }
 

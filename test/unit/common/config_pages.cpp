@@ -52,7 +52,7 @@ std::string type_words(const config_key& key) {
         case config_type::size:
             return "Size.";
         case config_type::list:
-            return "List of strings, at least one.";
+            return key.min > 0 ? "List of strings, at least one." : "List of strings.";
     }
     return {};
 }
