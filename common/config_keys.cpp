@@ -22,6 +22,10 @@ constexpr std::array tables{
                  "Read by banyan-ckptd(8); socket also by banyan-ckpt(1), banyan-run(1), spank_banyan(8) and "
                  "the agent of banyan-faultd(8)."},
     config_table{"fault", "Read by banyan-faultd(8) and banyan-fault(1)."},
+    config_table{
+        "sweep",
+        "Read by banyan-sweep(8). What a node is held to: a check is done where the key of its name is "
+        "set, and by default none is."},
 };
 
 constexpr std::string_view log_levels = "trace debug info warn error off";
@@ -119,6 +123,28 @@ constexpr std::array keys{
     config_key{"fault", "breaker_window", duration, R"("5m")", "See breaker_percent."},
     config_key{"fault", "max_event_age", duration, R"("10m")",
                "An event that comes later than this is recorded but not acted on."},
+
+    config_key{"sweep", "links", number, "0", "How many InfiniBand ports have to be active.", 0, 4096},
+    config_key{"sweep", "link_rate", number, "0", "In Gb/s: a port that is slower does not count as active. 0 for any.", 0, 100'000},
+    config_key{"sweep", "gpus", number, "0", "How many GPUs the driver has to have.", 0, 4096},
+    config_key{"sweep", "gpu_ecc", flag, "true",
+               "Whether a GPU with memory errors that were not corrected, since its driver was loaded, makes the node unfit. "
+               "false where the GPUs have no ECC."},
+    config_key{"sweep", "topology", path, R"("")",
+               "The file that banyan-sweep(8) wrote with --write-golden on a node that is well: what it has and this node lacks makes "
+               "the node unfit."},
+    config_key{"sweep", "mounts", list, "[]", "Mount points that have to be mounted."},
+    config_key{"sweep", "disks", list, "[]", "Folders that have to take a file, on file systems with space left."},
+    config_key{"sweep", "disk_fill", number, "95", "The share of such a file system that may be full, in percent.", 1, 100},
+    config_key{"sweep", "disk_inodes", number, "95", "The share of its inodes that may be used, in percent.", 1, 100},
+    config_key{"sweep", "clock", duration, R"("0s")",
+               "The clock has to be synchronised, with an estimated error of this at most; by the kernel's word, which ntpd, chronyd "
+               "with rtcsync and systemd-timesyncd set, and phc2sys does not."},
+    config_key{"sweep", "memory", size, R"("0")",
+               "The memory that has to be available, such as memory_limit in [ckptd]. Looked at while no job runs on the node."},
+    config_key{"sweep", "bandwidth", number, "0",
+               "The memory bandwidth in GB/s (10^9 bytes) that all CPUs together have to reach in a triad as STREAM has it. Measured "
+               "while no job runs on the node.", 0, 1'000'000},
 };
 // clang-format on
 

@@ -24,4 +24,4 @@ _banyan() {
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }
 
-complete -o default -F _banyan banyan-topo banyan-ckpt banyan-fault banyan-run banyan-doctor banyan-ckptd banyan-faultd
+complete -o default -F _banyan banyan-topo banyan-ckpt banyan-fault banyan-run banyan-doctor banyan-sweep banyan-ckptd banyan-faultd

@@ -21,6 +21,7 @@ struct node_status {
     bool planned = false;   ///< Slurm restarts it, or has it without power
     std::string address{};  ///< of its slurmd, as Slurm has it
     std::uint16_t port = 0;
+    bool busy = false;  ///< a job has it, or one that ended is still being cleared away
 };
 
 enum class job_phase : std::uint8_t { pending, running, completing, ended };

@@ -31,6 +31,11 @@ std::unexpected<error> slurm_failed(const std::string& doing) {
 constexpr std::uint32_t unattended =
     NODE_STATE_REBOOT_ISSUED | NODE_STATE_POWERING_DOWN | NODE_STATE_POWERED_DOWN | NODE_STATE_POWERING_UP;
 
+bool is_busy(std::uint32_t state) {
+    const auto base = state & NODE_STATE_BASE;
+    return base == NODE_STATE_ALLOCATED || base == NODE_STATE_MIXED || (state & NODE_STATE_COMPLETING) != 0;
+}
+
 job_status status_of(const slurm_job_info_t& j) {
     job_status out;
     out.id = j.job_id;
@@ -81,6 +86,7 @@ class slurm_cluster final : public cluster {
             out.planned = (n.node_state & unattended) != 0;
             out.address = text_of(n.node_addr);
             out.port = n.port;
+            out.busy = is_busy(n.node_state);
             return out;
         }
         return fail(errc::not_found, fmt::format("Slurm has no node {}", name));
@@ -162,7 +168,7 @@ class slurm_cluster final : public cluster {
         std::error_code ec;
         if (!std::filesystem::is_regular_file(path, ec))
             return fail(errc::unavailable, fmt::format("there is no {}: Slurm cannot be reached", path),
-                        "set SLURM_CONF for banyan-faultd");
+                        "set SLURM_CONF");
         slurm_init(nullptr);
         started_ = true;
         return {};

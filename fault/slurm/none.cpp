@@ -7,7 +7,7 @@ namespace banyan::fault {
 namespace {
 
 std::unexpected<error> absent() {
-    return fail(errc::unavailable, "this banyan-faultd was built without libslurm",
+    return fail(errc::unavailable, "banyan was built without libslurm",
                 "install libslurm-dev and build again");
 }
 

@@ -32,6 +32,7 @@ MAY_INCLUDE = {
     "supervisor": ["common", "ckptd/protocol", "train", "train/slurm"],
     "supervisor/slurm": ["common"],
     "doctor": ["common", "ckptd", "fault", "topo"],
+    "sweep": ["common", "fault/slurm"],
     "spank": ["common", "ckptd/protocol", "topo", "train"],
     "slurmctld-plugin": ["common", "topo", "train"],
     "slurmctld-plugin/cons_tres": ["common", "slurmctld-plugin"],

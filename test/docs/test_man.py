@@ -107,7 +107,7 @@ class Defects(unittest.TestCase):
 class Configuration(unittest.TestCase):
     maxDiff = None
     CHECKED_BY = {"ckptd": ["banyan-ckptd"], "munge": ["banyan-ckptd"], "peers": ["banyan-faultd", "controller"],
-                  "topo": ["banyan-ckptd"], "fault": ["banyan-faultd", "controller"]}
+                  "topo": ["banyan-ckptd"], "fault": ["banyan-faultd", "controller"], "sweep": ["banyan-ckptd"]}
     # The first words of a key's text say its type: values that must be taken, and values that must not.
     TYPES = {
         "Path": (['"x"'], ["1", "true"]),

@@ -44,7 +44,7 @@ plugin=$(dirname "$(find /usr/lib* -name select_cons_tres.so | head -n 1)")/sele
 all_is_there() {
     [[ -d /var/lib/banyan && -d /var/log/banyan && -d /run/banyan && -f /etc/banyan/banyan.conf ]]
     local program
-    for program in /usr/bin/banyan-{topo,run,ckpt,fault,doctor} /usr/libexec/banyan/banyan-{ckptd,faultd}; do
+    for program in /usr/bin/banyan-{topo,run,ckpt,fault,doctor,sweep} /usr/libexec/banyan/banyan-{ckptd,faultd}; do
         "$program" --version | grep -E "^${program##*/} [0-9]+[.][0-9]+[.][0-9]+.*Slurm [0-9]"
     done
     /usr/libexec/banyan/banyan-ckptd --check-config

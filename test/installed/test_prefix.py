@@ -149,7 +149,7 @@ class Tree(unittest.TestCase):
     def test_completions_know_what_help_says(self):
         completions = self.root / self.prefix.lstrip("/") / "share/bash-completion/completions"
         self.assertEqual(sorted(path.name for path in completions.iterdir()),
-                         [f"banyan-{name}" for name in ("ckpt", "ckptd", "doctor", "fault", "faultd", "run", "topo")])
+                         [f"banyan-{name}" for name in ("ckpt", "ckptd", "doctor", "fault", "faultd", "run", "sweep", "topo")])
 
         def complete(*words):
             program = next(path for path in self.root.rglob(words[0]) if path.is_file() and os.access(path, os.X_OK))

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// NVIDIA's management library, by dlopen: banyan is built, and runs, where there is none. The few functions
+// and numbers that are used are those of nvml.h, which has kept them since driver 450.
+#include <array>
+#include <cstring>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "sweep/gpus.hpp"
+
+namespace banyan::sweep {
+namespace {
+
+using device = void*;
+using code = int;
+
+constexpr code success = 0, driver_not_loaded = 9, gpu_is_lost = 15, reset_required = 16;
+constexpr int uncorrected_errors = 1, since_driver_load = 0;
+
+/// nvmlPciInfo_t: the last of it is the bus id as newer releases write it.
+struct pci_info {
+    std::array<char, 16> legacy_bus_id;
+    unsigned domain, bus, device_number, device_and_vendor, subsystem;
+    std::array<char, 32> bus_id;
+};
+
+struct functions {
+    code (*init)() = nullptr;
+    code (*count)(unsigned*) = nullptr;
+    code (*by_index)(unsigned, device*) = nullptr;
+    code (*pci)(device, pci_info*) = nullptr;
+    code (*ecc_errors)(device, int, int, unsigned long long*) = nullptr;
+    const char* (*text)(code) = nullptr;
+    /// Newer than the others: may be missing.
+    code (*remapped)(device, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
+};
+
+template <class F>
+bool find(void* library, const char* name, F*& into) {
+    into = reinterpret_cast<F*>(::dlsym(library, name));
+    return into != nullptr;
+}
+
+class nvml final : public gpu_library {
+  public:
+    explicit nvml(const functions& f) : f_(f) {}
+
+    result<std::uint32_t> count() override {
+        unsigned n = 0;
+        if (const code why = f_.count(&n); why != success) return failed("cannot count the GPUs", why);
+        return n;
+    }
+
+    result<gpu_health> health(std::uint32_t index) override {
+        gpu_health out;
+        out.bus_id = fmt::format("number {}", index);
+        device d = nullptr;
+        if (const code why = f_.by_index(index, &d); why != success) {
+            out.lost = why == gpu_is_lost || why == reset_required;
+            if (out.lost) return out;
+            return failed(fmt::format("cannot ask GPU {}", out.bus_id), why);
+        }
+        pci_info pci{};
+        if (f_.pci(d, &pci) == success)
+            out.bus_id = std::string(pci.bus_id.data(), ::strnlen(pci.bus_id.data(), pci.bus_id.size()));
+        unsigned long long errors = 0;
+        const code why = f_.ecc_errors(d, uncorrected_errors, since_driver_load, &errors);
+        out.lost = why == gpu_is_lost || why == reset_required;
+        out.uncorrected = why == success ? errors : 0;
+        if (why != success && !out.lost) out.ecc_unknown = f_.text(why);
+        unsigned corrected = 0, uncorrected = 0, pending = 0, failure = 0;
+        if (f_.remapped && f_.remapped(d, &corrected, &uncorrected, &pending, &failure) == success)
+            out.remap_failed = failure != 0;
+        return out;
+    }
+
+  private:
+    std::unexpected<error> failed(const std::string& doing, code why) const {
+        return fail(errc::unavailable, fmt::format("{}: NVIDIA's library says {}", doing, f_.text(why)));
+    }
+
+    functions f_;
+};
+
+}  // namespace
+
+result<std::unique_ptr<gpu_library>> open_nvml() {
+    // Never closed: the process is a look, which ends soon.
+    void* library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return fail(errc::not_found, "NVIDIA's library libnvidia-ml.so.1 is not on this node",
+                    "it comes with the driver");
+    functions f;
+    if (!find(library, "nvmlInit_v2", f.init) || !find(library, "nvmlDeviceGetCount_v2", f.count) ||
+        !find(library, "nvmlDeviceGetHandleByIndex_v2", f.by_index) ||
+        !find(library, "nvmlDeviceGetPciInfo_v3", f.pci) ||
+        !find(library, "nvmlDeviceGetTotalEccErrors", f.ecc_errors) ||
+        !find(library, "nvmlErrorString", f.text))
+        return fail(errc::not_found, "libnvidia-ml.so.1 lacks functions that it has had since driver 450");
+    find(library, "nvmlDeviceGetRemappedRows", f.remapped);
+    if (const code why = f.init(); why != success)
+        return fail(why == driver_not_loaded ? errc::conflict : errc::unavailable,
+                    fmt::format("NVIDIA's library does not start: {}", f.text(why)));
+    return std::make_unique<nvml>(f);
+}
+
+}  // namespace banyan::sweep

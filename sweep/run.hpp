@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One sweep: all looks, each in a child process, within the time that it has.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <vector>
+
+#include "sweep/checks.hpp"
+
+namespace banyan::sweep {
+
+/// Whether a job has the node, as Slurm says. Runs in a child process.
+using ask_busy = std::function<result<bool>()>;
+
+struct sweep_options {
+    std::vector<check> checks{};
+    place where{};
+    bool even_if_busy = false;
+    std::chrono::steady_clock::duration looking{}, measuring{};  ///< how long each of the two may take
+};
+
+report sweep_node(const sweep_options& o, const ask_busy& busy);
+
+}  // namespace banyan::sweep
