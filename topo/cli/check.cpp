@@ -15,7 +15,7 @@
 namespace banyan::topo::cli {
 namespace {
 
-struct options {
+struct check_options {
     fabric_input input;
     std::string golden;
     bool json = false, all = false;
@@ -177,7 +177,7 @@ void print_json(const fabric& f) {
     fmt::print("{}\n", list.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
 }
 
-result<int> run(const options& o) {
+result<int> run(const check_options& o) {
     std::optional<fabric> golden;
     if (!o.golden.empty()) {
         BANYAN_TRY(golden, load_fabric(o.golden));
@@ -194,7 +194,7 @@ result<int> run(const options& o) {
 }  // namespace
 
 void add_check(CLI::App& app, action& chosen) {
-    const auto o = std::make_shared<options>();
+    const auto o = std::make_shared<check_options>();
     auto* sub =
         app.add_subcommand("check", "List what is wrong with the fabric; exit code 1 when anything is");
     o->input.add_to(*sub);

@@ -14,13 +14,13 @@ namespace banyan::topo::cli {
 
 namespace {
 
-struct options {
+struct snapshot_options {
     fabric_input input;
     std::string output, previous;
 };
 
 /// Whose leaf groups keep their ids: --previous, or the file that is to be replaced.
-result<std::optional<fabric>> previous_of(const options& o) {
+result<std::optional<fabric>> previous_of(const snapshot_options& o) {
     if (!o.previous.empty()) {
         BANYAN_TRY(auto given, load_snapshot(o.previous));
         return std::optional<fabric>(std::move(given));
@@ -37,7 +37,7 @@ result<std::optional<fabric>> previous_of(const options& o) {
 }  // namespace
 
 void add_snapshot(CLI::App& app, action& chosen) {
-    const auto o = std::make_shared<options>();
+    const auto o = std::make_shared<snapshot_options>();
     auto* sub = app.add_subcommand("snapshot", "Write the snapshot that slurmctld and faultd read");
     o->input.add_to(*sub);
     sub->add_option("-o,--output", o->output, "file to replace; leaf groups that it has keep their ids")
