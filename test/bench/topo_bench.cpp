@@ -28,11 +28,16 @@ std::string label_of(const generate::options& o) {
                        o.group_size, o.rails, o.levels, o.planes);
 }
 
-bool measure_quality(banyan::bench::figures& figures, std::uint64_t first, std::uint64_t count, bool verbose,
-                     bool table) {
-    scores s;
-    for (auto seed = first; seed < first + count; ++seed) {
-        const auto o = mixed_fabric(seed);
+using chosen = generate::options (*)(std::uint64_t seed);
+
+struct seeds {
+    std::uint64_t first = 1, count = 200;
+};
+
+/// Adds all of them to the scores; false where one cannot be made.
+bool score_all(scores& s, chosen fabric_of, const seeds& all, bool verbose, const char* kind) {
+    for (auto seed = all.first; seed < all.first + all.count; ++seed) {
+        const auto o = fabric_of(seed);
         const auto made = generate::generate(o);
         if (!made) {
             fmt::print(stderr, "topo_bench: {}: {}\n", label_of(o), made.error().text());
@@ -42,31 +47,30 @@ bool measure_quality(banyan::bench::figures& figures, std::uint64_t first, std::
         const auto f = model_of(made->text, o);
         if (!f) fmt::print(stderr, "topo_bench: {} refused: {}\n", label_of(o), f.error().what);
         s.refused += !f;
-        score(s, f ? *f : fabric{}, made->facts, label_of(o), verbose && f);
+        score(s, f ? *f : fabric{}, made->facts, kind + label_of(o), verbose && f);
     }
-    if (table) print_scores(s);
-    add_scores(figures, s);
     return true;
 }
 
-bool measure_clean(banyan::bench::figures& figures, std::uint64_t first, std::uint64_t count, bool verbose) {
+bool measure_quality(banyan::bench::figures& figures, chosen fabric_of, const std::string& of,
+                     const seeds& all, bool verbose, bool table) {
     scores s;
-    for (auto seed = first; seed < first + count; ++seed) {
-        const auto o = clean_fabric(seed);
-        const auto made = generate::generate(o);
-        const auto f = made ? model_of(made->text, o) : result<fabric>(fabric{});
-        if (!made || !f) {
-            fmt::print(stderr, "topo_bench: {}: {}\n", label_of(o), (made ? f.error() : made.error()).text());
-            return false;
-        }
-        score(s, *f, made->facts, "clean " + label_of(o), verbose);
-    }
-    add_clean_scores(figures, s, count);
+    if (!score_all(s, fabric_of, all, verbose, "")) return false;
+    if (table) print_scores(s);
+    add_scores(figures, s, of);
     return true;
 }
 
-int write_fabric(std::uint64_t seed, const std::string& prefix) {
-    const auto o = mixed_fabric(seed);
+bool measure_clean(banyan::bench::figures& figures, chosen fabric_of, const std::string& of, const seeds& all,
+                   bool verbose) {
+    scores s;
+    if (!score_all(s, fabric_of, all, verbose, "clean ")) return false;
+    add_clean_scores(figures, s, fmt::format("{} clean {},", all.count, of));
+    return true;
+}
+
+int write_fabric(std::uint64_t seed, const std::string& prefix, bool other) {
+    const auto o = other ? other_fabric(seed) : mixed_fabric(seed);
     const auto made = generate::generate(o);
     if (!made || !write_file_atomic(prefix + ".txt", made->text) ||
         !write_file_atomic(prefix + ".json", generate::to_json(made->facts, o))) {
@@ -85,12 +89,15 @@ int main(int argc, char** argv) {
     CLI::App app("How fast the fabric model is built, and how right it is on spoilt fabrics.");
     std::string json;
     std::vector<std::string> one, write;
-    std::uint64_t fabrics = 200, clean = 200, first = 1;
+    std::uint64_t fabrics = 200, clean = 200, others = 240, first = 1;
     int runs = 7;
-    bool verbose = false, no_speed = false, quick = false;
+    bool verbose = false, no_speed = false, quick = false, other = false;
     app.add_option("--json", json, "write the figures there instead of printing tables");
     app.add_option("--fabrics", fabrics, "how many spoilt fabrics (default 200; 0: none)");
     app.add_option("--clean", clean, "how many clean ones with racks off and hosts on spines (default 200)");
+    app.add_option(
+        "--others", others,
+        "how many spoilt, and how many clean ones, of shapes that are no plain tree (default 240)");
     app.add_option("--first", first, "seed of the first (default 1)");
     app.add_option("--runs", runs, "of which each time is the median (default 7)")
         ->check(CLI::Range(1, 1000));
@@ -99,14 +106,21 @@ int main(int argc, char** argv) {
     app.add_flag("--verbose", verbose, "a line for each miss and false alarm");
     app.add_option("--write", write, "SEED PREFIX: write the fabric of a seed and its truth, and end")
         ->expected(2);
+    app.add_flag("--other", other, "--write one of the shapes that are no plain tree");
     app.add_option("--one", one, "DUMP SNAPSHOT: one run of the measurement, and end")->expected(2);
     CLI11_PARSE(app, argc, argv);
     if (!one.empty()) return measure_one(one[0], one[1]);
-    if (!write.empty()) return write_fabric(std::strtoull(write[0].c_str(), nullptr, 10), write[1]);
+    if (!write.empty()) return write_fabric(std::strtoull(write[0].c_str(), nullptr, 10), write[1], other);
 
     banyan::bench::figures figures;
     if (!no_speed && !measure_speed(figures, runs, quick)) return 1;
-    if (fabrics > 0 && !measure_quality(figures, first, fabrics, verbose, json.empty())) return 1;
-    if (clean > 0 && !measure_clean(figures, first, clean, verbose)) return 1;
+    const bool table = json.empty();
+    if (fabrics > 0 && !measure_quality(figures, mixed_fabric, "", {first, fabrics}, verbose, table))
+        return 1;
+    if (clean > 0 && !measure_clean(figures, clean_fabric, "fabrics", {first, clean}, verbose)) return 1;
+    if (others > 0 &&
+        (!measure_quality(figures, other_fabric, "other shapes, ", {first, others}, verbose, table) ||
+         !measure_clean(figures, clean_other_fabric, "of other shapes", {first, others}, verbose)))
+        return 1;
     return figures.finish(json);
 }

@@ -23,8 +23,12 @@ int measure_one(const std::string& dump, const std::string& snapshot);
 
 /// The options of fabric number `seed` of the mixed ones.
 generate::options mixed_fabric(std::uint64_t seed);
-/// Of the same shapes, without a defect: 0 to 30 % of the racks are off, and hosts sit on spines and cores.
+/// The same of shapes that are no plain trees: dragonfly+, rail-only, routers, directors, mixed names.
+generate::options other_fabric(std::uint64_t seed);
+/// Of the shapes of mixed_fabric, without a defect: 0 to 30 % of the racks are off, and hosts sit on spines
+/// and cores.
 generate::options clean_fabric(std::uint64_t seed);
+generate::options clean_other_fabric(std::uint64_t seed);
 
 struct kind_score {
     std::uint64_t planted = 0, hit = 0;     ///< defects, and those that were found
@@ -42,7 +46,8 @@ struct scores {
 /// Adds what the model says of one fabric; with `verbose` one line for each thing that is wrong.
 void score(scores& s, const fabric& f, const generate::truth& facts, const std::string& label, bool verbose);
 void print_scores(const scores& s);
-void add_scores(banyan::bench::figures& figures, const scores& s);
-void add_clean_scores(banyan::bench::figures& figures, const scores& s, std::uint64_t fabrics);
+/// Each figure's name begins with `of`.
+void add_scores(banyan::bench::figures& figures, const scores& s, const std::string& of);
+void add_clean_scores(banyan::bench::figures& figures, const scores& s, const std::string& of);
 
 }  // namespace banyan::topo::bench

@@ -38,8 +38,9 @@ void score_defects(scores& s, const fabric& f, const truth& facts, const line_pr
     std::map<std::pair<std::size_t, std::string>, std::vector<std::size_t>>
         planted;  // kind, object -> defects
     for (std::size_t i = 0; i < facts.defects.size(); ++i)
-        for (const auto& object : facts.defects[i].objects)
-            planted[{static_cast<std::size_t>(facts.defects[i].kind), object}].push_back(i);
+        for (const auto& list : {facts.defects[i].objects, facts.defects[i].where})
+            for (const auto& object : list)
+                planted[{static_cast<std::size_t>(facts.defects[i].kind), object}].push_back(i);
     std::vector<bool> hit(facts.defects.size());
     for (const auto& d : f.defects) {
         if (is_notice(d)) continue;
@@ -50,7 +51,9 @@ void score_defects(scores& s, const fabric& f, const truth& facts, const line_pr
             continue;
         }
         bool right = false;
-        for (const auto& object : d.objects)
+        auto objects = d.objects;
+        objects.insert(objects.end(), d.where.begin(), d.where.end());
+        for (const auto& object : objects)
             if (const auto at = planted.find({kind->second, object}); at != planted.end()) {
                 right = true;
                 for (const auto i : at->second) hit[i] = true;
@@ -123,7 +126,7 @@ void score_rails(scores& s, const fabric& f, const truth& facts, const line_prin
             tell("wrong rail", there ? fmt::format("{} for {}", at->rail, rail) : "no HCA",
                  {fmt::format("0x{:016x}", t.id), t.name, host.name});
         // An HCA whose name is not its host's: found by its place alone.
-        if (!host.named || t.name.starts_with(host.name + ' ')) continue;
+        if (!host.named || t.name == host.name || t.name.starts_with(host.name + ' ')) continue;
         ++s.nameless;
         const bool attributed = there && at->host != none && f.hosts[at->host].name == host.name;
         s.nameless_right += attributed;
@@ -183,32 +186,34 @@ void print_scores(const scores& s) {
     fmt::print("{:<17}{:>9}{:>9}{:>9}{:>9}\n\n", "other kinds", "-", "-", s.other_reports, s.other_reports);
 }
 
-void add_scores(banyan::bench::figures& figures, const scores& s) {
+void add_scores(banyan::bench::figures& figures, const scores& s, const std::string& of) {
     for (std::size_t k = 0; k < generate::defect_kinds; ++k) {
         const auto& kind = s.kinds[k];
         const auto name = generate::name_of(static_cast<generate::defect_kind>(k));
         if (kind.planted == 0) continue;  // with few fabrics not every kind has its turn
-        figures.add(fmt::format("{}, precision", name), share(kind.right, kind.reported), "share",
+        figures.add(fmt::format("{}{}, precision", of, name), share(kind.right, kind.reported), "share",
                     "planted defects", ">=", 0.95);
-        figures.add(fmt::format("{}, recall", name), share(kind.hit, kind.planted), "share",
+        figures.add(fmt::format("{}{}, recall", of, name), share(kind.hit, kind.planted), "share",
                     "planted defects", ">=", 0.95);
     }
-    figures.add("reports of kinds that are never planted", static_cast<double>(s.other_reports), "reports",
-                "planted defects");
-    figures.add("dumps refused", static_cast<double>(s.refused), "dumps", "-", "<=", 0);
-    figures.add("switches at their level", 100 * share(s.levels_right, s.switches), "%", "truth", ">=", 99.9);
-    figures.add("fabrics whose leaves without hosts are not all told as off",
+    figures.add(of + "reports of kinds that are never planted", static_cast<double>(s.other_reports),
+                "reports", "planted defects");
+    figures.add(of + "dumps refused", static_cast<double>(s.refused), "dumps", "-", "<=", 0);
+    figures.add(of + "switches at their level", 100 * share(s.levels_right, s.switches), "%", "truth",
+                ">=", 99.9);
+    figures.add(of + "fabrics whose leaves without hosts are not all told as off",
                 static_cast<double>(s.off_wrong), "fabrics", "truth");
-    figures.add("hosts in their leaf group", 100 * share(s.hosts_right, s.hosts), "%", "truth", ">=", 99.9);
-    figures.add("HCAs on their rail", 100 * share(s.rails_right, s.hcas), "%", "truth", ">=", 99.9);
-    figures.add("HCAs without their host's name, given to it", 100 * share(s.nameless_right, s.nameless), "%",
-                "truth");
+    figures.add(of + "hosts in their leaf group", 100 * share(s.hosts_right, s.hosts), "%", "truth",
+                ">=", 99.9);
+    figures.add(of + "HCAs on their rail", 100 * share(s.rails_right, s.hcas), "%", "truth", ">=", 99.9);
+    figures.add(of + "HCAs without their host's name, given to it", 100 * share(s.nameless_right, s.nameless),
+                "%", "truth");
 }
 
-void add_clean_scores(banyan::bench::figures& figures, const scores& s, std::uint64_t fabrics) {
+void add_clean_scores(banyan::bench::figures& figures, const scores& s, const std::string& of) {
     std::uint64_t reports = s.other_reports;
     for (const auto& kind : s.kinds) reports += kind.reported;
-    const auto name = [&](const char* what) { return fmt::format("{} clean fabrics, {}", fabrics, what); };
+    const auto name = [&](const char* what) { return fmt::format("{} {}", of, what); };
     figures.add(name("defects"), static_cast<double>(reports), "reports", "truth", "<=", 0);
     figures.add(name("leaves that are off"), static_cast<double>(s.off), "leaves", "-");
     figures.add(name("of which not all are told, or others"), static_cast<double>(s.off_wrong), "fabrics",

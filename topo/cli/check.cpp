@@ -47,6 +47,7 @@ std::string advice(const std::string& kind) {
         {"slow-link", "reseat or replace the cable; compare the port speeds that either side allows"},
         {"slower-link", "reseat or replace the cable; it was faster in the accepted state"},
         {"swapped-cables", "exchange the two cables at the leaves"},
+        {"unknown-shape", "hosts of one leaf group stay together; what lies above them is not weighed"},
         {"unknown-host", "correct the site file, or find out why the host has no fabric"},
         {"unreadable", "the rest of the dump was read; discover again to be sure"},
         {"wrong-rail", "plug the cable into the leaf of its rail"}};

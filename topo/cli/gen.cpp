@@ -39,6 +39,14 @@ void apply_shape(gen_options& r) {
         imply("--group-size", o.group_size, 18u);
         imply("--rack-size", o.rack_size, 18u);
         imply("--nodes", o.hosts, 8 * o.group_size);
+    } else if (r.shape == "dragonfly") {
+        o.dragonfly = true;
+        imply("--rails", o.rails, 1u);
+        imply("--group-size", o.group_size, 16u);
+        imply("--nodes", o.hosts, 4 * o.spine_group_size * o.group_size);
+    } else if (r.shape == "rail-only") {
+        o.rail_only = true;
+        imply("--nodes", o.hosts, 4 * o.group_size);
     } else {
         imply("--nodes", o.hosts, 2 * o.group_size);
     }
@@ -81,14 +89,18 @@ void add_size_options(CLI::App& sub, gen_options& r) {
     sub.add_option("--shape", r.shape,
                    "rail: groups of hosts with one leaf a rail; fat-tree: one HCA a host; nvl72: racks of 18 "
                    "hosts x 4 "
-                   "HCAs (default rail)")
-        ->check(CLI::IsMember({"rail", "fat-tree", "nvl72"}));
-    sub.add_option("--nodes", o.hosts, "hosts (default two leaf groups; fat-tree: four, nvl72: eight)")
+                   "HCAs; dragonfly: spine groups joined by links between their spines; rail-only: each rail "
+                   "has spines of its own (default rail)")
+        ->check(CLI::IsMember({"rail", "fat-tree", "nvl72", "dragonfly", "rail-only"}));
+    sub.add_option("--nodes", o.hosts,
+                   "hosts (default two leaf groups; fat-tree and rail-only: four, nvl72: eight, dragonfly: "
+                   "four spine groups)")
         ->check(CLI::Range(1, 60000));
-    sub.add_option("--group-size", o.group_size, "hosts of a leaf group (default 32; nvl72: 18)")
+    sub.add_option("--group-size", o.group_size,
+                   "hosts of a leaf group (default 32; nvl72: 18, dragonfly: 16)")
         ->check(CLI::Range(1, 254));
     sub.add_option("--rails", o.rails,
-                   "HCAs of a host, and leaves of a group (default 8; fat-tree: 1, nvl72: 4)")
+                   "HCAs of a host, and leaves of a group (default 8; fat-tree and dragonfly: 1, nvl72: 4)")
         ->check(CLI::Range(1, 16));
     sub.add_option("--levels", o.levels, "2: leaves and spines; 3: groups of those under cores (default 2)")
         ->check(CLI::Range(2, 3));
@@ -108,6 +120,9 @@ void add_size_options(CLI::App& sub, gen_options& r) {
     sub.add_option("--cores", o.cores,
                    "core switches, a multiple of a spine group's spines (default: the same)")
         ->check(CLI::Range(1, 60000));
+    sub.add_option("--global-links", o.global_links,
+                   "dragonfly: links of each pair of spine groups (default: as many as spines)")
+        ->check(CLI::Range(1, 256));
     sub.add_option("--planes", o.planes,
                    "planes: switches of one box, ports of an HCA (default 1; XDR has 4)")
         ->check(CLI::Range(1, 8));
@@ -134,6 +149,12 @@ void add_other_options(CLI::App& sub, gen_options& r) {
         ->check(CLI::Range(0.0, 0.5));
     sub.add_option("--gateways", o.gateways, "hosts on the spines (default 0)")->check(CLI::Range(0, 512));
     sub.add_option("--core-hosts", o.core_hosts, "hosts on the cores (default 0)")->check(CLI::Range(0, 512));
+    sub.add_option("--routers", o.routers, "routers on the spines (default 0)")->check(CLI::Range(0, 512));
+    sub.add_flag("--directors", o.directors, "switches are the line and spine cards of directors");
+    sub.add_option("--mixed-names", o.mixed_names,
+                   "share of switches that were never named, and of hosts that name their HCAs otherwise "
+                   "(default 0)")
+        ->check(CLI::Range(0.0, 1.0));
     sub.add_option("--sm-host", o.sm_host, "host of the subnet manager (default sm01)");
     sub.add_flag("--shuffle", o.shuffle, "GUIDs and records in random order");
     sub.add_option("--defects", r.defects,

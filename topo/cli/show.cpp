@@ -11,6 +11,7 @@
 
 #include "common/text.hpp"
 #include "topo/cli/cli.hpp"
+#include "topo/model/names.hpp"
 
 namespace banyan::topo::cli {
 namespace {
@@ -31,7 +32,7 @@ void print_groups(const fabric& f) {
     for (std::size_t i = 0; i < f.leaf_groups.size() && i < shown_groups; ++i) {
         const auto& g = f.leaf_groups[i];
         std::vector<std::string> leaves, nodes;
-        for (const auto l : g.leaves) leaves.push_back(short_name(names.of(f, l)));
+        for (const auto l : g.leaves) leaves.push_back(short_switch_name(names.of(f, l)));
         for (const auto h : g.hosts) nodes.push_back(f.hosts[h].name);
         fmt::print("{:<7} {:>5} {:>5}  {:<28} {}\n", g.id, g.hosts.size(), g.leaves.size(),
                    cut(compress_hostlist(leaves), 28), cut(compress_hostlist(nodes), 44));
@@ -104,12 +105,6 @@ void print_defects(const fabric& f) {
 }  // namespace
 
 std::string hex(guid id) { return fmt::format("0x{:016x}", id); }
-
-std::string short_name(const std::string& switch_name) {
-    const auto start = switch_name.find(';');
-    const auto name = switch_name.substr(start == std::string::npos ? 0 : start + 1);
-    return name.substr(0, name.find(':'));
-}
 
 void show_text(const fabric& f) {
     fmt::print("{} hosts, {} HCAs, {} switches ({} leaves, {} spines, {} cores), {} links, {} levels\n\n",

@@ -12,8 +12,6 @@
 namespace banyan::topo::cli {
 
 std::string hex(guid id);
-/// "MF0;leaf-01:MQM9790/U1" -> "leaf-01"
-std::string short_name(const std::string& switch_name);
 
 void show_text(const fabric& f);
 void show_json(const fabric& f);

@@ -7,6 +7,7 @@
 
 #include "common/file.hpp"
 #include "topo/cli/show.hpp"
+#include "topo/model/names.hpp"
 
 namespace banyan::topo::cli {
 namespace {
@@ -91,7 +92,7 @@ void print_node(const fabric& f, const host& h) {
     for (const auto i : h.hcas) {
         const auto& c = f.hcas[i];
         fmt::print("{:<5} {:<22.22} {:<18} {:>6} {:<24.24} {:>5} {:>7} {:>5.2f}\n", c.rail, c.name, hex(c.id),
-                   c.lid, c.leaf == none ? "no link" : short_name(names.of(f, c.leaf)), c.leaf_port,
+                   c.lid, c.leaf == none ? "no link" : short_switch_name(names.of(f, c.leaf)), c.leaf_port,
                    gbps(c.rate) * c.planes, c.confidence);
     }
 }

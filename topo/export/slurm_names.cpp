@@ -56,10 +56,4 @@ std::string sorted_hostlist(std::vector<std::string> names) {
     return compress_hostlist(names);
 }
 
-std::string short_switch_name(std::string_view description) {
-    const auto start = description.find(';');
-    const auto name = description.substr(start == std::string_view::npos ? 0 : start + 1);
-    return std::string(name.substr(0, name.find(':')));
-}
-
 }  // namespace banyan::topo

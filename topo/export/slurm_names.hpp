@@ -34,7 +34,4 @@ bool by_number(const std::string& a, const std::string& b);
 /// A host list of the names, sorted by number.
 std::string sorted_hostlist(std::vector<std::string> names);
 
-/// "MF0;leaf-01:MQM9790/U1" -> "leaf-01".
-std::string short_switch_name(std::string_view description);
-
 }  // namespace banyan::topo

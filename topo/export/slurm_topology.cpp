@@ -10,6 +10,7 @@
 #include "topo/export/slurm.hpp"
 #include "topo/export/slurm_blocks.hpp"
 #include "topo/export/slurm_names.hpp"
+#include "topo/model/names.hpp"
 
 namespace banyan::topo {
 namespace {

@@ -16,12 +16,6 @@ namespace {
 constexpr guid manager_guid = 0xa088c20200000000, hca_guids = 0xa088c20300000000,
                service_guids = 0xa088c20400000000, switch_guids = 0xfc6a1c0300000000;
 
-std::uint32_t digits_of(std::uint64_t highest) {
-    std::uint32_t digits = 1;
-    for (; highest >= 10; highest /= 10) ++digits;
-    return std::max(2u, digits);
-}
-
 class drawing {
   public:
     drawing(const options& o, const sizes& n, dice& random) : random_(random) {
@@ -38,6 +32,7 @@ class drawing {
         connect_switches(b_);
         add_hosts_above();
         switch_racks_off();
+        if (b_.o.mixed_names > 0) mix_names(b_, random_);
         return std::move(b_);
     }
 
@@ -67,17 +62,15 @@ class drawing {
         return out;
     }
 
-    void add_box(node what, const char* kind, std::uint32_t number, std::uint32_t of) {
+    void add_box(node what, const char* kind, std::uint32_t number, std::uint32_t of, std::uint32_t at) {
         const auto& o = b_.o;
-        const char* model = o.planes > 1 ? "Q3400_RA" : "MQM9790";
-        const auto box = fmt::format("MF0;{}-{:0{}}:{}", kind, number, digits_of(of), model);
         what.ports = static_cast<std::uint16_t>(o.radix);
         what.next_port = static_cast<std::uint16_t>(o.group_size + 1);
         what.last_low = static_cast<std::uint16_t>(b_.n.uplink_first - 1);
         for (std::uint32_t p = 0; p < o.planes; ++p) {
             what.id = switch_guids + guid{switch_numbers_[next_switch_++]} * 0x40;
             if (p == 0) what.system = what.id;
-            what.name = fmt::format("{}/U{}", box, p + 1);
+            what.name = switch_name(b_, what, kind, number, of, at, p);
             add(what);
         }
     }
@@ -93,8 +86,9 @@ class drawing {
         for (std::uint32_t i = 0; i < leaves; ++i) {
             what.group = i / b_.o.rails;
             what.rail = static_cast<std::uint16_t>(i % b_.o.rails);
-            what.spine_group = what.group / n.groups_of_spine_group;
-            add_box(what, "leaf", i + 1, leaves);
+            what.spine_group = b_.o.rail_only ? what.rail : what.group / n.groups_of_spine_group;
+            add_box(what, "leaf", i + 1, leaves,
+                    b_.o.rail_only ? what.group : i % (n.groups_of_spine_group * b_.o.rails));
         }
         what.group = none;
         what.rail = 0;
@@ -104,7 +98,7 @@ class drawing {
             what.what = r;
             for (std::uint32_t i = 0; i < count; ++i) {
                 what.spine_group = of_spine_group ? i / of_spine_group : 0;
-                add_box(what, kind, i + 1, count);
+                add_box(what, kind, i + 1, count, of_spine_group ? i % of_spine_group : i);
             }
             return first;
         };
@@ -169,12 +163,12 @@ class drawing {
         for (const auto& c : b_.cables) last[c.b] = std::max(last[c.b], c.b_port);
         for (const auto& c : b_.cables) last[c.a] = std::max(last[c.a], c.a_port);
         const auto put = [&](std::uint32_t count, const char* kind, std::uint32_t first, std::uint32_t of,
-                             guid ids) {
+                             guid ids, role is = role::service) {
             for (std::uint32_t i = 0; i < count; ++i) {
                 node what;
                 what.id = ids + guid{i + 1} * 0x10;
                 what.name = fmt::format("{}{:02} mlx5_0", kind, i + 1);
-                what.what = role::service;
+                what.what = is;
                 what.ports = static_cast<std::uint16_t>(b_.o.planes);
                 const auto box = first + i % of * b_.o.planes;
                 const auto port = ++last[box];
@@ -183,6 +177,7 @@ class drawing {
             }
         };
         put(b_.o.gateways, "io", b_.first_spine, spines, service_guids + 0x20000000);
+        put(b_.o.routers, "rt", b_.first_spine, spines, service_guids + 0x40000000, role::router);
         if (cores > 0) put(b_.o.core_hosts, "ioc", b_.first_core, cores, service_guids + 0x30000000);
     }
 

@@ -11,7 +11,7 @@
 
 namespace banyan::topo::generate {
 
-enum class role : std::uint8_t { compute, service, aggregation, leaf, storage_leaf, spine, core };
+enum class role : std::uint8_t { compute, service, aggregation, router, leaf, storage_leaf, spine, core };
 
 inline bool is_switch(role r) { return r >= role::leaf; }
 
@@ -50,6 +50,7 @@ struct sizes {
     std::uint32_t spines = 0, links = 0;             ///< of a spine group; leaf to spine
     std::uint32_t core_fan = 0, core_links = 0;      ///< cores above one spine position; spine to core
     std::uint32_t storage_leaves = 0;                ///< of a spine group
+    std::uint32_t global_links = 0;                  ///< of a pair of spine groups
     std::uint32_t uplink_first = 0, down_ports = 0;  ///< ports: of a leaf; of a spine, used downwards
     speed_rate rate;
 };
@@ -102,6 +103,13 @@ std::string to_text(const speed_rate& r);
 result<sizes> sizes_of(const options& o);
 blueprint blueprint_of(const options& o, const sizes& n, dice& random);
 void connect_switches(blueprint& b);
+/// The name of a switch: the one at `at` of its spine group or, a core, of its position.
+std::string switch_name(const blueprint& b, const node& n, const char* kind, std::uint32_t number,
+                        std::uint32_t of, std::uint32_t at, std::uint32_t plane);
+/// Some of the switches and hosts get names as other sites give them, or none.
+void mix_names(blueprint& b, dice& random);
+bool is_named(const node& switch_node);
+std::uint32_t digits_of(std::uint64_t highest);
 /// The next free port of a leaf box, the same on all its planes.
 std::uint16_t take_leaf_port(blueprint& b, std::uint32_t leaf_node);
 /// Port counts, and aggregation nodes on the port after the last.

@@ -59,14 +59,24 @@ struct options {
     double racks_off = 0;          ///< share of the racks (leaf groups without rack_size) whose hosts are off
     std::uint32_t gateways = 0;    ///< hosts of one HCA each, on the spines in turn
     std::uint32_t core_hosts = 0;  ///< the same on the cores
-    bool shuffle = false;          ///< GUIDs and records in random order, as bought and as discovered
+    /// Dragonfly+: spine groups of two levels, each pair of them joined by global links between their spines.
+    bool dragonfly = false;
+    std::uint32_t global_links = 0;  ///< of each pair; 0: as many as a spine group has spines
+    bool rail_only = false;     ///< spines of their own for each rail: no way between rails but in a host
+    std::uint32_t routers = 0;  ///< on the spines in turn
+    /// Names of line and spine cards: leaves and spines are those of a director for each spine group; with
+    /// three levels the spines and cores at one position are.
+    bool directors = false;
+    double mixed_names = 0;  ///< share of switches never named, and of hosts that name their HCAs otherwise
+    bool shuffle = false;    ///< GUIDs and records in random order, as bought and as discovered
     defect_rates rates{};
     std::uint64_t seed = 1;
 };
 
 struct planted_defect {
     defect_kind kind;
-    std::vector<std::string> objects;  ///< as fabric.hpp's defect names them
+    std::vector<std::string> objects;     ///< as fabric.hpp's defect names them
+    std::vector<std::string> where = {};  ///< GUIDs, and GUIDs and ports, of switches and links
 };
 
 /// A leaf group as cabled. A rail's leaf is a box: one switch name for each plane.
@@ -79,7 +89,8 @@ struct true_host {
     std::uint32_t group = 0;
     /// Whether more HCAs of its own carry its name than of others: else nobody can know it.
     bool named = true;
-    bool off = false;  ///< nothing of it is in the dump
+    bool off = false;              ///< nothing of it is in the dump
+    bool named_otherwise = false;  ///< its HCAs are not "mlx5_0", "mlx5_1", ...
 };
 
 /// A compute HCA that is in the dump.

@@ -62,8 +62,8 @@ struct planter {
         }
     }
 
-    void found(defect_kind kind, std::vector<std::string> objects) {
-        facts.defects.push_back({kind, std::move(objects)});
+    void found(defect_kind kind, std::vector<std::string> objects, std::vector<std::string> where = {}) {
+        facts.defects.push_back({kind, std::move(objects), std::move(where)});
     }
 
     static std::vector<std::uint32_t> range(std::uint32_t first, std::size_t count) {
@@ -84,6 +84,12 @@ struct planter {
         const auto group = group_of(host);
         const auto hosts = b.hosts_of_group(group);
         return hosts >= 4 && !host_claimed[host] && hosts_hit[group] < std::max(1u, hosts / 3);
+    }
+    /// Whether the others of its HCAs show where one of them should be.
+    bool shows_place(std::uint32_t host) const {
+        std::uint32_t there = 0;
+        for (std::uint32_t r = 0; r < b.o.rails; ++r) there += !b.nodes[b.hca(host, r)].gone;
+        return there >= 3;
     }
     void take_host(std::uint32_t host) {
         host_claimed[host] = true;

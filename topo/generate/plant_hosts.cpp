@@ -26,11 +26,12 @@ void trade(planter& p, std::uint32_t a, std::uint32_t b) {
 
 /// Half of them between two HCAs of one host, half between two hosts on one rail.
 bool swap_cables(planter& p, std::uint32_t host) {
-    if (!p.can_take_host(host)) return false;
+    if (!p.can_take_host(host) || !p.shows_place(host)) return false;
     const auto a = p.pick_hca(host);
     if (a == none) return false;
     const auto first = p.group_of(host) * p.b.o.group_size;
-    const bool within = p.roll.below(2) == 0;
+    // Between two HCAs of one host only their numbers show it.
+    const bool within = !p.b.hosts[host].named_otherwise && p.roll.below(2) == 0;
     const auto other = within ? host : first + p.roll.below(p.b.hosts_of_group(p.group_of(host)));
     const auto b = within ? p.pick_hca(host) : p.b.hca(other, p.b.nodes[a].rail);
     if (a == b || b == none || !p.sound(b)) return false;
@@ -48,7 +49,7 @@ bool swap_cables(planter& p, std::uint32_t host) {
 }
 
 bool move_abroad(planter& p, std::uint32_t host) {
-    const auto a = p.can_take_host(host) ? p.pick_hca(host) : none;
+    const auto a = p.can_take_host(host) && p.shows_place(host) ? p.pick_hca(host) : none;
     const auto group = p.roll.below(p.b.n.groups);
     if (a == none || group == p.group_of(host) || p.b.hosts_of_group(group) < 4) return false;
     const auto leaf = p.b.leaf(group, p.b.nodes[a].rail);
@@ -82,6 +83,8 @@ bool double_name(planter& p, std::uint32_t host) {
     const auto a = p.can_take_host(host) ? p.pick_hca(host) : none;
     const auto other = p.roll.below(p.b.hosts.size());
     if (a == none || other == host || !p.can_take_host(other)) return false;
+    // The name of a host that counts otherwise is no other's second.
+    if (p.b.hosts[host].named_otherwise || p.b.hosts[other].named_otherwise) return false;
     const auto b = p.b.hca(other, p.b.nodes[a].rail);
     if (!p.sound(b)) return false;
     p.take_host(host);
@@ -151,6 +154,11 @@ void plant_in_hosts(planter& p) {
 void plant_in_names(planter& p) {
     p.plant(defect_kind::factory_name, p.all_hcas(), p.b.hosts.size() * p.b.o.rails,
             [&p](std::uint32_t hca) { return forget_name(p, hca); });
+    for (const auto& n : p.b.nodes) {
+        if (!is_switch(n.what) || n.gone || is_named(n)) continue;
+        p.found(defect_kind::factory_name, {hex(n.id)});
+        ++p.facts.asked[static_cast<std::size_t>(defect_kind::factory_name)];
+    }
 }
 
 }  // namespace banyan::topo::generate

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Defects of single links: one end is silent about it, fewer lanes, a lower speed.
+#include <fmt/format.h>
+
 #include "topo/generate/plant.hpp"
 
 namespace banyan::topo::generate {
@@ -11,7 +13,8 @@ bool can_take(const planter& p, std::uint32_t i) {
     const auto& c = p.b.cables[i];
     const auto usable = [&](std::uint32_t n) {
         const auto what = p.b.nodes[n].what;
-        return p.b.nodes[n].gone || p.b.nodes[n].silent || p.b.nodes[n].repeated || what == role::service;
+        return p.b.nodes[n].gone || p.b.nodes[n].silent || p.b.nodes[n].repeated || what == role::service ||
+               what == role::router;
     };
     if (c.gone || p.cable_claimed[i] || usable(c.a) || usable(c.b)) return false;
     // Its name is how a report tells an HCA's link; a claimed HCA may be another's namesake.
@@ -22,7 +25,11 @@ void found(planter& p, defect_kind kind, std::uint32_t i) {
     const auto& c = p.b.cables[i];
     p.cable_claimed[i] = true;
     if (p.b.nodes[c.a].what == role::compute) p.node_claimed[c.a] = true;
-    p.found(kind, {end_text(p.b, c.a, c.a_port), end_text(p.b, c.b, c.b_port)});
+    const auto end = [&](std::uint32_t n, std::uint16_t port) {
+        return fmt::format("{} port {}", hex(p.b.nodes[n].id), port);
+    };
+    p.found(kind, {end_text(p.b, c.a, c.a_port), end_text(p.b, c.b, c.b_port)},
+            {end(c.a, c.a_port), end(c.b, c.b_port)});
 }
 
 bool silence_end(planter& p, std::uint32_t i) {

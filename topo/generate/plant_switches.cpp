@@ -19,6 +19,7 @@ class mesh {
         for (std::uint32_t i = 0; i < b.cables.size(); ++i) {
             const auto& c = b.cables[i];
             if (!is_switch(b.nodes[c.a].what) || b.nodes[c.a].gone || b.nodes[c.b].gone) continue;
+            if (b.nodes[c.a].what == b.nodes[c.b].what) continue;  // a global link
             up[c.a][c.b].push_back(i);
             down[c.b][c.a].push_back(i);
         }
@@ -62,12 +63,14 @@ bool lose_leaf(planter& p, std::uint32_t group, std::vector<std::uint32_t>& lost
 /// Named at the end, by all the leaves that are left.
 void report_lost_leaves(planter& p, const std::vector<std::uint32_t>& lost) {
     for (const auto group : lost) {
-        std::vector<std::string> names;
+        std::vector<std::string> names, where;
         for (std::uint32_t r = 0; r < p.b.o.rails; ++r)
             for (std::uint32_t plane = 0; plane < p.b.o.planes; ++plane)
-                if (const auto& leaf = p.b.nodes[p.b.leaf(group, r, plane)]; !leaf.gone)
+                if (const auto& leaf = p.b.nodes[p.b.leaf(group, r, plane)]; !leaf.gone) {
                     names.push_back(leaf.name);
-        p.found(defect_kind::missing_leaf, std::move(names));
+                    where.push_back(hex(leaf.id));
+                }
+        p.found(defect_kind::missing_leaf, std::move(names), std::move(where));
     }
 }
 
@@ -90,7 +93,7 @@ bool unbalance_spine(planter& p, mesh& m, std::uint32_t spine, std::map<std::uin
     }
     ++hit[block];
     p.node_claimed[spine] = true;
-    p.found(defect_kind::asymmetric_spine, {p.b.nodes[spine].name});
+    p.found(defect_kind::asymmetric_spine, {p.b.nodes[spine].name}, {hex(p.b.nodes[spine].id)});
     return true;
 }
 
@@ -118,7 +121,7 @@ bool lose_uplinks(planter& p, mesh& m, std::uint32_t low, std::map<std::uint32_t
     m.gaps[low] = wanted;
     ++hit[block];
     p.node_claimed[low] = true;
-    p.found(defect_kind::missing_uplink, {p.b.nodes[low].name});
+    p.found(defect_kind::missing_uplink, {p.b.nodes[low].name}, {hex(p.b.nodes[low].id)});
     return true;
 }
 

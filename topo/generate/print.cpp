@@ -94,6 +94,10 @@ class printer {
                             "\nSwitch\t{2} "
                             "\"S-{0:016x}\"\t\t# \"{3}\" enhanced port 0 lid 0 lmc 0\n"),
                 n.id, n.system, n.ports, n.name);
+        else if (n.what == role::router)
+            put(FMT_COMPILE("\nvendid=0x2c9\ndevid=0xd2f2\nsysimgguid=0x{1:x}\nrtguid=0x{0:x}\nRt\t{2} "
+                            "\"R-{0:016x}\"\t\t# \"{3}\"\n"),
+                n.id, n.system, n.ports, n.name);
         else
             put(FMT_COMPILE("\nvendid=0x2c9\ndevid=0x1021\nsysimgguid=0x{1:x}\ncaguid=0x{0:x}\nCa\t{2} "
                             "\"H-{0:016x}\"\t\t# \"{3}\"\n"),
@@ -119,8 +123,9 @@ class printer {
             put(FMT_COMPILE("[{}]({:x}) \t\"S-{:016x}\"[{}]\t\t# lid 0 lmc 0 \"{}\" lid 0 {}x{}\n"), own,
                 self.id + own, peer.id, other, peer.name, c.rate.width, speed);
         else if (!is_switch(peer.what))
-            put(FMT_COMPILE("[{}]\t\"H-{:016x}\"[{}]({:x}) \t\t# \"{}\" lid 0 {}x{}\n"), own, peer.id, other,
-                peer.id + other, peer.name, c.rate.width, speed);
+            put(FMT_COMPILE("[{}]\t\"{}-{:016x}\"[{}]({:x}) \t\t# \"{}\" lid 0 {}x{}\n"), own,
+                peer.what == role::router ? 'R' : 'H', peer.id, other, peer.id + other, peer.name,
+                c.rate.width, speed);
         else
             put(FMT_COMPILE("[{}]\t\"S-{:016x}\"[{}]\t\t# \"{}\" lid 0 {}x{}\n"), own, peer.id, other,
                 peer.name, c.rate.width, speed);

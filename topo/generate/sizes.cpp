@@ -64,6 +64,17 @@ result<void> check_counts(const options& o) {
     if (!(o.racks_off >= 0 && o.racks_off <= 0.5))
         return bad(fmt::format("--racks-off is {}, expected 0 to 0.5", o.racks_off));
     if (o.core_hosts > 0 && o.levels < 3) return bad("--core-hosts needs --levels 3");
+    BANYAN_CHECK(check_range("--routers", o.routers, 0, 512));
+    BANYAN_CHECK(check_range("--global-links", o.global_links, 0, 256));
+    if (!(o.mixed_names >= 0 && o.mixed_names <= 1))
+        return bad(fmt::format("--mixed-names is {}, expected 0 to 1", o.mixed_names));
+    if (o.global_links > 0 && !o.dragonfly) return bad("--global-links needs --shape dragonfly");
+    if ((o.dragonfly || o.rail_only) && o.levels != 2)
+        return bad("--shape dragonfly and --shape rail-only have --levels 2");
+    if (o.rail_only && (o.storage_rail || o.storage_servers > 0))
+        return bad("--shape rail-only has no leaves that storage could share");
+    if (o.directors && o.planes > 1)
+        return bad("--directors excludes --planes: a card's ASICs are no planes");
     BANYAN_CHECK(check_name("--host-prefix", o.host_prefix));
     BANYAN_CHECK(check_name("--sm-host", o.sm_host));
     if (!(o.oversubscription >= 1 && o.oversubscription <= 16))
@@ -118,16 +129,17 @@ result<sizes> sizes_of(const options& o) {
     sizes n;
     BANYAN_TRY(n.rate, parse_rate(o.rate));
     n.groups = ceiling(o.hosts, o.group_size);
-    n.groups_of_spine_group = o.levels == 3 ? std::min(o.spine_group_size, n.groups) : n.groups;
-    n.spine_groups = ceiling(n.groups, n.groups_of_spine_group);
+    const bool several = o.levels == 3 || o.dragonfly;
+    n.groups_of_spine_group = several ? std::min(o.spine_group_size, n.groups) : n.groups;
+    n.spine_groups = o.rail_only ? o.rails : ceiling(n.groups, n.groups_of_spine_group);
     if (o.storage_rail || o.storage_servers > 0)
         n.storage_leaves =
             ceiling(std::uint64_t{n.groups_of_spine_group} * o.group_size + o.storage_servers, o.group_size);
     if (o.storage_servers > 0 && !o.storage_rail) n.storage_leaves = ceiling(o.storage_servers, o.group_size);
-    const auto leaves = n.groups_of_spine_group * o.rails + n.storage_leaves;
+    const auto leaves = n.groups_of_spine_group * (o.rail_only ? 1 : o.rails) + n.storage_leaves;
     const auto uplinks =
         std::max(1u, static_cast<std::uint32_t>(std::ceil(o.group_size / o.oversubscription)));
-    const auto room = o.levels == 3 ? o.radix / 2 : o.radix;
+    const auto room = several ? o.radix / 2 : o.radix;
     n.spines = o.spines > 0 ? o.spines
                : o.links > 0
                    ? ceiling(uplinks, o.links)
@@ -135,6 +147,7 @@ result<sizes> sizes_of(const options& o) {
     n.links = o.links > 0 ? o.links : std::max(1u, uplinks / n.spines);
     n.uplink_first = std::max(o.group_size, o.radix / 2) + 1;
     n.down_ports = leaves * n.links;
+    n.global_links = o.global_links > 0 ? o.global_links : n.spines;
     if (o.levels == 3)
         BANYAN_CHECK(size_cores(o, n, n.down_ports));
     else if (o.cores > 0)

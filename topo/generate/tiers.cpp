@@ -25,6 +25,11 @@ void connect_leaf(blueprint& b, std::uint32_t box, std::uint32_t spine_group, st
 
 void connect_leaves(blueprint& b) {
     const auto& n = b.n;
+    if (b.o.rail_only) {
+        for (std::uint32_t i = 0; i < n.groups * b.o.rails; ++i)
+            connect_leaf(b, b.first_leaf + i * b.o.planes, i % b.o.rails, i / b.o.rails);
+        return;
+    }
     const auto of_spine_group = n.groups_of_spine_group * b.o.rails;
     for (std::uint32_t i = 0; i < n.groups * b.o.rails; ++i)
         connect_leaf(b, b.first_leaf + i * b.o.planes, i / of_spine_group, i % of_spine_group);
@@ -46,10 +51,27 @@ void connect_cores(blueprint& b) {
                              spine_group * n.core_links + k + 1);
 }
 
+/// The links of each pair go over the spines in turn, so that every spine has about as many.
+void connect_groups(blueprint& b) {
+    const auto& n = b.n;
+    std::vector<std::uint32_t> turn(n.spine_groups);
+    std::vector<std::uint32_t> used(std::size_t{n.spine_groups} * n.spines,
+                                    std::max(n.down_ports, b.o.radix / 2));
+    for (std::uint32_t low = 0; low < n.spine_groups; ++low)
+        for (std::uint32_t high = low + 1; high < n.spine_groups; ++high)
+            for (std::uint32_t i = 0; i < n.global_links; ++i) {
+                const auto a = turn[low]++ % n.spines, c = turn[high]++ % n.spines;
+                const auto a_port = ++used[low * n.spines + a], c_port = ++used[high * n.spines + c];
+                for (std::uint32_t p = 0; p < b.o.planes; ++p)
+                    join(b, b.spine(low, a, p), a_port, b.spine(high, c, p), c_port);
+            }
+}
+
 }  // namespace
 
 void connect_switches(blueprint& b) {
     connect_leaves(b);
+    if (b.o.dragonfly) connect_groups(b);
     connect_cores(b);
 }
 

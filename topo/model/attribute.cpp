@@ -87,12 +87,12 @@ void attribute_by_port(state& s, host_list& hosts, const grouping& g) {
     std::erase_if(hosts.unattributed, [&](std::uint32_t i) {
         const auto& hca = s.out.hcas[i];
         const auto group = hca.leaf == none ? none : g.group_of_leaf[hca.leaf];
-        if (group == none || g.alignment[group] < least_alignment) return false;
+        if (group == none || g.agreement[group] < least_alignment) return false;
         const auto host = g.host_at(group, hca.leaf_port);
         if (host == none || on_leaf(s, hosts.hcas[host], hca.leaf)) return false;
         give(s, hosts, i, host,
              fmt::format("which is on port {} of the other leaves of its group", hca.leaf_port),
-             g.alignment[group]);
+             g.agreement[group]);
         return true;
     });
 }

@@ -82,6 +82,20 @@ bool has(const state& s, const std::vector<std::uint32_t>& hcas, std::uint32_t d
     return std::any_of(hcas.begin(), hcas.end(), [&](auto i) { return s.device_of_hca[i] == device; });
 }
 
+/// Whether another host sits where this HCA is, and has its own HCA of that rail where the HCA of `host`
+/// should be.
+bool trades_places(const state& s, const host_list& hosts, const grouping& g, std::uint32_t hca,
+                   std::uint32_t host) {
+    const auto& h = s.out.hcas[hca];
+    const auto group = h.leaf == none ? none : g.group_of_leaf[h.leaf];
+    if (group == none || group != g.group_of_host[host]) return false;
+    const auto other = g.host_at(group, h.leaf_port);
+    return other != none && other != host &&
+           std::any_of(hosts.hcas[other].begin(), hosts.hcas[other].end(), [&](auto i) {
+               return s.out.hcas[i].leaf == h.leaf && s.out.hcas[i].leaf_port == g.port_of_host[host];
+           });
+}
+
 }  // namespace
 
 void attribute_by_step(state& s, host_list& hosts) {
@@ -97,7 +111,7 @@ void attribute_by_step(state& s, host_list& hosts) {
     });
 }
 
-void attribute_by_neighbours(state& s, host_list& hosts) {
+void attribute_by_neighbours(state& s, host_list& hosts, const grouping& groups) {
     std::vector<std::uint32_t> host_of(s.out.hcas.size(), none);
     for (std::uint32_t h = 0; h < hosts.hcas.size(); ++h)
         for (const auto i : hosts.hcas[h]) host_of[i] = h;
@@ -110,7 +124,9 @@ void attribute_by_neighbours(state& s, host_list& hosts) {
         if (!s.host_name_of_hca[i].empty() || s.device_of_hca[i] != none) continue;
         const auto n = between(s, host_of, i);
         if (n.host == none || has(s, hosts.hcas[n.host], n.device)) continue;
-        if (host_of[i] == none || host_of[i] == n.host) found.emplace_back(i, n);
+        // GUIDs in no order lie between two of one host by chance, too.
+        if (host_of[i] == n.host || (host_of[i] == none && trades_places(s, hosts, groups, i, n.host)))
+            found.emplace_back(i, n);
     }
     for (const auto& [i, n] : found) {
         if (host_of[i] == none) {

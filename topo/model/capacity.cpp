@@ -22,6 +22,31 @@ void add_rail(tier_capacity& t, std::size_t rail, double rate) {
     t.by_rail[rail] += rate;
 }
 
+/// Of a dragonfly, what leads from one group's spines to another's: each link counts at both ends, as what a
+/// group can send. 0 where there are cores, or where the spines are of one group.
+double between_groups(const fabric& f) {
+    std::vector<std::uint32_t> group_of_leaf(f.switches.size(), none),
+        group_of_spine(f.switches.size(), none);
+    for (const auto& g : f.leaf_groups)
+        for (const auto leaf : g.leaves) group_of_leaf[leaf] = g.spine_group;
+    const auto each = [&](auto visit) {
+        for (const auto& l : f.links)
+            if (l.a.kind == node_kind::switch_node && l.b.kind == node_kind::switch_node) visit(l);
+    };
+    each([&](const link& l) {
+        for (const auto& [low, high] : {std::pair(l.a.index, l.b.index), std::pair(l.b.index, l.a.index)})
+            if (const auto group = group_of_leaf[f.switches[low].box];
+                group != none && f.switches[low].level == 0 && f.switches[high].level == 1)
+                group_of_spine[high] = group;
+    });
+    double out = 0;
+    each([&](const link& l) {
+        const auto a = group_of_spine[l.a.index], b = group_of_spine[l.b.index];
+        if (a != none && b != none && a != b) out += 2 * tenths(l.rate);
+    });
+    return out;
+}
+
 }  // namespace
 
 double gbps(const link_rate& r) { return tenths(r) / 10; }
@@ -61,6 +86,8 @@ std::vector<tier_capacity> capacity(const fabric& f) {
         out[level + 1].gbps += rate;
         if (level == 0) add_rail(out[1], rail_of_leaf[f.switches[low].box], rate);
     }
+    if (out.size() == 2)
+        if (const auto sum = between_groups(f); sum > 0) out.push_back({"spines to spines", sum, {}});
     for (auto& t : out) {
         t.gbps /= 10;
         for (auto& rail : t.by_rail) rail /= 10;

@@ -76,9 +76,30 @@ void place_stray_leaves(grouping& g, const fabric& f, const hcas_of_hosts& hosts
         if (!reached[sw]) g.group_of_leaf[sw] = none;
 }
 
+class shares {
+  public:
+    explicit shares(std::size_t groups) : have_(groups), of_(groups) {}
+    void add(std::uint32_t group, const usual_value<std::uint16_t>& most) {
+        have_[group] += most.have;
+        of_[group] += most.of;
+    }
+    std::vector<double> all() const {
+        std::vector<double> out(of_.size());
+        for (std::size_t i = 0; i < of_.size(); ++i)
+            if (of_[i] > 0) out[i] = static_cast<double>(have_[i]) / static_cast<double>(of_[i]);
+        return out;
+    }
+
+  private:
+    std::vector<std::size_t> have_, of_;
+};
+
+constexpr double ports_agree = 0.9;  ///< of two HCAs each, from where on one HCA tells its host's port
+
 void find_ports(grouping& g, const fabric& f, const hcas_of_hosts& hosts) {
-    std::vector<std::uint32_t> aligned(g.count), all(g.count);
+    shares aligned(g.count), agreeing(g.count);
     std::vector<std::uint16_t> ports;
+    std::vector<std::uint32_t> single;  // hosts of which one HCA has a link
     for (std::uint32_t h = 0; h < hosts.size(); ++h) {
         const auto group = g.group_of_host[h];
         ports.clear();
@@ -87,16 +108,21 @@ void find_ports(grouping& g, const fabric& f, const hcas_of_hosts& hosts) {
         if (group == none || ports.empty()) continue;
         const auto most = usual(ports);
         g.port_of_host[h] = most.value;
+        if (most.of == 1) single.push_back(h);
+        if (most.of > 1) agreeing.add(group, most);
         if (most.have < 2) continue;  // one HCA shows no pattern
-        if (most.of > 2) {
-            aligned[group] += static_cast<std::uint32_t>(most.have);
-            all[group] += static_cast<std::uint32_t>(most.of);
-        }
+        if (most.of > 2) aligned.add(group, most);
         const auto [at, fresh] = g.host_of_port.try_emplace(std::uint64_t{group} << 16 | most.value, h);
         if (!fresh) at->second = none;
     }
-    for (std::size_t i = 0; i < g.count; ++i)
-        if (all[i] > 0) g.alignment[i] = static_cast<double>(aligned[i]) / static_cast<double>(all[i]);
+    g.alignment = aligned.all();
+    g.agreement = agreeing.all();
+    for (const auto h : single) {
+        if (g.agreement[g.group_of_host[h]] < ports_agree) continue;
+        const auto [at, fresh] =
+            g.host_of_port.try_emplace(std::uint64_t{g.group_of_host[h]} << 16 | g.port_of_host[h], h);
+        if (!fresh) at->second = none;
+    }
 }
 
 }  // namespace
@@ -112,7 +138,6 @@ grouping group_hosts(const fabric& f, const hcas_of_hosts& hosts) {
     g.group_of_host.assign(hosts.size(), none);
     g.port_of_host.assign(hosts.size(), 0);
     place_hosts(g, f, hosts);
-    g.alignment.assign(g.count, 0);
     place_stray_leaves(g, f, hosts);
     find_ports(g, f, hosts);
     return g;

@@ -20,7 +20,9 @@ struct grouping {
     std::vector<std::uint32_t> group_of_host;  ///< by host; none without a connected HCA
     std::vector<std::uint16_t> port_of_host;   ///< the leaf port that most of its HCAs have
     std::vector<double> alignment;             ///< by group: share of HCAs at that port; 0 = cannot be told
-    std::uint32_t count = 0;                   ///< groups, numbered by their first host
+    /// The same, also of hosts of two HCAs: it shows which belong together, not which of two is misplaced.
+    std::vector<double> agreement;
+    std::uint32_t count = 0;  ///< groups, numbered by their first host
 
     /// The host that sits at `port` of the leaves of `group`; none when nobody does, or two.
     std::uint32_t host_at(std::uint32_t group, std::uint16_t port) const;

@@ -87,11 +87,21 @@ class attachments {
                 for (const auto i : f_.hosts[h].hcas)
                     if (f_.hcas[i].leaf != none && s_.device_of_hca[i] != none)
                         devices[f_.hcas[i].leaf].push_back(s_.device_of_hca[i]);
+            // Where most leaves show their number clearly, more than half is enough for one with many
+            // crossed.
+            std::vector<usual_value<std::uint32_t>> usual_of;
+            std::size_t clear = 0;
             for (const auto leaf : f_.leaf_groups[g].leaves) {
-                const auto most = usual(std::move(devices[leaf]));
-                if (most.of < 3 || most.share() < least_agreement) continue;
-                const auto [at, fresh] = leaf_of_device_.try_emplace({g, most.value}, leaf);
-                if (!fresh) at->second = none;  // two leaves for one device: the names are no rail order
+                usual_of.push_back(usual(std::move(devices[leaf])));
+                clear += usual_of.back().of >= 3 && usual_of.back().share() >= least_agreement;
+            }
+            const double enough = 2 * clear > usual_of.size() ? 0.55 : least_agreement;
+            for (std::size_t at = 0; at < usual_of.size(); ++at) {
+                const auto leaf = f_.leaf_groups[g].leaves[at];
+                const auto& most = usual_of[at];
+                if (most.of < 3 || most.share() < enough) continue;
+                const auto [entry, fresh] = leaf_of_device_.try_emplace({g, most.value}, leaf);
+                if (!fresh) entry->second = none;  // two leaves for one device: the names are no rail order
             }
         }
         std::erase_if(leaf_of_device_, [](const auto& entry) { return entry.second == none; });

@@ -165,11 +165,12 @@ void take_hosts(state& s) {
     auto hosts = list_by_name(s);
     attribute_by_system(s, hosts);
     set_services_aside(s, hosts);
+    agree_on_numbers(s, hosts);
     const auto groups = group_hosts(s.out, hosts.hcas);
     settle_doubled_names(s, hosts, groups);
     attribute_by_step(s, hosts);
     attribute_by_port(s, hosts, groups);
-    attribute_by_neighbours(s, hosts);
+    attribute_by_neighbours(s, hosts, groups);
     report_unattributed(s, hosts, groups);
     s.out.hosts.reserve(hosts.names.size());
     for (std::size_t i = 0; i < hosts.names.size(); ++i) {

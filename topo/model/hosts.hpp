@@ -25,6 +25,9 @@ void give(state& s, host_list& hosts, std::uint32_t hca, std::uint32_t host, con
 /// Gives unattributed HCAs to the host with whose HCAs they share a system image.
 void attribute_by_system(state& s, host_list& hosts);
 
+/// Gives hosts that number their HCAs otherwise the numbers that most have.
+void agree_on_numbers(state& s, const host_list& hosts);
+
 /// Takes away the HCA that claims a device which its host has already, where its cable shows which of the two
 /// is the stranger.
 void settle_doubled_names(state& s, host_list& hosts, const grouping& groups);
@@ -35,8 +38,8 @@ void attribute_by_port(state& s, host_list& hosts, const grouping& groups);
 /// Gives unattributed HCAs, with the number that they should have, to the host whose GUIDs theirs completes:
 /// before attribute_by_port, since a crossed cable sits where another host's should.
 void attribute_by_step(state& s, host_list& hosts);
-/// And, after all others, to the host between whose GUIDs theirs lie; those that it has already get their
-/// number from that.
-void attribute_by_neighbours(state& s, host_list& hosts);
+/// And, after all others, to the host between whose GUIDs theirs lie, if another's sits in its place; those
+/// that the host has already get their number from that.
+void attribute_by_neighbours(state& s, host_list& hosts, const grouping& groups);
 
 }  // namespace banyan::topo::build

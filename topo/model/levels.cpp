@@ -178,6 +178,8 @@ class leveller {
             names_known_ = true;
         }
         const auto& name = f_.switches[sw].name;
+        // Line cards stand above where the leaves are boxes of their own.
+        if (is_line_card(name) && !leaf_name_.empty() && !is_line_card(leaf_name_)) return -1;
         if (const auto role = role_in_name(name); role != switch_role::untold)
             return role == switch_role::leaf ? 1 : -1;
         const auto pattern = name_pattern(name);
@@ -247,7 +249,41 @@ class leveller {
             if (sure[i] > 0) take_down(found[i], sure[i]);
         }
         descend(lower, level);
-        return out;
+        if (level == 0 || !joined_to_each_other(below, level)) return out;
+        beside(out, level);
+        return {};
+    }
+
+    /// Whether most switches of the level have links to their own: groups of a dragonfly, under no core.
+    bool joined_to_each_other(const std::vector<std::uint32_t>& at_level, unsigned level) const {
+        std::size_t joined = 0;
+        for (const auto sw : at_level)
+            joined += std::any_of(peers_[sw].begin(), peers_[sw].end(),
+                                  [&](auto p) { return f_.switches[p].level == level; });
+        return 2 * joined > at_level.size();
+    }
+
+    /// What is found from there is such a group whose hosts are all off: its spines, and below them leaves.
+    void beside(const std::vector<std::uint32_t>& found, unsigned level) {
+        for (const auto sw : found) f_.switches[sw].level = static_cast<std::uint8_t>(level);
+        auto upper = found;
+        while (!upper.empty()) {
+            std::vector<std::uint32_t> lower;
+            reach(upper, level - 1, lower);
+            for (const auto sw : lower) take_down(sw, 0.8f);
+            upper.clear();
+            reach(lower, level, upper);
+        }
+    }
+
+    /// Gives all neighbours that have none yet that level.
+    void reach(const std::vector<std::uint32_t>& from, unsigned level, std::vector<std::uint32_t>& found) {
+        for (const auto sw : from)
+            for (const auto p : peers_[sw])
+                if (f_.switches[p].level == unknown) {
+                    f_.switches[p].level = static_cast<std::uint8_t>(level);
+                    found.push_back(p);
+                }
     }
 
     void take_down(std::uint32_t sw, float sure) {

@@ -107,18 +107,43 @@ bool is_manager_name(std::string_view host) {
     return has_word(host, words);
 }
 
+namespace {
+
+/// 'L' or 'S' of a director's card, line or spine; 0 where the name is of none. A digit may stand as '#', as
+/// in a name's pattern.
+char card_of(std::string_view description) {
+    for (std::size_t at = description.find('/'); at != std::string_view::npos;
+         at = description.find('/', at + 1)) {
+        const auto card = description.substr(at + 1, 2);
+        const bool number = card.size() == 2 && ((card[1] >= '0' && card[1] <= '9') || card[1] == '#');
+        if (number && (card[0] == 'L' || card[0] == 'S')) return card[0];
+    }
+    return 0;
+}
+
+}  // namespace
+
+std::string short_switch_name(std::string_view description) {
+    const auto start = description.find(';');
+    const auto name = description.substr(start == std::string_view::npos ? 0 : start + 1);
+    const auto model = name.find(':');
+    std::string out(name.substr(0, model));
+    // The switches of a director differ in the card alone.
+    if (model != std::string_view::npos && card_of(name) != 0)
+        if (const auto card = name.find('/', model); card != std::string_view::npos) out += name.substr(card);
+    return out;
+}
+
+bool is_line_card(std::string_view description) { return card_of(description) == 'L'; }
+
 switch_role role_in_name(std::string_view description) {
+    // A director's cards: lines below, spines above. They stand after the model, if that is given.
+    if (const auto card = card_of(description); card != 0)
+        return card == 'L' ? switch_role::leaf : switch_role::upper;
     const auto start = description.find(';');
     if (start != std::string_view::npos) description.remove_prefix(start + 1);
     if (const auto colon = description.find(':'); colon != std::string_view::npos)
         description = description.substr(0, colon);
-    // A director's cards: lines below, spines above.
-    for (std::size_t at = description.find('/'); at != std::string_view::npos;
-         at = description.find('/', at + 1)) {
-        const auto card = description.substr(at + 1, 2);
-        if (card.size() == 2 && card[1] >= '0' && card[1] <= '9' && (card[0] == 'L' || card[0] == 'S'))
-            return card[0] == 'L' ? switch_role::leaf : switch_role::upper;
-    }
     static constexpr std::string_view leaves[] = {"leaf", "tor", "edge"};
     static constexpr std::string_view uppers[] = {"spine", "core", "superspine"};
     if (has_word(description, uppers)) return switch_role::upper;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace banyan::topo {
@@ -36,5 +37,10 @@ bool is_manager_name(std::string_view host);
 /// something above.
 enum class switch_role : std::uint8_t { untold, leaf, upper };
 switch_role role_in_name(std::string_view description);
+/// "leaf-01" of "MF0;leaf-01:MQM9790/U1", "dir1/L03/U2" of "MF0;dir1:CS8500/L03/U2".
+std::string short_switch_name(std::string_view description);
+
+/// Whether it is a director's: "/L03/".
+bool is_line_card(std::string_view description);
 
 }  // namespace banyan::topo

@@ -58,6 +58,32 @@ void find_bad_names(state& s) {
     }
 }
 
+/// Leaves that are joined to each other instead of to something above: a torus, a ring, a dragonfly of single
+/// switches. What is near what above a leaf cannot be known from levels.
+void find_unknown_shape(state& s) {
+    const auto& f = s.out;
+    std::vector<bool> joined(f.switches.size());
+    for (const auto& l : f.links) {
+        if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
+        if (f.switches[l.a.index].level != 0 || f.switches[l.b.index].level != 0) continue;
+        joined[f.switches[l.a.index].box] = joined[f.switches[l.b.index].box] = true;
+    }
+    std::size_t leaves = 0, among = 0;
+    for (std::uint32_t i = 0; i < f.switches.size(); ++i) {
+        if (f.switches[i].level != 0 || f.switches[i].box != i) continue;
+        ++leaves;
+        among += joined[i];
+    }
+    // Two leaves back to back are as near as can be.
+    if (leaves < 3 || 2 * among <= leaves) return;
+    s.report(
+        "unknown-shape", {"fabric"},
+        fmt::format("{} of {} leaves are joined to each other: no tree of levels; all leaf groups count as "
+                    "equally far from each other",
+                    among, leaves),
+        1.0);
+}
+
 }  // namespace
 
 /// Groups of such hosts have so many leaves. One that has far fewer has hosts of another kind (two HCAs
@@ -96,6 +122,7 @@ void find_idle_leaves(state& s) {
 }
 
 void find_switch_defects(state& s) {
+    find_unknown_shape(s);
     find_missing_leaves(s);
     find_missing_links(s);
     find_bad_names(s);

@@ -25,13 +25,6 @@ std::string hosts_of(const fabric& f, const leaf_group& g) {
     return shortened(compress_hostlist(names));
 }
 
-/// "leaf-01" of "MF0;leaf-01:MQM9790/U1".
-std::string short_name(const std::string& name) {
-    const auto start = name.find(';');
-    const auto rest = name.substr(start == std::string::npos ? 0 : start + 1);
-    return rest.substr(0, rest.find(':'));
-}
-
 }  // namespace
 
 switch_names::switch_names(const fabric& f) : made_up_(f.switches.size()) {
@@ -72,7 +65,7 @@ std::string switch_places::named(std::uint32_t sw, bool below) const {
     for (const auto p : peers_[sw]) {
         const auto level = f_.switches[p].level, own = f_.switches[sw].level;
         if (!names_.nameless(p) && (below ? level < own : level > own))
-            found.insert(short_name(f_.switches[p].name));
+            found.insert(short_switch_name(f_.switches[p].name));
     }
     return shortened(compress_hostlist({found.begin(), found.end()}));
 }

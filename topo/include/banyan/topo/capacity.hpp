@@ -14,8 +14,9 @@ namespace banyan::topo {
 double gbps(const link_rate& r);
 
 struct tier_capacity {
-    std::string name;             ///< "hosts to leaves", "leaves to spines", "spines to cores", ...
-    double gbps = 0;              ///< sum over the tier's links, one direction
+    /// "hosts to leaves", "leaves to spines", "spines to cores", ...; of a dragonfly "spines to spines"
+    std::string name;
+    double gbps = 0;  ///< sum over the tier's links, one direction; from spine to spine what each end sends
     std::vector<double> by_rail;  ///< of the two lowest tiers; empty above, where rails share switches
 };
 
