@@ -127,8 +127,17 @@ class leveller {
         std::nth_element(hosts.begin(), middle, hosts.end());
         const auto strong = [&](std::uint32_t i) { return leaf_[i] && 2 * hosts_[i] > *middle; };
         std::vector<std::uint32_t> above;
+        std::size_t leaves = 0, cards = 0;
+        for (std::uint32_t i = 0; i < leaf_.size(); ++i)
+            if (strong(i)) ++leaves, cards += is_line_card(f_.switches[i].name);
         for (std::uint32_t i = 0; i < leaf_.size(); ++i) {
             if (!leaf_[i] || strong(i)) continue;
+            // Below it all may be off, so that only its name is left to go by.
+            const auto& name = f_.switches[i].name;
+            if (is_line_card(name) ? 2 * cards < leaves : role_in_name(name) == switch_role::upper) {
+                above.push_back(i);
+                continue;
+            }
             const auto like = nearest(i, peers_[i], strong);
             if (like.shared > 0 && 4 * like.shared < 3 * peers_[i].size()) above.push_back(i);
         }

@@ -154,6 +154,16 @@ TEST_CASE("line cards are leaves where hosts hang on them, and spines above othe
         o.seed = seed;
         check(make_fabric(o));
     }
+    // A pod whose hosts are all off, and a gateway on its spines.
+    o.gateways = 3;
+    o.rack_size = 32;
+    for (const bool directors : {true, false})
+        for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+            INFO("gateways, seed " << seed);
+            o.directors = directors;
+            o.seed = seed;
+            check(make_fabric(o));
+        }
     CHECK(short_switch_name("MF0;dir1:CS8500/L03/U2") == "dir1/L03/U2");
     CHECK(short_switch_name("MF0;leaf-01:MQM9790/U1") == "leaf-01");
     CHECK(short_switch_name("MF0;leaf-01/L3") == "leaf-01/L3");
