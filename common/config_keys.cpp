@@ -133,8 +133,8 @@ constexpr std::array keys{
     config_key{"sweep", "topology", path, R"("")",
                "The file that banyan-sweep(8) wrote with --write-golden on a node that is well: what it has and this node lacks makes "
                "the node unfit."},
-    config_key{"sweep", "mounts", list, "[]", "Mount points that have to be mounted."},
-    config_key{"sweep", "disks", list, "[]", "Folders that have to take a file, on file systems with space left."},
+    config_key{"sweep", "mounts", list, "[]", "Mount points that have to be mounted, 128 at most."},
+    config_key{"sweep", "disks", list, "[]", "Folders that have to take a file, on file systems with space left, 128 at most."},
     config_key{"sweep", "disk_fill", number, "95", "The share of such a file system that may be full, in percent.", 1, 100},
     config_key{"sweep", "disk_inodes", number, "95", "The share of its inodes that may be used, in percent.", 1, 100},
     config_key{"sweep", "clock", duration, R"("0s")",

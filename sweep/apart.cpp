@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sweep/apart.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -10,12 +11,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/child.hpp"
 #include "common/fd.hpp"
+#include "common/text.hpp"
 
 namespace banyan::sweep {
 namespace {
@@ -26,18 +29,31 @@ constexpr std::size_t longest_answer = 4u << 20;
 struct running {
     pid_t pid = -1;
     unique_fd from{};
+    unique_fd said{};  ///< in memory: what it prints beside its answer
     std::string text{};
     bool too_much = false;
 };
 
-[[noreturn]] void be_the_child(const look& work, int into) {
+/// Keeps nothing of ours open: whoever reads our output until its end must not wait for a look that hangs.
+void take_leave(int& into, int said) {
+    constexpr int own = STDERR_FILENO + 1;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::setpgid(0, 0);
+    ::dup2(said, STDOUT_FILENO);
+    ::dup2(said, STDERR_FILENO);
+    ::dup2(into, own);
+    ::close_range(own + 1, ~0u, 0);
+    into = own;
+}
+
+[[noreturn]] void be_the_child(const look& work, int into, int said) {
+    take_leave(into, said);
     std::string text;
     try {
         text = work().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     } catch (const std::exception& e) {
-        fmt::print(stderr, "banyan-sweep: a bug: {}\n", e.what());
+        fmt::print(stderr, "a bug: {}\n", e.what());
+        (void)std::fflush(stderr);
         ::_exit(1);
     }
     for (std::size_t at = 0; at < text.size();) {
@@ -51,12 +67,15 @@ struct running {
 result<running> start(const look& work) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("cannot make a pipe", errno);
-    running out{-1, unique_fd(ends[0])};
+    running out;
+    out.from.reset(ends[0]);
     const unique_fd into(ends[1]);
+    out.said.reset(::memfd_create("banyan-sweep", MFD_CLOEXEC));
+    if (!out.said) return fail_errno("cannot have memory for a look", errno);
     (void)std::fflush(nullptr);  // a library that calls exit() there would print it again
     out.pid = ::fork();
     if (out.pid < 0) return fail_errno("cannot fork", errno);
-    if (out.pid == 0) be_the_child(work, into.get());
+    if (out.pid == 0) be_the_child(work, into.get(), out.said.get());
     ::setpgid(out.pid, out.pid);
     return out;
 }
@@ -91,7 +110,7 @@ void hear_all(std::vector<result<running>>& all, deadline until) {
 
 /// How it ended that said nothing; it has closed its pipe, so its end is near.
 std::string end_of(pid_t pid) {
-    constexpr auto a_moment = std::chrono::milliseconds(200);
+    constexpr auto a_moment = std::chrono::seconds(1);
     const auto until = std::chrono::steady_clock::now() + a_moment;
     int status = 0;
     while (::waitpid(pid, &status, WNOHANG) == 0) {
@@ -102,13 +121,24 @@ std::string end_of(pid_t pid) {
                                : fmt::format("ended with code {} and no answer", WEXITSTATUS(status));
 }
 
+/// The last of what it printed, as ": TEXT"; libslurm ends the process and tells why.
+std::string last_words(const running& r) {
+    std::array<char, 1024> end{};
+    const auto size = ::lseek(r.said.get(), 0, SEEK_END);
+    const auto from = std::max<off_t>(0, size - std::ssize(end));
+    const auto got = ::pread(r.said.get(), end.data(), end.size(), from);
+    const auto text = trim({end.data(), static_cast<std::size_t>(std::max<ssize_t>(0, got))});
+    const auto line = trim(text.substr(text.find_last_of('\n') + 1));
+    return line.empty() ? "" : fmt::format(": {}", line);
+}
+
 result<nlohmann::json> answer_of(running& r, double seconds) {
     if (r.too_much)
         return fail(errc::exhausted, fmt::format("the answer is larger than {} bytes", longest_answer));
     if (r.from) return fail(errc::unavailable, fmt::format("no answer within {:.3g} s", seconds));
     auto told = nlohmann::json::parse(r.text, nullptr, false);
     if (!told.is_discarded()) return told;
-    return fail(errc::internal, fmt::format("the look {}", end_of(r.pid)));
+    return fail(errc::internal, fmt::format("the look {}{}", end_of(r.pid), last_words(r)));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -163,6 +164,13 @@ int run(const arguments& a) {
     return good ? exit_code(found) : not_told;
 }
 
+/// Where whoever started us left one of the three closed, a file of ours must not take its number.
+void open_the_standard_three() {
+    int fd = ::open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDWR);
+    if (fd >= 0) ::close(fd);
+}
+
 void add_options(CLI::App& app, arguments& a) {
     app.add_option("--config", a.config, "banyan.conf (default: $BANYAN_CONF, else /etc/banyan/banyan.conf)");
     app.add_option("--node", a.node,
@@ -191,6 +199,7 @@ void add_options(CLI::App& app, arguments& a) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    open_the_standard_three();
     CLI::App app("Looks over this node and says whether it is fit to train, by [sweep] of banyan.conf.");
     app.name("banyan-sweep");
     arguments a;

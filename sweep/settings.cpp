@@ -8,8 +8,8 @@
 namespace banyan::sweep {
 namespace {
 
-/// A process is started for each.
-constexpr std::size_t most_folders = 256;
+/// A process is started for each, and two descriptors are open for it.
+constexpr std::size_t most_folders = 128;
 
 result<void> check_folders(const char* key, const std::vector<std::string>& folders) {
     if (folders.size() > most_folders)

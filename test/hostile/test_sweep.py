@@ -80,7 +80,7 @@ class Sweep(unittest.TestCase):
     def test_a_mount_that_hangs(self):
         config = 'links = 8\nmounts = ["/proc", "/proc/sys"]'
         env = {"LD_PRELOAD": str(LIBRARIES / "hung_mount.so"), "HUNG_MOUNT": "/proc/sys"}
-        found = self.verdicts(config, "--time-limit", 1, code=UNKNOWN, env=env)
+        found = self.verdicts(config, "--time-limit", 5, code=UNKNOWN, env=env)
         self.assertEqual(found["links"][0], "fit")
         self.assertEqual(found["mounts"][0], "unknown")
         self.assertIn("no answer within", found["mounts"][1][0])
@@ -92,6 +92,13 @@ class Sweep(unittest.TestCase):
         fifo = self.dir / "fifo.conf"
         os.mkfifo(fifo)
         self.assertEqual(self.run_it(fifo, "--time-limit", 1).returncode, -signal.SIGALRM)
+
+    def test_without_standard_descriptors(self):
+        path = self.dir / "banyan.conf"
+        path.write_text("[sweep]\nlinks = 9\n")
+        command = f"exec '{SWEEP}' --config '{path}' --root '{self.root}' --textfile '{self.dir}/x.prom' 0<&- 1<&- 2<&-"
+        self.assertEqual(subprocess.run(["sh", "-c", command], timeout=100, check=False).returncode, UNFIT)
+        self.assertIn('verdict="unfit"} 1', (self.dir / "x.prom").read_text())
 
     def test_names_that_command_a_terminal(self):
         self.add_port("mlx5_0\n\x1b[2J" + "x" * 200, state="1: DOWN\x1b[31m\n\nfit")
@@ -190,7 +197,7 @@ class Sweep(unittest.TestCase):
     def test_one_that_measures_for_ever(self):
         with (self.root / "run/banyan-sweep.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            found = self.verdicts("links = 8\nbandwidth = 1", "--even-if-busy", "--time-limit", 2, code=UNKNOWN)
+            found = self.verdicts("links = 8\nbandwidth = 1", "--even-if-busy", "--time-limit", 6, code=UNKNOWN)
         self.assertIn("no answer within", found["bandwidth"][1][0])
         self.assertEqual(found["links"][0], "fit")
 
