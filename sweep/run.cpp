@@ -71,14 +71,14 @@ std::optional<finding> instead(const result<bool>& busy) {
 report sweep_node(const sweep_options& o, const ask_busy& ask) {
     std::vector<check> together, alone;
     for (const auto& c : o.checks) (c.alone ? alone : together).push_back(c);
+    const auto begin = steady::now();
     const bool matters = !o.even_if_busy && std::ranges::any_of(o.checks, &check::idle_only);
     const look question = [&ask] {
         const auto busy = ask();
         return busy ? nlohmann::json{{"busy", *busy}} : nlohmann::json{{"error", busy.error().text()}};
     };
     result<nlohmann::json> answer = nlohmann::json{{"busy", false}};
-    auto found =
-        look_all(together, o.where, matters ? &question : nullptr, answer, steady::now() + o.looking);
+    auto found = look_all(together, o.where, matters ? &question : nullptr, answer, begin + o.looking);
     const auto put_off = instead(busy_from(answer));
     report out;
     for (std::size_t i = 0; i < together.size(); ++i) {
@@ -86,7 +86,7 @@ report sweep_node(const sweep_options& o, const ask_busy& ask) {
         if (moot) found[i] = *put_off;
         out.push_back({std::string(together[i].name), std::move(found[i])});
     }
-    const auto until = steady::now() + o.measuring;
+    const auto until = begin + o.looking + o.measuring;
     for (const auto& c : alone)
         out.push_back({std::string(c.name), c.idle_only && put_off
                                                 ? *put_off

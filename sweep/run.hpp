@@ -18,7 +18,8 @@ struct sweep_options {
     std::vector<check> checks{};
     place where{};
     bool even_if_busy = false;
-    std::chrono::steady_clock::duration looking{}, measuring{};  ///< how long each of the two may take
+    /// How long the one may take, and then the other; what the first leaves the second has, too.
+    std::chrono::steady_clock::duration looking{}, measuring{};
 };
 
 report sweep_node(const sweep_options& o, const ask_busy& busy);
