@@ -2,6 +2,7 @@
 """banyan-sweep and a real Slurm: it drains what is unfit, returns what it drained and nothing else, and leaves a busy node in peace."""
 
 import json
+from pathlib import Path
 
 from harness import BUILD, ClusterCase, main
 
@@ -76,6 +77,28 @@ class Sweep(ClusterCase):
         self.assertEqual(self.cluster.job(job)["JobState"], "RUNNING")
         self.cluster.run("scancel", job)
         self.cluster.wait_for(lambda: self.sweep(FIT, "--drain", well=True, memory="1M") and not self.state()[0], "the node is returned")
+
+    def test_as_slurms_health_check(self):
+        """On every idle node, drained ones as well, by a script as the page has it."""
+        # Files of its own: a check that is still under way when the test ends must find nothing that others change.
+        folder, own = self.cluster.dir / "tmp" / "later", self.cluster.dir / "etc" / "health.conf"
+        own.write_text(f'[sweep]\ndisks = ["{folder}"]\ndisk_fill = 100\ndisk_inodes = 100\n')
+        conf = Path(self.cluster.out("printenv", "SLURM_CONF"))
+        script = self.cluster.dir / "tmp" / "health"
+        script.write_text(f"#!/bin/sh\nexport SLURM_CONF={conf}\nexec {SWEEP} --config {own} --drain --time-limit 30\n")
+        script.chmod(0o755)
+        before = conf.read_text()
+        conf.write_text(f"{before}\nHealthCheckProgram={script}\nHealthCheckInterval=1\nHealthCheckNodeState=IDLE\n")
+
+        def put_back():
+            conf.write_text(before)
+            self.cluster.run("scontrol", "reconfigure")
+        self.addCleanup(put_back)
+        self.cluster.run("scontrol", "reconfigure")
+        self.cluster.wait_for(lambda: self.state()[1].startswith("banyan-sweep: disks:"), "the node is drained")
+        folder.mkdir()
+        self.cluster.wait_for(lambda: self.state() == (False, ""), "the node is returned")
+        self.cluster.wait_for_nodes_idle()
 
     def test_who_may_not(self):
         self.cluster.run("chmod", "o+rx", self.config.parent)
