@@ -152,6 +152,19 @@ int client::close(const std::string& id) {
     return 0;
 }
 
+int client::rule_on(const char* ruling, const std::string& id) {
+    const auto number = number_of(id);
+    if (!number)
+        return failed(
+            {errc::invalid_input, fmt::format("\"{}\" is not an incident, expected f00012", id), {}});
+    json request = {{"cmd", ruling}};
+    request["number"] = *number;
+    const auto answer = ask(request);
+    if (!answer) return failed(answer.error());
+    show(json_fields(*answer).text("text").value_or("done") + "\n");
+    return 0;
+}
+
 int client::resume(const std::string& node) {
     json request = {{"cmd", "resume"}};
     request["node"] = node;

@@ -25,6 +25,8 @@ class client {
     int status(bool json);
     int agents(bool json);
     int close(const std::string& id);
+    /// approve, retry or cancel.
+    int rule_on(const char* ruling, const std::string& id);
     int resume(const std::string& node);
     int reset_breaker();
     int check_config();

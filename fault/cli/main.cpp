@@ -49,6 +49,13 @@ int main(int argc, char** argv) {
     agents->add_flag("--json", json, "as JSON");
     auto* close = app.add_subcommand("close", "close an incident; the node stays as it is");
     close->add_option("ID", id, "such as f00012")->required();
+    auto* approve =
+        app.add_subcommand("approve", "take the node of a held-back incident out now, past the limits");
+    approve->add_option("ID", id, "such as f00012")->required();
+    auto* retry = app.add_subcommand("retry", "ask the limits again now about a held-back incident");
+    retry->add_option("ID", id, "such as f00012")->required();
+    auto* cancel = app.add_subcommand("cancel", "leave the node of a held-back incident in");
+    cancel->add_option("ID", id, "such as f00012")->required();
     auto* resume = app.add_subcommand("resume", "return a node that banyan took out");
     resume->add_option("NODE", node, "its name in Slurm")->required();
     auto* breaker = app.add_subcommand("reset-breaker", "let the controller take nodes out again");
@@ -91,6 +98,9 @@ int main(int argc, char** argv) {
     if (status->parsed()) return asking.status(json);
     if (agents->parsed()) return asking.agents(json);
     if (close->parsed()) return asking.close(id);
+    if (approve->parsed()) return asking.rule_on("approve", id);
+    if (retry->parsed()) return asking.rule_on("retry", id);
+    if (cancel->parsed()) return asking.rule_on("cancel", id);
     if (resume->parsed()) return asking.resume(node);
     if (breaker->parsed()) return asking.reset_breaker();
     return 2;

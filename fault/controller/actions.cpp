@@ -23,6 +23,11 @@ std::string slurm_reason(const incident& i) {
 
 std::string by_rule(const incident& i) { return i.rule.empty() ? "" : fmt::format(", rule {}", i.rule); }
 
+bool was_said(const incident& i, const std::string& what, std::string_view beginning) {
+    return std::ranges::any_of(
+        i.actions, [&](const auto& a) { return a.what == what && a.result.starts_with(beginning); });
+}
+
 /// Jobs whose end or new beginning was not seen.
 std::vector<std::uint64_t> unsettled(const incident& i) {
     auto out = i.jobs;
@@ -45,6 +50,7 @@ task<void> controller::act(std::uint64_t number) {
     if (auto* i = records_.incidents().find(number); i && i->state != incident_state::held) {
         i->state = incident_state::done;
         i->held_ms = 0;
+        i->approved_by.clear();
     }
     co_await records_.save(number);
 }
@@ -53,7 +59,15 @@ decision controller::judge(incident& i) {
     const auto boot = hub_.boot_of(i.object.node);
     const bool current = boot.empty() || boot == i.boot_id || kind_of(i) == line_kind::fabric;
     const bool tripped = limiter_.tripped();
-    auto out = limiter_.narrow(rules_.decide(i, incidents().all()), i, current, nodes_, wall_ms());
+    auto out = rules_.decide(i, incidents().all());
+    if (out.step >= step_kind::drain && !i.approved_by.empty()) {
+        limiter_.count(i.object.node, wall_ms());
+    } else if (out.step >= step_kind::drain && !i.cancelled_by.empty()) {
+        out.allowed = false;
+        out.why = "cancelled by " + i.cancelled_by;
+    } else {
+        out = limiter_.narrow(std::move(out), i, current, nodes_, wall_ms());
+    }
     if (limiter_.tripped() != tripped) records_.save_breaker_soon(limiter_.tripped());
     i.advice = advice_of(out, i.object.node, config_.dry_run);
     i.rule = out.rule;
@@ -94,10 +108,12 @@ task<void> controller::act_once(std::uint64_t number) {
     if (what.step < step_kind::drain) co_return;
     if (!what.allowed) {
         const std::string verb = how.leave ? "node_down" : "node_drain";
+        const auto text = "held back: " + what.why;
+        i = records_.incidents().find(number);
         if (what.later)
             put_off(number, verb, what.why);
-        else
-            records_.record(number, verb, node, "held back: " + what.why, false);
+        else if (i && !was_said(*i, verb, text))
+            records_.record(number, verb, node, text, false);
         co_return;
     }
     if (!how.leave && !how.jobs.empty()) {
@@ -154,7 +170,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
     const auto node = i->object.node, reason = slurm_reason(*i), mark = fmt::format("[{}]", i->id()),
                rule = by_rule(*i);
     if (config_.dry_run) {
-        if (!i->find_action(verb, node))
+        if (!was_said(*i, verb, "dry run: "))
             records_.record(number, verb, node,
                             fmt::format("dry run: would set {} {} with \"{}\"{}", node,
                                         how.leave ? "DOWN" : "DRAIN", reason, rule),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault/controller/admin.hpp"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <ranges>
 
@@ -24,6 +26,9 @@ namespace {
 constexpr std::size_t most_listed = 500, most_listed_bytes = 3u << 20, most_request = 4096;
 // A request takes no longer to come than this, and its answer no longer to be read.
 constexpr std::chrono::seconds writing(5), reading(10);
+
+// As enum ruling has them.
+constexpr std::array<std::string_view, 3> rulings{"approve", "retry", "cancel"};
 
 uid_t uid_of(int fd) {
     ucred peer{};
@@ -206,19 +211,19 @@ json admin_server::list(uid_t uid, const incident_sieve& wanted) {
 json admin_server::status() const {
     std::size_t open = 0, connected = 0;
     for (const auto& [number, i] : controller_.incidents().all()) open += i.closed_ms == 0;
-    for (const auto& [node, info] : controller_.agents().agents()) connected += info.connected;
-    const auto& c = controller_.settings();
+    for (const auto& [node, info] : controller_.look().agents.agents()) connected += info.connected;
+    const auto& c = controller_.look().settings;
     return {{"node", c.node},
             {"dry_run", c.dry_run},
-            {"breaker_open", controller_.limits().tripped()},
-            {"taken_last_hour", controller_.limits().taken_since(wall_ms() - 3'600'000)},
+            {"breaker_open", controller_.look().limits.tripped()},
+            {"taken_last_hour", controller_.look().limits.taken_since(wall_ms() - 3'600'000)},
             {"drains_per_hour", c.drains_per_hour},
-            {"agents", controller_.agents().agents().size()},
+            {"agents", controller_.look().agents.agents().size()},
             {"agents_connected", connected},
             {"incidents_open", open},
-            {"policy", controller_.rules().source()},
-            {"policy_digest", controller_.rules().digest()},
-            {"policy_rules", controller_.rules().rules().size()},
+            {"policy", controller_.look().rules.source()},
+            {"policy_digest", controller_.look().rules.digest()},
+            {"policy_rules", controller_.look().rules.rules().size()},
             {"opensm_log", c.opensm_log},
             {"history", c.history},
             {"pid", ::getpid()}};
@@ -227,7 +232,7 @@ json admin_server::status() const {
 json admin_server::agents(uid_t uid) {
     const auto began = std::chrono::steady_clock::now();
     json out = json::array();
-    for (const auto& [node, a] : controller_.agents().agents()) {
+    for (const auto& [node, a] : controller_.look().agents.agents()) {
         json one = {{"node", node},           {"connected", a.connected}, {"address", a.address},
                     {"boot", a.boot_id},      {"gpus", a.gpus},           {"since_ms", a.since_ms},
                     {"heard_ms", a.heard_ms}, {"events", a.events},       {"queued", a.queued},
@@ -283,6 +288,11 @@ task<result<json>> admin_server::answer(json meta, uid_t uid) {
     } else if (cmd == "resume") {
         BANYAN_CO_TRY(auto node, json_fields(meta).text("node", 256));
         BANYAN_CO_TRY(const auto text, co_await controller_.resume(std::move(node), who));
+        done["text"] = text;
+    } else if (const auto at = std::ranges::find(rulings, cmd); at != rulings.end()) {
+        BANYAN_CO_TRY(const auto number, json_fields(meta).number("number", INT64_MAX));
+        const auto what = static_cast<ruling>(at - rulings.begin());
+        BANYAN_CO_TRY(const auto text, co_await controller_.rule_on(number, what, who));
         done["text"] = text;
     } else if (cmd == "reset-breaker") {
         controller_.reset_breaker();

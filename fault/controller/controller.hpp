@@ -36,6 +36,13 @@ class seen_events {
     std::deque<std::string> order_;
 };
 
+/// What an administrator says about an action that was held back.
+enum class ruling : std::uint8_t {
+    approve,  ///< do it now, past the limits
+    retry,    ///< ask the limits again now
+    cancel,   ///< never do it by yourself for this incident
+};
+
 class controller {
   public:
     controller(asio::io_context& io, asio::thread_pool& pool, config settings, policy rules,
@@ -50,15 +57,20 @@ class controller {
     task<bool> take_events(std::string node, std::vector<event> events);
 
     // For the admin socket.
-    const config& settings() const { return config_; }
+    struct view {
+        const config& settings;
+        const hub& agents;
+        const limiter& limits;
+        const policy& rules;
+    };
+    view look() const { return {config_, hub_, limiter_, rules_}; }
     const engine& incidents() const { return records_.incidents(); }
-    const hub& agents() const { return hub_; }
-    const limiter& limits() const { return limiter_; }
-    const policy& rules() const { return rules_; }
     task<result<std::optional<incident>>> find(std::uint64_t number) { return records_.find(number); }
     task<result<void>> close(std::uint64_t number, std::string who);
     task<result<std::string>> resume(std::string node, std::string who);
     void reset_breaker();
+    /// About what was held back. In words, what comes of it.
+    task<result<std::string>> rule_on(std::uint64_t number, ruling what, std::string who);
 
   private:
     // events.cpp

@@ -1,18 +1,44 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What cannot be done now: held back by the limits, or slurmctld did not answer. It is asked for again.
+// What cannot be done now: held back by the limits, or slurmctld did not answer. It is asked for again, and
+// an administrator may rule on it.
 #include <algorithm>
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <fmt/format.h>
 
 #include "fault/controller/controller.hpp"
 
 namespace banyan::fault {
 
 namespace {
+
 constexpr std::chrono::milliseconds again(500);
+
+/// By the limits for now, or for good; or by somebody.
+bool is_held_back(const incident& i) {
+    if (i.state == incident_state::held || !i.cancelled_by.empty()) return true;
+    const auto last = std::ranges::find_if(i.actions.rbegin(), i.actions.rend(), [](const auto& a) {
+        return a.what == "node_down" || a.what == "node_drain";
+    });
+    return last != i.actions.rend() && last->result.starts_with("held back: ");
 }
+
+result<void> can_rule_on(const incident& i, const decision& asked) {
+    if (i.closed_ms != 0)
+        return fail(errc::conflict, fmt::format("incident {} is closed, by {}", i.id(), i.closed_by));
+    if (asked.step < step_kind::drain)
+        return fail(errc::conflict,
+                    fmt::format("nothing of incident {} is held back: what is asked for is \"{}\"", i.id(),
+                                name_of(asked.step)));
+    if (!is_held_back(i))
+        return fail(errc::conflict, fmt::format("nothing of incident {} is held back", i.id()),
+                    fmt::format("banyan-fault explain {}", i.id()));
+    return {};
+}
+
+}  // namespace
 
 void controller::put_off(std::uint64_t number, const std::string& what, std::string why) {
     auto* i = records_.incidents().find(number);
@@ -26,14 +52,59 @@ void controller::put_off(std::uint64_t number, const std::string& what, std::str
     if (said == i->actions.rend() || said->result != text) records_.record(number, what, node, text, false);
 }
 
+task<result<std::string>> controller::rule_on(std::uint64_t number, ruling what, std::string who) {
+    auto* i = records_.incidents().find(number);
+    if (!i)
+        co_return fail(errc::not_found, fmt::format("there is no open incident f{:05d}", number),
+                       "banyan-fault incidents");
+    if (acting_.contains(number))
+        co_return fail(errc::conflict, fmt::format("incident {} is being acted on", i->id()), "try again");
+    const auto asked = rules_.decide(*i, incidents().all());
+    BANYAN_CO_CHECK(can_rule_on(*i, asked));
+    const auto id = i->id(), node = i->object.node, by = "by " + who;
+    if (what == ruling::cancel) {
+        i->cancelled_by = who;
+        i->approved_by.clear();
+        i->state = incident_state::done;
+        i->held_ms = 0;
+        i->advice = "cancelled " + by;
+        records_.record(number, "cancel", node, by, true);
+        co_await records_.save(number);
+        co_return fmt::format("{} is not taken out for incident {} unless banyan-fault approve {} says so",
+                              node, id, id);
+    }
+    if (what == ruling::retry) {
+        if (i->state != incident_state::held)
+            co_return fail(errc::conflict,
+                           fmt::format("incident {} is not held back for a time, but for good", id),
+                           fmt::format("banyan-fault approve {} does it nonetheless", id));
+        const auto now = judge(*i);
+        records_.record(number, "retry", node, now.allowed ? by : fmt::format("{}: {}", by, now.why),
+                        now.allowed);
+        if (!now.allowed)
+            co_return fail(errc::conflict, fmt::format("incident {} stays held back: {}", id, now.why),
+                           fmt::format("banyan-fault approve {} does it nonetheless", id));
+    } else {
+        i->cancelled_by.clear();
+        i->approved_by = who;
+        i->state = incident_state::held;  // a controller that starts now goes on with it
+        records_.record(number, "approve", node, config_.dry_run ? by + ", in dry run" : by, true);
+    }
+    asio::co_spawn(io_, act(number), asio::detached);
+    if (config_.dry_run)
+        co_return fmt::format("dry run: {} stays in; incident {} says what would be done", node, id);
+    co_return fmt::format("{} is taken out now ({}): banyan-fault explain {}", node, name_of(asked.step), id);
+}
+
 task<void> controller::take_up_held() {
     asio::steady_timer timer(io_);
     for (;;) {
         timer.expires_after(again);
         co_await timer.async_wait(as_result);
-        if (!limiter_.has_room(wall_ms())) continue;
+        const bool room = limiter_.has_room(wall_ms());
         for (const auto& [number, i] : records_.incidents().all())
-            if (i.state == incident_state::held && i.closed_ms == 0 && !acting_.contains(number))
+            if (i.state == incident_state::held && i.closed_ms == 0 && !acting_.contains(number) &&
+                (room || !i.approved_by.empty()))
                 asio::co_spawn(io_, act(number), asio::detached);
     }
 }

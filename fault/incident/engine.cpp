@@ -153,9 +153,9 @@ incident* engine::home_of(const event& e, precedence w) {
         }
         if (i.object.kind == object_kind::link || i.object.kind == object_kind::hca) continue;
         if (is_another_fault(i, e, w)) continue;
-        // The driver goes on about a card that is already out: that is no new incident.
-        const bool out = i.node_out_ms != 0 && i.object.bdf == e.fault.bdf;
-        if (out || near) return &i;
+        // The driver goes on about a card that is already out, or is to stay: that is no new incident.
+        const bool settled = i.node_out_ms != 0 || !i.cancelled_by.empty();
+        if (near || (settled && i.object.bdf == e.fault.bdf)) return &i;
     }
     return nullptr;
 }

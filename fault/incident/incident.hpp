@@ -84,6 +84,8 @@ struct incident {
     std::int64_t line_ms = 0, incident_ms = 0, sealed_ms = 0, node_out_ms = 0, last_ms = 0, closed_ms = 0;
     std::int64_t held_ms = 0;  ///< since when something waits that could not be done; 0 = nothing does
     std::string closed_by;
+    std::string approved_by;   ///< who wants it done past the limits; empty again when it was
+    std::string cancelled_by;  ///< who wants that it is not done
 
     std::string id() const;
     void add_evidence(evidence_line line);

@@ -146,6 +146,8 @@ result<incident> read_incident(const json_fields& in) {
     BANYAN_CHECK(in.may("boot", i.boot_id));
     BANYAN_CHECK(in.may("precedence", i.root_precedence));
     BANYAN_CHECK(in.may("closed_by", i.closed_by));
+    BANYAN_CHECK(in.may("approved_by", i.approved_by));
+    BANYAN_CHECK(in.may("cancelled_by", i.cancelled_by));
     BANYAN_CHECK(read_lists(in, i));
     BANYAN_CHECK(read_codes(in, i));
     BANYAN_CHECK(read_times(in, i));
@@ -197,7 +199,9 @@ json to_json(const incident& i, bool with_evidence) {
                 {"boot", i.boot_id},
                 {"codes", std::move(codes)},
                 {"precedence", i.root_precedence},
-                {"closed_by", i.closed_by}};
+                {"closed_by", i.closed_by},
+                {"approved_by", i.approved_by},
+                {"cancelled_by", i.cancelled_by}};
     out["times"] = {{"line_ms", i.line_ms},     {"incident_ms", i.incident_ms},
                     {"sealed_ms", i.sealed_ms}, {"node_out_ms", i.node_out_ms},
                     {"last_ms", i.last_ms},     {"closed_ms", i.closed_ms},

@@ -283,6 +283,52 @@ class Attack(unittest.TestCase):
             peer.sendall(frame(ADMIN, {"cmd": "incidents"} | wrong))
             self.assertIn("error", receive(peer))
 
+    def test_who_may_rule_on_what_is_held_back(self):
+        self.remember({"state": "held", "held_ms": 1}, {"state": "done", "precedence": 2, "reason": "gpu-app"})
+        self.start()
+        self.wait(lambda: self.tool("status").returncode == 0, "the controller answers")
+
+        def state():
+            return json.loads(self.tool("explain", "f00001", "--json").stdout)["state"]
+
+        def as_stranger(command):
+            with socket.socket(socket.AF_UNIX) as peer:
+                peer.connect(self.socket)
+                peer.sendall(frame(ADMIN, {"cmd": command, "number": 1}))
+                return receive(peer)
+        for command in ("approve", "retry", "cancel"):
+            self.assertIn("for root only", json.dumps(self.as_user(4711, lambda command=command: as_stranger(command))))
+            for words, status in (([command], 2), ([command, "x"], 2), ([command, "f00099"], 3), ([command, "f00002"], 3)):
+                with self.subTest(words=words):
+                    done = self.tool(*words)
+                    self.assertEqual(done.returncode, status, done.stderr)
+        # Slurm does not answer here: it stays held.
+        self.wait(lambda: state() == "held", "it was looked at")
+
+        def ruled(command):
+            done = None
+
+            def settled():
+                nonlocal done
+                done = self.tool(command, "f00001")
+                return "being acted on" not in done.stderr
+            self.wait(settled, f"{command} is taken")
+            return done
+        done = ruled("approve")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("dry run: n01 stays in"), done.stdout)
+        done = ruled("cancel")
+        self.assertEqual((done.returncode, state()), (0, "done"), done.stderr)
+        told = json.loads(self.tool("explain", "f00001", "--json").stdout)
+        self.assertEqual([(a["what"], a["result"]) for a in told["actions"] if a["what"] in ("approve", "cancel")],
+                         [("approve", "by uid 0, in dry run"), ("cancel", "by uid 0")])
+        self.assertEqual(told["cancelled_by"], "uid 0")
+        self.assertEqual(ruled("retry").returncode, 3)
+        self.stop()
+        self.start()
+        self.wait(lambda: self.tool("status").returncode == 0, "the controller answers")
+        self.assertEqual(state(), "done")
+
     def test_silent_callers_of_the_metrics(self):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

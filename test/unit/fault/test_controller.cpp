@@ -71,6 +71,40 @@ class bench {
         for (const auto& [number, i] : c.incidents().all()) out.push_back(i);
         return out;
     }
+    /// A controller's life in which an administrator rules on incident `number`.
+    result<std::string> ruled(ruling what, std::uint64_t number = 1) {
+        asio::io_context io;
+        asio::thread_pool pool(2);
+        controller c(io, pool, settings, rules, std::make_shared<metrics>(),
+                     std::make_unique<fake_cluster>(slurm));
+        REQUIRE(c.start());
+        result<std::string> answer = fail(errc::internal, "no answer");
+        const auto ask = [&]() -> task<void> { answer = co_await c.rule_on(number, what, "uid 7"); };
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        const auto in_time = [&] { return std::chrono::steady_clock::now() < until; };
+        const auto run = [&] { io.run_for(std::chrono::milliseconds(20)); };
+        do {
+            run();  // at its start it looks at what is held by itself
+            asio::co_spawn(io, ask(), asio::detached);
+            run();
+        } while (!answer && answer.error().text().find("try again") != std::string::npos && in_time());
+        const auto busy = [&] {
+            const auto& all = c.incidents().all();
+            const auto i = all.find(number);
+            return i != all.end() &&
+                   (i->second.state == incident_state::acting || !i->second.approved_by.empty());
+        };
+        while (wait_for_it && busy() && in_time()) run();
+        CHECK((!wait_for_it || !busy()));
+        pool.join();
+        c.finish();
+        kept.clear();
+        for (const auto& [id, i] : c.incidents().all()) kept.push_back(i);
+        return answer;
+    }
+    std::vector<incident> kept;  // after ruled()
+    bool wait_for_it = true;
+
     event xid79(std::uint64_t position = 1) {
         return event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), position);
     }
@@ -380,6 +414,117 @@ TEST_CASE("a controller that ended between Slurm's work and its own record goes 
         CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "start 7"});
         CHECK(got[0].node_out_ms != 0);
     }
+}
+
+TEST_CASE("an administrator rules on what the limits hold back", "[fault]") {
+    bench b;
+    b.settings.drains_per_hour = 0;
+    (void)b.live({b.xid79()}, incident_state::held);
+    REQUIRE(b.slurm.calls.empty());
+    const auto last = [&](const char* what) {
+        std::string out;
+        for (const auto& a : b.kept.at(0).actions)
+            if (a.what == what) out = a.result;
+        return out;
+    };
+    SECTION("retry asks the limits") {
+        const auto still = b.ruled(ruling::retry);
+        REQUIRE_FALSE(still);
+        CHECK(still.error().code == errc::conflict);
+        CHECK(still.error().text().find("stays held back: 0 nodes were taken out within the hour") !=
+              std::string::npos);
+        CHECK(last("retry").starts_with("by uid 7: 0 nodes"));
+        CHECK(b.slurm.calls.empty());
+        b.settings.drains_per_hour = 8;
+        (void)b.ruled(ruling::retry);  // or the controller by itself, whoever is first
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    }
+    SECTION("approve does not") {
+        const auto done = b.ruled(ruling::approve);
+        REQUIRE(done);
+        CHECK(*done == "n03 is taken out now (down): banyan-fault explain f00001");
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+        CHECK(last("approve") == "by uid 7");
+        CHECK(b.kept[0].state == incident_state::done);
+        const auto again = b.ruled(ruling::approve);
+        REQUIRE_FALSE(again);
+        CHECK(again.error().text().find("nothing of incident f00001 is held back") != std::string::npos);
+        CHECK(b.slurm.calls.size() == 1);
+    }
+    SECTION("approve past an open breaker") {
+        b.settings.drains_per_hour = 8;
+        for (const auto* node : {"n01", "n02", "n04", "n05"})
+            (void)b.live({event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), 1, node)},
+                         incident_state::held);
+        const auto calls = b.slurm.calls.size();
+        CHECK(b.ruled(ruling::approve, 5));
+        CHECK(b.slurm.calls.size() == calls + 1);
+    }
+    SECTION("approve in dry run") {
+        b.settings.dry_run = true;
+        const auto done = b.ruled(ruling::approve);
+        REQUIRE(done);
+        CHECK(done->find("dry run: n03 stays in") == 0);
+        CHECK(b.slurm.calls.empty());
+        CHECK(last("approve") == "by uid 7, in dry run");
+        CHECK(last("node_down").starts_with("dry run: would set n03 DOWN"));
+    }
+    SECTION("slurmctld refuses at first what was approved") {
+        b.slurm.refused = 2;
+        CHECK(b.ruled(ruling::approve));
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    }
+    SECTION("what was approved is done by the next controller") {
+        b.slurm.refused = 1'000'000;
+        b.wait_for_it = false;
+        CHECK(b.ruled(ruling::approve));
+        CHECK(b.slurm.calls.empty());
+        b.slurm.refused = 0;
+        const auto got = b.live({});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+        CHECK(got[0].approved_by.empty());
+    }
+    SECTION("cancel: never by itself, until it is approved") {
+        CHECK(b.ruled(ruling::cancel));
+        CHECK(last("cancel") == "by uid 7");
+        CHECK(b.kept[0].state == incident_state::done);
+        b.settings.drains_per_hour = 8;
+        auto later = b.xid79(2);
+        later.line_ms += 120'000;
+        for (int n = 0; n < 3; ++n) {
+            later.position++;
+            later.line_ms += 60'000;
+            const auto got = b.live({later});
+            CHECK(got.size() == 1);
+            CHECK(std::ranges::count(got[0].actions, std::string("held back: cancelled by uid 7"),
+                                     &action_record::result) == 1);
+        }
+        CHECK(b.slurm.calls.empty());
+        const auto retried = b.ruled(ruling::retry);
+        REQUIRE_FALSE(retried);
+        CHECK(retried.error().text().find("for good; banyan-fault approve f00001") != std::string::npos);
+        CHECK(b.ruled(ruling::approve));
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    }
+}
+
+TEST_CASE("there is nothing to rule on where nothing is held back", "[fault]") {
+    bench b;
+    auto old = b.xid79(1);
+    old.line_ms -= 3'600'000;
+    (void)b.live({old, event_of(gpu_line(3, "31, pid=1, name=p"), wall_ms(), 2, "n04")});
+    const auto error_of = [&](ruling what, std::uint64_t number) {
+        const auto done = b.ruled(what, number);
+        return done ? std::string() : done.error().text();
+    };
+    for (const auto what : {ruling::approve, ruling::retry, ruling::cancel}) {
+        CHECK(error_of(what, 2) == "nothing of incident f00002 is held back: what is asked for is \"note\"");
+        CHECK(error_of(what, 99).find("there is no open incident f00099") == 0);
+    }
+    CHECK(error_of(ruling::retry, 1).find("for good") != std::string::npos);
+    CHECK(b.slurm.calls.empty());
+    CHECK(error_of(ruling::approve, 1).empty());
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
 }
 
 TEST_CASE("a breaker that opened stays open for the next controller", "[fault]") {
