@@ -287,7 +287,7 @@ TEST_CASE("every reason has a page, and is one that a rule can name", "[fault]")
     }
     std::size_t pages = 0;
     for (const auto& page : std::filesystem::directory_iterator(BANYAN_FIXTURES "/../../docs/runbook"))
-        pages += page.path().filename() != "README.md";
+        pages += page.path().filename() != "README.md" && page.path().filename() != "sweep.md";
     CHECK(pages == reason_words().size());
     for (std::size_t n = 0; n < part_words().size(); ++n)
         CHECK(part_words()[n] == catalog::name_of(static_cast<catalog::part>(n)));
