@@ -16,7 +16,7 @@ namespace {
 constexpr milliseconds drain_timeout{60'000};
 constexpr milliseconds drain_settle{5000};
 constexpr milliseconds ask_timeout{5000};
-constexpr milliseconds ask_again{1000};
+constexpr milliseconds ask_leader_again{1000};
 constexpr milliseconds letting_go{5000};
 /// Less than a prolog waits for a session, and a rank for its memory.
 constexpr milliseconds kept_from_others{20'000};
@@ -95,7 +95,7 @@ task<void> daemon::store_newest(session_ptr s, std::function<bool()> goes_on, cl
             json meta = header(s);
             const auto asked = co_await ask_leader(s, peer_message::flush_now, std::move(meta), ask_timeout);
             if (!asked) co_await on_flush_now(s);
-            ask_at = clock::now() + ask_again;
+            ask_at = clock::now() + ask_leader_again;
         }
         co_await s->changed->wait(std::min(until, ask_at));
     }

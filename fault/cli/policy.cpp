@@ -76,11 +76,6 @@ json rule_json(const rule& r, const sample_names& decides) {
             {"decides", json_of(decides)}};
 }
 
-std::string cell(std::string text, std::size_t size) {
-    if (text.size() > size) text = text.substr(0, size - 1) + "~";
-    return text;
-}
-
 }  // namespace
 
 int policy_check(const policy_call& call) {
@@ -112,12 +107,12 @@ int policy_explain(const policy_call& call) {
     std::string out = fmt::format("{} ({}): the first rule that matches decides\n\n{:>4}  {:<24} {:<6} {}\n",
                                   p->source(), p->digest(), "LINE", "RULE", "ACTION", "WHEN");
     for (const auto& r : p->rules())
-        out += fmt::format("{:>4}  {:<24} {:<6} {}", r.line, cell(r.name, 24), name_of(r.step),
+        out += fmt::format("{:>4}  {:<24} {:<6} {}", r.line, cut(r.name, 24), name_of(r.step),
                            wrap(conditions_of(r), 38, width - 38));
     out += fmt::format("\n{:<24} {}\n", "RULE", "DECIDES, of lines that stand alone");
     for (std::size_t n = 0; n < p->rules().size(); ++n) {
         const auto what = all.decides[n].empty() ? "nothing" : text_of(all.decides[n]);
-        out += fmt::format("{:<24} {}", cell(p->rules()[n].name, 24), wrap(what, 25, width - 25));
+        out += fmt::format("{:<24} {}", cut(p->rules()[n].name, 24), wrap(what, 25, width - 25));
     }
     if (!all.undecided.empty())
         out += fmt::format("{:<24} {}", "(none: an alert)", wrap(text_of(all.undecided), 25, width - 25));

@@ -111,20 +111,13 @@ void feeder::tell(std::uint64_t cut) const {
     std::fputs(text.c_str(), stderr);
 }
 
-std::string cell(std::string text, std::size_t size) {
-    if (text.size() <= size) return text;
-    text.resize(size - 1);
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
-    return text + "~";
-}
-
 std::string table_of(const policy_trial& trial) {
     auto out = fmt::format("{:<7} {:<6} {:<24} {:<30} {}\n", "ID", "ACTION", "RULE", "OBJECT", "CAUSE");
     for (const auto& [number, i] : trial.incidents().all()) {
         const auto& last = trial.judgements(number).back().what;
         out += fmt::format("{:<7} {:<6} {:<24} {:<30} {}\n", i.id(), name_of(last.step),
-                           cell(last.rule.empty() ? "(none)" : last.rule, 24), cell(i.object.text(), 30),
-                           cell(i.cause, 29));
+                           cut(last.rule.empty() ? "(none)" : last.rule, 24), cut(i.object.text(), 30),
+                           cut(i.cause, 29));
     }
     return out;
 }

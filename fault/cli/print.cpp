@@ -28,13 +28,6 @@ std::string clock_text(std::int64_t ms, bool with_day) {
     return fmt::format("{}.{:03d}", text, ms % 1000);
 }
 
-std::string cut(std::string text, std::size_t width) {
-    if (text.size() <= width) return text;
-    text.resize(width - 1);
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
-    return text + "~";
-}
-
 // The controller may be of another release: what is missing, or not as expected, is shown as unknown.
 
 std::string text_in(const json_fields& in, const char* key, const char* unknown = "?") {

@@ -45,6 +45,13 @@ int complain(const error& e, int status) {
     return status;
 }
 
+std::string cut(std::string text, std::size_t width) {
+    if (text.size() <= width) return text;
+    text.resize(width - 1);
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
+    return text + "~";
+}
+
 std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
     std::string out;
     while (text.size() > width) {

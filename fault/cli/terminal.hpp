@@ -21,6 +21,9 @@ std::string as_text(const nlohmann::json& j, int indent);
 /// To the standard error; gives `status` back.
 int complain(const error& e, int status);
 
+/// At most `width` bytes; a ~ at the end says that there was more.
+std::string cut(std::string text, std::size_t width);
+
 /// Breaks `text` into lines of `width`, each but the first after `indent` blanks.
 std::string wrap(std::string_view text, std::size_t indent, std::size_t width);
 
