@@ -208,7 +208,37 @@ class Ladder(LadderCase):
         self.end("faultd-controller")
         self.start_faultd()
 
-    # -- limits ----------------------------------------------------------------------------------------------------------------
+    # -- the fabric ------------------------------------------------------------------------------------------------------------
+
+    def uplinks(self):
+        """(node id, port) of each link of a leaf to a spine."""
+        leaf, found = None, []
+        for text in self.cluster.out("ibnetdiscover").splitlines():
+            if text.startswith("Switch"):
+                leaf = text.split('"')[1] if "leaf" in text else None
+            elif leaf and text.startswith("[") and "spine" in text:
+                found.append((leaf, int(text[1:text.index("]")])))
+        return found
+
+    def test_a_link_that_flaps(self):
+        leaf, port = self.uplinks()[0]
+        earlier = {i["id"] for i in self.incidents()}
+
+        def links(is_open):
+            found = [i for i in self.incidents() if i["object"]["kind"] == "link" and i["id"] not in earlier]
+            return found if found and bool(found[-1]["times"]["closed_ms"]) != is_open else None
+        for _ in range(3):
+            self.cluster.link("down", leaf, port)
+            self.cluster.wait_for(lambda: links(True), "the incident")
+            self.cluster.link("up", leaf, port)
+            self.cluster.wait_for(lambda: links(False), "its end")
+        found = links(False)
+        self.assertEqual([i["flaps"] for i in found], [2])
+        self.assertIn("broke again 2 times", self.cluster.out("banyan-fault", "explain", found[0]["id"]))
+
+
+class Limits(LadderCase):
+    """On a cluster of its own: what went out within the hour counts."""
 
     def test_what_was_held_back_is_done_later(self):
         """Half of the nodes may go within the hour; the next one opens the breaker."""
@@ -252,34 +282,6 @@ class Ladder(LadderCase):
         story = self.cluster.out("banyan-fault", "explain", held)
         for words in ("cancel", "approve", "by uid 0", "rule      restart"):
             self.assertIn(words, story)
-
-    # -- the fabric ------------------------------------------------------------------------------------------------------------
-
-    def uplinks(self):
-        """(node id, port) of each link of a leaf to a spine."""
-        leaf, found = None, []
-        for text in self.cluster.out("ibnetdiscover").splitlines():
-            if text.startswith("Switch"):
-                leaf = text.split('"')[1] if "leaf" in text else None
-            elif leaf and text.startswith("[") and "spine" in text:
-                found.append((leaf, int(text[1:text.index("]")])))
-        return found
-
-    def test_a_link_that_flaps(self):
-        leaf, port = self.uplinks()[0]
-        earlier = {i["id"] for i in self.incidents()}
-
-        def links(is_open):
-            found = [i for i in self.incidents() if i["object"]["kind"] == "link" and i["id"] not in earlier]
-            return found if found and bool(found[-1]["times"]["closed_ms"]) != is_open else None
-        for _ in range(3):
-            self.cluster.link("down", leaf, port)
-            self.cluster.wait_for(lambda: links(True), "the incident")
-            self.cluster.link("up", leaf, port)
-            self.cluster.wait_for(lambda: links(False), "its end")
-        found = links(False)
-        self.assertEqual([i["flaps"] for i in found], [2])
-        self.assertIn("broke again 2 times", self.cluster.out("banyan-fault", "explain", found[0]["id"]))
 
 
 class Away(LadderCase):
