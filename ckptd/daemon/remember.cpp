@@ -183,9 +183,8 @@ std::vector<std::uint8_t> remember(session& s) {
 result<void> recall(std::span<const std::byte> text, const kept_memory& memory, session& s,
                     agreement::agreement& agreed) {
     const auto* from = reinterpret_cast<const std::uint8_t*>(text.data());
-    const auto in = json::from_cbor(from, from + text.size(), true, false);
     try {
-        return take_session(in, memory, s, agreed);
+        return take_session(json::from_cbor(from, from + text.size()), memory, s, agreed);
     } catch (const json::exception& e) {
         return fail(errc::invalid_input,
                     fmt::format("what was kept of a session cannot be read: {}", e.what()));

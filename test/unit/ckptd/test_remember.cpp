@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a daemon writes of a session for the next one, and what that makes of it: of another release's, and of
+// what is cut off or changed anywhere.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "ckptd/daemon/job_agreement.hpp"
+#include "ckptd/daemon/remember.hpp"
+
+using namespace banyan::ckpt;
+using nlohmann::json;
+
+namespace {
+
+constexpr auto generation = make_generation(2, 5);
+constexpr std::uint32_t per_node = 2;
+constexpr copy_key key{generation, 40};
+
+std::shared_ptr<job_agreement> silent_agreement() {
+    job_agreement::host h;
+    h.spawn = [](banyan::task<void>) {};
+    h.send = [](std::uint32_t, job_agreement::messages) -> banyan::task<bool> { co_return true; };
+    h.bring = [](agreement::prepare) {};
+    h.keep = h.begin = h.fenced = h.changed = [] {};
+    h.free = [](agreement::shelf::id) {};
+    return std::make_shared<job_agreement>(std::move(h));
+}
+
+// Of node n1 of two, with a rank's memory and a copy for the other node.
+struct kept_session {
+    std::shared_ptr<memory_budget> budget = std::make_shared<memory_budget>(1u << 26);
+    kept_memory memory;
+    session s;
+
+    kept_session() {
+        s.request.job = 7;
+        s.request.restart = 2;
+        s.request.self = "n1";
+        s.request.world = 2 * per_node;
+        s.request.nodes = {{"n1", "n1", {0, 1}, 1}, {"n2", "n2.far", {2, 3}, 0}};
+        s.request.spares = {{"n3", "n3"}};
+        s.request.dir = "/store";
+        s.request.flush = 10;
+        s.slot = 0;
+        s.generation = generation;
+        s.agreed = silent_agreement();
+        agreement::launch l;
+        l.generation = generation;
+        l.nodes = 2;
+        l.world = 2 * per_node;
+        l.slot_of_rank = {0, 0, 1, 1};
+        l.nonce = 9;
+        s.agreed->open(l);
+        s.committed = s.durable = key;
+        s.announced[generation + 1] = {{"n1", "n3"}, {1, 0}};
+        auto made = shard_memory::make(budget, "banyan-test", 1u << 16);
+        REQUIRE(made);
+        memory[(*made)->number()] = *made;
+        auto copy = std::make_shared<shard_copy>();
+        copy->number = 3;
+        copy->own = false;
+        copy->rank = 2;
+        copy->key = key;
+        copy->bytes = 5000;
+        copy->chunks = {17};
+        copy->memory = *made;
+        copy->checked = true;
+        s.copies.push_back(copy);
+        s.agreed->add({3, {key, 2}, false, true, {}});
+        auto& r = s.ranks[1];
+        r.rank = 1;
+        r.generation = generation;
+        r.saved = true;
+        r.last = std::make_shared<const process>(::getpid(), process_start());
+        r.began = r.last;
+    }
+    static std::uint64_t process_start() { return 1; }  // of nobody who lives
+};
+
+banyan::result<void> read(std::span<const std::uint8_t> text, const kept_memory& memory, session& into,
+                          agreement::agreement& agreed) {
+    into.agreed = silent_agreement();
+    return recall(std::as_bytes(text), memory, into, agreed);
+}
+
+}  // namespace
+
+TEST_CASE("a session is what it was after a daemon has written and another one read it", "[ckptd]") {
+    kept_session k;
+    const auto text = remember(k.s);
+    session again;
+    agreement::agreement agreed;
+    REQUIRE(read(text, k.memory, again, agreed));
+    CHECK(again.request == k.s.request);
+    CHECK(again.addresses.at("n2") == "n2.far");
+    CHECK(again.slot == 0u);
+    CHECK(again.generation == generation);
+    CHECK(again.committed == key);
+    CHECK(again.durable == key);
+    CHECK(again.announced.at(generation + 1).nodes == std::vector<std::string>{"n1", "n3"});
+    CHECK(again.ranks.at(1).saved);
+    CHECK(again.ranks.at(1).began == again.ranks.at(1).last);
+    REQUIRE(again.copies.size() == 1);
+    CHECK(again.copies[0]->chunks == std::vector<std::uint32_t>{17});
+    CHECK(agreed.generation() == generation);
+    CHECK(agreed.copies().find({key, 2}, false) != nullptr);
+    // Its request is written anew when it changes, and only then.
+    k.s.request.nodes[1].name = "n4";
+    const auto changed = remember(k.s);
+    CHECK(changed != text);
+    CHECK(remember(k.s) == changed);
+}
+
+TEST_CASE("a copy whose memory is not there is lost, to the agreement too", "[ckptd]") {
+    kept_session k;
+    session again;
+    agreement::agreement agreed;
+    REQUIRE(read(remember(k.s), {}, again, agreed));
+    CHECK(again.copies.empty());
+    CHECK(agreed.copies().copies().empty());
+}
+
+TEST_CASE("another release's session, and one that is damaged anywhere, is an error and nothing worse",
+          "[ckptd]") {
+    kept_session k;
+    const auto text = remember(k.s);
+    auto other = json::from_cbor(text);
+    other["version"] = other["version"].get<unsigned>() + 1;
+    session into;
+    agreement::agreement agreed;
+    const auto refused = read(json::to_cbor(other), k.memory, into, agreed);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().what == "another version's session was kept");
+    for (std::size_t size = 0; size < text.size(); ++size) {
+        session s;
+        agreement::agreement a;
+        CHECK_FALSE(read(std::span(text).first(size), k.memory, s, a));
+    }
+    // The ledger's checksum lets none of these through; they stand for a daemon that wrote something else.
+    for (std::size_t at = 0; at < text.size(); ++at)
+        for (const int flip : {0x01, 0x20, 0x80, 0xff}) {
+            auto damaged = text;
+            damaged[at] = static_cast<std::uint8_t>(damaged[at] ^ flip);
+            session s;
+            agreement::agreement a;
+            (void)read(damaged, k.memory, s, a);
+        }
+}
