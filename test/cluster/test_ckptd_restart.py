@@ -32,7 +32,7 @@ class Restart(TrainingCase):
 
     def trains_on_without(self, end):
         """A job whose daemons `end` ends, on one node and then on all: no process is started again, and new steps count on all nodes."""
-        job = self.submit(4, steps=200, step_ms=50, shape="tp=2,dp=4")
+        job = self.submit(4, steps=100000, step_ms=50, shape="tp=2,dp=4")
         self.wait_step(job, 10)
         nodes = sorted({node for _, node in self.ranks(job).values()})
         ranks = self.ranks(job)
@@ -48,9 +48,9 @@ class Restart(TrainingCase):
                 self.cluster.wait_for(lambda node=node, reached=reached: self.committed(node, job) > reached,
                                       f"a step after {reached} counts on {node}")
         self.assertEqual(self.ranks(job), ranks)
-        log = self.wait_finished(job)
-        self.assertEqual(len(log.starts), 1)
+        self.assertEqual(len(self.log(job).starts), 1)
         self.assertNotIn("checkpoints are off", self.cluster.output(job))
+        self.cluster.run("scancel", job)
 
     def test_killed_under_a_job(self):
         self.trains_on_without(lambda pid: os.kill(pid, signal.SIGKILL))
