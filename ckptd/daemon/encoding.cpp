@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+
 #include "ckptd/daemon/encoding.hpp"
 
 #include <array>

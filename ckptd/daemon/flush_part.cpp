@@ -3,7 +3,7 @@
 // A node's part in a flush: its ranks' shards into the folder that the leader has made, and a report to it.
 #include <fmt/format.h>
 
-#include "ckptd/daemon/daemon.hpp"
+#include "ckptd/daemon/flusher.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "ckptd/store/leftovers.hpp"
 #include "common/json_fields.hpp"
@@ -24,18 +24,18 @@ json file_meta(const shard_file& f) {
 
 }  // namespace
 
-void daemon::on_flush_word(const session_ptr& s, const copy_key& key, const json& meta) {
+void flusher::on_flush_word(const session_ptr& s, const copy_key& key, const json& meta) {
     if (meta.contains("flush_failed")) {
         ++s->bytes.flush_failures;
-        notify(s);
+        s->notify();
     }
     const auto folder = json_fields(meta).text("flush");
     if (!folder || !is_flush_name(*folder) || s->request.flush == 0) return;
-    s->flush_epoch = std::max(s->flush_epoch, key.step / s->request.flush);
-    spawn(write_part(s, key, *folder));
+    s->flush.epoch = std::max(s->flush.epoch, key.step / s->request.flush);
+    core_.spawn(write_part(s, key, *folder));
 }
 
-task<result<json>> daemon::write_files(session_ptr s, copy_key key, std::string folder) {
+task<result<json>> flusher::write_files(session_ptr s, copy_key key, std::string folder) {
     const auto user = s->user;
     const auto dir = s->request.dir;
     json files = json::array();
@@ -49,7 +49,7 @@ task<result<json>> daemon::write_files(session_ptr s, copy_key key, std::string 
             return write_shard(user, dir, folder, c->key.step, c->rank, c->data(), c->chunks,
                                [&](std::uint64_t n) { s->bytes.storage_written += n; });
         };
-        auto written = co_await storage_.run(user.uid, write);
+        auto written = co_await core_.storage.run(user.uid, write);
         if (!written && written.error().code == errc::not_found)
             co_return fail(errc::not_found,
                            fmt::format("node {} does not see the folder that the leader has made: {}",
@@ -61,32 +61,31 @@ task<result<json>> daemon::write_files(session_ptr s, copy_key key, std::string 
     co_return files;
 }
 
-task<void> daemon::write_part(session_ptr s, copy_key key, std::string folder) {
+task<void> flusher::write_part(session_ptr s, copy_key key, std::string folder) {
     if (!s->slot || s->closed) co_return;
-    const auto newest = [&] { return s->flush_folder == folder && !s->closed; };
+    const auto newest = [&] { return s->flush.folder == folder && !s->closed; };
     if (newest()) {
         // Told again while it is written, or because our report got lost.
-        if (!s->flush_report.is_null()) co_await report_part(s, s->flush_report);
+        if (!s->flush.report.is_null()) co_await report_part(s, s->flush.report);
         co_return;
     }
-    s->flush_folder = folder;
-    s->flush_report = nullptr;
+    s->flush.folder = folder;
+    s->flush.report = nullptr;
     // One that was given up may still be in storage's hands. Nothing is pinned meanwhile: a buffer for each
     // would leave the rank none.
-    while (s->flushing && newest()) co_await s->changed->wait(clock::now() + milliseconds(500));
+    while (s->flush.writing && newest()) co_await s->changed->wait(clock::now() + milliseconds(500));
     if (!newest()) co_return;
-    s->flushing = true;
-    s->flushing_since = clock::now();
+    s->flush.writing = true;
     std::vector<copy_ptr> pinned;
     for (const auto rank : s->own_ranks())
         if (const auto c = s->find_copy(rank, key)) pinned.push_back(c);
     for (const auto& c : pinned) c->pinned = true;
     auto files = co_await write_files(s, key, folder);
     for (const auto& c : pinned) s->unpin(c);
-    s->flushing = false;
-    notify(s);
+    s->flush.writing = false;
+    s->notify();
     if (!newest()) co_return;
-    json report = header(s);
+    json report = header_of(*s);
     put_key(report, key);
     report["folder"] = folder;
     if (files)
@@ -94,13 +93,14 @@ task<void> daemon::write_part(session_ptr s, copy_key key, std::string folder) {
     else
         report["failed"] = files.error().text();
     if (!files && s->committed > key) report["overtaken"] = true;
-    s->flush_report = report;
+    s->flush.report = report;
     co_await report_part(s, std::move(report));
 }
 
-task<void> daemon::report_part(session_ptr s, json report) {
+task<void> flusher::report_part(session_ptr s, json report) {
     json copy = report;
-    const auto answer = co_await ask_leader(s, peer_message::flushed, std::move(copy), flushed_timeout);
+    const auto answer =
+        co_await peers_.ask_leader(s, peer_message::flushed, std::move(copy), flushed_timeout);
     if (!answer) (void)take_files(s, s->self(), report);
 }
 

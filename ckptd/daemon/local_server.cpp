@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The Unix socket: who is let in, how much of him is read, how long he is waited for. What the messages mean
-// stands in local.cpp and ranks.cpp.
+#include "ckptd/daemon/local_server.hpp"
+
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -18,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ckptd/daemon/daemon.hpp"
 #include "common/local_socket.hpp"
 
 namespace banyan::ckpt {
@@ -131,18 +129,22 @@ std::uint32_t local_connections() {
                                                    : local_limits::total_for(1024);
 }
 
+local_server::local_server(daemon_core& core, handlers h)
+    : core_(core), handlers_(std::move(h)), limits_(local_connections()), acceptor_(core.io) {}
+
 // One daemon a socket. The kernel frees the lock with the process, so a dead daemon holds up nobody, and one
 // that is about to leave is waited for: its port and its socket are its own until then.
-result<void> daemon::lock_socket() {
-    const auto path = settings_.socket + ".lock";
+result<void> local_server::lock() {
+    const auto path = core_.config.socket + ".lock";
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
     lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!lock_) return fail_errno(fmt::format("cannot open {}", path), errno);
     const auto until = clock::now() + leave_timeout;
     while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-        if (wire::connect_unix(settings_.socket, clock::now() + milliseconds(500)))
-            return fail(errc::conflict, fmt::format("another banyan-ckptd answers on {}", settings_.socket),
+        if (wire::connect_unix(core_.config.socket, clock::now() + milliseconds(500)))
+            return fail(errc::conflict,
+                        fmt::format("another banyan-ckptd answers on {}", core_.config.socket),
                         "stop it first, or give this one another socket in [ckptd] of banyan.conf");
         if (clock::now() >= until)
             return fail(errc::conflict, fmt::format("another process holds {}", path),
@@ -156,8 +158,8 @@ result<void> daemon::lock_socket() {
     return {};
 }
 
-result<void> daemon::open_local() {
-    const auto& path = settings_.socket;
+result<void> local_server::listen() {
+    const auto& path = core_.config.socket;
     struct stat st {};
     if (::lstat(path.c_str(), &st) == 0) {
         if (!S_ISSOCK(st.st_mode))
@@ -167,11 +169,11 @@ result<void> daemon::open_local() {
     boost::system::error_code ec;
     if (path.size() >= sizeof(sockaddr_un::sun_path))
         return fail(errc::invalid_input, fmt::format("the socket path {} is too long", path));
-    local_acceptor_.open(asio::local::stream_protocol(), ec);
-    if (!ec) local_acceptor_.bind(asio::local::stream_protocol::endpoint(path), ec);
+    acceptor_.open(asio::local::stream_protocol(), ec);
+    if (!ec) acceptor_.bind(asio::local::stream_protocol::endpoint(path), ec);
     // Where the kernel cannot refuse them, receive_plain() does.
-    if (!ec) refuse_descriptors(local_acceptor_.native_handle());
-    if (!ec) local_acceptor_.listen(1024, ec);
+    if (!ec) refuse_descriptors(acceptor_.native_handle());
+    if (!ec) acceptor_.listen(1024, ec);
     if (ec) return fail(errc::unavailable, fmt::format("cannot listen on {}: {}", path, ec.message()));
     // Everybody may connect: who may do what is decided per message, by the kernel's word on the peer.
     if (::chmod(path.c_str(), 0666) != 0)
@@ -179,10 +181,22 @@ result<void> daemon::open_local() {
     return {};
 }
 
-task<void> daemon::accept_local() {
+result<void> local_server::open() {
+    BANYAN_CHECK(listen());
+    core_.spawn(accept());
+    return {};
+}
+
+void local_server::close() {
+    ::unlink(core_.config.socket.c_str());
+    boost::system::error_code ignored;
+    acceptor_.close(ignored);
+}
+
+task<void> local_server::accept() {
     bool scarce = false;
-    while (!stopping_) {
-        auto [ec, socket] = co_await local_acceptor_.async_accept(as_result);
+    while (!core_.stopping) {
+        auto [ec, socket] = co_await acceptor_.async_accept(as_result);
         if (ec == asio::error::operation_aborted) co_return;
         if (ec) {
             // What is held back lets root through; a user is sent away at once, so that root does not wait
@@ -190,9 +204,9 @@ task<void> daemon::accept_local() {
             scarce = true;
             reserve_.spend();
             std::uint64_t held_back = 0;
-            if (limiter_.pass("accept", clock::now(), held_back))
+            if (core_.limiter.pass("accept", clock::now(), held_back))
                 spdlog::error("no connection can be taken: {}; users wait until there is room", ec.message());
-            asio::steady_timer pause(io_, milliseconds(50));
+            asio::steady_timer pause(core_.io, milliseconds(50));
             co_await pause.async_wait(as_result);
             continue;
         }
@@ -213,21 +227,21 @@ task<void> daemon::accept_local() {
     }
 }
 
-void daemon::admit(asio::local::stream_protocol::socket socket, uid_t uid, pid_t pid) {
+void local_server::admit(asio::local::stream_protocol::socket socket, uid_t uid, pid_t pid) {
     auto client = std::make_shared<local_client>(std::move(socket), uid, pid);
-    const auto verdict = local_limits_.enter(uid);
+    const auto verdict = limits_.enter(uid);
     if (verdict == local_limits::verdict::refuse) {
         std::uint64_t held_back = 0;
-        if (limiter_.pass(fmt::format("connections {}", uid), clock::now(), held_back))
+        if (core_.limiter.pass(fmt::format("connections {}", uid), clock::now(), held_back))
             spdlog::warn("uid {} has as many connections as it may: one more is refused", uid);
         hang_up(client->socket);
         return;
     }
     if (verdict == local_limits::verdict::make_room) {
         // The newest that does nothing yet. Attached ranks stay: root has let their jobs in.
-        const auto heavy = local_limits_.heaviest();
+        const auto heavy = limits_.heaviest();
         for (auto it = clients_.rbegin(); it != clients_.rend(); ++it) {
-            if (it->second->uid != heavy || it->second->attached || !it->second->socket.is_open() ||
+            if (it->second->uid != heavy || it->second->session_of_rank() || !it->second->socket.is_open() ||
                 has_unread(it->second->socket))
                 continue;
             hang_up(it->second->socket);
@@ -236,33 +250,33 @@ void daemon::admit(asio::local::stream_protocol::socket socket, uid_t uid, pid_t
     }
     client->id = next_id_++;
     clients_.emplace(client->id, client);
-    spawn(serve_local(client));
+    core_.spawn(serve(client));
 }
 
-task<void> daemon::serve_local(client_ptr client) {
+task<void> local_server::serve(client_ptr client) {
     try {
         co_await converse(client);
     } catch (const std::exception& e) {
         spdlog::error("a request of uid {} ended with an exception: {}", client->uid, e.what());
     }
-    on_disconnect(client);
+    handlers_.left(client);
     boost::system::error_code ignored;
     client->socket.shutdown(asio::socket_base::shutdown_both, ignored);
     co_await until_read(client, clock::time_point::max());
     hang_up(client->socket);
     clients_.erase(client->id);
-    local_limits_.leave(client->uid);
+    limits_.leave(client->uid);
 }
 
-task<void> daemon::converse(client_ptr client) {
+task<void> local_server::converse(client_ptr client) {
     watchdog dog(client);
-    while (!stopping_) {
+    while (!core_.stopping) {
         auto asked = co_await read_request(client, dog);
         if (!asked) co_return;
         const auto type = asked->first.type;
         const bool one_way = type == static_cast<std::uint16_t>(message::sealed) ||
                              type == static_cast<std::uint16_t>(message::skipped);
-        auto answer = co_await handle_local(client, type, std::move(asked->second));
+        auto answer = co_await handlers_.answer(client, type, std::move(asked->second));
         if (one_way) {
             co_await take_turn(client);
             continue;
@@ -287,9 +301,9 @@ task<void> daemon::converse(client_ptr client) {
 }
 
 // An attached rank is one of a job's, which are few.
-task<void> daemon::take_turn(client_ptr client) {
-    if (client->attached) co_return;
-    const auto pause = local_limits_.turn(client->uid, clock::now());
+task<void> local_server::take_turn(client_ptr client) {
+    if (client->session_of_rank()) co_return;
+    const auto pause = limits_.turn(client->uid, clock::now());
     if (pause == clock::duration{}) co_return;
     asio::steady_timer timer(client->socket.get_executor(), pause);
     co_await timer.async_wait(as_result);

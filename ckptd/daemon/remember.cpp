@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+
 #include "ckptd/daemon/remember.hpp"
 
 #include <algorithm>
@@ -128,7 +129,7 @@ result<void> take_session(const json& in, const kept_memory& memory, session& s,
     take(in.at("committed"), s.committed);
     take(in.at("durable"), s.durable);
     take(in.at("committed_replicated"), s.committed_replicated);
-    take(in.at("flush_epoch"), s.flush_epoch);
+    take(in.at("flush_epoch"), s.flush.epoch);
     take(in.at("agreed"), agreed);
     for (const auto& one : in.at("ranks")) take_rank(one, memory, s);
     std::set<std::uint64_t> agreed_on;
@@ -154,13 +155,13 @@ result<void> take_session(const json& in, const kept_memory& memory, session& s,
 
 std::vector<std::uint8_t> remember(session& s) {
     // Of a thousand nodes, and the same for hours.
-    if (s.written_request.empty() || s.request != s.request_then) {
-        s.request_then = s.request;
-        s.written_request = json::to_cbor(session_to_json(s.request));
+    if (s.remembered.request_text.empty() || s.request != s.remembered.request) {
+        s.remembered.request = s.request;
+        s.remembered.request_text = json::to_cbor(session_to_json(s.request));
     }
     json out;
     out["version"] = version;
-    out["request"] = json::binary(s.written_request);
+    out["request"] = json::binary(s.remembered.request_text);
     out["generation"] = s.generation;
     out["announced"] = of_assignments(s.announced);
     out["finished"] = put(s.finished);
@@ -170,7 +171,7 @@ std::vector<std::uint8_t> remember(session& s) {
     out["committed"] = put(s.committed);
     out["durable"] = put(s.durable);
     out["committed_replicated"] = s.committed_replicated;
-    out["flush_epoch"] = s.flush_epoch;
+    out["flush_epoch"] = s.flush.epoch;
     out["agreed"] = put(s.agreed->rules());
     auto& ranks = out["ranks"] = json::array();
     for (const auto& [rank, r] : s.ranks) ranks.push_back(of_rank(r));

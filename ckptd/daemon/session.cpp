@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+
 #include "ckptd/daemon/session.hpp"
 
 #include <algorithm>
@@ -9,6 +10,8 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "ckptd/net/async.hpp"
 
 namespace banyan::ckpt {
 namespace {
@@ -21,6 +24,8 @@ void wake(rank_memory_header& header) {
 std::uint64_t word(const std::optional<copy_key>& key) { return key ? key->step + 1 : 0; }
 
 }  // namespace
+
+void session::notify() { changed->notify(); }
 
 const std::vector<std::uint32_t>& session::own_ranks() const {
     static const std::vector<std::uint32_t> none;
@@ -63,10 +68,9 @@ bool session::all_finished() const {
 
 void session::enter_generation(std::uint64_t g, bool new_launch) {
     generation = g;
-    flush.reset();
-    flush_epoch = 0;
-    flushed_turn = 0;
-    incomplete.reset();
+    flush.now.reset();
+    flush.epoch = flush.newest_turn = 0;
+    incomplete = {};
     bringing.reset();
     for (auto& [rank, r] : ranks) {
         r.began.reset();

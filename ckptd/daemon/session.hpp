@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What the daemon knows of one job on its node: the assignment, the ranks' memory, the copies in it, how far
-// they have come. Data and the rules that need neither clock nor network; daemon.hpp drives it, on one
-// thread.
+// they have come. Data and the rules that need neither clock nor network; the parts of the daemon
+// (daemon.hpp) drive it, on one thread.
 #pragma once
 
 #include <array>
@@ -102,6 +102,38 @@ struct flush_state {
     bool overtaken = false;          ///< some node had a newer step by then: no failure
 };
 
+/// Storage, as flushes get on with it.
+struct flush_progress {
+    std::optional<flush_state> now;  ///< at the leader
+    std::uint64_t led_for = 0;       ///< generation for which a flush is being led here; 0 = none
+    std::uint64_t newest_turn = 0;   ///< of the newest flush begun here, in this generation
+    std::uint64_t epoch = 0;         ///< step / request.flush of the newest flush begun
+    std::string folder;              ///< the newest flush that this node was told of
+    nlohmann::json report;           ///< its part in it, when it is done
+    bool writing = false;            ///< this node writes
+};
+
+/// What the first slot's daemon finds in storage before a launch begins.
+struct storage_view {
+    std::uint64_t look = 0;        ///< for this launch; another one makes it void
+    std::string problem;           ///< why it is not known yet what storage holds
+    std::optional<error> refused;  ///< why nothing that storage holds may be used
+};
+
+/// The oldest step that lacks votes, and since when. At the leader.
+struct slow_step {
+    std::optional<copy_key> step;
+    std::chrono::steady_clock::time_point since{};
+};
+
+/// What a daemon that takes over has to know, as it was written last.
+struct kept_record {
+    std::unique_ptr<keeper::ledger> where;
+    std::vector<std::uint8_t> text;
+    session_request request;  ///< the one that request_text is of
+    std::vector<std::uint8_t> request_text;
+};
+
 /// The job's claim to its directory, at the leader.
 struct directory_hold {
     std::optional<claim> held;
@@ -173,39 +205,26 @@ struct session {
     std::optional<copy_key> committed, durable;
     bool committed_replicated = false;
     std::shared_ptr<job_agreement> agreed;
-    std::optional<flush_state> flush;
-    std::uint64_t flushes_of = 0;    ///< generation for which a flush is being led here; 0 = none
-    std::uint64_t flushed_turn = 0;  ///< of the newest flush begun here, in this generation
     directory_hold hold;
-    std::string flush_folder;     ///< the newest flush that this node was told of
-    nlohmann::json flush_report;  ///< its part in it, when it is done
-    bool flushing = false;        ///< this node writes
+    flush_progress flush;
+    storage_view storage;
+    slow_step incomplete;
+    kept_record remembered;
     std::chrono::steady_clock::time_point flushing_since{};
     std::set<std::pair<std::uint32_t, std::size_t>> in_checksum;  ///< (rank, buffer) under way
-    std::uint64_t flush_epoch = 0;  ///< step / request.flush of the newest flush begun
     std::chrono::steady_clock::time_point launched{};
     std::uint64_t ticks = 0;
-    std::uint64_t look = 0;                     ///< at storage, for this launch; another one makes it void
-    std::string storage_problem;                ///< why it is not known yet what storage holds; slot 0
-    std::optional<error> storage_refused;       ///< why nothing that storage holds may be used; slot 0
     std::optional<agreement::ballot> bringing;  ///< the newest attempt for which shards are brought
     bool stalled = false;                       ///< saves wait for other nodes, and will for long
     std::uint32_t pending = 0;                  ///< sealed buffers on their way into safety
-    /// The oldest step that lacks votes, and since when. At the leader only.
-    std::optional<copy_key> incomplete;
-    std::chrono::steady_clock::time_point incomplete_since{};
     user_warnings warnings;
     byte_counters bytes;
-
-    /// What a daemon that takes over has to know, as it was written last.
-    std::unique_ptr<keeper::ledger> kept;
-    std::vector<std::uint8_t> remembered;
-    session_request request_then;  ///< the one that written_request is of
-    std::vector<std::uint8_t> written_request;
 
     std::shared_ptr<async_event> changed;
     std::shared_ptr<async_lock> memory_lock, launch_lock, bring_lock;
 
+    /// Whoever waits for something of this job looks again.
+    void notify();
     std::uint64_t job() const { return request.job; }
     const std::string& self() const { return request.self; }
     /// The ranks that this node runs now.

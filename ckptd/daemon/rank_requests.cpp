@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Messages of the ranks on the Unix socket: attach, sealed, finalize, and their end. restore.cpp has restore.
+#include "ckptd/daemon/rank_requests.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "ckptd/daemon/daemon.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "common/json_fields.hpp"
@@ -18,22 +17,24 @@ constexpr auto about_attach = "attach";
 
 }  // namespace
 
-task<daemon::reply> daemon::on_attach(client_ptr client, json meta) {
+task<answer_meta> rank_requests::on_attach(client_ptr client, json meta) {
     BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
     BANYAN_CO_TRY(const auto rank, json_fields(meta).number("rank", max_world));
     BANYAN_CO_TRY(const auto world, json_fields(meta).number("world", max_world));
     BANYAN_CO_TRY(const auto bytes, json_fields(meta).number("bytes", 1ull << 48));
     // Of another user's job nothing is told, not even whether it is here.
     const auto mine = [&](uid_t owner) { return client->uid == owner || client->uid == 0; };
-    auto s = find_session(job);
+    auto s = core_.find_session(job);
     if (s && !mine(s->request.uid)) s = nullptr;
-    auto why = refused_.find(job);
-    if (!s && why != refused_.end() && mine(why->second.uid)) {
-        s = co_await open_refused(job);
-        why = refused_.find(job);
-        if (!s && why != refused_.end())
-            co_return fail(errc::not_found, fmt::format("job {}: {}", job, why->second.why.what),
-                           why->second.why.hint);
+    const auto refused_to_him = [&] {
+        const auto* why = to_.jobs.refused(job);
+        return why && mine(why->uid) ? why : nullptr;
+    };
+    if (!s && refused_to_him()) {
+        s = co_await to_.jobs.open_refused(job);
+        const auto* why = refused_to_him();
+        if (!s && why)
+            co_return fail(errc::not_found, fmt::format("job {}: {}", job, why->why.what), why->why.hint);
     }
     if (!s)
         co_return fail(
@@ -48,31 +49,28 @@ task<daemon::reply> daemon::on_attach(client_ptr client, json meta) {
     auto answer = co_await attach(client, s, asked);
     // Rank 0 says so itself.
     if (!answer && rank != 0)
-        warn(
+        to_.users.warn(
             s, about_attach,
             fmt::format("rank {} on node {} has no checkpoints: {}", rank, s->self(), answer.error().text()));
     co_return answer;
 }
 
-task<daemon::reply> daemon::attach(client_ptr client, session_ptr s, const attach_request& asked) {
-    const auto rank = asked.rank;
-    if (asked.world != s->request.world)
-        co_return fail(errc::conflict,
-                       fmt::format("job {} has {} ranks, not {}", s->job(), s->request.world, asked.world));
-    const auto until = clock::now() + owner_timeout;
+task<result<void>> rank_requests::enter_launch(client_ptr client, session_ptr s, const attach_request& asked,
+                                               clock::time_point until) {
     // A process that is attached already belongs to the launch that it came with.
-    const bool known = client->attached == s && first_round(client->generation) == first_round(s->generation);
-    auto launch = known ? result<std::uint64_t>(first_round(s->generation)) : launch_of(*s, asked.step);
-    if (!launch) co_return std::unexpected(launch.error());
-    auto entered = co_await enter_launch(s, *launch, client->id);
-    while (!entered && *launch > s->generation && clock::now() < until) {
+    if (client->session_of_rank() == s && first_round(client->generation) == first_round(s->generation))
+        co_return result<void>{};
+    BANYAN_CO_TRY(const auto launch, to_.starts.launch_of(*s, asked.step));
+    auto entered = co_await to_.starts.enter(s, launch, client->id);
+    while (!entered && launch > s->generation && clock::now() < until) {
         co_await s->changed->wait(std::min(until, clock::now() + milliseconds(50)));
-        entered = co_await enter_launch(s, *launch, client->id);
+        entered = co_await to_.starts.enter(s, launch, client->id);
     }
-    if (!entered) co_return std::unexpected(entered.error());
-    const auto& mine = s->own_ranks();
-    if (std::find(mine.begin(), mine.end(), rank) == mine.end())
-        co_return fail(errc::conflict, fmt::format("rank {} does not run on node {}", rank, s->self()));
+    co_return entered;
+}
+
+task<result<void>> rank_requests::take_rank(client_ptr client, session_ptr s, std::uint32_t rank,
+                                            clock::time_point until) {
     const auto taken = [&] {
         const auto it = s->ranks.find(rank);
         if (it == s->ranks.end() || it->second.owner == 0 || it->second.owner == client->id) return false;
@@ -84,7 +82,6 @@ task<daemon::reply> daemon::attach(client_ptr client, session_ptr s, const attac
     if (taken())
         co_return fail(errc::conflict,
                        fmt::format("rank {} is held by process {}", rank, s->ranks[rank].process->pid()));
-    // Taken before the memory is made: of two that come at once the second one waits.
     auto& state = s->ranks[rank];
     state.owner = client->id;
     // It may come a second time, over another connection or with larger regions.
@@ -100,38 +97,53 @@ task<daemon::reply> daemon::attach(client_ptr client, session_ptr s, const attac
         }
     }
     state.process = state.last;
-    BANYAN_CO_CHECK(co_await ensure_memory(s, rank, std::max<std::uint64_t>(asked.bytes, page_bytes)));
+    co_return result<void>{};
+}
+
+task<answer_meta> rank_requests::attach(client_ptr client, session_ptr s, const attach_request& asked) {
+    const auto rank = asked.rank;
+    if (asked.world != s->request.world)
+        co_return fail(errc::conflict,
+                       fmt::format("job {} has {} ranks, not {}", s->job(), s->request.world, asked.world));
+    const auto until = clock::now() + owner_timeout;
+    BANYAN_CO_CHECK(co_await enter_launch(client, s, asked, until));
+    const auto& mine = s->own_ranks();
+    if (std::find(mine.begin(), mine.end(), rank) == mine.end())
+        co_return fail(errc::conflict, fmt::format("rank {} does not run on node {}", rank, s->self()));
+    // Before the memory is made: of two that come at once the second one waits.
+    BANYAN_CO_CHECK(co_await take_rank(client, s, rank, until));
+    BANYAN_CO_CHECK(co_await to_.memory.ensure(s, rank, std::max<std::uint64_t>(asked.bytes, page_bytes)));
     if (s->closed || !client->socket.is_open()) co_return fail(errc::not_found, "the session ended");
     client->attached = s;
     client->rank = rank;
     auto& now = s->ranks[rank];
     client->generation = now.generation;
-    scan_buffers(s, rank);
+    to_.copies.scan_buffers(s, rank);
     s->publish();
-    keep(s);
+    core_.keep(s);
     client->passed = now.memory;
     json out;
     out["buffers"] = now.buffers;
     out["buffer_bytes"] = now.buffer_bytes;
     out["generation"] = now.generation;
-    out["kept"] = keeper_->is_kept();
+    out["kept"] = core_.keeper->is_kept();
     out["warning"] = s->take_untold();
     co_return out;
 }
 
-void daemon::on_sealed(const client_ptr& client, const json& meta) {
-    const auto s = client->attached;
+void rank_requests::on_sealed(const client_ptr& client, const json& meta) {
+    const auto s = client->session_of_rank();
     const auto buffer = json_fields(meta).number("buffer", max_buffers - 1);
     if (!s || !buffer) return;
     if (s->ranks[client->rank].owner != client->id) {
         ++s->bytes.refused;
         return;
     }
-    note_sealed(s, client->rank, *buffer);
+    to_.copies.note_sealed(s, client->rank, *buffer);
 }
 
-void daemon::on_skipped(const client_ptr& client, const json& meta) {
-    const auto s = client->attached;
+void rank_requests::on_skipped(const client_ptr& client, const json& meta) {
+    const auto s = client->session_of_rank();
     const auto step = json_fields(meta).number("step", max_step);
     if (!s || !step || client->generation != s->generation || s->ranks[client->rank].owner != client->id)
         return;
@@ -139,29 +151,29 @@ void daemon::on_skipped(const client_ptr& client, const json& meta) {
     s->agreed->skipped(client->rank, *step);
 }
 
-void daemon::on_disconnect(const client_ptr& client) {
+void rank_requests::on_disconnect(const client_ptr& client) {
     // A rank that failed to attach may still be noted as owner.
-    for (const auto& [job, s] : sessions_) {
+    for (const auto& [job, s] : core_.sessions) {
         for (auto& [rank, r] : s->ranks) {
             if (r.owner != client->id) continue;
             // Sealed, but killed before it could say so: still a whole checkpoint.
-            if (client->generation == s->generation && r.memory) scan_buffers(s, rank);
+            if (client->generation == s->generation && r.memory) to_.copies.scan_buffers(s, rank);
             r.owner = 0;
             r.process.reset();
         }
-        notify(s);
+        s->notify();
     }
     client->attached.reset();
 }
 
-task<daemon::reply> daemon::on_finalize(client_ptr client, json meta) {
-    const auto s = client->attached;
+task<answer_meta> rank_requests::on_finalize(client_ptr client, json meta) {
+    const auto s = client->session_of_rank();
     if (!s) co_return fail(errc::conflict, "no rank is attached on this connection");
     if (json_fields(meta).flag("drain").value_or(false)) {
         const auto generation = client->generation;
-        co_await drain(s);
+        co_await to_.ended.drain(s);
         if (generation == s->generation) s->finished.insert(client->rank);
-        keep(s);
+        core_.keep(s);
     }
     co_return json::object();
 }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Jobs that have left this node: their memory stays for a requeued one, as long as nobody else needs it, and
-// what storage lacks of their newest step is brought there.
+#include "ckptd/daemon/ended_jobs.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "ckptd/daemon/daemon.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 
@@ -23,55 +21,29 @@ constexpr milliseconds kept_from_others{20'000};
 
 }  // namespace
 
-task<daemon::reply> daemon::on_detach(json meta) {
-    BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
-    refused_.erase(job);
-    const auto s = find_session(job);
-    if (!s) co_return json::object();
-    if (s->all_finished()) {
-        spdlog::info("job {}: ended, memory freed", job);
-        free_session(s);
-        co_return json::object();
-    }
-    s->detached = true;
-    s->lease_end = clock::now() + settings_.lease;
-    keep(s);
-    spawn(leave_in_storage(s));
-    co_return json::object();
-}
-
 // A job that ended at its time limit, by a fault, or by its user's word: the next one has another number, and
 // begins from storage.
-task<void> daemon::leave_in_storage(session_ptr s) {
+task<void> ended_jobs::leave_in_storage(session_ptr s) {
     if (!s->slot || s->ending || s->request.dir.empty() || s->request.flush == 0) co_return;
     const auto generation = s->generation;
     s->ending = true;
     s->kept_until = clock::now() + kept_from_others;
-    notify(s);
+    s->notify();
     co_await settle(s, clock::now() + drain_timeout);
     const std::function<bool()> goes_on = [&] { return s->detached && s->generation == generation; };
     co_await store_newest(s, goes_on, s->lease_end);
     s->ending = false;
-    notify(s);
+    s->notify();
 }
 
-void daemon::free_session(const session_ptr& s) {
-    s->closed = true;
-    s->kept.reset();
-    sessions_.erase(s->job());
-    for (const auto& [id, client] : clients_)
-        if (client->attached == s) client->attached.reset();
-    notify(s);
-}
-
-task<void> daemon::drain(session_ptr s) {
+task<void> ended_jobs::drain(session_ptr s) {
     const auto until = clock::now() + drain_timeout;
     co_await settle(s, until);
     const std::function<bool()> goes_on = [] { return true; };
     co_await store_newest(s, goes_on, until);
 }
 
-task<void> daemon::settle(session_ptr s, clock::time_point until) {
+task<void> ended_jobs::settle(session_ptr s, clock::time_point until) {
     // What this node has sealed becomes complete as soon as the last rank seals it; one that never does is
     // not waited for long.
     const auto straggler = std::min(until, clock::now() + drain_settle);
@@ -85,44 +57,33 @@ task<void> daemon::settle(session_ptr s, clock::time_point until) {
         co_await s->changed->wait(std::min(until, clock::now() + milliseconds(50)));
 }
 
-task<void> daemon::store_newest(session_ptr s, std::function<bool()> goes_on, clock::time_point until) {
+task<void> ended_jobs::store_newest(session_ptr s, std::function<bool()> goes_on, clock::time_point until) {
     if (s->request.dir.empty() || s->request.flush == 0 || !s->committed) co_return;
     const auto failures = s->bytes.flush_failures.load();
     auto ask_at = clock::now();
     while (!s->closed && goes_on() && s->bytes.flush_failures == failures &&
            (!s->durable || *s->durable < *s->committed) && clock::now() < until) {
         if (clock::now() >= ask_at) {
-            json meta = header(s);
-            const auto asked = co_await ask_leader(s, peer_message::flush_now, std::move(meta), ask_timeout);
-            if (!asked) co_await on_flush_now(s);
+            json meta = header_of(*s);
+            const auto asked =
+                co_await peers_.ask_leader(s, peer_message::flush_now, std::move(meta), ask_timeout);
+            if (!asked) (void)flushes_.on_flush_now(s);
             ask_at = clock::now() + ask_leader_again;
         }
         co_await s->changed->wait(std::min(until, ask_at));
     }
 }
 
-task<daemon::reply> daemon::on_close(client_ptr client, json meta) {
-    BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
-    const auto s = find_session(job);
-    // Whether another user's job is here is not told.
-    if (!s || (client->uid != 0 && client->uid != ::geteuid() && client->uid != s->request.uid))
-        co_return json::object();
-    if (json_fields(meta).flag("drain").value_or(false)) co_await drain(s);
-    free_session(s);
-    spdlog::info("job {}: session closed", job);
-    co_return json::object();
-}
-
 // A lease keeps what a requeued job will want; a job that runs comes first. Of a user who has several the
 // others go before his last: it is no way to keep a node's memory by one short job after the other.
-bool daemon::give_up_ended() {
+bool ended_jobs::give_up_one() {
     struct ended {
         std::uint64_t bytes = 0;
         std::size_t jobs = 0;
         session_ptr oldest;
     };
     std::map<uid_t, ended> users;
-    for (const auto& [job, s] : sessions_) {
+    for (const auto& [job, s] : core_.sessions) {
         if (!s->detached || (s->ending && clock::now() < s->kept_until)) continue;
         auto& u = users[s->request.uid];
         u.bytes += s->memory_bytes();
@@ -137,24 +98,24 @@ bool daemon::give_up_ended() {
         "job {}: its memory is given up before its lease ends: a job that runs needs it, and uid {} "
         "has {} ended jobs here, with {}",
         most->second.oldest->job(), most->first, most->second.jobs, format_bytes(most->second.bytes));
-    free_session(most->second.oldest);
+    core_.free_session(most->second.oldest);
     return true;
 }
 
-task<bool> daemon::wait_for_ended() {
-    const auto used = budget_->used();
-    if (give_up_ended()) {
+task<bool> ended_jobs::make_room() {
+    const auto used = core_.budget->used();
+    if (give_up_one()) {
         // It is free when the last who works on it has let go: storage may have it in its hands.
-        asio::steady_timer timer(io_);
+        asio::steady_timer timer(core_.io);
         const auto until = clock::now() + letting_go;
-        while (budget_->used() >= used && clock::now() < until) {
+        while (core_.budget->used() >= used && clock::now() < until) {
             timer.expires_after(milliseconds(10));
             co_await timer.async_wait(as_result);
         }
         co_return true;
     }
     session_ptr next;
-    for (const auto& [job, s] : sessions_)
+    for (const auto& [job, s] : core_.sessions)
         if (s->ending && (!next || s->kept_until < next->kept_until)) next = s;
     if (!next) co_return false;
     while (next->ending && !next->closed && clock::now() < next->kept_until)

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// What the user hears of a job's troubles. They are many nodes' and often the same everywhere: a full
-// directory fails on each. So every node reports to the leader, and the leader says each thing once.
+#include "ckptd/daemon/reporter.hpp"
+
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "ckptd/daemon/daemon.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 
@@ -18,38 +16,50 @@ constexpr milliseconds warning_timeout{2000};
 
 }  // namespace
 
-void daemon::warn(const session_ptr& s, const std::string& about, const std::string& text) {
+void reporter::warn(const session_ptr& s, const std::string& about, const std::string& text) {
     auto& w = s->warnings;
     if (text != w.newest) ++w.count;
     w.newest = text;
     std::uint64_t held_back = 0;
     // By what it is about: a text may hold what a user has chosen, anew each time.
-    if (limiter_.pass(fmt::format("{} {}", s->job(), about), clock::now(), held_back))
+    if (core_.limiter.pass(fmt::format("{} {}", s->job(), about), clock::now(), held_back))
         spdlog::warn("job {}: {} ({} more since)", s->job(), text, held_back);
     if (!w.reported.insert(about).second) return;
     // Before the first step the other nodes may not have the session yet.
     if (has_step(s->generation))
-        spawn(report(s, about, text));
+        core_.spawn(report(s, about, text));
     else
         s->tell_user(about, text);
 }
 
-task<void> daemon::report(session_ptr s, std::string about, std::string text) {
-    json meta = header(s);
+task<void> reporter::report(session_ptr s, std::string about, std::string text) {
+    json meta = header_of(*s);
     meta["about"] = about;
     meta["text"] = text;
-    const auto answer = co_await ask_leader(s, peer_message::warning, std::move(meta), warning_timeout);
+    const auto answer =
+        co_await peers_.ask_leader(s, peer_message::warning, std::move(meta), warning_timeout);
     if (!answer || !*answer) s->tell_user(about, text);
 }
 
-void daemon::report_untold(const session_ptr& s) {
+void reporter::note_damage(const session_ptr& s, std::uint32_t rank, const copy_key& key) {
+    ++s->bytes.damaged;
+    // A user can cause this as often as he likes.
+    std::uint64_t held_back = 0;
+    if (core_.limiter.pass(fmt::format("damaged {}", s->job()), clock::now(), held_back))
+        spdlog::error(
+            "job {}: rank {}'s copy of step {} in this node's memory is damaged and will not be used "
+            "({} more since)",
+            s->job(), rank, key.step, held_back);
+}
+
+void reporter::report_untold(const session_ptr& s) {
     for (const auto& [about, text] : std::exchange(s->warnings.untold, {})) {
         s->warnings.told.erase(about);
-        spawn(report(s, about, text));
+        core_.spawn(report(s, about, text));
     }
 }
 
-daemon::reply daemon::on_warning(const session_ptr& s, const json& meta) {
+answer_meta reporter::on_warning(const session_ptr& s, const json& meta) {
     BANYAN_TRY(const auto about, json_fields(meta).text("about"));
     BANYAN_TRY(const auto text, json_fields(meta).text("text"));
     s->tell_user(about, text);
@@ -57,17 +67,17 @@ daemon::reply daemon::on_warning(const session_ptr& s, const json& meta) {
 }
 
 // A daemon that never came up says nothing: its node is known by what the others miss.
-void daemon::watch_votes(const session_ptr& s) {
+void reporter::watch_votes(const session_ptr& s) {
     if (s->detached || !s->slot || !s->agreed->has_begun() || !s->agreed->leads()) return;
     const auto& votes = s->agreed->rules().votes();
     const auto open = votes.open();
     const auto oldest = open.empty() ? std::nullopt : std::optional(open.front());
-    if (s->incomplete != oldest) {
-        s->incomplete = oldest;
-        s->incomplete_since = clock::now();
+    if (s->incomplete.step != oldest) {
+        s->incomplete.step = oldest;
+        s->incomplete.since = clock::now();
     }
     if (!oldest || s->warnings.reported.contains(user_warnings::votes)) return;
-    if (clock::now() < s->incomplete_since + settings_.complete_within) return;
+    if (clock::now() < s->incomplete.since + core_.config.complete_within) return;
     const auto key = *oldest;
     const auto ranks = votes.missing(key);
     std::vector<bool> lacking(s->request.world);
@@ -80,7 +90,7 @@ void daemon::watch_votes(const session_ptr& s) {
             nodes.push_back(s->request.nodes[i].name);
     }
     if (nodes.empty()) return;
-    const auto timeout = std::chrono::duration<double>(settings_.complete_within).count();
+    const auto timeout = std::chrono::duration<double>(core_.config.complete_within).count();
     warn(s, user_warnings::votes,
          fmt::format("step {} is not complete after {} s: nothing from {}; look there into slurmd's log and "
                      "banyan-ckpt status",

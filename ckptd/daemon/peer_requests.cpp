@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Messages of the other nodes' daemons. The connection is authenticated; the generation is checked on every
-// message.
+#include "ckptd/daemon/peer_requests.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "ckptd/daemon/daemon.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "common/crc32c.hpp"
 #include "common/json_fields.hpp"
@@ -15,7 +13,8 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr std::size_t replicas_per_rank = 3;  // with fewer, steps can wait for each other (test/simulator)
+constexpr milliseconds transfer_timeout{6'000};  // above what a sender gives one chunk (link.cpp)
+constexpr std::size_t replicas_per_rank = 3;     // with fewer, steps can wait for each other (test/simulator)
 
 task<result<void>> reply_to(peer::channel* to, result<json> answer) {
     json meta = answer ? std::move(*answer) : wire::error_meta(answer.error());
@@ -24,12 +23,42 @@ task<result<void>> reply_to(peer::channel* to, result<json> answer) {
 
 }  // namespace
 
-result<session_ptr> daemon::fence(const peer_state& from, peer_message type, const json& meta) {
+// A transfer keeps its rank's place and memory: a peer that stops in the middle of one, alive as its TCP may
+// be, loses them. Between two messages the transfer alone ends: the sender may have been overtaken by a newer
+// step, and needs the connection for the next.
+void peer_requests::watch_transfer(const std::shared_ptr<peer_state>& state) {
+    state->silence.cancel();
+    if (!state->incoming) return;
+    state->silence.expires_after(transfer_timeout);
+    state->silence.async_wait([this, weak = std::weak_ptr(state)](const boost::system::error_code& ec) {
+        const auto s = weak.lock();
+        if (ec || !s || clock::now() < s->silence.expiry()) return;
+        s->handling ? s->connection->close() : end_incoming(s.get());
+    });
+}
+
+task<void> peer_requests::serve(std::shared_ptr<peer::channel> connection) {
+    const auto state = std::make_shared<peer_state>(core_.io);
+    state->connection = std::move(connection);
+    result<void> whole;
+    while (whole && !core_.stopping) {
+        watch_transfer(state);
+        auto head = co_await state->connection->read_head();
+        if (!head) break;
+        state->handling = true;
+        whole = co_await handle(state.get(), head->first, std::move(head->second));
+        state->handling = false;
+    }
+    state->silence.cancel();
+    end_incoming(state.get());
+}
+
+result<session_ptr> peer_requests::fence(const peer_state& from, peer_message type, const json& meta) {
     BANYAN_TRY(const auto job, json_fields(meta).number("job"));
     BANYAN_TRY(const auto generation, json_fields(meta).number("generation"));
-    const auto s = find_session(job);
+    const auto s = core_.find_session(job);
     if (!s)
-        return fail(errc::not_found, fmt::format("job {} has no session on node {}", job, settings_.node));
+        return fail(errc::not_found, fmt::format("job {} has no session on node {}", job, core_.config.node));
     if (!s->addresses.contains(from.connection->node()))
         return fail(errc::denied, fmt::format("node {} is none of job {}", from.connection->node(), job));
     // The agreement knows itself what an older round of this launch may still say.
@@ -42,62 +71,48 @@ result<session_ptr> daemon::fence(const peer_state& from, peer_message type, con
     return s;
 }
 
-task<result<void>> daemon::handle_peer(peer_state* from, wire::header head, json meta) {
+task<result<void>> peer_requests::handle(peer_state* from, wire::header head, json meta) {
     const auto type = static_cast<peer_message>(head.type);
     if (type == peer_message::put_chunk) co_return co_await on_put_chunk(from, head, std::move(meta));
     if (head.body_bytes != 0) co_return fail(errc::invalid_input, "a body where none belongs");
-    if (type == peer_message::ping) {
-        reply here = json::object();
-        co_return co_await reply_to(from->connection.get(), std::move(here));
-    }
-    if (type == peer_message::put_end) {
-        auto ended = co_await on_put_end(from);
-        co_return co_await reply_to(from->connection.get(), std::move(ended));
-    }
-    auto s = fence(*from, type, meta);
-    if (!s) {
-        reply refused = std::unexpected(s.error());
-        co_return co_await reply_to(from->connection.get(), std::move(refused));
-    }
-    if (type == peer_message::get) co_return co_await on_get(from, *s, std::move(meta));
-    if (type == peer_message::put_begin) {
-        auto begun = co_await on_put_begin(from, *s, std::move(meta));
-        co_return co_await reply_to(from->connection.get(), std::move(begun));
-    }
-    if (type == peer_message::agree) {
-        auto heard = co_await on_agree(*s, from->connection->node(), std::move(meta));
-        co_return co_await reply_to(from->connection.get(), std::move(heard));
-    }
-    if (type == peer_message::flushed) {
-        auto taken = take_files(*s, from->connection->node(), meta);
-        co_return co_await reply_to(from->connection.get(), std::move(taken));
-    }
-    auto answer = co_await answer_peer(head.type, *s, std::move(meta));
-    co_return co_await reply_to(from->connection.get(), std::move(answer));
+    if (type == peer_message::get) co_return co_await on_get(from, std::move(meta));
+    auto said = co_await answer(from, type, std::move(meta));
+    co_return co_await reply_to(from->connection.get(), std::move(said));
 }
 
-task<daemon::reply> daemon::answer_peer(std::uint16_t type, session_ptr s, json meta) {
-    switch (static_cast<peer_message>(type)) {
+task<answer_meta> peer_requests::answer(peer_state* from, peer_message type, json meta) {
+    if (type == peer_message::ping) co_return json::object();
+    if (type == peer_message::put_end) co_return co_await on_put_end(from);
+    BANYAN_CO_TRY(const auto s, fence(*from, type, meta));
+    const auto& node = from->connection->node();
+    switch (type) {
+        case peer_message::put_begin:
+            co_return co_await on_put_begin(from, s, std::move(meta));
+        case peer_message::agree:
+            co_return co_await launches_.on_agree(s, node, std::move(meta));
         case peer_message::flush: {
             BANYAN_CO_TRY(const auto key, get_key(meta));
-            on_flush_word(s, key, meta);
+            flushes_.on_flush_word(s, key, meta);
             co_return json::object();
         }
+        case peer_message::flushed:
+            co_return flushes_.take_files(s, node, meta);
         case peer_message::durable: {
             BANYAN_CO_TRY(const auto key, get_key(meta));
-            apply_durable(s, key);
+            flushes_.apply_durable(s, key);
             co_return json::object();
         }
         case peer_message::flush_now:
-            co_return co_await on_flush_now(s);
+            co_return flushes_.on_flush_now(s);
         case peer_message::warning:
-            co_return on_warning(s, meta);
+            co_return users_.on_warning(s, meta);
         default:
-            co_return fail(errc::invalid_input, fmt::format("unknown message type {}", type));
+            co_return fail(errc::invalid_input,
+                           fmt::format("unknown message type {}", static_cast<unsigned>(type)));
     }
 }
 
-void daemon::end_incoming(peer_state* state) {
+void peer_requests::end_incoming(peer_state* state) {
     if (!state->incoming) return;
     auto& s = state->session;
     const auto& c = state->incoming->copy;
@@ -108,7 +123,30 @@ void daemon::end_incoming(peer_state* state) {
     state->session.reset();
 }
 
-task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json meta) {
+// What a copy before has left, or memory of its own.
+task<result<std::shared_ptr<shard_memory>>> peer_requests::room_for(session_ptr s, std::uint32_t rank,
+                                                                    std::uint64_t bytes) {
+    auto& spare = s->free_replicas[rank];
+    std::erase_if(spare, [&](const auto& m) { return m->size() < bytes; });
+    if (!spare.empty()) {
+        auto memory = std::move(spare.back());
+        spare.pop_back();
+        co_return memory;
+    }
+    const auto name = fmt::format("banyan-replica-{}-{}", s->job(), rank);
+    const auto size = round_to_page(bytes);
+    const auto limit = core_.config.job_limit();
+    if (size > limit || s->memory_bytes() > limit - size)
+        co_return fail(
+            errc::exhausted,
+            fmt::format("a copy of {} and what job {} has on node {} are more than the {} of a job there",
+                        format_bytes(size), s->job(), core_.config.node, format_bytes(limit)),
+            "have job_memory_limit in [ckptd] of banyan.conf raised");
+    const auto work = [budget = core_.budget, name, size] { return shard_memory::make(budget, name, size); };
+    co_return co_await run_blocking(core_.workers, work);
+}
+
+task<answer_meta> peer_requests::on_put_begin(peer_state* state, session_ptr s, json meta) {
     end_incoming(state);
     BANYAN_CO_TRY(const auto rank64, json_fields(meta).number("rank", s->request.world - 1));
     BANYAN_CO_TRY(const auto key, get_key(meta));
@@ -120,7 +158,7 @@ task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json 
     json out = json::object();
     if (const auto have = s->find_copy(rank, key); have && !have->own && have->chunks == chunks) {
         s->agreed->promised(have->number);
-        keep(s);
+        core_.keep(s);
         out["have"] = true;
         co_return out;
     }
@@ -140,44 +178,23 @@ task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json 
         out["busy"] = true;
         co_return out;
     }
+    const auto turn = core_.next_copy++;
+    s->arriving[rank] = {from, generation, turn, [] {}};
+    auto memory = co_await room_for(s, rank, bytes);
+    const auto at = s->arriving.find(rank);
+    if (at == s->arriving.end() || at->second.turn != turn)
+        co_return fail(errc::conflict, "overtaken by a newer transfer");
+    if (!memory) {
+        s->arriving.erase(at);
+        co_return std::unexpected(memory.error());
+    }
     auto copy = std::make_shared<shard_copy>();
     copy->own = false;
     copy->rank = rank;
     copy->key = key;
     copy->bytes = bytes;
     copy->chunks = std::move(chunks);
-    auto& spare = s->free_replicas[rank];
-    std::erase_if(spare, [&](const auto& m) { return m->size() < bytes; });
-    const auto turn = next_copy_++;
-    s->arriving[rank] = {from, generation, turn, [] {}};
-    if (!spare.empty()) {
-        copy->memory = std::move(spare.back());
-        spare.pop_back();
-    } else {
-        const auto name = fmt::format("banyan-replica-{}-{}", s->job(), rank);
-        const auto size = round_to_page(bytes);
-        if (size > settings_.job_limit() || s->memory_bytes() > settings_.job_limit() - size) {
-            s->arriving.erase(rank);
-            co_return fail(
-                errc::exhausted,
-                fmt::format("a copy of {} and what job {} has on node {} are more than the {} of a "
-                            "job there",
-                            format_bytes(size), s->job(), settings_.node,
-                            format_bytes(settings_.job_limit())),
-                "have job_memory_limit in [ckptd] of banyan.conf raised");
-        }
-        auto budget = budget_;
-        const auto work = [budget, name, size] { return shard_memory::make(budget, name, size); };
-        auto made = co_await run_blocking(workers_, work);
-        const auto at = s->arriving.find(rank);
-        if (at == s->arriving.end() || at->second.turn != turn)
-            co_return fail(errc::conflict, "overtaken by a newer transfer");
-        if (!made) {
-            s->arriving.erase(at);
-            co_return std::unexpected(made.error());
-        }
-        copy->memory = std::move(*made);
-    }
+    copy->memory = std::move(*memory);
     incoming_shard in;
     in.good.resize(copy->chunks.size());
     in.copy = std::move(copy);
@@ -191,7 +208,7 @@ task<daemon::reply> daemon::on_put_begin(peer_state* state, session_ptr s, json 
     co_return out;
 }
 
-task<result<void>> daemon::on_put_chunk(peer_state* state, wire::header head, json meta) {
+task<result<void>> peer_requests::on_put_chunk(peer_state* state, wire::header head, json meta) {
     BANYAN_CO_TRY(const auto i, json_fields(meta).number("i"));
     if (!state->incoming || i >= state->incoming->good.size())
         co_return fail(errc::invalid_input, "a chunk of no transfer");
@@ -200,7 +217,7 @@ task<result<void>> daemon::on_put_chunk(peer_state* state, wire::header head, js
     if (head.body_bytes != chunk.size()) co_return fail(errc::invalid_input, "a chunk of the wrong length");
     BANYAN_CO_CHECK(co_await state->connection->read_body(chunk));
     const auto work = [chunk] { return crc32c(chunk); };
-    const auto crc = co_await run_blocking(workers_, work);
+    const auto crc = co_await run_blocking(core_.workers, work);
     state->incoming->good[i] = crc == copy->chunks[i];
     auto& s = state->session;
     s->bytes.peer_received += chunk.size();
@@ -208,7 +225,7 @@ task<result<void>> daemon::on_put_chunk(peer_state* state, wire::header head, js
     co_return result<void>{};
 }
 
-task<daemon::reply> daemon::on_put_end(peer_state* state) {
+task<answer_meta> peer_requests::on_put_end(peer_state* state) {
     if (!state->incoming) co_return fail(errc::conflict, "no transfer is under way");
     json bad = json::array();
     for (std::size_t i = 0; i < state->incoming->good.size(); ++i)
@@ -220,42 +237,48 @@ task<daemon::reply> daemon::on_put_end(peer_state* state) {
         copy->checked = !late;
         end_incoming(state);
         if (late) co_return fail(errc::conflict, "a newer step of the job has begun");
-        copy->number = next_copy_++;
+        copy->number = core_.next_copy++;
         s->copies.push_back(copy);
         s->agreed->add({copy->number, {copy->key, copy->rank}, false, true, {}});
         s->agreed->promised(copy->number);
-        keep(s);
+        core_.keep(s);
     }
     json out;
     out["bad"] = std::move(bad);
     co_return out;
 }
 
-task<result<void>> daemon::on_get(peer_state* from, session_ptr s, json meta) {
+task<result<void>> peer_requests::on_get(peer_state* from, json meta) {
+    const auto fenced = fence(*from, peer_message::get, meta);
+    if (!fenced) {
+        answer_meta refused = std::unexpected(fenced.error());
+        co_return co_await reply_to(from->connection.get(), std::move(refused));
+    }
+    const auto& s = *fenced;
     const auto rank = json_fields(meta).number("rank", s->request.world - 1);
     const auto key = get_key(meta);
     const auto copy = rank && key ? s->find_copy(static_cast<std::uint32_t>(*rank), *key) : nullptr;
     if (!copy) {
-        reply missing = fail(errc::not_found, "that shard is not here");
+        answer_meta missing = fail(errc::not_found, "that shard is not here");
         co_return co_await reply_to(from->connection.get(), std::move(missing));
     }
     // Whoever asks would find damage himself, but then it would still be offered to the next one.
     const auto work = [copy, data = copy->data(), keep = copy->memory]() -> result<bool> {
         return chunk_checksums(data) == copy->chunks;
     };
-    const auto same = co_await run_blocking(workers_, work);
+    const auto same = co_await run_blocking(core_.workers, work);
     if (!same || !*same || copy->dropped) {
         if (same && !*same && !copy->dropped) {
-            note_damage(s, copy->rank, copy->key);
+            users_.note_damage(s, copy->rank, copy->key);
             s->lose_copy(copy);
         }
-        reply damaged = fail(errc::not_found, "that shard is not here any more");
+        answer_meta damaged = fail(errc::not_found, "that shard is not here any more");
         co_return co_await reply_to(from->connection.get(), std::move(damaged));
     }
     json out;
     out["bytes"] = copy->bytes;
     out["chunks"] = copy->chunks;
-    reply found = std::move(out);
+    answer_meta found = std::move(out);
     BANYAN_CO_CHECK(co_await reply_to(from->connection.get(), std::move(found)));
     for (std::size_t i = 0; i < copy->chunks.size(); ++i) {
         const auto chunk = chunk_of(copy->data(), i);

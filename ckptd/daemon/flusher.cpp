@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From a commit in memory to a commit in storage. The leader starts one flush after the other, each for all
-// nodes and of the newest step that is due: it makes the folder, every node writes its ranks' shards into it
-// and reports, the leader commits. A flush that takes longer than a turn skips turns, and the next one is of
-// the newest step again. No failure here stops training: it is said once and tried at the next turn.
+// The leader's part in a flush.
+#include "ckptd/daemon/flusher.hpp"
+
 #include <fmt/format.h>
 
-#include "ckptd/daemon/daemon.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
@@ -32,7 +30,7 @@ std::uint64_t turn_of(const session& s, const copy_key& key) { return key.step /
 
 bool flush_due(const session& s) {
     if (s.request.flush == 0 || s.request.dir.empty() || !s.slot || s.closed || !s.committed) return false;
-    return turn_of(s, *s.committed) > s.flush_epoch && (!s.durable || *s.committed > *s.durable);
+    return turn_of(s, *s.committed) > s.flush.epoch && (!s.durable || *s.committed > *s.durable);
 }
 
 std::string does_not_reach(const session& s, const std::string& why) {
@@ -43,39 +41,40 @@ std::string does_not_reach(const session& s, const std::string& why) {
 std::string missing_nodes(const session& s) {
     std::vector<std::string> names;
     for (const auto& n : s.request.nodes)
-        if (std::any_of(n.ranks.begin(), n.ranks.end(), [&](auto rank) { return !s.flush->files[rank]; }))
+        if (std::any_of(n.ranks.begin(), n.ranks.end(), [&](auto rank) { return !s.flush.now->files[rank]; }))
             names.push_back(n.name);
     return compress_hostlist(names);
 }
 
 }  // namespace
 
-void daemon::flush_if_due(const session_ptr& s) {
+void flusher::flush_if_due(const session_ptr& s) {
     if (!flush_due(*s)) return;
-    if (s->flushes_of != s->generation) {
-        spawn(lead_flushes(s, false));
+    if (s->flush.led_for != s->generation) {
+        core_.spawn(lead(s, false));
         return;
     }
     // Storage is slower than the turns: durability lags, training does not.
-    const auto writes = s->flush ? turn_of(*s, s->flush->key) : s->flush_epoch;
+    const auto writes = s->flush.now ? turn_of(*s, s->flush.now->key) : s->flush.epoch;
     if (turn_of(*s, *s->committed) < writes + lagging_turns) return;
-    warn(s, about_lag,
-         fmt::format(
-             "checkpoints reach storage in {} more slowly than they are asked for: step {} is complete in "
-             "memory, {} in storage; flush less often",
-             s->request.dir, s->committed->step,
-             s->durable ? fmt::format("step {}", s->durable->step) : "none"));
+    users_.warn(
+        s, about_lag,
+        fmt::format(
+            "checkpoints reach storage in {} more slowly than they are asked for: step {} is complete in "
+            "memory, {} in storage; flush less often",
+            s->request.dir, s->committed->step,
+            s->durable ? fmt::format("step {}", s->durable->step) : "none"));
 }
 
-task<void> daemon::lead_flushes(session_ptr s, bool now) {
+task<void> flusher::lead(session_ptr s, bool now) {
     const auto generation = s->generation;
-    s->flushes_of = generation;
+    s->flush.led_for = generation;
     int overtaken = 0;
     const auto mine = [&] { return !s->closed && s->generation == generation && s->committed; };
     while (mine() && (now || flush_due(*s))) {
         now = false;
         // Also of a flush that fails: the next turn tries again.
-        s->flush_epoch = std::max(s->flush_epoch, turn_of(*s, *s->committed));
+        s->flush.epoch = std::max(s->flush.epoch, turn_of(*s, *s->committed));
         const auto done = co_await flush_once(s);
         if (done || !mine()) continue;
         // The step went before all had begun to write it: the next one is tried at once, a few times.
@@ -85,25 +84,25 @@ task<void> daemon::lead_flushes(session_ptr s, bool now) {
         }
         overtaken = 0;
         ++s->bytes.flush_failures;
-        warn(s, s->request.dir, does_not_reach(*s, done.error().text()));
-        json word = header(s);
+        users_.warn(s, s->request.dir, does_not_reach(*s, done.error().text()));
+        json word = header_of(*s);
         put_key(word, *s->committed);
         word["flush_failed"] = true;
-        broadcast(s, peer_message::flush, std::move(word));
-        notify(s);
+        peers_.broadcast(s, peer_message::flush, std::move(word));
+        s->notify();
     }
-    if (s->flushes_of == generation) s->flushes_of = 0;
-    notify(s);
+    if (s->flush.led_for == generation) s->flush.led_for = 0;
+    s->notify();
 }
 
-task<result<void>> daemon::flush_once(session_ptr s) {
+task<result<void>> flusher::flush_once(session_ptr s) {
     const auto generation = s->generation;
     const auto user = s->user;
-    BANYAN_CO_TRY(const auto owner, co_await own_directory(s));
+    BANYAN_CO_TRY(const auto owner, co_await directories_.own(s));
     const auto open = [user, owner] { return open_flush(user, owner); };
-    const auto folder = co_await storage_.run(user.uid, open);
+    const auto folder = co_await core_.storage.run(user.uid, open);
     if (!folder) {
-        lost_directory(s, owner, folder.error());
+        directories_.lost(s, owner, folder.error());
         co_return std::unexpected(folder.error());
     }
     result<void> done = fail(errc::conflict, "a newer step of the job has begun");
@@ -113,29 +112,29 @@ task<result<void>> daemon::flush_once(session_ptr s) {
         fresh.folder = *folder;
         fresh.files.resize(s->request.world);
         const auto turn = turn_of(*s, fresh.key);
-        if (s->flushed_turn != 0 && turn > s->flushed_turn)
-            s->bytes.flushes_skipped += turn - s->flushed_turn - 1;
-        s->flushed_turn = turn;
-        s->flush_epoch = std::max(s->flush_epoch, turn);
-        s->flush = std::move(fresh);
+        if (s->flush.newest_turn != 0 && turn > s->flush.newest_turn)
+            s->bytes.flushes_skipped += turn - s->flush.newest_turn - 1;
+        s->flush.newest_turn = turn;
+        s->flush.epoch = std::max(s->flush.epoch, turn);
+        s->flush.now = std::move(fresh);
         done = co_await gather_files(s, *folder);
         if (done) done = co_await commit_files(s, owner);
-        if (s->flush && s->flush->folder == *folder) s->flush.reset();
+        if (s->flush.now && s->flush.now->folder == *folder) s->flush.now.reset();
     }
     if (!done) {
         const auto drop = [user, owner, folder]() -> result<bool> {
             drop_flush(user, owner.dir, *folder);
             return true;
         };
-        (void)co_await storage_.run(user.uid, drop);
+        (void)co_await core_.storage.run(user.uid, drop);
     }
     co_return done;
 }
 
-task<result<void>> daemon::gather_files(session_ptr s, std::string folder) {
-    const auto mine = [&] { return !s->closed && s->flush && s->flush->folder == folder; };
-    const auto key = s->flush->key;
-    json order = header(s);
+task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
+    const auto mine = [&] { return !s->closed && s->flush.now && s->flush.now->folder == folder; };
+    const auto key = s->flush.now->key;
+    json order = header_of(*s);
     put_key(order, key);
     order["flush"] = folder;
     const auto began = clock::now();
@@ -143,10 +142,10 @@ task<result<void>> daemon::gather_files(session_ptr s, std::string folder) {
     // After one that was overtaken the others are waited for: a node that still writes begins the next flush
     // late, when its step, too, may have gone.
     const auto goes_on = [&] {
-        const auto& f = *s->flush;
+        const auto& f = *s->flush.now;
         if (f.failed.empty()) return f.count < s->request.world;
         return f.overtaken && f.answered.size() < s->request.nodes.size() &&
-               clock::now() < began + settings_.complete_within;
+               clock::now() < began + core_.config.complete_within;
     };
     while (mine() && goes_on()) {
         const auto silent = s->detached ? silent_nodes(s) : std::string();
@@ -154,38 +153,41 @@ task<result<void>> daemon::gather_files(session_ptr s, std::string folder) {
             co_return fail(errc::unavailable, fmt::format("{} does not answer", silent),
                            "the job has ended: its newest step stays in memory as long as its lease");
         if (clock::now() >= next) {
-            broadcast(s, peer_message::flush, order);
-            spawn(write_part(s, key, folder));
+            peers_.broadcast(s, peer_message::flush, order);
+            core_.spawn(write_part(s, key, folder));
             next = clock::now() + order_again;
         }
-        if (clock::now() > began + settings_.complete_within)
-            warn(s, s->request.dir,
-                 does_not_reach(*s, fmt::format("nothing of step {} from {} after {} s; it does not answer",
-                                                key.step, missing_nodes(*s),
-                                                std::chrono::duration_cast<std::chrono::seconds>(
-                                                    settings_.complete_within)
-                                                    .count())));
+        if (clock::now() > began + core_.config.complete_within)
+            users_.warn(
+                s, s->request.dir,
+                does_not_reach(*s, fmt::format("nothing of step {} from {} after {} s; it does not answer",
+                                               key.step, missing_nodes(*s),
+                                               std::chrono::duration_cast<std::chrono::seconds>(
+                                                   core_.config.complete_within)
+                                                   .count())));
         co_await s->changed->wait(std::min(next, clock::now() + milliseconds(500)));
     }
     if (!mine()) co_return fail(errc::conflict, "a newer step of the job has begun");
-    if (!s->flush->failed.empty())
-        co_return fail(s->flush->overtaken ? errc::exhausted : errc::unavailable, s->flush->failed);
+    if (!s->flush.now->failed.empty())
+        co_return fail(s->flush.now->overtaken ? errc::exhausted : errc::unavailable, s->flush.now->failed);
     co_return result<void>{};
 }
 
-std::string daemon::silent_nodes(const session_ptr& s) {
+std::string flusher::silent_nodes(const session_ptr& s) {
     std::vector<std::string> names;
     for (const auto& n : s->request.nodes)
-        if (n.name != s->self() && !s->flush->answered.contains(n.name) && link_to(n, false)->is_silent())
+        if (n.name != s->self() && !s->flush.now->answered.contains(n.name) &&
+            peers_.link_to(n, false)->is_silent())
             names.push_back(n.name);
     return compress_hostlist(names);
 }
 
-daemon::reply daemon::take_files(const session_ptr& s, const std::string& node, const json& meta) {
+answer_meta flusher::take_files(const session_ptr& s, const std::string& node, const json& meta) {
     const json_fields in(meta);
     BANYAN_TRY(const auto folder, in.text("folder"));
-    if (!s->flush || s->flush->folder != folder || s->flush->count == s->request.world) return json::object();
-    auto& flush = *s->flush;
+    if (!s->flush.now || s->flush.now->folder != folder || s->flush.now->count == s->request.world)
+        return json::object();
+    auto& flush = *s->flush.now;
     if (meta.contains("failed")) {
         BANYAN_TRY(auto why, in.text("failed"));
         // What no newer step explains is what there is to say.
@@ -204,47 +206,47 @@ daemon::reply daemon::take_files(const session_ptr& s, const std::string& node, 
         }
     }
     flush.answered.insert(node);
-    notify(s);
+    s->notify();
     return json::object();
 }
 
-task<result<void>> daemon::commit_files(session_ptr s, claim owner) {
-    const auto folder = s->flush->folder;
-    const auto key = s->flush->key;
+task<result<void>> flusher::commit_files(session_ptr s, claim owner) {
+    const auto folder = s->flush.now->folder;
+    const auto key = s->flush.now->key;
     manifest m{s->job(), key.step, key.generation, s->request.world, {}};
-    for (auto& f : s->flush->files) m.files.push_back(std::move(*f));
+    for (auto& f : s->flush.now->files) m.files.push_back(std::move(*f));
     const auto user = s->user;
-    const auto keep = settings_.keep;
+    const auto keep = core_.config.keep;
     const auto work = [user, owner, folder, m, keep] { return commit_step(user, owner, folder, m, keep); };
-    const auto committed = co_await storage_.run(user.uid, work);
+    const auto committed = co_await core_.storage.run(user.uid, work);
     if (!committed) {
-        lost_directory(s, owner, committed.error());
+        directories_.lost(s, owner, committed.error());
         co_return std::unexpected(committed.error());
     }
     ++s->bytes.flushes;
-    json meta = header(s);
+    json meta = header_of(*s);
     put_key(meta, key);
-    broadcast(s, peer_message::durable, std::move(meta));
+    peers_.broadcast(s, peer_message::durable, std::move(meta));
     apply_durable(s, key);
     co_return result<void>{};
 }
 
-task<daemon::reply> daemon::on_flush_now(session_ptr s) {
-    if (!s->committed || s->request.dir.empty() || s->request.flush == 0) co_return json::object();
-    if (s->durable && *s->durable >= *s->committed) co_return json::object();
+answer_meta flusher::on_flush_now(const session_ptr& s) {
+    if (!s->committed || s->request.dir.empty() || s->request.flush == 0) return json::object();
+    if (s->durable && *s->durable >= *s->committed) return json::object();
     // When one is under way the caller asks again by waiting.
-    if (s->flushes_of != s->generation) spawn(lead_flushes(s, true));
-    co_return json::object();
+    if (s->flush.led_for != s->generation) core_.spawn(lead(s, true));
+    return json::object();
 }
 
-void daemon::apply_durable(const session_ptr& s, const copy_key& key) {
+void flusher::apply_durable(const session_ptr& s, const copy_key& key) {
     if (s->durable && key <= *s->durable) return;
     s->durable = key;
     s->warnings.works_again(s->request.dir);
     if (s->warnings.newest.find(s->request.dir) != std::string::npos) s->warnings.newest.clear();
-    keep(s);
+    core_.keep(s);
     s->publish();
-    notify(s);
+    s->notify();
 }
 
 }  // namespace banyan::ckpt

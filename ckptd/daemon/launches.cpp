@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// A job's launch at this daemon, and what the agreement orders. A launch is announced by the node's
-// slurmstepd and comes into force when a process of it asks for its rank, here or on another node: a step of
-// the job in which nobody does, a helper beside the training, changes nothing.
+#include "ckptd/daemon/launches.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "ckptd/daemon/daemon.hpp"
 #include "ckptd/daemon/encoding.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "ckptd/store/safetensors.hpp"
@@ -47,25 +44,35 @@ result<std::vector<copy_key>> committed_steps(const storage_user& user, const st
 
 }  // namespace
 
-std::shared_ptr<job_agreement> daemon::make_agreement(const std::weak_ptr<session>& of) {
+session_ptr launches::make_session() {
+    auto s = std::make_shared<session>();
+    s->changed = std::make_shared<async_event>(core_.io.get_executor());
+    s->memory_lock = std::make_shared<async_lock>(core_.io.get_executor());
+    s->launch_lock = std::make_shared<async_lock>(core_.io.get_executor());
+    s->bring_lock = std::make_shared<async_lock>(core_.io.get_executor());
+    s->agreed = make_agreement(s);
+    return s;
+}
+
+std::shared_ptr<job_agreement> launches::make_agreement(const std::weak_ptr<session>& of) {
     job_agreement::host h;
-    h.spawn = [this](task<void> work) { spawn(std::move(work)); };
+    h.spawn = [this](task<void> work) { core_.spawn(std::move(work)); };
     h.send = [this, of](std::uint32_t slot, job_agreement::messages what) -> task<bool> {
         const auto s = of.lock();
         if (!s || slot >= s->request.nodes.size()) co_return false;
         const auto to = s->request.nodes[slot];
-        json meta = header(s);
+        json meta = header_of(*s);
         auto& list = meta["messages"] = json::array();
         for (const auto& m : what) list.push_back(agreement::encode(m, to.ranks));
         const auto answer =
-            co_await link_to(to, false)->call(peer_message::agree, std::move(meta), agree_timeout);
+            co_await to_.peers.link_to(to, false)->call(peer_message::agree, std::move(meta), agree_timeout);
         co_return answer.has_value();
     };
     h.keep = [this, of] {
-        if (const auto s = of.lock()) keep(s);
+        if (const auto s = of.lock()) core_.keep(s);
     };
     h.bring = [this, of](agreement::prepare what) {
-        if (const auto s = of.lock()) spawn(bring_all(s, std::move(what)));
+        if (const auto s = of.lock()) core_.spawn(to_.restores.bring_all(s, std::move(what)));
     };
     h.begin = [this, of] {
         if (const auto s = of.lock()) on_begin(s);
@@ -82,12 +89,12 @@ std::shared_ptr<job_agreement> daemon::make_agreement(const std::weak_ptr<sessio
         if (const auto c = s->find_copy(number)) s->drop_copy(c);
     };
     h.changed = [this, of] {
-        if (const auto s = of.lock()) on_agreement_changed(s);
+        if (const auto s = of.lock()) on_changed(s);
     };
     return std::make_shared<job_agreement>(std::move(h));
 }
 
-result<std::uint64_t> daemon::launch_of(const session& s, std::optional<std::uint32_t> step) const {
+result<std::uint64_t> launches::launch_of(const session& s, std::optional<std::uint32_t> step) const {
     const auto current = first_round(s.generation);
     if (step) {
         const auto g = make_generation(s.request.restart, step);
@@ -99,7 +106,7 @@ result<std::uint64_t> daemon::launch_of(const session& s, std::optional<std::uin
     return s.announced.empty() ? current : std::max(current, s.announced.rbegin()->first);
 }
 
-task<result<void>> daemon::enter_launch(session_ptr s, std::uint64_t generation, std::uint64_t but) {
+task<result<void>> launches::enter(session_ptr s, std::uint64_t generation, std::uint64_t but) {
     const auto held = co_await s->launch_lock->acquire();
     if (generation == first_round(s->generation)) co_return result<void>{};
     const auto over = fail(errc::conflict, fmt::format("job {}: a newer step has begun", s->job()));
@@ -109,7 +116,7 @@ task<result<void>> daemon::enter_launch(session_ptr s, std::uint64_t generation,
             co_return fail(errc::conflict, fmt::format("rank {} is held by process {} of an older step", rank,
                                                        r.process->pid()));
     // What was sealed and not looked at yet may be what all begin from.
-    for (const auto& [rank, r] : s->ranks) scan_buffers(s, rank);
+    for (const auto& [rank, r] : s->ranks) to_.copies.scan_buffers(s, rank);
     const auto until = clock::now() + settle_timeout;
     while (!s->in_checksum.empty() && clock::now() < until) co_await s->changed->wait(until);
     if (s->closed) co_return fail(errc::not_found, "the session ended");
@@ -127,27 +134,23 @@ task<result<void>> daemon::enter_launch(session_ptr s, std::uint64_t generation,
     l.slot_of_rank.resize(l.world);
     for (std::uint32_t slot = 0; slot < l.nodes; ++slot)
         for (const auto rank : s->request.nodes[slot].ranks) l.slot_of_rank[rank] = slot;
-    l.nonce = nonce_;
+    l.nonce = core_.nonce;
     s->launched = clock::now();
     s->agreed->open(l);
-    report_untold(s);
-    if (*s->slot == 0) spawn(look_at_storage(s, ++s->look));
+    to_.users.report_untold(s);
+    if (*s->slot == 0) look_at_storage(s);
     s->agreed->tick();
     s->publish();
     spdlog::info("job {}: launch {:x}, slot {}", s->job(), generation, *s->slot);
     co_return result<void>{};
 }
 
-task<daemon::reply> daemon::on_agree(session_ptr s, std::string node, json meta) {
+task<answer_meta> launches::on_agree(session_ptr s, std::string node, json meta) {
     BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
     const auto launch = first_round(generation);
     if (launch != first_round(s->generation)) {
         // Not waited for: whoever asks says it again.
-        if (launch > s->generation && s->announced.contains(launch))
-            spawn([](daemon* self, session_ptr who, std::uint64_t which) -> task<void> {
-                const auto entered = co_await self->enter_launch(who, which, 0);
-                if (!entered) spdlog::debug("job {}: {}", who->job(), entered.error().text());
-            }(this, s, launch));
+        if (launch > s->generation && s->announced.contains(launch)) core_.spawn(enter_announced(s, launch));
         co_return json::object();
     }
     const auto from = s->slot_of(node);
@@ -164,11 +167,11 @@ task<daemon::reply> daemon::on_agree(session_ptr s, std::string node, json meta)
     co_return json::object();
 }
 
-void daemon::on_begin(const session_ptr& s) {
+void launches::on_begin(const session_ptr& s) {
     const auto& key = s->agreed->rules().begun_from();
     s->committed = key;
     if (s->durable && s->durable > key) s->durable.reset();  // it could not be brought back
-    if (key && s->request.flush != 0) s->flush_epoch = key->step / s->request.flush;
+    if (key && s->request.flush != 0) s->flush.epoch = key->step / s->request.flush;
     s->warnings.works_again(user_warnings::launch);
     for (const auto rank : s->own_ranks()) {
         if (!key) continue;
@@ -177,7 +180,7 @@ void daemon::on_begin(const session_ptr& s) {
         if (const auto* c = copies.find({*key, rank}, true))
             if (const auto copy = s->find_copy(c->number)) {
                 copy->handled = false;
-                spawn(protect(s, copy));
+                core_.spawn(to_.copies.protect(s, copy));
             }
     }
     if (key)
@@ -186,7 +189,7 @@ void daemon::on_begin(const session_ptr& s) {
         spdlog::info("job {}: begins anew: there is no checkpoint", s->job());
 }
 
-void daemon::on_agreement_changed(const session_ptr& s) {
+void launches::on_changed(const session_ptr& s) {
     const auto& rules = s->agreed->rules();
     if (rules.has_begun()) {
         const auto newest = rules.committed(agreement::level::memory);
@@ -195,29 +198,36 @@ void daemon::on_agreement_changed(const session_ptr& s) {
             s->committed = newest;
             ++s->bytes.commits;
             s->warnings.works_again(user_warnings::votes);
-            if (s->agreed->leads()) flush_if_due(s);
+            if (s->agreed->leads()) to_.flushes.flush_if_due(s);
         }
     }
     s->stalled = s->waits_for_others(stalls_after);
     s->forget_ranks();
     s->publish();
-    notify(s);
+    s->notify();
 }
 
-task<void> daemon::look_at_storage(session_ptr s, std::uint64_t look) {
+task<void> launches::enter_announced(session_ptr s, std::uint64_t generation) {
+    const auto entered = co_await enter(s, generation, 0);
+    if (!entered) spdlog::debug("job {}: {}", s->job(), entered.error().text());
+}
+
+void launches::look_at_storage(const session_ptr& s) { core_.spawn(look(s, ++s->storage.look)); }
+
+task<void> launches::look(session_ptr s, std::uint64_t number) {
     const auto dir = s->request.dir;
-    s->storage_refused.reset();
+    s->storage.refused.reset();
     if (dir.empty()) {
         s->agreed->storage_holds({});
         co_return;
     }
-    while (!s->closed && s->look == look) {
-        s->storage_problem = fmt::format("the checkpoint directory {} does not answer", dir);
+    while (!s->closed && s->storage.look == number) {
+        s->storage.problem = fmt::format("the checkpoint directory {} does not answer", dir);
         // What another job that lives has there is not ours to begin from. Where the directory cannot be
         // written to, it may still be read.
         if (s->request.flush != 0) {
-            const auto owned = co_await own_directory(s);
-            if (s->closed || s->look != look) co_return;
+            const auto owned = co_await to_.dirs.own(s);
+            if (s->closed || s->storage.look != number) co_return;
             if (!owned && owned.error().code == errc::conflict) {
                 refuse_storage(s, owned.error());
                 co_return;
@@ -226,10 +236,10 @@ task<void> daemon::look_at_storage(session_ptr s, std::uint64_t look) {
         const auto work = [user = s->user, dir, job = s->job(), world = s->request.world] {
             return committed_steps(user, dir, job, world);
         };
-        auto found = co_await storage_.run(s->user.uid, work);
-        if (s->closed || s->look != look) co_return;
+        auto found = co_await core_.storage.run(s->user.uid, work);
+        if (s->closed || s->storage.look != number) co_return;
         if (found) {
-            s->storage_problem.clear();
+            s->storage.problem.clear();
             s->agreed->storage_holds(std::move(*found));
             co_return;
         }
@@ -237,29 +247,30 @@ task<void> daemon::look_at_storage(session_ptr s, std::uint64_t look) {
             refuse_storage(s, found.error());
             co_return;
         }
-        s->storage_problem = found.error().text();
-        notify(s);
+        s->storage.problem = found.error().text();
+        s->notify();
         co_await s->changed->wait(clock::now() + look_again_after);
     }
 }
 
-void daemon::refuse_storage(const session_ptr& s, const error& why) {
-    s->storage_refused = why;
-    warn(s, s->request.dir, why.text());
-    notify(s);
+void launches::refuse_storage(const session_ptr& s, const error& why) {
+    s->storage.refused = why;
+    to_.users.warn(s, s->request.dir, why.text());
+    s->notify();
 }
 
 // What everybody waits for is said by the first slot's daemon, and by the others when they miss it.
-void daemon::watch_agreement(const session_ptr& s) {
+void launches::watch(const session_ptr& s) {
     const bool begun = s->agreed->has_begun();
     if (!begun || ++s->ticks % 4 == 0) s->agreed->tick();
     if (s->stalled != s->waits_for_others(stalls_after)) {
         s->stalled = !s->stalled;
         s->publish();
     }
-    if (begun || s->generation == 0 || !s->slot || s->detached || s->storage_refused) return;
-    if (clock::now() < s->launched + settings_.complete_within) return;
-    warn(s, user_warnings::launch, fmt::format("the ranks do not begin yet: {}", what_is_waited_for(*s)));
+    if (begun || s->generation == 0 || !s->slot || s->detached || s->storage.refused) return;
+    if (clock::now() < s->launched + core_.config.complete_within) return;
+    to_.users.warn(s, user_warnings::launch,
+                   fmt::format("the ranks do not begin yet: {}", what_is_waited_for(*s)));
 }
 
 }  // namespace banyan::ckpt

@@ -1,33 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// From a sealed buffer to a vote: checksum, copy to the buddy. What follows from the votes is the agreement's
-// (agree.cpp).
+#include "ckptd/daemon/protector.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "ckptd/daemon/daemon.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "ckptd/store/safetensors.hpp"
 
 namespace banyan::ckpt {
 namespace {
 
-constexpr milliseconds tell_timeout{2000};
 constexpr milliseconds busy_timeout{5000};
 constexpr milliseconds look_again{20};
 constexpr auto about_checksums = "checksums";
 
 }  // namespace
 
-json daemon::header(const session_ptr& s) const {
-    json out;
-    out["job"] = s->job();
-    out["generation"] = s->generation;
-    return out;
-}
-
-void daemon::note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t buffer) {
+void protector::note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t buffer) {
     const auto it = s->ranks.find(rank);
     if (it == s->ranks.end() || !it->second.memory || buffer >= it->second.buffers) return;
     auto& r = it->second;
@@ -57,7 +47,7 @@ void daemon::note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t b
         return;
     }
     auto c = std::make_shared<shard_copy>();
-    c->number = next_copy_++;
+    c->number = core_.next_copy++;
     c->rank = rank;
     c->key = {view->generation, view->step};
     c->bytes = view->bytes;
@@ -72,10 +62,10 @@ void daemon::note_sealed(const session_ptr& s, std::uint32_t rank, std::size_t b
     ++s->bytes.seals;
     ++s->pending;
     s->in_checksum.insert({rank, buffer});
-    spawn(secure(s, c, buffer));
+    core_.spawn(secure(s, c, buffer));
 }
 
-void daemon::scan_buffers(const session_ptr& s, std::uint32_t rank) {
+void protector::scan_buffers(const session_ptr& s, std::uint32_t rank) {
     const auto it = s->ranks.find(rank);
     if (it == s->ranks.end() || !it->second.memory) return;
     std::vector<std::pair<std::uint64_t, std::size_t>> sealed;
@@ -85,16 +75,17 @@ void daemon::scan_buffers(const session_ptr& s, std::uint32_t rank) {
     for (const auto& [step, buffer] : sealed) note_sealed(s, rank, buffer);
 }
 
-task<bool> daemon::checksum(session_ptr s, copy_ptr c) {
+task<bool> protector::checksum(session_ptr s, copy_ptr c) {
     const auto before = c->sequence;
     const auto work = [c]() -> result<std::vector<std::uint32_t>> {
         if (c->dropped) return fail(errc::conflict, "dropped meanwhile");
         return chunk_checksums(c->data());
     };
-    auto sums = co_await compute_.run(s->request.uid, work);
+    auto sums = co_await core_.compute.run(s->request.uid, work);
     if (!sums) {
         if (sums.error().code == errc::exhausted)
-            warn(s, about_checksums, fmt::format("a save waits for its checksum: {}", sums.error().text()));
+            users_.warn(s, about_checksums,
+                        fmt::format("a save waits for its checksum: {}", sums.error().text()));
         co_return false;
     }
     s->warnings.works_again(about_checksums);
@@ -111,11 +102,11 @@ task<bool> daemon::checksum(session_ptr s, copy_ptr c) {
     co_return true;
 }
 
-task<void> daemon::secure(session_ptr s, copy_ptr c, std::size_t buffer) {
+task<void> protector::secure(session_ptr s, copy_ptr c, std::size_t buffer) {
     const bool intact = co_await checksum(s, c);
     s->in_checksum.erase({c->rank, buffer});  // c->buffer may be another by now
     --s->pending;
-    notify(s);
+    s->notify();
     if (intact) {
         const auto early = [&] {
             return !s->closed && !c->dropped && c->key.generation == s->generation && !s->agreed->has_begun();
@@ -134,14 +125,14 @@ task<void> daemon::secure(session_ptr s, copy_ptr c, std::size_t buffer) {
         }
         // What was sealed there meanwhile was not looked at. Not at once: what was lacking may be lacking
         // still.
-        asio::steady_timer pause(io_, look_again);
+        asio::steady_timer pause(core_.io, look_again);
         co_await pause.async_wait(as_result);
         if (!s->closed) note_sealed(s, c->rank, buffer);
     }
-    notify(s);
+    s->notify();
 }
 
-task<void> daemon::protect(session_ptr s, copy_ptr c) {
+task<void> protector::protect(session_ptr s, copy_ptr c) {
     const auto generation = s->generation;
     const bool replicated = co_await replicate(s, c);
     c->handled = true;
@@ -150,13 +141,13 @@ task<void> daemon::protect(session_ptr s, copy_ptr c) {
     s->agreed->safe(c->number, replicated ? agreement::level::replicated : agreement::level::memory);
 }
 
-task<bool> daemon::replicate(session_ptr s, copy_ptr c) {
+task<bool> protector::replicate(session_ptr s, copy_ptr c) {
     if (!s->slot) co_return false;
     const auto own = *s->slot;
     const auto buddy = s->request.nodes[own].buddy;
     if (buddy == own) co_return false;
     const auto name = s->request.nodes[buddy].name;
-    const auto to = link_to(s->request.nodes[buddy], true);
+    const auto to = peers_.link_to(s->request.nodes[buddy], true);
     const auto until = clock::now() + busy_timeout;
     const auto memory = c->memory;  // the copy may move to another place meanwhile
     const auto image = c->data();
@@ -179,11 +170,11 @@ task<bool> daemon::replicate(session_ptr s, copy_ptr c) {
     while (wanted() && clock::now() < until) {
         // A buddy that does not answer holds up one save, not each: it is looked for behind their backs.
         if (to->is_silent()) {
-            warn(s, name, only_here());
-            spawn([](std::shared_ptr<link> silent) -> task<void> { co_await silent->probe(); }(to));
+            users_.warn(s, name, only_here());
+            core_.spawn([](std::shared_ptr<link> silent) -> task<void> { co_await silent->probe(); }(to));
             co_return false;
         }
-        json meta = header(s);
+        json meta = header_of(*s);
         put_key(meta, c->key);
         meta["rank"] = c->rank;
         meta["bytes"] = c->bytes;
@@ -202,8 +193,9 @@ task<bool> daemon::replicate(session_ptr s, copy_ptr c) {
         }
         if (!put) {
             if (wanted() && put.error().code != errc::conflict)
-                warn(s, name,
-                     only_here() + (put.error().code == errc::exhausted ? ": " + put.error().text() : ""));
+                users_.warn(
+                    s, name,
+                    only_here() + (put.error().code == errc::exhausted ? ": " + put.error().text() : ""));
             else if (wanted())
                 spdlog::debug("job {}: rank {} step {}: {}", s->job(), c->rank, c->key.step,
                               put.error().text());
@@ -214,27 +206,41 @@ task<bool> daemon::replicate(session_ptr s, copy_ptr c) {
     co_return false;
 }
 
-task<std::optional<daemon::reply>> daemon::ask_leader(session_ptr s, peer_message type, json meta,
-                                                      milliseconds timeout) {
-    reply last = fail(errc::unavailable, fmt::format("job {}: no daemon answers", s->job()));
-    for (std::size_t i = 0; i < s->request.nodes.size(); ++i) {
-        if (s->request.nodes[i].name == s->self()) co_return std::nullopt;
-        const auto to = link_to(s->request.nodes[i], false);
-        last = co_await to->call(type, meta, timeout);
-        // Dead, or alive without a session: the next one leads, for everybody alike.
-        if (last || (last.error().code != errc::unavailable && last.error().code != errc::not_found)) break;
+task<answer_meta> protector::seal_now(json meta) {
+    BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
+    const auto timeout_ms = json_fields(meta).number("timeout_ms", 600'000).value_or(1000);
+    const auto until = clock::now() + milliseconds(timeout_ms);
+    // What every rank has sealed commits within milliseconds; what one rank never seals is not waited for
+    // long.
+    const auto straggler = std::min(until, clock::now() + milliseconds(250));
+    json jobs = json::array();
+    const auto before = core_.sessions;
+    for (const auto& [id, s] : before) {
+        if (job != 0 && id != job) continue;
+        for (const auto& [rank, r] : s->ranks)
+            if (r.memory && r.owner != 0 && r.generation == s->generation) scan_buffers(s, rank);
+        const auto newest = [&s = s] {
+            copy_key key;
+            for (const auto& c : s->copies)
+                if (c->buffer >= 0 && c->key.generation == s->generation) key = std::max(key, c->key);
+            return key;
+        };
+        while (!s->closed && clock::now() < until) {
+            const bool reached = s->committed && newest() <= *s->committed;
+            if (s->pending == 0 && (reached || newest() == copy_key{} || clock::now() >= straggler)) break;
+            co_await s->changed->wait(std::min(until, clock::now() + milliseconds(20)));
+        }
+        json one;
+        one["job"] = id;
+        if (s->committed) one["step"] = s->committed->step;
+        one["replicated"] = s->committed && s->committed_replicated;
+        jobs.push_back(std::move(one));
     }
-    co_return last;
-}
-
-task<void> daemon::tell(session_ptr s, session_node to, peer_message type, json meta) {
-    auto told = co_await link_to(to, false)->call(type, std::move(meta), tell_timeout);
-    if (!told) spdlog::debug("job {}: {} did not hear: {}", s->job(), to.name, told.error().text());
-}
-
-void daemon::broadcast(const session_ptr& s, peer_message type, json meta) {
-    for (const auto& n : s->request.nodes)
-        if (n.name != s->self()) spawn(tell(s, n, type, meta));
+    if (job != 0 && jobs.empty())
+        co_return fail(errc::not_found, fmt::format("job {} has no session on this node", job));
+    json out;
+    out["jobs"] = std::move(jobs);
+    co_return out;
 }
 
 }  // namespace banyan::ckpt

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// The checkpoint directory as this job's own: taken by the daemon that leads, shown to be alive by a beat as
-// long as the job runs, given up when it has ended. docs/decisions/011 says why.
-#include <fmt/format.h>
+#include "ckptd/daemon/directories.hpp"
 
-#include "ckptd/daemon/daemon.hpp"
+#include <fmt/format.h>
 
 namespace banyan::ckpt {
 namespace {
 
+constexpr milliseconds storage_timeout{3000};  // for a first look at the checkpoint directory
 constexpr milliseconds beat_every{3000};
 constexpr std::uint64_t beats_watched = 5;  // so many that are missing in a row: nobody lives there
 constexpr milliseconds least_beat{50}, most_beat{10'000};
@@ -41,9 +39,38 @@ error belongs_to_another(const session& s, const owner_record& owner) {
 
 }  // namespace
 
-task<result<claim>> daemon::own_directory(session_ptr s) {
+task<std::string> directories::prepare(session_ptr s) {
+    if (s->request.dir.empty()) co_return std::string();
+    // The answer may come late or never: a worker of the storage pool waits for it, not this session.
+    const auto answer = std::make_shared<std::optional<result<void>>>();
+    core_.spawn(look_at(s, answer));
+    const auto until = clock::now() + storage_timeout;
+    while (!answer->has_value() && clock::now() < until) co_await s->changed->wait(until);
+    if (!answer->has_value())
+        co_return fmt::format(
+            "the checkpoint directory {} does not answer: state is kept in memory only for now",
+            s->request.dir);
+    if (**answer) co_return std::string();
+    co_return fmt::format("{}: state is kept in memory only for now", (*answer)->error().text());
+}
+
+task<void> directories::look_at(session_ptr s, std::shared_ptr<std::optional<result<void>>> answer) {
+    const auto uid = s->request.uid;
+    const auto gid = s->request.gid;
+    const auto dir = s->request.dir;
+    // A directory service may be as slow as storage.
+    const auto find = [uid, gid]() -> result<storage_user> { return find_user(uid, gid); };
+    auto found = co_await core_.storage.run(uid, find);
+    if (found) s->user = std::move(*found);
+    const auto user = s->user;
+    const auto prepare = [user, dir] { return prepare_directory(user, dir); };
+    *answer = co_await core_.storage.run(uid, prepare);
+    s->notify();
+}
+
+task<result<claim>> directories::own(session_ptr s) {
     auto& hold = s->hold;
-    if (!hold.lock) hold.lock = std::make_shared<async_lock>(io_.get_executor());
+    if (!hold.lock) hold.lock = std::make_shared<async_lock>(core_.io.get_executor());
     const auto held = co_await hold.lock->acquire();
     const auto generation = s->generation;
     if (hold.generation != generation) {
@@ -66,7 +93,7 @@ task<result<claim>> daemon::own_directory(session_ptr s) {
     clock::time_point since{};
     for (int attempt = 0; attempt < most_attempts;) {
         const auto look = [user, dir] { return read_owner(user, dir); };
-        BANYAN_CO_TRY(const auto owner, co_await owners_.run(uid, look));
+        BANYAN_CO_TRY(const auto owner, co_await core_.owners.run(uid, look));
         if (s->closed || s->generation != generation)
             co_return fail(errc::unavailable, fmt::format("job {}: its session has ended", s->job()));
         const auto verdict = judge_owner(owner, s->job(), generation);
@@ -77,7 +104,7 @@ task<result<claim>> daemon::own_directory(session_ptr s) {
             if (watched && *watched != *owner && owner->job != 0 && !owner->ending) co_return refuse(*owner);
             // What it leaves is what this one begins from.
             if (owner->ending && !s->agreed->has_begun())
-                s->storage_problem =
+                s->storage.problem =
                     fmt::format("job {} has ended and still writes its newest step to {}", owner->job, dir);
             if (!watched || *watched != *owner) {
                 watched = owner;
@@ -94,20 +121,20 @@ task<result<claim>> daemon::own_directory(session_ptr s) {
         }
         ++attempt;
         const auto take = [user, wanted, owner] { return take_claim(user, wanted, owner); };
-        auto taken = co_await owners_.run(uid, take);
+        auto taken = co_await core_.owners.run(uid, take);
         if (!taken && taken.error().code == errc::conflict) continue;
         if (!taken) co_return std::unexpected(taken.error());
         spdlog::info("job {}: {} is its own (claim {}{})", s->job(), dir, taken->number,
                      owner ? fmt::format(", before it job {}'s", owner->job) : std::string());
         hold.held = *taken;
-        spawn(beat_directory(s, *taken));
+        core_.spawn(beat(s, *taken));
         co_return *taken;
     }
     co_return fail(errc::unavailable, fmt::format("several jobs take the checkpoint directory {} over", dir),
                    "give each of them a directory of its own");
 }
 
-void daemon::lost_directory(const session_ptr& s, const claim& c, const error& why) {
+void directories::lost(const session_ptr& s, const claim& c, const error& why) {
     if (why.code != errc::conflict && why.code != errc::not_found) return;
     if (!s->hold.held || s->hold.held->number != c.number) return;
     s->hold.held.reset();
@@ -116,10 +143,20 @@ void daemon::lost_directory(const session_ptr& s, const claim& c, const error& w
     spdlog::warn("job {}: {}", s->job(), why.text());
 }
 
-task<void> daemon::beat_directory(session_ptr s, claim c) {
+task<void> directories::release(session_ptr s, claim c, std::shared_ptr<bool> over) {
+    const auto work = [user = s->user, c] { return release_claim(user, c); };
+    const auto released = co_await core_.owners.run(s->user.uid, work);
+    if (!released) spdlog::info("job {}: {}", s->job(), released.error().text());
+    *over = true;
+    s->notify();
+}
+
+task<void> directories::beat(session_ptr s, claim c) {
     ++claims_;
     const auto mine = [&] { return s->hold.held && s->hold.held->number == c.number; };
-    const auto ended = [&] { return s->closed || (s->detached && !s->ending && !s->flush && !s->flushing); };
+    const auto ended = [&] {
+        return s->closed || (s->detached && !s->ending && !s->flush.now && !s->flush.writing);
+    };
     const auto uid = s->user.uid;
     const auto user = s->user;
     const auto wait = [&](clock::time_point until) -> task<void> {
@@ -134,24 +171,17 @@ task<void> daemon::beat_directory(session_ptr s, claim c) {
             BANYAN_CHECK(beat_claim(user, c));
             return c;
         };
-        const auto beaten = co_await owners_.run(uid, work);
+        const auto beaten = co_await core_.owners.run(uid, work);
         if (beaten)
             c = *beaten;
         else
-            lost_directory(s, c, beaten.error());
+            lost(s, c, beaten.error());
         co_await wait(next);
     }
     if (mine()) {
         s->hold.held.reset();
         const auto over = std::make_shared<bool>(false);
-        spawn([](daemon* self, session_ptr who, storage_user as, claim what,
-                 std::shared_ptr<bool> done) -> task<void> {
-            const auto release = [as, what] { return release_claim(as, what); };
-            const auto released = co_await self->owners_.run(as.uid, release);
-            if (!released) spdlog::info("job {}: {}", who->job(), released.error().text());
-            *done = true;
-            who->changed->notify();
-        }(this, s, user, c, over));
+        core_.spawn(release(s, c, over));
         const auto until = clock::now() + release_timeout;
         while (!*over && clock::now() < until) co_await s->changed->wait(until);
     }

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "ckptd/daemon/core.hpp"
+
+#include <exception>
+#include <random>
+
+#include <boost/asio/co_spawn.hpp>
+
+#include "ckptd/daemon/remember.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+// For users, each with threads of his own: some are stuck in storage while others work.
+constexpr std::uint32_t max_user_threads = 256;
+constexpr std::uint32_t owner_threads = 4;
+constexpr std::size_t max_waiting_storage = 64;
+constexpr std::size_t max_waiting_compute = 4096;
+
+}  // namespace
+
+daemon_core::daemon_core(asio::io_context& loop, settings s, std::shared_ptr<keeper::custody> custody)
+    : io(loop),
+      config(std::move(s)),
+      keeper(std::move(custody)),
+      budget(std::make_shared<memory_budget>(config.memory_limit, keeper)),
+      workers(config.threads),
+      munge(1),
+      storage("storage", {config.storage_threads, max_user_threads, max_waiting_storage}),
+      compute("memory", {config.threads, max_user_threads, max_waiting_compute}),
+      owners("a checkpoint directory", {owner_threads, max_user_threads, max_waiting_storage}),
+      nonce((static_cast<std::uint64_t>(std::random_device{}()) << 32) | std::random_device{}()) {}
+
+void daemon_core::spawn(task<void> work) {
+    asio::co_spawn(io, std::move(work), [](std::exception_ptr e) {
+        try {
+            if (e) std::rethrow_exception(e);
+        } catch (const std::exception& what) {
+            spdlog::error("a task ended with an exception: {}", what.what());
+        }
+    });
+}
+
+session_ptr daemon_core::find_session(std::uint64_t job) const {
+    const auto it = sessions.find(job);
+    return it == sessions.end() ? nullptr : it->second;
+}
+
+void daemon_core::free_session(const session_ptr& s) {
+    s->closed = true;
+    s->remembered.where.reset();
+    sessions.erase(s->job());
+    s->notify();
+}
+
+void daemon_core::keep(const session_ptr& s) {
+    if (!keeper->is_kept() || s->closed) return;
+    auto text = remember(*s);
+    if (text == s->remembered.text) return;
+    if (!s->remembered.where) s->remembered.where = std::make_unique<keeper::ledger>(keeper);
+    const auto written = s->remembered.where->write(std::as_bytes(std::span(text)));
+    if (written) {
+        s->remembered.text = std::move(text);
+        return;
+    }
+    std::uint64_t held_back = 0;
+    if (limiter.pass("keep", clock::now(), held_back))
+        spdlog::error("job {}: {}: should this daemon end, it would be lost ({} more since)", s->job(),
+                      written.error().text(), held_back);
+}
+
+json header_of(const session& s) {
+    json out;
+    out["job"] = s.job();
+    out["generation"] = s.generation;
+    return out;
+}
+
+}  // namespace banyan::ckpt

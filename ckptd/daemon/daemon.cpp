@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "ckptd/daemon/daemon.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "common/ready.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr milliseconds tick_every{250};  // also how often what the daemons say to each other is repeated
+constexpr milliseconds first_session_timeout{60'000};  // whoever started this daemon may have died
+constexpr milliseconds finish_timeout{3000};           // at the end, for copies and flushes under way
+
+bool may_be_root_only(message type) {
+    return type == message::session_open || type == message::step_open || type == message::session_detach ||
+           type == message::seal_now;
+}
+
+}  // namespace
+
+daemon::daemon(asio::io_context& io, settings s, std::shared_ptr<keeper::custody> keeper)
+    : core_(io, std::move(s), std::move(keeper)),
+      first_session_by_(clock::now() + first_session_timeout),
+      peers_(core_, [this](auto connection) { return peer_requests_.serve(std::move(connection)); }),
+      users_(core_, peers_),
+      directories_(core_),
+      flushes_(core_, peers_, users_, directories_),
+      copies_(core_, peers_, users_),
+      restores_(core_, peers_, users_),
+      launches_(core_, {peers_, users_, directories_, copies_, flushes_, restores_}),
+      ended_(core_, peers_, flushes_),
+      memory_(core_, ended_),
+      jobs_(core_, {users_, directories_, launches_, memory_, ended_}),
+      ranks_(core_, {users_, copies_, launches_, memory_, ended_, jobs_}),
+      peer_requests_(core_, users_, launches_, flushes_),
+      handover_(core_, {users_, directories_, copies_, launches_, ended_}),
+      local_(core_, {[this](auto client, auto type, auto meta) {
+                         return handle_local(std::move(client), type, std::move(meta));
+                     },
+                     [this](const auto& client) { ranks_.on_disconnect(client); }}),
+      signals_(io, SIGTERM, SIGINT) {}
+
+daemon::~daemon() = default;
+
+result<void> daemon::open() {
+    BANYAN_CHECK(local_.lock());
+    handover_.take_over();
+    BANYAN_CHECK(peers_.open());
+    BANYAN_CHECK(local_.open());
+    if (!core_.config.metrics.empty()) metrics_ = metrics::serve(core_.config.metrics);
+    core_.spawn(tick());
+    core_.spawn(stop_on_signal());
+    spdlog::info("node {}: {} and {}:{}, {} bytes of memory at most", core_.config.node, core_.config.socket,
+                 core_.config.bind, core_.config.port, core_.config.memory_limit);
+    tell_ready();
+    return {};
+}
+
+// Leases, votes whose answer was lost, and steps that do not become complete.
+task<void> daemon::tick() {
+    asio::steady_timer timer(core_.io);
+    while (!core_.stopping) {
+        timer.expires_after(tick_every);
+        co_await timer.async_wait(as_result);
+        core_.keeper->catch_up();
+        if (metrics_) metrics_->tell(numbers_of(core_.sessions, *core_.budget));
+        const auto before = core_.sessions;
+        for (const auto& [job, s] : before) {
+            if (s->detached && clock::now() >= s->lease_end) {
+                spdlog::info("job {}: lease ended, memory is freed", job);
+                core_.free_session(s);
+            } else {
+                handover_.watch_former_owners(s);
+                s->tell_untold();
+                launches_.watch(s);
+                users_.watch_votes(s);
+            }
+        }
+        const bool needed = !core_.sessions.empty() || directories_.claims() != 0 || jobs_.any_refused() ||
+                            (!core_.had_session && clock::now() < first_session_by_);
+        if (core_.config.exit_when_idle && !needed && !core_.stopping) {
+            spdlog::info("no session is left");
+            leave();  // in this very turn of the loop: a session that opens after the look would be lost
+        }
+    }
+}
+
+task<answer_meta> daemon::handle_local(client_ptr client, std::uint16_t type, json meta) {
+    const auto what = static_cast<message>(type);
+    // A daemon that does not run as root serves its own user alone.
+    const bool root = client->uid == 0 || client->uid == ::geteuid();
+    if (may_be_root_only(what) && !root)
+        co_return fail(errc::denied, fmt::format("uid {} may not send this message", client->uid),
+                       "only root may");
+    switch (what) {
+        case message::session_open:
+            co_return co_await jobs_.on_open(std::move(meta));
+        case message::step_open:
+            co_return co_await jobs_.on_step_open(std::move(meta));
+        case message::session_detach:
+            co_return co_await jobs_.on_detach(std::move(meta));
+        case message::session_close:
+            co_return co_await jobs_.on_close(client, std::move(meta));
+        case message::attach:
+            co_return co_await ranks_.on_attach(client, std::move(meta));
+        case message::sealed:
+            ranks_.on_sealed(client, meta);
+            co_return json::object();
+        case message::skipped:
+            ranks_.on_skipped(client, meta);
+            co_return json::object();
+        case message::restore:
+            co_return co_await restores_.on_restore(client, std::move(meta));
+        case message::finalize:
+            co_return co_await ranks_.on_finalize(client, std::move(meta));
+        case message::seal_now:
+            co_return co_await copies_.seal_now(std::move(meta));
+        case message::status:
+            co_return on_status(client->uid, root);
+        default:
+            co_return fail(errc::invalid_input, fmt::format("unknown message type {}", type));
+    }
+}
+
+// A user hears of his own jobs; the node's figures are root's, since they tell of other users' jobs.
+json daemon::on_status(uid_t uid, bool root) const {
+    json sessions = json::array();
+    std::uint64_t used = 0;
+    for (const auto& [job, s] : core_.sessions) {
+        if (!root && s->request.uid != uid) continue;
+        used += s->memory_bytes();
+        sessions.push_back(describe(*s));
+    }
+    json out;
+    out["node"] = core_.config.node;
+    out["pid"] = ::getpid();
+    out["memory_limit"] = root ? core_.budget->limit() : core_.config.job_limit();
+    out["memory_used"] = root ? core_.budget->used() : used;
+    out["sessions"] = std::move(sessions);
+    return out;
+}
+
+task<void> daemon::stop_on_signal() {
+    auto [ec, signal] = co_await signals_.async_wait(as_result);
+    if (ec) co_return;
+    spdlog::info("signal {}: finishing what is under way", signal);
+    co_await stop();
+}
+
+task<void> daemon::stop() {
+    const auto until = clock::now() + finish_timeout;
+    const auto before = core_.sessions;
+    for (const auto& [job, s] : before)
+        while ((s->pending != 0 || s->flush.writing) && clock::now() < until)
+            co_await s->changed->wait(std::min(until, clock::now() + milliseconds(100)));
+    // A job that has just ended gives its directory up, so that the next one need not watch it.
+    asio::steady_timer timer(core_.io);
+    const auto of_open_sessions = [&] {
+        return static_cast<std::uint32_t>(
+            std::count_if(core_.sessions.begin(), core_.sessions.end(),
+                          [](const auto& s) { return s.second->hold.held.has_value(); }));
+    };
+    while (directories_.claims() > of_open_sessions() && clock::now() < until) {
+        timer.expires_after(milliseconds(20));
+        co_await timer.async_wait(as_result);
+    }
+    leave();
+}
+
+void daemon::leave() {
+    core_.stopping = true;
+    // First the name, so that nobody comes any more: who is too late finds no socket and starts a successor.
+    local_.close();
+    peers_.close();
+    spdlog::info("stopped");
+    core_.io.stop();
+}
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Jobs that have left this node: their memory stays for a requeued one, as long as nobody else needs it, and
+// what storage lacks of their newest step is brought there.
+#pragma once
+
+#include <functional>
+
+#include "ckptd/daemon/flusher.hpp"
+
+namespace banyan::ckpt {
+
+class ended_jobs {
+  public:
+    ended_jobs(daemon_core& core, messenger& peers, flusher& flushes)
+        : core_(core), peers_(peers), flushes_(flushes) {}
+
+    /// Until what is sealed is complete, and in storage where the job flushes; a minute at most.
+    task<void> drain(session_ptr s);
+    /// The newest complete step of a job that is detached.
+    task<void> leave_in_storage(session_ptr s);
+    /// For a job that runs and finds no room: gives up the memory of an ended one. Where that one's newest
+    /// step is still on its way to storage, waits for it a while. False when there is none.
+    task<bool> make_room();
+
+  private:
+    /// Until what is sealed here is complete, as far as it can become so.
+    task<void> settle(session_ptr s, clock::time_point until);
+    /// Has the newest complete step written to storage, and waits for it or its failure.
+    task<void> store_newest(session_ptr s, std::function<bool()> goes_on, clock::time_point until);
+    /// Of the user who has several here and most in them, else of whoever has most.
+    bool give_up_one();
+
+    daemon_core& core_;
+    messenger& peers_;
+    flusher& flushes_;
+};
+
+}  // namespace banyan::ckpt

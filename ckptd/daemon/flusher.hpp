@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// From a commit in memory to a commit in storage. The leader starts one flush after the other, each for all
+// nodes and of the newest step that is due: it makes the folder, every node writes its ranks' shards into it
+// and reports, the leader commits. A flush that takes longer than a turn skips turns, and the next one is of
+// the newest step again. No failure here stops training: it is said once and tried at the next turn.
+// flusher.cpp has the leader's part, flush_part.cpp every node's.
+#pragma once
+
+#include <string>
+
+#include "ckptd/daemon/directories.hpp"
+#include "ckptd/daemon/reporter.hpp"
+
+namespace banyan::ckpt {
+
+class flusher {
+  public:
+    flusher(daemon_core& core, messenger& peers, reporter& users, directories& dirs)
+        : core_(core), peers_(peers), users_(users), directories_(dirs) {}
+
+    /// At the leader, after every commit: starts a flush when one is due and none is under way.
+    void flush_if_due(const session_ptr& s);
+    /// At the leader: the newest step, though it is not its turn.
+    answer_meta on_flush_now(const session_ptr& s);
+    /// At the leader: a node's files, or why there are none.
+    answer_meta take_files(const session_ptr& s, const std::string& node, const json& meta);
+    /// The leader's word on a flush: write your part, or: it has failed.
+    void on_flush_word(const session_ptr& s, const copy_key& key, const json& meta);
+    /// Storage has that step.
+    void apply_durable(const session_ptr& s, const copy_key& key);
+
+  private:
+    task<void> lead(session_ptr s, bool now);
+    task<result<void>> flush_once(session_ptr s);
+    task<result<void>> gather_files(session_ptr s, std::string folder);
+    /// Of those that have not written their part.
+    std::string silent_nodes(const session_ptr& s);
+    task<result<void>> commit_files(session_ptr s, claim owner);
+
+    task<void> write_part(session_ptr s, copy_key key, std::string folder);
+    task<result<json>> write_files(session_ptr s, copy_key key, std::string folder);
+    task<void> report_part(session_ptr s, json report);
+
+    daemon_core& core_;
+    messenger& peers_;
+    reporter& users_;
+    directories& directories_;
+};
+
+}  // namespace banyan::ckpt

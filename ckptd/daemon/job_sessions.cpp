@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/daemon/job_sessions.hpp"
+
+#include <fmt/format.h>
+
+#include "ckptd/daemon/request.hpp"
+#include "common/json_fields.hpp"
+#include "common/text.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr std::size_t max_refused = 256;
+constexpr milliseconds try_again{500};  // to find memory for a job that was refused
+constexpr std::size_t max_announced = 64;
+
+}  // namespace
+
+task<answer_meta> job_sessions::on_open(json meta) {
+    BANYAN_CO_TRY(auto request, parse_session(meta));
+    const auto job = request.job;
+    refusal refused{request.uid, {}, request, {}, clock::now()};
+    auto answer = co_await open(std::move(request));
+    refused_.erase(job);
+    if (answer || refused_.size() >= max_refused) co_return answer;
+    refused.why = answer.error();
+    if (refused.why.code != errc::exhausted) refused.request.reset();
+    refused_.emplace(job, std::move(refused));
+    co_return answer;
+}
+
+const refusal* job_sessions::refused(std::uint64_t job) const {
+    const auto known = refused_.find(job);
+    return known == refused_.end() ? nullptr : &known->second;
+}
+
+task<session_ptr> job_sessions::open_refused(std::uint64_t job) {
+    auto known = refused_.find(job);
+    if (known == refused_.end() || !known->second.request || clock::now() < known->second.tried + try_again)
+        co_return core_.find_session(job);
+    known->second.tried = clock::now();
+    auto request = *known->second.request;
+    auto answer = co_await open(std::move(request));
+    known = refused_.find(job);
+    if (!answer || known == refused_.end()) co_return core_.find_session(job);
+    auto steps = std::move(known->second.steps);
+    refused_.erase(known);
+    for (auto& step : steps) {
+        auto announced = co_await on_step_open(std::move(step));
+        if (!announced) spdlog::warn("job {}: {}", job, announced.error().text());
+    }
+    spdlog::info("job {}: there is memory for it now", job);
+    co_return core_.find_session(job);
+}
+
+task<answer_meta> job_sessions::open(session_request request) {
+    auto s = core_.find_session(request.job);
+    const bool known = s != nullptr;
+    if (known && s->request.uid != request.uid)
+        co_return fail(
+            errc::conflict,
+            fmt::format("job {} is open for uid {}, not {}", request.job, s->request.uid, request.uid),
+            "close that session first");
+    if (known && request.restart < s->request.restart)
+        co_return fail(errc::conflict,
+                       fmt::format("job {} is at restart {} already", request.job, s->request.restart));
+    const bool renewed = known && request.restart > s->request.restart;
+    if (!known) {
+        s = to_.starts.make_session();
+        core_.sessions[request.job] = s;
+        core_.had_session = true;
+    }
+    s->detached = s->ending = false;
+    if (!known || renewed) {
+        s->request = std::move(request);
+        s->addresses.clear();
+        std::vector<std::string> names;
+        for (const auto& n : s->request.nodes) {
+            s->addresses[n.name] = n.addr;
+            names.push_back(n.name);
+        }
+        for (const auto& n : s->request.spares) s->addresses[n.name] = n.addr;
+        s->user = {s->request.uid, s->request.gid, {s->request.gid}};
+        s->announced.clear();
+        s->announced[make_generation(s->request.restart, std::nullopt)] = {names, {}};
+        s->assign({names, {}});
+        s->warnings = {};
+    }
+    auto here = s->own_ranks();
+    if (auto ready = co_await to_.memory.make_ready(s, std::move(here)); !ready) {
+        if (!known) core_.free_session(s);
+        co_return std::unexpected(ready.error());
+    }
+    core_.keep(s);
+    auto warning = co_await to_.dirs.prepare(s);
+    if (!warning.empty()) to_.users.warn(s, s->request.dir, warning);
+    spdlog::info("job {}: session {} for uid {}, {} ranks here of {}, restart {}", s->job(),
+                 known ? "renewed" : "opened", s->request.uid, s->own_ranks().size(), s->request.world,
+                 s->request.restart);
+    json out;
+    out["state"] = "ready";
+    out["warning"] = warning;
+    out["generation"] = s->generation;
+    co_return out;
+}
+
+task<answer_meta> job_sessions::on_step_open(json meta) {
+    BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
+    BANYAN_CO_TRY(const auto step, json_fields(meta).number("step", UINT32_MAX - 1));
+    const auto s = core_.find_session(job);
+    if (const auto known = refused_.find(job); !s && known != refused_.end() && known->second.request) {
+        if (known->second.steps.size() < max_announced) known->second.steps.push_back(meta);
+        co_return std::unexpected(known->second.why);
+    }
+    if (!s) co_return fail(errc::not_found, fmt::format("job {} has no session on this node", job));
+    BANYAN_CO_TRY(const auto names, parse_step_nodes(meta, s->request));
+    std::vector<std::uint32_t> buddies;
+    if (meta.contains("buddies")) {
+        BANYAN_CO_TRY(buddies, json_fields(meta).numbers("buddies", names.size()));
+        for (const auto b : buddies)
+            if (buddies.size() != names.size() || b >= names.size())
+                co_return fail(errc::invalid_input, "\"buddies\" does not fit the slots");
+    }
+    const auto g = make_generation(s->request.restart, static_cast<std::uint32_t>(step));
+    const auto current = first_round(s->generation);
+    if (g < current)
+        co_return fail(errc::conflict,
+                       fmt::format("job {}: step {} is older than the one that runs", job, step));
+    assignment wanted{names, buddies};
+    const auto known = s->announced.find(g);
+    const auto is_same = [&](const auto& nodes) { return nodes == names; };
+    std::vector<std::string> in_force;
+    for (const auto& n : s->request.nodes) in_force.push_back(n.name);
+    if (g == current ? !is_same(in_force) : known != s->announced.end() && !is_same(known->second.nodes))
+        co_return fail(errc::conflict, fmt::format("job {}: step {} is open with other nodes", job, step));
+    const auto here = s->ranks_in(wanted);
+    if (g != current) {
+        s->announced[g] = std::move(wanted);
+        // Steps that train come one after the other; helpers may be many.
+        while (s->announced.size() > max_announced) s->announced.erase(s->announced.begin());
+        core_.keep(s);
+    }
+    BANYAN_CO_CHECK(co_await to_.memory.make_ready(s, here));
+    s->notify();
+    spdlog::info("job {}: step {} may come, {} ranks here", job, step, here.size());
+    json out;
+    out["state"] = "ready";
+    out["warning"] = s->warnings.newest;
+    out["generation"] = g;
+    co_return out;
+}
+
+task<answer_meta> job_sessions::on_detach(json meta) {
+    BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
+    refused_.erase(job);
+    const auto s = core_.find_session(job);
+    if (!s) co_return json::object();
+    if (s->all_finished()) {
+        spdlog::info("job {}: ended, memory freed", job);
+        core_.free_session(s);
+        co_return json::object();
+    }
+    s->detached = true;
+    s->lease_end = clock::now() + core_.config.lease;
+    core_.keep(s);
+    core_.spawn(to_.ended.leave_in_storage(s));
+    co_return json::object();
+}
+
+task<answer_meta> job_sessions::on_close(client_ptr client, json meta) {
+    BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
+    const auto s = core_.find_session(job);
+    // Whether another user's job is here is not told.
+    if (!s || (client->uid != 0 && client->uid != ::geteuid() && client->uid != s->request.uid))
+        co_return json::object();
+    if (json_fields(meta).flag("drain").value_or(false)) co_await to_.ended.drain(s);
+    core_.free_session(s);
+    spdlog::info("job {}: session closed", job);
+    co_return json::object();
+}
+
+}  // namespace banyan::ckpt

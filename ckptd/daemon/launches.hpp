@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A job's launch at this daemon, and what the agreement orders. A launch is announced by the node's
+// slurmstepd and comes into force when a process of it asks for its rank, here or on another node: a step of
+// the job in which nobody does, a helper beside the training, changes nothing.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ckptd/daemon/flusher.hpp"
+#include "ckptd/daemon/protector.hpp"
+#include "ckptd/daemon/restorer.hpp"
+
+namespace banyan::ckpt {
+
+class launches {
+  public:
+    struct parts {
+        messenger& peers;
+        reporter& users;
+        directories& dirs;
+        protector& copies;
+        flusher& flushes;
+        restorer& restores;
+    };
+    launches(daemon_core& core, const parts& p) : core_(core), to_(p) {}
+
+    /// A job's session, with nothing in it yet.
+    session_ptr make_session();
+    /// The launch that processes of `step` belong to; of the newest step where they do not say.
+    result<std::uint64_t> launch_of(const session& s, std::optional<std::uint32_t> step) const;
+    /// Puts an announced launch in force. Refused while a process of an older one lives here; `but` does not
+    /// count.
+    task<result<void>> enter(session_ptr s, std::uint64_t generation, std::uint64_t but);
+    /// Messages of another daemon's agreement.
+    task<answer_meta> on_agree(session_ptr s, std::string node, json meta);
+    /// At the first slot: tells the agreement what storage holds, as soon as that is known. A look before
+    /// this one is void.
+    void look_at_storage(const session_ptr& s);
+    /// Says again what may have got lost, and what everybody waits for.
+    void watch(const session_ptr& s);
+
+  private:
+    std::shared_ptr<job_agreement> make_agreement(const std::weak_ptr<session>& of);
+    void on_begin(const session_ptr& s);
+    void on_changed(const session_ptr& s);
+    task<void> enter_announced(session_ptr s, std::uint64_t generation);
+    task<void> look(session_ptr s, std::uint64_t number);
+    /// Nothing may begin from there, nor from anything else: what is there is not known to be nothing.
+    void refuse_storage(const session_ptr& s, const error& why);
+
+    daemon_core& core_;
+    const parts to_;
+};
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A process on this node's Unix socket.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <boost/asio/local/stream_protocol.hpp>
+
+#include "ckptd/daemon/session.hpp"
+#include "ckptd/net/async.hpp"
+
+namespace banyan::ckpt {
+
+struct local_client {
+    local_client(asio::local::stream_protocol::socket s, uid_t u, pid_t p)
+        : socket(std::move(s)), uid(u), pid(p) {}
+    std::uint64_t id = 0;
+    asio::local::stream_protocol::socket socket;
+    uid_t uid;
+    pid_t pid;
+    std::weak_ptr<session> attached;  ///< a connection keeps no session's memory
+    std::uint32_t rank = 0;
+    std::uint64_t generation = 0;
+    std::shared_ptr<shard_memory> passed;  ///< goes out with the next reply
+
+    /// The session that its rank is attached to; null where that has ended, or never was.
+    session_ptr session_of_rank() const {
+        const auto s = attached.lock();
+        return s && !s->closed ? s : nullptr;
+    }
+};
+using client_ptr = std::shared_ptr<local_client>;
+
+}  // namespace banyan::ckpt

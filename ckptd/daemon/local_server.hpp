@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The Unix socket: who is let in, how much of him is read, how long he is waited for. What the messages mean
+// is the handlers'.
+#pragma once
+
+#include <functional>
+#include <map>
+
+#include <boost/asio/local/stream_protocol.hpp>
+
+#include "ckptd/daemon/core.hpp"
+#include "ckptd/daemon/local_client.hpp"
+#include "ckptd/daemon/local_limits.hpp"
+#include "common/fd.hpp"
+
+namespace banyan::ckpt {
+
+/// How many connections users may have, by the process's limit of descriptors.
+std::uint32_t local_connections();
+
+class local_server {
+  public:
+    struct handlers {
+        std::function<task<answer_meta>(client_ptr, std::uint16_t type, json meta)> answer;
+        std::function<void(const client_ptr&)> left;
+    };
+    local_server(daemon_core& core, handlers h);
+
+    /// One daemon a socket: errc::conflict where another one has it and does not leave.
+    result<void> lock();
+    /// Takes connections from now on.
+    result<void> open();
+    /// Nobody finds it any more.
+    void close();
+
+  private:
+    result<void> listen();
+    task<void> accept();
+    void admit(asio::local::stream_protocol::socket socket, uid_t uid, pid_t pid);
+    task<void> serve(client_ptr client);
+    task<void> converse(client_ptr client);
+    task<void> take_turn(client_ptr client);
+
+    daemon_core& core_;
+    const handlers handlers_;
+    local_limits limits_;
+    descriptor_reserve reserve_;
+    unique_fd lock_;  ///< held while this daemon has its socket and port
+    asio::local::stream_protocol::acceptor acceptor_;
+    std::map<std::uint64_t, client_ptr> clients_;
+    std::uint64_t next_id_ = 1;
+};
+
+}  // namespace banyan::ckpt

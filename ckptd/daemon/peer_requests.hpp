@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Messages of the other nodes' daemons. The connection is authenticated; the generation is checked on every
+// message.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <boost/asio/steady_timer.hpp>
+
+#include "ckptd/daemon/flusher.hpp"
+#include "ckptd/daemon/launches.hpp"
+
+namespace banyan::ckpt {
+
+class peer_requests {
+  public:
+    peer_requests(daemon_core& core, reporter& users, launches& starts, flusher& flushes)
+        : core_(core), users_(users), launches_(starts), flushes_(flushes) {}
+
+    task<void> serve(std::shared_ptr<peer::channel> connection);
+
+  private:
+    struct peer_state {
+        explicit peer_state(asio::io_context& io) : silence(io) {}
+        std::shared_ptr<peer::channel> connection;
+        asio::steady_timer silence;
+        bool handling = false;  ///< a message, whose body may go into `incoming`
+        std::optional<incoming_shard> incoming;
+        session_ptr session;
+        std::uint64_t generation = 0;  ///< of who sends `incoming`
+        bool overtaken = false;        ///< `incoming` has given its place up
+    };
+    task<result<void>> handle(peer_state* from, wire::header head, json meta);
+    task<answer_meta> answer(peer_state* from, peer_message type, json meta);
+    task<answer_meta> on_put_begin(peer_state* state, session_ptr s, json meta);
+    task<result<std::shared_ptr<shard_memory>>> room_for(session_ptr s, std::uint32_t rank,
+                                                         std::uint64_t bytes);
+    task<result<void>> on_put_chunk(peer_state* state, wire::header head, json meta);
+    task<answer_meta> on_put_end(peer_state* state);
+    void end_incoming(peer_state* state);
+    void watch_transfer(const std::shared_ptr<peer_state>& state);
+    task<result<void>> on_get(peer_state* from, json meta);
+    /// The job's session, for a daemon that belongs to the job and is not of an older generation.
+    result<session_ptr> fence(const peer_state& from, peer_message type, const json& meta);
+
+    daemon_core& core_;
+    reporter& users_;
+    launches& launches_;
+    flusher& flushes_;
+};
+
+}  // namespace banyan::ckpt

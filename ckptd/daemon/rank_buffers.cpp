@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "ckptd/daemon/rank_buffers.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "common/text.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr std::size_t header_allowance = 256 * 1024;
+
+}  // namespace
+
+task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::uint64_t bytes) {
+    const auto held = co_await s->memory_lock->acquire();
+    auto& r = s->ranks[rank];
+    r.rank = rank;
+    const std::uint64_t buffer_bytes = round_to_page(bytes);
+    if (r.memory && r.buffers == s->request.buffers && r.buffer_bytes >= buffer_bytes)
+        co_return result<void>{};
+    const std::uint32_t buffers = s->request.buffers;
+    const auto name = fmt::format("banyan-buffers-{}-{}", s->job(), rank);
+    const auto wanted = rank_memory_bytes(buffers, buffer_bytes), used = s->memory_bytes();
+    const auto limit = core_.config.job_limit();
+    if (wanted > limit || used > limit - wanted)
+        co_return fail(errc::exhausted,
+                       fmt::format("rank {} needs {}, but job {} has {} of its {} on this node", rank,
+                                   format_bytes(wanted), s->job(), format_bytes(used), format_bytes(limit)),
+                       "use fewer buffers, or have job_memory_limit in [ckptd] of banyan.conf raised");
+    auto budget = core_.budget;
+    const auto work = [budget, name, buffers, buffer_bytes] {
+        return shard_memory::make(budget, name, rank_memory_bytes(buffers, buffer_bytes));
+    };
+    auto made = co_await core_.compute.run(s->request.uid, work);
+    while (!made && made.error().code == errc::exhausted) {
+        const bool there_is_room = co_await ended_.make_room();
+        if (!there_is_room) break;
+        made = co_await core_.compute.run(s->request.uid, work);
+    }
+    BANYAN_CO_TRY(auto memory, std::move(made));
+    auto& header = *new (memory->data()) rank_memory_header{};
+    header.magic = rank_memory_magic;
+    header.buffers = buffers;
+    header.rank = rank;
+    header.buffer_bytes = buffer_bytes;
+    header.job = s->job();
+    // Copies in the old memory live on until a newer step is complete; nobody writes there any more.
+    for (const auto& c : s->copies)
+        if (c->rank == rank && c->memory == s->ranks[rank].memory) c->buffer = -1;
+    auto& target = s->ranks[rank];
+    const auto before = std::exchange(target.memory, std::move(memory));
+    target.buffers = buffers;
+    target.buffer_bytes = buffer_bytes;
+    core_.keep(s);  // and only then may the one before go
+    co_return result<void>{};
+}
+
+task<result<void>> rank_buffers::make_ready(session_ptr s, std::vector<std::uint32_t> ranks) {
+    if (s->request.bytes == 0) co_return result<void>{};
+    for (const auto rank : ranks)
+        BANYAN_CO_CHECK(co_await ensure(s, rank, s->request.bytes + header_allowance));
+    co_return result<void>{};
+}
+
+}  // namespace banyan::ckpt

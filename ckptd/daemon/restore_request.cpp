@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A rank asks for its state, and waits until all are to begin.
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "ckptd/daemon/restorer.hpp"
+#include "common/json_fields.hpp"
+#include "common/text.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr milliseconds answer_within{3000};  // that the ranks wait is said to them after so long
+constexpr milliseconds buffer_timeout{10'000};
+
+}  // namespace
+
+std::string what_is_waited_for(const session& s) {
+    const auto* c = s.agreed->rules().coordinating();
+    if (!c) return fmt::format("node {} has not said what from", s.request.nodes[0].name);
+    using phase = agreement::coordinator::phase;
+    if (s.hold.watching)
+        return fmt::format("whether another job still uses {} is being looked at", s.request.dir);
+    if (c->now() == phase::collecting && !s.storage.problem.empty()) return s.storage.problem;
+    std::vector<std::string> nodes;
+    for (const auto slot : c->waits_for()) nodes.push_back(s.request.nodes[slot].name);
+    const auto who = nodes.empty() ? std::string("all nodes") : compress_hostlist(nodes);
+    if (c->now() == phase::collecting) return fmt::format("{}: not heard what is there", who);
+    if (c->now() == phase::preparing) return fmt::format("{}: the state is being brought", who);
+    return fmt::format("{}: not heard that all begin", who);
+}
+
+// The restored copy in a buffer of the rank, which waits.
+task<result<copy_ptr>> restorer::into_buffer(session_ptr s, std::uint32_t rank) {
+    const auto key = *s->agreed->rules().begun_from();
+    const auto lost = fail(errc::unavailable,
+                           fmt::format("rank {}'s shard of step {} is no longer in memory", rank, key.step));
+    const auto* known = s->agreed->rules().copies().find({key, rank}, true);
+    const auto c = known ? s->find_copy(known->number) : nullptr;
+    if (!c) co_return lost;
+    auto& r = s->ranks[rank];
+    if (c->buffer >= 0 && c->memory == r.memory) co_return c;
+    if (c->bytes > r.buffer_bytes)
+        co_return fail(errc::conflict,
+                       fmt::format("step {} has {} for rank {}, whose regions have {}", key.step,
+                                   format_bytes(c->bytes), rank, format_bytes(r.buffer_bytes)));
+    const auto until = clock::now() + buffer_timeout;
+    auto buffer = s->spare_buffer(r);
+    for (; !buffer && clock::now() < until; buffer = s->spare_buffer(s->ranks[rank]))
+        co_await s->changed->wait(clock::now() + milliseconds(50));
+    if (!buffer) co_return fail(errc::exhausted, "every buffer is being flushed");
+    const auto memory = s->ranks[rank].memory;
+    const auto buffer_bytes = s->ranks[rank].buffer_bytes;
+    const auto offset = buffer_offset(*buffer, buffer_bytes);
+    const auto into = memory->part(offset, c->bytes);
+    auto& head = reinterpret_cast<rank_memory_header*>(memory->data())->buffer[*buffer];
+    begin_fill(head);
+    const auto work = [c, into, memory, keep = c->memory]() -> result<bool> {
+        std::memcpy(into.data(), c->data().data(), into.size());
+        return chunk_checksums(into) == c->chunks;
+    };
+    const auto same = co_await core_.compute.run(s->request.uid, work);
+    if (!same) co_return std::unexpected(same.error());
+    if (c->dropped || s->closed) co_return lost;
+    if (!*same) {
+        users_.note_damage(s, rank, key);
+        s->lose_copy(c);
+        co_return lost;
+    }
+    c->memory = memory;
+    c->offset = offset;
+    c->buffer = static_cast<int>(*buffer);
+    c->sequence = end_fill(head, key.step, key.generation, c->bytes);
+    co_return c;
+}
+
+task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
+    const auto s = client->session_of_rank();
+    if (!s) co_return fail(errc::conflict, "no rank is attached on this connection");
+    const bool test = meta.contains("test");
+    const auto rank = client->rank;
+    const auto launch = first_round(client->generation);
+    const auto mine = [&] {
+        return !s->closed && s->ranks[rank].owner == client->id && launch == first_round(s->generation);
+    };
+    if (!mine())
+        co_return fail(errc::conflict, "a newer step of the job has begun: this process is of an older one");
+    // Whoever has saved and wants to go back takes all with him.
+    if (auto& r = s->ranks[rank];
+        !test && r.saved && client->generation == s->generation && s->agreed->has_begun()) {
+        r.again = true;
+        s->agreed->begin_again();
+    }
+    const struct waiting {
+        session_ptr s;
+        std::uint32_t rank;
+        waiting(session_ptr of, std::uint32_t r) : s(std::move(of)), rank(r) { s->ranks[rank].waits = true; }
+        ~waiting() {
+            if (const auto at = s->ranks.find(rank); at != s->ranks.end()) at->second.waits = false;
+        }
+    } waits(s, rank);
+    const auto until = clock::now() + answer_within;
+    const auto ready = [&] { return s->agreed->has_begun() && !s->ranks[rank].again; };
+    while (mine() && !ready() && clock::now() < until) {
+        const auto* c = s->agreed->rules().coordinating();
+        if (c && c->now() == agreement::coordinator::phase::lost)
+            co_return fail(errc::unavailable,
+                           "there are checkpoints, but none can be brought back whole; nothing was begun",
+                           "banyan-ckpt status and slurmd's log on the nodes say what is damaged or gone");
+        // Rank 0's word ends the job: nothing may begin from a directory that is another's.
+        if (c && !s->agreed->has_begun() && s->storage.refused)
+            co_return std::unexpected(*s->storage.refused);
+        co_await s->changed->wait(until);
+    }
+    if (!mine()) co_return fail(errc::conflict, "the session ended, or a newer step of the job has begun");
+    json out = json::object();
+    if (!ready()) {
+        out["waits"] = fmt::format("the ranks wait for their state: {}", what_is_waited_for(*s));
+        co_return out;
+    }
+    const auto key = s->agreed->rules().begun_from();
+    // Whoever only looks at what there is has not gone back to it.
+    if (!test || !key) client->generation = s->ranks[rank].generation = s->generation;
+    out["generation"] = client->generation;
+    out["source"] = "none";
+    if (key) out["step"] = key->step;
+    if (test && key) {
+        // So much memory is to be attached before it can be handed over.
+        const auto* held = s->agreed->rules().copies().find({*key, rank}, true);
+        if (const auto c = held ? s->find_copy(held->number) : nullptr) out["bytes"] = c->bytes;
+    }
+    if (test) co_return out;
+    s->ranks[rank].began = s->ranks[rank].process;
+    core_.keep(s);
+    if (!key) co_return out;
+    const auto generation = s->generation;
+    BANYAN_CO_TRY(const auto copy, co_await into_buffer(s, rank));
+    if (!mine() || generation != s->generation)
+        co_return fail(errc::conflict, "another round has begun meanwhile");
+    const auto& source = s->ranks[rank].source;
+    if (source == "local") s->bytes.memory_restored += copy->bytes;
+    out["source"] = source;
+    out["buffer"] = copy->buffer;
+    out["bytes"] = copy->bytes;
+    co_return out;
+}
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/daemon/restorer.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "ckptd/daemon/request.hpp"
+#include "common/json_fields.hpp"
+#include "common/text.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr milliseconds ask_again{500};  // a holder that does not answer
+constexpr int storage_attempts = 3;
+
+}  // namespace
+
+// A copy on this node, which becomes the rank's own if it was kept for another node.
+task<bool> restorer::take_local(session_ptr s, agreement::held what) {
+    while (const auto c = s->find_copy(what.rank, what.key)) {
+        const auto work = [c, data = c->data(), keep = c->memory]() -> result<bool> {
+            return chunk_checksums(data) == c->chunks;
+        };
+        const auto same = co_await core_.compute.run(s->request.uid, work);
+        if (s->closed) co_return false;
+        if (!same) co_await s->changed->wait(clock::now() + ask_again);  // not looked at is not damaged
+        if (!same || c->dropped) continue;
+        if (!*same) {
+            users_.note_damage(s, what.rank, what.key);
+            s->lose_copy(c);
+            continue;
+        }
+        if (!c->own) {
+            s->agreed->lose(c->number);
+            c->number = core_.next_copy++;
+            c->own = true;
+            s->agreed->add({c->number, what, true, true, {}});
+        }
+        co_return true;
+    }
+    co_return false;
+}
+
+// A free buffer of the rank, where its process cannot come between; else memory of its own.
+task<result<copy_ptr>> restorer::room_for(session_ptr s, agreement::held what, std::uint64_t bytes) {
+    auto copy = std::make_shared<shard_copy>();
+    copy->rank = what.rank;
+    copy->key = what.key;
+    copy->bytes = bytes;
+    const auto known = s->ranks.find(what.rank);
+    if (known != s->ranks.end() && known->second.buffer_bytes >= bytes)
+        if (const auto buffer = s->spare_buffer(known->second)) {
+            auto& r = known->second;
+            copy->memory = r.memory;
+            copy->offset = buffer_offset(*buffer, r.buffer_bytes);
+            copy->buffer = static_cast<int>(*buffer);
+            begin_fill(r.header().buffer[*buffer]);
+            s->copies.push_back(copy);  // unchecked: nobody takes the buffer
+            co_return copy;
+        }
+    const auto size = round_to_page(bytes);
+    if (size > core_.config.job_limit() || s->memory_bytes() > core_.config.job_limit() - size)
+        co_return fail(
+            errc::exhausted,
+            fmt::format("rank {}'s shard of {} and what job {} has on node {} are more than the {} "
+                        "of a job there",
+                        what.rank, format_bytes(size), s->job(), core_.config.node,
+                        format_bytes(core_.config.job_limit())),
+            "have job_memory_limit in [ckptd] of banyan.conf raised");
+    auto budget = core_.budget;
+    const auto name = fmt::format("banyan-shard-{}-{}", s->job(), what.rank);
+    const auto work = [budget, name, size] { return shard_memory::make(budget, name, size); };
+    BANYAN_CO_TRY(copy->memory, co_await core_.compute.run(s->request.uid, work));
+    s->copies.push_back(copy);
+    co_return copy;
+}
+
+void restorer::settle(const session_ptr& s, const copy_ptr& c, const char* source) {
+    if (c->buffer >= 0) {
+        auto& header = *reinterpret_cast<rank_memory_header*>(c->memory->data());
+        c->sequence = end_fill(header.buffer[static_cast<std::size_t>(c->buffer)], c->key.step,
+                               c->key.generation, c->bytes);
+    }
+    c->checked = true;
+    c->number = core_.next_copy++;
+    s->agreed->add({c->number, {c->key, c->rank}, true, true, {}});
+    s->ranks[c->rank].source = source;
+}
+
+void restorer::give_back(const session_ptr& s, const copy_ptr& c) {
+    c->dropped = true;
+    if (c->buffer >= 0) {
+        auto& header = *reinterpret_cast<rank_memory_header*>(c->memory->data());
+        auto& b = header.buffer[static_cast<std::size_t>(c->buffer)];
+        b.released.store(b.sequence.load());
+    }
+    std::erase(s->copies, c);
+}
+
+task<std::optional<bool>> restorer::take_from(session_ptr s, agreement::held what, session_node holder) {
+    json meta = header_of(*s);
+    put_key(meta, what.key);
+    meta["rank"] = what.rank;
+    copy_ptr copy;
+    std::vector<std::uint32_t> chunks;
+    const link::room into = [&](std::uint64_t bytes) -> task<result<std::span<std::byte>>> {
+        BANYAN_CO_TRY(copy, co_await room_for(s, what, bytes));
+        co_return copy->data();
+    };
+    const auto got = co_await peers_.link_to(holder, true)->get(std::move(meta), into, &chunks);
+    if (!got) {
+        if (copy) give_back(s, copy);
+        std::uint64_t held_back = 0;
+        if (core_.limiter.pass(fmt::format("fetch {}", s->job()), clock::now(), held_back))
+            spdlog::warn("job {}: rank {}'s shard from {}: {} ({} more since)", s->job(), what.rank,
+                         holder.name, got.error().text(), held_back);
+        // No room here is no word on the shard either.
+        if (got.error().code == errc::exhausted) users_.warn(s, "memory", got.error().text());
+        if (got.error().code == errc::unavailable || got.error().code == errc::exhausted)
+            co_return std::nullopt;
+        co_return false;
+    }
+    copy->chunks = chunks;
+    const auto work = [copy, keep = copy->memory]() -> result<bool> {
+        return chunk_checksums(copy->data()) == copy->chunks;
+    };
+    const auto intact = co_await core_.compute.run(s->request.uid, work);
+    if (!intact || !*intact || s->closed) {
+        if (intact && !*intact) ++s->bytes.damaged;
+        give_back(s, copy);
+        co_return false;
+    }
+    s->bytes.peer_received += copy->bytes;
+    settle(s, copy, "peer");
+    co_return true;
+}
+
+task<bool> restorer::take_from_storage(session_ptr s, agreement::held what) {
+    const auto user = s->user;
+    const auto dir = s->request.dir;
+    const auto world = s->request.world;
+    std::string why;
+    for (int attempt = 0; attempt < storage_attempts; ++attempt) {
+        const auto look = [=]() -> result<shard_file> {
+            shard_file mine;
+            const auto keep = [&](const shard_file& f) {
+                if (f.rank == what.rank) mine = f;
+            };
+            BANYAN_CHECK(scan_step(user, dir, what.key.step, world, keep));
+            return mine;
+        };
+        const auto file = co_await core_.storage.run(user.uid, look);
+        if (file) {
+            auto copy = co_await room_for(s, what, file->bytes);
+            if (copy) {
+                const auto read = [=, into = (*copy)->data(), keep = (*copy)->memory, f = *file] {
+                    return read_shard(user, dir, what.key.step, f, into);
+                };
+                const auto done = co_await core_.storage.run(user.uid, read);
+                if (done && !s->closed) {
+                    (*copy)->chunks = file->chunks;
+                    s->bytes.storage_read += (*copy)->bytes;
+                    settle(s, *copy, "storage");
+                    co_return true;
+                }
+                give_back(s, *copy);
+                if (!done) why = done.error().text();
+            } else {
+                why = copy.error().text();
+            }
+        } else {
+            why = file.error().text();
+        }
+        if (s->closed) co_return false;
+        co_await s->changed->wait(clock::now() + ask_again);
+    }
+    users_.warn(s, fmt::format("step {}", what.key.step),
+                fmt::format("step {} in {} cannot be restored, an older one is looked for: {}", what.key.step,
+                            dir, why));
+    co_return false;
+}
+
+task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice from,
+                           agreement::ballot number) {
+    const agreement::held what{*from.key, rank};
+    const auto wanted = [&] { return !s->closed && s->bringing == number; };
+    const auto holders = rank < from.holders.size() ? from.holders[rank] : std::vector<std::uint32_t>();
+    while (wanted()) {
+        const bool here = co_await take_local(s, what);
+        if (here) {
+            if (s->ranks[rank].source.empty()) s->ranks[rank].source = "local";
+            co_return true;
+        }
+        bool silent = false;
+        for (const auto slot : holders) {
+            if (!wanted() || slot >= s->request.nodes.size() || slot == s->slot) continue;
+            const auto taken = co_await take_from(s, what, s->request.nodes[slot]);
+            if (taken.value_or(false)) co_return true;
+            silent = silent || !taken;
+        }
+        if (from.storage && wanted()) {
+            const bool read = co_await take_from_storage(s, what);
+            if (read) co_return true;
+        }
+        // A holder that does not answer says nothing about what it holds.
+        if (!silent || from.storage) co_return false;
+        co_await s->changed->wait(clock::now() + ask_again);
+    }
+    co_return false;
+}
+
+task<void> restorer::bring_all(session_ptr s, agreement::prepare what) {
+    const auto number = what.number;
+    s->bringing = number;
+    // An attempt that was overtaken ends first: it may hold buffers.
+    const auto held = co_await s->bring_lock->acquire();
+    if (s->closed || s->bringing != number) co_return;
+    std::vector<std::uint32_t> failed;
+    const auto ranks = s->own_ranks();
+    for (const auto rank : ranks) {
+        s->ranks[rank].rank = rank;
+        s->ranks[rank].source.clear();
+        if (!what.what.key) continue;
+        const bool brought = co_await bring(s, rank, what.what, number);
+        if (!brought) failed.push_back(rank);
+        if (s->closed || s->bringing != number) co_return;
+    }
+    s->agreed->brought(number, std::move(failed));
+}
+
+}  // namespace banyan::ckpt

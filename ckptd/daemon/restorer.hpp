@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the ranks begin from. The agreement chooses it; this brings the shards of this node's ranks from the
+// nearest source, and hands them to the processes when all are to begin. restorer.cpp brings,
+// restore_request.cpp hands over.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ckptd/daemon/local_client.hpp"
+#include "ckptd/daemon/reporter.hpp"
+
+namespace banyan::ckpt {
+
+class restorer {
+  public:
+    restorer(daemon_core& core, messenger& peers, reporter& users)
+        : core_(core), peers_(peers), users_(users) {}
+
+    /// As the agreement orders; it hears which ranks' shards could not be brought.
+    task<void> bring_all(session_ptr s, agreement::prepare what);
+    /// A rank asks for its state.
+    task<answer_meta> on_restore(client_ptr client, json meta);
+
+  private:
+    /// False: the shard is damaged or gone wherever it was.
+    task<bool> bring(session_ptr s, std::uint32_t rank, agreement::choice from, agreement::ballot number);
+    task<bool> take_local(session_ptr s, agreement::held what);
+    /// Nothing: the holder does not answer.
+    task<std::optional<bool>> take_from(session_ptr s, agreement::held what, session_node holder);
+    task<bool> take_from_storage(session_ptr s, agreement::held what);
+    task<result<copy_ptr>> room_for(session_ptr s, agreement::held what, std::uint64_t bytes);
+    void settle(const session_ptr& s, const copy_ptr& c, const char* source);
+    void give_back(const session_ptr& s, const copy_ptr& c);
+    task<result<copy_ptr>> into_buffer(session_ptr s, std::uint32_t rank);
+
+    daemon_core& core_;
+    messenger& peers_;
+    reporter& users_;
+};
+
+/// For the user, while a launch has not begun.
+std::string what_is_waited_for(const session& s);
+
+}  // namespace banyan::ckpt
