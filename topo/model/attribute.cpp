@@ -53,33 +53,37 @@ void attribute_by_system(state& s, host_list& hosts) {
 }
 
 void settle_doubled_names(state& s, host_list& hosts, const grouping& g) {
+    hcas_of_hosts::value_type kept;
     for (std::uint32_t h = 0; h < hosts.hcas.size(); ++h) {
         auto& hcas = hosts.hcas[h];
         std::stable_sort(hcas.begin(), hcas.end(),
                          [&](auto a, auto b) { return s.device_of_hca[a] < s.device_of_hca[b]; });
-        for (std::size_t i = 1; i < hcas.size();) {
-            const auto a = hcas[i - 1], b = hcas[i];
-            if (s.device_of_hca[a] == none || s.device_of_hca[a] != s.device_of_hca[b]) {
-                ++i;
+        kept.clear();
+        for (const auto b : hcas) {
+            const auto a = kept.empty() ? none : kept.back();
+            if (a == none || s.device_of_hca[a] == none || s.device_of_hca[a] != s.device_of_hca[b]) {
+                kept.push_back(b);
                 continue;
             }
             const bool a_fits = fits(s, g, a, h), b_fits = fits(s, g, b, h);
             const bool told_apart = a_fits != b_fits;
-            s.report("duplicate-name", {hex(s.out.hcas[a].id), hex(s.out.hcas[b].id)},
-                     told_apart ? fmt::format("both are called \"{}\"; the first sits {} {} does",
-                                              s.out.hcas[a].name, a_fits ? "where" : "elsewhere than",
-                                              hosts.names[h])
-                                : fmt::format("both are called \"{}\"; both are taken for HCAs of {}",
-                                              s.out.hcas[a].name, hosts.names[h]),
-                     0.95);
+            if (!s.counts_only("duplicate-name"))
+                s.report("duplicate-name", {hex(s.out.hcas[a].id), hex(s.out.hcas[b].id)},
+                         told_apart ? fmt::format("both are called \"{}\"; the first sits {} {} does",
+                                                  s.out.hcas[a].name, a_fits ? "where" : "elsewhere than",
+                                                  hosts.names[h])
+                                    : fmt::format("both are called \"{}\"; both are taken for HCAs of {}",
+                                                  s.out.hcas[a].name, hosts.names[h]),
+                         0.95);
             if (!told_apart) {
                 s.doubtful_host[a] = s.doubtful_host[b] = true;
-                ++i;
+                kept.push_back(b);
                 continue;
             }
             hosts.unattributed.push_back(a_fits ? b : a);
-            hcas.erase(hcas.begin() + static_cast<std::ptrdiff_t>(a_fits ? i : i - 1));
+            if (!a_fits) kept.back() = b;
         }
+        hcas.assign(kept.begin(), kept.end());
     }
 }
 

@@ -128,15 +128,18 @@ void attribute_by_neighbours(state& s, host_list& hosts, const grouping& groups)
         if (host_of[i] == n.host || (host_of[i] == none && trades_places(s, hosts, groups, i, n.host)))
             found.emplace_back(i, n);
     }
+    std::vector<bool> open(
+        host_of.size());  // of those without a host, but for what is left out for another reason
+    for (const auto i : hosts.unattributed) open[i] = true;
     for (const auto& [i, n] : found) {
         if (host_of[i] == none) {
-            const auto at = std::find(hosts.unattributed.begin(), hosts.unattributed.end(), i);
-            if (at == hosts.unattributed.end()) continue;  // left out for another reason
-            hosts.unattributed.erase(at);
+            if (!open[i]) continue;
+            open[i] = false;
             give(s, hosts, i, n.host, "the GUIDs next to its own are of that host", in_between);
         }
         number(i, n);
     }
+    std::erase_if(hosts.unattributed, [&](auto i) { return !open[i]; });
 }
 
 }  // namespace banyan::topo::build

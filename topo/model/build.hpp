@@ -3,6 +3,7 @@
 // The steps of build_fabric, in their order. Each reads what the earlier ones filled in.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,10 @@ struct node_place {
     node_kind kind = node_kind::router;
     std::uint32_t index = none;
 };
+
+/// Defects of one kind that are told one by one: more than anybody works through. A kind that covers more of
+/// the fabric is told once; a dump can claim millions.
+constexpr std::size_t most_of_kind = 10'000;
 
 /// What the steps share beside the fabric itself. Vectors "by HCA" and "by host" go with out.hcas, out.hosts.
 struct state {
@@ -41,12 +46,28 @@ struct state {
     /// By switch: how sure it is that one without hosts stands where it stands; 0 for the others.
     std::vector<float> off_confidence;
 
+    /// How many were found of each kind, also of those that are not told one by one.
+    std::map<std::string, std::size_t, std::less<>> found;
+
+    /// Whether there are so many of the kind that one more is only counted; then it is. Spares making its
+    /// words.
+    bool counts_only(std::string_view kind) {
+        const auto at = found.find(kind);
+        if (at == found.end() || at->second < most_of_kind) return false;
+        ++at->second;
+        return true;
+    }
     void report(std::string kind, std::vector<std::string> objects, std::string evidence, double confidence,
                 std::vector<std::string> where = {}) {
+        if (counts_only(kind)) return;
+        ++found[kind];
         out.defects.push_back(
             {std::move(kind), std::move(objects), std::move(evidence), confidence, std::move(where)});
     }
 };
+
+/// A kind of which more were found than are told one by one becomes one defect: how many, and samples.
+void tell_once(state& s);  // many_defects.cpp
 
 void take_nodes(state& s);    // nodes.cpp: switches and HCAs by GUID; routers aside
 void take_links(state& s);    // links.cpp: every cable once, with both ends
@@ -56,10 +77,15 @@ void take_hosts(state& s);    // hosts.cpp: HCAs to hosts by name and evidence; 
 void group_leaves(state& s);  // groups.cpp: leaf groups, rails, spine groups, islands
 void take_site(state& s);     // site.cpp: what the site file says
 void find_host_defects(state& s);    // host_defects.cpp: rails, cables and names of hosts
+void find_missing_rails(state& s);   // rail_defects.cpp: hosts that lack what their group has
+void find_doubled_leaves(state& s);  // rail_defects.cpp: two HCAs of a host on one leaf
 void find_switch_defects(state& s);  // switch_defects.cpp: leaves, uplinks and names of switches
 void find_missing_links(state& s);   // uplink_defects.cpp: between two levels of switches
 void find_idle_leaves(state& s);     // switch_defects.cpp: leaves without any host
 void find_slow_links(state& s);      // link_defects.cpp
+
+/// Share of those that agree; below it ports or device numbers show nothing.
+constexpr double least_agreement = 0.75;
 
 /// By group: how many leaves it should have, going by the groups of the same kind of hosts all over the
 /// fabric; what it has where they do not tell.

@@ -24,6 +24,8 @@ leaf_set leaves_of(const fabric& f, const std::vector<std::uint32_t>& hcas) {
     return out;
 }
 
+constexpr std::size_t most_leaves = 32;  ///< of one host, of which every pair is compared
+
 /// For each switch the smallest one of the set of leaves that it is in.
 std::vector<std::uint32_t> join_leaves(const fabric& f, const hcas_of_hosts& hosts) {
     // Most hosts of a group have the very same leaves: those are counted once.
@@ -34,7 +36,9 @@ std::vector<std::uint32_t> join_leaves(const fabric& f, const hcas_of_hosts& hos
     for (const auto& [leaves, count] : alike)
         for (std::size_t i = 0; i < leaves.size(); ++i) {
             hosts_on[leaves[i]] += count;
-            for (std::size_t j = i + 1; j < leaves.size(); ++j)
+            // Of more than any host has, neighbours join what all pairs would.
+            const auto last = leaves.size() > most_leaves ? std::min(i + 2, leaves.size()) : leaves.size();
+            for (std::size_t j = i + 1; j < last; ++j)
                 shared[std::uint64_t{leaves[i]} << 32 | leaves[j]] += count;
         }
     union_find out(f.switches.size());

@@ -21,6 +21,9 @@ bool contains(const std::vector<std::string>& list, std::string_view name) {
     return std::find(list.begin(), list.end(), name) != list.end();
 }
 
+/// HCAs of one host. A name that more have is an image's, and names none of the hosts that were made of it.
+constexpr std::size_t most_of_host = 256;
+
 /// HCAs by the host that their name tells, the others as unattributed; aggregation nodes and storage devices
 /// go.
 host_list list_by_name(state& s) {
@@ -52,6 +55,11 @@ host_list list_by_name(state& s) {
     std::sort(found.begin(), found.end(),
               [](const auto& a, const auto& b) { return before_by_number(a.first, b.first); });
     for (auto& [name, hcas] : found) {
+        if (hcas.size() > most_of_host) {
+            for (const auto i : hcas) s.host_name_of_hca[i] = {};
+            out.unattributed.insert(out.unattributed.end(), hcas.begin(), hcas.end());
+            continue;
+        }
         out.names.push_back(name);
         out.hcas.push_back(std::move(hcas));
     }
@@ -154,7 +162,7 @@ void report_unattributed(state& s, const host_list& hosts, const grouping& g) {
                                    h.leaf_port, others)
                              : fmt::format("nothing shows which host it belongs to");
         exclude(s, i, "unattributed", why);
-        if (s.host_name_of_hca[i].empty())
+        if (s.host_name_of_hca[i].empty() && !s.counts_only("factory-name"))
             s.report("factory-name", {hex(h.id)}, fmt::format("\"{}\" names no host; {}", h.name, why), 1.0);
     }
 }

@@ -59,8 +59,10 @@ void find_slow_links(state& s) {
         const auto k = kind(l);
         if (k == none) continue;
         const auto& expected = usual_rate[k];
-        const bool narrow = l.rate.width != 0 && l.rate.width < expected.width;
-        const bool slow = l.rate.lane_gbps10 != 0 && l.rate.lane_gbps10 < expected.lane_gbps10;
+        const bool narrow =
+            l.rate.width != 0 && l.rate.width < expected.width && !s.counts_only("narrow-link");
+        const bool slow = l.rate.lane_gbps10 != 0 && l.rate.lane_gbps10 < expected.lane_gbps10 &&
+                          !s.counts_only("slow-link");
         if (!narrow && !slow) continue;
         const std::vector<std::string> ends{end_name(s, l.a), end_name(s, l.b)};
         const std::vector<std::string> where{port_id(s.out, l.a), port_id(s.out, l.b)};

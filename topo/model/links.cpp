@@ -76,7 +76,7 @@ bool take_link(state& s, const port_index& index, std::uint32_t n, std::uint32_t
     const port_ref here{s.place[n].kind, s.place[n].index, p.port};
     const port_ref there{s.place[peer].kind, s.place[peer].index, p.peer_port};
     s.out.links.push_back(first ? link{here, there, p.rate} : link{there, here, p.rate});
-    if (!other_lists && peer < s.with_record)
+    if (!other_lists && peer < s.with_record && !s.counts_only("one-way-link"))
         s.report("one-way-link", {end_name(s, here), end_name(s, there)},
                  fmt::format("only {} lists the link", end_name(s, here)), 1.0,
                  {port_id(s.out, here), port_id(s.out, there)});
@@ -95,7 +95,7 @@ void find_doubled_ports(state& s) {
                 (e.kind == node_kind::hca ? 0 : 1ull << 63) | std::uint64_t{e.index} << 16 | e.port, i);
     std::sort(ends.begin(), ends.end());
     for (std::size_t i = 1; i < ends.size(); ++i) {
-        if (ends[i].first != ends[i - 1].first) continue;
+        if (ends[i].first != ends[i - 1].first || s.counts_only("doubled-port")) continue;
         const auto &x = links[ends[i - 1].second], &y = links[ends[i].second];
         const bool at_a = x.a == y.a || x.a == y.b;
         const auto& port = at_a ? x.a : x.b;
@@ -119,7 +119,8 @@ void take_links(state& s) {
                 const auto& ports = s.source.ports;
                 doubtful |= i > s.nodes[n].first_port && ports[i - 1].port == ports[i].port;
                 doubtful |= take_link(s, index, n, i);
-            } else if (s.place[n].index != none && s.source.ports[i].port <= s.source.ports[i].peer_port) {
+            } else if (s.place[n].index != none && s.source.ports[i].port <= s.source.ports[i].peer_port &&
+                       !s.counts_only("loop")) {
                 s.report("loop", {node_name(s, n)},
                          fmt::format("port {} leads to port {} of the same node", s.source.ports[i].port,
                                      s.source.ports[i].peer_port),

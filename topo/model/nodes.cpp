@@ -19,13 +19,13 @@ node_index index_records(state& s) {
     out.reserve(s.nodes.size());
     for (std::uint32_t i = 0; i < s.nodes.size(); ++i) {
         const auto [at, fresh] = out.try_emplace(s.nodes[i].id, i);
-        if (!fresh) {
+        if (fresh) continue;
+        if (!s.counts_only("duplicate-guid"))
             s.report("duplicate-guid", {hex(s.nodes[i].id)},
                      fmt::format("records at lines {} and {}; the first is taken", s.nodes[at->second].line,
                                  s.nodes[i].line),
                      1.0);
-            s.nodes[i].port_count = 0;
-        }
+        s.nodes[i].port_count = 0;
     }
     return out;
 }
@@ -45,6 +45,7 @@ void find_peers(state& s, node_index& known) {
             stub.name = p.peer_name;
             stub.lid = p.peer_lid;
             s.nodes.push_back(stub);
+            if (s.counts_only("no-record")) continue;
             s.report(
                 "no-record", {hex(p.peer), std::string(p.peer_name)},
                 fmt::format("named by {} port {}, but its own record is missing; taken as its neighbours "

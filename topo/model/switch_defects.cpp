@@ -41,13 +41,15 @@ void find_bad_names(state& s) {
     std::map<std::string_view, std::vector<const switch_node*>> by_name;
     for (std::uint32_t i = 0; i < s.out.switches.size(); ++i) {
         const auto& sw = s.out.switches[i];
-        if (is_factory_switch(sw.name) || sw.name.empty())
+        if (is_factory_switch(sw.name) || sw.name.empty()) {
+            if (s.counts_only("factory-name")) continue;
             s.report("factory-name", {hex(sw.id)},
                      fmt::format("the switch is called \"{}\": it was never given a name; it goes by {}",
                                  sw.name, s.names.made_up(i)),
                      1.0, {hex(sw.id)});
-        else
+        } else {
             by_name[sw.name].push_back(&sw);
+        }
     }
     for (const auto& [name, switches] : by_name) {
         if (switches.size() < 2) continue;

@@ -77,7 +77,15 @@ std::string port_text(const fabric& f, std::uint32_t sw, std::uint16_t port) {
     return port == 0 ? hex(f.switches[sw].id) : port_id(f.switches[sw].id, port);
 }
 
-void report_gaps(state& s, const std::vector<gap>& gaps, std::uint32_t expected, missing_ports& ports) {
+/// What each switch of a block should have.
+struct expected_links {
+    std::size_t lowers, uppers;  ///< of the block
+    std::uint32_t links;         ///< of each pair
+    std::size_t of(bool upper) const { return std::size_t{links} * (upper ? lowers : uppers); }
+};
+
+void report_gaps(state& s, const std::vector<gap>& gaps, const expected_links& expected,
+                 missing_ports& ports) {
     const auto& f = s.out;
     culprits all(s, gaps);
     while (const auto c = all.next()) {
@@ -97,7 +105,7 @@ void report_gaps(state& s, const std::vector<gap>& gaps, std::uint32_t expected,
         if (c->gaps.size() > peers_named)
             to += fmt::format(" and {} more switches", c->gaps.size() - peers_named);
         s.report(c->upper ? "asymmetric-spine" : "missing-uplink", {label(s, c->sw)},
-                 fmt::format("{} of {} links missing, to {}", missing, expected * c->gaps.size(), to), 0.9,
+                 fmt::format("{} of {} links missing, to {}", missing, expected.of(c->upper), to), 0.9,
                  std::move(where));
     }
 }
@@ -141,7 +149,7 @@ void check_block(state& s, const mesh& m, const block& uppers, const std::vector
         if (links < expected.value) gaps.push_back({low, high, expected.value - links});
     });
     if (!ports) ports.emplace(s.out);
-    report_gaps(s, gaps, expected.value, *ports);
+    report_gaps(s, gaps, {lowers.size(), uppers.size(), expected.value}, *ports);
 }
 
 }  // namespace

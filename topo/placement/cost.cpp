@@ -6,6 +6,7 @@
 #include "topo/placement/communication.hpp"
 #include "topo/placement/job_slots.hpp"
 #include "topo/placement/locations.hpp"
+#include "topo/placement/spine_bound.hpp"
 
 namespace banyan::topo {
 namespace {
@@ -146,21 +147,6 @@ class counter {
     pair_histogram together_;
 };
 
-/// Every ring of dp must leave each leaf group that it touches, and so many are needed at least.
-double least_over_spines(const fabric& f, const request& r) {
-    std::vector<std::size_t> sizes;
-    for (const auto& g : f.leaf_groups) sizes.push_back(g.hosts.size());
-    std::sort(sizes.rbegin(), sizes.rend());
-    std::size_t groups = 0, reach = 0;
-    while (groups < sizes.size() && reach < r.nodes) reach += sizes[groups++];
-    if (groups < 2) return 0;
-    const auto dp = r.dims.size(dimension::dp);
-    if (dp < 2) return 0;
-    const double rings = static_cast<double>(r.dims.ranks()) / dp;
-    return rings * std::min<double>(static_cast<double>(groups), dp) *
-           traffic_of(r.dims, r.model.value_or(model_size{}))[dimension::dp];
-}
-
 }  // namespace
 
 placement_cost cost_of(const fabric& f, const request& r, const placement& p) {
@@ -177,7 +163,7 @@ placement_cost cost_of(const fabric& f, const request& r, const placement& p) {
             out.weighted += static_cast<double>(d.edges[t]) * weights[d.dim] * f.tier_cost[t];
         }
     out.busiest_uplink = load.busiest();
-    out.spine_bound = least_over_spines(f, r);
+    out.spine_bound = least_over_spines(f, r, where.job, where.slot_of_rank);
     return out;
 }
 

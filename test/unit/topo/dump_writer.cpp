@@ -6,7 +6,9 @@
 namespace banyan::topo::test {
 
 guid dump_writer::add(char kind, const std::string& name) {
-    const guid id = (kind == 'S' ? 0x5000 : 0xa000) + 0x10 * nodes_.size();
+    // Far apart where there are so many that they would meet.
+    const auto n = nodes_.size();
+    const guid id = (guid{kind == 'S' ? 0x5000u : 0xa000u} << (n < 0x400 ? 0 : 16)) + 0x10 * n;
     nodes_[id] = {kind, name, {}};
     return id;
 }

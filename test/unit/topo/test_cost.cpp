@@ -55,6 +55,34 @@ TEST_CASE("what crosses which tier", "[topo]") {
     CHECK(of(far, dimension::dp).over_spine_groups == 2);
 }
 
+TEST_CASE("no placement with whole units sends less than the bound", "[topo]") {
+    const auto f = groups_of({4, 4, 4, 4}, 2);
+    const auto bound_of = [&](const char* shape, std::uint32_t nodes) {
+        const auto r = make(shape, nodes);
+        const auto p = place(f, all_hosts(f), r).value();
+        const auto c = cost_of(f, r, p);
+        CHECK(c.spine_bound <= c.above_leaf() * (1 + 1e-12));
+        return std::pair(c.spine_bound, c.above_leaf());
+    };
+    const auto bytes = [](const char* shape) { return traffic_of(parse_shape(shape).value(), model_size{}); };
+    SECTION("rings of dp inside a leaf group, where cp joins these") {
+        // Were only dp asked, each of its eight rings would have to leave each of two groups.
+        const auto [bound, sent] = bound_of("dp=4,cp=2", 8);
+        const auto b = bytes("dp=4,cp=2");
+        CHECK(bound == Approx(2 * std::min({b[dimension::dp] + b[dimension::cp], 2 * b[dimension::dp],
+                                            4 * b[dimension::cp]})));
+        CHECK(sent >= bound);
+    }
+    SECTION("expert parallel groups") { bound_of("ep=4,dp=4", 16); }
+    SECTION("all of them") { bound_of("pp=2,ep=2,cp=2,dp=2", 16); }
+    SECTION("dp inside a node alone leaves nothing") {
+        const auto r = make_request(parse_shape("dp=8,cp=8").value(), 8, 8, 0).value();
+        const auto c = cost_of(f, r, place(f, all_hosts(f), r).value());
+        CHECK(c.spine_bound == Approx(2 * 8 * bytes("dp=8,cp=8")[dimension::cp]));
+        CHECK(c.spine_bound <= c.above_leaf() * (1 + 1e-12));
+    }
+}
+
 TEST_CASE("the busiest uplink is counted by rail", "[topo]") {
     rail_fabric d(2, 4, 2, 2);
     const auto f = d.model();

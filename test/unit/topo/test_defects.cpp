@@ -68,6 +68,8 @@ TEST_CASE("defects are found and named", "[topo]") {
         const auto found = only_defect(d);
         CHECK(found.kind == "missing-uplink");
         CHECK(found.objects == objects{"leaf-0-1"});
+        // Of all links that the leaf should have, not of those to the spines it lost.
+        CHECK(found.evidence == "1 of 4 links missing, to spine-1");
     }
     SECTION("a leaf without any uplink") {
         for (unsigned s = 0; s < 4; ++s) {
@@ -84,6 +86,7 @@ TEST_CASE("defects are found and named", "[topo]") {
         const auto found = only_defect(d);
         CHECK(found.kind == "asymmetric-spine");
         CHECK(found.objects == objects{"spine-2"});
+        CHECK(found.evidence == "3 of 12 links missing, to leaf-0-3, leaf-1-3, leaf-2-3");
     }
     SECTION("lanes down") {
         d.link(d.hcas[0][2][1], 1, d.leaves[0][1], 3, "2xNDR");

@@ -86,3 +86,66 @@ TEST_CASE("where a router hangs is told, but not a thousand times", "[topo][host
     CHECK(f.excluded[0].why.size() < 1100);
     CHECK(f.excluded[1].why.find("spine-1 port 200") != std::string::npos);
 }
+
+TEST_CASE("a kind of defect that covers the fabric is told once", "[topo][hostile]") {
+    // Every cable between switches is listed by its lower end alone.
+    constexpr unsigned lowers = 101, uppers = 101;
+    dump_writer d;
+    std::vector<guid> high;
+    for (unsigned h = 0; h < uppers; ++h) high.push_back(d.add_switch(fmt::format("high{}", h)));
+    for (unsigned l = 0; l < lowers; ++l) {
+        const auto low = d.add_switch(fmt::format("low{}", l));
+        d.link(d.add_hca(fmt::format("n{} mlx5_0", l)), 1, low, 1);
+        for (unsigned h = 0; h < uppers; ++h) {
+            d.link(low, 2 + h, high[h], 1 + l);
+            d.forget(high[h], 1 + l);
+        }
+    }
+    const auto f = d.model();
+    CHECK(f.links.size() == lowers * (uppers + 1));
+    REQUIRE(f.defects.size() == 1);
+    const auto& told = f.defects.front();
+    CHECK(told.kind == "one-way-link");
+    CHECK(told.objects.size() == 16);
+    CHECK(told.where.size() == 16);
+    CHECK(told.evidence.starts_with("10201 of this kind"));
+    CHECK(told.evidence.find("only low0 port 2 lists the link") != std::string::npos);
+}
+
+TEST_CASE("a name that hundreds of HCAs have is an image's and names no host", "[topo][hostile]") {
+    // On leaves of their own, so that all pairs of leaves of such a host would be too many.
+    constexpr unsigned count = 20'000;
+    rail_fabric d(2, 8, 2, 2);
+    for (unsigned i = 0; i < count; ++i)
+        d.link(d.add_hca("image mlx5_0"), 1, d.add_switch(fmt::format("lone{}", i)), 1 + i % 3);
+    const auto f = d.model();
+    CHECK(f.hosts.size() == 16);
+    CHECK(f.leaf_groups.size() == 2);
+    CHECK(f.excluded.size() == count);
+    // Names, and leaves from which nothing leads up.
+    REQUIRE(f.defects.size() == 2);
+    CHECK(f.defects[0].kind == "factory-name");
+    CHECK(f.defects[1].kind == "missing-uplink");
+    for (const auto& d : f.defects) CHECK(d.evidence.starts_with("20000 of this kind"));
+}
+
+TEST_CASE("hosts with more HCAs than any has keep their group", "[topo][hostile]") {
+    constexpr unsigned rails = 60;
+    const auto f = rail_fabric(2, 4, rails, 2).model();
+    REQUIRE(f.leaf_groups.size() == 2);
+    CHECK(f.leaf_groups[0].leaves.size() == rails);
+    CHECK(f.defects.empty());
+}
+
+TEST_CASE("a crowd of one device keeps the one that sits where its host does", "[topo][hostile]") {
+    rail_fabric d(1, 8, 4, 2);
+    // As many as a host may have are called as one that is there, on other ports of the same leaves.
+    for (unsigned i = 0; i < 200; ++i) d.link(d.add_hca("g0n00 mlx5_1"), 1, d.leaves[0][i % 4], 40 + i);
+    const auto f = d.model();
+    const auto host = find_host(f, "g0n00");
+    REQUIRE(host != none);
+    CHECK(f.hosts[host].hcas.size() == 4);
+    std::size_t doubled = 0;
+    for (const auto& e : f.defects) doubled += e.kind == "duplicate-name";
+    CHECK(doubled == 200);
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which switches are leaves, by the hosts on them: those that no others with hosts contradict.
+#include <algorithm>
+
+#include "topo/model/build.hpp"
+#include "topo/model/names.hpp"
+#include "topo/model/switch_graph.hpp"
+
+namespace banyan::topo::build {
+namespace {
+
+class leaf_finder {
+  public:
+    leaf_finder(const fabric& f, const switch_graph& g)
+        : f_(f), g_(g), leaf_(f.switches.size()), contradictions_(f.switches.size()), compare_(g) {}
+
+    std::vector<bool> find() {
+        by_contradictions();
+        drop_hosts_above();
+        return leaf_;
+    }
+
+  private:
+    std::vector<std::uint32_t> contradicting(std::uint32_t sw) const {
+        std::vector<std::uint32_t> out;
+        for (const auto p : g_.peers[sw])
+            if (leaf_[p]) out.push_back(p);
+        return out;
+    }
+
+    /// Leaves are not joined to leaves. Where two switches with hosts are, the one above is it that is joined
+    /// to many which are not joined to each other, and has fewer hosts than they. What remains (two leaves
+    /// back to back, a mesh of leaves) stays.
+    void by_contradictions() {
+        std::vector<std::pair<double, std::uint32_t>> order;  // contradictions a host, most first
+        for (std::uint32_t i = 0; i < leaf_.size(); ++i) leaf_[i] = g_.hosts[i] > 0;
+        for (std::uint32_t i = 0; i < leaf_.size(); ++i) {
+            if (!leaf_[i]) continue;
+            const auto n = contradictions_[i] = contradicting(i).size();
+            if (n >= 2) order.emplace_back(-static_cast<double>(n) / static_cast<double>(g_.hosts[i]), i);
+        }
+        std::sort(order.begin(), order.end());
+        for (const auto& [key, sw] : order) {
+            const auto others = contradicting(sw);
+            if (!stands_above(sw, others)) continue;
+            leaf_[sw] = false;
+            for (const auto o : others) --contradictions_[o];
+        }
+    }
+
+    bool stands_above(std::uint32_t sw, std::vector<std::uint32_t> others) const {
+        if (others.size() < 2) return false;
+        std::size_t hosts = 0, peers = 0;
+        for (const auto o : others) {
+            hosts += g_.hosts[o];
+            peers += contradictions_[o];
+        }
+        const bool fewer_hosts = 2 * g_.hosts[sw] * others.size() <= hosts;
+        const bool more_peers = others.size() * others.size() >= 2 * peers;
+        if (!fewer_hosts && !more_peers) return false;
+        constexpr std::size_t enough = 32;  // to see whether they are joined to each other
+        if (others.size() > enough) others.resize(enough);
+        std::size_t joined = 0, pairs = 0;
+        for (std::size_t i = 0; i < others.size(); ++i)
+            for (std::size_t j = i + 1; j < others.size(); ++j, ++pairs)
+                joined += g_.adjacent(others[i], others[j]);
+        return 2 * joined < pairs;
+    }
+
+    /// Hosts on a core contradict no leaf: its peers are spines. But they are spines of several blocks, of
+    /// which every leaf has one.
+    void drop_hosts_above() {
+        std::vector<std::size_t> hosts;
+        for (std::uint32_t i = 0; i < leaf_.size(); ++i)
+            if (leaf_[i]) hosts.push_back(g_.hosts[i]);
+        if (hosts.empty()) return;
+        const auto middle = hosts.begin() + static_cast<std::ptrdiff_t>(hosts.size() / 2);
+        std::nth_element(hosts.begin(), middle, hosts.end());
+        const auto strong = [&](std::uint32_t i) { return leaf_[i] && 2 * g_.hosts[i] > *middle; };
+        std::vector<std::uint32_t> above;
+        std::size_t leaves = 0, cards = 0;
+        for (std::uint32_t i = 0; i < leaf_.size(); ++i)
+            if (strong(i)) ++leaves, cards += is_line_card(f_.switches[i].name);
+        for (std::uint32_t i = 0; i < leaf_.size(); ++i) {
+            if (!leaf_[i] || strong(i)) continue;
+            // Below it all may be off, so that only its name is left to go by.
+            const auto& name = f_.switches[i].name;
+            if (is_line_card(name) ? 2 * cards < leaves : role_in_name(name) == switch_role::upper) {
+                above.push_back(i);
+                continue;
+            }
+            const auto like = compare_.nearest(i, g_.peers[i], strong);
+            if (like.shared > 0 && 4 * like.shared < 3 * g_.peers[i].size()) above.push_back(i);
+        }
+        for (const auto i : above) leaf_[i] = false;
+    }
+
+    const fabric& f_;
+    const switch_graph& g_;
+    std::vector<bool> leaf_;
+    std::vector<std::size_t> contradictions_;  ///< by switch with hosts: its peers with hosts
+    comparison compare_;
+};
+
+}  // namespace
+
+switch_graph::switch_graph(const fabric& f)
+    : peers(f.switches.size()), hosts(f.switches.size()), used(f.switches.size()) {
+    for (const auto& l : f.links) {
+        if (l.a.kind == node_kind::switch_node && l.b.kind == node_kind::switch_node) {
+            peers[l.a.index].push_back(l.b.index);
+            peers[l.b.index].push_back(l.a.index);
+            continue;
+        }
+        const auto& [hca, sw] = l.a.kind == node_kind::hca ? std::pair(l.a, l.b) : std::pair(l.b, l.a);
+        if (sw.kind != node_kind::switch_node) continue;
+        const auto name = read_hca_name(f.hcas[hca.index].name);
+        if (name.kind == hca_name::trust::aggregation) continue;
+        used[sw.index] = true;
+        // What serves the fabric from any switch makes no leaf.
+        hosts[sw.index] += !is_manager_name(name.host);
+    }
+    for (auto& list : peers) {
+        std::sort(list.begin(), list.end());
+        list.erase(std::unique(list.begin(), list.end()), list.end());
+    }
+    // A fabric of managers alone.
+    if (std::all_of(hosts.begin(), hosts.end(), [](auto n) { return n == 0; }))
+        hosts.assign(used.begin(), used.end());
+}
+
+std::vector<bool> leaves_by_hosts(const fabric& f, const switch_graph& g) { return leaf_finder(f, g).find(); }
+
+}  // namespace banyan::topo::build
