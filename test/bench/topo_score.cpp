@@ -192,9 +192,9 @@ void add_scores(banyan::bench::figures& figures, const scores& s, const std::str
         const auto name = generate::name_of(static_cast<generate::defect_kind>(k));
         if (kind.planted == 0) continue;  // with few fabrics not every kind has its turn
         figures.add(fmt::format("{}{}, precision", of, name), share(kind.right, kind.reported), "share",
-                    "planted defects", ">=", 0.95);
+                    "planted defects", ">=", 0.99);
         figures.add(fmt::format("{}{}, recall", of, name), share(kind.hit, kind.planted), "share",
-                    "planted defects", ">=", 0.95);
+                    "planted defects", ">=", 0.99);
     }
     figures.add(of + "reports of kinds that are never planted", static_cast<double>(s.other_reports),
                 "reports", "planted defects");
