@@ -136,7 +136,7 @@ void summarise(banyan::bench::figures& figures, const std::vector<site>& sites,
             "\nBy the {}: banyan / the best peer, and over the oracle's bound\n"
             "{:<30}{:>7}{:>8}{:>8}{:>8}{:>8}{:>9}{:>8}{:>10}\n",
             name, "fabric", "cases", "mean", "worst", "lost", "equal", "oracle", "gap", "worst");
-    means everywhere, gap_everywhere;
+    means everywhere, gap_everywhere, bounded, least;
     for (std::size_t s = 0; s < sites.size(); ++s) {
         means ratio, gap;
         int lost = 0, equal = 0;
@@ -149,6 +149,9 @@ void summarise(banyan::bench::figures& figures, const std::vector<site>& sites,
             if (!o.bound) continue;
             gap.add(o.gap());
             gap_everywhere.add(o.gap());
+            if (o.best_peer <= 0) continue;
+            bounded.add(o.ratio());
+            least.add(*o.bound / o.best_peer);
         }
         if (table)
             fmt::print("{:<30}{:>7}{:>8.3f}{:>8.3f}{:>8}{:>8}{:>9}{:>6.1f} %{:>8.1f} %\n", sites[s].name,
@@ -162,6 +165,12 @@ void summarise(banyan::bench::figures& figures, const std::vector<site>& sites,
     if (gap_everywhere.count > 0)
         figures.add(fmt::format("{}: mean gap of {} cases", name, gap_everywhere.count),
                     gap_everywhere.mean(), "%", "oracle's bound", "<=", 1);
+    if (least.count > 0) {
+        // What no placement can be below, beside what banyan has in the same cases.
+        const auto of = fmt::format("{}: mean of {} cases with a bound, ", name, least.count);
+        figures.add(of + "banyan", bounded.mean(), "x", "best peer");
+        figures.add(of + "the bound itself", least.mean(), "x", "best peer");
+    }
 }
 
 /// How often the emulation and slurmctld give the same nodes: what the replayed day rests on.
