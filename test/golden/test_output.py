@@ -111,6 +111,20 @@ class Output(unittest.TestCase):
                 done = run(("check", str(dump)))
                 self.assertEqual((done.stdout, done.stderr), (told, ""))
 
+    def test_a_big_fabric_is_drawn_as_rows(self):
+        made = run(("gen", "--nodes", "48", "--group-size", "8", "--rails", "2", "--defects", "missing-rail=0.02"))
+        file = self.folder / "dump"
+        file.write_text(made.stdout)
+        lines = run(("draw", str(file))).stdout.splitlines()
+        rows = [line.split() for line in lines if re.match(r"g\d", line)]
+        self.assertEqual([row[:4] for row in rows[:2]], [["g1", "8", "n01", "–"], ["g2", "8", "n09", "–"]])
+        self.assertEqual(len(rows), 6)
+        self.assertEqual([row[-1] for row in rows].count("1"), 1, "one group has the defect")
+        self.assertFalse([line for line in lines if line.startswith("+")], "no empty boxes")
+        # With a job, what it does not touch is one line.
+        lines = run(("draw", str(file), "--nodes", "n[01-08]")).stdout.splitlines()
+        self.assertIn("  g2 – g6, 5 groups: 40 hosts, none of the job", lines)
+
     def test_what_place_prints_is_a_plan(self):
         plan = self.folder / "plan"
         plan.write_text(run(("place", DUMP, "--shape", "tp=8,pp=4,dp=4", "--ranks-per-node", "8", "--json")).stdout)

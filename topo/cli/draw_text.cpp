@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "topo/draw/escape.hpp"
+#include "topo/draw/scene.hpp"
 
 namespace banyan::topo::cli {
 namespace {
@@ -23,7 +24,10 @@ class picture {
 
     std::string text() {
         add_spines();
-        for (const auto& g : f_.leaf_groups) add_group(g);
+        if (marks_.empty() && f_.leaf_groups.size() > boxes_shown)
+            add_rows();
+        else
+            add_boxes();
         add_legend();
         return std::move(out_);
     }
@@ -31,6 +35,7 @@ class picture {
   private:
     static constexpr std::size_t columns = 98;
     static constexpr std::size_t cells_shown = 64;  // of a large group without a job; the rest is counted
+    static constexpr std::size_t boxes_shown = 4;   // of groups without hosts of the job
 
     void add_spines() {
         std::size_t spines = 0, cores = 0;
@@ -64,9 +69,58 @@ class picture {
         return fmt::format(fmt::fg(shade) | fmt::emphasis::bold, "[{}]", padded);
     }
 
+    std::string first_to_last(const leaf_group& g, std::size_t width) const {
+        if (g.hosts.empty()) return "none";
+        const auto last = g.hosts.size() > 1 ? " \u2013 " + name(g.hosts.back()) : "";
+        return draw::fill(draw::fit(name(g.hosts.front()) + last, width), width);
+    }
+
+    /// A line for each group: what a box of it would not have room for.
+    void add_rows() {
+        const auto defects = draw::make_scene(f_).defects_of_group;
+        std::size_t id = 5, names = 5;
+        for (const auto& g : f_.leaf_groups) {
+            id = std::max(id, g.id.size());
+            if (!g.hosts.empty())
+                names = std::max(
+                    names, draw::columns(name(g.hosts.front())) + 3 + draw::columns(name(g.hosts.back())));
+        }
+        names = std::min(names, columns - 50);
+        add("{:<{}}  {:>6}  {:<{}}  {:>6}  {:>11}  {:>7}\n", "group", id, "hosts", "names", names, "leaves",
+            "spine group", "defects");
+        for (std::size_t i = 0; i < f_.leaf_groups.size(); ++i) {
+            const auto& g = f_.leaf_groups[i];
+            add("{:<{}}  {:>6}  {}  {:>6}  {:>11}  {:>7}\n", g.id, id, g.hosts.size(),
+                draw::fill(first_to_last(g, names), names), g.leaves.size(), g.spine_group + 1,
+                defects[i] ? std::to_string(defects[i]) : "-");
+        }
+    }
+
+    std::size_t used(const leaf_group& g) const {
+        return static_cast<std::size_t>(
+            std::count_if(g.hosts.begin(), g.hosts.end(), [&](auto h) { return marks_.contains(h); }));
+    }
+
+    /// Groups that the job does not touch are one line for each row of them where there are many.
+    void add_boxes() {
+        const auto& groups = f_.leaf_groups;
+        const bool fold = groups.size() > boxes_shown;
+        for (std::size_t i = 0; i < groups.size();) {
+            if (!fold || used(groups[i]) > 0) {
+                add_group(groups[i++]);
+                continue;
+            }
+            const auto first = i;
+            std::size_t hosts = 0;
+            for (; i < groups.size() && used(groups[i]) == 0; ++i) hosts += groups[i].hosts.size();
+            add("  {}{}: {}, none of the job\n", groups[first].id,
+                i - first > 1 ? fmt::format(" \u2013 {}, {} groups", groups[i - 1].id, i - first) : "",
+                draw::counted(hosts, "host"));
+        }
+    }
+
     void add_group(const leaf_group& g) {
-        const auto used =
-            std::count_if(g.hosts.begin(), g.hosts.end(), [&](auto h) { return marks_.contains(h); });
+        const auto used = this->used(g);
         std::size_t width = 0;
         for (const auto h : g.hosts) {
             const auto at = marks_.find(h);
@@ -76,17 +130,15 @@ class picture {
         const auto title = fmt::format("- {}: {} hosts x {} rails{} ", g.id, g.hosts.size(), g.leaves.size(),
                                        marks_.empty() ? "" : fmt::format(", {} of the job", used));
         add("+{:-<{}}+\n", title, columns - 2);
-        // Groups that the job does not touch fold to their title when there are many.
-        const bool folded = used == 0 && f_.leaf_groups.size() > 4;
         const auto per_row = std::max<std::size_t>(1, (columns - 4) / (width + 2));
-        const auto shown = folded ? 0 : used ? g.hosts.size() : std::min(g.hosts.size(), cells_shown);
+        const auto shown = used ? g.hosts.size() : std::min(g.hosts.size(), cells_shown);
         for (std::size_t i = 0; i < shown; i += per_row) {
             const auto row = std::min(per_row, shown - i);
             std::string line;
             for (std::size_t j = i; j < i + row; ++j) line += cell(g.hosts[j], width);
             add("| {}{:<{}} |\n", line, "", columns - 4 - row * (width + 2));
         }
-        if (!folded && shown < g.hosts.size())
+        if (shown < g.hosts.size())
             add("| {:<{}} |\n", fmt::format("... and {} more", g.hosts.size() - shown), columns - 4);
         add("+{:-<{}}+\n", "", columns - 2);
     }

@@ -115,4 +115,13 @@ std::string_view short_name(std::string_view description) {
     return name.empty() ? description : name;
 }
 
+std::string_view card_name(std::string_view description) {
+    for (auto at = description.find('/'); at != std::string_view::npos; at = description.find('/', at + 1)) {
+        const auto card = description.substr(at + 1);
+        if (card.size() >= 2 && (card[0] == 'L' || card[0] == 'S') && card[1] >= '0' && card[1] <= '9')
+            return card;
+    }
+    return {};
+}
+
 }  // namespace banyan::topo::draw

@@ -27,5 +27,8 @@ std::string fill(std::string_view text, std::size_t width);
 
 /// The system's own name in a switch's description: "MF0;leaf-01:MQM9790/U1" -> "leaf-01". Not cleaned.
 std::string_view short_name(std::string_view description);
+/// What tells the switches of one director from each other: "MF0;dir1:CS8500/L03/U2" -> "L03/U2"; empty where
+/// there is none. Not cleaned.
+std::string_view card_name(std::string_view description);
 
 }  // namespace banyan::topo::draw

@@ -15,7 +15,7 @@
 //   spine_groups         spines and groups of each
 //   cores, stray         other switches
 //   defects              [kind, severity (0: no defect, a notice), evidence, objects, switches, hcas,
-//                        hosts, switches at the ends of its links]
+//                        hosts, switches at the ends of its links, whether the leaf group is what is broken]
 //   job                  text, colors, marks: [host, slot, colour, spare, label, about]; or null
 #include <algorithm>
 #include <unordered_map>
@@ -140,7 +140,8 @@ json links_of(const fabric& f, rate_table& rates) {
 
 json defects_of(const fabric& f, const scene& s) {
     auto out = json::array();
-    for (std::size_t i = 0; i < std::min(f.defects.size(), most_defects); ++i) {
+    for (const auto i : in_order(s)) {
+        if (out.size() == most_defects) break;
         auto objects = json::array();
         for (const auto& o : f.defects[i].objects)
             if (objects.size() < most_objects) objects.push_back(clean(o));
@@ -150,7 +151,7 @@ json defects_of(const fabric& f, const scene& s) {
             for (const auto& end : {f.links[l].a, f.links[l].b})
                 if (end.kind == node_kind::switch_node) ends.push_back(box_of(f, end.index));
         out.push_back({clean(f.defects[i].kind), t.severity, clean(f.defects[i].evidence), objects,
-                       t.switches, t.hcas, t.hosts, ends});
+                       t.switches, t.hcas, t.hosts, ends, t.of_group ? 1 : 0});
     }
     return out;
 }

@@ -41,7 +41,7 @@ class designer {
         if (detail_ == detail::cards) size_ = {card_w, with_job ? 50 : 36, 6, 12, 30, 20, 150};
         if (detail_ == detail::cells) size_ = {12, 12, 2, 10, 40, 10, 132};
         if (detail_ == detail::tiles)
-            size_ = {4, 4, 1, 7, 19, 4, 34 + static_cast<int>(std::clamp<std::size_t>(name, 6, 14)) * 6};
+            size_ = {6, 6, 1, 7, 20, 5, 44 + static_cast<int>(std::clamp<std::size_t>(name, 6, 14)) * 6};
     }
 
     layout run(int top) {
@@ -152,12 +152,17 @@ class designer {
         int y = inset;
         out.at.w = std::max(shelf.width + trunk, 60) + 2 * inset;
         if (!spine_group.spines.empty()) {
-            out.bar = {inset, y, out.at.w - 2 * inset, out.direct ? switch_h : switch_h + 8};
+            const bool tiles =
+                detail_ == detail::tiles;  // of which there are many, so that nothing else gets room
+            out.bar = {inset, y, out.at.w - 2 * inset,
+                       out.direct ? switch_h
+                       : tiles    ? switch_h - 4
+                                  : switch_h + 8};
             if (out.direct)
                 spread(spine_group.spines, out.bar, out.spines);
             else
                 fill_bar(spine_group.spines, out.bar, out.spines);
-            y = out.bar.bottom() + (out.direct ? 120 : shelf.rows > 1 ? 26 : 40);
+            y = out.bar.bottom() + (out.direct ? 120 : tiles ? 16 : shelf.rows > 1 ? 26 : 40);
         }
         out.trunk_x = inset + 6;
         for (std::size_t i = 0; i < out.groups.size(); ++i) {

@@ -38,6 +38,7 @@ struct targets {
     health severity = health::degraded;
     bool of_group = false;  ///< it is the leaf group that is broken, not its switches
     bool notice = false;    ///< no defect
+    bool of_names = false;  ///< only what something is called is wrong: everything else is told before it
     std::vector<std::uint32_t> switches, hcas, hosts, links;
 };
 
@@ -80,6 +81,9 @@ inline std::size_t faults(const scene& s) {
         std::count_if(s.defects.begin(), s.defects.end(), [](const targets& d) { return !d.notice; }));
 }
 
+/// Indices of the defects in the order in which to tell them: the worst first, names last, notices after
+/// them; the model's order otherwise.
+std::vector<std::size_t> in_order(const scene& s);
 /// Finds what each defect is about; at most 64 objects of one name, so that hostile dumps stay cheap.
 std::vector<targets> find_targets(const fabric& f);
 /// Links between switches, bundled and judged against the usual bundle of their levels.

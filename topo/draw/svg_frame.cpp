@@ -154,12 +154,8 @@ int write_defects(context& c, int y) {
     if (faults(c.s) == 0) return y;
     y += 38;
     write_text(c, margin, y, "g", counted(faults(c.s), "defect"), 30);
-    // The worst first; the model's order otherwise.
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < c.f.defects.size(); ++i)
-        if (!c.s.defects[i].notice) order.push_back(i);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](auto a, auto b) { return c.s.defects[a].severity > c.s.defects[b].severity; });
+    auto order = in_order(c.s);
+    std::erase_if(order, [&](auto i) { return c.s.defects[i].notice; });
     for (std::size_t i = 0; i < std::min(order.size(), defects_listed); ++i)
         write_defect(c, y += 19, c.f.defects[order[i]], c.s.defects[order[i]].severity);
     if (order.size() > defects_listed)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Lines of the SVG. Where there is room each bundle is a curve; else each group has one stub, which is as bad
-// as the worst of its bundles.
+// Lines of the SVG. Where there is room each bundle is a curve; else each group has one stub, which is
+// painted where each of its switches has lost something: one lost link is its switch's, not its group's.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -128,15 +128,20 @@ class lines {
 
     uplinks above(const std::vector<std::uint32_t>& switches) const {
         uplinks out;
+        bool all = !switches.empty();
         for (const auto sw : switches) {
             auto at = std::lower_bound(c_.s.bundles.begin(), c_.s.bundles.end(), sw,
                                        [](const bundle& b, std::uint32_t low) { return b.low < low; });
+            auto worst = health::good;
             for (; at != c_.s.bundles.end() && at->low == sw; ++at) {
                 if (out.links == 0 || speed(at->rate) > speed(out.rate)) out.rate = at->rate;
                 out.links += at->count;
-                out.state = std::max(out.state, at->state);
+                worst = std::max(worst, at->state);
             }
+            all = all && worst != health::good;
+            out.state = std::max(out.state, worst);
         }
+        if (!all) out.state = health::good;
         return out;
     }
 

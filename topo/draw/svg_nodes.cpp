@@ -31,9 +31,12 @@ void write_switch(context& c, const placed& p, const std::string& fallback) {
     const auto& sw = c.f.switches[p.index];
     put(c, "{}><title>{}</title></rect>\n", rect(p.at, 4, "sw", alarm(c.s.switches[p.index])),
         escape_markup(sw.name));
-    const auto name = clean(short_name(sw.name));
     const auto room = static_cast<std::size_t>(std::max(p.at.w - 6, 0)) * 10 / 56;
-    const auto& text = columns(name) <= room || fallback.empty() ? name : fallback;
+    const auto card = clean(card_name(sw.name));
+    auto text = clean(short_name(sw.name));
+    if (!card.empty() && !text.ends_with(card)) text += "/" + card;
+    if (columns(text) > room && !card.empty()) text = card;
+    if (columns(text) > room && !fallback.empty()) text = fallback;
     if (room >= 2 && p.at.h >= 14) write_text(c, p.at.cx(), p.at.y + p.at.h / 2 + 3, "m x mid", text, room);
 }
 
@@ -126,6 +129,7 @@ void write_cells(context& c, const std::vector<placed>& hosts) {
     for (const auto& [style, path] : paths) put(c, "<path style=\"{}\" d=\"{}\"/>\n", style, path);
 }
 
+/// How many; painted where the group itself is broken.
 void write_badge(context& c, const group_layout& g, int y, bool words) {
     const auto n = c.s.defects_of_group[g.group];
     if (n == 0) return;
@@ -135,7 +139,8 @@ void write_badge(context& c, const group_layout& g, int y, bool words) {
     put(c,
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"13\" rx=\"6\" fill=\"{}\"/>"
         "<text x=\"{}\" y=\"{}\" class=\"x mid\" style=\"fill:#fff\">{}</text>\n",
-        x, y - 10, w, health_color(c.s.groups[g.group]), x + w / 2, y, text);
+        x, y - 10, w, c.s.groups[g.group] == health::good ? "#63717e" : health_color(c.s.groups[g.group]),
+        x + w / 2, y, text);
 }
 
 void write_group(context& c, const group_layout& g) {
@@ -151,12 +156,12 @@ void write_group(context& c, const group_layout& g) {
         write_switch(c, g.leaves[i], fmt::format("r{}", rail_at(group, i)));
     const int top = g.leaves.empty() ? g.at.y : g.leaves.front().at.bottom();
     const int x = (g.leaves.empty() ? g.at.x + 8 : g.leaves.front().at.x) + (tiles ? 0 : 1);
-    const int y = top + (tiles ? 13 : 18);
-    write_text(c, x, y, tiles ? "g x" : "g", group.id, 8);
+    const int y = top + (tiles ? 14 : 18);
+    write_text(c, x, y, "g", group.id, 8);
     write_badge(c, g, y, !tiles);
     if (tiles && !group.hosts.empty() && c.s.defects_of_group[g.group] == 0)
         write_text(c, g.leaves.empty() ? g.at.right() - 8 : g.leaves.back().at.right(), y, "m x end q",
-                   c.f.hosts[group.hosts.front()].name, static_cast<std::size_t>(g.at.w - 44) * 10 / 56);
+                   c.f.hosts[group.hosts.front()].name, static_cast<std::size_t>(g.at.w - 54) * 10 / 56);
     if (cards) {
         const auto about = counted(group.hosts.size(), "host") + " · " + counted(group.leaves.size(), "rail");
         if (g.at.w > 240) write_text(c, x + 34, y, "s", about, 40);

@@ -4,7 +4,9 @@
 // several things may share one, or nothing may have it.
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include <banyan/topo/switch_names.hpp>
@@ -23,6 +25,12 @@ health severity_of(std::string_view kind) {
          {"missing-leaf", "missing-uplink", "missing-rail", "one-way-link", "no-record", "duplicate-guid"})
         if (kind == broken) return health::broken;
     return health::degraded;
+}
+
+bool is_of_names(std::string_view kind) {
+    for (const auto* name : {"factory-name", "duplicate-name", "unknown-host", "unreadable"})
+        if (kind == name) return true;
+    return false;
 }
 
 class finder {
@@ -126,9 +134,21 @@ std::vector<targets> find_targets(const fabric& f) {
         out[i].of_group = f.defects[i].kind == "missing-leaf";
         out[i].notice = is_notice(f.defects[i]);
         out[i].severity = out[i].notice ? health::good : severity_of(f.defects[i].kind);
+        out[i].of_names = is_of_names(f.defects[i].kind);
         for (const auto& object : f.defects[i].objects) names.find(object, out[i]);
         for (auto* list : {&out[i].switches, &out[i].hcas, &out[i].hosts, &out[i].links}) sort_unique(*list);
     }
+    return out;
+}
+
+std::vector<std::size_t> in_order(const scene& s) {
+    std::vector<std::size_t> out(s.defects.size());
+    std::iota(out.begin(), out.end(), std::size_t{0});
+    const auto key = [&](std::size_t i) {
+        const auto& d = s.defects[i];
+        return std::tuple(d.notice, d.of_names, d.severity != health::broken);
+    };
+    std::stable_sort(out.begin(), out.end(), [&](auto a, auto b) { return key(a) < key(b); });
     return out;
 }
 

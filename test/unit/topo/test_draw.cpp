@@ -268,6 +268,9 @@ TEST_CASE("text from the wire becomes harmless", "[draw]") {
     CHECK(short_name("MF0;leaf-01:MQM9790/U1") == "leaf-01");
     CHECK(short_name("Quantum Mellanox Technologies") == "Quantum Mellanox Technologies");
     CHECK(short_name(";:") == ";:");
+    CHECK(card_name("MF0;dir1:CS8500/L03/U2") == "L03/U2");
+    CHECK(card_name("MF0;leaf-01:MQM9790/U1").empty());
+    CHECK(card_name("a/L").empty());
 }
 
 TEST_CASE("columns are even and rows are filled", "[draw]") {
@@ -302,6 +305,49 @@ TEST_CASE("nothing overlaps, at any size", "[draw]") {
     }
     check_apart(boxes);
     for (const auto& b : boxes) CHECK((b.x >= 0 && b.right() <= at.width && b.bottom() <= at.bottom));
+}
+
+TEST_CASE("what is lost is told first, and names last", "[draw]") {
+    auto f = clos(2, 4, 2, 2, 1);
+    f.defects.push_back({"factory-name", {f.switches[0].name}, "no name", 1, {}});
+    f.defects.push_back({"off", {f.switches[1].name}, "no host", 1, {}});
+    f.defects.push_back({"swapped-cables", {f.hcas[0].name, f.hcas[2].name}, "crossed", 1, {}});
+    f.defects.push_back({"missing-uplink", {f.switches[1].name}, "1 of 2 links missing", 1, {}});
+    CHECK(in_order(make_scene(f)) == std::vector<std::size_t>{3, 2, 0, 1});
+    for (const auto& picture : {to_svg(f, nullptr, ""), to_html(f, nullptr, "")}) {
+        // The page's script has none of these words.
+        CHECK(picture.find("missing-uplink") < picture.find("swapped-cables"));
+        CHECK(picture.find("swapped-cables") < picture.find("factory-name"));
+    }
+}
+
+TEST_CASE("one lost uplink paints its leaf, and nothing that it stands in", "[draw]") {
+    // Folded groups, each with one line to its spines.
+    auto f = clos(6, 32, 4, 4, 1);
+    const auto leaf = f.leaf_groups[2].leaves[1];
+    std::erase_if(f.links, [&](const auto& l) {
+        return (l.a.kind == node_kind::switch_node && l.a.index == leaf &&
+                l.b.kind == node_kind::switch_node && l.b.index == 24) ||
+               (l.b.kind == node_kind::switch_node && l.b.index == leaf &&
+                l.a.kind == node_kind::switch_node && l.a.index == 24);
+    });
+    f.defects.push_back({"missing-uplink", {f.switches[leaf].name}, "1 of 4 links missing", 0.9, {}});
+    const auto s = make_scene(f);
+    CHECK(s.switches[leaf] == health::broken);
+    CHECK(std::count(s.switches.begin(), s.switches.end(), health::good) ==
+          static_cast<std::ptrdiff_t>(f.switches.size()) - 1);
+    CHECK(std::count(s.groups.begin(), s.groups.end(), health::good) == 6);
+    CHECK(s.defects_of_group == std::vector<std::uint32_t>{0, 0, 1, 0, 0, 0});
+    REQUIRE(std::any_of(s.bundles.begin(), s.bundles.end(),
+                        [&](const bundle& b) { return b.low == leaf && b.state == health::broken; }));
+    const auto svg = to_svg(f, nullptr, "");
+    const std::string red = "#c8372d";
+    for (auto at = svg.find("<path class=\"l\""); at != std::string::npos;
+         at = svg.find("<path class=\"l\"", at + 1)) {
+        const auto line = svg.substr(at, svg.find("/>", at) - at);
+        // The legend's own sample is dashed.
+        if (line.find("dasharray") == std::string::npos) CHECK(line.find(red) == std::string::npos);
+    }
 }
 
 TEST_CASE("the SVG of a small fabric is as it was", "[draw]") {
