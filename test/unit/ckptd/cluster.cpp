@@ -99,7 +99,7 @@ cluster::cluster(options o) : options_(std::move(o)) {
               dir_ + "/munged.out");
     if (!eventually([&] { return banyan::munge::encode(m + "socket", "x").has_value(); }))
         throw std::runtime_error("munged did not start: see " + dir_);
-    port_ = free_port(addr(1));
+    port_ = options_.net ? 20000 : free_port(addr(1));
     std::ofstream(dir_ + "/banyan.conf") << "[munge]\nsocket = \"" << m << "socket\"\n[ckptd]\nsocket = \""
                                          << dir_ << "/%n.sock\"\nport = " << port_ << "\n"
                                          << options_.extra;
@@ -120,6 +120,8 @@ cluster::~cluster() {
 
 bool cluster::start(int node) {
     std::vector<std::string> command = options_.before[node];
+    if (options_.net)
+        for (auto& word : options_.net->enter(node)) command.push_back(std::move(word));
     for (const std::string& word : {std::string(BANYAN_CKPTD), std::string("--config"), dir_ + "/banyan.conf",
                                     std::string("--node"), name(node), std::string("--bind"), addr(node)})
         command.push_back(word);

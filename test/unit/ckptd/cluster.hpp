@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "ckptd/protocol/protocol.hpp"
+#include "network.hpp"
 #include "state.hpp"
 
 namespace ckptd_test {
@@ -33,6 +34,7 @@ class cluster {
         std::vector<std::string> arguments;
         /// node -> what its daemon is run by: env, unshare
         std::map<int, std::vector<std::string>> before = {};
+        network* net = nullptr;  ///< its nodes instead of 127.0.2.x; outlives the cluster
     };
     explicit cluster(options o);
     ~cluster();
@@ -42,7 +44,9 @@ class cluster {
     std::string name(int node) const { return "n" + std::to_string(node); }
     std::string socket(int node) const { return dir_ + "/" + name(node) + ".sock"; }
     std::uint16_t port() const { return port_; }
-    std::string addr(int node) const { return "127.0.2." + std::to_string(10 * base_ + node); }
+    std::string addr(int node) const {
+        return options_.net ? options_.net->addr(node) : "127.0.2." + std::to_string(10 * base_ + node);
+    }
     pid_t pid(int node) const { return daemons_.at(node); }
     bool start(int node);
     void kill(int node, int signal);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Real daemons and ranks under seeded faults, round after round of one job: ranks killed, nodes lost alone
-// and in pairs, daemons that hang and come back late, in a later launch as well, memory that changes. What
-// was acknowledged at a level that the faults leave standing must come back, to all ranks alike, byte by
-// byte.
+// and in pairs, daemons that hang and come back late, in a later launch as well, a network that is cut and
+// healed, bits that flip in memory and in storage. What was acknowledged at a level that the faults leave
+// standing must come back, to all ranks alike, byte by byte.
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <random>
 #include <sstream>
 #include <thread>
@@ -24,9 +27,11 @@ constexpr std::size_t small_state = 300'001;
 
 class job {
   public:
-    explicit job(std::uint64_t seed)
+    /// `net`: what may fail is the network and single bits; else processes.
+    job(std::uint64_t seed, network* net)
         : random_(seed),
-          cluster_({all_nodes, "", {}}),
+          net_(net),
+          cluster_({all_nodes, "", {}, {}, net}),
           flush_(pick({0, 0, 1, 2, 5})),
           storage_(flush_ == 0 ? "" : cluster_.dir() + "/store") {
         cluster_.open(cluster_.request(id, slots, 1, storage_, flush_));
@@ -37,9 +42,10 @@ class job {
     std::string round() {
         cluster_.new_step(id, launch_++, assigned_);
         auto ranks = start_ranks(cluster_, id, assigned_, 1, small_state);
-        if (auto wrong = restore(ranks); !wrong.empty()) return wrong;
+        auto wrong = restore(ranks);
+        if (!wrong.empty()) return wrong;
         train(ranks);
-        fault(ranks);
+        net_ ? cut_or_flip(ranks) : fault(ranks);
         return {};
     }
 
@@ -55,7 +61,13 @@ class job {
     }
 
     std::string restore(std::vector<rank_process>& ranks) {
-        const auto answers = ask_all(ranks, "restart");
+        for (auto& r : ranks) r.say("restart");
+        if (heal_) {
+            pause({0, 100, 1000, 2500});
+            std::exchange(heal_, nullptr)();
+        }
+        std::vector<std::string> answers;
+        for (auto& r : ranks) answers.push_back(r.hear());
         const auto told =
             fmt::format("launch {} on {}: {}; floor {}, {}", launch_ - 1, fmt::join(assigned_, " "),
                         fmt::join(answers, ", "), floor_, what_happened_);
@@ -140,6 +152,101 @@ class job {
         }
     }
 
+    void cut_or_flip(std::vector<rank_process>& ranks) {
+        const auto what = below(7);
+        const auto slot = below(slots);
+        const auto node = assigned_[slot];
+        floor_ = std::max(memory_, durable_);
+        if (zombie_ != 0 && below(2) == 0) net_->heal(std::exchange(zombie_, 0));
+        if (what == 0) {  // cut off while the ranks save on
+            net_->cut(node);
+            for (auto& r : ranks) r.say(fmt::format("save {}", step_ + 1));
+            pause({100, 500, 2500});
+            net_->heal(node);
+            what_happened_ = fmt::format("n{} was cut off", node);
+        } else if (what == 1) {  // cut off when all restore
+            net_->cut(node);
+            heal_ = [this, node] { net_->heal(node); };
+            what_happened_ = fmt::format("n{} is cut off at the restore", node);
+        } else if (what == 2) {  // two that do not hear each other, while the others hear both
+            const auto other = assigned_[(slot + 1 + below(slots - 1)) % slots];
+            net_->cut(node, other);
+            for (auto& r : ranks) r.say(fmt::format("save {}", step_ + 1));
+            pause({0, 500});
+            heal_ = [this, node, other] { net_->heal(node, other); };
+            what_happened_ = fmt::format("n{} does not reach n{}", node, other);
+        } else if (what == 3) {  // the spare takes its place; it is back in a later launch, or never
+            if (zombie_ != 0) net_->heal(std::exchange(zombie_, 0));
+            net_->cut(node);
+            pause({0, 50, 300});
+            ranks.clear();
+            assigned_[slot] = spare_;
+            zombie_ = spare_ = node;
+            what_happened_ = fmt::format("n{} cut off for good", node);
+            floor_ = std::max(replicated_, durable_);
+        } else if (what == 4) {  // the others' connections stay half open
+            net_->cut(node);
+            cluster_.kill(node, SIGKILL);
+            ranks.clear();
+            bring_back(node);
+            net_->heal(node);
+            what_happened_ = fmt::format("n{} lost behind a cut", node);
+            floor_ = std::max(replicated_, durable_);
+        } else if (what == 5) {
+            flip_memory(ranks, node);
+        } else {
+            flip_file();
+        }
+    }
+
+    /// Bits in what lies checked in a node's memory: what its ranks have saved, or what it keeps for others.
+    void flip_memory(std::vector<rank_process>& ranks, int node) {
+        acknowledge(ranks, 1, memory_);
+        if (memory_ != step_ + 1) return;  // something may not be checked yet
+        const bool own = below(2) == 0;
+        const auto name = fmt::format("/memfd:banyan-{}-{}-", own ? "buffers" : "replica", id);
+        ranks.clear();
+        int flipped = 0;
+        for (const auto& fd :
+             std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", cluster_.pid(node)))) {
+            std::error_code ec;
+            if (!std::filesystem::read_symlink(fd.path(), ec).string().starts_with(name)) continue;
+            std::fstream memory(fd.path(), std::ios::in | std::ios::out | std::ios::binary);
+            memory.seekg(0, std::ios::end);
+            const auto bytes = static_cast<std::uint64_t>(memory.tellg());
+            constexpr std::uint64_t header = 4096;  // of a rank's buffers
+            flip(memory, header + below(bytes - header));
+            ++flipped;
+        }
+        floor_ = own ? std::max(replicated_, durable_) : std::max(memory_, durable_);
+        what_happened_ = fmt::format("{} bits of n{} changed", flipped, node);
+    }
+
+    /// One in the newest step that is in storage; memory has what it had.
+    void flip_file() {
+        what_happened_ = "nothing";
+        if (storage_.empty() || memory_ < durable_) return;
+        std::vector<std::filesystem::path> files;
+        for (const auto& file : std::filesystem::recursive_directory_iterator(storage_))
+            if (file.path().extension() == ".safetensors" &&
+                file.path().parent_path().filename().string().starts_with("step-"))
+                files.push_back(file.path());
+        if (files.empty()) return;
+        std::sort(files.begin(), files.end());
+        std::fstream file(files.back(), std::ios::in | std::ios::out | std::ios::binary);
+        flip(file, below(std::filesystem::file_size(files.back())));
+        what_happened_ = fmt::format("a bit of {} changed", files.back().string());
+        durable_ = 0;
+    }
+
+    void flip(std::fstream& of, std::uint64_t at) {
+        of.seekg(static_cast<std::streamoff>(at));
+        const auto byte = static_cast<char>(of.get() ^ (1 << below(8)));
+        of.seekp(static_cast<std::streamoff>(at));
+        of.put(byte);
+        REQUIRE(of.flush().good());
+    }
+
     /// It wakes in a later launch than it knows of.
     void wake() {
         cluster_.kill(std::exchange(zombie_, 0), SIGCONT);
@@ -153,20 +260,23 @@ class job {
     }
 
     std::mt19937_64 random_;
+    network* net_;
     cluster cluster_;
     std::uint64_t flush_;
     std::string storage_;
     std::vector<int> assigned_;
     int spare_ = all_nodes, zombie_ = 0;
+    std::function<void()> heal_;  ///< to be called while the ranks of the next launch restore
     std::uint32_t launch_ = 0;
     // Steps plus 1; 0 = none.
     std::uint64_t step_ = 0, memory_ = 0, replicated_ = 0, durable_ = 0, floor_ = 0;
     std::string what_happened_ = "nothing before";
 };
 
-void run(std::uint64_t first, std::uint64_t seeds) {
+void run(std::uint64_t first, std::uint64_t seeds, bool of_network = false) {
     for (auto seed = first; seed < first + seeds; ++seed) {
-        job j(seed);
+        const auto net = of_network ? std::make_unique<network>(all_nodes) : nullptr;
+        job j(seed, net.get());
         for (int round = 0; round < 8; ++round) {
             const auto wrong = j.round();
             INFO("seed " << seed << ", round " << round);
@@ -179,4 +289,8 @@ void run(std::uint64_t first, std::uint64_t seeds) {
 
 TEST_CASE("seeded faults: what was acknowledged comes back, to all alike", "[ckptd]") { run(1, 5); }
 
+TEST_CASE("seeded partitions and bit flips: the same", "[ckptd]") { run(1, 2, true); }
+
 TEST_CASE("500 rounds of seeded faults", "[.soak]") { run(1000, 63); }
+
+TEST_CASE("500 rounds of seeded partitions and bit flips", "[.soak]") { run(1000, 63, true); }
