@@ -38,5 +38,6 @@ int show(const std::string& path, std::optional<std::uint32_t> rank, bool as_jso
 int export_step(const std::string& path, const std::string& to, std::optional<std::uint32_t> rank,
                 bool replace);
 int drop(const std::string& path, bool force);
+int restore(const std::string& path, bool force);
 
 }  // namespace banyan::ckpt::cli

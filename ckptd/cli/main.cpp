@@ -49,6 +49,10 @@ int main(int argc, char** argv) {
     drop_command->add_option("PATH", dir, "the step's folder")->required();
     drop_command->add_flag("--force", force,
                            "even the only whole step, or the newest one of a job that runs");
+    auto* restore_command =
+        app.add_subcommand("restore", "have the next start begin from this step; newer ones are set aside");
+    restore_command->add_option("PATH", dir, "the step's folder, or that of one set aside")->required();
+    restore_command->add_flag("--force", force, "even where a job has not given the directory back");
     auto* watch_command = app.add_subcommand("watch", "status, again and again");
     watch_command->add_option("--every", every, "time between two looks");
     watch_command->add_option("--count", count, "end after so many looks");
@@ -64,6 +68,7 @@ int main(int argc, char** argv) {
     if (*show_command) return show(dir, rank, as_json);
     if (*export_command) return export_step(dir, to, rank, force);
     if (*drop_command) return drop(dir, force);
+    if (*restore_command) return restore(dir, force);
     const auto period = parse_duration(every);
     if (!period || period->count() == 0)
         return complain({errc::invalid_input, fmt::format("--every \"{}\" is no time", every), "such as 2s"});

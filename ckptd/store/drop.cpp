@@ -28,15 +28,7 @@ result<void> drop_step(const storage_user& user, const std::string& dir, std::ui
         return fail_errno(fmt::format("cannot rename {}", shown), errno);
     // Before the first file goes: else the name could come back after a crash, with files missing.
     BANYAN_CHECK(sync_folder(top.get(), dir));
-    const auto latest = read_small(top.get(), "latest", dir + "/latest", 256);
-    if (latest && *latest == step_name(step) + "\n") {
-        BANYAN_TRY(const auto left, committed_in(top.get(), dir));
-        if (left.empty())
-            ::unlinkat(top.get(), "latest", 0);
-        else
-            BANYAN_CHECK(replace_file(top.get(), "latest", step_name(left.front()) + "\n",
-                                      modes_in(top.get()), dir + "/latest"));
-    }
+    BANYAN_CHECK(renew_latest(top.get(), dir));
     return put_away(top.get(), away, dir);
 }
 

@@ -4,6 +4,7 @@
 #include "ckptd/store/steps.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <functional>
 #include <queue>
 #include <unordered_set>
@@ -76,6 +77,15 @@ result<std::vector<std::uint64_t>> committed_in(int top, const std::string& dir)
     for (; !newest.empty(); newest.pop()) out.push_back(newest.top());
     std::reverse(out.begin(), out.end());
     return out;
+}
+
+result<void> renew_latest(int top, const std::string& dir) {
+    BANYAN_TRY(const auto there, committed_in(top, dir));
+    const auto shown = dir + "/latest";
+    if (!there.empty())
+        return replace_file(top, "latest", step_name(there.front()) + "\n", modes_in(top), shown);
+    if (::unlinkat(top, "latest", 0) == 0 || errno == ENOENT) return {};
+    return fail_errno(fmt::format("cannot remove {}", shown), errno);
 }
 
 std::string step_name(std::uint64_t step) { return fmt::format("{}{:0{}}", step_prefix, step, step_digits); }

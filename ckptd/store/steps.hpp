@@ -21,5 +21,7 @@ std::string replaced_name(std::uint64_t step);
 result<unique_fd> open_step_folder(int top, const std::string& dir, std::uint64_t step);
 /// Committed steps, newest first, at most max_listed_steps.
 result<std::vector<std::uint64_t>> committed_in(int top, const std::string& dir);
+/// `latest` names the newest committed step again; where there is none it goes.
+result<void> renew_latest(int top, const std::string& dir);
 
 }  // namespace banyan::ckpt

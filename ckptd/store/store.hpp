@@ -87,6 +87,15 @@ result<void> commit_step(const storage_user& user, const claim& owner, const std
 /// A committed step goes: out of sight by one durable rename, then with its files; `latest` names the newest
 /// that is left. errc::not_found: there is none of this number.
 result<void> drop_step(const storage_user& user, const std::string& dir, std::uint64_t step);
+/// Where steps lie that are to be kept and not to be begun from: a folder of the checkpoint directory, with
+/// the same names in it.
+constexpr const char* set_aside_folder = "set-aside";
+/// Moves the committed steps that are newer than `step` there, the newest first, and returns them. Nobody may
+/// own the directory meanwhile. errc::conflict: one of that number lies there already.
+result<std::vector<std::uint64_t>> set_newer_aside(const storage_user& user, const std::string& dir,
+                                                   std::uint64_t step);
+/// The opposite, for one step. errc::conflict: the directory has one of that number.
+result<void> take_back(const storage_user& user, const std::string& dir, std::uint64_t step);
 /// A flush that came to nothing: its folder goes.
 void drop_flush(const storage_user& user, const std::string& dir, const std::string& flush);
 

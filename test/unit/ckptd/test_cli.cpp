@@ -234,6 +234,43 @@ TEST_CASE("paths mean what the kernel takes them for", "[cli]") {
     CHECK(run("export " + t.dir() + " /dev/full").code == 1);
 }
 
+TEST_CASE("restore has the next start begin from an older step, and loses none", "[cli]") {
+    const temporary t;
+    for (const std::uint64_t step : {10, 20, 30, 40}) write_step(own(t.dir()), step, 5);
+    const auto taken = run("restore " + folder(t, 20));
+    CHECK(taken.code == 1);
+    CHECK(taken.has("job 12 on node n1 has"));
+    REQUIRE(ckpt::release_claim(self(), own(t.dir())));
+    const auto older = run("restore " + folder(t, 20) + "/");
+    CHECK(older.code == 0);
+    CHECK(older.has("steps newer than it set aside"));
+    CHECK(older.has("set-aside: 40, 30"));
+    CHECK(*ckpt::list_steps(self(), t.dir()) == std::vector<std::uint64_t>{20, 10});
+    CHECK(*banyan::read_file(t.dir() + "/latest", 100) == "step-000000000020\n");
+    const auto aside = t.dir() + "/set-aside";
+    CHECK(run("verify " + aside).code == 0);
+    // Again, and the way back.
+    CHECK(run("restore " + folder(t, 20)).text.find("set aside") == std::string::npos);
+    CHECK(run("restore " + ckpt::step_folder(aside, 30)).code == 0);
+    CHECK(*ckpt::list_steps(self(), t.dir()) == std::vector<std::uint64_t>{30, 20, 10});
+    CHECK(*ckpt::list_steps(self(), aside) == std::vector<std::uint64_t>{40});
+    CHECK(*banyan::read_file(t.dir() + "/latest", 100) == "step-000000000030\n");
+    // Nothing that is there is replaced, neither way.
+    fs::copy(ckpt::step_folder(aside, 40), folder(t, 40));
+    CHECK(run("restore " + ckpt::step_folder(aside, 40)).has("is there already"));
+    CHECK(run("restore " + folder(t, 30)).has("is there already"));
+    CHECK(run("verify " + t.dir()).code == 0);
+    // What is not whole is not chosen; what is no folder of a step is none.
+    spoil(folder(t, 20) + "/rank-000001.safetensors", 4'500'000);
+    CHECK(run("restore " + folder(t, 20)).code == 1);
+    CHECK(ckpt::list_steps(self(), t.dir())->front() == 40);
+    CHECK(run("restore " + t.dir()).code == 2);
+    fs::remove_all(aside);
+    fs::create_symlink("/tmp", aside);
+    CHECK(run("restore " + folder(t, 10)).code == 1);
+    CHECK(ckpt::list_steps(self(), t.dir())->front() == 40);
+}
+
 TEST_CASE("drop removes a step by a rename, but not what is needed", "[cli]") {
     const temporary t;
     for (const std::uint64_t step : {10, 20, 30}) write_step(own(t.dir()), step, 3);
