@@ -159,7 +159,7 @@ result<void> fabric_memory::load_snapshot(const std::string& path) {
 }
 
 result<std::vector<fabric_fault>> fabric_memory::compare(std::string_view text) {
-    BANYAN_TRY(const auto dump, topo::read_ibnetdiscover(std::string(text)));
+    BANYAN_TRY(const auto dump, topo::read_dump(std::string(text)));
     topo::build_options options;
     options.created_unix_s = std::time(nullptr);
     auto now = topo::build_fabric(dump, options);

@@ -11,7 +11,7 @@ using namespace banyan::topo;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const auto text = banyan::fuzz::as_text(data, size);
-    if (const auto dump = read_ibnetdiscover(std::string(text))) {
+    if (const auto dump = read_dump(std::string(text))) {
         const auto f = build_fabric(*dump);
         // Whatever could be built can be stored and read back.
         banyan::fuzz::must(decode_snapshot(encode_snapshot(f)).has_value());

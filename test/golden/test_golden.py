@@ -17,7 +17,7 @@ GOLDEN = REPOSITORY / "test" / "fixtures" / "golden"
 
 HEALTHY, FAULTS = "ibnetdiscover.txt", "ibnetdiscover-after-faults.txt"
 DUMPS = sorted(path.stem for path in FIXTURES.glob("ibnetdiscover*.txt"))
-FOREIGN = ("dump_fts", "dump_lfts", "iblinkinfo", "ibqueryerrors", "perfquery")
+FOREIGN = ("dump_fts", "dump_lfts", "ibqueryerrors", "perfquery")
 # Two pipelines of eight stages, by name; and the same nodes in another order, which cuts both.
 PLAN = ('{{"version":3,"job":1,"generation":1,"restart":0,"shape":"tp=8,pp=8,dp=2","ranks_per_node":8,"nodes":"{nodes}",'
         '"buddies":[8,16]}}')
@@ -32,6 +32,11 @@ CASES = {
     **{f"{name}.check.txt": ("check", f"{name}.txt") for name in DUMPS},
     **{f"{name}.refused.txt": ("show", f"{name}.txt") for name in FOREIGN},
     "faults.diff.txt": ("diff", HEALTHY, FAULTS),
+    "faults.diff.csv": ("diff", "--csv", HEALTHY, FAULTS),
+    "iblinkinfo.show.txt": ("show", "iblinkinfo.txt"),
+    "iblinkinfo.check.txt": ("check", "iblinkinfo.txt"),
+    "health.check.txt": ("check", "--health", "ibqueryerrors-faults.txt", "--health", "saquery-smir.txt", HEALTHY),
+    "health.show.txt": ("show", "--health", "ibqueryerrors-faults.txt", "--health", "saquery-smir.txt", HEALTHY),
     "faults.diff.json": ("diff", "--json", HEALTHY, FAULTS),
     "faults.golden.txt": ("check", "--golden", HEALTHY, FAULTS),
     "node.txt": ("show", "--node", "gpu0003", HEALTHY),

@@ -18,8 +18,8 @@ DUMP = str(FIXTURES / "ibnetdiscover.txt")
 PLAN = ('{"version":3,"job":1,"generation":1,"restart":0,"shape":"tp=8,pp=8,dp=2","ranks_per_node":8,'
         '"nodes":"gpu[0001-0016]","buddies":[8,16]}')
 # Every subcommand that prints, as it prints to standard output.
-PRINTING = (("show", DUMP), ("show", "--json", DUMP), ("check", DUMP), ("check", "--json", DUMP), ("diff", DUMP, DUMP), ("draw", DUMP),
-            ("draw", "--format", "svg", DUMP), ("draw", "--format", "html", DUMP), ("place", DUMP, "--shape", "tp=8,dp=16", "--ranks-per-node", "8"),
+PRINTING = (("show", DUMP), ("show", "--json", DUMP), ("check", DUMP), ("check", "--json", DUMP), ("diff", DUMP, DUMP), ("diff", "--csv", DUMP, DUMP),
+            ("draw", DUMP), ("draw", "--format", "svg", DUMP), ("draw", "--format", "html", DUMP), ("place", DUMP, "--shape", "tp=8,dp=16", "--ranks-per-node", "8"),
             ("explain", "--plan", PLAN, "--fabric", DUMP), ("slurm", "--plugin", "tree", DUMP), ("nccl", DUMP), ("gen", "--nodes", "4"), ("--help",),
             ("--version",))
 # And with -o, as it replaces a file.

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <banyan/topo/fabric.hpp>
+#include <banyan/topo/health.hpp>
 
 #include "common/result.hpp"
 #include "train/plan.hpp"
@@ -51,7 +52,9 @@ class fabric_input {
 
   private:
     void add_side_files(CLI::App& sub);
-    std::string path_, names_, site_;
+    result<void> look_at_health(fabric& f, health& found) const;
+    std::string path_, names_, site_, limits_;
+    std::vector<std::string> health_;
 };
 
 /// The same without anything that helps.

@@ -27,7 +27,7 @@ void add_discover(CLI::App& app, action& chosen) {
             BANYAN_TRY(const auto text,
                        output_of({o->program}, timeout, max_dump_bytes, "infiniband-diags",
                                  "its own message stands above; it needs access to an InfiniBand port"));
-            BANYAN_TRY(const auto dump, read_ibnetdiscover(text));
+            BANYAN_TRY(const auto dump, read_dump(text));
             BANYAN_CHECK(write_output(o->output, text));
             if (!is_stream(o->output)) fmt::print("{}: {} nodes\n", o->output, dump.nodes.size());
             return fine;

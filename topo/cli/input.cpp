@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include <banyan/topo/health.hpp>
 #include <banyan/topo/reader.hpp>
 #include <banyan/topo/shape.hpp>
 #include <banyan/topo/snapshot.hpp>
@@ -25,7 +26,8 @@ auto in_file(const std::string& path) {
     return [path](const error& e) { return fail(e.code, fmt::format("{}: {}", path, e.what), e.hint); };
 }
 
-result<fabric> load(const std::string& path, build_options options) {
+/// `inside` gets what a dump tells of its nodes' health itself.
+result<fabric> load(const std::string& path, build_options options, health* inside) {
     BANYAN_TRY(auto text, read_file(path == "-" ? "/dev/stdin" : path, max_dump_bytes));
     if (is_snapshot(text)) {
         if (!options.names.empty())
@@ -35,8 +37,12 @@ result<fabric> load(const std::string& path, build_options options) {
         if (!loaded) return in_file(path)(loaded.error());
         return loaded;
     }
-    const auto dump = read_ibnetdiscover(std::move(text));
+    const auto dump = read_dump(std::move(text));
     if (!dump) return in_file(path)(dump.error());
+    if (inside && is_db_csv(*dump->text)) {
+        const auto read = read_health(*dump->text, *inside);
+        if (!read) return in_file(path)(read.error());
+    }
     options.created_unix_s = std::time(nullptr);
     return build_fabric(*dump, options);
 }
@@ -50,14 +56,15 @@ std::string snapshot_of_slurmctld() {
 }  // namespace
 
 void fabric_input::add_to(CLI::App& sub) {
-    sub.add_option("FABRIC", path_, "output of ibnetdiscover, or a snapshot; - is standard input")
+    sub.add_option("FABRIC", path_,
+                   "output of ibnetdiscover, iblinkinfo or ibdiagnet (.db_csv,\n"
+                   ".lst), or a snapshot; - is standard input")
         ->required();
     add_side_files(sub);
 }
 
 void fabric_input::add_option_to(CLI::App& sub) {
-    sub.add_option("--fabric", path_,
-                   "output of ibnetdiscover, or a snapshot; the one that slurmctld reads if not given");
+    sub.add_option("--fabric", path_, "a dump, or a snapshot; the one that slurmctld reads if not given");
     add_side_files(sub);
 }
 
@@ -65,6 +72,13 @@ void fabric_input::add_side_files(CLI::App& sub) {
     sub.add_option("--names", names_, "node-name map: lines of GUID and quoted name");
     sub.add_option("--site", site_,
                    "site file: management and storage hosts, racks, NVLink domains, WAN links");
+    sub.add_option("--health", health_,
+                   "counters, BER, firmware, subnet managers: ibqueryerrors, perfquery,\n"
+                   "sminfo, saquery SMIR, ibdiagnet2.db_csv or .net_dump_ext, UFM's CSV")
+        ->allow_extra_args(false);  // a FABRIC may follow
+    sub.add_option("--limits", limits_,
+                   "from which count on a link is bad: as infiniband-diags'\n"
+                   "error_thresholds, and BER=1e-12");
 }
 
 result<fabric> fabric_input::load(const fabric* previous) const {
@@ -80,10 +94,34 @@ result<fabric> fabric_input::load(const fabric* previous) const {
         BANYAN_TRY(const auto text, read_file(site_, max_side_file));
         BANYAN_TRY(options.site, read_site(text, site_));
     }
-    return cli::load(path_.empty() ? snapshot_of_slurmctld() : path_, std::move(options));
+    health found;
+    BANYAN_TRY(auto f,
+               cli::load(path_.empty() ? snapshot_of_slurmctld() : path_, std::move(options), &found));
+    BANYAN_CHECK(look_at_health(f, found));
+    return f;
 }
 
-result<fabric> load_fabric(const std::string& path) { return load(path, {}); }
+result<void> fabric_input::look_at_health(fabric& f, health& found) const {
+    for (const auto& path : health_) {
+        BANYAN_TRY(auto text, read_file(path == "-" ? "/dev/stdin" : path, max_health_bytes));
+        const auto read = read_health(std::move(text), found);
+        if (!read) return in_file(path)(read.error());
+    }
+    error_limits limits;
+    if (!limits_.empty()) {
+        BANYAN_TRY(const auto text, read_file(limits_, max_side_file));
+        BANYAN_TRY(limits, read_error_limits(text, limits_));
+    }
+    const auto taken = apply_health(f, found, limits);
+    if (taken.strangers > 0)
+        fmt::print(stderr, "banyan-topo: {} ports with errors are on no link of this fabric\n",
+                   taken.strangers);
+    if (found.skipped_lines > 0)
+        fmt::print(stderr, "banyan-topo: {} lines of --health could not be read\n", found.skipped_lines);
+    return {};
+}
+
+result<fabric> load_fabric(const std::string& path) { return load(path, {}, nullptr); }
 
 result<std::vector<std::uint32_t>> hosts_from(const fabric& f, const std::string& hostlist) {
     std::vector<std::uint32_t> out;

@@ -32,7 +32,7 @@ result<int> run(const action& chosen) {
 
 int main(int argc, char** argv) {
     using namespace banyan::topo::cli;
-    CLI::App app("Reads an InfiniBand fabric as ibnetdiscover prints it, shows it, and places jobs on it.");
+    CLI::App app("Reads an InfiniBand fabric as the tools print it, shows it, and places jobs on it.");
     app.name("banyan-topo");
     app.require_subcommand(1);
     app.set_version_flag("--version", banyan::version_line("banyan-topo"));
@@ -49,7 +49,8 @@ int main(int argc, char** argv) {
     add_nccl(app, chosen);
     add_gen(app, chosen);
     app.footer(
-        "A FABRIC is the output of ibnetdiscover, or a snapshot of it; - is standard input.\n"
+        "A FABRIC is the output of ibnetdiscover, iblinkinfo or ibdiagnet (.db_csv, .lst), or a\n"
+        "snapshot of it; - is standard input.\n"
         "Exit codes: 0 fine, 1 defects or differences, 2 unusable input.");
     try {
         app.parse(argc, argv);

@@ -49,6 +49,40 @@ std::string oversubscribed(double ratio) {
     return "non-blocking";
 }
 
+/// The leaves with the least and the most, and how many have that.
+void print_leaves(const fabric& f) {
+    const auto loads = leaf_loads(f);
+    const switch_names names(f);
+    const leaf_load *least = nullptr, *most = nullptr;
+    for (const auto& l : loads) {
+        if (l.up_gbps == 0) continue;
+        if (!least || l.ratio() < least->ratio()) least = &l;
+        if (!most || l.ratio() > most->ratio()) most = &l;
+    }
+    if (!least) return;
+    const auto like = [&](const leaf_load& one) {
+        const auto n = std::count_if(loads.begin(), loads.end(),
+                                     [&](const auto& l) { return l.ratio() == one.ratio(); });
+        return n == static_cast<std::ptrdiff_t>(loads.size()) ? std::string("all")
+               : n == 1                                       ? short_switch_name(names.of(f, one.leaf))
+                        : fmt::format("{} and {} more", short_switch_name(names.of(f, one.leaf)), n - 1);
+    };
+    if (least->ratio() == most->ratio())
+        fmt::print("oversubscription of a leaf: {:.4g}:1, {}\n", least->ratio(), like(*least));
+    else
+        fmt::print("oversubscription of a leaf: least {:.4g}:1 ({}), most {:.4g}:1 ({})\n", least->ratio(),
+                   like(*least), most->ratio(), like(*most));
+}
+
+void print_managers(const fabric& f) {
+    static constexpr const char* roles[] = {"inactive", "discovering", "standby", "master"};
+    for (const auto& m : f.managers)
+        fmt::print("subnet manager: {} ({}, LID {}, priority {}): {}\n",
+                   m.name.empty() ? "not a node of this fabric" : m.name, hex(m.id), m.lid, m.priority,
+                   roles[static_cast<std::size_t>(m.state)]);
+    if (!f.managers.empty()) fmt::print("\n");
+}
+
 void print_capacity(const fabric& f) {
     fmt::print("\n{:<20} {:>12}  {}\n", "capacity", "Gbit/s", "least and most of a rail");
     for (const auto& t : capacity(f)) {
@@ -58,12 +92,14 @@ void print_capacity(const fabric& f) {
             rails =
                 *least == *most ? fmt::format("{} each", *least) : fmt::format("{} and {}", *least, *most);
         }
+        if (t.bad_gbps > 0) rails += fmt::format("{}{} on bad links", rails.empty() ? "" : "; ", t.bad_gbps);
         fmt::print("{:<20} {:>12}  {}\n", t.name, t.gbps, rails);
     }
     const auto ratio = oversubscription(f);
     fmt::print("leaves are {}\n", ratio == 0   ? "the top: nothing leads up"
                                   : ratio <= 1 ? "non-blocking"
                                                : oversubscribed(ratio));
+    print_leaves(f);
 }
 
 void print_confidence(const fabric& f) {
@@ -110,6 +146,7 @@ void show_text(const fabric& f) {
     fmt::print("{} hosts, {} HCAs, {} switches ({} leaves, {} spines, {} cores), {} links, {} levels\n\n",
                f.hosts.size(), f.hcas.size(), f.switches.size(), at_level(f, 0), at_level(f, 1),
                at_level(f, 2), f.links.size(), levels(f));
+    print_managers(f);
     print_groups(f);
     print_capacity(f);
     print_confidence(f);

@@ -66,14 +66,18 @@ void print(const json& j) { fmt::print("{}\n", j.dump(1, ' ', true, json::error_
 void print_group(const fabric& f, const leaf_group& g) {
     fmt::print("{}: {} hosts, {} rails, spine group {}\n\n", g.id, g.hosts.size(), g.leaves.size(),
                g.spine_group);
-    fmt::print("{:<5} {:<36} {:<18} {:>5}\n", "rail", "leaf", "GUID", "HCAs");
+    fmt::print("{:<5} {:<36} {:<18} {:>5} {:>16}\n", "rail", "leaf", "GUID", "HCAs", "oversubscription");
+    const auto loads = leaf_loads(f);
     const switch_names names(f);
     for (std::size_t rail = 0; rail < g.leaves.size(); ++rail) {
         const auto leaf = g.leaves[rail];
         std::size_t hcas = 0;
         for (const auto& c : f.hcas) hcas += c.leaf == leaf && c.host != none;
-        fmt::print("{:<5} {:<36.36} {:<18} {:>5}\n", rail_at(g, rail), names.of(f, leaf),
-                   hex(f.switches[leaf].id), hcas);
+        const auto load =
+            std::find_if(loads.begin(), loads.end(), [&](const auto& l) { return l.leaf == leaf; });
+        fmt::print("{:<5} {:<36.36} {:<18} {:>5} {:>16}\n", rail_at(g, rail), names.of(f, leaf),
+                   hex(f.switches[leaf].id), hcas,
+                   load == loads.end() || load->up_gbps == 0 ? "-" : fmt::format("{:.4g}:1", load->ratio()));
     }
     fmt::print("\n{:<24} {:>5} {:>11}\n", "host", "HCAs", "confidence");
     for (const auto h : g.hosts)
@@ -107,7 +111,22 @@ void show_json(const fabric& f) {
              {"excluded", json::array()},     {"defects", json::array()},
              {"wan", json::array()}};
     for (const auto& t : capacity(f))
-        out["capacity"].push_back({{"tier", t.name}, {"gbps", t.gbps}, {"by_rail", t.by_rail}});
+        out["capacity"].push_back(
+            {{"tier", t.name}, {"gbps", t.gbps}, {"bad_gbps", t.bad_gbps}, {"by_rail", t.by_rail}});
+    out["leaves"] = json::array();
+    for (const auto& l : leaf_loads(f))
+        out["leaves"].push_back({{"guid", hex(f.switches[l.leaf].id)},
+                                 {"name", f.switches[l.leaf].name},
+                                 {"down_gbps", l.down_gbps},
+                                 {"up_gbps", l.up_gbps},
+                                 {"oversubscription", l.up_gbps > 0 ? json(l.ratio()) : json(nullptr)}});
+    out["subnet_managers"] = json::array();
+    for (const auto& m : f.managers)
+        out["subnet_managers"].push_back({{"guid", hex(m.id)},
+                                          {"name", m.name},
+                                          {"lid", m.lid},
+                                          {"priority", m.priority},
+                                          {"state", static_cast<unsigned>(m.state)}});
     for (const auto& g : f.leaf_groups) out["leaf_groups"].push_back(group_json(f, g));
     for (const auto& e : f.excluded)
         out["excluded"].push_back({{"guid", hex(e.id)}, {"kind", e.kind}, {"name", e.name}, {"why", e.why}});

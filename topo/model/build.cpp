@@ -52,6 +52,7 @@ fabric build_fabric(const dump& d, const build_options& options) {
     build::find_switch_defects(s);
     build::find_idle_leaves(s);
     build::find_slow_links(s);
+    build::find_duplicate_lids(s);
     for (const auto& c : d.complaints)
         s.report("unreadable", {fmt::format("line {} column {}", c.line, c.column)}, c.what, 1.0);
     build::tell_once(s);

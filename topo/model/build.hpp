@@ -83,6 +83,7 @@ void find_switch_defects(state& s);  // switch_defects.cpp: leaves, uplinks and 
 void find_missing_links(state& s);   // uplink_defects.cpp: between two levels of switches
 void find_idle_leaves(state& s);     // switch_defects.cpp: leaves without any host
 void find_slow_links(state& s);      // link_defects.cpp
+void find_duplicate_lids(state& s);  // lids.cpp
 
 /// Share of those that agree; below it ports or device numbers show nothing.
 constexpr double least_agreement = 0.75;

@@ -71,10 +71,12 @@ std::vector<tier_capacity> capacity(const fabric& f) {
             rail_of_leaf[g.leaves[rail]] = rail_at(g, rail);
     for (const auto& l : f.links) {
         const auto rate = tenths(l.rate);
+        const auto bad = l.bad ? rate : 0;
         if (l.a.kind == node_kind::hca || l.b.kind == node_kind::hca) {
             const auto& h = f.hcas[(l.a.kind == node_kind::hca ? l.a : l.b).index];
             if (h.host == none || h.leaf == none || f.switches[h.leaf].level != 0) continue;
             out[0].gbps += rate;
+            out[0].bad_gbps += bad;
             add_rail(out[0], h.rail, rate);
             continue;
         }
@@ -84,12 +86,14 @@ std::vector<tier_capacity> capacity(const fabric& f) {
         if (f.switches[high].level == UINT8_MAX || f.switches[high].level != level + 1) continue;
         if (level == 0 && rail_of_leaf[f.switches[low].box] == idle) continue;
         out[level + 1].gbps += rate;
+        out[level + 1].bad_gbps += bad;
         if (level == 0) add_rail(out[1], rail_of_leaf[f.switches[low].box], rate);
     }
     if (out.size() == 2)
-        if (const auto sum = between_groups(f); sum > 0) out.push_back({"spines to spines", sum, {}});
+        if (const auto sum = between_groups(f); sum > 0) out.push_back({"spines to spines", sum, 0, {}});
     for (auto& t : out) {
         t.gbps /= 10;
+        t.bad_gbps /= 10;
         for (auto& rail : t.by_rail) rail /= 10;
     }
     return out;
@@ -98,8 +102,10 @@ std::vector<tier_capacity> capacity(const fabric& f) {
 by_tier<double> tier_costs(const fabric& f) {
     const auto tiers = capacity(f);
     const auto lack = [&](std::size_t up) {
-        const bool known = up < tiers.size() && tiers[up].gbps > 0 && tiers[up - 1].gbps > 0;
-        return known ? std::max(1.0, tiers[up - 1].gbps / tiers[up].gbps) : 1.0;
+        if (up >= tiers.size()) return 1.0;
+        // A host with a bad link is slow, and still sends what it sends over the others.
+        const auto below = tiers[up - 1].gbps, above = tiers[up].gbps - tiers[up].bad_gbps;
+        return below > 0 && above > 0 ? std::max(1.0, below / above) : 1.0;
     };
     const double spine = lack(1), core = spine + lack(2);
     double wan = 64;
@@ -112,8 +118,41 @@ by_tier<double> tier_costs(const fabric& f) {
     return {0, 0, spine, core, std::max(wan, core + 1)};
 }
 
+std::vector<leaf_load> leaf_loads(const fabric& f) {
+    std::vector<leaf_load> out;
+    std::vector<std::uint32_t> at_leaf(f.switches.size(), none);
+    for (const auto& g : f.leaf_groups)
+        for (const auto leaf : g.leaves) {
+            if (at_leaf[leaf] != none) continue;
+            at_leaf[leaf] = static_cast<std::uint32_t>(out.size());
+            out.push_back({leaf, 0, 0});
+        }
+    for (const auto& l : f.links) {
+        if (l.a.kind == node_kind::hca || l.b.kind == node_kind::hca) {
+            const auto& a = l.a.kind == node_kind::hca ? l.a : l.b;
+            const auto& b = l.a.kind == node_kind::hca ? l.b : l.a;
+            if (b.kind != node_kind::switch_node || f.hcas[a.index].host == none) continue;
+            if (const auto at = at_leaf[f.switches[b.index].box]; at != none)
+                out[at].down_gbps += tenths(l.rate);
+            continue;
+        }
+        for (const auto& [low, high] : {std::pair(l.a.index, l.b.index), std::pair(l.b.index, l.a.index)}) {
+            const auto at = f.switches[low].level == 0 && f.switches[high].level == 1
+                                ? at_leaf[f.switches[low].box]
+                                : none;
+            if (at != none) out[at].up_gbps += tenths(l.rate);
+        }
+    }
+    for (auto& l : out) l.down_gbps /= 10, l.up_gbps /= 10;
+    return out;
+}
+
 void mark_slow_hosts(fabric& f) {
     std::vector<double> rates;
+    std::vector<bool> on_bad(f.hcas.size());
+    for (const auto& l : f.links)
+        for (const auto& e : {l.a, l.b})
+            if (l.bad && e.kind == node_kind::hca) on_bad[e.index] = true;
     const auto expected = build::expected_leaves(f);
     for (std::size_t g = 0; g < f.leaf_groups.size(); ++g) {
         const auto& group = f.leaf_groups[g];
@@ -122,17 +161,13 @@ void mark_slow_hosts(fabric& f) {
         for (const auto host : group.hosts)
             for (const auto h : f.hosts[host].hcas)
                 if (const auto rate = gbps(f.hcas[h].rate); rate > 0) rates.push_back(rate);
-        if (rates.empty()) {
-            for (const auto host : group.hosts) f.hosts[host].slow = lacks;
-            continue;
-        }
         const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
-        std::nth_element(rates.begin(), middle, rates.end());
+        if (!rates.empty()) std::nth_element(rates.begin(), middle, rates.end());
         for (const auto host : group.hosts)
             f.hosts[host].slow =
                 lacks || std::any_of(f.hosts[host].hcas.begin(), f.hosts[host].hcas.end(), [&](auto h) {
                     const auto rate = gbps(f.hcas[h].rate);
-                    return rate > 0 && rate < *middle;
+                    return on_bad[h] || (rate > 0 && rate < *middle);
                 });
     }
 }

@@ -71,6 +71,7 @@ void take(state& s, std::uint32_t index) {
         sw.name = name;
         sw.lid = n.lid;
         sw.ports = n.ports;
+        sw.device = n.device;
         sw.box = place.index;
         s.out.switches.push_back(std::move(sw));
     } else {

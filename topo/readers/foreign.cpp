@@ -5,14 +5,13 @@
 
 namespace banyan::topo {
 
-std::unexpected<error> not_ibnetdiscover(std::string_view text, bool binary) {
+std::unexpected<error> not_a_dump(std::string_view text, bool binary) {
     struct mark {
         std::string_view text;
         std::string_view tool;
     };
     static constexpr mark marks[] = {{"Port xmit", "perfquery"},
                                      {"PortXmitData", "perfquery"},
-                                     {"==>", "iblinkinfo"},
                                      {"Counter", "ibqueryerrors"},
                                      {"nodes checked", "ibqueryerrors"},
                                      {"GUID 0x", "ibqueryerrors"},
@@ -24,14 +23,13 @@ std::unexpected<error> not_ibnetdiscover(std::string_view text, bool binary) {
                                      {"ibpanic", "a tool that failed"},
                                      {"ibwarn", "a tool that failed"}};
     const auto start = text.substr(0, 4096);
-    const auto hint = "give the output of plain ibnetdiscover, without options that change its form";
+    const auto hint = "give the output of ibnetdiscover or iblinkinfo, or ibdiagnet2.db_csv or .lst";
     if (binary) return fail(errc::invalid_input, "the dump is a binary file", hint);
     for (const auto& m : marks)
         if (start.find(m.text) != std::string_view::npos)
             return fail(errc::invalid_input,
-                        fmt::format("no record of ibnetdiscover in the text: it looks like {}", m.tool),
-                        hint);
-    return fail(errc::invalid_input, "no record of ibnetdiscover in the text", hint);
+                        fmt::format("no node of a fabric in the text: it looks like {}", m.tool), hint);
+    return fail(errc::invalid_input, "no node of a fabric in the text", hint);
 }
 
 }  // namespace banyan::topo

@@ -9,6 +9,6 @@ namespace banyan::topo {
 
 /// The error for a text without a single record: names the tool whose output it is, where that can be told.
 /// `binary`: it had bytes of value zero.
-std::unexpected<error> not_ibnetdiscover(std::string_view text, bool binary);
+std::unexpected<error> not_a_dump(std::string_view text, bool binary);
 
 }  // namespace banyan::topo

@@ -86,6 +86,7 @@ void to_nodes(std::vector<line_of_port>& lines, dump& out) {
         if (l.peer.id == 0) continue;  // a port that is down
         dump_port p;
         p.port = l.self.port;
+        if (n.kind != node_kind::switch_node) p.lid = l.self.lid;
         p.peer = l.peer.id;
         p.peer_port = l.peer.port;
         p.peer_kind = l.peer.kind;

@@ -41,6 +41,11 @@ std::uint32_t last_lid(std::string_view comment, cursor& tail) {
     return tail.number<std::uint32_t>().value_or(0);
 }
 
+/// Of " lmc 3"; a mask has three bits.
+std::uint8_t take_lmc(cursor& c) {
+    return c.skip(" lmc ") ? static_cast<std::uint8_t>(c.number<std::uint16_t>().value_or(0) & 7) : 0;
+}
+
 // Descriptions are not escaped: a quote inside belongs to the name, so the last quote before what follows
 // ends it.
 std::string_view description(std::string_view comment, std::string_view follows) {
@@ -83,6 +88,11 @@ class line_reader {
                 if (!text.starts_with("vendid=")) break;
                 current_ = npos;  // what follows belongs to the next record
                 system_ = 0;
+                device_ = 0;
+                return;
+            case 'd':
+                if (!text.starts_with("devid=0x")) break;
+                device_ = cursor(text.substr(8)).number<std::uint16_t>(16).value_or(0);
                 return;
             case 's':
                 if (!text.starts_with("sysimgguid=0x")) break;
@@ -103,7 +113,7 @@ class line_reader {
 
     static bool known_other(std::string_view text) {
         for (const std::string_view head :
-             {"devid=", "switchguid=", "caguid=", "rtguid=", "Chassis", "Non-Chassis", "DR path"})
+             {"switchguid=", "caguid=", "rtguid=", "Chassis", "Non-Chassis", "DR path"})
             if (text.starts_with(head)) return true;
         return false;
     }
@@ -125,12 +135,16 @@ class line_reader {
         node.kind = kind;
         node.id = id->id;
         node.system = system_;
+        node.device = device_;
         node.ports = *ports;
         node.line = number_;
         node.first_port = static_cast<std::uint32_t>(out_.ports.size());
         node.name = description(c.rest(), kind == node_kind::switch_node ? "\" enhanced" : "");
         cursor tail("");
-        if (kind == node_kind::switch_node) node.lid = last_lid(c.rest(), tail);
+        if (kind == node_kind::switch_node) {
+            node.lid = last_lid(c.rest(), tail);
+            node.lmc = take_lmc(tail);
+        }
         current_ = out_.nodes.size();
         out_.nodes.push_back(node);
     }
@@ -163,8 +177,12 @@ class line_reader {
             p.peer_lid = last_lid(comment, tail);
             tail.blanks();
             p.rate = take_rate(tail);
-            if (node.kind == node_kind::hca && node.port_count == 0 && comment.starts_with("# lid "))
-                node.lid = cursor(comment.substr(6)).number<std::uint32_t>().value_or(0);
+            if (node.kind != node_kind::switch_node && comment.starts_with("# lid ")) {
+                cursor own(comment.substr(6));
+                p.lid = own.number<std::uint32_t>().value_or(0);
+                p.lmc = take_lmc(own);
+                if (node.port_count == 0 && node.kind == node_kind::hca) node.lid = p.lid;
+            }
         }
         out_.ports.push_back(p);
         ++node.port_count;
@@ -174,6 +192,7 @@ class line_reader {
     std::uint32_t number_ = 0;
     std::size_t current_ = npos, marked_ = 0;
     guid system_ = 0;
+    std::uint16_t device_ = 0;
 };
 
 }  // namespace

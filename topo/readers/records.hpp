@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The forms of ibnetdiscover's output. Each reader fills `out` from its text; what it cannot read is in
-// out.complaints.
+// The forms of a dump. Each reader fills `out` from its text; what it cannot read is in out.complaints.
 #pragma once
 
 #include <string_view>
@@ -10,13 +9,21 @@
 
 namespace banyan::topo {
 
-/// The plain form. Returns how many lines carry the marks of --diff ("< ", "> ").
+/// ibnetdiscover's plain form. Returns how many lines carry the marks of --diff ("< ", "> ").
 std::size_t read_records(std::string_view text, dump& out);
-/// The form of -p.
+/// The form of ibnetdiscover -p.
 void read_port_list(std::string_view text, dump& out);
+/// What iblinkinfo prints. Returns how many links lead to a node that is not in the text.
+std::size_t read_link_info(std::string_view text, dump& out);
+/// ibdiagnet2.db_csv. Returns the name of a section that does not end; else an empty text.
+std::string_view read_db_csv(std::string_view text, dump& out);
+/// ibdiagnet2.lst.
+void read_link_list(std::string_view text, dump& out);
 
-/// Whether the text has a line that -p prints.
+/// Whether the text has a line that ibnetdiscover -p prints.
 bool is_port_list(std::string_view text);
+bool is_link_info(std::string_view text);
+bool is_link_list(std::string_view text);
 
 /// Notes what is wrong with a line. A binary file does not fill the memory with complaints about itself.
 void complain(dump& out, std::uint32_t line, std::uint32_t column, std::string what);
@@ -33,6 +40,15 @@ void for_each_line(std::string_view text, Take take) {
             line.remove_suffix(1);
         take(++number, line);
     }
+}
+
+/// Whether `is(line)` holds for a line of the text's beginning.
+template <class Is>
+bool any_early_line(std::string_view text, Is is) {
+    bool found = false;
+    for_each_line(text.substr(0, 65536),
+                  [&](std::uint32_t, std::string_view line) { found = found || is(line); });
+    return found;
 }
 
 }  // namespace banyan::topo

@@ -17,8 +17,10 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "snapshots are written as the machine has them");
 constexpr std::string_view magic("BNYNFAB\0", 8);
-constexpr std::uint32_t version = 4;
-constexpr std::uint32_t oldest_version = 3;  ///< without the groups that are gone
+constexpr std::uint32_t version = 5;
+constexpr std::uint32_t oldest_version = 3;
+constexpr std::uint32_t with_gone_groups = 4;
+constexpr std::uint32_t with_health = 5;  ///< bad links, subnet managers, and which chip a switch is
 constexpr std::size_t head_bytes = 24;
 
 // One description of the fields serves both directions: `io` is a field_writer or a field_reader.
@@ -37,6 +39,7 @@ void fields(Io& io, switch_node& s) {
     io.number(s.box);
     io.number(s.plane);
     io.number(s.sharp);
+    if (io.version >= with_health) io.number(s.device);
 }
 template <class Io>
 void fields(Io& io, hca& h) {
@@ -62,6 +65,7 @@ void fields(Io& io, link& l) {
     fields(io, l.a);
     fields(io, l.b);
     fields(io, l.rate);
+    if (io.version >= with_health) io.number(l.bad);
 }
 template <class Io>
 void fields(Io& io, host& h) {
@@ -111,7 +115,15 @@ void fields(Io& io, gone_group& g) {
     io.list(g.leaves);
 }
 template <class Io>
-void fields(Io& io, fabric& f, std::uint32_t of_version) {
+void fields(Io& io, subnet_manager& m) {
+    io.number(m.id);
+    io.number(m.lid);
+    io.text(m.name);
+    io.number(m.state);
+    io.number(m.priority);
+}
+template <class Io>
+void fields(Io& io, fabric& f) {
     io.number(f.source_crc);
     io.number(f.created_unix_s);
     io.list(f.switches);
@@ -122,11 +134,13 @@ void fields(Io& io, fabric& f, std::uint32_t of_version) {
     io.list(f.excluded);
     io.list(f.defects);
     io.list(f.wan);
-    if (of_version > oldest_version) io.list(f.gone_groups);
+    if (io.version >= with_gone_groups) io.list(f.gone_groups);
+    if (io.version >= with_health) io.list(f.managers);
 }
 
 class field_writer {
   public:
+    static constexpr std::uint32_t version = topo::version;
     template <class Number>
     void number(const Number& n) {
         out.append(reinterpret_cast<const char*>(&n), sizeof n);
@@ -152,11 +166,15 @@ class field_writer {
 
 class field_reader {
   public:
-    explicit field_reader(std::string_view in) : in_(in) {}
+    field_reader(std::string_view in, std::uint32_t of_version) : version(of_version), in_(in) {}
+    const std::uint32_t version;
     template <class Number>
     void number(Number& n) {
         if (in_.size() < sizeof n) return fail_short();
-        std::memcpy(&n, in_.data(), sizeof n);
+        if constexpr (std::is_same_v<Number, bool>)
+            n = in_[0] != 0;
+        else
+            std::memcpy(&n, in_.data(), sizeof n);
         in_.remove_prefix(sizeof n);
     }
     void text(std::string& s) {
@@ -208,6 +226,8 @@ bool good_end(const fabric& f, const port_ref& p) {
 }
 
 bool consistent(const fabric& f) {
+    for (const auto& m : f.managers)
+        if (m.state > subnet_manager::role::master) return false;
     for (const auto& h : f.hcas)
         if (!within(h.host, f.hosts.size()) || !within(h.leaf, f.switches.size())) return false;
     for (const auto& sw : f.switches)
@@ -242,8 +262,7 @@ std::string encode_snapshot(const fabric& f) {
     w.out.reserve(head_bytes + 96 * f.hcas.size() + 24 * f.links.size() + 128 * f.switches.size());
     w.out.assign(head_bytes, '\0');
     fields(w,
-           const_cast<fabric&>(f),  // the writer only reads; one description of the fields serves both ways
-           version);
+           const_cast<fabric&>(f));  // the writer only reads; one description of the fields serves both ways
     const auto payload = std::string_view(w.out).substr(head_bytes);
     const auto crc = crc32c(std::as_bytes(std::span(payload)));
     const std::uint64_t size = payload.size();
@@ -264,14 +283,14 @@ result<fabric> decode_snapshot(std::string_view bytes) {
     std::memcpy(&size, bytes.data() + 16, 8);
     if (its_version < oldest_version || its_version > version)
         return damaged(
-            fmt::format("it has format {}, expected {} or {}", its_version, oldest_version, version));
+            fmt::format("it has format {}, expected {} to {}", its_version, oldest_version, version));
     const auto payload = bytes.substr(head_bytes);
     if (payload.size() != size)
         return damaged(fmt::format("it has {} bytes, expected {}", payload.size(), size));
     if (crc32c(std::as_bytes(std::span(payload))) != crc) return damaged("its checksum is wrong");
     fabric f;
-    field_reader r(payload);
-    fields(r, f, its_version);
+    field_reader r(payload, its_version);
+    fields(r, f);
     if (!r.complete()) return damaged("its lists do not fill it");
     if (!consistent(f)) return damaged("an index points outside its list");
     f.tier_cost = tier_costs(f);

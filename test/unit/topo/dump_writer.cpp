@@ -24,20 +24,33 @@ void dump_writer::link(guid a, unsigned a_port, guid b, unsigned b_port, const s
 
 void dump_writer::forget(guid n, unsigned port) { nodes_.at(n).ports.erase(port); }
 
+namespace {
+
+/// Every port has one of its own; of a switch all have that of port 0.
+guid lid_of(guid id, char kind, unsigned port) {
+    const auto index = (id - (kind == 'S' ? 0x5000 : 0xa000)) / 0x10;
+    return 1 + 64 * index + (kind == 'S' ? 0 : port);
+}
+
+}  // namespace
+
 std::string dump_writer::text() const {
     std::string out = "#\n# Topology file: generated on Sat Nov 21 02:03:10 2026\n#\n";
     for (const auto& [id, n] : nodes_) {
         const auto word = n.kind == 'S' ? "Switch" : n.kind == 'H' ? "Ca" : "Rt";
-        out += fmt::format("\nvendid=0x2c9\ndevid=0xd2f2\n{}\t64 \"{}-{:016x}\"\t\t# \"{}\"{}\n", word,
-                           n.kind, id, n.name, n.kind == 'S' ? " enhanced port 0 lid 3 lmc 0" : "");
+        out += fmt::format(
+            "\nvendid=0x2c9\ndevid=0xd2f2\n{}\t64 \"{}-{:016x}\"\t\t# \"{}\"{}\n", word, n.kind, id, n.name,
+            n.kind == 'S' ? fmt::format(" enhanced port 0 lid {} lmc 0", lid_of(id, 'S', 0)) : "");
         for (const auto& [port, e] : n.ports) {
             const auto& peer = nodes_.at(e.peer);
+            const auto peer_lid = lid_of(e.peer, peer.kind, e.peer_port);
             if (n.kind == 'S')
-                out += fmt::format("[{}]\t\"{}-{:016x}\"[{}] \t\t# \"{}\" lid 9 {}\n", port, peer.kind,
-                                   e.peer, e.peer_port, peer.name, e.rate);
+                out += fmt::format("[{}]\t\"{}-{:016x}\"[{}] \t\t# \"{}\" lid {} {}\n", port, peer.kind,
+                                   e.peer, e.peer_port, peer.name, peer_lid, e.rate);
             else
-                out += fmt::format("[{}]({:x}) \t\"{}-{:016x}\"[{}]\t\t# lid 9 lmc 0 \"{}\" lid 3 {}\n", port,
-                                   id + port, peer.kind, e.peer, e.peer_port, peer.name, e.rate);
+                out += fmt::format("[{}]({:x}) \t\"{}-{:016x}\"[{}]\t\t# lid {} lmc 0 \"{}\" lid {} {}\n",
+                                   port, id + port, peer.kind, e.peer, e.peer_port, lid_of(id, n.kind, port),
+                                   peer.name, peer_lid, e.rate);
         }
     }
     return out;

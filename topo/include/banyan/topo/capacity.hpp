@@ -17,6 +17,7 @@ struct tier_capacity {
     /// "hosts to leaves", "leaves to spines", "spines to cores", ...; of a dragonfly "spines to spines"
     std::string name;
     double gbps = 0;  ///< sum over the tier's links, one direction; from spine to spine what each end sends
+    double bad_gbps = 0;          ///< what of that is on links that are up and bad
     std::vector<double> by_rail;  ///< of the two lowest tiers; empty above, where rails share switches
 };
 
@@ -27,9 +28,20 @@ std::vector<tier_capacity> capacity(const fabric& f);
 /// leads up.
 double oversubscription(const fabric& f);
 
+/// What hosts can send into one leaf, and what leads up from it.
+struct leaf_load {
+    std::uint32_t leaf = none;  ///< index into switches: the box where there are planes
+    double down_gbps = 0, up_gbps = 0;
+    double ratio() const { return up_gbps > 0 ? down_gbps / up_gbps : 0; }  ///< 0 = nothing leads up
+};
+
+/// Of each leaf with a compute host, by leaf group and rail.
+std::vector<leaf_load> leaf_loads(const fabric& f);
+
 /// For fabric::tier_cost: a byte over a spine costs 1 where leaves have as much up as down, and what they
-/// lack more; one over the core costs that of the spines' own uplinks on top. Between sites it costs what the
-/// leaves of a site send up over the thinnest of its WAN links; 64 where the site file names none.
+/// lack more, where a link that is up and bad counts as none; one over the core costs that of the spines' own
+/// uplinks on top. Between sites it costs what the leaves of a site send up over the thinnest of its WAN
+/// links; 64 where the site file names none.
 by_tier<double> tier_costs(const fabric& f);
 
 /// Sets host::slow.

@@ -35,8 +35,9 @@ struct switch_node {
     /// stands for all of them, its own where it is alone. A plane is not a rail: it is a share of each HCA's
     /// link.
     std::uint32_t box = none;
-    std::uint8_t plane = 0;  ///< 0.. within the box
-    bool sharp = false;      ///< has an aggregation node
+    std::uint8_t plane = 0;    ///< 0.. within the box
+    std::uint16_t device = 0;  ///< its vendor's number of the chip (PCI device ID); 0 = not known
+    bool sharp = false;        ///< has an aggregation node
 };
 
 struct hca {
@@ -63,6 +64,8 @@ struct port_ref {
 struct link {
     port_ref a, b;  ///< the end with the smaller (GUID, port) first
     link_rate rate;
+    /// It is up, and its error counters say that it should not be trusted; see health.hpp.
+    bool bad = false;
 };
 
 struct host {
@@ -71,8 +74,8 @@ struct host {
     double confidence = 1.0;          ///< share of its rails that lead to that group
     std::vector<std::uint32_t> hcas;  ///< by rail
     std::uint16_t rails = 0;          ///< of its HCAs, those with a link to a switch
-    /// One of these links is slower than most of its leaf group's, or the group lacks a leaf that others of
-    /// its kind have. Not in the snapshot.
+    /// One of these links is bad, or slower than most of its leaf group's, or the group lacks a leaf that
+    /// others of its kind have. Not in the snapshot.
     bool slow = false;
     std::string nvlink_domain;                 ///< as the site file has it; empty = only the host itself
     std::vector<std::string> failure_domains;  ///< "rack=r12", "pdu=a", as the site file has them
@@ -107,6 +110,16 @@ struct exclusion {
     std::string why;   ///< the evidence
 };
 
+/// A subnet manager, as the tools that ask for them tell of it.
+struct subnet_manager {
+    enum class role : std::uint8_t { inactive, discovering, standby, master };  ///< IBTA: SMInfo:SMState
+    guid id = 0;                                                                ///< of its node or port
+    std::uint32_t lid = 0;                                                      ///< 0 = not told
+    std::string name;  ///< description of its node; empty where that is not known
+    role state = role::inactive;
+    std::uint8_t priority = 0;  ///< 0 to 15; the highest becomes master
+};
+
 /// A link between sites that no fabric tool sees.
 struct wan_link {
     std::uint32_t a = 0, b = 0;  ///< islands
@@ -138,6 +151,7 @@ struct fabric {
     std::vector<defect> defects;
     std::vector<wan_link> wan;
     std::vector<gone_group> gone_groups;
+    std::vector<subnet_manager> managers;  ///< empty = nobody looked
     /// What a byte costs placement, by the tier where its ends meet. Follows from the links, see
     /// capacity.hpp.
     by_tier<double> tier_cost{0, 0, 1, 2, 64};

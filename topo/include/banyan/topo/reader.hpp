@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reading what ibnetdiscover prints, and making the model of it. The text is not trusted: nothing in it can
-// crash the reader, and nothing is dropped silently.
+// Reading what the fabric's tools print (ibnetdiscover, iblinkinfo, ibdiagnet), and making the model of it.
+// The text is not trusted: nothing in it can crash the reader, and nothing is dropped silently.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,8 @@ struct dump_port {
     guid peer = 0;
     std::string_view peer_name;
     std::uint32_t peer_lid = 0;  ///< 0 = not given
+    std::uint32_t lid = 0;       ///< of an HCA's or router's own port; 0 = not given
+    std::uint8_t lmc = 0;        ///< it answers to 2^lmc LIDs from that on
     std::uint16_t port = 0;
     std::uint16_t peer_port = 0;
     node_kind peer_kind = node_kind::switch_node;
@@ -39,7 +41,9 @@ struct dump_node {
     std::uint32_t line = 0;        ///< where its record stands, from 1
     std::uint32_t first_port = 0;  ///< its connected ports are dump::ports[first_port .. + port_count)
     std::uint32_t port_count = 0;
-    std::uint16_t ports = 0;  ///< external ports, connected or not
+    std::uint16_t ports = 0;   ///< external ports, connected or not
+    std::uint16_t device = 0;  ///< its vendor's number of the chip; 0 = not given
+    std::uint8_t lmc = 0;      ///< of a switch
     node_kind kind = node_kind::switch_node;
 };
 
@@ -65,10 +69,21 @@ struct dump {
 
 constexpr std::size_t max_dump_bytes = std::size_t{1} << 30;
 
-/// Takes the plain form, also with -g, -f and --node-name-map, ibdiagnet's file of the same form, and the
-/// port list of -p. That has no node GUIDs of HCAs: their port GUIDs stand for them. An error only where
-/// nothing usable is in the text: empty, cut in the middle, or another tool's output (with a hint).
-result<dump> read_ibnetdiscover(std::string text);
+/// Takes what these print, told apart by what stands in it:
+/// - ibnetdiscover: the plain form, also with -g, -f and --node-name-map, ibdiagnet's file of the same form,
+/// and
+///   the port list of -p;
+/// - iblinkinfo, also with -l and -p. Without -l peers are found by their LIDs;
+/// - ibdiagnet: ibdiagnet2.db_csv (its sections NODES, PORTS and LINKS) and ibdiagnet2.lst.
+/// The port list and iblinkinfo have no node GUIDs of HCAs: the GUID of the first port stands for it, and
+/// HCAs of several ports are several in the port list and with -l. An error only where nothing usable is in
+/// the text: empty, cut in the middle, or another tool's output (with a hint).
+result<dump> read_dump(std::string text);
+/// The same, where it is ibnetdiscover's anyway.
+inline result<dump> read_ibnetdiscover(std::string text) { return read_dump(std::move(text)); }
+
+/// The first line of ibdiagnet2.db_csv's sections; then read_health() has something to read in it too.
+bool is_db_csv(std::string_view text);
 
 /// What a dump cannot tell. All of it is optional.
 struct build_options {
