@@ -96,7 +96,24 @@ std::size_t table::column(std::initializer_list<std::string_view> names) const {
 
 bool table::row(std::string_view line) {
     split_row(line, separator_, fields_);
-    return fields_.size() >= names_.size();
+    if (fields_.size() <= names_.size()) return fields_.size() == names_.size();
+    const auto more = fields_.begin() + static_cast<std::ptrdiff_t>(names_.size());
+    if (std::all_of(more, fields_.end(), [](auto f) { return f.empty(); })) return true;
+    return line.starts_with('"') && split_from_the_end(line);
+}
+
+bool table::split_from_the_end(std::string_view line) {
+    fields_.resize(names_.size());
+    for (auto i = fields_.size(); i-- > 1;) {
+        const auto at = line.rfind(separator_);
+        if (at == std::string_view::npos) return false;
+        fields_[i] = trim(line.substr(at + 1));
+        line = line.substr(0, at);
+    }
+    line = trim(line);
+    if (line.size() < 2 || line.back() != '"') return false;
+    fields_[0] = line.substr(1, line.size() - 2);
+    return true;
 }
 
 }  // namespace banyan::topo

@@ -38,15 +38,22 @@ class table {
     std::size_t column(std::initializer_list<std::string_view> names) const;
     const std::vector<std::string>& names() const { return names_; }
 
-    /// Takes a row; false where it has fewer fields than there are columns.
+    /// Takes a row; false where it has more or fewer fields than there are columns. A quoted text in the
+    /// first column may hold whatever it likes: the other fields are then counted from the end.
     bool row(std::string_view line);
-    std::size_t fields() const { return fields_.size(); }
+    /// Takes a row however many fields it has; returns how many.
+    std::size_t split(std::string_view line) {
+        split_row(line, separator_, fields_);
+        return fields_.size();
+    }
     /// Empty where the column is none or the row lacks it.
     std::string_view operator[](std::size_t column) const {
         return column < fields_.size() ? fields_[column] : std::string_view();
     }
 
   private:
+    bool split_from_the_end(std::string_view line);
+
     char separator_ = ',';
     std::vector<std::string> names_;
     std::vector<std::string_view> fields_;

@@ -122,7 +122,11 @@ class reader {
 
     void finish() {
         for (const auto& l : links_) {
-            const auto a = nodes_.node(l.a, l.line), b = nodes_.node(l.b, l.line);
+            const auto a = nodes_.find(l.a), b = nodes_.find(l.b);
+            if (a == none || b == none) {
+                complain(out_, l.line, 1, "a link leads to a node that NODES lacks; it is skipped");
+                continue;
+            }
             const auto of = [&](guid id, std::uint16_t port) {
                 const auto at = ports_.find(key(id, port));
                 return at == ports_.end() ? port_info{} : at->second;
@@ -168,7 +172,7 @@ class reader {
         return true;
     }
 
-    bool port(std::uint32_t number, const table& t) {
+    bool port(std::uint32_t, const table& t) {
         const auto id = hex_number(t[at_.a]);
         const auto port = small(t[at_.b]);
         if (!id || !port) return false;
@@ -177,8 +181,9 @@ class reader {
         const auto lid = static_cast<std::uint32_t>(whole_number(t[at_.lid]).value_or(0) & 0xffff);
         const auto lmc = static_cast<std::uint8_t>(whole_number(t[at_.lmc]).value_or(0) & 7);
         ports_.try_emplace(key(*id, *port), port_info{rate, lid, lmc});
-        if (*port == 0) {
-            auto& n = nodes_[nodes_.node(*id, number)];
+        // NODES stands above.
+        if (const auto at = nodes_.find(*id); *port == 0 && at != none) {
+            auto& n = nodes_[at];
             n.lid = lid;
             n.lmc = lmc;
         }

@@ -139,17 +139,19 @@ subnet_manager::role role_of(std::uint64_t state) {
 }
 
 bool port_table::columns(const table& t) {
+    auto node = t.column({"nodeguid"});
+    if (node == table::none) node = t.column({"guid"});
+    const auto own = t.column({"portguid"}), port = t.column({"portnum", "portnumber", "#ib"});
+    if (port == table::none || (node == table::none && own == table::none)) return false;
     table_ = t;
-    node_ = t.column({"nodeguid"});
-    own_ = t.column({"portguid"});
-    port_ = t.column({"portnum", "portnumber", "#ib"});
+    node_ = node;
+    own_ = own;
+    port_ = port;
     lid_ = t.column({"lid"});
-    if (node_ == table::none) node_ = t.column({"guid"});
     counted_.clear();
     for (std::size_t i = 0; i < t.names().size(); ++i)
         if (accuses(t.names()[i])) counted_.push_back(i);
-    headed_ = port_ != table::none && (node_ != table::none || own_ != table::none);
-    return headed_;
+    return headed_ = true;
 }
 
 bool port_table::head(std::string_view line) {
@@ -158,16 +160,18 @@ bool port_table::head(std::string_view line) {
     if (line.starts_with('#')) line.remove_prefix(1);
     table t;
     t.head(line, dump_ext ? ':' : ',');
-    return columns(t);
+    if (!columns(t)) return false;
+    dump_ext_ = dump_ext;
+    return true;
 }
 
 bool port_table::row(std::string_view line, health& out) {
     if (!headed_) return false;
-    if (table_.row(line)) {
-        take(table_, out);
-        return true;
-    }
-    return false;
+    // The last column of net_dump_ext is a name, which has colons of its own.
+    const bool taken = dump_ext_ ? table_.split(line) >= table_.names().size() : table_.row(line);
+    if (!taken) return false;
+    take(table_, out);
+    return true;
 }
 
 void port_table::take(const table& t, health& out) const {

@@ -29,7 +29,7 @@ class port_table {
     void take(const table& t, health& out) const;
 
   private:
-    bool headed_ = false;
+    bool headed_ = false, dump_ext_ = false;
     table table_;
     std::size_t node_ = table::none, own_ = table::none, port_ = table::none, lid_ = table::none;
     std::vector<std::size_t> counted_;  ///< columns that accuse a link

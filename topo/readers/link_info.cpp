@@ -283,7 +283,9 @@ class link_info {
 
 bool is_link_info(std::string_view text) {
     return any_early_line(text, [](std::string_view line) {
-        // ibqueryerrors -r shows such lines too.
+        // Nothing a node calls itself stands at the beginning of such a line. ibqueryerrors -r shows some
+        // too.
+        if (!line.starts_with(' ') && !line.starts_with('\t') && !line.starts_with("0x")) return false;
         const auto tail = line.find(arrow_tail);
         return tail != std::string_view::npos && line.find(arrow_head, tail) != std::string_view::npos &&
                line.find("Link info:") == std::string_view::npos;

@@ -80,13 +80,25 @@ TEST_CASE("what iblinkinfo printed is what ibnetdiscover printed", "[topo]") {
 TEST_CASE("names with quotes, commas and braces stay whole", "[topo]") {
     dump_writer w;
     const auto leaf = w.add_switch("le\"af, {1}: x");
-    const auto spine = w.add_switch("spine ==( 1");
+    const auto spine = w.add_switch("s\",9,2,1,1,0x7,\"0x6 ==( )==>");
     w.link(leaf, 40, spine, 1);
     for (unsigned i = 1; i < 5; ++i) w.link(w.add_hca(fmt::format("n0{} mlx5_0", i)), 1, leaf, i);
     const auto d = read_ibnetdiscover(w.text()).value();
     const auto expected = contents(build_fabric(d));
     CHECK(read(as_db_csv(d)) == expected);
     CHECK(read(as_link_list(d)) == expected);
+}
+
+TEST_CASE("no name makes another tool's output of a dump", "[topo][hostile]") {
+    rail_fabric w(1, 4, 2, 2);
+    const auto plain = w.text();
+    for (const std::string name :
+         {"x ==( )==>", "START_NODES", "{ CA NodeGUID:", "\\nSTART_NODES", "CA: x", "SW 1 1 0x1"}) {
+        auto text = plain;
+        for (auto at = text.find("leaf-0-0"); at != std::string::npos; at = text.find("leaf-0-0", at + 1))
+            text.replace(at, 8, name);
+        CHECK(build_fabric(read_dump(text).value()).links.size() == w.model().links.size());
+    }
 }
 
 TEST_CASE("an output that is cut is refused", "[topo][hostile]") {

@@ -74,6 +74,20 @@ TEST_CASE("ibqueryerrors accuses links", "[topo]") {
     CHECK_FALSE(healed.hosts[host].slow);
 }
 
+TEST_CASE("a host with a bad link comes last", "[topo]") {
+    rail_fabric w(1, 8, 2, 2);
+    auto f = w.model();
+    health h;
+    h.counters_told = true;
+    h.ports.push_back({w.leaves[0][1], 0, 0, 3, "", {}, 0, 1e-6});
+    apply_health(f, h);
+    const auto host = find_host(f, "g0n02");
+    for (std::uint32_t i = 0; i < f.hosts.size(); ++i) CHECK(f.hosts[i].slow == (i == host));
+    const auto placed = place(f, all_hosts(f), make("tp=2,dp=7", 7));
+    REQUIRE(placed);
+    CHECK(std::find(placed->nodes.begin(), placed->nodes.end(), host) == placed->nodes.end());
+}
+
 TEST_CASE("bad uplinks make a way over the spines dearer", "[topo]") {
     rail_fabric w(2, 8, 1, 8);
     auto f = w.model();
@@ -133,6 +147,19 @@ TEST_CASE("what is no link's fault accuses none", "[topo]") {
                             "PortRcvSwitchRelayErrors,symbol_ber,effective_ber\n0x{:x},2,9e9,70000,70000,"
                             "70000,N/A,NA\n",
                             w.leaves[0][0])));
+    CHECK(f.defects.empty());
+}
+
+TEST_CASE("a name with separators accuses no other port", "[topo][hostile]") {
+    rail_fabric w(1, 4, 1, 2);
+    const auto leaf = w.leaves[0][0];
+    auto f = w.model();
+    const auto h =
+        read(fmt::format("node_guid,node_description,port_num,symbol_ber\n0x{0:x},evil,1,0.5,1,0\n"
+                         "0x{0:x},\"evil,1,0.5\",2,0\n",
+                         leaf));
+    CHECK(h.skipped_lines == 1);
+    apply_health(f, h);
     CHECK(f.defects.empty());
 }
 
