@@ -64,6 +64,38 @@ class Fabric(ClusterCase):
         same = self.cluster.run("banyan-topo", "diff", self.layout.path("fabric", "net"), self.before)
         self.assertEqual(same.stdout, "no difference\n")
 
+    def test_every_tool_gives_the_same_model(self):
+        """iblinkinfo has port GUIDs where ibnetdiscover has those of HCAs, so the two are compared by names."""
+        expected = self.model(self.before)
+        for options in ((), ("-l",)):
+            path = self.cluster.dir / "tmp" / "iblinkinfo.txt"
+            path.write_text(self.cluster.out("iblinkinfo", *options))
+            model = self.model(path)
+            for part in ("hosts", "switches", "hcas", "links", "levels", "capacity", "leaf_groups", "leaves"):
+                self.assertEqual(model[part], expected[part], part)
+            self.assertEqual(self.defects(path), set())
+
+    def test_a_link_that_is_up_and_bad(self):
+        node, leaf = fabric.node_id(self.layout, "n05 mlx5_3"), fabric.node_id(self.layout, "leaf-02")
+        uplink = re.search(r"^\[(\d+)\].*spine", self.record("leaf-02"), re.M).group(1)
+        for port, counter in ((f'"{node}"[1]', "SymbolErrorCounter"), (f'"{leaf}"[{uplink}]', "PortRcvErrors")):
+            fabric.console(self.layout, f"PerformanceSet {port} PortCounters.{counter}=240")
+            self.undo.append(f"PerformanceSet {port} PortCounters.{counter}=0")
+        errors = self.cluster.dir / "tmp" / "errors.txt"
+        run = self.cluster.run("ibqueryerrors", check=False)  # 1 where it found any
+        errors.write_text(run.stdout + self.cluster.out("sminfo"))
+        found = self.defects(self.before, "--health", errors)
+        self.assertEqual({kind for kind, *_ in found}, {"bad-link"})
+        ends = " ".join(end for _, *ends in found for end in ends)
+        self.assertRegex(ends, "n05 mlx5_3 port 1")
+        self.assertRegex(ends, f"leaf-02.* port {uplink} ")
+        shown = json.loads(self.cluster.out("banyan-topo", "show", "--json", "--health", errors, self.before))
+        self.assertEqual([manager["name"] for manager in shown["subnet_managers"]], ["sm01 mlx5_0"])
+        # A placement takes the host last.
+        place = ("banyan-topo", "place", "--json", "--shape", "tp=8,dp=15", "--ranks-per-node", "8", "--free", "n[01-16]")
+        placed = json.loads(self.cluster.out(*place, "--health", errors, self.before))
+        self.assertNotIn("n05", placed["nodes"])
+
     def test_a_broken_link(self):
         record = self.record("leaf-03")
         self.break_link("leaf-03", re.search(r'^\[(\d+)\].*spine', record, re.M).group(1))

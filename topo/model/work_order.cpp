@@ -14,8 +14,6 @@
 namespace banyan::topo {
 namespace {
 
-using change = work_item::change;
-
 /// What one day has of each GUID.
 class nodes_of_day {
   public:
@@ -90,11 +88,11 @@ class whole_nodes {
     std::size_t add(node_kind kind, guid id, const std::string& name) {
         work_item item;
         item.at = {id, 0, name, kind};
-        item.what = kind == node_kind::switch_node ? change::lost_switch
-                    : all_.host_of(id) == none     ? change::lost_hca
-                                                   : change::lost_host;
+        item.what = kind == node_kind::switch_node ? work_item::change::lost_switch
+                    : all_.host_of(id) == none     ? work_item::change::lost_hca
+                                                   : work_item::change::lost_host;
         all_.tell_host(item, id);
-        if (item.what == change::lost_host) item.device.clear();
+        if (item.what == work_item::change::lost_host) item.device.clear();
         items.push_back(std::move(item));
         return items.size() - 1;
     }
@@ -139,7 +137,7 @@ void add_moved(std::vector<work_item>& out, const fabric_diff& d, const nodes_of
     for (const auto& m : d.moved_links) now[{m.after.id, m.after.port}] = &m;
     for (const auto& m : d.moved_links) {
         work_item item;
-        item.what = change::moved;
+        item.what = work_item::change::moved;
         item.at = m.after, item.to = m.kept, item.was = m.before;
         item.connector = after.connector(item.at);
         item.to_connector = after.connector(item.to);
@@ -160,7 +158,7 @@ void add_rates(std::vector<work_item>& out, const fabric_diff& d, const nodes_of
         work_item item;
         set_ends(item, l, after);
         const bool slower = gbps(l.after) < gbps(l.before);
-        item.what = slower ? change::slower : change::faster;
+        item.what = slower ? work_item::change::slower : work_item::change::faster;
         item.to_do = slower ? "reseat the cable at both ends, then exchange it" : "nothing, if it was meant";
         out.push_back(std::move(item));
     }
@@ -197,19 +195,19 @@ std::vector<work_item> work_order(const fabric& before, const fabric& after, con
         if (fresh.take(l) || is_moved(l)) continue;
         auto& item = out.emplace_back();
         set_ends(item, l, new_day);
-        item.what = change::added;
+        item.what = work_item::change::added;
         item.to_do = "nothing, if it was meant";
     }
     for (auto& item : lost.items) {
-        item.to_do = item.what == change::lost_switch
+        item.to_do = item.what == work_item::change::lost_switch
                          ? "look at its power; at its cables if it comes back without them"
-                     : item.what == change::lost_host
+                     : item.what == work_item::change::lost_host
                          ? "look at its power; at its cables if it comes back without them"
                          : "look at the host and its cable";
         out.push_back(std::move(item));
     }
     for (auto& item : fresh.items) {
-        item.what = change::added;
+        item.what = work_item::change::added;
         item.to_do = "nothing, if it was meant";
         out.push_back(std::move(item));
     }

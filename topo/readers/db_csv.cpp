@@ -82,13 +82,13 @@ struct columns {
     std::size_t lid = table::none, lmc = table::none, width = table::none, speed = table::none;
 };
 
-class reader {
+class db_csv_reader {
   public:
-    explicit reader(dump& out) : out_(out), nodes_(out) {}
+    explicit db_csv_reader(dump& out) : out_(out), nodes_(out) {}
 
     bool begin(std::string_view section, const table& t) {
         if (section == "NODES") {
-            row_ = &reader::node;
+            row_ = &db_csv_reader::node;
             at_.a = t.column({"nodeguid"});
             at_.b = t.column({"nodetype"});
             at_.name = t.column({"nodedesc"});
@@ -96,7 +96,7 @@ class reader {
             at_.system = t.column({"systemimageguid"});
             at_.device = t.column({"deviceid"});
         } else if (section == "PORTS") {
-            row_ = &reader::port;
+            row_ = &db_csv_reader::port;
             at_.a = t.column({"nodeguid"});
             at_.b = t.column({"portnum", "portnumber"});
             at_.lid = t.column({"lid"});
@@ -104,7 +104,7 @@ class reader {
             at_.width = t.column({"linkwidthactv"});
             at_.speed = t.column({"linkspeedactv"});
         } else if (section == "LINKS") {
-            row_ = &reader::link;
+            row_ = &db_csv_reader::link;
             at_.a = t.column({"nodeguid1"});
             at_.a_port = t.column({"portnum1"});
             at_.b = t.column({"nodeguid2"});
@@ -200,7 +200,7 @@ class reader {
 
     dump& out_;
     node_table nodes_;
-    bool (reader::*row_)(std::uint32_t, const table&) = nullptr;
+    bool (db_csv_reader::*row_)(std::uint32_t, const table&) = nullptr;
     columns at_;
     boost::unordered_flat_map<port_key, port_info> ports_;
     std::vector<cable> links_;
@@ -215,7 +215,7 @@ bool is_db_csv(std::string_view text) {
 }
 
 std::string_view read_db_csv(std::string_view text, dump& out) {
-    reader r(out);
+    db_csv_reader r(out);
     const auto open = for_each_section(
         text, [&](std::string_view name, const table& t) { return r.begin(name, t); },
         [&](std::uint32_t number, const table& t, bool whole) { r.row(number, t, whole); });

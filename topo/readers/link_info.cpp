@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view arrow_tail = "==(", arrow_head = ")==>";
 
-struct end {
+struct info_end {
     guid id = 0;  ///< 0 = the line has none
     std::uint32_t lid = 0;
     std::uint16_t port = 0;
@@ -32,7 +32,7 @@ struct end {
 struct port_line {
     std::uint32_t node = none;
     std::uint32_t line = 0;
-    end self, peer;
+    info_end self, peer;
     link_rate rate;
 };
 
@@ -63,7 +63,7 @@ link_rate take_lanes(std::string_view text) {
 }
 
 /// `0xGUID "NAME"    LID    PORT[EXT]`, of which GUID and name may be missing.
-bool take_self(std::string_view text, end& out) {
+bool take_self(std::string_view text, info_end& out) {
     text = trim(text);
     const auto bracket = text.rfind('[');
     if (bracket == std::string_view::npos || text.back() != ']') return false;
@@ -89,7 +89,7 @@ bool take_self(std::string_view text, end& out) {
 }
 
 /// `0xGUID      LID   PORT[EXT] "NAME" (REMARKS)`; false where the port is not connected.
-bool take_peer(std::string_view text, end& out) {
+bool take_peer(std::string_view text, info_end& out) {
     cursor c(text);
     c.blanks();
     if (c.skip("0x")) out.id = c.number<guid>(16).value_or(0);
@@ -216,7 +216,7 @@ class link_info {
 
     /// With -l the line does not say what the node is: only a switch has its GUID at several ports, or a port
     /// whose LID it shares with others.
-    std::uint32_t of_line_mode(std::uint32_t number, const end& self) {
+    std::uint32_t of_line_mode(std::uint32_t number, const info_end& self) {
         const auto seen = nodes_.size();
         const auto at = nodes_.node(self.id, number);
         auto& n = nodes_[at];

@@ -13,7 +13,7 @@
 namespace banyan::topo {
 namespace {
 
-struct end {
+struct listed_end {
     node_kind kind = node_kind::hca;
     guid id = 0, system = 0;
     std::uint16_t ports = 0, device = 0, port = 0;
@@ -29,7 +29,7 @@ std::uint64_t value_of(std::string_view head, std::string_view key) {
     return hex_number(value.substr(0, value.find(' '))).value_or(0);
 }
 
-bool take_end(cursor& c, end& out) {
+bool take_listed_end(cursor& c, listed_end& out) {
     c.blanks();
     if (c.skip("{ SW "))
         out.kind = node_kind::switch_node;
@@ -82,7 +82,7 @@ link_rate take_physical(cursor& c) {
     return out;
 }
 
-std::uint32_t take_node(node_table& nodes, const end& e, std::uint32_t line) {
+std::uint32_t take_node(node_table& nodes, const listed_end& e, std::uint32_t line) {
     const auto at = nodes.node(e.id, line);
     auto& n = nodes[at];
     n.kind = e.kind;
@@ -108,8 +108,8 @@ void read_link_list(std::string_view text, dump& out) {
     for_each_line(text, [&](std::uint32_t number, std::string_view line) {
         if (line.empty() || line[0] == '#') return;
         cursor c(line);
-        end a, b;
-        if (!take_end(c, a) || !take_end(c, b))
+        listed_end a, b;
+        if (!take_listed_end(c, a) || !take_listed_end(c, b))
             return complain(out, number, c.column(), "a link is not readable; it is skipped");
         const auto first = take_node(nodes, a, number), second = take_node(nodes, b, number);
         nodes.add_link(first, a.port, second, b.port, take_physical(c), a.lid, b.lid);
