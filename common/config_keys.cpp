@@ -84,11 +84,14 @@ constexpr std::array keys{
     config_key{"fault", "policy", path, R"("")",
                "The rules by which the controller decides what is done about an incident; see banyan-fault(1). "
                "Empty: the shipped ones, which are in /usr/share/banyan/banyan-policy.toml, to be copied and changed. "
-               "The controller does not start with a file that is wrong, and reads it at its start alone."},
+               "The controller does not start with a file that is wrong. It reads it again at SIGHUP, and goes on with what it has where the "
+               "file is wrong then."},
     config_key{"fault", "opensm_log", path, R"("")",
                "The log of opensm(8) on the controller's host. "
                "Start opensm with -d2 or set force_log_flush TRUE, or its lines come late. "
-               "Empty: the fabric is not watched."},
+               "Empty, and ufm_log as well: the fabric is not watched."},
+    config_key{"fault", "ufm_log", path, R"("")",
+               "UFM's event log on the controller's host, beside opensm_log or instead of it. Empty: it is not read."},
     config_key{"fault", "kmsg", path, R"("/dev/kmsg")",
                "Where the agent reads the kernel log: the device, or a file that is appended to. "
                "The device is safer: in a file a line feed in a program's name may look like a new line. "
@@ -102,8 +105,18 @@ constexpr std::array keys{
                "injected: also what root writes to the device, and lines without any head: for drills.",
                0, 0, "kernel syslog injected"},
     config_key{"fault", "root", path, R"("/")", "The root under which the agent looks for proc/driver/nvidia."},
+    config_key{"fault", "logs", list, R"([])",
+               "Logs of programs that the agent reads beside the kernel's, each as FORMAT:PATH: \"fabric-manager:/var/log/fabricmanager.log\" "
+               "for NVIDIA's fabric manager, \"nccl:PATH\" for a file with NCCL's warnings, such as NCCL_DEBUG_FILE names it; of a file "
+               "that several hosts write to, each takes its own lines. "
+               "Jobs write NCCL's warnings themselves: these accuse only the job whose process they name, when the file is its user's."},
     config_key{"fault", "discover", list, R"(["ibnetdiscover"])",
                "The program with its arguments that reads the fabric after a change; its output is that of ibnetdiscover(8).", 1},
+    config_key{"fault", "manager", list, R"(["sminfo"])",
+               "The program with its arguments that asks whether the subnet manager answers; its output is that of sminfo(8). "
+               "[] for none."},
+    config_key{"fault", "manager_grace", duration, R"("10s")",
+               "How long no subnet manager answers before that is told, as after a restart of it."},
     config_key{"fault", "metrics", node_text, R"("")", "ADDRESS:PORT on which to answer to Prometheus; empty for none."},
     config_key{"fault", "window", duration, R"("30s")", "Events of one cause within this time are one incident."},
     config_key{"fault", "seal_timeout", duration, R"("300ms")",

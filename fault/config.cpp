@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault/config.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 
 #include "common/config.hpp"
 #include "common/peer/config_fields.hpp"
+#include "common/text.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -20,6 +22,46 @@ std::string short_host_name() {
 }
 
 }  // namespace
+
+namespace {
+
+constexpr std::array<std::string_view, 2> program_logs{"fabric-manager", "nccl"};
+constexpr std::size_t most_logs = 16;  // each takes an inotify instance, of which root has 128
+
+// "nccl:/var/log/nccl/%n.log"
+result<log_source> log_source_from(std::string_view text, const std::string& node) {
+    const auto colon = text.find(':');
+    const auto at = std::ranges::find(program_logs, text.substr(0, colon));
+    if (colon == std::string_view::npos || at == program_logs.end() || text.substr(colon + 1, 1) != "/")
+        return fail(errc::invalid_input,
+                    fmt::format("[fault] logs has \"{}\"", printable(text.substr(0, 200))),
+                    "expected \"fabric-manager:/PATH\" or \"nccl:/PATH\"");
+    log_source out{static_cast<program_log>(at - program_logs.begin()), {}};
+    for (auto rest = text.substr(colon + 1); !rest.empty();) {
+        const bool name = rest.starts_with("%n");
+        out.path += name ? std::string_view(node) : rest.substr(0, 1);
+        rest.remove_prefix(name ? 2 : 1);
+    }
+    return out;
+}
+
+result<void> check_logs(const config& c) {
+    if (c.logs.size() > most_logs)
+        return fail(errc::invalid_input, fmt::format("[fault] logs names {} files", c.logs.size()),
+                    fmt::format("at most {} are possible", most_logs));
+    for (const auto& text : c.logs) BANYAN_CHECK(log_source_from(text, c.node));
+    return {};
+}
+
+}  // namespace
+
+std::string_view name_of(program_log format) { return program_logs[static_cast<std::size_t>(format)]; }
+
+std::vector<log_source> config::log_sources() const {
+    std::vector<log_source> out;
+    for (const auto& text : logs) out.push_back(log_source_from(text, node).value());
+    return out;
+}
 
 policy_limits config::limits() const {
     return {drains_per_hour, drains_percent, breaker_percent, breaker_window.count(), max_event_age.count()};
@@ -38,10 +80,14 @@ void fault_fields(Section& section, Config& c) {
     section.field("history", c.history);
     section.field("policy", c.policy);
     section.field("opensm_log", c.opensm_log);
+    section.field("ufm_log", c.ufm_log);
     section.field("kmsg", c.kmsg);
     section.field("kmsg_trust", c.kmsg_trust_word);
     section.field("root", c.root);
+    section.field("logs", c.logs);
     section.field("discover", c.discover);
+    section.field("manager", c.manager);
+    section.field("manager_grace", c.manager_grace);
     section.field("metrics", c.metrics);
     section.field("window", c.window);
     section.field("seal_timeout", c.seal_timeout);
@@ -71,6 +117,7 @@ result<config> load_config(const std::filesystem::path& path, std::string node) 
     c.ckptd_socket = ckptd.text("socket");
     ckptd.field("port", c.ckptd_port);
     c.snapshot = file.section("topo", c.node).text("snapshot");
+    BANYAN_CHECK(check_logs(c));
     return c;
 }
 

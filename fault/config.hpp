@@ -15,22 +15,32 @@
 
 namespace banyan::fault {
 
+enum class program_log : std::uint8_t { fabric_manager, nccl };
+std::string_view name_of(program_log format);
+
+/// A log of a program that the agent follows.
+struct log_source {
+    program_log format = program_log::fabric_manager;
+    std::string path;
+};
+
 /// Made by load_config, which knows the defaults.
 struct config {
     std::string node;
     std::string munge_socket, ckptd_socket, snapshot;
-    std::string controller, bind, socket, history, policy, opensm_log, kmsg, root, metrics;
+    std::string controller, bind, socket, history, policy, opensm_log, ufm_log, kmsg, root, metrics;
     std::uint16_t port = 0, ckptd_port = 0;
     bool dry_run = true;
     bool encrypt = false;         ///< what goes between agents and controller; done where either wants it
     std::string kmsg_trust_word;  ///< kernel, syslog or injected
-    std::vector<std::string> discover;
-    std::chrono::milliseconds window{}, seal_timeout{}, discover_timeout{}, settle{}, breaker_window{},
-        max_event_age{};
+    std::vector<std::string> discover, manager, logs;
+    std::chrono::milliseconds window{}, seal_timeout{}, discover_timeout{}, settle{}, manager_grace{},
+        breaker_window{}, max_event_age{};
     std::uint32_t drains_per_hour = 0, drains_percent = 0, breaker_percent = 0;
 
     policy_limits limits() const;
     kmsg_trust kmsg_belief() const;
+    std::vector<log_source> log_sources() const;
     /// As TOML, every key.
     std::string dump() const;
 };

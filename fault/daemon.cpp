@@ -2,7 +2,9 @@
 #include "fault/daemon.hpp"
 
 #include <csignal>
+#include <functional>
 
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
@@ -85,6 +87,15 @@ int run_controller(config settings, policy rules) {
         say_fatal("banyan-faultd", "", ready.error().text());
         return 1;
     }
+    asio::signal_set reads_again(io, SIGHUP);
+    const std::function<void()> wait = [&] {
+        reads_again.async_wait([&](const boost::system::error_code& ec, int) {
+            if (ec) return;
+            asio::co_spawn(io, it.reload_policy(), asio::detached);
+            wait();
+        });
+    };
+    wait();
     tell_ready();
     run_until_signal(io);
     pool.stop();

@@ -116,6 +116,7 @@ json to_json(const event& e) {
                 {"bdf", f.bdf},
                 {"severity", static_cast<unsigned>(f.severity)},
                 {"follow_up", f.follow_up}};
+    if (e.job != 0) out["job"] = e.job;
     if (f.caused_by) out["caused_by"] = *f.caused_by;
     if (f.recovery) out["recovery"] = *f.recovery;
     if (!f.device.empty()) out["device"] = f.device;
@@ -149,6 +150,7 @@ result<event> event_from(const json& meta) {
     e.fault.code = static_cast<std::uint32_t>(code);
     e.fault.severity = static_cast<link_severity>(severity);
     e.fault.follow_up = in.flag("follow_up").value_or(false);
+    e.job = optional_number(in, "job").value_or(0);
     e.fault.caused_by = optional_number(in, "caused_by");
     e.fault.recovery = optional_number(in, "recovery");
     e.fault.gpu_instance = optional_number(in, "gpu_instance");

@@ -24,6 +24,7 @@ struct event {
     std::string uuid;
     std::string text;           ///< the line, cleaned and cut
     std::uint64_t repeats = 0;  ///< equal lines that were held back since the last one sent
+    std::uint32_t job = 0;      ///< whose process the line names, as its cgroup says; 0: not known
 
     std::string key() const;
 };

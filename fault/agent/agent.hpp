@@ -14,6 +14,7 @@
 #include "common/log.hpp"
 #include "common/peer/handshake.hpp"
 #include "fault/agent/event_queue.hpp"
+#include "fault/agent/program_watch.hpp"
 #include "fault/config.hpp"
 #include "fault/metrics/metrics.hpp"
 #include "fault/net/channel.hpp"
@@ -33,7 +34,8 @@ class agent {
     task<void> follow_log();
     void after_line(const log_line& line);
     void take_text(const log_line& line, std::string_view text);
-    void after_fault(kernel_fault fault, const log_line& line, std::string_view text);
+    void after_fault(kernel_fault fault, const log_line& line, std::string_view text, std::uint32_t job = 0);
+    std::uint32_t job_of(const kernel_fault& fault);
 
     task<void> stay_connected();
     task<result<void>> serve(std::unique_ptr<peer::channel> connection);
@@ -59,6 +61,7 @@ class agent {
     kernel_log log_;
     kernel_parser parser_;
     event_queue queue_;
+    program_watch programs_;
     std::unique_ptr<file_follower> file_;
     std::unique_ptr<kmsg_device> device_;
     std::shared_ptr<channel> link_;
@@ -68,6 +71,11 @@ class agent {
     std::chrono::steady_clock::time_point sent_at_, sealed_at_;
     bool sealing_ = false, gap_read_ = false;
     std::uint64_t told_position_ = UINT64_MAX;
+    struct {
+        std::uint64_t pid = 0;
+        std::uint32_t job = 0;
+        std::chrono::steady_clock::time_point at;
+    } asked_;  // the last process whose job was looked up: a storm is about one
     int beats_ = 0;
 };
 

@@ -10,8 +10,8 @@ namespace {
 
 std::string sameness(const event& e) {
     const auto& f = e.fault;
-    return fmt::format("{}/{}/{}/{}/{}/{}/{}", static_cast<int>(f.kind), f.code, f.bdf, f.device,
-                       f.recovery.value_or(~0u), f.caused_by.value_or(~0u), f.follow_up);
+    return fmt::format("{}/{}/{}/{}/{}/{}/{}/{}", static_cast<int>(f.kind), f.code, f.bdf, f.device,
+                       f.recovery.value_or(~0u), f.caused_by.value_or(~0u), f.follow_up, e.job);
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "common/json_fields.hpp"
+#include "common/text.hpp"
 #include "fault/agent/agent.hpp"
+#include "fault/sources/process_job.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -54,7 +56,20 @@ void agent::take_text(const log_line& line, std::string_view text) {
     if (found.fault) after_fault(std::move(*found.fault), line, text);
 }
 
-void agent::after_fault(kernel_fault fault, const log_line& line, std::string_view text) {
+// The driver names the process whose work failed. It may be gone by now.
+std::uint32_t agent::job_of(const kernel_fault& fault) {
+    if (fault.kind != fault_kind::xid || precedence_of(fault) != precedence::app) return 0;
+    const auto pid = parse_number(fault.pid, UINT32_MAX);
+    if (!pid) return 0;
+    const auto now = std::chrono::steady_clock::now();
+    if (asked_.pid != *pid || now - asked_.at > std::chrono::seconds(1)) {
+        const auto whose = job_of_process(config_.root, static_cast<std::uint32_t>(*pid));
+        asked_ = {*pid, whose ? whose->job : 0, now};
+    }
+    return asked_.job;
+}
+
+void agent::after_fault(kernel_fault fault, const log_line& line, std::string_view text, std::uint32_t job) {
     event e;
     e.node = config_.node;
     e.boot_id = boot_id_;
@@ -69,6 +84,7 @@ void agent::after_fault(kernel_fault fault, const log_line& line, std::string_vi
         }
     }
     e.text = text.substr(0, max_text);
+    e.job = job != 0 ? job : job_of(fault);
     e.fault = std::move(fault);
     metrics_->count_event(e.fault);
     const bool grave = calls_for_seal(e.fault) && wall_ms() - e.line_ms < fresh_ms;

@@ -63,6 +63,13 @@ constexpr auto symptom_rows = std::to_array<symptom_row>({
      "a job used more memory than it was given"},
     {out_of_memory_node, "out-of-memory-node", part::job, asks::job, "job-memory",
      "the node's memory ran out"},
+    {nccl_warning, "nccl-warning", part::job, asks::job, "job-nccl", "NCCL warned"},
+    {nccl_network, "nccl-network", part::job, asks::job, "job-nccl", "NCCL could not use the network"},
+    {nccl_completion, "nccl-completion", part::job, asks::job, "job-nccl",
+     "NCCL's transfer to a peer failed"},
+    {nccl_async_event, "nccl-async-event", part::job, asks::job, "job-nccl",
+     "NCCL was told of an error of the HCA"},
+    {nccl_cuda, "nccl-cuda", part::job, asks::job, "job-nccl", "NCCL met an error of CUDA"},
 });
 
 constexpr std::array<std::string_view, 9> parts{"gpu",  "hca",         "pcie",   "memory", "cpu",

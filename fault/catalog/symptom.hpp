@@ -50,6 +50,11 @@ enum class symptom : std::uint32_t {
     oops,
     out_of_memory_job = 70,
     out_of_memory_node,
+    nccl_warning = 80,
+    nccl_network,
+    nccl_completion,
+    nccl_async_event,
+    nccl_cuda,
 };
 
 enum class part : std::uint8_t { gpu, hca, pcie, memory, cpu, disk, file_system, kernel, job };

@@ -66,14 +66,9 @@ int show_problems(const policy_text& from, const std::vector<policy_problem>& al
 }
 
 json rule_json(const rule& r, const sample_names& decides) {
-    return {{"name", r.name},
-            {"line", r.line},
-            {"action", name_of(r.step)},
-            {"when", conditions_of(r)},
-            {"count", r.count},
-            {"within_ms", r.within_ms},
-            {"why", r.why},
-            {"decides", json_of(decides)}};
+    return {{"name", r.name},           {"line", r.line},   {"action", name_of(r.step)},
+            {"when", conditions_of(r)}, {"count", r.count}, {"jobs", r.jobs},
+            {"within_ms", r.within_ms}, {"why", r.why},     {"decides", json_of(decides)}};
 }
 
 }  // namespace

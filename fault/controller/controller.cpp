@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "fault/policy/policy_file.hpp"
+
 namespace banyan::fault {
 
 controller::controller(asio::io_context& io, asio::thread_pool& pool, config settings, policy rules,
@@ -36,9 +38,10 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
                     else
                         silence_.gone(node, hub_.agents().size());
                 }}),
-      fabric_(io, pool, config_,
-              [this](auto missing, auto lines, auto line_ms) {
-                  after_fabric(std::move(missing), std::move(lines), line_ms);
+      fabric_(io, pool, config_, records_,
+              [this](const incident& i, bool fresh) {
+                  if (fresh || rules_.asks_for_more(i, incidents().all()))
+                      asio::co_spawn(io_, act(i.number), asio::detached);
               }),
       silence_(io, pool, *slurm_, config_.ckptd_port,
                [this](const std::string& node, const std::string& words) { after_silence(node, words); }) {}
@@ -46,6 +49,7 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
 result<void> controller::start() {
     BANYAN_TRY(const auto unfinished, records_.open(config_.history, limiter_));
     BANYAN_CHECK(hub_.listen(config_.bind, config_.port));
+    metrics_->set_dry_run(config_.dry_run);
     fabric_.start();
     for (const auto number : unfinished) asio::co_spawn(io_, act(number), asio::detached);
     asio::co_spawn(io_, take_up_held(), asio::detached);
@@ -91,6 +95,28 @@ task<result<std::string>> controller::resume(std::string node, std::string who) 
         (void)co_await close(number, who);
     }
     co_return fmt::format("node {} is back in service; {} incidents closed", node, closing.size());
+}
+
+task<void> controller::reload_policy() {
+    std::optional<result<policy>> done;  // a task's value must be possible without any
+    co_await run_blocking(pool_, [this, &done] {
+        done.emplace(load_policy(config_.policy));
+        return true;
+    });
+    auto& read = *done;
+    metrics_->set_policy_wrong(!read);
+    if (!read) {
+        spdlog::error("the policy is not read again, {} stays in force: {}", rules_.source(),
+                      read.error().text());
+        co_return;
+    }
+    if (read->digest() == rules_.digest()) {
+        spdlog::info("the policy {} is as it was", rules_.source());
+        co_return;
+    }
+    rules_ = std::move(*read);
+    spdlog::info("the policy {} was read again: {} rules, digest {}", rules_.source(), rules_.rules().size(),
+                 rules_.digest());
 }
 
 void controller::reset_breaker() {

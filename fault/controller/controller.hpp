@@ -16,7 +16,7 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include "fault/config.hpp"
-#include "fault/controller/fabric_watch.hpp"
+#include "fault/controller/fabric_incidents.hpp"
 #include "fault/controller/hub.hpp"
 #include "fault/controller/records.hpp"
 #include "fault/controller/silence.hpp"
@@ -69,14 +69,15 @@ class controller {
     task<result<void>> close(std::uint64_t number, std::string who);
     task<result<std::string>> resume(std::string node, std::string who);
     void reset_breaker();
+    /// Reads [fault] policy again. What is decided from now on is decided by it; a file that is wrong changes
+    /// nothing. Says what came of it, in the log.
+    task<void> reload_policy();
     /// About what was held back. In words, what comes of it.
     task<result<std::string>> rule_on(std::uint64_t number, ruling what, std::string who);
 
   private:
     // events.cpp
     void after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text);
-    void after_fabric(std::vector<fabric_fault> missing, std::vector<evidence_line> lines,
-                      std::int64_t line_ms);
     void after_silence(const std::string& node, const std::string& words);
     void after_return(const std::string& node);
 
@@ -109,7 +110,7 @@ class controller {
     policy rules_;
     limiter limiter_;
     hub hub_;
-    fabric_watch fabric_;
+    fabric_incidents fabric_;
     silence_watch silence_;
     seen_events seen_;
     std::set<std::uint64_t> acting_, again_;

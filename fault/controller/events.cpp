@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From events and fabric reports to incidents.
-#include <algorithm>
-
+// From events and silence to incidents.
 #include <boost/asio/detached.hpp>
 #include <fmt/format.h>
 
@@ -12,29 +10,6 @@ namespace banyan::fault {
 
 namespace {
 constexpr std::size_t max_seen = 16'384;
-constexpr std::int64_t flaps_within_ms = 10 * 60'000;
-
-/// What broke, was back and breaks again soon is one fault: its incident, if there is one.
-incident* flapped(records& known, const fabric_fault& fault, const std::vector<evidence_line>& lines) {
-    const auto now = wall_ms();
-    for (auto it = known.incidents().all().rbegin(); it != known.incidents().all().rend(); ++it) {
-        if (it->second.boot_id != "fabric" || now - it->second.closed_ms > flaps_within_ms ||
-            key_of(it->second.object) != fault.key())
-            continue;
-        auto* i = known.incidents().find(it->first);
-        i->closed_ms = 0;
-        i->closed_by.clear();
-        ++i->flaps;
-        i->add_seen(now, 0);
-        i->last_ms = std::max(i->last_ms, now);
-        for (const auto& line : lines) i->add_evidence(line);
-        spdlog::warn("incident {}: {} broke again, {} times so far", i->id(), i->object.text(), i->flaps);
-        known.save_soon(i->number);
-        return i;
-    }
-    return nullptr;
-}
-
 }  // namespace
 
 bool seen_events::first(const event& e) {
@@ -118,57 +93,6 @@ void controller::after_self_seal(const std::string& node, std::int64_t at_ms, co
         i->actions.push_back({"agent_seal", node, at_ms, text});
         records_.save_soon(it->first);
         return;
-    }
-}
-
-void controller::after_fabric(std::vector<fabric_fault> missing, std::vector<evidence_line> lines,
-                              std::int64_t line_ms) {
-    const auto now = wall_ms();
-    std::set<std::string> still, covered;
-    for (const auto& fault : missing) {
-        still.insert(fault.key());
-        covered.insert(fault.covers.begin(), fault.covers.end());
-    }
-    std::set<std::string> open;
-    std::vector<std::uint64_t> healed;
-    for (const auto& [number, i] : records_.incidents().all()) {
-        if (i.closed_ms != 0 || i.boot_id != "fabric") continue;
-        const auto key = key_of(i.object);
-        if (still.contains(key))
-            open.insert(key);
-        else
-            healed.push_back(number);
-    }
-    for (const auto number : healed) {
-        auto* i = records_.incidents().find(number);
-        for (const auto& line : lines) i->add_evidence(line);
-        i->closed_ms = now;
-        const bool larger = covered.contains(key_of(i->object));
-        i->closed_by = larger ? "the fabric: part of a larger fault" : "the fabric: it is back";
-        i->state = incident_state::done;
-        spdlog::warn("incident {} closed by {}: {}", i->id(), i->closed_by, i->object.text());
-        records_.save_soon(number);
-    }
-    for (auto& fault : missing) {
-        if (open.contains(fault.key())) continue;
-        if (const auto* again = flapped(records_, fault, lines)) {
-            if (rules_.asks_for_more(*again, incidents().all()))
-                asio::co_spawn(io_, act(again->number), asio::detached);
-            continue;
-        }
-        incident made;
-        made.object = fault.object;
-        made.reason = fault.reason;
-        made.cause = fault.cause;
-        made.severity = fault.how_bad;
-        made.boot_id = "fabric";
-        made.line_ms = line_ms != 0 ? line_ms : now;
-        made.add_seen(made.line_ms, 0);
-        for (const auto& line : lines) made.add_evidence(line);
-        const auto& i = records_.incidents().open(std::move(made), now);
-        records_.announce(i);
-        records_.save_soon(i.number);
-        asio::co_spawn(io_, act(i.number), asio::detached);
     }
 }
 

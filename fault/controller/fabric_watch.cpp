@@ -4,52 +4,90 @@
 #include <boost/asio/detached.hpp>
 
 #include "common/command.hpp"
+#include "common/text.hpp"
 
 namespace banyan::fault {
 
 using std::chrono::steady_clock;
 
-fabric_watch::fabric_watch(asio::io_context& io, asio::thread_pool& pool, const config& settings, report to)
+fabric_watch::fabric_watch(asio::io_context& io, asio::thread_pool& pool, const config& settings, reports to)
     : io_(io),
       pool_(pool),
       config_(settings),
       report_(std::move(to)),
-      told_(io, steady_clock::time_point::max()) {}
+      told_(io, steady_clock::time_point::max()),
+      looked_(io, steady_clock::time_point::max()) {}
 
 void fabric_watch::start() {
-    if (config_.opensm_log.empty()) {
-        spdlog::info("[fault] opensm_log is not set: the fabric is not watched");
+    if (!is_on()) {
+        spdlog::info("[fault] opensm_log and ufm_log are not set: the fabric is not watched");
         return;
     }
-    asio::co_spawn(io_, follow(), asio::detached);
+    const auto begin = [this](const std::string& path, const char* whose, auto sink) {
+        if (!path.empty()) asio::co_spawn(io_, follow(path, whose, std::move(sink)), asio::detached);
+    };
+    begin(config_.opensm_log, "the subnet manager's log",
+          [this](const log_line& line) { after_opensm_line(line); });
+    begin(config_.ufm_log, "UFM's event log", [this](const log_line& line) { after_ufm_line(line); });
     asio::co_spawn(io_, look_when_told(), asio::detached);
 }
 
-task<void> fabric_watch::follow() {
+task<void> fabric_watch::follow(std::string path, const char* whose, line_sink sink) {
     for (;;) {
-        log_ = std::make_unique<file_follower>(config_.opensm_log, file_follower::start::end,
-                                               [this](const log_line& line) { after_line(line); });
-        const auto ended = co_await log_->run();
+        file_follower log(path, file_follower::start::end, sink);
+        const auto ended = co_await log.run();
         std::uint64_t held = 0;
-        if (!ended && quiet_.pass("log", steady_clock::now(), held))
-            spdlog::error("cannot follow the subnet manager's log: {}", ended.error().text());
+        if (!ended && quiet_.pass(whose, steady_clock::now(), held))
+            spdlog::error("cannot follow {}: {}", whose, ended.error().text());
         asio::steady_timer again(io_, std::chrono::seconds(1));
         co_await again.async_wait(as_result);
     }
 }
 
-void fabric_watch::after_line(const log_line& line) {
+void fabric_watch::note(std::int64_t line_ms, const char* source, const std::string& text) {
+    if (!changed_) line_ms_ = line_ms;
+    changed_ = true;
+    if (lines_.size() < max_lines) lines_.push_back({line_ms, source, printable(text), 0});
+    told_.cancel();
+}
+
+void fabric_watch::name(named_port port) {
+    if (named_.size() < max_named) named_.push_back(port);
+}
+
+void fabric_watch::after_opensm_line(const log_line& line) {
     const auto found = parser_.line(line.raw);
     if (!found) return;
-    if (found->kind == opensm_kind::subnet_up) {
-        if (!changed_) return;
-        settled_ = true;
-    } else {
-        if (!changed_) line_ms_ = line.line_ms;
-        changed_ = true;
-        if (lines_.size() < max_lines) lines_.push_back({line.line_ms, "opensm", found->text, 0});
+    switch (found->kind) {
+        case opensm_kind::manager_ends:
+        case opensm_kind::manager_state:
+            report_.manager(*found);
+            return;
+        case opensm_kind::subnet_up:
+            if (!changed_) return;
+            settled_ = true;
+            told_.cancel();
+            return;
+        case opensm_kind::unlinked:
+        case opensm_kind::port_down:
+            name({found->guid, found->port});
+            break;
+        default:
+            break;
     }
-    told_.cancel();
+    note(line.line_ms, "opensm", found->text);
+}
+
+void fabric_watch::after_ufm_line(const log_line& line) {
+    const auto found = ufm_line(line.raw);
+    if (!found) return;
+    if (!found->changes_fabric()) {
+        if (found->weight >= precedence::alert) report_.told(*found, line.line_ms);
+        return;
+    }
+    if (found->weight >= precedence::alert)
+        for (const auto& port : found->ports) name(port);
+    note(line.line_ms, "ufm", found->text);
 }
 
 task<void> fabric_watch::look_when_told() {
@@ -72,25 +110,42 @@ task<void> fabric_watch::look_when_told() {
     }
 }
 
+task<bool> fabric_watch::look_now() {
+    const auto before = looks_;
+    changed_ = settled_ = true;
+    told_.cancel();
+    while (looks_ == before) co_await looked_.async_wait(as_result);
+    co_return saw_;
+}
+
 task<void> fabric_watch::look() {
     changed_ = settled_ = false;
-    auto lines = std::exchange(lines_, {});
-    const auto line_ms = std::exchange(line_ms_, 0);
-    auto missing = co_await run_blocking(pool_, [this]() -> result<std::vector<fabric_fault>> {
+    fabric_news news;
+    news.evidence = std::exchange(lines_, {});
+    news.line_ms = std::exchange(line_ms_, 0);
+    auto named = std::exchange(named_, {});
+    auto missing = co_await run_blocking(pool_, [this, &news, &named]() -> result<void> {
         BANYAN_TRY(const auto dump, run_command(config_.discover, config_.discover_timeout));
-        return memory_.compare(dump);
+        news.passing = memory_.links_at(named);  // before what is new is accepted
+        BANYAN_TRY(news.missing, memory_.compare(dump));
+        return {};
     });
-    if (missing) {
-        report_(std::move(*missing), std::move(lines), line_ms);
-        co_return;
+    saw_ = missing.has_value();
+    if (saw_) {
+        report_.looked(std::move(news));
+    } else {
+        std::uint64_t held = 0;
+        if (quiet_.pass("look", steady_clock::now(), held))
+            spdlog::error("cannot look at the fabric: {}", missing.error().text());
+        // What was not seen must be looked at again.
+        lines_.insert(lines_.begin(), news.evidence.begin(), news.evidence.end());
+        named_.insert(named_.begin(), named.begin(), named.end());
+        line_ms_ = news.line_ms;
+        changed_ = true;
     }
-    std::uint64_t held = 0;
-    if (quiet_.pass("look", steady_clock::now(), held))
-        spdlog::error("cannot look at the fabric: {}", missing.error().text());
-    // What was not seen must be looked at again.
-    lines_.insert(lines_.begin(), lines.begin(), lines.end());
-    line_ms_ = line_ms;
-    changed_ = true;
+    ++looks_;
+    looked_.cancel();
+    if (saw_) co_return;
     asio::steady_timer again(io_, std::chrono::seconds(1));
     co_await again.async_wait(as_result);
 }

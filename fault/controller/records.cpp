@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
 #include "fault/sources/log_line.hpp"
@@ -30,6 +31,8 @@ result<std::vector<std::uint64_t>> records::open(const std::string& path, limite
     BANYAN_TRY(const auto taken, history_->taken_since(wall_ms() - hour_ms));
     BANYAN_TRY(const bool tripped, history_->flag(breaker_flag));
     limits.trip(tripped);
+    metrics_->set_breaker(tripped);
+    asio::co_spawn(io_, keep_counted(), asio::detached);
     for (const auto& [node, at] : taken) limits.count(node, at);
     std::vector<std::uint64_t> unfinished;
     for (auto& i : kept) {
@@ -55,9 +58,32 @@ task<result<std::optional<incident>>> records::find(std::uint64_t number) {
 void records::announce(const incident& i) {
     metrics_->count_incident(
         i.reason, static_cast<double>(std::max<std::int64_t>(0, i.incident_ms - i.line_ms)) / 1000.0);
-    metrics_->set_open(static_cast<std::size_t>(
-        std::ranges::count_if(engine_.all(), [](const auto& pair) { return pair.second.closed_ms == 0; })));
     spdlog::warn("incident {} {}: {} ({})", i.id(), name_of(i.severity), i.cause, i.object.text());
+}
+
+void records::count_open() {
+    if (counted_ == engine_.revision()) return;
+    counted_ = engine_.revision();
+    std::map<std::string, std::size_t> reasons;
+    std::size_t open = 0, held = 0;
+    for (const auto& [number, i] : engine_.all()) {
+        held += i.state == incident_state::held;
+        if (i.closed_ms != 0) continue;
+        ++open;
+        ++reasons[i.reason];
+    }
+    metrics_->set_open(open);
+    metrics_->set_reasons(reasons, held);
+}
+
+// Once a second: a storm changes incidents all the time.
+task<void> records::keep_counted() {
+    asio::steady_timer timer(io_);
+    for (;;) {
+        count_open();
+        timer.expires_after(std::chrono::seconds(1));
+        co_await timer.async_wait(as_result);
+    }
 }
 
 void records::record(std::uint64_t number, std::string what, std::string target, std::string text,
@@ -87,7 +113,10 @@ task<void> records::save_breaker(bool tripped) {
     if (!kept) complain(kept.error());
 }
 
-void records::save_breaker_soon(bool tripped) { asio::co_spawn(io_, save_breaker(tripped), asio::detached); }
+void records::save_breaker_soon(bool tripped) {
+    metrics_->set_breaker(tripped);
+    asio::co_spawn(io_, save_breaker(tripped), asio::detached);
+}
 
 task<std::vector<bool>> records::known(std::vector<event> events) {
     auto out = co_await on_database([this, &events]() -> result<std::vector<bool>> {

@@ -63,12 +63,15 @@ class records {
         return run_blocking(database_, std::move(f));
     }
     task<void> save_breaker(bool tripped);
+    void count_open();
+    task<void> keep_counted();
 
     asio::io_context& io_;
     asio::thread_pool database_{1};
     std::shared_ptr<metrics> metrics_;
     std::unique_ptr<history> history_;  // used on database_ only, once it is open
     engine engine_;
+    std::uint64_t counted_ = 0;  // the revision whose open incidents were counted
     log_limiter quiet_;
 };
 

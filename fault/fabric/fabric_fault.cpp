@@ -158,6 +158,17 @@ result<void> fabric_memory::load_snapshot(const std::string& path) {
     return {};
 }
 
+std::vector<fabric_fault> fabric_memory::links_at(const std::vector<named_port>& ports) const {
+    if (!impl_->accepted || ports.empty()) return {};
+    const std::set<named_port> named(ports.begin(), ports.end());
+    const directory names(*impl_->accepted);
+    std::vector<fabric_fault> out;
+    for (const auto& l : topo::diff(*impl_->accepted, {}).lost_links)
+        if (named.contains({l.a.id, l.a.port}) || named.contains({l.b.id, l.b.port}))
+            out.push_back(is_switch(l.a) && is_switch(l.b) ? lost_link(l) : lost_host_link(l, names));
+    return out;
+}
+
 result<std::vector<fabric_fault>> fabric_memory::compare(std::string_view text) {
     BANYAN_TRY(const auto dump, topo::read_dump(std::string(text)));
     topo::build_options options;

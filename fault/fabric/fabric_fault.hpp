@@ -12,6 +12,7 @@
 
 #include "common/result.hpp"
 #include "fault/incident/incident.hpp"
+#include "fault/sources/ufm_log.hpp"
 
 namespace banyan::fault {
 
@@ -38,6 +39,9 @@ class fabric_memory {
     /// `dump`: ibnetdiscover's output. The first one is accepted when there is no snapshot; later ones are
     /// compared, and accepted when nothing is missing (so that what was added counts from then on).
     result<std::vector<fabric_fault>> compare(std::string_view dump);
+    /// The accepted links that have one of these ports, as they would be told if they were missing; each
+    /// once. Ports that the accepted fabric does not know give nothing.
+    std::vector<fabric_fault> links_at(const std::vector<named_port>& ports) const;
 
   private:
     struct impl;

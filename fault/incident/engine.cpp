@@ -69,6 +69,12 @@ bool is_consequence(const incident& i, const event& e) {
            i.root_precedence >= static_cast<std::uint8_t>(precedence::alert);
 }
 
+// An application's error of another job is another job's.
+bool of_another_job(const incident& i, const event& e, precedence w) {
+    return w == precedence::app && i.root_precedence == static_cast<std::uint8_t>(precedence::app) &&
+           e.job != 0 && i.accused != 0 && e.job != i.accused;
+}
+
 // Two GPUs of a node that each need a reset are two faults. What takes the machine down covers all of it, and
 // what is less may be the first sign of the other's fault.
 bool is_another_fault(const incident& i, const event& e, precedence w) {
@@ -132,11 +138,20 @@ std::string_view verdict_words(std::uint32_t code) {
 
 }  // namespace
 
+// The same fault of the same part is told again hours later: that is no new one while nobody has seen to it.
+// What accuses an application is another fault each time, unless it is known to be of the same job.
+bool engine::repeats(const incident& i, const event& e) {
+    if (i.object.bdf.empty() || i.object.bdf != e.fault.bdf || !is_the_culprits(i, e.fault)) return false;
+    const auto root = static_cast<precedence>(i.root_precedence);
+    return root == precedence::app ? e.job != 0 && e.job == i.accused : root >= precedence::alert;
+}
+
 // What goes on about one part of a node is one incident, however long it does. What a card's own lines
 // tell and what is told of its place on the bus are one fault.
 bool engine::belongs_to_symptom(const incident& i, const event& e, bool near) {
     const bool symptom = !i.object.device.empty();
-    if (symptom && e.fault.kind == fault_kind::symptom && i.object.device == e.fault.device) return true;
+    if (symptom && e.fault.kind == fault_kind::symptom && i.object.device == e.fault.device)
+        return !of_another_job(i, e, precedence_of(e.fault));
     if (!near || !speaks_of_a_card(e.fault)) return false;
     if (!e.fault.bdf.empty()) return i.object.bdf == e.fault.bdf;
     return !symptom && i.object.kind == object_kind::gpu && of_a_gpu(e.fault);
@@ -152,10 +167,10 @@ incident* engine::home_of(const event& e, precedence w) {
             continue;
         }
         if (i.object.kind == object_kind::link || i.object.kind == object_kind::hca) continue;
-        if (is_another_fault(i, e, w)) continue;
+        if (is_another_fault(i, e, w) || of_another_job(i, e, w)) continue;
         // The driver goes on about a card that is already out, or is to stay: that is no new incident.
         const bool settled = i.node_out_ms != 0 || !i.cancelled_by.empty();
-        if (near || (settled && i.object.bdf == e.fault.bdf)) return &i;
+        if (near || (settled && i.object.bdf == e.fault.bdf) || repeats(i, e)) return &i;
     }
     return nullptr;
 }
@@ -178,6 +193,11 @@ void engine::become_root(incident& i, const event& e, precedence w) {
         i.sxid = e.fault.kind == fault_kind::sxid ? std::optional(e.fault.code) : std::nullopt;
         i.symptom = symptom_of(e.fault);
         i.seen.clear();
+        i.accused = e.job;
+        if (e.job != 0) {
+            i.jobs = {e.job};
+            i.cause += fmt::format(", job {}", e.job);
+        }
     }
     if (verdict)
         i.cause += fmt::format("; the driver asks for {}", verdict_words(e.fault.recovery.value_or(~0u)));
@@ -216,6 +236,10 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     if (counted) home->codes[e.fault.code] += 1 + e.repeats;
     if (e.fault.recovery) home->verdict = e.fault.recovery;
     if (is_the_culprits(*home, e.fault)) home->add_seen(e.line_ms, window_ms_);
+    if (home->accused == 0 && e.job != 0 && is_the_culprits(*home, e.fault)) {
+        home->accused = e.job;
+        home->jobs = {e.job};
+    }
     home->last_ms = std::max(home->last_ms, e.line_ms);
     out.number = home->number;
     touch();

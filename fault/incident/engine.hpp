@@ -37,6 +37,7 @@ class engine {
 
   private:
     static bool belongs_to_symptom(const incident& i, const event& e, bool near);
+    static bool repeats(const incident& i, const event& e);
     incident* home_of(const event& e, precedence w);
     void become_root(incident& i, const event& e, precedence w);
     void forget_old();

@@ -21,11 +21,15 @@ std::string object::text() const {
             return ends.size() > 1 ? fmt::format("{} {} ({})", node, hca, end(ends[1]))
                                    : fmt::format("{} {}", node, hca.empty() ? device : hca);
         case object_kind::link:
-            return ends.size() > 1 ? fmt::format("{} <-> {}", end(ends[0]), end(ends[1])) : "a link";
+            return ends.size() > 1    ? fmt::format("{} <-> {}", end(ends[0]), end(ends[1]))
+                   : ends.size() == 1 ? "link of " + ends[0].name
+                                      : "a link";
         case object_kind::sw:
             return bdf.empty() ? fmt::format("switch {}", node) : fmt::format("{} NVSwitch {}", node, bdf);
         case object_kind::node:
             return device.empty() ? node : fmt::format("{} {}", node, device);
+        case object_kind::manager:
+            return node.empty() ? "the subnet manager" : "subnet manager " + node;
     }
     return node;
 }
@@ -63,7 +67,7 @@ const action_record* incident::find_action(const std::string& what, const std::s
 }
 
 namespace {
-constexpr std::array<std::string_view, 5> kinds{"gpu", "hca", "link", "switch", "node"};
+constexpr std::array<std::string_view, 6> kinds{"gpu", "hca", "link", "switch", "node", "manager"};
 constexpr std::array<std::string_view, 4> severities{"notice", "warning", "error", "fatal"};
 constexpr std::array<std::string_view, 4> states{"open", "acting", "done", "held"};
 }  // namespace

@@ -16,7 +16,7 @@
 
 namespace banyan::fault {
 
-enum class object_kind : std::uint8_t { gpu, hca, link, sw, node };
+enum class object_kind : std::uint8_t { gpu, hca, link, sw, node, manager };
 enum class severity : std::uint8_t { notice, warning, error, fatal };
 enum class incident_state : std::uint8_t { open, acting, done, held };
 
@@ -30,7 +30,7 @@ struct end_point {
 
 struct object {
     object_kind kind = object_kind::node;
-    std::string node;  ///< host; the switch's name for a switch
+    std::string node;  ///< host; the switch's name for a switch; "LID 3 (0x...)" for the subnet manager
     int gpu = -1;
     std::string bdf, uuid;
     std::string hca;              ///< "mlx5_1"
@@ -41,6 +41,8 @@ struct object {
 
 /// Of a node on which nothing answers.
 inline constexpr std::string_view silent_reason = "node-silent";
+/// Of the subnet manager: it is gone, or another took over.
+inline constexpr std::string_view manager_reason = "subnet-manager";
 
 struct action_record {
     std::string what;    ///< seal, node_down, node_drain, job, requeue, start_now ...
@@ -70,6 +72,7 @@ struct incident {
     std::string rule;          ///< the policy's rule that decided
     std::uint8_t decided = 0;  ///< the step_kind that it asked for
     std::vector<std::uint64_t> jobs;
+    std::uint32_t accused = 0;  ///< the job whose process the culprit's line names; 0: not known
     std::vector<action_record> actions;
     std::vector<evidence_line> evidence;
     std::uint64_t flaps = 0;  ///< how often it was back, and broke again

@@ -42,7 +42,7 @@ json ends_json(const std::vector<end_point>& ends) {
 
 result<object> object_from(const json_fields& in) {
     object o;
-    BANYAN_TRY(o.kind, (read_enum<object_kind, 5>(in, "kind")));
+    BANYAN_TRY(o.kind, (read_enum<object_kind, 6>(in, "kind")));
     BANYAN_CHECK(in.may("node", o.node));
     BANYAN_CHECK(in.may("gpu", o.gpu));
     BANYAN_CHECK(in.may("bdf", o.bdf));
@@ -141,6 +141,7 @@ result<incident> read_incident(const json_fields& in) {
     if (in.has("jobs")) {
         BANYAN_TRY(i.jobs, in.numbers<std::uint64_t>("jobs", SIZE_MAX));
     }
+    BANYAN_CHECK(in.may("accused", i.accused));
     BANYAN_CHECK(in.may("lines", i.lines));
     BANYAN_CHECK(in.may("flaps", i.flaps));
     BANYAN_CHECK(in.may("boot", i.boot_id));
@@ -206,6 +207,7 @@ json to_json(const incident& i, bool with_evidence) {
                     {"sealed_ms", i.sealed_ms}, {"node_out_ms", i.node_out_ms},
                     {"last_ms", i.last_ms},     {"closed_ms", i.closed_ms},
                     {"held_ms", i.held_ms}};
+    if (i.accused != 0) out["accused"] = i.accused;
     if (i.verdict) out["verdict"] = *i.verdict;
     if (i.xid) out["xid"] = *i.xid;
     if (i.sxid) out["sxid"] = *i.sxid;

@@ -37,6 +37,16 @@ struct metrics::impl {
         BuildGauge().Name("banyan_fault_agents").Help("Agents connected").Register(*registry);
     Family<Gauge>& open_family =
         BuildGauge().Name("banyan_fault_incidents_open").Help("Incidents not closed").Register(*registry);
+    Family<Gauge>& reasons = BuildGauge()
+                                 .Name("banyan_fault_incidents_by_reason")
+                                 .Help("Incidents not closed, by reason")
+                                 .Register(*registry);
+    Family<Gauge>& states =
+        BuildGauge()
+            .Name("banyan_fault_state")
+            .Help("1 for each state that the controller is in: held_incidents counts them")
+            .Register(*registry);
+    std::map<std::string, Gauge*> known_reasons;
     Histogram& latency =
         BuildHistogram()
             .Name("banyan_fault_line_to_incident_seconds")
@@ -48,6 +58,10 @@ struct metrics::impl {
     Gauge& queued = gauges.Add({});
     Gauge& agents = agents_family.Add({});
     Gauge& open = open_family.Add({});
+    Gauge& breaker = states.Add({{"state", "breaker_open"}});
+    Gauge& dry = states.Add({{"state", "dry_run"}});
+    Gauge& wrong = states.Add({{"state", "policy_wrong"}});
+    Gauge& held = states.Add({{"state", "held_incidents"}});
     metrics_server server;
 };
 
@@ -82,5 +96,20 @@ void metrics::count_action(const std::string& what, bool done) {
 void metrics::set_queue(std::size_t events) { impl_->queued.Set(static_cast<double>(events)); }
 void metrics::set_agents(std::size_t connected) { impl_->agents.Set(static_cast<double>(connected)); }
 void metrics::set_open(std::size_t incidents) { impl_->open.Set(static_cast<double>(incidents)); }
+void metrics::set_breaker(bool open) { impl_->breaker.Set(open); }
+void metrics::set_dry_run(bool on) { impl_->dry.Set(on); }
+void metrics::set_policy_wrong(bool wrong) { impl_->wrong.Set(wrong); }
+
+void metrics::set_reasons(const std::map<std::string, std::size_t>& open, std::size_t held) {
+    for (const auto& [reason, count] : open) {
+        auto& gauge = impl_->known_reasons[reason];
+        if (!gauge) gauge = &impl_->reasons.Add({{"reason", reason}});
+    }
+    for (auto& [reason, gauge] : impl_->known_reasons) {
+        const auto it = open.find(reason);
+        gauge->Set(it == open.end() ? 0 : static_cast<double>(it->second));
+    }
+    impl_->held.Set(static_cast<double>(held));
+}
 
 }  // namespace banyan::fault

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -30,6 +31,12 @@ class metrics {
     void set_queue(std::size_t events);
     void set_agents(std::size_t connected);
     void set_open(std::size_t incidents);
+    /// Of incidents that are open: how many there are of each reason, and how many wait for room or a word.
+    void set_reasons(const std::map<std::string, std::size_t>& open, std::size_t held);
+    void set_breaker(bool open);
+    void set_dry_run(bool on);
+    /// The policy file was wrong when it was read again.
+    void set_policy_wrong(bool wrong);
 
   private:
     struct impl;

@@ -47,9 +47,9 @@ void any_log::guess(std::string_view raw) {
     bool form = false;
     if (raw.starts_with('{') && raw.find("\":") != std::string_view::npos) return settle(log_format::json);
     if (opensm_parser::has_head(raw)) return settle(log_format::opensm);
-    if (ufm_line(raw, form); form) return settle(log_format::ufm);
-    if (fabric_manager_line(raw, form); form) return settle(log_format::fabric_manager);
-    if (nccl_line(raw, form); form) return settle(log_format::nccl);
+    if (ufm_reading(raw, form); form) return settle(log_format::ufm);
+    if (fabric_manager_reading(raw, form); form) return settle(log_format::fabric_manager);
+    if (nccl_reading(raw, form); form) return settle(log_format::nccl);
     if (kernel_log::has_form(raw)) return settle(log_format::kmsg);
 }
 
@@ -87,11 +87,11 @@ bool any_log::read(std::string_view raw, const sink& out) {
             return give_one(std::move(shown));
         }
         case log_format::ufm:
-            return give_one(ufm_line(raw, form));
+            return give_one(ufm_reading(raw, form));
         case log_format::fabric_manager:
-            return give_one(fabric_manager_line(raw, form));
+            return give_one(fabric_manager_reading(raw, form));
         case log_format::nccl:
-            return give_one(nccl_line(raw, form));
+            return give_one(nccl_reading(raw, form));
     }
     return false;
 }

@@ -61,7 +61,7 @@ reading reading_of(const kernel_fault& fault, std::string_view text) {
 
 std::optional<reading> reading_of(const opensm_event& found) {
     const bool lost = found.kind == opensm_kind::removed || found.kind == opensm_kind::unlinked ||
-                      found.kind == opensm_kind::port_down;
+                      found.kind == opensm_kind::port_down || found.kind == opensm_kind::manager_ends;
     auto out = weighed(lost ? precedence::alert : precedence::note);
     out.source = "opensm";
     out.node = found.node;
@@ -88,6 +88,10 @@ std::optional<reading> reading_of(const opensm_event& found) {
         case opensm_kind::port_up:
             out.kind = lost ? "port-down" : "port-up";
             out.device = fmt::format("0x{:016x} port {}", found.guid, found.port);
+            break;
+        case opensm_kind::manager_ends:
+        case opensm_kind::manager_state:
+            out.kind = lost ? "manager-ended" : "manager-state";
             break;
     }
     return out;

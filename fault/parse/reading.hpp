@@ -32,16 +32,12 @@ reading reading_of(const kernel_fault& fault, std::string_view text);
 /// Nothing for what tells of no change.
 std::optional<reading> reading_of(const opensm_event& found);
 
-// Logs that no daemon follows. Each takes a line from its first byte on, and gives nothing for one of another
-// form; `form` is set when the line has the form at all.
+// Of logs that are not the kernel's: nothing for a line of another form; `form` is set when the line has the
+// form at all.
 
-/// UFM's event log: "2024-06-20 07:46:24.442 [12] [329] WARNING [Link] Link [...]: Link went down: ..."
-std::optional<reading> ufm_line(std::string_view text, bool& form);
-/// NVIDIA's fabric manager: "[Jul 09 2024 18:14:07] [ERROR] [tid 12727] detected NVSwitch ..."
-std::optional<reading> fabric_manager_line(std::string_view text, bool& form);
-/// NCCL's warnings on a job's stderr: "gpu7:123:456 [0] ... NCCL WARN NET/IB: Got completion ...". The job's
-/// own text: it accuses nobody but the job.
-std::optional<reading> nccl_line(std::string_view text, bool& form);
+std::optional<reading> ufm_reading(std::string_view text, bool& form);
+std::optional<reading> fabric_manager_reading(std::string_view text, bool& form);
+std::optional<reading> nccl_reading(std::string_view text, bool& form);
 
 /// One line of JSON, with every key.
 std::string json_line(const reading& r);

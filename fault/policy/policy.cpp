@@ -2,6 +2,7 @@
 #include "fault/policy/policy.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -22,7 +23,8 @@ std::size_t seen_since(const incident& i, std::int64_t since_ms) {
 
 bool has_a_node(const incident& i) {
     const auto kind = i.object.kind;
-    return kind_of(i) != line_kind::fabric || (kind != object_kind::link && kind != object_kind::sw);
+    return kind_of(i) != line_kind::fabric ||
+           (kind != object_kind::link && kind != object_kind::sw && kind != object_kind::manager);
 }
 
 std::size_t times_seen(const rule& r, const incident& i, const policy::incidents& known) {
@@ -36,10 +38,29 @@ std::size_t times_seen(const rule& r, const incident& i, const policy::incidents
     return out;
 }
 
+std::size_t jobs_seen(const rule& r, const incident& i, const policy::incidents& known) {
+    const auto since = i.last_ms - r.within_ms;
+    std::set<std::uint64_t> jobs;
+    const auto take = [&](const incident& one) {
+        if (seen_since(one, since) == 0) return;
+        if (one.accused != 0)
+            jobs.insert(one.accused);
+        else if (one.jobs.size() == 1)  // that had the node alone
+            jobs.insert(one.jobs.front());
+    };
+    take(i);
+    for (const auto& [number, other] : known)
+        if (number != i.number && other.closed_ms == 0 && same_part(other.object, i.object) &&
+            r.when.match(other))
+            take(other);
+    return jobs.size();
+}
+
 decision policy::decide(const incident& i, const incidents& known) const {
     for (const auto& r : rules_) {
         if (!r.when.match(i)) continue;
-        if (r.within_ms != 0 && times_seen(r, i, known) < r.count) continue;
+        if (r.count > 1 && times_seen(r, i, known) < r.count) continue;
+        if (r.jobs > 1 && jobs_seen(r, i, known) < r.jobs) continue;
         if (r.step > step_kind::alert && !has_a_node(i))
             return {step_kind::alert, true, r.why + ", but there is no node to do it to", false, r.name};
         return {r.step, true, r.why, false, r.name};

@@ -48,6 +48,10 @@ class policy {
 /// False for links and switches of the fabric, which are no nodes of Slurm's.
 bool has_a_node(const incident& i);
 
+/// Of how many jobs the fault of `i` was seen on the same part within the time before its last line, as far
+/// as the job of each is known.
+std::size_t jobs_seen(const rule& r, const incident& i, const policy::incidents& known);
+
 /// How often the fault of `i` was seen on the same part within the time before its last line.
 std::size_t times_seen(const rule& r, const incident& i, const policy::incidents& known);
 

@@ -166,7 +166,8 @@ std::string conditions_of(const rule& r) {
     condition(out, "symptom", r.when.symptoms, same);
     condition(out, "part", r.when.parts, word(part_words()));
     auto text = out.empty() ? "always" : fmt::format("{}", fmt::join(out, ", "));
-    if (r.within_ms != 0) text += fmt::format("; {} times within {}", r.count, time_text(r.within_ms));
+    if (r.count > 1) text += fmt::format("; {} times within {}", r.count, time_text(r.within_ms));
+    if (r.jobs > 1) text += fmt::format("; of {} jobs within {}", r.jobs, time_text(r.within_ms));
     return text;
 }
 

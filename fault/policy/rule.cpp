@@ -13,12 +13,12 @@ constexpr std::array<std::string_view, 4> severity_names{"notice", "warning", "e
 constexpr std::array<std::string_view, 6> weights{"echo", "note", "job", "look", "reset", "restart"};
 constexpr std::array<std::string_view, 9> part_names{"gpu",  "hca",         "pcie",   "memory", "cpu",
                                                      "disk", "file-system", "kernel", "job"};
-constexpr std::array<std::string_view, 5> culprits{"gpu", "hca", "link", "switch", "node"};
-constexpr std::array<std::string_view, 22> known_reasons{
-    "disk",      "fabric-link", "fabric-switch", "file-system", "gpu-alert",   "gpu-app",
-    "gpu-note",  "gpu-nvlink",  "gpu-reboot",    "gpu-reset",   "gpu-unknown", "gpu-xid-79",
-    "hca-alert", "hca-health",  "host-link",     "host-lost",   "job-memory",  "kernel",
-    "memory",    "node-silent", "nvswitch",      "pcie"};
+constexpr std::array<std::string_view, 6> culprits{"gpu", "hca", "link", "switch", "node", "manager"};
+constexpr std::array<std::string_view, 25> known_reasons{
+    "disk",        "fabric-errors", "fabric-link", "fabric-switch", "file-system", "gpu-alert",  "gpu-app",
+    "gpu-note",    "gpu-nvlink",    "gpu-reboot",  "gpu-reset",     "gpu-unknown", "gpu-xid-79", "hca-alert",
+    "hca-health",  "host-link",     "host-lost",   "job-memory",    "job-nccl",    "kernel",     "memory",
+    "node-silent", "nvswitch",      "pcie",        "subnet-manager"};
 
 template <class T>
 bool has(const std::vector<T>& wanted, const T& value) {

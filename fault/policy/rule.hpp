@@ -51,6 +51,7 @@ struct rule {
     std::string name;
     criteria when;
     std::uint32_t count = 1;     ///< so often within the time, on the same part
+    std::uint32_t jobs = 1;      ///< of so many jobs
     std::int64_t within_ms = 0;  ///< 0: the first time
     step_kind step = step_kind::none;
     std::string why;                     ///< in words

@@ -12,9 +12,9 @@
 namespace banyan::fault {
 namespace {
 
-constexpr std::array<std::string_view, 14> keys{"name",    "reason",   "kind",   "xid",  "sxid",
-                                                "symptom", "severity", "asks",   "part", "object",
-                                                "count",   "within",   "action", "why"};
+constexpr std::array<std::string_view, 15> keys{"name",    "reason",   "kind",   "xid",    "sxid",
+                                                "symptom", "severity", "asks",   "part",   "object",
+                                                "count",   "jobs",     "within", "action", "why"};
 constexpr std::size_t most_name = 40, most_why = 200, most_listed = 1000;
 constexpr std::int64_t most_count = incident::max_seen, most_number = 99'999;
 constexpr std::int64_t least_within_ms = 60'000, most_within_ms = 30ll * 24 * 3'600'000;
@@ -124,17 +124,26 @@ void rule_reader::action(const toml::table& from, rule& into) {
 }
 
 void rule_reader::window(const toml::table& from, rule& into) {
-    const auto *count = from.get("count"), *within = from.get("within");
-    if (!count && !within) return;
-    if (!count || !within)
-        return complain(count ? *count : *within, fmt::format("it has {} alone", count ? "count" : "within"),
-                        "count = 3 and within = \"24h\" belong together");
-    const auto number = count->value_exact<std::int64_t>();
-    if (!number || *number < 2 || *number > most_count)
-        complain(*count, fmt::format("count = {}", given(*count)),
-                 fmt::format("expected a number from 2 to {}", most_count));
-    else
-        into.count = static_cast<std::uint32_t>(*number);
+    const auto *count = from.get("count"), *jobs = from.get("jobs"), *within = from.get("within");
+    const auto* counted = count ? count : jobs;
+    if (!counted && !within) return;
+    if (!counted || !within)
+        return complain(counted ? *counted : *within,
+                        fmt::format("it has {} alone", count  ? "count"
+                                                       : jobs ? "jobs"
+                                                              : "within"),
+                        fmt::format("{} = 3 and within = \"24h\" belong together", jobs ? "jobs" : "count"));
+    const auto read = [&](const char* key, const toml::node* node, std::uint32_t& number) {
+        if (!node) return;
+        const auto given_number = node->value_exact<std::int64_t>();
+        if (!given_number || *given_number < 2 || *given_number > most_count)
+            complain(*node, fmt::format("{} = {}", key, given(*node)),
+                     fmt::format("expected a number from 2 to {}", most_count));
+        else
+            number = static_cast<std::uint32_t>(*given_number);
+    };
+    read("count", count, into.count);
+    read("jobs", jobs, into.jobs);
     const auto text = within->value_exact<std::string>();
     const auto time = text ? parse_duration(*text) : fail(errc::invalid_input, "");
     if (!time || time->count() < least_within_ms || time->count() > most_within_ms)

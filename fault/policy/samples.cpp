@@ -77,6 +77,8 @@ void add_others(std::vector<policy_sample>& out) {
     };
     for (const auto& [reason, kind, how_bad] : {row{"fabric-link", object_kind::link, severity::warning},
                                                 {"fabric-switch", object_kind::sw, severity::error},
+                                                {"fabric-errors", object_kind::link, severity::warning},
+                                                {"subnet-manager", object_kind::manager, severity::error},
                                                 {"host-link", object_kind::hca, severity::error},
                                                 {"host-lost", object_kind::node, severity::error},
                                                 {"node-silent", object_kind::node, severity::fatal}}) {

@@ -51,6 +51,7 @@ bool file_follower::open_file(bool first) {
     file_ = std::move(fd);
     inode_ = s.st_ino;
     device_ = s.st_dev;
+    owner_ = s.st_uid;
     read_at_ = first && from_ == start::end ? static_cast<std::uint64_t>(s.st_size) : 0;
     if (first) started_at_ = read_at_;
     splitter_.restart(read_at_);

@@ -35,6 +35,8 @@ class file_follower {
     /// Where reading began in the file that was there at the start (for reading the gap before it).
     std::uint64_t started_at() const { return started_at_; }
     ino_t inode() const { return inode_; }
+    /// Of the file that is open, or was last.
+    uid_t owner() const { return owner_; }
 
   private:
     bool open_file(bool first);
@@ -52,6 +54,7 @@ class file_follower {
     int file_watch_ = -1;
     ino_t inode_ = 0;
     dev_t device_ = 0;
+    uid_t owner_ = 0;
     std::uint64_t read_at_ = 0, started_at_ = 0, generation_ = 0;
     std::int64_t born_ms_ = wall_ms();
     source_counters counters_;

@@ -2,6 +2,7 @@
 #include "fault/sources/opensm_log.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "fault/sources/scan.hpp"
@@ -10,6 +11,9 @@ namespace banyan::fault {
 namespace {
 
 constexpr std::size_t max_line = 400;
+constexpr std::array<std::string_view, 4> manager_states{"Entering MASTER state", "Entering STANDBY state",
+                                                         "Entering DISCOVERING state",
+                                                         "ENTERING STANDBY STATE"};
 
 bool drop_number(std::string_view& text) {
     const auto n = std::min(text.find_first_not_of("0123456789"), text.size());
@@ -110,6 +114,14 @@ std::optional<opensm_event> port_state(std::string_view text) {
 std::optional<opensm_event> understand(std::string_view text) {
     opensm_event out;
     if (text == "SUBNET UP") return out;
+    if (text == "Exiting SM") {
+        out.kind = opensm_kind::manager_ends;
+        return out;
+    }
+    if (std::ranges::find(manager_states, text) != manager_states.end()) {
+        out.kind = opensm_kind::manager_state;
+        return out;
+    }
     drop_function(text);
     if (scan::drop(text, "Received Generic Notice type:")) {
         if (!scan::take_number(text) || !scan::drop(text, " num:128 ")) return {};

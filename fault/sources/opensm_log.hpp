@@ -19,7 +19,9 @@ enum class opensm_kind : std::uint8_t {
     subnet_up,
     unlinked,
     port_down,  ///< NVIDIA's opensm only, which names the port
-    port_up
+    port_up,
+    manager_ends,   ///< "Exiting SM": the process ends by itself
+    manager_state,  ///< "Entering MASTER state", DISCOVERING, STANDBY
 };
 
 struct opensm_event {

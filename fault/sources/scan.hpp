@@ -31,6 +31,24 @@ inline bool drop_clock(std::string_view& text) {
            drop_digits(text, 2, 2);
 }
 
+/// "2024-06-20 07:46:24[.442]"
+inline bool drop_date_and_clock(std::string_view& text) {
+    if (!drop_digits(text, 4, 4) || !drop(text, "-") || !drop_digits(text, 2, 2) || !drop(text, "-") ||
+        !drop_digits(text, 2, 2) || !drop(text, " ") || !drop_clock(text))
+        return false;
+    return !drop(text, ".") || drop_digits(text, 1, 6);
+}
+
+/// Up to `end`, which is dropped as well, if that is at most `most` bytes away.
+inline std::optional<std::string_view> take_until(std::string_view& text, std::string_view end,
+                                                  std::size_t most) {
+    const auto at = text.substr(0, most + end.size()).find(end);
+    if (at == std::string_view::npos || at > most) return {};
+    const auto out = text.substr(0, at);
+    text.remove_prefix(at + end.size());
+    return out;
+}
+
 template <class Number>
 std::optional<Number> take_any(std::string_view& text, int base) {
     Number value = 0;

@@ -6,8 +6,11 @@ import json
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -61,7 +64,7 @@ class Policy(unittest.TestCase):
         rules = head[head.index("[[rule]]"):]
         done = self.tool("check", self.file(examples + rules))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, r"right: 13 rules, 0 warnings\n$")
+        self.assertRegex(done.stdout, r"right: 15 rules, 0 warnings\n$")
 
     def test_what_is_no_policy(self):
         fifo = self.dir / "fifo"
@@ -138,6 +141,56 @@ class Policy(unittest.TestCase):
         done = self.tool("check", self.file("".join(rules)))
         self.assertEqual(done.returncode, 1)
         self.assertIn("at most 4096", done.stdout)
+
+    def test_read_again(self):
+        """SIGHUP: whatever stands in the file's place, the rules that are in force stay, and that is said."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        path, log, sock = self.file(SHIPPED.read_text()), self.dir / "log", self.dir / "sock"
+        self.conf.write_text(f'[fault]\npolicy = "{path}"\nport = {port}\nbind = "127.0.0.1"\nsocket = "{sock}"\n'
+                             f'history = "{self.dir}/history.db"\n')
+        daemon = subprocess.Popen([program("banyan-faultd"), "controller", "--config", self.conf, "--log", log])
+        self.addCleanup(daemon.wait, DEADLINE)
+        self.addCleanup(daemon.terminate)
+
+        def wait(condition, what):
+            end = time.monotonic() + DEADLINE
+            while not condition():
+                self.assertLess(time.monotonic(), end, f"{what}: not in time\n{log.read_text() if log.exists() else ''}")
+                time.sleep(0.02)
+
+        def digest():
+            done = subprocess.run([program("banyan-fault"), "--config", self.conf, "status", "--json"], capture_output=True, text=True,
+                                  timeout=DEADLINE, check=False)
+            return json.loads(done.stdout)["policy_digest"] if done.returncode == 0 else None
+
+        wait(digest, "the controller answers")
+        shipped = digest()
+
+        def replaced(make):
+            if path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink(missing_ok=True)
+            make()
+
+        refused = 0
+        for what, make in (("nothing", lambda: None), ("a folder", path.mkdir), ("a FIFO", lambda: os.mkfifo(path)),
+                           ("100 MB", lambda: (path.touch(), os.truncate(path, 100 << 20))),
+                           ("half a file", lambda: path.write_text(SHIPPED.read_text()[:-3000].rpartition("action")[0])),
+                           ("a wrong word", lambda: path.write_text('[[rule]]\nname = "a"\naction = "dran\\u001b[2J"\n'))):
+            with self.subTest(what=what):
+                replaced(make)
+                refused += 1
+                daemon.send_signal(signal.SIGHUP)
+                wait(lambda: log.read_text().count("is not read again") == refused, what)
+                self.assertEqual(digest(), shipped)
+        self.assertNotIn("\x1b", log.read_text())
+        replaced(lambda: path.write_text('[[rule]]\nname = "all"\naction = "note"\n'))
+        daemon.send_signal(signal.SIGHUP)
+        wait(lambda: digest() != shipped, "the new rules are in force")
+        self.assertIn("was read again: 1 rules", log.read_text())
 
     def test_tables_fit(self):
         for words in (("explain",), ("test", FIXTURES / "symptoms.log"), ("test", FIXTURES / "hostile-kernel.log")):

@@ -90,6 +90,45 @@ TEST_CASE("the driver's later words about a card that is out open nothing", "[fa
     CHECK(e.absorb(event_of(gpu_line(3, "79, x"), 9'600'000), 9'600'000).created);
 }
 
+TEST_CASE("a fault that is told again hours later is the same one, with a count", "[fault]") {
+    engine e(30'000);
+    const auto line = gpu_line(1, "74, pid=1, name=p, NVLink: fatal error detected on link 14(0x0)");
+    const auto first = e.absorb(event_of(line, 1'000'000), 0);
+    for (std::int64_t hour = 1; hour <= 5; ++hour)
+        CHECK(e.absorb(event_of(line, 1'000'000 + hour * 3'600'000), 0).number == first.number);
+    CHECK(e.all().size() == 1);
+    CHECK(e.find(first.number)->seen.size() == 6);
+    // Another GPU's is another fault, and so is what comes when a person has seen to the first.
+    CHECK(e.absorb(event_of(gpu_line(2, "74, x"), 90'000'000), 0).created);
+    e.find(first.number)->closed_ms = 91'000'000;
+    CHECK(e.absorb(event_of(line, 92'000'000), 0).created);
+}
+
+TEST_CASE("an application's error accuses the job of its process", "[fault]") {
+    engine e(30'000);
+    const auto of_job = [&](std::uint32_t job, std::int64_t at) {
+        auto one = event_of(gpu_line(1, "31, pid=77, name=p, MMU Fault"), at);
+        one.job = job;
+        return e.absorb(one, at).number;
+    };
+    const auto first = of_job(7, 1'000'000);
+    CHECK(e.find(first)->accused == 7);
+    CHECK(e.find(first)->jobs == std::vector<std::uint64_t>{7});
+    CHECK(e.find(first)->cause.ends_with(", job 7"));
+    CHECK(of_job(7, 1'010'000) == first);
+    CHECK(of_job(7, 9'000'000) == first);  // the same job again is no other fault
+    const auto other = of_job(8, 9'001'000);
+    CHECK(other != first);  // at the same time, of another job
+    CHECK(e.find(other)->jobs == std::vector<std::uint64_t>{8});
+    CHECK(of_job(7, 9'002'000) == first);
+    const auto back = incident_from(to_json(*e.find(other)));
+    REQUIRE(back);
+    CHECK(back->accused == 8);
+    // What breaks the GPU is nobody's application.
+    const auto lost = e.absorb(event_of(gpu_line(1, "79, off the bus"), 9'003'000), 0).number;
+    CHECK(e.find(lost)->accused == 0);
+}
+
 TEST_CASE("94 and 95 after 48 and a lone 45 are consequences", "[fault]") {
     engine e;
     (void)e.absorb(event_of(gpu_line(1, "48, pid=1, name=p, DBE"), 1'000'000), 0);

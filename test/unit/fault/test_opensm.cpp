@@ -80,3 +80,14 @@ TEST_CASE("other traps and garbage are no change", "[fault]") {
                              "\xff\xff\xff\xff\xff\xff\xff\xff"})
         CHECK_FALSE(parser.line(line));
 }
+
+TEST_CASE("the manager's own words, and nobody else's", "[fault]") {
+    const std::string head = "Nov 23 05:37:03 592620 [DF24D740] 0x80 -> ";
+    opensm_parser parser;
+    REQUIRE(parser.line(head + "Exiting SM"));
+    CHECK(parser.line(head + "Exiting SM")->kind == opensm_kind::manager_ends);
+    for (const char* state : {"MASTER", "STANDBY", "DISCOVERING"})
+        CHECK(parser.line(head + "Entering " + state + " state")->kind == opensm_kind::manager_state);
+    for (const char* no : {"Exiting SM ", "x: Exiting SM", "Entering MASTER state of it", "Entering"})
+        CHECK_FALSE(parser.line(head + no));
+}

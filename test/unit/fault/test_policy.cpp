@@ -3,6 +3,7 @@
 // What each kind of fault asks for, and what holds it back.
 #include <catch2/catch.hpp>
 
+#include "fault/catalog/xid.hpp"
 #include "fault/incident/engine.hpp"
 #include "fault/policy/limiter.hpp"
 #include "fault/policy/policy_file.hpp"
@@ -157,4 +158,61 @@ TEST_CASE("a series that the hour allows does not open the breaker", "[fault]") 
     }
     CHECK(went == 12);
     CHECK_FALSE(l.tripped());
+}
+
+TEST_CASE("an application's errors accuse the GPU when different jobs have them, and never drain",
+          "[fault]") {
+    engine e;
+    const auto xid = [&](std::uint32_t job, int gpu, std::int64_t at) {
+        auto one = event_of(gpu_line(gpu, "13, pid=7, name=p, Graphics SM Warp Exception"), at);
+        one.job = job;
+        return e.find(e.absorb(one, at).number);
+    };
+    constexpr std::int64_t hour = 3'600'000;
+    const auto step = [&](const incident* i) { return shipped_policy().decide(*i, e.all()); };
+    // One job, thirty times a day: its own affair.
+    for (int n = 0; n < 30; ++n) CHECK(step(xid(7, 3, (n + 1) * hour)).rule == "application");
+    CHECK(step(xid(8, 3, 31 * hour)).rule == "application");
+    CHECK(step(xid(9, 4, 31 * hour)).rule == "application");  // another GPU
+    const auto third = step(xid(10, 3, 32 * hour));
+    CHECK(third.rule == "application-again");
+    CHECK(third.step == step_kind::alert);
+    // A day later only those of that day count.
+    CHECK(step(xid(11, 3, 90 * hour)).rule == "application");
+    // A person who closes an incident has seen to it.
+    auto* two = xid(12, 3, 91 * hour);
+    two->closed_ms = 91 * hour;
+    CHECK(step(xid(13, 3, 92 * hour)).rule == "application");
+    CHECK(step(xid(14, 3, 93 * hour)).rule == "application-again");
+}
+
+TEST_CASE("no application's error of the catalogue drains, however many jobs have it", "[fault]") {
+    for (const auto& row : catalog::xids()) {
+        if (row.bucket != catalog::bucket::restart_app) continue;
+        engine e;
+        for (std::uint32_t job = 1; job <= 40; ++job) {
+            auto one = event_of(gpu_line(3, std::to_string(row.code) + ", pid=7, name=p, x"), job * 1000);
+            one.job = job;
+            const auto* i = e.find(e.absorb(one, job * 1000).number);
+            CHECK(shipped_policy().decide(*i, e.all()).step <= step_kind::alert);
+        }
+    }
+}
+
+TEST_CASE("jobs that had a node alone count where the line names none", "[fault]") {
+    incident i;
+    i.reason = "gpu-app";
+    i.object.kind = object_kind::gpu;
+    i.object.bdf = "0000:03:00";
+    i.root_precedence = static_cast<std::uint8_t>(precedence::app);
+    i.line_ms = i.last_ms = 1000;
+    policy::incidents known;
+    for (std::uint64_t n = 1; n <= 3; ++n) {
+        i.number = n;
+        i.jobs = {n};
+        known[n] = i;
+    }
+    CHECK(shipped_policy().decide(known[3], known).rule == "application-again");
+    known[2].jobs = {2, 5};  // which of them it was nobody knows
+    CHECK(shipped_policy().decide(known[3], known).rule == "application");
 }

@@ -177,6 +177,7 @@ TEST_CASE("what the kernel says of the parts of a node", "[fault]") {
     }
     for (const auto& row : catalog::symptoms()) {
         CAPTURE(row.name);
+        if (row.reason == "job-nccl") continue;  // of another log
         CHECK(met.contains(row.code));
     }
 }

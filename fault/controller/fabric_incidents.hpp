@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// From what the fabric, its subnet manager and UFM tell to incidents. Nothing here takes a node out: whoever
+// owns it judges.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "fault/controller/fabric_watch.hpp"
+#include "fault/controller/manager_watch.hpp"
+#include "fault/controller/records.hpp"
+#include "fault/fabric/fabric_plan.hpp"
+
+namespace banyan::fault {
+
+class fabric_incidents {
+  public:
+    /// `fresh`: it is new or has another culprit; else it only counts once more.
+    using judge = std::function<void(const incident& i, bool fresh)>;
+
+    /// What is given by reference must outlive it.
+    fabric_incidents(asio::io_context& io, asio::thread_pool& pool, const config& settings, records& known,
+                     judge to);
+    void start();
+
+  private:
+    void after_look(fabric_news news);
+    void apply(const fabric_step& step, const fabric_news& news);
+    void after_manager(const manager_news& news);
+    void after_told(const ufm_event& told, std::int64_t line_ms);
+    incident* open(incident made);
+    void close(incident& i, std::string by);
+    void note(incident& i, std::string source, std::string text, std::int64_t at_ms);
+    /// The newest that is open, or was closed a short while ago, of the same culprit.
+    incident* recent(std::string_view boot, const object& culprit);
+    incident* again_or_new(incident made);
+
+    records& records_;
+    judge judge_;
+    fabric_watch fabric_;
+    manager_watch manager_;
+};
+
+}  // namespace banyan::fault

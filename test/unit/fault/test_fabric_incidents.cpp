@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The controller over a fabric: logs that tell, a program that shows the fabric, one that asks the subnet
+// manager. The programs are shell lines over files that the test writes.
+#include <fstream>
+
+#include <boost/asio/detached.hpp>
+#include <catch2/catch.hpp>
+#include <unistd.h>
+
+#include "fault/controller/controller.hpp"
+#include "fault/policy/policy_file.hpp"
+#include "test/unit/fault/fake_cluster.hpp"
+#include "test/unit/fault/lines.hpp"
+
+using namespace banyan;
+using namespace banyan::fault;
+using namespace banyan::fault::testing;
+
+namespace {
+
+class bench {
+  public:
+    std::filesystem::path dir =
+        std::filesystem::temp_directory_path() / ("banyan-fabric-" + std::to_string(::getpid()));
+    fake_state slurm;
+    config settings = load_config({}, "n00").value();
+    asio::io_context io;
+    asio::thread_pool pool{2};
+    std::unique_ptr<controller> daemon;
+
+    bench() {
+        std::filesystem::remove_all(dir);
+        std::filesystem::create_directories(dir);
+        settings.bind = "127.0.0.1";
+        settings.port = 0;
+        settings.history = (dir / "history.db").string();
+        settings.dry_run = false;
+        settings.snapshot.clear();
+        settings.opensm_log = (dir / "opensm.log").string();
+        settings.ufm_log = (dir / "ufm.log").string();
+        settings.discover = {"cat", (dir / "fabric").string()};
+        settings.manager = {
+            "sh", "-c",
+            "cat " + (dir / "sm").string() +
+                " 2>/dev/null && exit 0; echo 'sminfo: iberror: failed: query' >&2; exit 255"};
+        settings.manager_grace = std::chrono::milliseconds(100);
+        std::filesystem::copy_file(BANYAN_FIXTURES "/ib/ibnetdiscover.txt", dir / "fabric");
+        say("opensm.log", "");
+        say("ufm.log", "");
+        master(1, "a1");
+    }
+    ~bench() {
+        pool.join();
+        daemon->finish();
+        daemon.reset();
+        std::filesystem::remove_all(dir);
+    }
+    void start() {
+        daemon =
+            std::make_unique<controller>(io, pool, settings, shipped_policy(), std::make_shared<metrics>(),
+                                         std::make_unique<fake_cluster>(slurm));
+        REQUIRE(daemon->start());
+        spin(300);
+    }
+    void say(const std::string& file, const std::string& line) {
+        std::ofstream(dir / file, std::ios::app) << line << (line.empty() ? "" : "\n");
+    }
+    void opensm(const std::string& text) {
+        say("opensm.log", "Nov 23 05:37:03 592620 [DF24D740] 0x82 -> " + text);
+    }
+    void master(int lid, const std::string& guid) {
+        std::ofstream(dir / "sm") << "sminfo: sm lid " << lid << " sm guid 0x" << guid
+                                  << ", activity count 59 priority 5 state 3 SMINFO_MASTER\n";
+    }
+    void dead() { std::filesystem::remove(dir / "sm"); }
+    /// Without the lines that hold `mark`.
+    void without(const std::string& mark) {
+        std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+        std::ofstream out(dir / "new");
+        for (std::string line; std::getline(in, line);)
+            if (line.find(mark) == std::string::npos) out << line << "\n";
+        out.close();
+        std::filesystem::rename(dir / "new", dir / "fabric");
+    }
+    void spin(int ms) { io.run_for(std::chrono::milliseconds(ms)); }
+    template <class F>
+    bool until(F f) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+        while (!f() && std::chrono::steady_clock::now() < end) spin(20);
+        return f();
+    }
+    std::vector<incident> all() const {
+        std::vector<incident> out;
+        for (const auto& [number, i] : daemon->incidents().all()) out.push_back(i);
+        return out;
+    }
+    bool has(std::size_t count, bool open) const {
+        const auto now = all();
+        return now.size() == count && (now.back().closed_ms == 0) == open &&
+               (!open || now.back().state == incident_state::done);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a dead subnet manager is an incident, and nothing is drained for it", "[fault]") {
+    bench b;
+    b.start();
+    CHECK(b.all().empty());
+    b.dead();
+    b.opensm("Exiting SM");  // it is asked at once
+    REQUIRE(b.until([&] { return b.has(1, true); }));
+    const auto i = b.all().front();
+    CHECK(i.object.kind == object_kind::manager);
+    CHECK(i.object.text() == "subnet manager LID 1 (0x00000000000000a1)");
+    CHECK(i.reason == manager_reason);
+    CHECK(i.severity == severity::error);
+    CHECK(i.rule == "subnet-manager");
+    CHECK(i.decided == static_cast<std::uint8_t>(step_kind::alert));
+    CHECK(i.evidence.back().text.find("failed: query") != std::string::npos);
+    CHECK(b.slurm.calls.empty());
+    // It is back; it dies again: the same fault, with a count.
+    b.master(1, "a1");
+    REQUIRE(b.until([&] { return b.has(1, false); }));
+    CHECK(b.all().front().closed_by == "the fabric: the subnet manager answers again");
+    b.dead();
+    b.opensm("Exiting SM");
+    REQUIRE(b.until([&] { return b.has(1, true); }));
+    CHECK(b.all().front().flaps == 1);
+    // Another takes over: the fabric is managed, and the first is still gone.
+    b.master(3, "c3");
+    REQUIRE(b.until([&] { return b.all().front().severity == severity::warning; }));
+    CHECK(b.has(1, true));
+    CHECK(b.all().front().cause.find("LID 3 (0x00000000000000c3) is") != std::string::npos);
+}
+
+TEST_CASE("whoever cannot see the fabric does not say that nobody manages it", "[fault]") {
+    bench b;
+    b.settings.discover_timeout = std::chrono::milliseconds(2000);
+    b.start();
+    b.dead();
+    std::filesystem::remove(b.dir / "fabric");  // this host's own link is lost
+    b.opensm("Exiting SM");
+    b.spin(1600);
+    CHECK(b.all().empty());
+}
+
+TEST_CASE("a port that the manager names is the culprit, with both ends, also when it is back", "[fault]") {
+    bench b;
+    b.start();
+    const std::string port =
+        "osm_pi_rcv_process: Switch 0xfc6a1c0300000200 MF0;leaf-08:MQM9790/U1 port 33 changed state from ";
+    for (int flap = 0; flap < 5; ++flap) {
+        b.opensm(port + "ACTIVE to DOWN");
+        b.opensm("SUBNET UP");
+        REQUIRE(
+            b.until([&] { return b.has(1, false) && b.all()[0].flaps == static_cast<std::uint64_t>(flap); }));
+    }
+    const auto i = b.all().front();
+    CHECK(i.object.kind == object_kind::link);
+    REQUIRE(i.object.ends.size() == 2);
+    CHECK(i.object.text().find("leaf-08") != std::string::npos);
+    CHECK(i.object.text().find("port 33") != std::string::npos);
+    CHECK(i.object.text().find("spine-01") != std::string::npos);
+    CHECK(i.closed_by == "the fabric: it was back at once");
+    // UFM tells of the same cable, which now stays down: the same incident.
+    std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+    std::ofstream out(b.dir / "new");
+    std::string section;
+    for (std::string line; std::getline(in, line); out << line << "\n") {
+        if (line.starts_with("Switch")) section = line;
+        if (line.starts_with("[33]") && section.find("leaf-08") != std::string::npos) line = "";
+        if (line.starts_with("[29]\t\"S-fc6a1c0300000200\"")) line = "";
+    }
+    out.close();
+    std::filesystem::rename(b.dir / "new", b.dir / "fabric");
+    b.say("ufm.log",
+          "2023-12-20 07:46:24.442 [9021] [329] WARNING [Link] IBPort [Default / Switch: leaf-08 / 1/17/1] "
+          "[dev_id: "
+          "fc6a1c0300000200]: Link went down: (Switch:leaf-08:1/17/1)fc6a1c0300000200:33 - "
+          "(Switch:spine-01:1/15/1)fc6a1c0300000240:29, cable S/N: MT2243VS00123");
+    REQUIRE(b.until([&] { return b.has(1, true); }));
+    CHECK(b.all().front().evidence.back().source == "ufm");
+    CHECK(b.slurm.calls.empty());
+}
+
+TEST_CASE("errors of a port are one incident, however often UFM counts them", "[fault]") {
+    bench b;
+    b.start();
+    for (int n = 0; n < 20; ++n)
+        b.say(
+            "ufm.log",
+            "2023-12-20 07:46:24 [" + std::to_string(n) +
+                "] [917] CRITICAL [Hardware] IBPort [Default / Switch: T3 / 1/2/1] [dev_id: ab]: Symbol BER "
+                "\x1b[2J high");
+    REQUIRE(b.until([&] { return b.has(1, true) && b.all().front().lines == 20; }));
+    const auto i = b.all().front();
+    CHECK(i.reason == "fabric-errors");
+    CHECK(i.cause == "UFM: bit-errors at T3 1/2/1");
+    CHECK(i.evidence.back().text.find('\x1b') == std::string::npos);
+    CHECK(i.decided == static_cast<std::uint8_t>(step_kind::alert));
+    // A look at the fabric, which shows no errors, does not close it.
+    b.opensm("drop_mgr_remove_port: Removed port with GUID:0x1 LID range [24, 24] of node:x");
+    b.opensm("SUBNET UP");
+    b.spin(300);
+    CHECK(b.has(1, true));
+}
+
+TEST_CASE("the policy is read again, and a wrong one changes nothing", "[fault]") {
+    bench b;
+    const auto file = b.dir / "policy.toml";
+    const auto write = [&](const std::string& action) {
+        std::ofstream(file) << "[[rule]]\nname = \"all\"\naction = \"" << action << "\"\n";
+    };
+    write("note");
+    b.settings.policy = file.string();
+    b.start();
+    const auto reload = [&] {
+        asio::co_spawn(b.io, b.daemon->reload_policy(), asio::detached);
+        b.spin(100);
+        return b.daemon->look().rules.rules().front().name;
+    };
+    CHECK(reload() == "all");
+    write("dran");
+    CHECK(reload() == "all");
+    std::filesystem::remove(file);
+    CHECK(reload() == "all");
+    std::filesystem::create_directory(file);
+    CHECK(reload() == "all");
+    std::filesystem::remove(file);
+    std::ofstream(file) << "[[rule]]\nname = \"new\"\naction = \"drain\"\n";
+    CHECK(reload() == "new");
+    b.slurm.nodes["n03"] = {"n03", false, false, ""};
+    asio::co_spawn(b.io, b.daemon->take_events("n03", {event_of(gpu_line(3, "13, x"), wall_ms(), 1)}),
+                   asio::detached);
+    REQUIRE(b.until([&] { return b.has(1, true); }));
+    CHECK(b.all().front().rule == "new");
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Looks at the fabric, one after the other: one physical fault is one incident.
+#include <catch2/catch.hpp>
+
+#include "fault/fabric/fabric_plan.hpp"
+
+using namespace banyan::fault;
+
+namespace {
+
+using kind = fabric_step::kind;
+
+fabric_fault hca_fault(const std::string& host, int rail) {
+    fabric_fault f;
+    f.object.kind = object_kind::hca;
+    f.object.node = host;
+    f.object.hca = "mlx5_" + std::to_string(rail);
+    const auto guid = std::hash<std::string>{}(host + f.object.hca);
+    f.object.ends = {{host, f.object.hca, 1, guid},
+                     {"leaf", "leaf", static_cast<std::uint32_t>(rail), 0x1eaf}};
+    f.reason = "host-link";
+    f.cause = "link of " + host + " " + f.object.hca + " down";
+    f.how_bad = severity::error;
+    return f;
+}
+
+fabric_fault whole(object_kind what, const std::string& name, std::vector<fabric_fault> parts) {
+    fabric_fault f;
+    f.object.kind = what;
+    f.object.node = name;
+    if (what == object_kind::sw) f.object.ends = {{name, name, 0, 0x1eaf}};
+    for (const auto& p : parts) {
+        if (what == object_kind::node) f.object.ends.push_back(p.object.ends.front());
+        f.covers.push_back(p.key());
+    }
+    f.reason = what == object_kind::sw ? "fabric-switch" : "host-lost";
+    f.cause = name + " is gone";
+    return f;
+}
+
+std::vector<fabric_fault> hcas(const std::string& host, int from, int to) {
+    std::vector<fabric_fault> out;
+    for (int rail = from; rail < to; ++rail) out.push_back(hca_fault(host, rail));
+    return out;
+}
+
+/// Incidents, and what becomes of them.
+class book {
+  public:
+    std::map<std::uint64_t, incident> all;
+    std::int64_t now_ms = 1'000'000;
+
+    std::vector<fabric_step> look(const std::vector<fabric_fault>& missing,
+                                  const std::vector<fabric_fault>& passing = {}) {
+        now_ms += 1'000;
+        auto steps = plan_for(all, missing, passing, now_ms);
+        for (const auto& s : steps) {
+            const auto number = s.what == kind::open ? all.size() + 1 : s.number;
+            auto& i = all[number];
+            i.number = number;
+            i.boot_id = fabric_boot;
+            if (s.what == kind::open) i.line_ms = now_ms;
+            if (s.what == kind::close) {
+                i.closed_ms = now_ms;
+                i.closed_by = s.words;
+                continue;
+            }
+            if (s.what == kind::part) {
+                i.cause = s.words;
+                continue;
+            }
+            i.object = s.fault.object;
+            i.cause = s.fault.cause;
+            i.closed_ms = s.back ? now_ms : 0;
+            if (s.what == kind::again) ++i.flaps;
+        }
+        return steps;
+    }
+    std::size_t open() const {
+        return static_cast<std::size_t>(
+            std::count_if(all.begin(), all.end(), [](const auto& p) { return p.second.closed_ms == 0; }));
+    }
+};
+
+}  // namespace
+
+TEST_CASE("HCAs that come back one by one open nothing", "[fault]") {
+    book b;
+    const auto lost = whole(object_kind::node, "n05", hcas("n05", 0, 8));
+    (void)b.look({lost});
+    REQUIRE(b.all.size() == 1);
+    for (int back = 1; back < 8; ++back) {
+        const auto steps = b.look(hcas("n05", back, 8));
+        REQUIRE(steps.size() == 1);
+        CHECK(steps[0].what == kind::part);
+        CHECK(b.all.size() == 1);
+        CHECK(b.open() == 1);
+    }
+    CHECK(b.all[1].cause == "1 of 8 HCAs of n05 are still gone: mlx5_7");
+    CHECK(b.look(hcas("n05", 7, 8)).empty());  // nothing new is nothing to say
+    // Another host's is not this one's.
+    auto both = hcas("n05", 7, 8);
+    both.push_back(hca_fault("n06", 1));
+    (void)b.look(both);
+    CHECK(b.all.size() == 2);
+    (void)b.look({});
+    CHECK(b.open() == 0);
+    CHECK(b.all[1].closed_by == "the fabric: it is back");
+}
+
+TEST_CASE("HCAs that go one by one become the host that is gone", "[fault]") {
+    book b;
+    (void)b.look(hcas("n05", 0, 1));
+    (void)b.look(hcas("n05", 0, 2));
+    const auto steps = b.look({whole(object_kind::node, "n05", hcas("n05", 0, 8))});
+    REQUIRE(steps.size() == 2);
+    CHECK(steps[0].what == kind::grow);
+    CHECK(steps[0].number == 1);
+    CHECK(steps[1].what == kind::close);
+    CHECK(b.open() == 1);
+    CHECK(b.all[1].object.kind == object_kind::node);
+    CHECK(b.all[2].closed_by == "the fabric: part of a larger fault");
+    // One that was gone long before is a fault of its own.
+    book old;
+    (void)old.look(hcas("n05", 0, 1));
+    old.now_ms += grows_within_ms;
+    (void)old.look({whole(object_kind::node, "n05", hcas("n05", 0, 8))});
+    CHECK(old.all.size() == 2);
+    CHECK(old.open() == 1);
+}
+
+TEST_CASE("a switch's links are its own, also while it comes back", "[fault]") {
+    book b;
+    std::vector<fabric_fault> links;
+    for (int host = 0; host < 16; ++host) links.push_back(hca_fault("n" + std::to_string(host), 3));
+    (void)b.look({whole(object_kind::sw, "leaf", links)});
+    (void)b.look({links.begin() + 10, links.end()});
+    CHECK(b.all.size() == 1);
+    CHECK(b.all[1].cause.starts_with("switch leaf is back without 6 of its links: n10 mlx5_3"));
+    // Gone again before it was whole.
+    (void)b.look({whole(object_kind::sw, "leaf", links)});
+    CHECK(b.all.size() == 1);
+    CHECK(b.all[1].flaps == 1);
+    CHECK(b.all[1].cause == "leaf is gone");
+    (void)b.look({});
+    CHECK(b.open() == 0);
+}
+
+TEST_CASE("five flaps are one incident with a count", "[fault]") {
+    book b;
+    for (int n = 0; n < 5; ++n) {
+        (void)b.look(hcas("n05", 0, 1));
+        CHECK(b.open() == 1);
+        (void)b.look({});
+        CHECK(b.open() == 0);
+    }
+    CHECK(b.all.size() == 1);
+    CHECK(b.all[1].flaps == 4);
+    // Weeks later it is another fault.
+    b.now_ms += flaps_within_ms + 1;
+    (void)b.look(hcas("n05", 0, 1));
+    CHECK(b.all.size() == 2);
+}
+
+TEST_CASE("a port that was told to be down and is up counts as a flap", "[fault]") {
+    book b;
+    for (int n = 0; n < 5; ++n) (void)b.look({}, hcas("n05", 0, 1));
+    REQUIRE(b.all.size() == 1);
+    CHECK(b.open() == 0);
+    CHECK(b.all[1].flaps == 4);
+    (void)b.look(hcas("n05", 0, 1), hcas("n05", 0, 1));  // now it stays down
+    CHECK(b.all.size() == 1);
+    CHECK(b.open() == 1);
+    // What a larger fault covers needs no words of its own.
+    (void)b.look({whole(object_kind::node, "n05", hcas("n05", 0, 8))}, hcas("n05", 0, 8));
+    CHECK(b.open() == 1);
+}
+
+TEST_CASE("a thousand faults at once are planned in no time", "[fault]") {
+    book b;
+    std::vector<fabric_fault> many;
+    for (int n = 0; n < 1000; ++n) many.push_back(hca_fault("n" + std::to_string(n), 0));
+    CHECK(b.look(many).size() == 1000);
+    CHECK(b.look(many).empty());
+    CHECK(b.look({}).size() == 1000);
+    CHECK(b.look(many).size() == 1000);
+    CHECK(b.all.size() == 1000);
+}

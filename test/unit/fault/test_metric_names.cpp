@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The alert rules that are installed speak of series that the daemons really give.
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include <arpa/inet.h>
+#include <catch2/catch.hpp>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "common/fd.hpp"
+#include "fault/metrics/metrics.hpp"
+
+using namespace banyan;
+using namespace banyan::fault;
+
+namespace {
+
+std::string page(const std::string& address) {
+    const unique_fd peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(::connect(peer.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
+    const std::string ask = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    REQUIRE(::send(peer.get(), ask.data(), ask.size(), 0) == static_cast<ssize_t>(ask.size()));
+    std::string out(1 << 16, '\0');
+    std::size_t have = 0;
+    for (ssize_t n = 0; (n = ::recv(peer.get(), out.data() + have, out.size() - have, 0)) > 0;)
+        have += static_cast<std::size_t>(n);
+    out.resize(have);
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("every series of the alert rules is one of the daemon's", "[fault]") {
+    metrics m;
+    m.count_action("node_drain", false);
+    m.count_incident("gpu-reset", 0.1);
+    m.set_reasons({{"gpu-reset", 2}, {"disk", 1}}, 3);
+    m.set_reasons({{"disk", 1}}, 3);
+    m.set_breaker(true);
+    const auto where = m.serve("127.0.0.1:0");
+    REQUIRE(where);
+    const auto shown = page(*where);
+    CHECK(shown.find("banyan_fault_incidents_by_reason{reason=\"gpu-reset\"} 0\n") != std::string::npos);
+    CHECK(shown.find("banyan_fault_state{state=\"held_incidents\"} 3\n") != std::string::npos);
+    CHECK(shown.find("banyan_fault_state{state=\"breaker_open\"} 1\n") != std::string::npos);
+    std::ifstream file(BANYAN_FIXTURES "/../../etc/prometheus/banyan-fault.rules.yml");
+    std::stringstream text;
+    text << file.rdbuf();
+    const auto rules = text.str();
+    const std::regex name("banyan_fault_[a-z_]+");
+    std::set<std::string> named;
+    for (auto it = std::sregex_iterator(rules.begin(), rules.end(), name); it != std::sregex_iterator(); ++it)
+        named.insert(it->str());
+    CHECK(named.size() > 5);
+    for (const auto& one : named) {
+        CAPTURE(one);
+        const bool there = shown.find("\n" + one + "{") != std::string::npos ||
+                           shown.find("\n" + one + " ") != std::string::npos;
+        CHECK(there);
+    }
+    const std::regex state("state=\"([a-z_]+)\"");
+    for (auto it = std::sregex_iterator(rules.begin(), rules.end(), state); it != std::sregex_iterator();
+         ++it)
+        CHECK(shown.find(it->str()) != std::string::npos);
+    // Every reason that a rule names has a page.
+    const std::regex pages("runbook: ([a-z][a-z0-9-]+)");
+    for (auto it = std::sregex_iterator(rules.begin(), rules.end(), pages); it != std::sregex_iterator();
+         ++it)
+        CHECK(std::filesystem::exists(BANYAN_FIXTURES "/../../docs/runbook/" + (*it)[1].str() + ".md"));
+}
