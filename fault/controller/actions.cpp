@@ -98,8 +98,9 @@ task<void> controller::act_once(std::uint64_t number) {
     if (jobs) how.jobs = std::move(*jobs);
     // Until something was done those count that have the node now: an application's error may have named
     // others.
+    // Nor do those count that merely have the node, where the line names the job.
     if ((i = records_.incidents().find(number)) && !how.jobs.empty() && i->sealed_ms == 0 &&
-        i->node_out_ms == 0) {
+        i->node_out_ms == 0 && !(accuses_job && i->accused != 0)) {
         i->jobs.clear();
         for (const auto& job : how.jobs) i->jobs.push_back(job.id);
     }
