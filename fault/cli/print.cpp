@@ -102,8 +102,10 @@ std::string incident_story(const json_fields& i) {
     field("object", object_text(i));
     field("uuid", text_in(object, "uuid", ""));
     for (const auto& end : list_in(object, "ends"))
-        field("end", fmt::format("{} port {} ({})", text_in(end, "name"), count_in(end, "port"),
-                                 text_in(end, "guid")));
+        field("end",
+              fmt::format("{}{} ({})", text_in(end, "name"),
+                          count_in(end, "port") != 0 ? fmt::format(" port {}", count_in(end, "port")) : "",
+                          text_in(end, "guid")));
     field("cause", text_in(i, "cause", ""));
     field("advice", text_in(i, "advice", ""));
     field("rule", text_in(i, "rule", ""));

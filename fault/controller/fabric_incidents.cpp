@@ -135,7 +135,10 @@ void fabric_incidents::apply(const fabric_step& step, const fabric_news& news) {
     auto* i = step.what == kind::open ? &made : records_.incidents().find(step.number);
     if (!i) return;
     for (const auto& line : news.evidence) i->add_evidence(line);
-    if (step.what == kind::close) return close(*i, step.words);
+    if (step.what == kind::close) {
+        if (!step.fault.cause.empty()) i->cause = step.fault.cause;
+        return close(*i, step.words);
+    }
     if (step.what == kind::part) {
         i->cause = step.words;
         spdlog::warn("incident {}: {}", i->id(), i->cause);

@@ -43,6 +43,13 @@ std::string cause_of_parts(const object& whole, const std::vector<const fabric_f
     return fmt::format("switch {} is back without {} of its links: {}", whole.node, gone.size(), list);
 }
 
+// What it was before parts of it came back; empty for what has no parts.
+std::string cause_of_whole(const object& whole) {
+    if (whole.kind == object_kind::node)
+        return fmt::format("all {} HCAs of {} are gone", whole.ends.size(), whole.node);
+    return whole.kind == object_kind::sw ? fmt::format("switch {} is gone", whole.node) : std::string();
+}
+
 class planner {
   public:
     planner(const std::map<std::uint64_t, incident>& known, std::int64_t now_ms) : now_ms_(now_ms) {
@@ -98,11 +105,10 @@ class planner {
             if (is_part_of(f, i.object) && !taken_.contains(f.key())) gone.push_back(&f);
         if (gone.empty()) {
             const bool larger = covered_.contains(key);
-            steps_.push_back({kind::close,
-                              i.number,
-                              {},
-                              larger ? "the fabric: part of a larger fault" : "the fabric: it is back",
-                              false});
+            fabric_step done{kind::close, i.number, {}, {}, false};
+            done.words = larger ? "the fabric: part of a larger fault" : "the fabric: it is back";
+            done.fault.cause = cause_of_whole(i.object);
+            steps_.push_back(std::move(done));
             return;
         }
         for (const auto* f : gone) taken_.insert(f->key());

@@ -28,7 +28,8 @@ struct fabric_step {
         again,  ///< incident `number` is open, or opened again, and counts once more
         grow,   ///< incident `number` was the first sign of `fault`, which becomes its culprit
         part,   ///< incident `number` is partly mended: `words` is its new cause
-        close,  ///< incident `number` is closed; `words` says by what
+        close,  ///< incident `number` is closed; `words` says by what, and the fault's cause, if any, is its
+                ///< own
     } what = kind::open;
     std::uint64_t number = 0;
     fabric_fault fault;

@@ -170,6 +170,7 @@ kmsg = "{d}/kmsg/%n.log"
 kmsg_trust = "injected"
 root = "{d}/nodes/%n"
 discover = ["{d}/bin/ibnetdiscover"]
+manager = ["{d}/bin/sminfo"]
 """
 
 
