@@ -174,6 +174,8 @@ class Configuration(unittest.TestCase):
                 good, bad = self.TYPES[kind]
                 if key == "policy":  # the file is read, too
                     good = ['""', f'"{REPOSITORY / "etc" / "banyan-policy.toml"}"']
+                if key == "logs":  # each with its format
+                    good, bad = ["[]", '["nccl:/x", "fabric-manager:/y"]'], [*bad, '["a"]', '["nccl:relative"]']
             if table not in self.CHECKED_BY:
                 continue
             with self.subTest(table=table, key=key):
