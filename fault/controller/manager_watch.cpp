@@ -13,7 +13,7 @@ using std::chrono::steady_clock;
 
 namespace {
 // One question costs the fabric two packets. Where it cannot be asked at all, that rarely changes.
-constexpr seconds between(5), while_silent(1), where_blind(60), between_looks(10);
+constexpr seconds between_questions(5), while_silent(1), where_blind(60), between_looks(10);
 constexpr std::size_t most_output = 4096;
 }  // namespace
 
@@ -42,7 +42,7 @@ task<void> manager_watch::run() {
         co_await ask();
         if (memory_.is_silent()) co_await after_silence();
         if (hinted_) continue;
-        wake_.expires_after(memory_.is_silent() ? while_silent : blind_ ? where_blind : between);
+        wake_.expires_after(memory_.is_silent() ? while_silent : blind_ ? where_blind : between_questions);
         co_await wake_.async_wait(as_result);
     }
 }

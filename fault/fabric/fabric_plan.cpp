@@ -10,7 +10,7 @@
 namespace banyan::fault {
 namespace {
 
-using kind = fabric_step::kind;
+using step_of = fabric_step::kind;
 
 constexpr std::size_t most_named = 4;
 
@@ -91,13 +91,13 @@ class planner {
         if (!first) return;
         grown_.insert(first->number);
         taken_.insert(whole);
-        steps_.push_back({kind::grow, first->number, f, {}, false});
+        steps_.push_back({step_of::grow, first->number, f, {}, false});
     }
     void look_at(const incident& i, const std::string& key, const std::vector<fabric_fault>& missing) {
         if (const auto whole = still_.find(key); whole != still_.end()) {
             // What was partly back is gone again.
             if (taken_.insert(key).second && whole->second->cause != i.cause)
-                steps_.push_back({kind::again, i.number, *whole->second, {}, false});
+                steps_.push_back({step_of::again, i.number, *whole->second, {}, false});
             return;
         }
         std::vector<const fabric_fault*> gone;
@@ -105,7 +105,7 @@ class planner {
             if (is_part_of(f, i.object) && !taken_.contains(f.key())) gone.push_back(&f);
         if (gone.empty()) {
             const bool larger = covered_.contains(key);
-            fabric_step done{kind::close, i.number, {}, {}, false};
+            fabric_step done{step_of::close, i.number, {}, {}, false};
             done.words = larger ? "the fabric: part of a larger fault" : "the fabric: it is back";
             done.fault.cause = cause_of_whole(i.object);
             steps_.push_back(std::move(done));
@@ -113,13 +113,13 @@ class planner {
         }
         for (const auto* f : gone) taken_.insert(f->key());
         auto words = cause_of_parts(i.object, gone);
-        if (words != i.cause) steps_.push_back({kind::part, i.number, {}, std::move(words), false});
+        if (words != i.cause) steps_.push_back({step_of::part, i.number, {}, std::move(words), false});
     }
     void begin(const fabric_fault& f, const std::string& key, bool back) {
         const auto before = newest_.find(key);
         const auto* i = before == newest_.end() ? nullptr : before->second;
         const bool same = i && (i->closed_ms == 0 || now_ms_ - i->closed_ms <= flaps_within_ms);
-        steps_.push_back({same ? kind::again : kind::open, same ? i->number : 0, f, {}, back});
+        steps_.push_back({same ? step_of::again : step_of::open, same ? i->number : 0, f, {}, back});
     }
 
     std::int64_t now_ms_;

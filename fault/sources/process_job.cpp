@@ -11,9 +11,9 @@
 namespace banyan::fault {
 namespace {
 
-constexpr std::size_t most_bytes = 64 * 1024;
+constexpr std::size_t most_cgroup_bytes = 64 * 1024;
 
-std::optional<std::uint32_t> number_of(std::string_view part, std::string_view prefix) {
+std::optional<std::uint32_t> number_behind(std::string_view part, std::string_view prefix) {
     if (!part.starts_with(prefix)) return {};
     const auto n = parse_number(part.substr(prefix.size()), UINT32_MAX);
     return n && *n != 0 ? std::optional(static_cast<std::uint32_t>(*n)) : std::nullopt;
@@ -25,10 +25,10 @@ std::optional<std::uint32_t> job_in_path(std::string_view path) {
     for (std::size_t n = 0; n + 1 < parts.size(); ++n) {
         const std::string_view part = parts[n];
         if (part == "user.slice") return {};
-        if (part.ends_with("slurmstepd.scope")) return number_of(parts[n + 1], "job_");
+        if (part.ends_with("slurmstepd.scope")) return number_behind(parts[n + 1], "job_");
         const bool root = part == "slurm" || part.starts_with("slurm_");
         if (root && parts[n + 1].starts_with("uid_") && n + 2 < parts.size())
-            return number_of(parts[n + 2], "job_");
+            return number_behind(parts[n + 2], "job_");
     }
     return {};
 }
@@ -55,7 +55,7 @@ std::optional<process_job> job_of_process(const std::filesystem::path& root, std
         const auto folder = base / "proc" / std::to_string(pid);
         struct stat s {};
         if (::stat(folder.c_str(), &s) != 0) continue;
-        const auto text = read_file(folder / "cgroup", most_bytes);
+        const auto text = read_file(folder / "cgroup", most_cgroup_bytes);
         const auto job = text ? job_in_cgroup(*text) : std::nullopt;
         if (!job) return {};
         return process_job{*job, s.st_uid};

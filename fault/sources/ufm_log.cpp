@@ -14,7 +14,7 @@ using scan::drop_digits;
 using scan::take_number;
 using scan::take_until;
 
-constexpr std::size_t most_text = 480, most_name = 128;
+constexpr std::size_t most_text = 480, most_device_name = 128;
 
 struct ufm_code {
     std::uint32_t code;
@@ -87,7 +87,7 @@ void read_place(std::string_view where, ufm_event& out) {
     drop(where, "Default / ") || drop(where, "Default(0) / ");
     drop(where, "Switch: ") || drop(where, "Computer: ");
     const auto port = where.rfind(" / ");
-    out.node = where.substr(0, std::min(port, most_name));
+    out.node = where.substr(0, std::min(port, most_device_name));
     if (port != std::string_view::npos) out.port = where.substr(port + 3, 64);
 }
 
