@@ -3,7 +3,6 @@
 reset, an administrator's drain, a controller that ended in the middle, a slurmctld that does not answer, limits that hold it back; and a node that says nothing."""
 
 import contextlib
-import json
 import os
 import signal
 import sqlite3
@@ -12,8 +11,9 @@ from pathlib import Path
 
 from harness import main
 from training import XID_79, TrainingCase
+from trouble import Trouble
 
-from banyan_cluster import layout as layouts, parts, process
+from banyan_cluster import parts
 from banyan_demo import trainer_log
 
 XID_95 = "NVRM: Xid (PCI:0000:13:00): 95, pid=77, name=python3, Uncontained: LTC TAG (0x2,0x1). RST: Yes, D-RST: No"
@@ -29,23 +29,14 @@ def line(rest):
 class LadderCase(TrainingCase):
     def setUp(self):
         super().setUp()
-        self.layout = layouts.load(self.cluster.dir)
-        self.addCleanup(self.return_nodes)
-
-    def return_nodes(self):
-        for incident in self.incidents():
-            if not incident["times"]["closed_ms"]:
-                self.cluster.run("banyan-fault", "resume", incident["object"]["node"], check=False)
-                self.cluster.run("banyan-fault", "close", incident["id"], check=False)
-        for name in self.layout.node_names:
-            if {"DOWN", "DRAIN"} & set(self.cluster.node(name)["state"]):
-                self.cluster.run("scontrol", "update", f"nodename={name}", "state=resume", check=False)
-        self.cluster.run("banyan-fault", "reset-breaker", check=False)
+        self.trouble = Trouble(self.cluster)
+        self.layout = self.trouble.layout
+        self.addCleanup(self.trouble.return_nodes)
 
     # -- help --------------------------------------------------------------------------------------------------------------
 
     def incidents(self):
-        return json.loads(self.cluster.out("banyan-fault", "incidents", "--json"))
+        return self.trouble.incidents()
 
     def incident(self, node, condition=lambda incident: True):
         """The newest one about the node."""
@@ -81,22 +72,6 @@ class LadderCase(TrainingCase):
         self.assertNotIn(victim, last.values())
         self.assertLessEqual(log.replayed, 1)
         return log
-
-    def start_faultd(self):
-        daemon = "/usr/libexec/banyan/banyan-faultd"
-        child = parts.spawn(self.layout, "faultd-controller", parts.on_host(self.layout.controllers()[0][1], [
-            daemon, "controller", "--config", self.layout.path("etc", "banyan.conf"), "--node", "controller",
-            "--log", self.layout.path("log", "faultd-controller.log")]))
-
-        def hears_all():
-            process.complain_if_dead(self.layout, child, "faultd-controller")
-            return set(self.layout.node_names) <= (parts.connected_agents(self.layout) or set())
-        self.cluster.wait_for(hears_all, "every agent is heard")
-
-    def end(self, part):
-        pid = self.cluster.parts()[part]
-        os.kill(pid, signal.SIGKILL)
-        self.cluster.wait_for(lambda: process.start_time(pid) is None, f"{part} has ended")
 
 
 class Ladder(LadderCase):
@@ -176,7 +151,7 @@ class Ladder(LadderCase):
 
     def test_a_controller_that_ended_before_it_did_what_it_had_begun(self):
         """As the history of one has it: the number of the next incident, and that its node is being taken out."""
-        self.end("faultd-controller")
+        self.trouble.end("faultd-controller")
         history = sqlite3.connect(self.cluster.dir / "incidents.db")
         number = (history.execute("SELECT max(number) FROM incidents").fetchone()[0] or 0) + 1
         history.execute("CREATE TABLE IF NOT EXISTS claims(incident INTEGER, what TEXT, target TEXT, at_ms INTEGER, "
@@ -184,7 +159,7 @@ class Ladder(LadderCase):
         history.execute("INSERT INTO claims VALUES(?, 'node_down', 'n15', 0)", (number,))
         history.commit()
         history.close()
-        self.start_faultd()
+        self.trouble.start_faultd()
         self.cluster.kmsg("n15", XID_79)
         self.incident("n15", lambda i: i["state"] == "done")
         self.assertTrue(self.is_out("n15"), self.cluster.node("n15")["text"])
@@ -205,8 +180,8 @@ class Ladder(LadderCase):
         self.addCleanup(self.cluster.link, "up", *link)
         looking = self.cluster.wait_for(look, "the controller looks at the fabric", pause=0.001)
         self.addCleanup(os.kill, looking, signal.SIGKILL)
-        self.end("faultd-controller")
-        self.start_faultd()
+        self.trouble.end("faultd-controller")
+        self.trouble.start_faultd()
 
     # -- the fabric ------------------------------------------------------------------------------------------------------------
 
@@ -289,7 +264,7 @@ class Away(LadderCase):
     nodes = 4
 
     def test_a_slurmctld_that_is_away_for_a_while(self):
-        self.end("slurmctld")
+        self.trouble.end("slurmctld")
         self.cluster.kmsg("n04", XID_79)
         self.incident("n04", lambda i: i["state"] == "held")
         parts.start_slurmctld(self.layout)
@@ -299,27 +274,6 @@ class Away(LadderCase):
 
 class Silence(LadderCase):
     """A node that says nothing any more, and what only looks like one."""
-
-    def power_off(self, node):
-        """Ends whatever runs on the host of that name, and its agent."""
-        host = os.readlink(f"/proc/{self.cluster.parts()[f'slurmd-{node}']}/ns/uts")
-        at = time.time()
-        os.kill(self.cluster.parts()[f"faultd-{node}"], signal.SIGKILL)
-        # The newest first: no rank trains on beside a daemon that has ended, as none would without power.
-        for pid in sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True):
-            try:
-                if os.readlink(f"/proc/{pid}/ns/uts") == host:
-                    os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue  # it ended meanwhile
-        return at
-
-    def start_agent(self, node):
-        daemon = "/usr/libexec/banyan/banyan-faultd"
-        parts.spawn(self.layout, f"faultd-{node}", parts.on_host(node, [
-            daemon, "agent", "--config", self.layout.path("etc", "banyan.conf"), "--node", node,
-            "--log", self.layout.path("log", f"faultd-{node}.log")]))
-        self.cluster.wait_for(lambda: node in (parts.connected_agents(self.layout) or set()), f"the agent of {node} is heard")
 
     def setUp(self):
         super().setUp()
@@ -335,7 +289,8 @@ class Silence(LadderCase):
 
     def test_a_node_that_dies(self):
         job, _, victim = self.start()
-        at = self.power_off(victim)
+        at = time.time()
+        self.trouble.power_off(victim)
         found = self.incident(victim)
         self.went_on_without(job, victim)
         found = self.incident(victim, lambda i: i["state"] == "done")
@@ -344,14 +299,14 @@ class Silence(LadderCase):
               f"out {found['times']['node_out_ms'] / 1000 - at:.1f} s", flush=True)
         # When it is back, Slurm has it again, and the incident is over.
         parts.start_slurmd(self.layout, victim)
-        self.start_agent(victim)
+        self.trouble.start_agent(victim)
         self.cluster.wait_for(lambda: self.cluster.node(victim)["state"] == ["IDLE"], f"{victim} is back")
         self.assertTrue(next(i for i in self.incidents() if i["id"] == found["id"])["times"]["closed_ms"])
 
     def test_an_agent_that_is_away(self):
         os.kill(self.cluster.parts()["faultd-n02"], signal.SIGKILL)
         self.says("the agent of n02 is gone: the node answers")
-        self.start_agent("n02")
+        self.trouble.start_agent("n02")
         self.assertEqual(self.about("n02"), [])
 
     def test_an_agent_and_a_slurmd_that_are_away_while_a_job_trains(self):
@@ -362,7 +317,7 @@ class Silence(LadderCase):
             os.kill(self.cluster.parts()[f"{part}-{victim}"], signal.SIGKILL)
         self.says(f"the agent of {victim} is gone: the node answers")
         parts.start_slurmd(self.layout, victim)
-        self.start_agent(victim)
+        self.trouble.start_agent(victim)
         log = self.wait_finished(job)
         self.assertEqual((len(log.starts), trainer_log.losses(log)), (1, reference))
         self.assertEqual(self.about(victim), [])
@@ -378,7 +333,7 @@ class Silence(LadderCase):
             self.says(f"the agent of {name} is gone: with too many others to judge any of them")
         for name in names:
             parts.start_slurmd(self.layout, name)
-            self.start_agent(name)
+            self.trouble.start_agent(name)
         self.assertEqual(self.about(*names), [])
 
 

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The faults of recovery_bench.py. Each is given the lab, a job that trains and dice; it notes the time of the fault and the nodes that
+have to go, and returns what has to be undone, if anything."""
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from typing import Callable
+
+from recovery_lab import now_ms
+
+
+def line(rest):
+    return f"NVRM: Xid (PCI:0000:13:00): {rest}"
+
+
+XID_79 = line("79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")
+XID_95 = line("95, pid=77, name=python3, Uncontained: LTC TAG (0x2,0x1). RST: Yes, D-RST: No")
+
+
+def strike(lab, job, node, text=XID_79):
+    job.broken.add(node)
+    job.at_ms = job.at_ms or now_ms()
+    lab.kmsg(node, text)
+
+
+def process(_, job, dice):
+    job.at_ms = now_ms()
+    os.kill(job.ranks[dice.choice(sorted(job.ranks))][0], signal.SIGKILL)
+
+
+def xid_79(lab, job, dice):
+    strike(lab, job, dice.choice(job.plain()))
+
+
+def xid_95(lab, job, dice):
+    strike(lab, job, dice.choice(job.plain()), XID_95)
+
+
+def two_at_once(lab, job, dice):
+    for node in dice.sample(job.plain(), 2):
+        strike(lab, job, node)
+
+
+def during_recovery(lab, job, dice):
+    one, other = dice.sample(job.plain(), 2)
+    strike(lab, job, one)
+    time.sleep(dice.uniform(0.05, 1.0))
+    strike(lab, job, other)
+
+
+def spare_too(lab, job, dice):
+    """The spare dies when it has come in."""
+    strike(lab, job, dice.choice(job.plain()))
+    time.sleep(dice.uniform(0.3, 1.0))
+    strike(lab, job, job.spares[0])
+
+
+def batch_host(lab, job, _):
+    strike(lab, job, job.batch)
+
+
+def requeued_by_user(lab, job, _):
+    job.at_ms = now_ms()
+    lab.cluster.run("scontrol", "requeue", job.job)
+
+
+def slurmctld_restarts(lab, job, dice):
+    """It is away for three seconds, with the fault in them."""
+    lab.trouble.end("slurmctld")
+    time.sleep(0.3)
+    strike(lab, job, dice.choice(job.plain()))
+    time.sleep(3)
+    lab.start_slurmctld()
+
+
+def faultd_restarts(lab, job, dice):
+    strike(lab, job, dice.choice(job.plain()))
+    time.sleep(dice.uniform(0.002, 0.03))
+    lab.trouble.end("faultd-controller")
+    time.sleep(1)
+    lab.trouble.start_faultd()
+
+
+def silent_death(lab, job, dice):
+    node = dice.choice(job.plain())
+    job.broken.add(node)
+    job.at_ms = now_ms()
+    lab.trouble.power_off(node)
+
+
+def hung_stepd(lab, job, dice):
+    """On a node that is well, slurmstepd hangs when the step has to end."""
+    node, other = dice.sample(job.plain(), 2)
+    rank = next(pid for pid, where in job.ranks.values() if where == other)
+    with open(f"/proc/{rank}/stat", encoding="ascii") as file:
+        stepd = int(file.read().rpartition(")")[2].split()[1])
+    os.kill(stepd, signal.SIGSTOP)
+    strike(lab, job, node)
+
+    def go_on():
+        try:
+            os.kill(stepd, signal.SIGCONT)
+        except OSError:
+            pass  # it was ended
+    return go_on
+
+
+@dataclass
+class Kind:
+    inject: Callable
+    spares: int
+    goal_s: float   # from the line to the first new step; None: none is set
+    what: str
+
+
+KINDS = {
+    "process": Kind(process, 0, 3, "a rank's process is killed: in place"),
+    "xid-79": Kind(xid_79, 1, 5, "a GPU falls off the bus: swap"),
+    "xid-95": Kind(xid_95, 1, 5, "a GPU needs a reset: swap"),
+    "two-at-once": Kind(two_at_once, 2, 5, "two GPUs at once, two spares: swap"),
+    "during": Kind(during_recovery, 2, None, "a second GPU within a second, two spares"),
+    "spare-too": Kind(spare_too, 1, None, "the spare dies when it has come in: requeue"),
+    "no-spare": Kind(xid_79, 0, 10, "no spare, idle nodes: requeue"),
+    "batch-host": Kind(batch_host, 1, None, "the node of the script: requeue"),
+    "user": Kind(requeued_by_user, 0, None, "scontrol requeue by the user"),
+    "slurmctld": Kind(slurmctld_restarts, 1, 15, "slurmctld is away for 3 s at the fault: swap"),
+    "faultd": Kind(faultd_restarts, 1, None, "the controller ends in the middle, back after 1 s"),
+    "silent": Kind(silent_death, 1, None, "a node dies without a word: swap"),
+    "hung-stepd": Kind(hung_stepd, 2, None, "slurmstepd hangs on another node: swap"),
+}

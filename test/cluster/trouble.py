@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Trouble that tests and benchmarks make on a cluster of theirs: parts that end, hosts without power, and how all of it is undone."""
+
+import json
+import os
+import signal
+
+from banyan_cluster import layout as layouts, parts, process
+
+FAULTD = "/usr/libexec/banyan/banyan-faultd"
+
+
+class Trouble:
+    """On one cluster (harness.Cluster)."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.layout = layouts.load(cluster.dir)
+
+    def end(self, part, number=signal.SIGKILL):
+        pid = self.cluster.parts()[part]
+        os.kill(pid, number)
+        self.cluster.wait_for(lambda: process.start_time(pid) is None, f"{part} has ended")
+
+    def power_off(self, node):
+        """Ends whatever runs on the host of that name, which is a namespace of its own, and its agent first."""
+        known = self.cluster.parts()
+        host = os.readlink(f"/proc/{known[f'slurmd-{node}']}/ns/uts")
+        if f"faultd-{node}" in known:
+            os.kill(known[f"faultd-{node}"], signal.SIGKILL)
+        # The newest first: no rank trains on beside a daemon that has ended, as none would without power.
+        for pid in sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True):
+            try:
+                if os.readlink(f"/proc/{pid}/ns/uts") == host:
+                    os.kill(pid, signal.SIGKILL)
+            except OSError:
+                continue  # it ended meanwhile
+
+    def start_agent(self, node):
+        parts.spawn(self.layout, f"faultd-{node}", parts.on_host(node, [
+            FAULTD, "agent", "--config", self.layout.path("etc", "banyan.conf"), "--node", node,
+            "--log", self.layout.path("log", f"faultd-{node}.log")]))
+        self.cluster.wait_for(lambda: node in (parts.connected_agents(self.layout) or set()), f"the agent of {node} is heard")
+
+    def start_faultd(self):
+        child = parts.spawn(self.layout, "faultd-controller", parts.on_host(self.layout.controllers()[0][1], [
+            FAULTD, "controller", "--config", self.layout.path("etc", "banyan.conf"), "--node", "controller",
+            "--log", self.layout.path("log", "faultd-controller.log")]))
+
+        def hears_all():
+            process.complain_if_dead(self.layout, child, "faultd-controller")
+            return set(self.layout.node_names) <= (parts.connected_agents(self.layout) or set())
+        self.cluster.wait_for(hears_all, "every agent is heard")
+
+    # -- undoing -----------------------------------------------------------------------------------------------------------
+
+    def start_what_ended(self):
+        """Parts that do not run any more; those of the fabric excepted."""
+        registry = process.Registry(self.layout)
+        if not registry.alive("slurmctld"):
+            parts.start_slurmctld(self.layout)
+        if "faultd-controller" in registry.all() and not registry.alive("faultd-controller"):
+            self.start_faultd()
+        for node in self.layout.node_names:
+            if not registry.alive(f"slurmd-{node}"):
+                parts.start_slurmd(self.layout, node)
+            if f"faultd-{node}" in registry.all() and not registry.alive(f"faultd-{node}"):
+                self.start_agent(node)
+
+    def incidents(self):
+        return json.loads(self.cluster.out("banyan-fault", "incidents", "--json"))
+
+    def return_nodes(self):
+        """Every node is in service again, no incident is open, and the limits are as at first."""
+        for incident in self.incidents():
+            if not incident["times"]["closed_ms"]:
+                self.cluster.run("banyan-fault", "resume", incident["object"]["node"], check=False)
+                self.cluster.run("banyan-fault", "close", incident["id"], check=False)
+        for name in self.layout.node_names:
+            if {"DOWN", "DRAIN"} & {state.rstrip("*") for state in self.cluster.node(name)["state"]}:
+                self.cluster.run("scontrol", "update", f"nodename={name}", "state=resume", check=False)
+        self.cluster.run("banyan-fault", "reset-breaker", check=False)
