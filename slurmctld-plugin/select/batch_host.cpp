@@ -70,11 +70,15 @@ void forget_batch_hosts() {
 }
 
 void begin_again(job_record_t& job) {
-    if (std::erase(without_script(), job.job_id) == 0) return;
-    job.kill_on_node_fail = 0;
+    if (std::erase(without_script(), job.job_id) != 0)
+        job.kill_on_node_fail = 0;
+    else if (!(job.job_state & JOB_REQUEUE) || !job.batch_flag || !job.spank_job_env_size ||
+             !is_training(job))
+        return;
     // Slurm keeps a time that is still to come when the last of the job's processes and its epilog have
     // ended. From that end it would take two minutes.
-    if (job.details) job.details->begin_time = std::time(nullptr) + (slurm_conf.epilog ? 30 : 10);
+    const auto soon = std::time(nullptr) + (slurm_conf.epilog ? 30 : 10);
+    if (job.details && job.details->begin_time < soon) job.details->begin_time = soon;
 }
 
 }  // namespace banyan::slurm

@@ -16,7 +16,8 @@ void watch_batch_hosts();
 void forget_batch_hosts();
 
 /// For job_fini: a job that is requeued is a --no-kill job again, and starts as early as banyan-run, which
-/// went with the script, would have had it start.
+/// went with the script, would have had it start. So does one that somebody else requeues, as with scontrol:
+/// Slurm would start it two minutes later.
 void begin_again(job_record_t& job);
 
 }  // namespace banyan::slurm

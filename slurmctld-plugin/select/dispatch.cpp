@@ -149,7 +149,10 @@ BANYAN_EXPORT bitstr_t* select_p_step_pick_nodes(job_record_t* job, select_jobin
     if (!job || !job->spank_job_env_size) return pick();
     bitstr_t* const ours = banyan::guarded(
         "select_p_step_pick_nodes", []() -> bitstr_t* { return nullptr; },
-        [&] { return banyan::slurm::nodes_of_step(*job); });
+        [&] {
+            banyan::slurm::end_broken_steps(*job);
+            return banyan::slurm::nodes_of_step(*job);
+        });
     return ours ? ours : pick();
 }
 

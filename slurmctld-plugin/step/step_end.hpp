@@ -13,4 +13,10 @@ namespace banyan::slurm {
 /// slurmctld holds its locks, and walks over no list of steps.
 void end_finished_steps(job_record_t& job);
 
+/// Ends the steps of a training job of which a node has left the job, when one more step was asked for and
+/// again a second later: Slurm had every rank killed when the node left, but a slurmstepd waits for a minute
+/// for a word of those below it in its tree, and a dead one says none. Not those that run on (--no-kill).
+/// For step_pick_nodes: slurmctld holds its locks, and walks over no list of steps.
+void end_broken_steps(job_record_t& job);
+
 }  // namespace banyan::slurm
