@@ -67,8 +67,7 @@ bool signal_watch::wait(clock::time_point until) {
     }
 }
 
-result<step_end> run_child(const std::vector<std::string>& words, signal_watch& signals,
-                           const std::function<void(pid_t)>& settled) {
+result<step_end> run_child(const std::vector<std::string>& words, signal_watch& signals, const looker& look) {
     child_setup setup;
     setup.blocked = signals.before();
     setup.own_group = !on_terminal();
@@ -79,17 +78,17 @@ result<step_end> run_child(const std::vector<std::string>& words, signal_watch& 
     }
     auto running = std::move(*started);
     const auto begun = clock::now();
-    const auto settles = begun + std::chrono::seconds(1);
-    bool called = false;
+    auto next = begun + first_look;
+    bool looking = true;
     for (;;) {
         std::array<pollfd, 2> waits{pollfd{running.end_fd(), POLLIN, 0}, pollfd{signals.fd(), POLLIN, 0}};
-        ::poll(waits.data(), waits.size(), called ? -1 : milliseconds_to(settles));
+        ::poll(waits.data(), waits.size(), looking ? milliseconds_to(next) : -1);
         if (waits[1].revents) signals.take(running.pid());
         if (waits[0].revents) break;
-        if (!called && clock::now() >= settles) {
-            called = true;
-            settled(running.pid());
-        }
+        if (!looking || clock::now() < next) continue;
+        const auto pause = look(running.pid());
+        looking = pause.count() > 0;
+        next = clock::now() + pause;
     }
     signals.take(0);  // a signal that came together with the end
     const auto end = running.wait();

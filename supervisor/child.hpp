@@ -42,10 +42,14 @@ class signal_watch {
     std::chrono::steady_clock::time_point interrupted_{};
 };
 
-/// Runs `words` (found in PATH) and waits for its end. `settled` is called once, when it has run for a
-/// second. On a terminal the child stays in our process group, so that the terminal treats both as one; else
-/// it has its own, so that a signal for our group reaches it once.
-result<step_end> run_child(const std::vector<std::string>& words, signal_watch& signals,
-                           const std::function<void(pid_t)>& settled);
+/// Looks at the child while it runs. Returns in how long to look again; zero: not any more.
+using looker = std::function<std::chrono::milliseconds(pid_t)>;
+
+/// Runs `words` (found in PATH) and waits for its end. `look` is called first when it has run for
+/// `first_look`. On a terminal the child stays in our process group, so that the terminal treats both as one;
+/// else it has its own, so that a signal for our group reaches it once.
+result<step_end> run_child(const std::vector<std::string>& words, signal_watch& signals, const looker& look);
+
+constexpr std::chrono::milliseconds first_look{50};
 
 }  // namespace banyan::supervisor

@@ -59,7 +59,8 @@ decision decide(const situation& s) {
     if (!node_lost && could_not_run(s))
         return finish(fmt::format("code {} at once is that of a program that is not there or cannot be run",
                                   s.end.code));
-    const auto idle = idle_after(s, node_lost);
+    const bool without_step = s.recovering && !s.began;
+    const auto idle = without_step ? s.idle_restarts : idle_after(s, node_lost);
     if (idle > s.max_idle_restarts)
         return finish(fmt::format("{} restarts in a row brought no new training step (--max-idle-restarts)",
                                   s.max_idle_restarts));
@@ -69,7 +70,11 @@ decision decide(const situation& s) {
         if (s.now.no_requeue.empty()) return {action::requeue, idle, why};
         return {action::wait, idle, fmt::format("{}, and {}", why, s.now.no_requeue)};
     }
-    return {action::restart, idle, {}};
+    if (!without_step) return {action::restart, idle, {}};
+    if (s.stood < s.start_within) return {action::again, idle, {}};
+    const auto why = fmt::format("Slurm gave no step in {} s (--start-within)", s.stood.count() / 1000);
+    if (s.now.no_requeue.empty()) return {action::requeue, idle, why};
+    return finish(fmt::format("{}, and {}", why, s.now.no_requeue));
 }
 
 std::string end_line(const situation& s, const std::string& step) {

@@ -40,9 +40,19 @@ struct situation {
         saved_after;                                ///< newest complete step; empty = none or unknown
     std::uint32_t restarts = 0, idle_restarts = 0;  ///< so far
     std::uint32_t max_restarts = 0, max_idle_restarts = 0;
+    bool recovering = false;                    ///< this was a restart, which had not come to train yet
+    bool began = true;                          ///< srun had its step; false: it ended without one
+    std::chrono::milliseconds stood{0};         ///< of a restart: since the step before it ended
+    std::chrono::milliseconds start_within{0};  ///< so long a restart may be without a step
 };
 
-enum class action : std::uint8_t { finish, restart, requeue, wait };
+enum class action : std::uint8_t {
+    finish,
+    restart,
+    again,  ///< ask once more for the step that Slurm did not give: no restart that counts
+    requeue,
+    wait
+};
 
 struct decision {
     action what = action::finish;

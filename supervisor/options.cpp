@@ -57,6 +57,10 @@ class command_line {
             "how long to wait for a node when the job cannot be requeued, or for\n"
             "slurmctld to answer (default 30s)",
             [&into](const std::string& text) { into.wait = time_of(text, "--wait"); });
+        add("--start-within", "TIME",
+            "how long to ask Slurm for the step of a restart, before the job is\n"
+            "requeued (default 60s)",
+            [&into](const std::string& text) { into.start_within = time_of(text, "--start-within"); });
         app_.add_flag("--verbose", into.verbose, "say what is run and asked");
         app_.footer(
             "Within a job submitted with --train-parallel, -N and -n follow from the job's plan.\n"

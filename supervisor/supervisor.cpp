@@ -19,7 +19,14 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds first_pause{100}, longest_pause{2000};
+using std::chrono::milliseconds;
+
+constexpr milliseconds first_pause{100}, longest_pause{2000};
+// srun by itself waits for SlurmctldTimeout, a minute or more, for a word that may never come: a slurmctld
+// that was started again, or that still waits for a dead node, sends none.
+constexpr const char* patience = "--immediate=2";
+// How soon we look at what the step does, and how seldom later on.
+constexpr milliseconds soon_again{100}, now_and_then{2000};
 
 std::string node_of_this_host() {
     const char* name = std::getenv("SLURMD_NODENAME");
@@ -62,8 +69,9 @@ std::vector<std::string> spares_to_leave_out(const job_plan& plan, const std::ve
 }
 
 std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std::string>& nodes,
-                                    const std::vector<std::string>& given) {
+                                    const std::vector<std::string>& given, bool recovering) {
     std::vector<std::string> out{"srun"};
+    if (recovering) out.push_back(patience);
     if (plan.component) out.push_back(fmt::format("--het-group={}", *plan.component));
     // A lost node or rank must end the step, for its peers cannot go on; the next step is our part.
     if (plan.nodes) {
@@ -84,7 +92,9 @@ supervisor::supervisor(options opts, std::uint32_t job, job_state first, job_pla
       plan_(std::move(plan)),
       socket_(plan_.nodes ? checkpoint_socket(node_of_this_host()) : ""),
       nodes_(std::move(first.nodes)),
-      unused_(plan_.spares) {
+      unused_(plan_.spares),
+      saved_(newest_saved(socket_, job_)),
+      recovery_(clock::now(), saved_) {
     if (plan_.nodes)
         detail(fmt::format("the plan has {} ranks on {} nodes, {} spare", plan_.ranks, plan_.nodes,
                            plan_.spares.size()));
@@ -93,7 +103,6 @@ supervisor::supervisor(options opts, std::uint32_t job, job_state first, job_pla
 }
 
 int supervisor::run() {
-    saved_ = newest_saved(socket_, job_);
     for (;;) {
         const auto end = run_step();
         if (!end) {
@@ -105,29 +114,77 @@ int supervisor::run() {
         auto d = decide(s);
         if (d.what == action::requeue) d = requeue(s, d);
         if (d.what == action::wait) d = wait_for_nodes(s, d);
+        if (d.what == action::again && ask_again(s)) continue;
         if (d.what != action::restart) return finish(*end, d.why);
-        announce(s);
-        ++restarts_;
-        idle_restarts_ = d.idle_restarts;
-        saved_ = std::max(saved_, s.saved_after);
-        nodes_ = s.now.nodes;
+        restart(s, d);
     }
 }
 
 result<step_end> supervisor::run_step() {
     correct_environment(nodes_, plan_.component);
-    const auto words = srun_words(plan_, nodes_, opts_.srun);
+    const auto words = srun_words(plan_, nodes_, opts_.srun, recovery_.runs());
     detail(fmt::format("running {}", fmt::join(words, " ")));
     step_.reset();
-    return run_child(words, signals_, [this](pid_t srun) { look_at_step(srun); });
+    overdue_ = false;
+    return run_child(words, signals_, [this](pid_t srun) { return look_at_step(srun); });
 }
 
-void supervisor::look_at_step(pid_t srun) {
-    if (const auto step = query_step(job_, srun)) {
+milliseconds supervisor::look_at_step(pid_t srun) {
+    if (!step_) {
+        const auto step = query_step(job_, srun);
+        if (!step) return soon_again;
         step_ = step->step;
         unused_ = lost_nodes(nodes_, step->nodes);
+        recovery_.has_begun(clock::now());
         detail(fmt::format("step {} runs on {}", step_name(), compress_hostlist(step->nodes)));
     }
+    if (socket_.empty() || recovery_.trains()) return {};
+    look_at_training(srun);
+    if (recovery_.trains()) return {};
+    return recovery_.stood(clock::now()) < std::chrono::seconds(30) ? soon_again : now_and_then;
+}
+
+void supervisor::look_at_training(pid_t srun) {
+    const auto now = clock::now();
+    if (const auto line = recovery_.look(now, newest_saved(socket_, job_), "step " + step_name())) say(*line);
+    if (overdue_ || !recovery_.is_overdue(now)) return;
+    overdue_ = true;
+    say(fmt::format("step {} has completed no training step in {} s: it is ended, and started again",
+                    step_name(), recovery_.stood(now).count() / 1000));
+    ::kill(srun, SIGTERM);
+}
+
+/// srun tells by no code of its own whether it had a step. One that ends with that of its errors, and whose
+/// step we have not seen, had none.
+bool supervisor::began(const step_end& end) const {
+    const char* wanted = std::getenv("SLURM_EXIT_ERROR");
+    const auto of_errors = parse_number(wanted ? wanted : "", 255).value_or(1);
+    return step_ || end.code != static_cast<int>(of_errors);
+}
+
+/// False: a cancel came.
+bool supervisor::ask_again(const situation& s) {
+    nodes_ = s.now.nodes;
+    pause_ = std::clamp(pause_ * 2, first_pause, longest_pause);
+    return !signals_.wait(clock::now() + pause_);
+}
+
+void supervisor::restart(const situation& s, const decision& d) {
+    announce(s);
+    if (d.idle_restarts == 0)
+        recovery_.forget_idle();
+    else if (d.idle_restarts > idle_restarts_)
+        recovery_.note_idle(fmt::format("{} with code {} after {:.1f} s, training step {}",
+                                        step_ ? step_name() : "a step", s.end.code,
+                                        static_cast<double>(s.end.ran.count()) / 1000,
+                                        s.saved_after ? std::to_string(*s.saved_after) : "unknown"));
+    ++restarts_;
+    idle_restarts_ = d.idle_restarts;
+    saved_ = std::max(saved_, s.saved_after);
+    recovery_.look(clock::now(), saved_, {});
+    recovery_.begin(clock::now(), step_ ? "step " + step_name() : "the step");
+    pause_ = milliseconds(0);
+    nodes_ = s.now.nodes;
 }
 
 situation supervisor::look(const step_end& end) {
@@ -142,6 +199,11 @@ situation supervisor::look(const step_end& end) {
     s.max_idle_restarts = opts_.max_idle_restarts;
     s.saved_before = saved_;
     s.saved_after = newest_saved(socket_, job_);
+    s.recovering = recovery_.runs();
+    s.began = began(end);
+    s.stood = recovery_.stood(clock::now());
+    s.start_within = opts_.start_within;
+    if (overdue_) s.end.cancelled = signals_.cancelled();  // that end was our own doing
     if (auto now = query_job(job_)) {
         job_now_ = std::move(*now);
         s.now = {true, job_now_.running, job_now_.name, job_now_.nodes,
@@ -178,6 +240,8 @@ decision supervisor::wait_for_nodes(situation& s, decision d) {
 int supervisor::finish(const step_end& end, const std::string& why) const {
     if (!why.empty())
         say(fmt::format("the step ended with code {} and is not started again: {}", end.code, why));
+    if (const auto ends = recovery_.idle_ends(); !ends.empty() && !why.empty())
+        say("what brought no training further: " + ends);
     return end.code;
 }
 

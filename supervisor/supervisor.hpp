@@ -13,6 +13,7 @@
 #include "supervisor/child.hpp"
 #include "supervisor/decision.hpp"
 #include "supervisor/options.hpp"
+#include "supervisor/recovery.hpp"
 #include "supervisor/slurm/job_query.hpp"
 #include "train/plan_summary.hpp"
 
@@ -31,9 +32,10 @@ job_plan plan_of(const train::plan_summary& told);
 std::vector<std::string> spares_to_leave_out(const job_plan& plan, const std::vector<std::string>& nodes);
 
 /// srun and all its words for an allocation of `nodes`. With a plan, -N, -n and --exclude follow from it
-/// unless the user's own words, which come later, say else.
+/// unless the user's own words, which come later, say else. `recovering`: srun is to end soon when Slurm has
+/// no step for it.
 std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std::string>& nodes,
-                                    const std::vector<std::string>& given);
+                                    const std::vector<std::string>& given, bool recovering = false);
 
 class supervisor {
   public:
@@ -44,9 +46,13 @@ class supervisor {
 
   private:
     result<step_end> run_step();
-    void look_at_step(pid_t srun);
+    std::chrono::milliseconds look_at_step(pid_t srun);
+    void look_at_training(pid_t srun);
     situation look(const step_end& end);
+    bool began(const step_end& end) const;
     decision wait_for_nodes(situation& s, decision d);
+    bool ask_again(const situation& s);
+    void restart(const situation& s, const decision& d);
     decision requeue(situation& s, const decision& d);  // this and the next in requeue.cpp
     void wait_for_the_end();
     int finish(const step_end& end, const std::string& why) const;
@@ -63,7 +69,10 @@ class supervisor {
     std::vector<std::string> nodes_;      ///< of the allocation when the step began
     std::vector<std::string> unused_;     ///< nodes of the allocation that have had no rank so far
     std::optional<std::uint32_t> step_;   ///< id of the latest step, once known
-    std::optional<std::uint64_t> saved_;  ///< newest complete step of the training
+    std::optional<std::uint64_t> saved_;  ///< newest complete step of the training when the step began
+    recovery recovery_;                   ///< whether the step trains, and what is complete
+    bool overdue_ = false;                ///< we ended a step that should long have trained
+    std::chrono::milliseconds pause_{0};  ///< before srun is asked again
     std::uint32_t restarts_ = 0, idle_restarts_ = 0;
     job_state job_now_;    ///< the latest answer of slurmctld
     std::string refused_;  ///< why slurmctld would not requeue the job, once it said so

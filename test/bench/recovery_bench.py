@@ -13,6 +13,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import statistics
 import sys
 import time
@@ -42,6 +43,7 @@ def one(lab, name, dice):
 
 def measure(options):
     dice, outcomes = random.Random(options.seed), []
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the cluster ends with us
     lab = Lab(options.nodes)
     try:
         lab.undisturbed()

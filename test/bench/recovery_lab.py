@@ -95,6 +95,13 @@ class Lab:
         used = {node for _, node in ranks.values()}
         return Training(job, facts["BatchHost"], ranks, [n for n in self.cluster.hosts(facts["NodeList"]) if n not in used])
 
+    def saved(self, job):
+        """Slurm saves its jobs seconds after a change, or at once: what was not saved is lost with it, whatever plugin it has."""
+        file, now = self.cluster.dir / "ctld" / "job_state", time.time()
+        # Any change of any job makes slurmctld save them all; what was to be saved may have been by now.
+        self.cluster.run("scontrol", "update", f"JobId={job}", "Comment=saved")
+        self.cluster.wait_for(lambda: file.exists() and file.stat().st_mtime > now, "the jobs are saved")
+
     def has_left(self, training, nodes):
         """Whether no rank of the job runs on any of the nodes, and all ranks run."""
         ranks = trainer_processes.of_job(self.cluster.dir, training.job)
@@ -113,7 +120,7 @@ class Lab:
                 if len(after) >= SETTLED and self.has_left(training, training.broken):
                     out.first_step_s = (min(after) - training.at_ms) / 1000
                     break
-            if self.cluster.job(training.job).get("JobState") in ENDED:
+            if self.cluster.job(training.job).get("JobState", "COMPLETED") in ENDED:
                 break
             time.sleep(0.05)
         log = self.log(training.job)

@@ -8,7 +8,7 @@
 using namespace banyan::supervisor;
 
 namespace {
-const auto nothing = [](pid_t) {};
+const looker nothing = [](pid_t) { return std::chrono::milliseconds(0); };
 }
 
 TEST_CASE("the child's exit status comes back", "[supervisor]") {
@@ -47,6 +47,21 @@ TEST_CASE("signals are handed on; those that end a job mark it as cancelled", "[
     REQUIRE(end);
     CHECK(end->code == 5);
     CHECK(end->cancelled == r.cancelled);
+}
+
+TEST_CASE("it is looked at as often as the look asks for", "[supervisor]") {
+    signal_watch signals;
+    int looks = 0;
+    pid_t seen = 0;
+    const auto end = run_child({"sleep", "30"}, signals, [&](pid_t child) {
+        seen = child;
+        if (++looks == 3) ::kill(child, SIGKILL);
+        return std::chrono::milliseconds(looks < 3 ? 1 : 0);
+    });
+    REQUIRE(end);
+    CHECK(end->code == 128 + SIGKILL);
+    CHECK(looks == 3);
+    CHECK(seen > 0);
 }
 
 TEST_CASE("the child has the signal mask from before", "[supervisor]") {

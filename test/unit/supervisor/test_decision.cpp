@@ -115,6 +115,45 @@ const row rows[] = {
          s.now = {false, true, "", {}, {}};
      },
      action::wait, 0},
+    {"Slurm has no step for a restart yet",
+     [](situation& s) {
+         s.end.code = 1;
+         s.recovering = true;
+         s.began = false;
+         s.saved_after = 4;
+         s.idle_restarts = 3;
+         s.stood = std::chrono::seconds{59};
+         s.start_within = std::chrono::seconds{60};
+     },
+     action::again, 3},
+    {"nor a minute later",
+     [](situation& s) {
+         s.recovering = true;
+         s.began = false;
+         s.stood = s.start_within = std::chrono::seconds{60};
+     },
+     action::requeue, 0},
+    {"nor a minute later, and the job may not be requeued",
+     [](situation& s) {
+         s.recovering = true;
+         s.began = false;
+         s.stood = s.start_within = std::chrono::seconds{60};
+         s.now.no_requeue = "it may not be requeued";
+     },
+     action::finish, 0},
+    {"no step for a restart, since a node was lost that the job needs",
+     [](situation& s) {
+         s.recovering = true;
+         s.began = false;
+         s.now.nodes = {"n01"};
+     },
+     action::requeue, 0},
+    {"a first step that Slurm refused",
+     [](situation& s) {
+         s.began = false;
+         s.saved_after = 4;
+     },
+     action::restart, 1},
     {"no plan: a failure is srun's", [](situation& s) { s.planned = false; }, action::finish, 0},
     {"no plan, a node left",
      [](situation& s) {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Whether a step trains: of the first one, how long that took; of each restart, until it does. No Slurm, no
+// clock of its own.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+namespace banyan::supervisor {
+
+class recovery {
+  public:
+    using clock = std::chrono::steady_clock;
+    using milliseconds = std::chrono::milliseconds;
+
+    /// The first step is about to be asked for; `saved`: the newest training step that is complete.
+    recovery(clock::time_point now, std::optional<std::uint64_t> saved)
+        : since_(now), last_end_(now), saved_(saved) {}
+
+    /// Step `ended` is over, and another is to follow. A restart that did not come to train is part of the
+    /// recovery that it belongs to.
+    void begin(clock::time_point now, std::string ended);
+    /// srun has its step.
+    void has_begun(clock::time_point now);
+    /// What is complete now. The line that says so, when a restart trains again.
+    std::optional<std::string> look(clock::time_point now, std::optional<std::uint64_t> saved,
+                                    const std::string& step);
+
+    bool runs() const { return restarted_ && !trains_; }
+    bool trains() const { return trains_; }
+    /// Since the step before it ended.
+    milliseconds stood(clock::time_point now) const {
+        return std::chrono::duration_cast<milliseconds>(now - last_end_);
+    }
+    /// Whether a step that runs should long have trained: three times as long as the first one took to its
+    /// first complete training step, and two minutes at least. Never where that is not known.
+    bool is_overdue(clock::time_point now) const;
+
+    /// One end of a step that brought no training further, for the day when it is given up.
+    void note_idle(std::string what);
+    void forget_idle() { idle_.clear(); }
+    /// The latest of them; empty when there was none.
+    std::string idle_ends() const;
+
+  private:
+    clock::time_point since_, last_end_;
+    std::optional<std::uint64_t> saved_;
+    std::optional<clock::time_point> began_;
+    std::optional<milliseconds> first_took_;
+    std::string ended_;
+    bool restarted_ = false, trains_ = false;
+    std::deque<std::string> idle_;
+};
+
+}  // namespace banyan::supervisor
