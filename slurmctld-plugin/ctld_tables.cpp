@@ -15,7 +15,8 @@ bool ctld_tables::load() {
     };
     return find(node_table_, "node_record_table_ptr") && find(node_count_, "node_record_count") &&
            find(idle_, "idle_node_bitmap") && find(completing_, "cg_node_bitmap") &&
-           find(available_, "avail_node_bitmap") && find(up_, "up_node_bitmap") && find(jobs_, "job_list") &&
+           find(available_, "avail_node_bitmap") && find(up_, "up_node_bitmap") &&
+           find(share_, "share_node_bitmap") && find(jobs_, "job_list") &&
            find(filter_, "job_req_node_filter");
 }
 
@@ -23,7 +24,7 @@ const ctld_tables* ctld_tables::get() {
     static ctld_tables instance;
     static const bool here = instance.load();
     return here && *instance.idle_ && *instance.completing_ && *instance.available_ && *instance.up_ &&
-                   *instance.jobs_ && *instance.node_table_
+                   *instance.share_ && *instance.jobs_ && *instance.node_table_
                ? &instance
                : nullptr;
 }

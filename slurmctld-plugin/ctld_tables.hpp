@@ -31,6 +31,8 @@ class ctld_tables {
     std::uint64_t most_memory_mib() const;
     const bitstr_t* idle_nodes() const { return *idle_; }
     const bitstr_t* up_nodes() const { return *up_; }
+    /// Those that no job has for itself. Slurm's own, to be changed with what it follows from.
+    bitstr_t* share_nodes() const { return *share_; }
     List jobs() const { return *jobs_; }
     /// The nodes of the job's partition and reservation that are up and have what it asks for, busy or not;
     /// also those that are reserved for others.
@@ -49,6 +51,7 @@ class ctld_tables {
     bitstr_t** completing_ = nullptr;
     bitstr_t** available_ = nullptr;
     bitstr_t** up_ = nullptr;
+    bitstr_t** share_ = nullptr;
     List* jobs_ = nullptr;
     int (*filter_)(job_record_t*, bitstr_t*, bool) = nullptr;
 };

@@ -9,6 +9,7 @@
 #include "common/guard.hpp"
 #include "slurmctld-plugin/cons_tres/host_program.hpp"
 #include "slurmctld-plugin/cons_tres/inherited.hpp"
+#include "slurmctld-plugin/growth/exclusive_nodes.hpp"
 #include "slurmctld-plugin/growth/job_growth.hpp"
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/placement/job_placement.hpp"
@@ -188,6 +189,8 @@ BANYAN_EXPORT int select_p_job_resized(job_record_t* job, node_record_t* node) {
     if (!job || !node) return resize();
     return banyan::guarded("select_p_job_resized", resize, [&] {
         const int rc = banyan::slurm::shrink_job(*job, resize);
+        if (const auto* ctld = banyan::slurm::ctld_tables::get())
+            banyan::slurm::count_exclusive_job_down(*job, *node, *ctld);
         if (rc == SLURM_SUCCESS && job->spank_job_env_size) {
             banyan::slurm::forget_spare(*job, *node);
             banyan::slurm::end_finished_steps(*job);

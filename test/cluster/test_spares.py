@@ -100,6 +100,16 @@ class Spares(ClusterCase):
         self.assertNotIn(came_in, last)
         self.finish(job)
 
+    def test_a_lost_node_that_is_back_serves_one_job_after_another(self):
+        """Slurm by itself gives it to one more, and then to none, though it looks idle."""
+        job = self.submit(1)
+        self.lose_one_of(job, 0)
+        self.finish(job)
+        self.return_nodes()
+        for _ in range(3):
+            self.cluster.wait_for_nodes_idle()
+            self.cluster.run("srun", "-N8", "--exclusive", "--immediate=5", "true")
+
     def test_a_spare_is_lost_while_it_waits(self):
         job = self.submit(3)
         ranks = self.ranks_of(job, 0)
