@@ -24,6 +24,16 @@ struct log_source {
     std::string path;
 };
 
+/// How long a job that is said to go on is followed.
+struct verification_limits {
+    /// Until a new step runs: KillWait, and some seconds for Slurm. banyan-run asks for it meanwhile.
+    std::chrono::milliseconds step{45'000};
+    /// Until a training step is complete: it may be one of many minutes. Said, and nothing is done.
+    std::chrono::milliseconds training{900'000};
+    /// Between two looks.
+    std::chrono::milliseconds pause{250};
+};
+
 /// Made by load_config, which knows the defaults.
 struct config {
     std::string node;
@@ -36,6 +46,7 @@ struct config {
     std::vector<std::string> discover, manager, logs;
     std::chrono::milliseconds window{}, seal_timeout{}, discover_timeout{}, settle{}, manager_grace{},
         breaker_window{}, max_event_age{};
+    verification_limits verify;  ///< in no file: what the ladder itself needs
     std::uint32_t drains_per_hour = 0, drains_percent = 0, breaker_percent = 0;
 
     policy_limits limits() const;

@@ -143,12 +143,23 @@ task<void> controller::act_once(std::uint64_t number) {
 task<void> controller::follow_jobs(std::uint64_t number, std::vector<job_status> jobs) {
     auto left = std::make_shared<std::size_t>(jobs.size());
     auto all_done = std::make_shared<asio::steady_timer>(io_, asio::steady_timer::time_point::max());
-    for (auto& job : jobs)
-        asio::co_spawn(io_, follow_job(io_, pool_, *slurm_, records_, number, std::move(job)),
-                       [left, all_done](std::exception_ptr) {
+    for (const auto& job : jobs)
+        asio::co_spawn(io_, follow_job(io_, pool_, *slurm_, records_, number, job),
+                       [this, number, job, left, all_done](const std::exception_ptr&, bool goes_on) {
+                           // On its own: what the incident asks for is done.
+                           if (goes_on)
+                               asio::co_spawn(io_, verify_job(verifier_, number, job), asio::detached);
                            if (--*left == 0) all_done->cancel();
                        });
     if (*left > 0) co_await all_done->async_wait(as_result);
+}
+
+task<std::optional<std::int64_t>> controller::trained(std::uint32_t job, std::vector<std::string> nodes) {
+    constexpr std::chrono::seconds within(1);
+    const auto report = co_await hub_.seal(std::move(nodes), job, within);
+    const auto found = report.steps.find(job);
+    if (found == report.steps.end()) co_return std::nullopt;
+    co_return found->second;
 }
 
 task<void> controller::seal_jobs(std::uint64_t number, std::vector<job_status> jobs) {

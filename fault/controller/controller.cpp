@@ -44,7 +44,15 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
                       asio::co_spawn(io_, act(i.number), asio::detached);
               }),
       silence_(io, pool, *slurm_, config_.ckptd_port,
-               [this](const std::string& node, const std::string& words) { after_silence(node, words); }) {}
+               [this](const std::string& node, const std::string& words) { after_silence(node, words); }),
+      verifier_{io,
+                pool,
+                *slurm_,
+                records_,
+                [this](std::uint32_t job, std::vector<std::string> nodes) {
+                    return trained(job, std::move(nodes));
+                },
+                config_.verify} {}
 
 result<void> controller::start() {
     BANYAN_TRY(const auto unfinished, records_.open(config_.history, limiter_));

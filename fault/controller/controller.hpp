@@ -20,6 +20,7 @@
 #include "fault/controller/hub.hpp"
 #include "fault/controller/records.hpp"
 #include "fault/controller/silence.hpp"
+#include "fault/controller/verification.hpp"
 #include "fault/policy/limiter.hpp"
 #include "fault/slurm/cluster.hpp"
 
@@ -96,6 +97,8 @@ class controller {
     decision judge(incident& i);
     task<bool> take_node_out(std::uint64_t number, taking how);
     task<void> follow_jobs(std::uint64_t number, std::vector<job_status> jobs);
+    /// For the verification: the newest training step that is complete.
+    task<std::optional<std::int64_t>> trained(std::uint32_t job, std::vector<std::string> nodes);
 
     // held.cpp
     void put_off(std::uint64_t number, const std::string& what, std::string why);
@@ -112,6 +115,7 @@ class controller {
     hub hub_;
     fabric_incidents fabric_;
     silence_watch silence_;
+    verification_tools verifier_;
     seen_events seen_;
     std::set<std::uint64_t> acting_, again_;
     std::uint32_t nodes_ = 0;  // of the cluster; 0 until Slurm said

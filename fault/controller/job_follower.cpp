@@ -36,15 +36,17 @@ class job_follower {
           before_(std::move(before)),
           target_(std::to_string(before_.id)) {}
 
-    task<void> run() {
+    /// True: it is said to go on.
+    task<bool> run() {
         while (steady_clock::now() - begun_ < timeout) {
             const auto now = co_await run_blocking(pool_, [this] { return slurm_.job(before_.id); });
-            if (co_await after(now) == next::end) co_return;
+            if (co_await after(now) == next::end) co_return goes_on_;
             timer_.expires_after(pause_);
             co_await timer_.async_wait(as_result);
             pause_ = std::min(pause_ * 3 / 2, longest_pause);
         }
         when_time_is_over();
+        co_return false;
     }
 
   private:
@@ -60,6 +62,10 @@ class job_follower {
         records_.record(number_, "job", target_, std::move(text), done);
         return next::end;
     }
+    next goes_on(std::string text) {
+        goes_on_ = true;
+        return conclude(std::move(text), true);
+    }
 
     asio::steady_timer timer_;
     asio::thread_pool& pool_;
@@ -71,7 +77,7 @@ class job_follower {
     const std::string target_;
     const steady_clock::time_point begun_ = steady_clock::now();
     milliseconds pause_ = first_pause;
-    bool requeued_ = false, started_ = false;
+    bool requeued_ = false, started_ = false, goes_on_ = false;
     std::time_t pending_since_ = 0;
     int start_tries_ = 0;
     std::string untold_;  // why it was not known at the last look how many nodes the job needs
@@ -92,7 +98,7 @@ task<job_follower::next> job_follower::after(result<job_status> now) {
 
 task<job_follower::next> job_follower::while_running(job_status now) {
     if (now.restarts > before_.restarts || (requeued_ && started_))
-        co_return conclude(fmt::format("runs again on {} nodes", now.nodes.size()), true);
+        co_return goes_on(fmt::format("runs again on {} nodes", now.nodes.size()));
     if (std::ranges::find(now.nodes, node_) != now.nodes.end()) {
         if (steady_clock::now() - begun_ > still_has)
             co_return conclude("still holds the node: left alone", false);
@@ -111,9 +117,8 @@ task<job_follower::next> job_follower::without_its_node(job_status now) {
         co_return next::look_again;
     }
     if (!*needed || now.nodes.size() >= **needed)
-        co_return conclude(fmt::format("goes on: {} nodes left{}; banyan-run puts a spare in place",
-                                       now.nodes.size(), *needed ? fmt::format(", {} needed", **needed) : ""),
-                           true);
+        co_return goes_on(fmt::format("goes on: {} nodes left{}; banyan-run puts a spare in place",
+                                      now.nodes.size(), *needed ? fmt::format(", {} needed", **needed) : ""));
     const auto too_few = fmt::format("{} nodes left, {} needed", now.nodes.size(), **needed);
     if (!now.may_requeue) co_return conclude(too_few + ", and it may not be requeued", false);
     co_return co_await requeue(too_few);
@@ -159,12 +164,13 @@ void job_follower::when_time_is_over() {
 
 }  // namespace
 
-task<void> follow_job(asio::io_context& io, asio::thread_pool& pool, cluster& slurm, records& known,
+task<bool> follow_job(asio::io_context& io, asio::thread_pool& pool, cluster& slurm, records& known,
                       std::uint64_t number, job_status before) {
     const auto* incident = known.incidents().find(number);
-    if (!incident) co_return;
+    if (!incident) co_return false;
     job_follower it(io, pool, slurm, known, number, incident->object.node, std::move(before));
-    co_await it.run();
+    const bool goes_on = co_await it.run();
+    co_return goes_on;
 }
 
 }  // namespace banyan::fault

@@ -36,6 +36,12 @@ struct job_status {
     std::int64_t start_time = 0;  ///< epoch seconds; of a pending job: not before
 };
 
+/// A step of a job that runs: srun's, not the batch script.
+struct step_status {
+    std::uint32_t id = 0;
+    std::vector<std::string> nodes;
+};
+
 class cluster {
   public:
     virtual ~cluster() = default;
@@ -44,6 +50,8 @@ class cluster {
     /// Jobs that hold the node now.
     virtual result<std::vector<job_status>> jobs_on(const std::string& node) = 0;
     virtual result<job_status> job(std::uint32_t id) = 0;
+    /// The steps of a job that run now, those of helpers too.
+    virtual result<std::vector<step_status>> steps(std::uint32_t job) = 0;
     /// How many nodes a job that runs needs to go on, spares not counted; empty when it was placed without a
     /// plan. unavailable: slurmctld did not tell; other errors: what it told cannot be believed.
     virtual result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) = 0;

@@ -119,6 +119,25 @@ class slurm_cluster final : public cluster {
         return status_of(answer->job_array[0]);
     }
 
+    result<std::vector<step_status>> steps(std::uint32_t job) override {
+        BANYAN_CHECK(ready());
+        job_step_info_response_msg_t* answer = nullptr;
+        if (slurm_get_job_steps(0, job, NO_VAL, &answer, SHOW_ALL) != SLURM_SUCCESS)
+            return slurm_failed(fmt::format("cannot read the steps of job {}", job));
+        const std::unique_ptr<job_step_info_response_msg_t, void (*)(job_step_info_response_msg_t*)> owner(
+            answer, slurm_free_job_step_info_response_msg);
+        std::vector<step_status> out;
+        for (std::uint32_t i = 0; i < answer->job_step_count; ++i) {
+            const auto& step = answer->job_steps[i];
+            if (step.step_id.step_id >= SLURM_MAX_NORMAL_STEP_ID ||
+                (step.state & JOB_STATE_BASE) != JOB_RUNNING)
+                continue;
+            auto names = expand_hostlist(text_of(step.nodes));
+            if (names) out.push_back({step.step_id.step_id, std::move(*names)});
+        }
+        return out;
+    }
+
     result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) override {
         BANYAN_CHECK(ready());
         BANYAN_TRY(const auto plan, train::query_plan(job.id, job.restarts));

@@ -19,6 +19,7 @@ struct fake_state {
     std::map<std::string, node_status> nodes;
     std::map<std::uint32_t, job_status> jobs;
     std::map<std::uint32_t, result<std::optional<std::uint32_t>>> needed;  // by job
+    std::map<std::uint32_t, std::vector<step_status>> steps;               // by job
     int unanswered = 0;                                                    // of questions for that
     int refused = 0;                                                       // changes of a node
     std::vector<std::string> calls;                                        // what was changed
@@ -43,6 +44,10 @@ class fake_cluster final : public cluster {
     result<job_status> job(std::uint32_t id) override {
         const std::lock_guard hold(s_.lock);
         return s_.jobs[id];
+    }
+    result<std::vector<step_status>> steps(std::uint32_t job) override {
+        const std::lock_guard hold(s_.lock);
+        return s_.steps[job];
     }
     result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) override {
         const std::lock_guard hold(s_.lock);

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Whether a job that is said to go on does: followed until a new step of it runs and a newer training step is
+// complete, with a time limit for each. A job that gets no new step in time goes one rung down: it is
+// requeued, once.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include "fault/config.hpp"
+#include "fault/controller/records.hpp"
+#include "fault/slurm/cluster.hpp"
+
+namespace banyan::fault {
+
+struct verification_tools {
+    asio::io_context& io;
+    asio::thread_pool& pool;
+    cluster& slurm;
+    records& known;
+    /// The newest training step that is complete on all ranks of the job, asked on some of `nodes`; none when
+    /// nobody told. The job may have no checkpoints.
+    std::function<task<std::optional<std::int64_t>>(std::uint32_t job, std::vector<std::string> nodes)>
+        progress;
+    verification_limits limits;
+};
+
+/// Follows the job of incident `number`, which was `before` when its node was taken out and is said to go on.
+/// What is found is recorded with the incident, with the time of each phase. The tools must outlive the task.
+task<void> verify_job(const verification_tools& tools, std::uint64_t number, job_status before);
+
+}  // namespace banyan::fault

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a job that is said to go on is followed, on a fake cluster and with a training that the test moves on.
+#include <boost/asio/detached.hpp>
+#include <catch2/catch.hpp>
+#include <unistd.h>
+
+#include "fault/controller/verification.hpp"
+#include "test/unit/fault/fake_cluster.hpp"
+
+using namespace banyan;
+using namespace banyan::fault;
+using namespace banyan::fault::testing;
+using std::chrono::milliseconds;
+
+namespace {
+
+class followed {
+  public:
+    fake_state slurm;
+    std::optional<std::int64_t> trained = 7;  // what the daemons tell
+    int told = 0;                             // how often they were asked
+    std::function<void(int)> when_asked = [](int) {};
+    verification_limits limits{milliseconds(300), milliseconds(400), milliseconds(10)};
+
+    followed() {
+        job_status job;
+        job.id = 5;
+        job.phase = job_phase::running;
+        job.nodes = {"n01", "n02", "n03"};
+        job.may_requeue = true;
+        slurm.jobs[5] = job;
+        slurm.jobs[5].nodes = {"n01", "n03"};
+    }
+    ~followed() { std::filesystem::remove_all(dir_); }
+
+    /// What was recorded with the incident about n02.
+    std::vector<action_record> actions() {
+        std::filesystem::create_directories(dir_);
+        asio::io_context io;
+        asio::thread_pool pool(2);
+        records known(io, std::chrono::seconds(30), std::make_shared<metrics>());
+        limiter limits_of_nodes{policy_limits{}};
+        REQUIRE(known.open((dir_ / "history.db").string(), limits_of_nodes));
+        incident made;
+        made.object.node = "n02";
+        made.line_ms = 1'000;
+        const auto number = known.incidents().open(std::move(made), 1'010).number;
+        fake_cluster cluster(slurm);
+        const verification_tools tools{
+            io,
+            pool,
+            cluster,
+            known,
+            [this](std::uint32_t, std::vector<std::string> nodes) { return tell(std::move(nodes)); },
+            limits};
+        auto before = slurm.jobs[5];
+        before.nodes = {"n01", "n02", "n03"};
+        asio::co_spawn(io, verify_job(tools, number, before), asio::detached);
+        io.run_for(std::chrono::seconds(20));
+        pool.join();
+        known.finish();
+        return known.incidents().find(number)->actions;
+    }
+
+  private:
+    task<std::optional<std::int64_t>> tell(std::vector<std::string> nodes) {
+        CHECK(std::ranges::find(nodes, "n02") == nodes.end());
+        when_asked(told++);
+        co_return trained;
+    }
+    std::filesystem::path dir_ =
+        std::filesystem::temp_directory_path() / ("banyan-verification-" + std::to_string(::getpid()));
+};
+
+}  // namespace
+
+TEST_CASE("a job goes on when a new step has trained further", "[fault]") {
+    followed f;
+    f.slurm.steps[5] = {{1, {"n01", "n02"}}, {2, {"n01", "n03"}}};  // the old one still has the lost node
+    f.when_asked = [&](int times) { f.trained = times < 3 ? 7 : 9; };
+    const auto found = f.actions();
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].what == "verify");
+    CHECK(found[0].target == "5");
+    CHECK(found[0].result.starts_with("step 5.2 runs on 2 nodes; trains again: step 9 complete "));
+    CHECK(found[0].result.find("(incident 0.01, new step ") != std::string::npos);
+    CHECK(f.told >= 4);
+}
+
+TEST_CASE("a job without a new step is requeued, once", "[fault]") {
+    followed f;
+    f.slurm.steps[5] = {{1, {"n01", "n02"}}};
+    const auto found = f.actions();
+    std::vector<std::string> what;
+    for (const auto& a : found) what.push_back(a.what);
+    CHECK(std::ranges::count(what, "requeue") == 1);
+    CHECK(f.slurm.jobs[5].restarts == 1);
+    REQUIRE_FALSE(found.empty());
+    CHECK(found.back().result == "has no new step after it was requeued: look at the job");
+}
+
+TEST_CASE("one that may not be requeued is left, which is said", "[fault]") {
+    followed f;
+    f.slurm.jobs[5].may_requeue = false;
+    const auto found = f.actions();
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].result == "has no new step in 0 s, and it may not be requeued: look at the job");
+    CHECK(f.slurm.calls.empty());
+}
+
+TEST_CASE("a step that does not train is said, and left alone", "[fault]") {
+    followed f;
+    f.slurm.steps[5] = {{2, {"n01", "n03"}}};
+    const auto found = f.actions();
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].result.starts_with(
+        "step 5.2 runs on 2 nodes, and no newer training step is complete after"));
+    CHECK(f.slurm.calls.empty());
+}
+
+TEST_CASE("a job without checkpoints is believed when its step runs", "[fault]") {
+    followed f;
+    f.trained = std::nullopt;
+    f.slurm.steps[5] = {{2, {"n01", "n03"}}};
+    const auto found = f.actions();
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].result ==
+          "step 5.2 runs on 2 nodes; whether it trains is not known: no checkpoint daemon told");
+}
+
+TEST_CASE("a job that ends is followed no longer", "[fault]") {
+    followed f;
+    f.slurm.jobs[5].phase = job_phase::ended;
+    CHECK(f.actions().empty());
+    CHECK(f.slurm.calls.empty());
+}
