@@ -91,20 +91,32 @@ def silent_death(lab, job, dice):
     lab.trouble.power_off(node)
 
 
-def hung_stepd(lab, job, dice):
-    """On a node that is well, slurmstepd hangs when the step has to end."""
-    node, other = dice.sample(job.plain(), 2)
-    rank = next(pid for pid, where in job.ranks.values() if where == other)
+def stop_stepd(job, node):
+    """slurmstepd of the step stands still on the node, as when a process below it cannot be ended. Returns how it goes on."""
+    rank = next(pid for pid, where in job.ranks.values() if where == node)
     with open(f"/proc/{rank}/stat", encoding="ascii") as file:
         stepd = int(file.read().rpartition(")")[2].split()[1])
     os.kill(stepd, signal.SIGSTOP)
-    strike(lab, job, node)
 
     def go_on():
         try:
             os.kill(stepd, signal.SIGCONT)
         except OSError:
             pass  # it was ended
+    return go_on
+
+
+def hung_stepd(lab, job, dice):
+    node = dice.choice(job.plain())
+    go_on = stop_stepd(job, node)
+    strike(lab, job, node)
+    return go_on
+
+
+def hung_elsewhere(lab, job, dice):
+    node, other = dice.sample(job.plain(), 2)
+    go_on = stop_stepd(job, other)
+    strike(lab, job, node)
     return go_on
 
 
@@ -129,5 +141,6 @@ KINDS = {
     "slurmctld": Kind(slurmctld_restarts, 1, 15, "slurmctld is away for 3 s at the fault: swap"),
     "faultd": Kind(faultd_restarts, 1, None, "the controller ends in the middle, back after 1 s"),
     "silent": Kind(silent_death, 1, None, "a node dies without a word: swap"),
-    "hung-stepd": Kind(hung_stepd, 2, None, "slurmstepd hangs on another node: swap"),
+    "hung-stepd": Kind(hung_stepd, 1, None, "slurmstepd hangs on the node that goes: swap"),
+    "hung-other": Kind(hung_elsewhere, 2, None, "slurmstepd hangs on another node: requeue"),
 }

@@ -2,6 +2,8 @@
 """A node is lost and no spare is left: banyan-run requeues the job at once, whoever took the node and whoever owns the job, once, and
 says why where it cannot. And what there is no sense in starting again."""
 
+import re
+
 from harness import ClusterCase, main
 
 USER = 65534  # nobody
@@ -108,6 +110,17 @@ class Requeue(ClusterCase):
         output = shell.communicate(timeout=60)[0]
         self.assertIn("a job of salloc cannot be requeued, and nothing changed in 1 s", output)
         self.assertNotEqual(shell.returncode, 0)
+
+    def test_a_program_that_fails_each_time_is_given_up(self):
+        """With what its runs came to."""
+        job = self.cluster.sbatch(*SHAPE, "--requeue", script="banyan-run bash -c '[ $RANK = 1 ] && exit 3; sleep 60'\necho ended with $?\n")
+        self.cluster.wait_for_job(job)
+        output = self.cluster.output(job)
+        self.assertEqual(output.count("starting it again on the same nodes"), 3, output)
+        self.assertIn("is not started again: 3 restarts in a row brought no new training step", output)
+        ends = re.findall(rf"({job}\.\d) with code 3 after [\d.]+ s, training step unknown", output.partition("brought no training further: ")[2])
+        self.assertEqual(ends, [f"{job}.{step}" for step in range(3)], output)
+        self.assertIn("ended with 3", output)
 
     def test_a_missing_program_is_not_repeated(self):
         for program, code in (("./nosuch", 2), ("/dev/null", 13), ("bash -c nosuch", 127)):
