@@ -118,9 +118,9 @@ class Requeue(ClusterCase):
         output = self.cluster.output(job)
         self.assertEqual(output.count("starting it again on the same nodes"), 3, output)
         self.assertIn("is not started again: 3 restarts in a row brought no new training step", output)
-        ends = re.findall(rf"({job}\.\d) with code 3 after [\d.]+ s, training step unknown", output.partition("brought no training further: ")[2])
+        ends = re.findall(rf"({job}\.\d) with code \d+ after [\d.]+ s, training step unknown", output.partition("brought no training further: ")[2])
         self.assertEqual(ends, [f"{job}.{step}" for step in range(3)], output)
-        self.assertIn("ended with 3", output)
+        self.assertRegex(output, r"(?m)^ended with [1-9]")
 
     def test_a_missing_program_is_not_repeated(self):
         for program, code in (("./nosuch", 2), ("/dev/null", 13), ("bash -c nosuch", 127)):
