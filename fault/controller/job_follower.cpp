@@ -7,6 +7,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "common/text.hpp"
+
 namespace banyan::fault {
 
 using std::chrono::milliseconds;
@@ -80,11 +82,13 @@ class job_follower {
     bool requeued_ = false, started_ = false, goes_on_ = false;
     std::time_t pending_since_ = 0;
     int start_tries_ = 0;
+    std::vector<std::string> still_ending_;  // nodes that at the last look had not ended the job's last run
     std::string untold_;  // why it was not known at the last look how many nodes the job needs
 };
 
 task<job_follower::next> job_follower::after(result<job_status> now) {
     untold_.clear();
+    still_ending_.clear();
     if (!now) {
         if (now.error().code == errc::not_found) co_return conclude("is gone from Slurm", true);
         co_return next::look_again;
@@ -92,6 +96,7 @@ task<job_follower::next> job_follower::after(result<job_status> now) {
     if (now->phase == job_phase::ended)
         co_return conclude(before_.may_requeue ? "ended" : "ended: it may not be requeued", true);
     if (now->phase == job_phase::running) co_return co_await while_running(std::move(*now));
+    if (now->phase == job_phase::completing) still_ending_ = now->nodes;
     if (now->phase == job_phase::pending) co_await while_pending(std::move(*now));
     co_return next::look_again;
 }
@@ -158,6 +163,12 @@ void job_follower::when_time_is_over() {
         conclude(untold_ + ": left alone", false);
     else if (started_)
         conclude("waits for free nodes", true);
+    else if (!still_ending_.empty())
+        conclude(
+            fmt::format("did not settle in time: {} has not ended its last run, and it waits for that: look "
+                        "there for a process that does not end",
+                        compress_hostlist(still_ending_)),
+            false);
     else
         conclude("did not settle in time: left alone", false);
 }

@@ -94,7 +94,7 @@ def figures_of(name, outcomes):
     times = [SLOWEST if o.first_step_s is None else o.first_step_s for o in outcomes]
     found = [figure(f"{head}: to the first new step, p50", finite(statistics.median_low(times)), "s"),
              figure(f"{head}: to the first new step, p95", finite(percentile(times, 0.95)), "s", kind.goal_s),
-             figure(f"{head}: steps lost, most", max(o.steps_lost for o in outcomes), "steps", 1),
+             figure(f"{head}: steps lost, most", max(o.steps_lost for o in outcomes), "steps", kind.faults),
              figure(f"{head}: losses that differ", sum(not o.same for o in outcomes), "", 0),
              figure(f"{head}: nodes drained beyond the broken", sum(o.drains for o in outcomes), "", 0)]
     if name == "silent":

@@ -126,6 +126,7 @@ class Kind:
     spares: int
     goal_s: float   # from the line to the first new step; None: none is set
     what: str
+    faults: int = 1  # one after the other: each may cost a step
 
 
 KINDS = {
@@ -133,8 +134,8 @@ KINDS = {
     "xid-79": Kind(xid_79, 1, 5, "a GPU falls off the bus: swap"),
     "xid-95": Kind(xid_95, 1, 5, "a GPU needs a reset: swap"),
     "two-at-once": Kind(two_at_once, 2, 5, "two GPUs at once, two spares: swap"),
-    "during": Kind(during_recovery, 2, None, "a second GPU within a second, two spares"),
-    "spare-too": Kind(spare_too, 1, None, "the spare dies when it has come in: requeue"),
+    "during": Kind(during_recovery, 2, None, "a second GPU within a second, two spares", 2),
+    "spare-too": Kind(spare_too, 1, None, "the spare dies when it has come in: requeue", 2),
     "no-spare": Kind(xid_79, 0, 10, "no spare, idle nodes: requeue"),
     "batch-host": Kind(batch_host, 1, None, "the node of the script: requeue"),
     "user": Kind(requeued_by_user, 0, None, "scontrol requeue by the user"),

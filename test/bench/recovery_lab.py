@@ -135,7 +135,8 @@ class Lab:
         about = [i for i in self.trouble.incidents() if i["object"]["node"] in training.broken and
                  i["times"]["incident_ms"] >= training.at_ms - 5]
         if about:
-            out.noticed_s = (min(i["times"]["incident_ms"] for i in about) - training.at_ms) / 1000
+            # The incident has whole milliseconds.
+            out.noticed_s = max(0, min(i["times"]["incident_ms"] for i in about) - training.at_ms) / 1000
         out.drains = len(self.out_of_service() - training.broken)
         return out
 
