@@ -193,6 +193,7 @@ BANYAN_EXPORT int select_p_job_resized(job_record_t* job, node_record_t* node) {
             banyan::slurm::count_exclusive_job_down(*job, *node, *ctld);
         if (rc == SLURM_SUCCESS && job->spank_job_env_size) {
             banyan::slurm::forget_spare(*job, *node);
+            banyan::slurm::note_broken_steps(*job, *node);
             banyan::slurm::end_finished_steps(*job);
         }
         return rc;

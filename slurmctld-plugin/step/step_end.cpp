@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurmctld-plugin/step/step_end.hpp"
 
-#include <array>
+#include <algorithm>
 #include <ctime>
+#include <deque>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "slurmctld-plugin/containers.hpp"
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
 
@@ -18,26 +22,32 @@ bool through(const step_record_t& step) {
            step.exit_node_bitmap && bit_clear_count(step.exit_node_bitmap) == 0;
 }
 
-/// A step that Slurm ends since one of its nodes has left the job.
-bool broken(const step_record_t& step) {
+bool runs(const step_record_t& step) {
     return step.state == JOB_RUNNING && step.step_id.step_id < SLURM_MAX_NORMAL_STEP_ID &&
-           !(step.flags & SSF_NO_KILL) && step.step_node_bitmap && step.job_ptr &&
-           step.job_ptr->node_bitmap && !bit_super_set(step.step_node_bitmap, step.job_ptr->node_bitmap);
+           step.step_node_bitmap;
 }
 
-/// Since a step was first found in the way of another. In memory alone: a clash of two begins the count
-/// again.
-std::time_t in_the_way_for(const slurm_step_id_t& id, std::uint32_t restart) {
-    struct entry {
-        std::uint32_t job = 0, step = 0, restart = 0;
-        std::time_t since = 0;
-    };
-    static std::array<entry, 256> known{};
-    auto& e = known[id.job_id % known.size()];
+/// A step that Slurm has killed since one of its nodes is lost.
+struct broken_step {
+    std::uint32_t job, restart, step;
+    std::time_t in_the_way_since;  ///< 0: no other was asked for yet
+};
+
+/// In memory alone: with a restart of slurmctld they are forgotten, and end by themselves, later.
+std::deque<broken_step>& broken_steps() {
+    static std::deque<broken_step> known;
+    return known;
+}
+
+/// For how long another one was asked for; none of a step that is not broken.
+std::optional<std::time_t> in_the_way_for(const job_record_t& job, const step_record_t& step) {
+    const auto known = std::ranges::find_if(broken_steps(), [&](const auto& b) {
+        return b.job == job.job_id && b.restart == job.restart_cnt && b.step == step.step_id.step_id;
+    });
+    if (known == broken_steps().end()) return std::nullopt;
     const auto now = std::time(nullptr);
-    if (e.job != id.job_id || e.step != id.step_id || e.restart != restart)
-        e = {id.job_id, id.step_id, restart, now};
-    return now - e.since;
+    if (known->in_the_way_since == 0) known->in_the_way_since = now;
+    return now - known->in_the_way_since;
 }
 
 /// The word that the step is through on all of its nodes, with which slurmctld does what follows the last.
@@ -52,28 +62,34 @@ void say_it_is_through(const slurm_step_id_t& id, std::uint32_t nodes) {
 
 }  // namespace
 
+void note_broken_steps(const job_record_t& job, const node_record_t& node) {
+    constexpr std::size_t most = 1024;
+    const auto* lost = &node;
+    // From a node that is given away a step is only withdrawn: it runs on.
+    if (!IS_NODE_DOWN(lost) || !job.step_list) return;
+    for (const auto* step : entries<step_record_t>(job.step_list)) {
+        if (!runs(*step) || (step->flags & SSF_NO_KILL) || !bit_test(step->step_node_bitmap, node.index))
+            continue;
+        broken_steps().push_back({job.job_id, job.restart_cnt, step->step_id.step_id, 0});
+        if (broken_steps().size() > most) broken_steps().pop_front();
+    }
+}
+
 void end_broken_steps(job_record_t& job) {
     constexpr std::time_t dying_s = 1;
+    if (broken_steps().empty() || !job.step_list) return;
     const auto request = request_of(job);
-    if (!request || !*request || !job.step_list) return;
-    struct found {
-        slurm_step_id_t id;
-        std::uint32_t nodes;
-    };
-    std::vector<found> ended;
-    const auto look = [](void* item, void* out) {
-        const auto& step = *static_cast<step_record_t*>(item);
-        if (broken(step))
-            static_cast<std::vector<found>*>(out)->push_back(
-                {step.step_id, static_cast<std::uint32_t>(bit_set_count(step.step_node_bitmap))});
-        return 0;
-    };
-    list_for_each(job.step_list, look, &ended);
-    for (const auto& step : ended)
-        if (in_the_way_for(step.id, job.restart_cnt) >= dying_s) {
-            log_job_once(job.job_id, "a step that lost a node has not ended on the others' word: it is over");
-            say_it_is_through(step.id, step.nodes);
-        }
+    if (!request || !*request) return;
+    std::vector<std::pair<slurm_step_id_t, std::uint32_t>> ended;
+    for (const auto* step : entries<step_record_t>(job.step_list))
+        if (runs(*step) && in_the_way_for(job, *step).value_or(0) >= dying_s)
+            ended.emplace_back(step->step_id,
+                               static_cast<std::uint32_t>(bit_set_count(step->step_node_bitmap)));
+    for (const auto& [id, nodes] : ended) {
+        log_job_once(job.job_id,
+                     "a step that lost a node has not ended on the word of the others: it is over");
+        say_it_is_through(id, nodes);
+    }
 }
 
 void end_finished_steps(job_record_t& job) {

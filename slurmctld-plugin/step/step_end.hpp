@@ -13,10 +13,13 @@ namespace banyan::slurm {
 /// slurmctld holds its locks, and walks over no list of steps.
 void end_finished_steps(job_record_t& job);
 
-/// Ends the steps of a training job of which a node has left the job, when one more step was asked for and
-/// again a second later: Slurm had every rank killed when the node left, but a slurmstepd waits for a minute
-/// for a word of those below it in its tree, and a dead one says none. Not those that run on (--no-kill).
-/// For step_pick_nodes: slurmctld holds its locks, and walks over no list of steps.
+/// Remembers the steps that Slurm has just killed, since `node` is lost. For when it has left the job.
+void note_broken_steps(const job_record_t& job, const node_record_t& node);
+
+/// Ends those of a training job when one more step was asked for, and again a second later: every rank was
+/// killed when the node was lost, but a slurmstepd waits for a minute for a word of those below it in its
+/// tree, and a dead one says none. For step_pick_nodes: slurmctld holds its locks, and walks over no list of
+/// steps.
 void end_broken_steps(job_record_t& job);
 
 }  // namespace banyan::slurm
