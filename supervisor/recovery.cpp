@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t most_ends = 8;
 constexpr std::chrono::minutes least_patience{2};
 
-double seconds(std::chrono::milliseconds time) { return static_cast<double>(time.count()) / 1000; }
+double in_seconds(std::chrono::milliseconds time) { return static_cast<double>(time.count()) / 1000; }
 
 }  // namespace
 
@@ -45,8 +45,8 @@ std::optional<std::string> recovery::look(clock::time_point now, std::optional<s
     return fmt::format(
         "{} trains again: training step {} is complete {:.1f} s after {} ended, {:.1f} s of them "
         "until Slurm gave the step",
-        step, *saved, seconds(std::chrono::duration_cast<milliseconds>(now - since_)), ended_,
-        seconds(to_begin));
+        step, *saved, in_seconds(std::chrono::duration_cast<milliseconds>(now - since_)), ended_,
+        in_seconds(to_begin));
 }
 
 bool recovery::is_overdue(clock::time_point now) const {

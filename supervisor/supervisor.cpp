@@ -240,7 +240,8 @@ decision supervisor::wait_for_nodes(situation& s, decision d) {
 int supervisor::finish(const step_end& end, const std::string& why) const {
     if (!why.empty())
         say(fmt::format("the step ended with code {} and is not started again: {}", end.code, why));
-    if (const auto ends = recovery_.idle_ends(); !ends.empty() && !why.empty())
+    const bool given_up = idle_restarts_ >= opts_.max_idle_restarts && !why.empty();
+    if (const auto ends = recovery_.idle_ends(); given_up && !ends.empty())
         say("what brought no training further: " + ends);
     return end.code;
 }

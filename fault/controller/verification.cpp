@@ -17,9 +17,9 @@ using std::chrono::steady_clock;
 namespace {
 
 /// Who is asked how far the training is: each daemon has heard of all ranks, but for those that just came in.
-constexpr std::size_t asked = 4;
+constexpr std::size_t daemons_asked = 4;
 
-double seconds(std::int64_t ms) { return static_cast<double>(ms) / 1000; }
+double in_seconds(std::int64_t ms) { return static_cast<double>(ms) / 1000; }
 
 class verification {
   public:
@@ -77,7 +77,7 @@ task<result<job_status>> verification::look() {
 
 task<std::optional<std::int64_t>> verification::newest(std::vector<std::string> nodes) {
     std::erase(nodes, node_);
-    nodes.resize(std::min(nodes.size(), asked));
+    nodes.resize(std::min(nodes.size(), daemons_asked));
     auto out = co_await tools_.progress(before_.id, std::move(nodes));
     co_return out;
 }
@@ -126,11 +126,12 @@ task<bool> verification::next_rung() {
 std::string verification::phases(std::int64_t trained_ms) const {
     const auto* i = tools_.known.incidents().find(number_);
     if (!i) return {};
-    std::string out = fmt::format("{:.2f} s after the line (incident {:.2f}",
-                                  seconds(trained_ms - i->line_ms), seconds(i->incident_ms - i->line_ms));
-    if (i->sealed_ms) out += fmt::format(", sealed {:.2f}", seconds(i->sealed_ms - i->line_ms));
-    if (i->node_out_ms) out += fmt::format(", node out {:.2f}", seconds(i->node_out_ms - i->line_ms));
-    return out + fmt::format(", new step {:.2f})", seconds(step_ms_ - i->line_ms));
+    std::string out =
+        fmt::format("{:.2f} s after the line (incident {:.2f}", in_seconds(trained_ms - i->line_ms),
+                    in_seconds(i->incident_ms - i->line_ms));
+    if (i->sealed_ms) out += fmt::format(", sealed {:.2f}", in_seconds(i->sealed_ms - i->line_ms));
+    if (i->node_out_ms) out += fmt::format(", node out {:.2f}", in_seconds(i->node_out_ms - i->line_ms));
+    return out + fmt::format(", new step {:.2f})", in_seconds(step_ms_ - i->line_ms));
 }
 
 task<void> verification::await_training() {
