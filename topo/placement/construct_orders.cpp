@@ -2,6 +2,7 @@
 #include "topo/placement/construct_orders.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -35,6 +36,7 @@ class order_construction {
         for (const auto item : asked_.items)
             if (starts_.empty() || (budget_ > 0 && limit_.any())) start_with(item);
         start_like_slurm();
+        start_with_tiles();
         std::stable_sort(starts_.begin(), starts_.end(),
                          [](const bin_order& a, const bin_order& b) { return a.objective < b.objective; });
         const auto promising = std::min(searched, starts_.size());
@@ -74,6 +76,24 @@ class order_construction {
             if (const auto from_groups = quotas_of(group_of, item)) start_as(*from_groups);
     }
 
+    /// In the rows of the bins that hold the most, of those that topology/tree takes, and of spine groups.
+    void start_with_tiles() {
+        if (asked_.tiles.empty() || budget_ <= 0 || !limit_.any()) return;
+        auto whole = quotas_of_bins(1), last_host = whole;
+        for (auto& p : last_host.parts) p.quota = p.size;
+        const auto of_spines = quotas_of(&location::spine_group, 1);
+        for (const auto stages : asked_.tiles) {
+            if (budget_ <= 0 || !limit_.any()) return;
+            auto sequence = asked_.job->sequence_in_tiles(stages);
+            limit_.spend(std::int64_t{asked_.slots});
+            if (sequence.empty()) return;
+            tiled_.push_back(std::move(sequence));
+            for (auto& p : whole.parts) p.quota = p.size - p.size % stages;
+            for (const auto* o : {&whole, &last_host, &by_tree_}) start_in(*o, tiled_.back(), best_start_);
+            if (of_spines) start_in(*of_spines, tiled_.back(), best_start_);
+        }
+    }
+
     /// What Slurm itself would take, so that no job is worse off with banyan than without.
     void start_like_slurm() {
         bin_order by_name;  // leaf groups are numbered by the names of their hosts
@@ -83,22 +103,26 @@ class order_construction {
             return bins_[a.bin].at.leaf_group < bins_[b.bin].at.leaf_group;
         });
         start_as(by_name);
-        auto by_tree = by_name;
-        fit_like_tree(bins_, asked_.slots, by_tree, limit_);
-        start_as(by_tree);
+        by_tree_ = by_name;
+        fit_like_tree(bins_, asked_.slots, by_tree_, limit_);
+        start_as(by_tree_);
     }
 
     void start_as(const bin_order& o) {
-        for (const auto& sequence : asked_.sequences) {
-            auto& start = starts_.emplace_back(o);
-            start.sequence = &sequence;
-            // Where no budget is left for a search, only the best start counts.
-            const auto limit = budget_ > 0 ? std::numeric_limits<double>::max() : best_start_;
-            const auto before = budget_;
-            start.objective = graph_.objective(distance_, assign(start), limit, budget_);
-            limit_.spend(before - budget_ + static_cast<std::int64_t>(bins_.size()));
-            best_start_ = std::min(best_start_, start.objective);
-        }
+        // Where no budget is left for a search, only the best start counts.
+        for (const auto& sequence : asked_.sequences)
+            start_in(o, sequence, budget_ > 0 ? std::numeric_limits<double>::max() : best_start_);
+    }
+    /// Left out where it costs `limit` or more.
+    void start_in(const bin_order& o, const std::vector<std::uint32_t>& sequence, double limit) {
+        auto& start = starts_.emplace_back(o);
+        start.sequence = &sequence;
+        const auto before = budget_;
+        start.objective = graph_.objective(distance_, assign(start), limit, budget_);
+        limit_.spend(before - budget_ + static_cast<std::int64_t>(bins_.size()));
+        best_start_ = std::min(best_start_, start.objective);
+        // What was not weighed to the end has no cost to start a search from.
+        if (start.objective >= limit) starts_.pop_back();
     }
 
     /// The bins that pack takes for items of this size, those under one spine side by side; the others
@@ -174,6 +198,8 @@ class order_construction {
     std::int64_t budget_;
     work& limit_;
     std::vector<bin_order> starts_;
+    bin_order by_tree_;                             ///< the bins that topology/tree takes
+    std::deque<std::vector<std::uint32_t>> tiled_;  ///< sequences, which starts point to
     double best_start_ = std::numeric_limits<double>::max();
     std::vector<std::uint32_t> bin_of_slot_;  ///< of the last that was assigned
 };

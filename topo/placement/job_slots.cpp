@@ -60,6 +60,22 @@ std::vector<std::uint32_t> job_slots::sequence_by(dimension slow, dimension fast
     return sorted_by(by_fast, coordinate_of_slots(slow), dims_.size(slow));
 }
 
+std::vector<std::uint32_t> job_slots::sequence_in_tiles(std::uint32_t stages) const {
+    auto tile = coordinate_of_slots(dimension::pp), along = coordinate_of_slots(dimension::dp);
+    auto known = tile;
+    std::sort(known.begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
+    if (stages >= known.size()) return {};
+    for (std::size_t slot = 0; slot < tile.size(); ++slot) {
+        const auto at = std::lower_bound(known.begin(), known.end(), tile[slot]) - known.begin();
+        tile[slot] = static_cast<std::uint32_t>(at) / stages;
+        if (tile[slot] % 2) along[slot] = dims_.size(dimension::dp) - 1 - along[slot];
+    }
+    const auto by_pp = sorted_by(in_order_, coordinate_of_slots(dimension::pp), dims_.size(dimension::pp));
+    return sorted_by(sorted_by(by_pp, along, dims_.size(dimension::dp)), tile,
+                     static_cast<std::uint32_t>(known.size()));
+}
+
 /// Of the first rank of each slot.
 std::vector<std::uint32_t> job_slots::coordinate_of_slots(dimension d) const {
     const auto stride = stride_of(dims_, d), size = dims_.size(d);

@@ -38,6 +38,10 @@ class job_slots {
     partition rings() const;
     /// Slots by the coordinates of their first rank: by `slow`, then by `fast`, then by number.
     std::vector<std::uint32_t> sequence_by(dimension slow, dimension fast) const;
+    /// Slots by tiles of `stages` neighbouring stages (of those that slots begin with), in a tile pipeline by
+    /// pipeline, forward and in the next one back, so that what begins a tile stands where the last one
+    /// ended. Empty where one tile has all stages.
+    std::vector<std::uint32_t> sequence_in_tiles(std::uint32_t stages) const;
 
   private:
     std::vector<std::uint32_t> coordinate_of_slots(dimension d) const;

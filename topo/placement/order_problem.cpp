@@ -26,6 +26,11 @@ order_problem slots_in_order(const request& r, const job_slots& job) {
     out.items = sizes_that_divide(r.nodes, {job.rings().largest(), 1, job.units().largest()});
     out.sequences = {job.sequence_by(dimension::dp, dimension::pp),
                      job.sequence_by(dimension::pp, dimension::dp)};
+    // Without a model whole pipelines count for more than anything that a tile saves.
+    if (r.model) {
+        out.tiles = {1, 2, 4, 8};
+        out.job = &job;
+    }
     return out;
 }
 

@@ -18,6 +18,10 @@ struct order_problem {
     /// loses least by which is too large to look further.
     std::vector<std::uint32_t> items;
     std::vector<std::vector<std::uint32_t>> sequences;  ///< each of all slots
+    /// Between the two: so many stages of some pipelines in one place (job_slots::sequence_in_tiles), so that
+    /// rings leave fewer places than with whole pipelines, and fewer pipelines do than with whole rings.
+    std::vector<std::uint32_t> tiles;
+    const job_slots* job = nullptr;  ///< where there are tiles
 };
 order_problem slots_in_order(const request& r, const job_slots& job);
 order_problem units_in_order(const job_slots& job);

@@ -126,7 +126,7 @@ TEST_CASE("a name that hundreds of HCAs have is an image's and names no host", "
     REQUIRE(f.defects.size() == 2);
     CHECK(f.defects[0].kind == "factory-name");
     CHECK(f.defects[1].kind == "missing-uplink");
-    for (const auto& d : f.defects) CHECK(d.evidence.starts_with("20000 of this kind"));
+    for (const auto& told : f.defects) CHECK(told.evidence.starts_with("20000 of this kind"));
 }
 
 TEST_CASE("hosts with more HCAs than any has keep their group", "[topo][hostile]") {

@@ -235,3 +235,20 @@ TEST_CASE("with a model, never more bytes than with whole units, or than in name
     }
     CHECK(better > 20);
 }
+
+TEST_CASE("by a model's bytes a few stages of some pipelines share a leaf group", "[topo]") {
+    // Whole rings fill three groups of ten each, and every pipeline crosses at every stage; whole pipelines
+    // make each ring leave all groups. Five pipelines of two stages in a group send less than either.
+    const auto f = groups_of(std::vector<std::uint32_t>(40, 10), 40);
+    auto r = make_request(parse_shape("tp=2,dp=120,pp=8").value(), 240, 8, 0).value();
+    r.model = model_size{};
+    const auto free = all_hosts(f);
+    placement by_name;
+    by_name.nodes.assign(free.begin(), free.begin() + 240);
+    const auto p = place(f, free, r).value();
+    CHECK(weighted_cost(f, r, p) < 0.75 * weighted_cost(f, r, by_name));
+    // Each slot once, in either direction of a tile.
+    auto nodes = p.nodes;
+    std::sort(nodes.begin(), nodes.end());
+    CHECK(std::adjacent_find(nodes.begin(), nodes.end()) == nodes.end());
+}
