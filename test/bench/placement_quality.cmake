@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-add_executable(quality_bench placement_quality.cpp placement_quality_case.cpp placement_quality_day.cpp placement_quality_fabric.cpp
+add_executable(quality_bench placement_quality.cpp placement_quality_bound.cpp placement_quality_case.cpp placement_quality_day.cpp placement_quality_fabric.cpp
                              placement_quality_oracle.cpp placement_quality_peers.cpp placement_quality_slurm.cpp
                              ../every_rank.cpp)
 target_compile_definitions(quality_bench PRIVATE BANYAN_ASK_SLURM="${CMAKE_CURRENT_SOURCE_DIR}/placement_quality_slurm.py")

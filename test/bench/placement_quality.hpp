@@ -91,6 +91,19 @@ struct slurm_answers {
 };
 slurm_answers ask_slurm(const std::vector<site>& sites, const std::vector<test_case>& cases);
 
+/// One kind of places (leaf groups, spine groups, sites): which of the leaf groups are in which of them.
+struct level {
+    std::vector<std::uint32_t> place_of_group;
+    std::uint32_t places = 0;
+    double weight = 0;  ///< of a byte that leaves a place, beside what the levels below it cost
+};
+std::vector<level> levels_of(const site& s);
+
+/// A lower bound that needs no solver and holds for every size, and so is a weaker one: per level, how many
+/// places each stage's ring has to touch, or how often a pipeline has to change its place, going by the free
+/// hosts of the places alone.
+double counted_bound(const site& s, const test_case& c, const test::every_rank& job);
+
 /// A lower bound on measured::weighted over every choice of nodes and ranks, from a mixed-integer program for
 /// jobs without tp, cp or ep groups over several nodes. Absent: too large, no solver, or not solved within
 /// its time.

@@ -17,28 +17,6 @@
 namespace banyan::topo::quality {
 namespace {
 
-/// One kind of places (leaf groups, spine groups, sites): which of the leaf groups are in which of them.
-struct level {
-    std::vector<std::uint32_t> place_of_group;
-    std::uint32_t places = 0;
-    double weight = 0;  ///< of a byte that leaves a place, beside what the levels below it cost
-};
-
-std::vector<level> levels_of(const site& s) {
-    std::vector<level> out(3);
-    for (std::uint32_t g = 0; g < s.net.leaf_groups.size(); ++g) {
-        const auto& group = s.net.leaf_groups[g];
-        const std::uint32_t places[] = {g, group.spine_group, group.island};
-        for (int l = 0; l < 3; ++l) {
-            out[l].place_of_group.push_back(places[l]);
-            out[l].places = std::max(out[l].places, places[l] + 1);
-        }
-    }
-    for (std::size_t l = 0; l < 3; ++l) out[l].weight = s.net.tier_cost[l + 2] - s.net.tier_cost[l + 1];
-    std::erase_if(out, [](const level& l) { return l.places < 2; });
-    return out;
-}
-
 class program {
   public:
     program(const site& s, const test_case& c, const test::every_rank& job)
@@ -150,6 +128,21 @@ std::optional<double> read_glpsol(const std::string& file) {
 }
 
 }  // namespace
+
+std::vector<level> levels_of(const site& s) {
+    std::vector<level> out(3);
+    for (std::uint32_t g = 0; g < s.net.leaf_groups.size(); ++g) {
+        const auto& group = s.net.leaf_groups[g];
+        const std::uint32_t places[] = {g, group.spine_group, group.island};
+        for (int l = 0; l < 3; ++l) {
+            out[l].place_of_group.push_back(places[l]);
+            out[l].places = std::max(out[l].places, places[l] + 1);
+        }
+    }
+    for (std::size_t l = 0; l < 3; ++l) out[l].weight = s.net.tier_cost[l + 2] - s.net.tier_cost[l + 1];
+    std::erase_if(out, [](const level& l) { return l.places < 2; });
+    return out;
+}
 
 std::string oracle_solver() {
     for (const char* name : {"cbc", "glpsol"})

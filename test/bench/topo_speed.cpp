@@ -131,6 +131,8 @@ void report_largest(banyan::bench::figures& figures, const subject& m) {
     figures.add(name("model"), m["model"], "s", "-");
     figures.add(name("writing the snapshot"), m["save"], "s", "-");
     figures.add(name("all three"), m["all"], "s", "limit", "<=", 0.5);
+    // By the processor's time, which what else the machine does leaves alone.
+    figures.add(name("all three, of the processor"), m["worked"], "s", "limit", "<=", 0.5);
     figures.add(name("peak memory"), m["peak"], "MB", "limit", "<=", 600);
     figures.add(name("loading the snapshot"), m["load"] * 1000, "ms", "limit", "<=", 50);
 }
@@ -139,6 +141,7 @@ void report_largest(banyan::bench::figures& figures, const subject& m) {
 
 int measure_one(const std::string& dump_path, const std::string& snapshot) {
     const auto start = clock_type::now();
+    const auto cpu = banyan::bench::thread_ms();
     auto text = read_file(dump_path, max_dump_bytes);
     if (!text) return 1;
     auto d = read_ibnetdiscover(std::move(*text));
@@ -148,13 +151,14 @@ int measure_one(const std::string& dump_path, const std::string& snapshot) {
     const auto modelled = seconds_since(start);
     if (!save_snapshot(f, snapshot)) return 1;
     const auto all = seconds_since(start);
+    const auto worked = (banyan::bench::thread_ms() - cpu) / 1000;
     const auto peak = peak_mb();
     const auto again = clock_type::now();
     const auto loaded = load_snapshot(snapshot);
     const auto load = seconds_since(again);
     if (!loaded || loaded->hcas.size() != f.hcas.size()) return 1;
-    fmt::print(R"({{"read": {}, "model": {}, "save": {}, "all": {}, "load": {}, "peak": {}}})", read,
-               modelled - read, all - modelled, all, load, peak);
+    fmt::print(R"({{"read": {}, "model": {}, "save": {}, "all": {}, "worked": {}, "load": {}, "peak": {}}})",
+               read, modelled - read, all - modelled, all, worked, load, peak);
     return 0;
 }
 
@@ -175,14 +179,14 @@ bool measure_speed(banyan::bench::figures& figures, int runs, bool quick) {
     }
     std::vector<double> per_hca;
     for (const auto& s : *all) {
-        per_hca.push_back(s["all"] / (s.hosts * 8.0) * 1e6);
-        figures.add(fmt::format("{} hosts x 8, time per HCA", s.hosts), per_hca.back(), "us", "-");
+        per_hca.push_back(s["worked"] / (s.hosts * 8.0) * 1e6);
+        figures.add(fmt::format("{} hosts x 8, processor time per HCA", s.hosts), per_hca.back(), "us", "-");
     }
     report_largest(figures, all->back());
     const auto [least, most] = std::minmax_element(per_hca.begin(), per_hca.end());
     if (!quick)
-        figures.add("growth of the time per HCA, 1600 to 12800 hosts", *most / *least, "times", "smallest",
-                    "<=", 1.3);
+        figures.add("growth of the processor time per HCA, 1600 to 12800 hosts", *most / *least, "times",
+                    "smallest", "<=", 1.3);
     return true;
 }
 
