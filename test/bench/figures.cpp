@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "test/bench/figures.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -32,10 +34,14 @@ void figures::add(const std::string& name, double value, const std::string& unit
                     sign == "<=" ? value <= goal : value >= goal});
 }
 
+void figures::failed(const std::string& name, const std::string& why) {
+    all_.push_back({name, std::nan(""), "", "-", "not measured: " + why, false});
+}
+
 int figures::finish(const std::string& json_file) const {
     if (json_file.empty()) {
         for (const auto& f : all_)
-            fmt::print("{:<54}{:>10.3f} {:<8}{:<24}{}\n", f.name, f.value, f.unit,
+            fmt::print("{:<72}{:>10.3f} {:<8}{:<24} {}\n", f.name, f.value, f.unit,
                        f.goal.empty() ? f.against : f.goal,
                        !f.holds   ? ""
                        : *f.holds ? "holds"
@@ -49,6 +55,13 @@ int figures::finish(const std::string& json_file) const {
     if (out.flush()) return 0;
     fmt::print(stderr, "cannot write the figures to {}\n", json_file);
     return 1;
+}
+
+double median(std::vector<double> of) {
+    if (of.empty()) return 0;
+    const auto middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
+    std::nth_element(of.begin(), middle, of.end());
+    return *middle;
 }
 
 double thread_ms() {

@@ -24,6 +24,8 @@ class figures {
     /// `sign` is "<=" or ">=".
     void add(const std::string& name, double value, const std::string& unit, const std::string& against,
              const std::string& sign, double goal);
+    /// One that could not be measured: it has no value and does not hold.
+    void failed(const std::string& name, const std::string& why);
 
     const std::vector<figure>& all() const { return all_; }
 
@@ -33,6 +35,9 @@ class figures {
   private:
     std::vector<figure> all_;
 };
+
+/// The middle one; of an even number the upper of the two. 0 of none.
+double median(std::vector<double> of);
 
 /// CPU time of this thread, in milliseconds: whatever else the machine does is no part of a difference.
 double thread_ms();
