@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ckptd/buffers/memory.hpp"
+#include "ckptd/store/big_file.hpp"
 #include "ckptd/store/leftovers.hpp"
 #include "ckptd/store/steps.hpp"
 #include "ckptd/store/store.hpp"
@@ -19,39 +20,6 @@
 #include "common/file.hpp"
 
 namespace banyan::ckpt {
-namespace {
-
-struct new_file {
-    unique_fd fd;
-    bool direct = false;
-};
-
-result<new_file> create(int folder, const std::string& name, bool aligned, const share_modes& modes,
-                        const std::string& shown) {
-    ::unlinkat(folder, name.c_str(), 0);  // what a killed predecessor left
-    // Direct writes want the memory on a page; a buffer is, another caller's buffer may not be.
-    if (aligned) {
-        if (auto fd = create_file(folder, name, O_WRONLY | O_DIRECT, modes, shown))
-            return new_file{std::move(*fd), true};
-        ::unlinkat(folder, name.c_str(), 0);  // some file systems create the file before they refuse the flag
-    }
-    BANYAN_TRY(auto fd, create_file(folder, name, O_WRONLY, modes, shown));
-    return new_file{std::move(fd), false};
-}
-
-result<void> write_chunk(new_file& file, std::span<const std::byte> chunk, off_t at,
-                         const std::string& path) {
-    if (file.direct && chunk.size() % page_bytes != 0) {
-        // The ragged end goes through the page cache; the fsync that follows covers it.
-        if (::fcntl(file.fd.get(), F_SETFL, 0) != 0)
-            return fail_errno(fmt::format("cannot write {}", path), errno);
-        file.direct = false;
-    }
-    return write_all(file.fd.get(), chunk, at, path);
-}
-
-}  // namespace
-
 result<shard_file> write_shard(const storage_user& user, const std::string& dir, const std::string& flush,
                                std::uint64_t step, std::uint32_t rank, std::span<const std::byte> image,
                                const std::vector<std::uint32_t>& chunks,
@@ -66,27 +34,23 @@ result<shard_file> write_shard(const storage_user& user, const std::string& dir,
     const auto final_name = shard_name(rank);
     const auto name = "." + final_name + ".tmp";
     const auto path = shown + "/" + name;
-    BANYAN_TRY(auto file,
-               create(folder.get(), name, reinterpret_cast<std::uintptr_t>(image.data()) % page_bytes == 0,
-                      modes_in(top.get()), path));
+    BANYAN_TRY(auto file, big_file::create(folder.get(), name, image, modes_in(top.get()), path));
     const auto give_up = [&](error e) {
         ::unlinkat(folder.get(), name.c_str(), 0);
         return std::unexpected(std::move(e));
     };
-    shard_file out{rank, image.size(), 0, chunks};
-    for (std::size_t i = 0; i < chunks.size(); ++i) {
-        const auto at = i * chunk_bytes;
-        const auto chunk = image.subspan(at, std::min(chunk_bytes, image.size() - at));
+    const auto unchanged = [&](std::size_t i, std::span<const std::byte> chunk) -> result<void> {
         if (crc32c(chunk) != chunks[i])
-            return give_up({errc::conflict,
-                            fmt::format("rank {}'s shard of step {} changed in memory", rank, step), ""});
-        out.crc32c = crc32c(chunk, out.crc32c);
-        if (auto put = write_chunk(file, chunk, static_cast<off_t>(at), path); !put)
-            return give_up(put.error());
+            return fail(errc::conflict,
+                        fmt::format("rank {}'s shard of step {} changed in memory", rank, step));
         written(chunk.size());
-    }
-    if (::fsync(file.fd.get()) != 0)
-        return give_up(fail_errno(fmt::format("cannot sync {}", path), errno).error());
+        return {};
+    };
+    if (auto put = file.write(user, unchanged); !put) return give_up(put.error());
+    shard_file out{rank, image.size(), 0, chunks};
+    for (std::size_t i = 0; i < chunks.size(); ++i)
+        out.crc32c =
+            crc32c_combine(out.crc32c, chunks[i], std::min(chunk_bytes, image.size() - i * chunk_bytes));
     if (::renameat(folder.get(), name.c_str(), folder.get(), final_name.c_str()) != 0)
         return give_up(fail_errno(fmt::format("cannot rename {}", path), errno).error());
     BANYAN_CHECK(sync_folder(folder.get(), shown));

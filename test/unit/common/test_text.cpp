@@ -47,6 +47,9 @@ TEST_CASE("the nearest word is offered only when it is near", "[common]") {
 TEST_CASE("crc32c gives RFC 3720's test values and can be continued", "[common]") {
     std::vector<std::byte> zeros(32), ones(32, std::byte{0xff});
     CHECK(crc32c(zeros) == 0x8a9136aa);
+    CHECK(crc32c_combine(crc32c(zeros), crc32c(ones), ones.size()) == crc32c(ones, crc32c(zeros)));
+    CHECK(crc32c_combine(crc32c(ones), 0, 0) == crc32c(ones));
+    CHECK(crc32c_combine(0, crc32c(ones), ones.size()) == crc32c(ones));
     CHECK(crc32c(ones) == 0x62a8ab43);
     const std::span all(ones);
     CHECK(crc32c(all.subspan(10), crc32c(all.first(10))) == crc32c(all));

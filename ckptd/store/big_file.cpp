@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/store/big_file.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "ckptd/buffers/memory.hpp"
+#include "ckptd/store/background.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr std::size_t at_once = 3;  // chunks: one is looked at, one is written, one waits for the device
+
+}  // namespace
+
+result<big_file> big_file::create(int folder, const std::string& name, std::span<const std::byte> memory,
+                                  const share_modes& modes, const std::string& shown) {
+    ::unlinkat(folder, name.c_str(), 0);  // what a killed predecessor left
+    if (reinterpret_cast<std::uintptr_t>(memory.data()) % page_bytes == 0) {
+        if (auto fd = create_file(folder, name, O_WRONLY | O_DIRECT, modes, shown))
+            return big_file(std::move(*fd), memory, true, shown);
+        ::unlinkat(folder, name.c_str(), 0);  // some file systems create the file before they refuse the flag
+    }
+    BANYAN_TRY(auto fd, create_file(folder, name, O_WRONLY, modes, shown));
+    return big_file(std::move(fd), memory, false, shown);
+}
+
+// Through the page cache from here on; the fsync at the end covers it. The flag is the open file's: threads
+// that write meanwhile write through the cache, too.
+result<void> big_file::leave_direct() {
+    if (::fcntl(fd_.get(), F_SETFL, 0) == 0) return {};
+    return fail_errno(fmt::format("cannot write {}", shown_), errno);
+}
+
+result<void> big_file::put(std::span<const std::byte> data, std::uint64_t at) {
+    bool again = direct_;
+    while (!data.empty()) {
+        const auto n = ::pwrite(fd_.get(), data.data(), data.size(), static_cast<off_t>(at));
+        if (n < 0 && errno == EINTR) continue;
+        // A device whose sectors are larger than a page, or a short write that ended beside one.
+        if (n < 0 && errno == EINVAL && std::exchange(again, false)) {
+            BANYAN_CHECK(leave_direct());
+            continue;
+        }
+        if (n <= 0) return fail_errno(fmt::format("cannot write {}", shown_), n < 0 ? errno : ENOSPC);
+        data = data.subspan(static_cast<std::size_t>(n));
+        at += static_cast<std::uint64_t>(n);
+    }
+    return {};
+}
+
+result<void> big_file::write_chunk(std::size_t chunk) {
+    const auto at = chunk * chunk_bytes;
+    auto data = memory_.subspan(at, std::min(chunk_bytes, memory_.size() - at));
+    if (direct_) data = data.first(data.size() / page_bytes * page_bytes);
+    return put(data, at);
+}
+
+// What is left of the last page.
+result<void> big_file::write_end() {
+    const auto rest = direct_ ? memory_.size() % page_bytes : 0;
+    if (rest == 0) return {};
+    BANYAN_CHECK(leave_direct());
+    return put(memory_.last(rest), memory_.size() - rest);
+}
+
+result<void> big_file::write(const storage_user& user, const look& each) {
+    const auto chunks = chunk_count(memory_.size());
+    std::atomic<std::size_t> next{0};
+    std::mutex lock;
+    result<void> whole;
+    const auto take_turns = [&] {
+        for (auto i = next++; i < chunks; i = next++) {
+            const auto at = i * chunk_bytes;
+            auto done = each(i, memory_.subspan(at, std::min(chunk_bytes, memory_.size() - at)));
+            if (done) done = write_chunk(i);
+            if (done) continue;
+            next = chunks;
+            const std::scoped_lock held(lock);
+            if (whole) whole = std::move(done);
+        }
+    };
+    std::atomic<bool> taken{false};
+    std::vector<std::jthread> threads;
+    try {
+        while (threads.size() < std::min(at_once, chunks))
+            threads.emplace_back([&] {
+                lower_priority();
+                const auto identity = as_user::take(user);
+                if (!identity) return;
+                taken = true;
+                take_turns();
+            });
+    } catch (const std::system_error&) {
+        // It takes longer with fewer threads.
+    }
+    threads.clear();
+    if (!taken) take_turns();
+    if (whole) whole = write_end();
+    if (whole && ::fsync(fd_.get()) != 0) whole = fail_errno(fmt::format("cannot sync {}", shown_), errno);
+    return whole;
+}
+
+}  // namespace banyan::ckpt
