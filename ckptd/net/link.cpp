@@ -174,6 +174,7 @@ task<result<std::uint64_t>> link::get_on(nlohmann::json meta, room into, std::ve
         place.error().code = errc::exhausted;
         co_return std::unexpected(std::move(place.error()));
     }
+    std::size_t damaged = 0;  // all of them are read: the stream goes on behind them
     for (std::size_t i = 0; i < chunks->size(); ++i) {
         const auto chunk = chunk_of(place->first(bytes), i);
         watch(chunk_timeout);
@@ -181,8 +182,11 @@ task<result<std::uint64_t>> link::get_on(nlohmann::json meta, room into, std::ve
         if (head.first.type != static_cast<std::uint16_t>(peer_message::get_chunk) ||
             head.first.body_bytes != chunk.size())
             co_return fail(errc::invalid_input, "the peer broke a transfer off");
-        BANYAN_CO_CHECK(co_await channel_->read_body(chunk));
+        std::uint32_t crc = 0;
+        BANYAN_CO_CHECK(co_await channel_->read_body(chunk, &crc));
+        if (crc != (*chunks)[i]) ++damaged;
     }
+    if (damaged != 0) co_return fail(errc::conflict, fmt::format("{} chunks arrived damaged", damaged));
     co_return bytes;
 }
 

@@ -38,9 +38,9 @@ class link : public std::enable_shared_from_this<link> {
                                  std::function<bool()> wanted, std::uint64_t* sent);
     /// Where a shard of so many bytes may be put.
     using room = std::function<task<result<std::span<std::byte>>>(std::uint64_t bytes)>;
-    /// Fetches a shard into what `into` gives, once its length is known; returns that length. Checksums are
-    /// the caller's: they come in `chunks`. errc::unavailable = the peer does not answer; errc::exhausted =
-    /// there is no room; else it does not have the shard.
+    /// Fetches a shard into what `into` gives, once its length is known, holds every chunk against its
+    /// checksum in `chunks` as it comes, and returns the length. errc::unavailable = the peer does not
+    /// answer; errc::exhausted = there is no room; else it does not have the shard, or not undamaged.
     task<result<std::uint64_t>> get(nlohmann::json meta, room into, std::vector<std::uint32_t>* chunks);
 
     /// No request has been answered for longer than a daemon needs that its keeper starts again.

@@ -3,12 +3,21 @@
 
 #include <algorithm>
 
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <netinet/tcp.h>
 
+#include "common/crc32c.hpp"
+
 namespace banyan::peer {
+
+using namespace asio::experimental::awaitable_operators;
+
 namespace {
 
 constexpr std::size_t worth_a_thread = 64 * 1024;  // below, arithmetic takes less than changing threads
+constexpr std::size_t sent_at_once = 256 * 1024;   // stays in the cache between its seal and its copy
+constexpr std::size_t opened_at_once = 512 * 1024;
+constexpr std::size_t looked_at_once = 64 * 1024;  // by the cipher, then by the checksum
 constexpr unsigned silence_ms = 30'000;
 
 result<void> not_from_the_peer() {
@@ -64,42 +73,100 @@ task<result<void>> channel::write_frame(std::uint16_t type, nlohmann::json meta,
         {type, static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(body.size())});
     const auto plain = std::as_writable_bytes(std::span(text));
     const auto text_tag = sending_.seal(head, plain, encrypt_ ? plain.data() : nullptr);
-    tag body_tag{};
-    auto outgoing = body;
-    if (!body.empty()) {
-        if (encrypt_) scratch_.resize(std::max(scratch_.size(), body.size()));
-        std::byte* const out = encrypt_ ? scratch_.data() : nullptr;
-        if (body.size() >= worth_a_thread && pool_) {
-            const auto work = [this, body, out] { return sending_.seal({}, body, out); };
-            body_tag = co_await run_blocking(*pool_, work);
-        } else {
-            body_tag = sending_.seal({}, body, out);
-        }
-        if (out) outgoing = std::span(scratch_).first(body.size());
-    }
-    const std::array<asio::const_buffer, 5> parts{
-        asio::buffer(head), asio::buffer(text), asio::buffer(text_tag),
-        asio::buffer(outgoing.data(), outgoing.size()),
-        asio::buffer(body_tag.data(), body.empty() ? 0 : body_tag.size())};
+    const lead before{asio::buffer(head), asio::buffer(text), asio::buffer(text_tag)};
+    if (body.empty()) co_return co_await send(before);
+    co_return co_await send_body(before, body);
+}
+
+task<result<void>> channel::send(std::span<const asio::const_buffer> parts) {
     if (auto [ec, n] = co_await asio::async_write(socket_, parts, as_result); ec)
         co_return fail(errc::unavailable, "cannot send to the peer: " + ec.message());
     co_return result<void>{};
+}
+
+// What leaves for the piece: itself, or its encryption.
+task<std::span<const std::byte>> channel::seal_piece(std::span<const std::byte> piece,
+                                                     std::vector<std::byte>& scratch) {
+    if (!encrypt_) {
+        sending_.seal_piece(piece, nullptr);
+        co_return piece;
+    }
+    scratch.resize(std::max(scratch.size(), piece.size()));
+    const auto work = [this, piece, out = scratch.data()] {
+        sending_.seal_piece(piece, out);
+        return true;
+    };
+    if (piece.size() < worth_a_thread || !pool_)
+        work();
+    else
+        co_await run_blocking(*pool_, work);
+    co_return std::span(scratch).first(piece.size());
+}
+
+// To encrypt takes as long as to send: one piece is encrypted while the one before it leaves.
+task<result<void>> channel::send_body(lead before, std::span<const std::byte> body) {
+    sending_.begin_seal({});
+    auto piece = body.first(std::min(sent_at_once, body.size()));
+    auto out = co_await seal_piece(piece, scratch_[0]);
+    for (std::size_t at = piece.size(), turn = 1; at < body.size(); at += piece.size(), ++turn) {
+        const std::array<asio::const_buffer, 4> parts{before[0], before[1], before[2],
+                                                      asio::buffer(out.data(), out.size())};
+        before = {};
+        piece = body.subspan(at, std::min(sent_at_once, body.size() - at));
+        auto sending = send(parts);
+        auto sealing = seal_piece(piece, scratch_[turn % scratch_.size()]);
+        if (encrypt_) {
+            const auto [sent, next] = co_await (std::move(sending) && std::move(sealing));
+            if (!sent) co_return std::unexpected(sent.error());
+            out = next;
+        } else {
+            BANYAN_CO_CHECK(co_await std::move(sending));
+            out = co_await std::move(sealing);
+        }
+    }
+    const auto t = sending_.end_seal();
+    const std::array<asio::const_buffer, 5> parts{before[0], before[1], before[2],
+                                                  asio::buffer(out.data(), out.size()), asio::buffer(t)};
+    co_return co_await send(parts);
 }
 
 // Reads the tag that follows and holds it against what came before.
 task<result<void>> channel::check(std::span<const std::byte> clear, std::span<std::byte> text) {
     tag t{};
     BANYAN_CO_CHECK(co_await wire::read_bytes(socket_, t));
-    bool whole = false;
-    if (text.size() >= worth_a_thread && pool_) {
-        const auto work = [this, clear, text, t] { return receiving_.open(clear, text, t, encrypt_); };
-        whole = co_await run_blocking(*pool_, work);
-    } else {
-        whole = receiving_.open(clear, text, t, encrypt_);
-    }
-    if (whole) co_return result<void>{};
+    if (receiving_.open(clear, text, t, encrypt_)) co_return result<void>{};
     close();
     co_return not_from_the_peer();
+}
+
+task<void> channel::open_piece(std::span<std::byte> piece, std::uint32_t* crc) {
+    const auto work = [this, piece, crc] {
+        for (std::size_t at = 0; at < piece.size(); at += looked_at_once) {
+            const auto part = piece.subspan(at, std::min(looked_at_once, piece.size() - at));
+            receiving_.open_piece(part, encrypt_);
+            if (crc) *crc = crc32c(part, *crc);
+        }
+        return true;
+    };
+    if (piece.size() < worth_a_thread || !pool_)
+        work();
+    else
+        co_await run_blocking(*pool_, work);
+}
+
+// One piece is looked at while the next one comes in.
+task<result<void>> channel::read_and_open(std::span<std::byte> into, std::uint32_t* crc) {
+    auto piece = into.first(std::min(opened_at_once, into.size()));
+    BANYAN_CO_CHECK(co_await wire::read_bytes(socket_, piece));
+    for (auto rest = into.subspan(piece.size()); !rest.empty(); rest = rest.subspan(piece.size())) {
+        const auto next = rest.first(std::min(opened_at_once, rest.size()));
+        auto opening = open_piece(piece, crc);
+        auto reading = wire::read_bytes(socket_, next);
+        BANYAN_CO_CHECK(co_await (std::move(reading) && std::move(opening)));
+        piece = next;
+    }
+    co_await open_piece(piece, crc);
+    co_return result<void>{};
 }
 
 task<result<std::pair<wire::header, nlohmann::json>>> channel::read_head(std::size_t most_meta) {
@@ -114,9 +181,15 @@ task<result<std::pair<wire::header, nlohmann::json>>> channel::read_head(std::si
     co_return std::pair(h, std::move(meta));
 }
 
-task<result<void>> channel::read_body(std::span<std::byte> into) {
-    BANYAN_CO_CHECK(co_await wire::read_bytes(socket_, into));
-    co_return co_await check({}, into);
+task<result<void>> channel::read_body(std::span<std::byte> into, std::uint32_t* crc) {
+    if (crc) *crc = 0;
+    receiving_.begin_open({});
+    BANYAN_CO_CHECK(co_await read_and_open(into, crc));
+    tag t{};
+    BANYAN_CO_CHECK(co_await wire::read_bytes(socket_, t));
+    if (receiving_.end_open(t)) co_return result<void>{};
+    close();
+    co_return not_from_the_peer();
 }
 
 task<result<wire::frame>> channel::read_frame(std::size_t most_meta) {

@@ -8,9 +8,11 @@
 //
 // the last two only where there is a body. With encryption metadata and body are unreadable to others, else
 // they are authenticated only. One reader and one writer at a time; all on one thread but for the arithmetic
-// over large bodies, which runs on the given pool.
+// over large bodies that arrive: the given pool does it for one piece while the next one comes in. Of one
+// that leaves each piece is sealed just before it is sent, while it is in the cache.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -48,13 +50,21 @@ class channel {
                                    std::span<const std::byte> body = {});
     /// Header and metadata. Where the header has a body, read_body must follow.
     task<result<std::pair<wire::header, nlohmann::json>>> read_head(std::size_t most_meta = wire::max_meta);
-    /// `into` is as long as the header said. Until this returns its content is not to be trusted.
-    task<result<void>> read_body(std::span<std::byte> into);
+    /// `into` is as long as the header said. Until this returns its content is not to be trusted. `crc` gets
+    /// the CRC-32C of what has come, for which nobody need look at it a second time.
+    task<result<void>> read_body(std::span<std::byte> into, std::uint32_t* crc = nullptr);
     /// A frame that has no body.
     task<result<wire::frame>> read_frame(std::size_t most_meta = wire::max_meta);
 
   private:
+    using lead = std::array<asio::const_buffer, 3>;  ///< what goes before a body
+    task<result<void>> send(std::span<const asio::const_buffer> parts);
+    task<result<void>> send_body(lead before, std::span<const std::byte> body);
+    task<std::span<const std::byte>> seal_piece(std::span<const std::byte> piece,
+                                                std::vector<std::byte>& scratch);
     task<result<void>> check(std::span<const std::byte> clear, std::span<std::byte> text);
+    task<result<void>> read_and_open(std::span<std::byte> into, std::uint32_t* crc);
+    task<void> open_piece(std::span<std::byte> piece, std::uint32_t* crc);
 
     asio::ip::tcp::socket socket_;
     frame_cipher sending_, receiving_;
@@ -62,7 +72,7 @@ class channel {
     const std::string node_;
     std::string address_;
     asio::thread_pool* pool_;
-    std::vector<std::byte> scratch_;  // encrypted bodies
+    std::array<std::vector<std::byte>, 2> scratch_;  // encrypted pieces of a body
 };
 
 }  // namespace banyan::peer

@@ -15,6 +15,7 @@ namespace banyan::peer {
 namespace {
 
 unsigned char* bytes(std::byte* p) { return reinterpret_cast<unsigned char*>(p); }
+EVP_CIPHER_CTX* context_of(const auto& held) { return static_cast<EVP_CIPHER_CTX*>(held.get()); }
 const unsigned char* bytes(const std::byte* p) { return reinterpret_cast<const unsigned char*>(p); }
 
 // OpenSSL fails here only without memory or without its own algorithms.
@@ -101,14 +102,30 @@ void frame_cipher::begin(bool sealing) {
 }
 
 tag frame_cipher::seal(std::span<const std::byte> clear, std::span<const std::byte> text, std::byte* out) {
-    auto* c = static_cast<EVP_CIPHER_CTX*>(context_.get());
+    begin_seal(clear);
+    seal_piece(text, out);
+    return end_seal();
+}
+
+void frame_cipher::begin_seal(std::span<const std::byte> clear) {
     begin(true);
     int n = 0;
-    must(EVP_EncryptUpdate(c, nullptr, &n, bytes(clear.data()), static_cast<int>(clear.size())), "sealing");
-    if (!text.empty())
-        must(EVP_EncryptUpdate(c, out ? bytes(out) : nullptr, &n, bytes(text.data()),
-                               static_cast<int>(text.size())),
-             "sealing");
+    must(EVP_EncryptUpdate(context_of(context_), nullptr, &n, bytes(clear.data()),
+                           static_cast<int>(clear.size())),
+         "sealing");
+}
+
+void frame_cipher::seal_piece(std::span<const std::byte> text, std::byte* out) {
+    if (text.empty()) return;
+    int n = 0;
+    must(EVP_EncryptUpdate(context_of(context_), out ? bytes(out) : nullptr, &n, bytes(text.data()),
+                           static_cast<int>(text.size())),
+         "sealing");
+}
+
+tag frame_cipher::end_seal() {
+    auto* c = context_of(context_);
+    int n = 0;
     std::array<unsigned char, tag_bytes> none{};
     must(EVP_EncryptFinal_ex(c, none.data(), &n), "sealing");
     tag t{};
@@ -118,16 +135,32 @@ tag frame_cipher::seal(std::span<const std::byte> clear, std::span<const std::by
 
 bool frame_cipher::open(std::span<const std::byte> clear, std::span<std::byte> text, const tag& t,
                         bool encrypted) {
-    auto* c = static_cast<EVP_CIPHER_CTX*>(context_.get());
+    begin_open(clear);
+    open_piece(text, encrypted);
+    return end_open(t);
+}
+
+void frame_cipher::begin_open(std::span<const std::byte> clear) {
     begin(false);
+    int n = 0;
+    must(EVP_DecryptUpdate(context_of(context_), nullptr, &n, bytes(clear.data()),
+                           static_cast<int>(clear.size())),
+         "opening");
+}
+
+void frame_cipher::open_piece(std::span<std::byte> text, bool encrypted) {
+    if (text.empty()) return;
+    int n = 0;
+    must(EVP_DecryptUpdate(context_of(context_), encrypted ? bytes(text.data()) : nullptr, &n,
+                           bytes(text.data()), static_cast<int>(text.size())),
+         "opening");
+}
+
+bool frame_cipher::end_open(const tag& t) {
+    auto* c = context_of(context_);
     auto expected = t;
     must(EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, tag_bytes, expected.data()), "a tag");
     int n = 0;
-    must(EVP_DecryptUpdate(c, nullptr, &n, bytes(clear.data()), static_cast<int>(clear.size())), "opening");
-    if (!text.empty())
-        must(EVP_DecryptUpdate(c, encrypted ? bytes(text.data()) : nullptr, &n, bytes(text.data()),
-                               static_cast<int>(text.size())),
-             "opening");
     std::array<unsigned char, tag_bytes> none{};
     return EVP_DecryptFinal_ex(c, none.data(), &n) == 1;
 }

@@ -54,6 +54,14 @@ class frame_cipher {
     /// The reverse, in place: true when both are as they were sealed. With `encrypted` `text` is decrypted.
     bool open(std::span<const std::byte> clear, std::span<std::byte> text, const tag& t, bool encrypted);
 
+    // The same in pieces, for a text that is sent or has come in part: begin, its pieces in order, end.
+    void begin_seal(std::span<const std::byte> clear);
+    void seal_piece(std::span<const std::byte> text, std::byte* out);
+    tag end_seal();
+    void begin_open(std::span<const std::byte> clear);
+    void open_piece(std::span<std::byte> text, bool encrypted);
+    bool end_open(const tag& t);
+
   private:
     struct deleter {
         void operator()(void* p) const;

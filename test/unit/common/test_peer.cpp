@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
 
+#include "common/crc32c.hpp"
 #include "common/peer/admission.hpp"
 #include "common/peer/channel.hpp"
 #include "common/peer/keys.hpp"
@@ -134,6 +135,49 @@ TEST_CASE("a sealed message opens once, in its place, unchanged", "[peer]") {
         peer::frame_cipher other(keys.from_listener);  // reflected
         CHECK_FALSE(opens(other, first, t1));
     }
+}
+
+TEST_CASE("a body of any length arrives with its checksum, looked at by other threads or not", "[peer]") {
+    const auto keys = some_keys();
+    asio::thread_pool pool(2);
+    for (const bool encrypt : {false, true})
+        for (auto* const helpers : {static_cast<asio::thread_pool*>(nullptr), &pool})
+            for (const std::size_t bytes :
+                 {1u, 65'535u, 262'143u, 262'144u, 262'145u, 524'287u, 524'289u, 1'048'576u, 4'194'304u}) {
+                INFO(bytes << " bytes, encrypted " << encrypt << ", threads " << (helpers != nullptr));
+                asio::io_context io;
+                tcp_pair wire(io);
+                peer::channel out(std::move(wire.a), {keys, true, encrypt, "n1", helpers});
+                peer::channel in(std::move(wire.b), {keys, false, encrypt, "n2", helpers});
+                std::vector<std::byte> body(bytes), got(bytes);
+                for (std::size_t i = 0; i < bytes; ++i) body[i] = static_cast<std::byte>(i * 131 + i / 251);
+                const auto sent = body;
+                std::uint32_t crc = 7;
+                bool read = false;
+                asio::co_spawn(
+                    io,
+                    [&]() -> task<void> {
+                        for (int i = 0; i < 2; ++i) {
+                            auto meta = nlohmann::json::object();
+                            const auto done = co_await out.write_frame(7, std::move(meta), body);
+                            CHECK(done);
+                        }
+                    },
+                    [](std::exception_ptr e) { CHECK_FALSE(e); });
+                read = run(io, [](auto& from, auto into, auto* sum) -> task<bool> {
+                    for (int i = 0; i < 2; ++i) {
+                        const auto head = co_await from.read_head();
+                        if (!head || head->first.body_bytes != into.size()) co_return false;
+                        const auto whole = co_await from.read_body(into, sum);
+                        if (!whole) co_return false;
+                    }
+                    co_return true;
+                }(in, std::span(got), &crc));
+                CHECK(read);
+                CHECK(got == sent);
+                CHECK(body == sent);  // encryption leaves the sender's memory alone
+                CHECK(crc == crc32c(sent));
+            }
 }
 
 TEST_CASE("what is changed, repeated, moved or cut on the wire is not read", "[peer]") {
