@@ -215,9 +215,8 @@ task<result<void>> peer_requests::on_put_chunk(peer_state* state, wire::header h
     const auto copy = state->incoming->copy;
     const auto chunk = chunk_of(copy->data(), i);
     if (head.body_bytes != chunk.size()) co_return fail(errc::invalid_input, "a chunk of the wrong length");
-    BANYAN_CO_CHECK(co_await state->connection->read_body(chunk));
-    const auto work = [chunk] { return crc32c(chunk); };
-    const auto crc = co_await run_blocking(core_.workers, work);
+    std::uint32_t crc = 0;
+    BANYAN_CO_CHECK(co_await state->connection->read_body(chunk, &crc));
     state->incoming->good[i] = crc == copy->chunks[i];
     auto& s = state->session;
     s->bytes.peer_received += chunk.size();
@@ -262,26 +261,22 @@ task<result<void>> peer_requests::on_get(peer_state* from, json meta) {
         answer_meta missing = fail(errc::not_found, "that shard is not here");
         co_return co_await reply_to(from->connection.get(), std::move(missing));
     }
-    // Whoever asks would find damage himself, but then it would still be offered to the next one.
-    const auto work = [copy, data = copy->data(), keep = copy->memory]() -> result<bool> {
-        return chunk_checksums(data) == copy->chunks;
-    };
-    const auto same = co_await run_blocking(core_.workers, work);
-    if (!same || !*same || copy->dropped) {
-        if (same && !*same && !copy->dropped) {
-            users_.note_damage(s, copy->rank, copy->key);
-            s->lose_copy(copy);
-        }
-        answer_meta damaged = fail(errc::not_found, "that shard is not here any more");
-        co_return co_await reply_to(from->connection.get(), std::move(damaged));
-    }
+    const auto memory = copy->memory;  // the copy may move or go meanwhile
+    const auto data = copy->data();
     json out;
     out["bytes"] = copy->bytes;
     out["chunks"] = copy->chunks;
     answer_meta found = std::move(out);
     BANYAN_CO_CHECK(co_await reply_to(from->connection.get(), std::move(found)));
     for (std::size_t i = 0; i < copy->chunks.size(); ++i) {
-        const auto chunk = chunk_of(copy->data(), i);
+        const auto chunk = chunk_of(data, i);
+        // Whoever asks finds damage himself, but then it would still be offered to the next one.
+        const auto work = [chunk, memory] { return crc32c(chunk); };
+        const auto crc = co_await run_blocking(core_.workers, work);
+        if (crc != copy->chunks[i] && !copy->dropped) {
+            users_.note_damage(s, copy->rank, copy->key);
+            s->lose_copy(copy);
+        }
         json none = json::object();
         BANYAN_CO_CHECK(co_await from->connection->write_frame(
             static_cast<std::uint16_t>(peer_message::get_chunk), std::move(none), chunk));
