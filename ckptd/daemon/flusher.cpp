@@ -216,8 +216,7 @@ task<result<void>> flusher::commit_files(session_ptr s, claim owner) {
     manifest m{s->job(), key.step, key.generation, s->request.world, {}};
     for (auto& f : s->flush.now->files) m.files.push_back(std::move(*f));
     const auto user = s->user;
-    const auto keep = core_.config.keep;
-    const auto work = [user, owner, folder, m, keep] { return commit_step(user, owner, folder, m, keep); };
+    const auto work = [user, owner, folder, m] { return commit_step(user, owner, folder, m); };
     const auto committed = co_await core_.storage.run(user.uid, work);
     if (!committed) {
         directories_.lost(s, owner, committed.error());
@@ -228,6 +227,10 @@ task<result<void>> flusher::commit_files(session_ptr s, claim owner) {
     put_key(meta, key);
     peers_.broadcast(s, peer_message::durable, std::move(meta));
     apply_durable(s, key);
+    const auto tidy = [user, owner, key, keep = core_.config.keep] {
+        return remove_older_steps(user, owner, key.step, keep);
+    };
+    (void)co_await core_.storage.run(user.uid, tidy);
     co_return result<void>{};
 }
 

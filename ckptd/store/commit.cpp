@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A step's way from its flush's folder to its name: MANIFEST.json, a look at every file, COMMIT, the rename;
-// then latest, and what it makes superfluous goes.
+// then latest. And later, what it makes superfluous goes.
 #include <cerrno>
 #include <cstdio>
 
@@ -115,7 +115,7 @@ result<std::string> open_flush(const storage_user& user, const claim& owner) {
 }
 
 result<void> commit_step(const storage_user& user, const claim& owner, const std::string& flush,
-                         const manifest& m, std::size_t keep) {
+                         const manifest& m) {
     const auto text = to_json(m);
     const auto crc = crc32c(std::as_bytes(std::span(text)));
     const auto& dir = owner.dir;
@@ -123,7 +123,6 @@ result<void> commit_step(const storage_user& user, const claim& owner, const std
     if (before && before->job == m.job && before->generation > m.generation)
         return fail(errc::conflict,
                     fmt::format("{} is of a newer generation already", step_folder(dir, m.step)));
-    std::vector<std::uint64_t> superfluous;
     {
         BANYAN_TRY(const auto identity, as_user::take(user));
         BANYAN_TRY(const auto top, open_directory(dir));
@@ -136,22 +135,28 @@ result<void> commit_step(const storage_user& user, const claim& owner, const std
                                   shown + "/COMMIT"));
     }
     BANYAN_CHECK(check_claim(user, owner));
+    BANYAN_TRY(const auto identity, as_user::take(user));
+    BANYAN_TRY(const auto top, open_directory(dir));
+    BANYAN_CHECK(take_name(top.get(), owner, flush, m.step));
+    return replace_file(top.get(), "latest", step_name(m.step) + "\n", modes_in(top.get()), dir + "/latest");
+}
+
+result<void> remove_older_steps(const storage_user& user, const claim& owner, std::uint64_t step,
+                                std::size_t keep) {
+    std::vector<std::uint64_t> superfluous;
     {
         BANYAN_TRY(const auto identity, as_user::take(user));
-        BANYAN_TRY(const auto top, open_directory(dir));
-        BANYAN_CHECK(take_name(top.get(), owner, flush, m.step));
-        BANYAN_CHECK(replace_file(top.get(), "latest", step_name(m.step) + "\n", modes_in(top.get()),
-                                  dir + "/latest"));
-        BANYAN_TRY(superfluous, committed_in(top.get(), dir));
+        BANYAN_TRY(const auto top, open_directory(owner.dir));
+        BANYAN_TRY(superfluous, committed_in(top.get(), owner.dir));
     }
     // The step just committed stays whatever its number: a job that began again counts from below.
-    std::erase(superfluous, m.step);
+    std::erase(superfluous, step);
     for (std::size_t i = keep > 0 ? keep - 1 : 0; i < superfluous.size(); ++i) {
         // The step is committed, whoever has the directory now; but what goes is the owner's to say.
         if (!check_claim(user, owner)) break;
         BANYAN_TRY(const auto identity, as_user::take(user));
-        BANYAN_TRY(const auto top, open_directory(dir));
-        remove_step(top.get(), dir, superfluous[i]);
+        BANYAN_TRY(const auto top, open_directory(owner.dir));
+        remove_step(top.get(), owner.dir, superfluous[i]);
     }
     return {};
 }

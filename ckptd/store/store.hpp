@@ -71,19 +71,22 @@ result<void> prepare_directory(const storage_user& user, const std::string& dir)
 result<std::string> open_flush(const storage_user& user, const claim& owner);
 
 /// Writes one shard into the flush's folder, which somebody else has made. `chunks` are the checksums
-/// computed when the shard was sealed: what is read from memory now is compared with them, so that damage is
-/// never written. `written` is called with the bytes of each piece.
+/// computed when the shard was sealed: what is read from memory now is compared with them, so that damage
+/// never gets the shard's name. `written` is called with the bytes of each piece, from several threads.
 result<shard_file> write_shard(const storage_user& user, const std::string& dir, const std::string& flush,
                                std::uint64_t step, std::uint32_t rank, std::span<const std::byte> image,
                                const std::vector<std::uint32_t>& chunks,
                                const std::function<void(std::uint64_t)>& written);
 
-/// MANIFEST.json, a look at every file, COMMIT, and the folder gets the step's name; then latest, and the
-/// committed steps but the newest `keep` go. An older generation's step of the same number is replaced
-/// without a moment in which neither is there. errc::conflict: the directory is not ours any more, nothing
-/// was done.
+/// MANIFEST.json, a look at every file, COMMIT, the folder gets the step's name, and latest. An older
+/// generation's step of the same number is replaced without a moment in which neither is there.
+/// errc::conflict: the directory is not ours any more, nothing was done.
 result<void> commit_step(const storage_user& user, const claim& owner, const std::string& flush,
-                         const manifest& m, std::size_t keep);
+                         const manifest& m);
+/// After that of `step`: the committed steps but it and the newest `keep` - 1 others go, unless the directory
+/// is not ours any more. To give gigabytes back takes a file system a while.
+result<void> remove_older_steps(const storage_user& user, const claim& owner, std::uint64_t step,
+                                std::size_t keep);
 /// A committed step goes: out of sight by one durable rename, then with its files; `latest` names the newest
 /// that is left. errc::not_found: there is none of this number.
 result<void> drop_step(const storage_user& user, const std::string& dir, std::uint64_t step);

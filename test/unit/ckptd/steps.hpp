@@ -3,6 +3,7 @@
 // Steps of two ranks in a directory of their own, for the tests of storage.
 #pragma once
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -75,7 +76,7 @@ inline ckpt::manifest write_files(const ckpt::claim& owner, const std::string& f
     ckpt::manifest m{owner.job, step, owner.generation, 2, {}};
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
         const auto image = make_image(step, rank, large);
-        std::uint64_t bytes = 0;
+        std::atomic<std::uint64_t> bytes{0};
         auto f = ckpt::write_shard(self(), owner.dir, flush, step, rank, image, ckpt::chunk_checksums(image),
                                    [&](std::uint64_t n) { bytes += n; });
         REQUIRE(f);
@@ -88,7 +89,8 @@ inline ckpt::manifest write_files(const ckpt::claim& owner, const std::string& f
 inline banyan::result<void> write_step(const ckpt::claim& owner, std::uint64_t step, std::size_t keep = 2,
                                        std::uint64_t large = 5'000'001) {
     BANYAN_TRY(const auto flush, ckpt::open_flush(self(), owner));
-    return ckpt::commit_step(self(), owner, flush, write_files(owner, flush, step, large), keep);
+    BANYAN_CHECK(ckpt::commit_step(self(), owner, flush, write_files(owner, flush, step, large)));
+    return ckpt::remove_older_steps(self(), owner, step, keep);
 }
 
 inline banyan::result<void> try_write_step(const std::string& dir, std::uint64_t step, std::size_t keep = 2) {

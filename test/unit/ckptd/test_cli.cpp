@@ -154,7 +154,7 @@ TEST_CASE("names of regions never command a terminal", "[cli]") {
                                      [](std::uint64_t) {});
     REQUIRE(f);
     m.files.push_back(*f);
-    REQUIRE(ckpt::commit_step(self(), owner, *flush, m, 2));
+    REQUIRE(ckpt::commit_step(self(), owner, *flush, m));
     const auto found = run("show " + folder(t, 5));
     CHECK(found.code == 0);
     CHECK(found.has("\\x1b[2J\\n\\x07"));

@@ -101,7 +101,7 @@ TEST_CASE("who was taken over can do nothing", "[ckptd]") {
     CHECK(conflict(release_claim(self(), old)));
     CHECK(conflict(open_flush(self(), old)));
     // Its flush was put away: what it writes and renames late finds nothing.
-    CHECK_FALSE(commit_step(self(), old, *flush, late, 1));
+    CHECK_FALSE(commit_step(self(), old, *flush, late));
     const auto image = make_image(20, 0);
     CHECK_FALSE(
         write_shard(self(), t.dir(), *flush, 20, 0, image, chunk_checksums(image), [](std::uint64_t) {}));
@@ -109,7 +109,7 @@ TEST_CASE("who was taken over can do nothing", "[ckptd]") {
     CHECK(check_claim(self(), now));
     // Not even where a folder of that name came back.
     fs::create_directory(t.dir() + "/" + *flush);
-    CHECK(conflict(commit_step(self(), old, *flush, ckptd_test::write_files(old, *flush, 20), 1)));
+    CHECK(conflict(commit_step(self(), old, *flush, ckptd_test::write_files(old, *flush, 20))));
     CHECK(*list_steps(self(), t.dir()) == std::vector<std::uint64_t>{10});
     // After two successors the number that follows the first one's is gone again; so is his own.
     own(t.dir(), 100, 3);
@@ -140,14 +140,14 @@ TEST_CASE("files that the leader does not see: no commit, and the ranks are name
     const auto file = t.dir() + "/" + *flush + "/rank-000001.safetensors";
     SECTION("missing") {
         fs::remove(file);
-        const auto done = commit_step(self(), c, *flush, m, 2);
+        const auto done = commit_step(self(), c, *flush, m);
         REQUIRE_FALSE(done);
         CHECK(done.error().what == "the files of rank 1 of step 8 are not to be seen from node n1");
         CHECK(done.error().hint == "is " + t.dir() + " a directory that all nodes of the job share?");
     }
     SECTION("too short") {
         fs::resize_file(file, 100);
-        CHECK_FALSE(commit_step(self(), c, *flush, m, 2));
+        CHECK_FALSE(commit_step(self(), c, *flush, m));
     }
     CHECK(list_steps(self(), t.dir())->empty());
     drop_flush(self(), t.dir(), *flush);
