@@ -59,7 +59,8 @@ result<double> restore_once(fleet& f, const ckpt::session_request& request, std:
     BANYAN_TRY(const auto second, ranks[1].hear());
     BANYAN_TRY(const auto text, ckpt::status(f.socket(1), std::chrono::seconds(5)));
     const auto status = nlohmann::json::parse(text, nullptr, false);
-    const auto fetched = status.value("/sessions/0/counters/peer_bytes_received"_json_pointer, std::uint64_t{0});
+    const auto fetched =
+        status.value("/sessions/0/counters/peer_bytes_received"_json_pointer, std::uint64_t{0});
     if (first.code != 0 || second.code != 0 || first.step != step || fetched < bytes)
         return fail(errc::unavailable, fmt::format("not from the buddy: {} ({}), step {}, {} bytes from it",
                                                    first.text, first.code, first.step, fetched));
@@ -72,7 +73,10 @@ result<void> measure_buddy_restore(const ckpt_plan& plan, figures& out) {
     BANYAN_TRY(const auto f, fleet::start({.nodes = 2}));
     auto request = f->request(1, 2, 1, plan.large);
     request.buffers = 2;
-    BANYAN_CHECK(f->open(request));
+    BANYAN_CHECK(f->open_on(1, request));
+    auto of_the_other = request;
+    of_the_other.bytes = 0;  // its rank has next to nothing
+    BANYAN_CHECK(f->open_on(2, of_the_other));
     {
         BANYAN_TRY(auto ranks, start_pair(*f, 1, plan.large));
         BANYAN_CHECK(look_all(ranks));
