@@ -132,7 +132,9 @@ result<step_end> supervisor::run_step() {
 milliseconds supervisor::look_at_step(pid_t srun) {
     if (!step_) {
         const auto step = query_step(job_, srun);
-        if (!step) return soon_again;
+        // It may wait for hours, and slurmctld answers many.
+        if (!step)
+            return recovery_.stood(clock::now()) < std::chrono::seconds(10) ? soon_again : now_and_then;
         step_ = step->step;
         unused_ = lost_nodes(nodes_, step->nodes);
         recovery_.has_begun(clock::now());
