@@ -56,8 +56,12 @@ class followed {
             limits};
         auto before = slurm.jobs[5];
         before.nodes = {"n01", "n02", "n03"};
-        asio::co_spawn(io, verify_job(tools, number, before), asio::detached);
-        io.run_for(std::chrono::seconds(20));
+        bool over = false;
+        asio::co_spawn(io, verify_job(tools, number, before),
+                       [&](const std::exception_ptr&) { over = true; });
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (!over && std::chrono::steady_clock::now() < until) io.run_one_for(milliseconds(100));
+        CHECK(over);
         pool.join();
         known.finish();
         return known.incidents().find(number)->actions;
