@@ -34,10 +34,10 @@ daemon::daemon(asio::io_context& io, settings s, std::shared_ptr<keeper::custody
       restores_(core_, peers_, users_),
       launches_(core_, {peers_, users_, directories_, copies_, flushes_, restores_}),
       ended_(core_, peers_, flushes_),
-      memory_(core_, ended_),
+      memory_(core_, users_, ended_),
       jobs_(core_, {users_, directories_, launches_, memory_, ended_}),
       ranks_(core_, {users_, copies_, launches_, memory_, ended_, jobs_}),
-      peer_requests_(core_, users_, launches_, flushes_),
+      peer_requests_(core_, users_, launches_, flushes_, memory_),
       handover_(core_, {users_, directories_, copies_, launches_, ended_}),
       local_(core_, {[this](auto client, auto type, auto meta) {
                          return handle_local(std::move(client), type, std::move(meta));

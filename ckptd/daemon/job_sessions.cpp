@@ -92,6 +92,7 @@ task<answer_meta> job_sessions::open(session_request request) {
         co_return std::unexpected(ready.error());
     }
     core_.keep(s);
+    core_.spawn(to_.memory.expect_copies(s, s->ranks_kept_in(s->assigned())));
     auto warning = co_await to_.dirs.prepare(s);
     if (!warning.empty()) to_.users.warn(s, s->request.dir, warning);
     spdlog::info("job {}: session {} for uid {}, {} ranks here of {}, restart {}", s->job(),
@@ -129,11 +130,11 @@ task<answer_meta> job_sessions::on_step_open(json meta) {
     assignment wanted{names, buddies};
     const auto known = s->announced.find(g);
     const auto is_same = [&](const auto& nodes) { return nodes == names; };
-    std::vector<std::string> in_force;
-    for (const auto& n : s->request.nodes) in_force.push_back(n.name);
-    if (g == current ? !is_same(in_force) : known != s->announced.end() && !is_same(known->second.nodes))
+    if (g == current ? !is_same(s->assigned().nodes)
+                     : known != s->announced.end() && !is_same(known->second.nodes))
         co_return fail(errc::conflict, fmt::format("job {}: step {} is open with other nodes", job, step));
     const auto here = s->ranks_in(wanted);
+    auto kept = s->ranks_kept_in(wanted);
     if (g != current) {
         s->announced[g] = std::move(wanted);
         // Steps that train come one after the other; helpers may be many.
@@ -141,6 +142,7 @@ task<answer_meta> job_sessions::on_step_open(json meta) {
         core_.keep(s);
     }
     BANYAN_CO_CHECK(co_await to_.memory.make_ready(s, here));
+    core_.spawn(to_.memory.expect_copies(s, std::move(kept)));
     s->notify();
     spdlog::info("job {}: step {} may come, {} ranks here", job, step, here.size());
     json out;

@@ -14,7 +14,6 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr milliseconds transfer_timeout{6'000};  // above what a sender gives one chunk (link.cpp)
-constexpr std::size_t replicas_per_rank = 3;     // with fewer, steps can wait for each other (test/simulator)
 
 task<result<void>> reply_to(peer::channel* to, result<json> answer) {
     json meta = answer ? std::move(*answer) : wire::error_meta(answer.error());
@@ -133,17 +132,7 @@ task<result<std::shared_ptr<shard_memory>>> peer_requests::room_for(session_ptr 
         spare.pop_back();
         co_return memory;
     }
-    const auto name = fmt::format("banyan-replica-{}-{}", s->job(), rank);
-    const auto size = round_to_page(bytes);
-    const auto limit = core_.config.job_limit();
-    if (size > limit || s->memory_bytes() > limit - size)
-        co_return fail(
-            errc::exhausted,
-            fmt::format("a copy of {} and what job {} has on node {} are more than the {} of a job there",
-                        format_bytes(size), s->job(), core_.config.node, format_bytes(limit)),
-            "have job_memory_limit in [ckptd] of banyan.conf raised");
-    const auto work = [budget = core_.budget, name, size] { return shard_memory::make(budget, name, size); };
-    co_return co_await run_blocking(core_.workers, work);
+    co_return co_await memory_.replica_memory(s, rank, bytes);
 }
 
 task<answer_meta> peer_requests::on_put_begin(peer_state* state, session_ptr s, json meta) {

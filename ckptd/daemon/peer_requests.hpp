@@ -11,13 +11,15 @@
 
 #include "ckptd/daemon/flusher.hpp"
 #include "ckptd/daemon/launches.hpp"
+#include "ckptd/daemon/rank_buffers.hpp"
 
 namespace banyan::ckpt {
 
 class peer_requests {
   public:
-    peer_requests(daemon_core& core, reporter& users, launches& starts, flusher& flushes)
-        : core_(core), users_(users), launches_(starts), flushes_(flushes) {}
+    peer_requests(daemon_core& core, reporter& users, launches& starts, flusher& flushes,
+                  rank_buffers& memory)
+        : core_(core), users_(users), launches_(starts), flushes_(flushes), memory_(memory) {}
 
     task<void> serve(std::shared_ptr<peer::channel> connection);
 
@@ -49,6 +51,7 @@ class peer_requests {
     reporter& users_;
     launches& launches_;
     flusher& flushes_;
+    rank_buffers& memory_;
 };
 
 }  // namespace banyan::ckpt

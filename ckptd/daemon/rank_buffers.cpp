@@ -66,4 +66,35 @@ task<result<void>> rank_buffers::make_ready(session_ptr s, std::vector<std::uint
     co_return result<void>{};
 }
 
+task<result<std::shared_ptr<shard_memory>>> rank_buffers::replica_memory(session_ptr s, std::uint32_t rank,
+                                                                         std::uint64_t bytes) {
+    const auto name = fmt::format("banyan-replica-{}-{}", s->job(), rank);
+    const auto size = round_to_page(bytes);
+    const auto limit = core_.config.job_limit();
+    if (size > limit || s->memory_bytes() > limit - size)
+        co_return fail(
+            errc::exhausted,
+            fmt::format("a copy of {} and what job {} has on node {} are more than the {} of a job there",
+                        format_bytes(size), s->job(), core_.config.node, format_bytes(limit)),
+            "have job_memory_limit in [ckptd] of banyan.conf raised");
+    const auto work = [budget = core_.budget, name, size] { return shard_memory::make(budget, name, size); };
+    co_return co_await run_blocking(core_.workers, work);
+}
+
+task<void> rank_buffers::expect_copies(session_ptr s, std::vector<std::uint32_t> ranks) {
+    if (s->request.bytes == 0) co_return;
+    for (const auto rank : ranks) {
+        if (s->closed) co_return;
+        if (s->has_replica_memory(rank)) continue;
+        auto made = co_await replica_memory(s, rank, s->request.bytes + header_allowance);
+        if (!made) {
+            users_.warn(s, s->self(),
+                        fmt::format("node {} does not take copies: {}", s->self(), made.error().text()));
+            co_return;
+        }
+        // One may have come meanwhile, with memory of its own.
+        if (!s->closed && !s->has_replica_memory(rank)) s->free_replicas[rank].push_back(std::move(*made));
+    }
+}
+
 }  // namespace banyan::ckpt

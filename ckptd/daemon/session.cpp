@@ -47,10 +47,37 @@ void session::assign(const assignment& a) {
         if (!slot_of(name)) request.spares.push_back({name, addr});
 }
 
+assignment session::assigned() const {
+    assignment out;
+    for (const auto& n : request.nodes) {
+        out.nodes.push_back(n.name);
+        out.buddies.push_back(n.buddy);
+    }
+    return out;
+}
+
 std::vector<std::uint32_t> session::ranks_in(const assignment& a) const {
     const auto at = std::find(a.nodes.begin(), a.nodes.end(), request.self);
     if (at == a.nodes.end()) return {};
     return request.nodes[static_cast<std::size_t>(at - a.nodes.begin())].ranks;
+}
+
+std::vector<std::uint32_t> session::ranks_kept_in(const assignment& a) const {
+    std::vector<std::uint32_t> out;
+    for (std::size_t i = 0; i < a.nodes.size(); ++i) {
+        const auto& node = request.nodes[i];
+        const auto buddy = a.buddies.empty() ? node.buddy : a.buddies[i];
+        if (buddy != i && a.nodes[buddy] == request.self)
+            out.insert(out.end(), node.ranks.begin(), node.ranks.end());
+    }
+    return out;
+}
+
+bool session::has_replica_memory(std::uint32_t rank) const {
+    const auto free = free_replicas.find(rank);
+    return (free != free_replicas.end() && !free->second.empty()) || arriving.contains(rank) ||
+           std::any_of(copies.begin(), copies.end(),
+                       [&](const auto& c) { return c->rank == rank && !c->own; });
 }
 
 std::optional<std::uint32_t> session::slot_of(const std::string& node) const {

@@ -78,6 +78,9 @@ struct rank_state {
     rank_memory_header& header() const { return *reinterpret_cast<rank_memory_header*>(memory->data()); }
 };
 
+/// Of one rank of another node. With fewer, steps can wait for each other (test/simulator).
+constexpr std::size_t replicas_per_rank = 3;
+
 /// A replica being received.
 struct incoming_shard {
     copy_ptr copy;
@@ -232,8 +235,14 @@ struct session {
     /// All ranks of this node have said that they need nothing any more.
     bool all_finished() const;
     void assign(const assignment& a);
+    /// The one in force, with the session's buddies.
+    assignment assigned() const;
     /// The ranks of this node in an assignment.
     std::vector<std::uint32_t> ranks_in(const assignment& a) const;
+    /// The ranks of other nodes whose copies this node keeps in an assignment.
+    std::vector<std::uint32_t> ranks_kept_in(const assignment& a) const;
+    /// Whether there is memory of a copy of this rank of another node, in use or not.
+    bool has_replica_memory(std::uint32_t rank) const;
     /// The slot of a node in the assignment in force.
     std::optional<std::uint32_t> slot_of(const std::string& node) const;
     /// Forgets what belongs to an older generation; the copies stay.

@@ -250,6 +250,38 @@ TEST_CASE("memory beyond the limit is refused with numbers", "[ckptd]") {
     CHECK(ranks[0].ask("save 1") == "-7");
 }
 
+TEST_CASE("there is memory for another node's copies before the first one comes", "[ckptd]") {
+    constexpr std::uint64_t bytes = 10u << 20;
+    SECTION("a buffer of each copy") {
+        cluster c({3, "", {}});  // n3 is the spare
+        auto r = c.request(6, 2, 2, "", 0);
+        r.bytes = bytes;
+        c.open(r);
+        const auto held = [&](int node) { return c.session(node, 6)["memory_bytes"].get<std::uint64_t>(); };
+        const auto own = 2 * 3 * bytes;
+        for (const int node : {1, 2}) CHECK(eventually([&] { return held(node) > own + 2 * bytes; }));
+        for (const int node : {1, 2}) CHECK(held(node) < own + 3 * bytes);
+        CHECK(held(3) == 0);
+        // The spare comes in, and keeps what node 2 kept.
+        c.new_step(6, 0, {1, 3});
+        CHECK(eventually([&] { return held(3) > own + 2 * bytes; }));
+    }
+    SECTION("none: told at once, and nothing else is refused") {
+        cluster c({2, "memory_limit = \"35M\"\n", {}});
+        auto r = c.request(6, 2, 1, "", 0);
+        r.bytes = bytes;
+        c.open(r);
+        const auto warning = [&](int node) { return c.session(node, 6)["warning"].get<std::string>(); };
+        for (const int node : {1, 2})
+            CHECK(eventually(
+                [&] { return warning(node).find("35.0 MiB of a job there") != std::string::npos; }));
+        auto ranks = start_ranks(c, 6, {1, 2});
+        all_are(ask_all(ranks, "save 1"), "0");
+        all_are(ask_all(ranks, "wait 1 1 5000"), "0");
+        CHECK(eventually([&] { return c.printed("does not take copies: ") >= 1; }));
+    }
+}
+
 TEST_CASE("lease and idle end", "[ckptd]") {
     cluster c({1, "lease = \"300ms\"\n", {"--exit-when-idle"}});
     auto r = c.request(8, 1, 1, "", 0);
