@@ -18,6 +18,9 @@ namespace {
 
 /// Who is asked how far the training is: each daemon has heard of all ranks, but for those that just came in.
 constexpr std::size_t daemons_asked = 4;
+/// A training step may take minutes: who waits for longer than `soon` looks less often.
+constexpr std::chrono::seconds soon(30);
+constexpr milliseconds rare_pause(2'000);
 
 double in_seconds(std::int64_t ms) { return static_cast<double>(ms) / 1000; }
 
@@ -66,10 +69,11 @@ class verification {
     std::optional<std::int64_t> before_training_;
     step_status step_;
     std::int64_t step_ms_ = 0;
+    milliseconds pause_ = tools_.limits.pause;
 };
 
 task<result<job_status>> verification::look() {
-    timer_.expires_after(tools_.limits.pause);
+    timer_.expires_after(pause_);
     co_await timer_.async_wait(as_result);
     auto out = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.job(before_.id); });
     co_return out;
@@ -147,6 +151,7 @@ task<void> verification::await_training() {
             co_return;
         }
         if (!told) break;
+        if (steady_clock::now() - begun > soon) pause_ = std::max(pause_, rare_pause);
         const auto job = co_await look();
         if (job ? job->phase == job_phase::ended : job.error().code == errc::not_found) co_return;
     }
