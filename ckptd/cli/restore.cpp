@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "ckptd/cli/commands.hpp"
 #include "common/text.hpp"
@@ -22,13 +24,24 @@ result<void> nobody_s(const std::string& dir) {
         "end that job first; if it runs no more, --force goes on");
 }
 
-/// What step_path says of a step that was set aside, seen from the directory that it was set aside in.
-bool is_set_aside(step_path& which) {
-    std::filesystem::path dir(which.dir);
-    if (dir.filename().empty()) dir = dir.parent_path();
-    if (dir.filename() != set_aside_folder) return false;
-    which.dir = dir.has_parent_path() ? dir.parent_path().string() : ".";
+/// Whether the step lies where steps are set aside; then `which` gets the checkpoint directory. By what that
+/// folder is, not by how it is spelled; a checkpoint directory may have its name.
+result<bool> is_set_aside(step_path& which) {
+    std::error_code ec;
+    const auto real = std::filesystem::canonical(which.dir, ec);
+    if (ec) return fail(errc::not_found, fmt::format("cannot open {}: {}", which.dir, ec.message()));
+    if (real.filename() != set_aside_folder) return false;
+    BANYAN_TRY(const auto owner, read_owner(myself(), which.dir));
+    if (owner) return false;
+    which.dir = real.parent_path().string();
     return true;
+}
+
+/// root does it in the name of whose directory it is: what is made is that user's.
+storage_user user_of(const std::string& dir) {
+    struct stat st {};
+    if (::geteuid() != 0 || ::stat(dir.c_str(), &st) != 0) return myself();
+    return {st.st_uid, st.st_gid, {st.st_gid}};
 }
 
 result<void> restore_step(const std::string& path, bool force) {
@@ -40,16 +53,25 @@ result<void> restore_step(const std::string& path, bool force) {
     if (const auto whole = verify_step(myself(), which.dir, step, 0); !whole)
         return fail(errc::conflict, fmt::format("step {} cannot be begun from: {}", step, whole.error().what),
                     "banyan-ckpt ls and verify say which can");
-    const bool back = is_set_aside(which);
+    BANYAN_TRY(const bool back, is_set_aside(which));
     if (!force) BANYAN_CHECK(nobody_s(which.dir));
+    const auto& dir = which.dir;
+    const auto user = user_of(dir);
+    if (back && std::filesystem::exists(std::filesystem::symlink_status(step_folder(dir, step))))
+        return fail(errc::conflict, fmt::format("{} is there already", step_folder(dir, step)),
+                    "nothing is replaced: move one of the two elsewhere first");
     // First what is newer: else it would be the newest for a moment and then not.
-    BANYAN_TRY(const auto aside, set_newer_aside(myself(), which.dir, step));
-    if (back) BANYAN_CHECK(take_back(myself(), which.dir, step));
-    if (back) BANYAN_CHECK(set_newer_aside(myself(), which.dir, step));
-    const auto shown = printable(which.dir);
+    BANYAN_TRY(const auto aside, set_newer_aside(user, dir, step));
+    if (back) BANYAN_CHECK(take_back(user, dir, step));
+    BANYAN_CHECK(set_newer_aside(user, dir, step));  // and `latest` names what came back
+    const auto shown = printable(dir);
     if (!aside.empty())
         fmt::print("{} newer than it set aside in {}/{}: {}\n", aside.size() == 1 ? "step" : "steps", shown,
                    set_aside_folder, fmt::join(aside, ", "));
+    BANYAN_TRY(const auto newest, list_steps(myself(), dir));
+    if (newest.empty() || newest.front() != step)
+        return fail(errc::conflict, fmt::format("step {} is not the newest one in {}", step, dir),
+                    "something else works there: look with banyan-ckpt ls");
     fmt::print("the next start from {} begins with step {}\n", shown, step);
     return {};
 }

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,23 +17,57 @@
 namespace banyan::ckpt {
 namespace {
 
-result<void> move_step(int from, int to, std::uint64_t step, const std::string& shown) {
-    const auto name = step_name(step);
+bool is_there(int folder, const std::string& name) {
     struct stat st {};
-    // Not every file system can refuse to replace; an empty folder is all that rename(2) would.
-    if (::fstatat(to, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0)
-        return fail(errc::conflict, fmt::format("{}/{} is there already", shown, name),
-                    fmt::format("remove it, or move it away: banyan-ckpt drop {}/{}", shown, name));
+    return ::fstatat(folder, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+result<void> is_free(int folder, const std::string& name, const std::string& shown) {
+    if (!is_there(folder, name)) return {};
+    return fail(errc::conflict, fmt::format("{}/{} is there already", shown, name),
+                "nothing is replaced: move one of the two elsewhere first");
+}
+
+result<void> move_name(int from, int to, const std::string& name, const std::string& shown) {
+    BANYAN_CHECK(is_free(to, name, shown));
     if (::renameat(from, name.c_str(), to, name.c_str()) == 0) return {};
     return fail_errno(fmt::format("cannot move {} to {}", name, shown), errno);
 }
 
 result<unique_fd> aside_of(int top, const std::string& dir) {
     const auto shown = fmt::format("{}/{}", dir, set_aside_folder);
-    struct stat st {};
-    if (::fstatat(top, set_aside_folder, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
+    if (!is_there(top, set_aside_folder))
         BANYAN_CHECK(create_folder(top, set_aside_folder, modes_in(top), shown));
     return open_folder(top, set_aside_folder, shown);
+}
+
+/// A step may have two names: one that another of its number was about to replace.
+std::vector<std::string> names_of(int top, std::uint64_t step) {
+    std::vector<std::string> out;
+    for (const auto& name : {step_name(step), replaced_name(step)})
+        if (is_there(top, name)) out.push_back(name);
+    return out;
+}
+
+/// All that is newer, the newest first: stopped half-way, the next one is where a job begins.
+result<void> move_newer(int top, const std::string& dir, std::uint64_t step,
+                        std::vector<std::uint64_t>& moved) {
+    const auto shown = fmt::format("{}/{}", dir, set_aside_folder);
+    for (;;) {  // a list has an end, a directory may have more
+        BANYAN_TRY(auto newer, committed_in(top, dir));
+        std::erase_if(newer, [&](auto other) { return other <= step; });
+        if (newer.empty()) return {};
+        BANYAN_TRY(const auto aside, aside_of(top, dir));
+        for (const auto other : newer)
+            for (const auto& name : names_of(top, other)) BANYAN_CHECK(is_free(aside.get(), name, shown));
+        for (const auto other : newer) {
+            for (const auto& name : names_of(top, other))
+                BANYAN_CHECK(move_name(top, aside.get(), name, shown));
+            moved.push_back(other);
+        }
+        BANYAN_CHECK(sync_folder(aside.get(), shown));
+        BANYAN_CHECK(sync_folder(top, dir));
+    }
 }
 
 }  // namespace
@@ -41,19 +76,15 @@ result<std::vector<std::uint64_t>> set_newer_aside(const storage_user& user, con
                                                    std::uint64_t step) {
     BANYAN_TRY(const auto identity, as_user::take(user));
     BANYAN_TRY(const auto top, open_directory(dir));
-    BANYAN_TRY(const auto there, committed_in(top.get(), dir));
     std::vector<std::uint64_t> moved;
-    for (const auto newer : there) {  // the newest first: stopped half-way, the next one is where it begins
-        if (newer <= step) break;
-        BANYAN_TRY(const auto aside, aside_of(top.get(), dir));
-        const auto shown = fmt::format("{}/{}", dir, set_aside_folder);
-        BANYAN_CHECK(move_step(top.get(), aside.get(), newer, shown));
-        BANYAN_CHECK(sync_folder(aside.get(), shown));
-        BANYAN_CHECK(sync_folder(top.get(), dir));
-        moved.push_back(newer);
-    }
-    BANYAN_CHECK(renew_latest(top.get(), dir));
-    return moved;
+    const auto done = move_newer(top.get(), dir, step, moved);
+    const auto named = renew_latest(top.get(), dir);
+    if (done && named) return moved;
+    auto why = done ? named.error() : done.error();
+    if (!moved.empty())
+        why.hint +=
+            fmt::format("{}set aside before that: {}", why.hint.empty() ? "" : "; ", fmt::join(moved, ", "));
+    return std::unexpected(why);
 }
 
 result<void> take_back(const storage_user& user, const std::string& dir, std::uint64_t step) {
@@ -62,7 +93,7 @@ result<void> take_back(const storage_user& user, const std::string& dir, std::ui
     const auto shown = fmt::format("{}/{}", dir, set_aside_folder);
     BANYAN_TRY(const auto aside, open_folder(top.get(), set_aside_folder, shown));
     BANYAN_CHECK(open_folder(aside.get(), step_name(step), step_folder(shown, step)));
-    BANYAN_CHECK(move_step(aside.get(), top.get(), step, dir));
+    BANYAN_CHECK(move_name(aside.get(), top.get(), step_name(step), dir));
     BANYAN_CHECK(sync_folder(top.get(), dir));
     return sync_folder(aside.get(), shown);
 }

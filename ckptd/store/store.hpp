@@ -94,7 +94,8 @@ result<void> drop_step(const storage_user& user, const std::string& dir, std::ui
 /// the same names in it.
 constexpr const char* set_aside_folder = "set-aside";
 /// Moves the committed steps that are newer than `step` there, the newest first, and returns them. Nobody may
-/// own the directory meanwhile. errc::conflict: one of that number lies there already.
+/// own the directory meanwhile. errc::conflict: one of that number lies there already, and nothing was moved.
+/// Any other error tells what was moved before it; `latest` is right in each case.
 result<std::vector<std::uint64_t>> set_newer_aside(const storage_user& user, const std::string& dir,
                                                    std::uint64_t step);
 /// The opposite, for one step. errc::conflict: the directory has one of that number.

@@ -259,6 +259,7 @@ TEST_CASE("restore has the next start begin from an older step, and loses none",
     fs::copy(ckpt::step_folder(aside, 40), folder(t, 40));
     CHECK(run("restore " + ckpt::step_folder(aside, 40)).has("is there already"));
     CHECK(run("restore " + folder(t, 30)).has("is there already"));
+    CHECK(*ckpt::list_steps(self(), t.dir()) == std::vector<std::uint64_t>{40, 30, 20, 10});
     CHECK(run("verify " + t.dir()).code == 0);
     // What is not whole is not chosen; what is no folder of a step is none.
     spoil(folder(t, 20) + "/rank-000001.safetensors", 4'500'000);
@@ -269,6 +270,23 @@ TEST_CASE("restore has the next start begin from an older step, and loses none",
     fs::create_symlink("/tmp", aside);
     CHECK(run("restore " + folder(t, 10)).code == 1);
     CHECK(ckpt::list_steps(self(), t.dir())->front() == 40);
+}
+
+TEST_CASE("restore knows where it is, whatever the directory is called", "[cli]") {
+    const temporary t;
+    const auto dir = t.dir() + "/set-aside";
+    fs::create_directories(dir);
+    for (const std::uint64_t step : {10, 20, 30}) write_step(own(dir), step, 5);
+    CHECK(run("restore " + ckpt::step_folder(dir, 10)).has("has not given it back"));
+    REQUIRE(ckpt::release_claim(self(), own(dir)));
+    // What a commit that was cut short leaves, on some file systems.
+    fs::copy(ckpt::step_folder(dir, 30), dir + "/.replaced.step-000000000030");
+    CHECK(run("restore " + ckpt::step_folder(dir, 20)).code == 0);
+    CHECK(*ckpt::list_steps(self(), dir) == std::vector<std::uint64_t>{20, 10});
+    // By another way of saying it.
+    CHECK(run("restore " + dir + "/set-aside/./step-000000000030").code == 0);
+    CHECK(*ckpt::list_steps(self(), dir) == std::vector<std::uint64_t>{30, 20, 10});
+    CHECK(*banyan::read_file(dir + "/latest", 100) == "step-000000000030\n");
 }
 
 TEST_CASE("drop removes a step by a rename, but not what is needed", "[cli]") {
