@@ -2,6 +2,7 @@
 #include "ckptd/daemon/peer_requests.hpp"
 
 #include <algorithm>
+#include <exception>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 namespace banyan::ckpt {
 namespace {
 
+constexpr milliseconds expected_within{4'000};   // of memory that is being made; less than a sender waits
 constexpr milliseconds transfer_timeout{6'000};  // above what a sender gives one chunk (link.cpp)
 
 task<result<void>> reply_to(peer::channel* to, result<json> answer) {
@@ -40,16 +42,22 @@ task<void> peer_requests::serve(std::shared_ptr<peer::channel> connection) {
     const auto state = std::make_shared<peer_state>(core_.io);
     state->connection = std::move(connection);
     result<void> whole;
-    while (whole && !core_.stopping) {
-        watch_transfer(state);
-        auto head = co_await state->connection->read_head();
-        if (!head) break;
-        state->handling = true;
-        whole = co_await handle(state.get(), head->first, std::move(head->second));
-        state->handling = false;
+    std::exception_ptr thrown;
+    try {
+        while (whole && !core_.stopping) {
+            watch_transfer(state);
+            auto head = co_await state->connection->read_head();
+            if (!head) break;
+            state->handling = true;
+            whole = co_await handle(state.get(), head->first, std::move(head->second));
+            state->handling = false;
+        }
+    } catch (...) {
+        thrown = std::current_exception();
     }
     state->silence.cancel();
-    end_incoming(state.get());
+    end_incoming(state.get());  // whatever happened: others wait for its place
+    if (thrown) std::rethrow_exception(thrown);
 }
 
 result<session_ptr> peer_requests::fence(const peer_state& from, peer_message type, const json& meta) {
@@ -125,6 +133,8 @@ void peer_requests::end_incoming(peer_state* state) {
 // What a copy before has left, or memory of its own.
 task<result<std::shared_ptr<shard_memory>>> peer_requests::room_for(session_ptr s, std::uint32_t rank,
                                                                     std::uint64_t bytes) {
+    const auto until = clock::now() + expected_within;
+    while (!s->closed && s->expected.contains(rank) && clock::now() < until) co_await s->changed->wait(until);
     auto& spare = s->free_replicas[rank];
     std::erase_if(spare, [&](const auto& m) { return m->size() < bytes; });
     if (!spare.empty()) {
@@ -221,7 +231,7 @@ task<answer_meta> peer_requests::on_put_end(peer_state* state) {
     if (bad.empty()) {
         const auto s = state->session;
         const auto copy = state->incoming->copy;
-        const bool late = s->closed || state->generation < s->generation;
+        const bool late = s->closed || state->overtaken || state->generation < s->generation;
         copy->checked = !late;
         end_incoming(state);
         if (late) co_return fail(errc::conflict, "a newer step of the job has begun");

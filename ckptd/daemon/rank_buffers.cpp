@@ -24,9 +24,12 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
         co_return result<void>{};
     const std::uint32_t buffers = s->request.buffers;
     const auto name = fmt::format("banyan-buffers-{}-{}", s->job(), rank);
-    const auto wanted = rank_memory_bytes(buffers, buffer_bytes), used = s->memory_bytes();
+    const auto wanted = rank_memory_bytes(buffers, buffer_bytes);
     const auto limit = core_.config.job_limit();
-    if (wanted > limit || used > limit - wanted)
+    const auto is_short = [&] { return wanted > limit || s->memory_bytes() > limit - wanted; };
+    if (is_short()) s->free_replicas.clear();  // what no copy has come into yet
+    const auto used = s->memory_bytes();
+    if (is_short())
         co_return fail(errc::exhausted,
                        fmt::format("rank {} needs {}, but job {} has {} of its {} on this node", rank,
                                    format_bytes(wanted), s->job(), format_bytes(used), format_bytes(limit)),
@@ -36,6 +39,10 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
         return shard_memory::make(budget, name, rank_memory_bytes(buffers, buffer_bytes));
     };
     auto made = co_await core_.compute.run(s->request.uid, work);
+    if (!made && made.error().code == errc::exhausted && !s->free_replicas.empty()) {
+        s->free_replicas.clear();
+        made = co_await core_.compute.run(s->request.uid, work);
+    }
     while (!made && made.error().code == errc::exhausted) {
         const bool there_is_room = co_await ended_.make_room();
         if (!there_is_room) break;
@@ -86,14 +93,16 @@ task<void> rank_buffers::expect_copies(session_ptr s, std::vector<std::uint32_t>
     for (const auto rank : ranks) {
         if (s->closed) co_return;
         if (s->has_replica_memory(rank)) continue;
+        s->expected.insert(rank);
         auto made = co_await replica_memory(s, rank, s->request.bytes + header_allowance);
+        s->expected.erase(rank);
+        s->notify();
         if (!made) {
             users_.warn(s, s->self(),
                         fmt::format("node {} does not take copies: {}", s->self(), made.error().text()));
             co_return;
         }
-        // One may have come meanwhile, with memory of its own.
-        if (!s->closed && !s->has_replica_memory(rank)) s->free_replicas[rank].push_back(std::move(*made));
+        if (!s->closed) s->free_replicas[rank].push_back(std::move(*made));
     }
 }
 

@@ -76,8 +76,9 @@ std::vector<std::uint32_t> session::ranks_kept_in(const assignment& a) const {
 bool session::has_replica_memory(std::uint32_t rank) const {
     const auto free = free_replicas.find(rank);
     return (free != free_replicas.end() && !free->second.empty()) || arriving.contains(rank) ||
-           std::any_of(copies.begin(), copies.end(),
-                       [&](const auto& c) { return c->rank == rank && !c->own; });
+           expected.contains(rank) || std::any_of(copies.begin(), copies.end(), [&](const auto& c) {
+               return c->rank == rank && !c->own;
+           });
 }
 
 std::optional<std::uint32_t> session::slot_of(const std::string& node) const {
@@ -173,6 +174,10 @@ void session::forget_ranks() {
     std::unordered_set<std::uint32_t> guests;
     for (const auto& n : request.nodes)
         if (slot && n.buddy == *slot) guests.insert(n.ranks.begin(), n.ranks.end());
+    for (const auto& [generation_to_come, a] : announced) {
+        const auto kept = ranks_kept_in(a);
+        guests.insert(kept.begin(), kept.end());
+    }
     std::erase_if(free_replicas, [&](const auto& r) { return !guests.contains(r.first); });
 }
 

@@ -203,6 +203,7 @@ struct session {
     std::map<std::uint32_t, rank_state> ranks;
     std::vector<copy_ptr> copies;
     std::map<std::uint32_t, std::vector<std::shared_ptr<shard_memory>>> free_replicas;
+    std::set<std::uint32_t> expected;           ///< ranks for whose first copy memory is being made
     std::map<std::uint32_t, arrival> arriving;  ///< by rank: the copy for another node on its way here
 
     std::optional<copy_key> committed, durable;
@@ -241,7 +242,7 @@ struct session {
     std::vector<std::uint32_t> ranks_in(const assignment& a) const;
     /// The ranks of other nodes whose copies this node keeps in an assignment.
     std::vector<std::uint32_t> ranks_kept_in(const assignment& a) const;
-    /// Whether there is memory of a copy of this rank of another node, in use or not.
+    /// Whether there is memory of a copy of this rank of another node, in use or not, or being made.
     bool has_replica_memory(std::uint32_t rank) const;
     /// The slot of a node in the assignment in force.
     std::optional<std::uint32_t> slot_of(const std::string& node) const;
