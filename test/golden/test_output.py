@@ -79,6 +79,13 @@ class Output(unittest.TestCase):
                 self.assertEqual(run((*words, "-o", str(null))).returncode, 0)
                 self.assertEqual([path.is_symlink() for path in (full, null)], [True, True])
 
+    def test_an_output_without_a_name_is_refused(self):
+        for words in WRITING:
+            with self.subTest(words):
+                done = run((*words, "-o", ""))
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn("the name is empty", done.stderr)
+
     def test_output_that_is_lost_is_an_error(self):
         for words in PRINTING:
             with self.subTest(words), open("/dev/full", "w", encoding="ascii") as full:

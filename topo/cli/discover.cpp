@@ -18,7 +18,8 @@ void add_discover(CLI::App& app, action& chosen) {
     };
     const auto o = std::make_shared<options>();
     auto* sub = app.add_subcommand("discover", "Run ibnetdiscover and keep its output");
-    sub->add_option("-o,--output", o->output, "file to replace (default: standard output)");
+    sub->add_option("-o,--output", o->output, "file to replace (default: standard output)")
+        ->check(named_file);
     sub->add_option("--timeout", o->timeout, "give up after this time (default 60s)");
     sub->add_option("--program", o->program, "the program to run (default ibnetdiscover)");
     sub->callback([o, &chosen] {

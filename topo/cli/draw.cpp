@@ -76,7 +76,8 @@ void add_draw(CLI::App& app, action& chosen) {
     sub->add_option("--format", o->format,
                     "text for a terminal, svg for a wall, html to look around (default text)")
         ->check(CLI::IsMember({"text", "svg", "html"}));
-    sub->add_option("-o,--output", o->output, "file to replace (default: standard output)");
+    sub->add_option("-o,--output", o->output, "file to replace (default: standard output)")
+        ->check(named_file);
     sub->add_option("--title", o->title, "heading of the svg or html picture (default: the file's name)");
     sub->add_option("--nodes", o->nodes, "host list of a job's nodes");
     sub->add_option("--shape", o->shape, "its parallel dimensions: marks the slot of each node");

@@ -31,6 +31,10 @@ result<void> send(const std::string& path, std::string_view text) {
 
 }  // namespace
 
+std::string named_file(const std::string& path) {
+    return path.empty() ? "the name is empty: give the file that is to be written" : std::string();
+}
+
 bool is_stream(const std::string& path) {
     struct stat st {};
     return path.empty() || (::stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));

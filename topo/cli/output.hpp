@@ -14,6 +14,9 @@ namespace banyan::topo::cli {
 /// give it, and stays what it is; a symbolic link to a file is refused. An empty path is standard output.
 result<void> write_output(const std::string& path, std::string_view text);
 
+/// For CLI11: an output that was given has a name, also where a script's variable is empty.
+std::string named_file(const std::string& path);
+
 /// Whether write_output() would send it on instead of replacing a file: then standard output may be the very
 /// same, and what a person is told belongs on standard error.
 bool is_stream(const std::string& path);

@@ -89,7 +89,8 @@ void add_slurm(CLI::App& app, action& chosen) {
     sub->add_option("--slurm-conf", o->slurm_conf,
                     "write the nodes only that this slurm.conf declares;\n"
                     "its Include lines are not followed");
-    sub->add_option("-o,--output", o->output, "file to replace (default: standard output)");
+    sub->add_option("-o,--output", o->output, "file to replace (default: standard output)")
+        ->check(named_file);
     sub->footer(
         "The rails of a leaf group become one switch, named as banyan-topo show names the\n"
         "group; spines stand above, and a core where there are several. Hosts that stand\n"

@@ -41,7 +41,8 @@ void add_snapshot(CLI::App& app, action& chosen) {
     auto* sub = app.add_subcommand("snapshot", "Write the snapshot that slurmctld and faultd read");
     o->input.add_to(*sub);
     sub->add_option("-o,--output", o->output, "file to replace; leaf groups that it has keep their ids")
-        ->required();
+        ->required()
+        ->check(named_file);
     sub->add_option("--previous", o->previous,
                     "the snapshot whose leaf groups keep their ids, instead of the file to replace");
     sub->callback([o, &chosen] {

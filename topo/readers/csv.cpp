@@ -10,6 +10,9 @@
 namespace banyan::topo {
 namespace {
 
+/// Of a row; the tools' widest tables have some two hundred. What stands behind them is not looked at.
+constexpr std::size_t most_fields = 4096;
+
 template <class Number, class... Form>
 std::optional<Number> whole(std::string_view text, Form... form) {
     Number value{};
@@ -27,15 +30,18 @@ void erase_all(std::string& text, std::string_view part) {
 
 void split_row(std::string_view line, char separator, std::vector<std::string_view>& out) {
     out.clear();
-    for (;;) {
+    bool may_close = true;  // no quote that a text before did not end at ends a later one
+    while (out.size() < most_fields) {
         while (!line.empty() && (line[0] == ' ' || line[0] == '\t')) line.remove_prefix(1);
         std::size_t end = std::string_view::npos;
-        if (line.starts_with('"')) {
+        if (may_close && line.starts_with('"')) {
+            may_close = false;
             for (auto quote = line.find('"', 1); quote != std::string_view::npos;
                  quote = line.find('"', quote + 1)) {
                 const auto after = line.find_first_not_of(" \t", quote + 1);
                 if (after != std::string_view::npos && line[after] != separator) continue;
                 out.push_back(line.substr(1, quote - 1));
+                may_close = true;
                 if (after == std::string_view::npos) return;
                 end = after;
                 break;

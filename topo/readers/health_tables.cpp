@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "common/text.hpp"
 #include "topo/readers/sections.hpp"
 
 namespace banyan::topo {
@@ -30,11 +31,14 @@ bool accuses(std::string_view plain) {
                        [&](const auto& c) { return c.first == plain; });
 }
 
-/// Whole, or as telemetry has it: "12.0".
+/// Whole, or as telemetry has it: "12.0". What is too large for us is very large.
 std::uint64_t count_of(std::string_view text) {
+    constexpr std::uint64_t most = 1'000'000'000'000'000'000;
     if (const auto n = whole_number(text)) return *n;
-    const auto n = real_number(text);
-    return n && *n < 1e18 ? static_cast<std::uint64_t>(*n) : 0;
+    if (const auto n = real_number(text)) return *n < double{most} ? static_cast<std::uint64_t>(*n) : most;
+    text = trim(text);
+    if (!text.starts_with("0x") || text.size() <= 18) return 0;
+    return text.find_first_not_of("0123456789abcdefABCDEF", 2) == std::string_view::npos ? most : 0;
 }
 
 class section_reader {

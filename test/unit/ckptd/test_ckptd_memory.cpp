@@ -266,6 +266,31 @@ TEST_CASE("there is memory for another node's copies before the first one comes"
         c.new_step(6, 0, {1, 3});
         CHECK(eventually([&] { return held(3) > own + 2 * bytes; }));
     }
+    SECTION("once, however often it is asked for") {
+        cluster c({2, "memory_limit = \"90M\"\n", {}});
+        auto r = c.request(6, 2, 2, "", 0);
+        r.bytes = bytes;
+        c.open(r);
+        c.open(r);
+        c.new_step(6, 0, {1, 2});
+        c.new_step(6, 0, {1, 2});
+        for (const int node : {1, 2}) {
+            CHECK(eventually(
+                [&] { return c.session(node, 6)["memory_bytes"].get<std::uint64_t>() > 8 * bytes; }));
+            CHECK(c.session(node, 6)["warning"] == "");
+        }
+    }
+    SECTION("it gives way to a rank that is larger than was said") {
+        cluster c({2, "memory_limit = \"80M\"\n", {}});
+        auto r = c.request(6, 2, 1, "", 0);
+        r.bytes = bytes;
+        c.open(r);
+        for (const int node : {1, 2})
+            CHECK(eventually(
+                [&] { return c.session(node, 6)["memory_bytes"].get<std::uint64_t>() > 4 * bytes; }));
+        auto ranks = start_ranks(c, 6, {1, 2}, 1, 14u << 20);
+        all_are(ask_all(ranks, "save 1"), "0");
+    }
     SECTION("none: told at once, and nothing else is refused") {
         cluster c({2, "memory_limit = \"35M\"\n", {}});
         auto r = c.request(6, 2, 1, "", 0);

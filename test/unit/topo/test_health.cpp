@@ -10,6 +10,7 @@
 #include "dump_writer.hpp"
 #include "fixtures.hpp"
 #include "form_writer.hpp"
+#include "topo/readers/csv.hpp"
 
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -139,6 +140,16 @@ TEST_CASE("counters in every tool's words", "[topo]") {
     CHECK(evidence(f).find(" at leaf-0-0 port 2 (more than ") != std::string::npos);
 }
 
+TEST_CASE("a counter too large for us is very large", "[topo][hostile]") {
+    rail_fabric w(1, 4, 1, 2);
+    const auto* value =
+        GENERATE("18446744073709551616", "1e19", "1000000000000000000.0", "0xffffffffffffffffff");
+    auto f = w.model();
+    apply_health(f, read(fmt::format("#node_guid,Port_Number,SymbolErrorCounter\n0x{:x},2,{}\n",
+                                     w.leaves[0][0], value)));
+    CHECK(of_kind(f, "bad-link").size() == 1);
+}
+
 TEST_CASE("what is no link's fault accuses none", "[topo]") {
     rail_fabric w(1, 4, 1, 2);
     auto f = w.model();
@@ -236,6 +247,14 @@ TEST_CASE("what tells nothing of health is refused, and hostile texts are bounde
         CHECK_FALSE(read_health(text, out));
     CHECK(read_health("START_PM_INFO\nNodeGUID,PortNumber\n0x1,1\n", out).error().what.find("PM_INFO") !=
           std::string::npos);
+    std::string open_quotes, many;
+    for (int i = 0; i < 200'000; ++i) open_quotes += "\"a,";
+    for (int i = 0; i < 10'000'000; ++i) many += ',';
+    std::vector<std::string_view> fields;
+    split_row(open_quotes, ',', fields);
+    CHECK_FALSE(read_health(open_quotes, out));
+    split_row(many, ',', fields);
+    CHECK(fields.size() < 10'000);
     std::string ports, managers;
     for (int i = 0; i < 100'000; ++i) {
         ports += "   GUID 0x1 port 1: [SymbolErrorCounter == 99] [" + std::string(20, '[') + "\n";
