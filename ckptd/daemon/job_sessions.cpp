@@ -92,7 +92,7 @@ task<answer_meta> job_sessions::open(session_request request) {
         co_return std::unexpected(ready.error());
     }
     core_.keep(s);
-    core_.spawn(to_.memory.expect_copies(s, s->ranks_kept_in(s->assigned())));
+    core_.spawn(to_.memory.expect_copies(s, ranks_kept_in(s->request, assignment_of(s->request))));
     auto warning = co_await to_.dirs.prepare(s);
     if (!warning.empty()) to_.users.warn(s, s->request.dir, warning);
     spdlog::info("job {}: session {} for uid {}, {} ranks here of {}, restart {}", s->job(),
@@ -130,11 +130,11 @@ task<answer_meta> job_sessions::on_step_open(json meta) {
     assignment wanted{names, buddies};
     const auto known = s->announced.find(g);
     const auto is_same = [&](const auto& nodes) { return nodes == names; };
-    if (g == current ? !is_same(s->assigned().nodes)
+    if (g == current ? !is_same(assignment_of(s->request).nodes)
                      : known != s->announced.end() && !is_same(known->second.nodes))
         co_return fail(errc::conflict, fmt::format("job {}: step {} is open with other nodes", job, step));
-    const auto here = s->ranks_in(wanted);
-    auto kept = s->ranks_kept_in(wanted);
+    const auto here = ranks_in(s->request, wanted);
+    auto kept = ranks_kept_in(s->request, wanted);
     if (g != current) {
         s->announced[g] = std::move(wanted);
         // Steps that train come one after the other; helpers may be many.

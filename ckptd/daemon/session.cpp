@@ -47,7 +47,7 @@ void session::assign(const assignment& a) {
         if (!slot_of(name)) request.spares.push_back({name, addr});
 }
 
-assignment session::assigned() const {
+assignment assignment_of(const session_request& request) {
     assignment out;
     for (const auto& n : request.nodes) {
         out.nodes.push_back(n.name);
@@ -56,13 +56,13 @@ assignment session::assigned() const {
     return out;
 }
 
-std::vector<std::uint32_t> session::ranks_in(const assignment& a) const {
+std::vector<std::uint32_t> ranks_in(const session_request& request, const assignment& a) {
     const auto at = std::find(a.nodes.begin(), a.nodes.end(), request.self);
     if (at == a.nodes.end()) return {};
     return request.nodes[static_cast<std::size_t>(at - a.nodes.begin())].ranks;
 }
 
-std::vector<std::uint32_t> session::ranks_kept_in(const assignment& a) const {
+std::vector<std::uint32_t> ranks_kept_in(const session_request& request, const assignment& a) {
     std::vector<std::uint32_t> out;
     for (std::size_t i = 0; i < a.nodes.size(); ++i) {
         const auto& node = request.nodes[i];
@@ -175,7 +175,7 @@ void session::forget_ranks() {
     for (const auto& n : request.nodes)
         if (slot && n.buddy == *slot) guests.insert(n.ranks.begin(), n.ranks.end());
     for (const auto& [generation_to_come, a] : announced) {
-        const auto kept = ranks_kept_in(a);
+        const auto kept = ranks_kept_in(request, a);
         guests.insert(kept.begin(), kept.end());
     }
     std::erase_if(free_replicas, [&](const auto& r) { return !guests.contains(r.first); });

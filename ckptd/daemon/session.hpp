@@ -184,6 +184,13 @@ struct assignment {
     std::vector<std::uint32_t> buddies;  ///< empty: as the session's
 };
 
+/// The one in force, with the session's buddies.
+assignment assignment_of(const session_request& request);
+/// The ranks of this node in an assignment.
+std::vector<std::uint32_t> ranks_in(const session_request& request, const assignment& a);
+/// The ranks of other nodes whose copies this node keeps in an assignment.
+std::vector<std::uint32_t> ranks_kept_in(const session_request& request, const assignment& a);
+
 struct session {
     session_request request;                                 ///< `nodes` is the assignment in force
     std::unordered_map<std::string, std::string> addresses;  ///< every node and spare
@@ -236,12 +243,6 @@ struct session {
     /// All ranks of this node have said that they need nothing any more.
     bool all_finished() const;
     void assign(const assignment& a);
-    /// The one in force, with the session's buddies.
-    assignment assigned() const;
-    /// The ranks of this node in an assignment.
-    std::vector<std::uint32_t> ranks_in(const assignment& a) const;
-    /// The ranks of other nodes whose copies this node keeps in an assignment.
-    std::vector<std::uint32_t> ranks_kept_in(const assignment& a) const;
     /// Whether there is memory of a copy of this rank of another node, in use or not, or being made.
     bool has_replica_memory(std::uint32_t rank) const;
     /// The slot of a node in the assignment in force.
