@@ -24,11 +24,14 @@ void agreement::say(effects& out, std::uint32_t to, body what) const {
 void agreement::enter(std::uint64_t generation, bool forgetful) {
     const bool same_launch = first_round(generation) == first_round(launch_.generation);
     launch_.generation = generation;
-    member_ = member(forgetful);
+    member_ = member(launch_.nonce, forgetful);
     counter_ = vote_counter(launch_.world);
     saves_.clear();
     again_ = false;
-    if (!same_launch) storage_.reset();
+    if (!same_launch) {
+        storage_.reset();
+        outside_.clear();
+    }
     coordinate();
 }
 
@@ -39,12 +42,22 @@ void agreement::coordinate() {
     constexpr std::uint64_t odd =
         0x9e3779b97f4a7c15;  // 2^64 over the golden ratio: other high bits each time
     coordinator_.emplace(launch_.nodes, launch_.world, launch_.nonce ^ launch_.generation * odd);
+    tell_outside();
     if (storage_) coordinator_->set_storage(*storage_);
+}
+
+void agreement::tell_outside() {
+    auto from = launch_.nodes;
+    for (const auto& copies : outside_) {
+        inventory what;
+        what.copies = copies;
+        coordinator_->on(from++, what);
+    }
 }
 
 void agreement::recall(std::uint64_t nonce) {
     launch_.nonce = nonce;
-    member_.recall();
+    member_.recall(nonce);
     counter_ = vote_counter(launch_.world);
     if (launch_.generation != 0) coordinate();
 }
@@ -86,12 +99,15 @@ effects agreement::tick() {
     return out;
 }
 
-effects agreement::storage_holds(std::vector<copy_key> committed) {
+effects agreement::storage_holds(std::vector<copy_key> committed, std::vector<std::vector<held>> outside) {
     effects out;
     storage_ = std::move(committed);
+    outside_ = std::move(outside);
     if (!coordinator_) return out;
+    const auto before = coordinator_->stage();
+    tell_outside();
     coordinator_->set_storage(*storage_);
-    urge(out);
+    if (coordinator_->stage() != before) urge(out);
     return out;
 }
 
@@ -140,10 +156,11 @@ effects agreement::receive(std::uint32_t from, const message& m) {
     }
     const auto to_coordinator = [&](const auto& what) {
         if (!coordinator_) return;
+        const auto before = coordinator_->stage();
         coordinator_->on(from, what);
         if (coordinator_->now() == coordinator::phase::stale)
             next_round(out);
-        else
+        else if (coordinator_->stage() != before)
             urge(out);
     };
     std::visit(overloaded{

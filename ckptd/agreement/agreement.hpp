@@ -54,8 +54,9 @@ class agreement {
     /// What nobody has answered is said once more.
     effects tick();
 
-    /// At the first slot: the steps that are committed in storage.
-    effects storage_holds(std::vector<copy_key> committed);
+    /// At the first slot, once for a launch: the steps that are committed in storage, and what nodes outside
+    /// of the assignment hold, the first of them as `choice` counts slots: slots().
+    effects storage_holds(std::vector<copy_key> committed, std::vector<std::vector<held>> outside = {});
     effects brought(const ballot& number, std::vector<std::uint32_t> failed);
     /// A process that has gone with this round was started anew and asks for its state.
     effects begin_again();
@@ -109,6 +110,7 @@ class agreement {
     void say(effects& out, std::uint32_t to, body what) const;
     void enter(std::uint64_t generation, bool forgetful);
     void coordinate();
+    void tell_outside();
     void next_round(effects& out);
     void urge(effects& out) const;
     void carry_out(effects& out, std::uint32_t coordinator, member::orders what);
@@ -125,6 +127,7 @@ class agreement {
     member member_;
     std::optional<coordinator> coordinator_;
     std::optional<std::vector<copy_key>> storage_;
+    std::vector<std::vector<held>> outside_;
     vote_counter counter_;
     std::map<std::uint32_t, saved_steps> saves_;  ///< by rank
     std::uint32_t leader_ = 0;

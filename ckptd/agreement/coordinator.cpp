@@ -26,14 +26,18 @@ void coordinator::on(std::uint32_t from, const inventory& m) {
         return;
     }
     if (!current(m.number)) return;
-    // It has lost all since it answered: what was chosen may rest on what it said.
-    if (phase_ == phase::preparing && m.forgetful && !inventories_[from].forgetful) {
-        attempt(ballot_.number + 1);
+    if (phase_ == phase::collecting) {
+        inventories_[from] = m;
+        choose();
         return;
     }
-    if (phase_ != phase::collecting) return;
-    inventories_[from] = m;
-    choose();
+    if (phase_ != phase::preparing || m.life == inventories_[from].life) return;
+    // Another life of that daemon. One that has lost all since it answered: what was chosen may rest on what
+    // it said, and its ranks may have gone.
+    if (m.forgetful)
+        attempt(ballot_.number + 1);
+    else
+        inventories_[from] = m;
 }
 
 void coordinator::on(std::uint32_t from, const prepared& m) {
@@ -131,6 +135,18 @@ void coordinator::choose() {
     if (!complete.empty()) phase_ = phase::lost;
 }
 
+bool coordinator::newest_is_whole() const {
+    std::optional<copy_key> newest;
+    for (const auto& [slot, i] : inventories_)
+        for (const auto& h : i.copies) newest = std::max(newest, std::optional(h.key));
+    if (!newest) return false;
+    std::set<std::uint32_t> ranks;
+    for (const auto& [slot, i] : inventories_)
+        for (const auto& h : i.copies)
+            if (h.key == *newest) ranks.insert(h.rank);
+    return ranks.size() == world_;
+}
+
 std::vector<std::uint32_t> coordinator::waits_for() const {
     std::vector<std::uint32_t> out;
     if (phase_ > phase::releasing) return out;
@@ -146,7 +162,7 @@ std::vector<coordinator::envelope> coordinator::due() const {
         if (phase_ == phase::collecting)
             out.push_back({slot, collect{ballot_}});
         else if (phase_ == phase::preparing)
-            out.push_back({slot, prepare{ballot_, choice_}});
+            out.push_back({slot, prepare{ballot_, choice_, inventories_.at(slot).life}});
         else
             out.push_back({slot, release{ballot_, choice_.key, replicated_}});
     }

@@ -52,6 +52,12 @@ class coordinator {
     /// To whom what is (still) to be said.
     std::vector<envelope> due() const;
     phase now() const { return phase_; }
+    /// While this is the same, an answer that came in is no reason to ask the others once more: with many
+    /// slots each answer would be followed by a question to each of the rest, and those by their answers.
+    std::pair<ballot, phase> stage() const { return {ballot_, phase_}; }
+    /// The newest checkpoint of which any node of the assignment holds anything is there for every rank:
+    /// nobody else can have had a newer one acknowledged. False where nobody holds anything.
+    bool newest_is_whole() const;
     /// Whom it waits for, ascending.
     std::vector<std::uint32_t> waits_for() const;
     /// With what the ranks go. Precondition: releasing or done.

@@ -13,6 +13,7 @@ std::optional<body> member::outbid_by(const ballot& number) const {
 inventory member::what_i_hold(const shelf& copies) const {
     inventory out;
     out.number = promised_;
+    out.life = life_;
     out.copies = copies.checked();
     out.replicated = copies.newest(level::replicated);
     out.accepted = accepted_;
@@ -30,8 +31,8 @@ member::orders member::on(const collect& m, const shelf& copies) {
 
 member::orders member::on(const prepare& m, const shelf& copies) {
     if (auto higher = outbid_by(m.number)) return {higher, {}, false};
-    // What this daemon has told of itself in this attempt it told in a life that it has forgotten.
-    if (promised_ < m.number) return on(collect{m.number}, copies);
+    // What the coordinator was told of this daemon it was told in another life, which may have known more.
+    if (promised_ < m.number || m.life != life_) return on(collect{m.number}, copies);
     if (accepted_ == m.number) return {prepared{m.number, {}}, {}, false};
     if (released_) {
         // The ranks have gone. An attempt that knows of it asks for the same again, with nothing to bring.

@@ -21,8 +21,9 @@ class member {
         bool go = false;               ///< its ranks may begin, with released_with()
     };
 
-    /// `forgetful`: the daemon has begun after the generation and kept nothing from before.
-    explicit member(bool forgetful = false) : forgetful_(forgetful) {}
+    /// `life`: a number of this life of the daemon. `forgetful`: it has begun after the generation and kept
+    /// nothing from before.
+    explicit member(std::uint64_t life = 0, bool forgetful = false) : life_(life), forgetful_(forgetful) {}
 
     orders on(const collect& m, const shelf& copies);
     orders on(const prepare& m, const shelf& copies);
@@ -33,7 +34,10 @@ class member {
 
     bool is_forgetful() const { return forgetful_; }
     /// The daemon was started again with fields(): what was to be brought will not come.
-    void recall() { bringing_.reset(); }
+    void recall(std::uint64_t life) {
+        life_ = life;
+        bringing_.reset();
+    }
     /// As shelf::fields.
     template <class Member, class F>
     static void fields(Member& m, F&& f) {
@@ -59,6 +63,7 @@ class member {
     std::optional<copy_key> key_, replicated_;
     std::optional<prepare> bringing_;
     bool released_ = false;
+    std::uint64_t life_;
     bool forgetful_;
 };
 

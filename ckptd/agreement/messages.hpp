@@ -38,9 +38,10 @@ struct held {
 
 /// What all ranks of a generation begin from.
 struct choice {
-    std::optional<copy_key> key;                      ///< nothing: from the beginning
-    bool storage = false;                             ///< the step is committed in storage
-    std::vector<std::vector<std::uint32_t>> holders;  ///< rank -> slots whose daemon holds its shard
+    std::optional<copy_key> key;  ///< nothing: from the beginning
+    bool storage = false;         ///< the step is committed in storage
+    /// rank -> slots whose daemon holds its shard; from the number of slots on, nodes of an earlier launch
+    std::vector<std::vector<std::uint32_t>> holders;
 };
 
 /// Coordinator to all: promise to obey no lower ballot, and tell what you hold.
@@ -50,6 +51,7 @@ struct collect {
 
 struct inventory {
     ballot number;
+    std::uint64_t life = 0;  ///< of the daemon; its next one may know less
     std::vector<held> copies;
     std::optional<ballot> accepted;  ///< of `key`
     std::optional<copy_key> key;     ///< that this daemon's ranks have in their buffers: ready to go, or gone
@@ -63,6 +65,7 @@ struct inventory {
 struct prepare {
     ballot number;
     choice what;
+    std::uint64_t life = 0;  ///< of the inventory that the receiver has sent
 };
 
 struct prepared {

@@ -36,6 +36,7 @@ struct writer {
     json operator()(const collect& m) const { return with(m.number); }
     json operator()(const inventory& m) const {
         json out = with(m.number);
+        out["life"] = m.life;
         auto& copies = out["copies"] = json::array();
         for (const auto& h : m.copies) copies.push_back(put(h));
         if (m.accepted) out["accepted"] = put(*m.accepted);
@@ -46,6 +47,7 @@ struct writer {
     }
     json operator()(const prepare& m) const {
         json out = with(m.number);
+        out["life"] = m.life;
         may(out, "key", m.what.key);
         if (m.what.storage) out["storage"] = true;
         auto& holders = out["holders"] = json::array();
@@ -154,6 +156,7 @@ struct reader {
     result<body> read_inventory() const {
         inventory m;
         BANYAN_TRY(m.number, number());
+        BANYAN_TRY(m.life, in.number("life"));
         BANYAN_TRY(const auto copies, tuples<3>("copies"));
         for (const auto& n : copies) {
             BANYAN_TRY(const auto one, held_of(n));
@@ -170,6 +173,7 @@ struct reader {
     result<body> read_prepare() const {
         prepare m;
         BANYAN_TRY(m.number, number());
+        BANYAN_TRY(m.life, in.number("life"));
         BANYAN_TRY(m.what.key, may_key("key"));
         BANYAN_TRY(m.what.storage, may_flag("storage"));
         m.what.holders.resize(most.world);

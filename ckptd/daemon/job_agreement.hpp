@@ -47,7 +47,10 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
     void recall(agreement::agreement kept, std::uint64_t nonce);
     void receive(std::uint32_t from, const messages& what);
     void tick();
-    void storage_holds(std::vector<copy_key> committed) { act(rules_.storage_holds(std::move(committed))); }
+    void storage_holds(std::vector<copy_key> committed,
+                       std::vector<std::vector<agreement::held>> outside = {}) {
+        act(rules_.storage_holds(std::move(committed), std::move(outside)));
+    }
     void brought(const agreement::ballot& number, std::vector<std::uint32_t> failed);
     void begin_again() { act(rules_.begin_again()); }
     void safe(agreement::shelf::id number, agreement::level safety) { act(rules_.safe(number, safety)); }

@@ -62,8 +62,22 @@ void job::open(std::uint32_t i, std::uint32_t slot, bool forgetful) {
 
 void job::look_at_storage(std::uint32_t i) {
     const auto life = nodes_[i].daemon_life;
-    in(static_cast<time_us>(uniform(100, 20'000)),
-       [=, this] { at_daemon(i, life, [=, this] { act(i, nodes_[i].agreed.storage_holds({})); }); });
+    in(static_cast<time_us>(uniform(100, 20'000)), [=, this] {
+        at_daemon(i, life, [=, this] { act(i, nodes_[i].agreed.storage_holds({}, held_outside(i))); });
+    });
+}
+
+// Only nodes that answer: nobody waits for the others.
+std::vector<std::vector<agreement::held>> job::held_outside(std::uint32_t asks) {
+    std::vector<std::vector<agreement::held>> out;
+    outside_.clear();
+    for (std::uint32_t other = 0; other < nodes_.size(); ++other) {
+        const auto& n = nodes_[other];
+        if (slot_of(other) || !reaches(asks, other) || !n.daemon_runs || n.paused) continue;
+        outside_.push_back(other);
+        out.push_back(n.agreed.copies().checked());
+    }
+    return out;
 }
 
 void job::start_process(std::uint32_t slot) {
@@ -132,14 +146,17 @@ void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::
     }
     const auto& holders = p.what.holders[slot];
     if (at >= holders.size()) return done(false);
-    const auto from = assignment_[holders[at]];
+    const bool is_outside = holders[at] >= assignment_.size();
+    if (is_outside && holders[at] - assignment_.size() >= outside_.size())
+        return bring_now(i, slot, p, at + 1);
+    const auto from = is_outside ? outside_[holders[at] - assignment_.size()] : assignment_[holders[at]];
     const auto retry = [=, this](std::size_t next) {
         const auto life = nodes_[i].daemon_life;
         in(5'000, [=, this] { at_daemon(i, life, [=, this] { bring_now(i, slot, p, next); }); });
     };
     if (!reaches(i, from) || !nodes_[from].daemon_runs || nodes_[from].paused) {
         if (generation_ != first_round(n.agreed.generation())) return;  // over
-        return retry(at);
+        return retry(is_outside ? at + 1 : at);
     }
     const shelf::copy* source = nullptr;
     for (const bool own : {true, false})

@@ -31,6 +31,7 @@ class job : public machines {
     void tell_launch(std::uint32_t slot, std::uint64_t generation, bool forgetful);
     void open(std::uint32_t i, std::uint32_t slot, bool forgetful);
     void look_at_storage(std::uint32_t i);
+    std::vector<std::vector<agreement::held>> held_outside(std::uint32_t asks);
     void start_process(std::uint32_t slot);
     void relaunch();
     void act(std::uint32_t i, const effects& e);
@@ -53,6 +54,8 @@ class job : public machines {
 
     std::uint64_t generation_ = 0;  ///< of the launch
     std::vector<std::uint32_t> assignment_;
+    std::vector<std::uint32_t>
+        outside_;  ///< nodes that the launch's coordinator has asked, and that answered
     std::vector<rank_process> ranks_;
     books books_;
     outcome out_;

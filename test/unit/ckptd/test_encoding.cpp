@@ -16,8 +16,8 @@ const std::vector<std::uint32_t> ranks{1, 3};
 std::vector<body> one_of_each() {
     const ballot b{7, 0xffffffffffffffff};
     const copy_key key{1ull << 44, 1000};
-    inventory i{b, {{key, 0}, {{5, 6}, 3}}, ballot{6, 9}, key, copy_key{1, 2}, true};
-    prepare p{b, {key, true, {{0}, {1, 2}, {}, {2}}}};
+    inventory i{b, 77, {{key, 0}, {{5, 6}, 3}}, ballot{6, 9}, key, copy_key{1, 2}, true};
+    prepare p{b, {key, true, {{0}, {1, 2}, {}, {2}}}, 78};
     return {collect{b},
             i,
             p,
@@ -82,7 +82,7 @@ TEST_CASE("what is out of range, of another type or not there is refused", "[agr
     refuses(R"({"generation":1,"is":"still_needed","what":[1,1001,0]})");
     refuses(R"({"generation":1,"is":"commit","key":[1,2],"level":2})");
     refuses(R"({"generation":1,"is":"prepared","ballot":[1,2],"failed":[4]})");
-    refuses(R"({"generation":1,"is":"prepare","ballot":[1,2],"holders":[{"rank":0,"slots":[3]}]})");
+    refuses(R"({"generation":1,"is":"prepare","ballot":[1,2],"life":1,"holders":[{"rank":0,"slots":[3]}]})");
     refuses(R"({"generation":1,"is":"nothing"})");
     refuses("[]");
 }

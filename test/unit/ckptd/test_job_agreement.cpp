@@ -14,7 +14,7 @@ using banyan::task;
 
 namespace {
 
-constexpr std::uint64_t generation = make_generation(0, 1);
+constexpr std::uint64_t generation = make_generation(0, 1), life = 7;
 
 // Slot 1 of two, with ranks 2 and 3. What it sends is kept; `answers` says whether it arrives.
 struct bench {
@@ -42,7 +42,7 @@ struct bench {
         l.nodes = 2;
         l.world = 4;
         l.slot_of_rank = {0, 0, 1, 1};
-        l.nonce = 7;
+        l.nonce = life;
         agreed->open(l);
     }
     std::optional<agreement::ballot> number;
@@ -58,7 +58,7 @@ struct bench {
     void begin() {
         const agreement::ballot first{1, 5};
         hear(agreement::collect{first});
-        hear(agreement::prepare{first, {}});
+        hear(agreement::prepare{first, {}, life});
         REQUIRE(number == first);
         agreed->brought(first, {});
         hear(agreement::release{first, {}, {}});
