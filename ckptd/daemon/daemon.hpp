@@ -51,6 +51,7 @@ class daemon {
     flusher flushes_;
     protector copies_;
     restorer restores_;
+    former_nodes former_;
     launches launches_;
     ended_jobs ended_;
     rank_buffers memory_;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "common/addresses.hpp"
+
 namespace banyan::ckpt {
 namespace {
 
@@ -12,7 +14,8 @@ constexpr std::uint64_t beats_watched = 5;  // so many that are missing in a row
 constexpr milliseconds least_beat{50}, most_beat{10'000};
 constexpr milliseconds least_look{20}, most_look{500};
 constexpr milliseconds release_timeout{5000};
-constexpr int most_attempts = 8;  // against others that take over at the same time
+constexpr milliseconds resolve_timeout{2000};  // of all nodes, for whoever reads the claim
+constexpr int most_attempts = 8;               // against others that take over at the same time
 
 milliseconds beat_of(const owner_record& owner) {
     // 0: a claim that is being written, or that is damaged.
@@ -83,8 +86,7 @@ task<result<claim>> directories::own(session_ptr s) {
     const auto user = s->user;
     const auto uid = user.uid;
     const auto dir = s->request.dir;
-    const claim wanted{
-        dir, 0, s->job(), generation, s->self(), static_cast<std::uint64_t>(beat_every.count()), 0};
+    claim wanted{dir, 0, s->job(), generation, s->self(), static_cast<std::uint64_t>(beat_every.count()), 0};
     const auto refuse = [&](const owner_record& owner) {
         hold.refused = belongs_to_another(*s, owner);
         return std::unexpected(*hold.refused);
@@ -120,7 +122,14 @@ task<result<claim>> directories::own(session_ptr s) {
             }
         }
         ++attempt;
-        const auto take = [user, wanted, owner] { return take_claim(user, wanted, owner); };
+        if (owner && owner->job == s->job())
+            for (const auto& [name, addr] : owner->nodes) s->former.add(name, addr);
+        wanted.nodes = s->former.nodes;
+        for (const auto& [name, addr] : s->addresses) wanted.nodes.insert_or_assign(name, addr);
+        const auto take = [user, wanted, owner]() mutable {
+            wanted.nodes = numeric_addresses(wanted.nodes, resolve_timeout);
+            return take_claim(user, wanted, owner);
+        };
         auto taken = co_await core_.owners.run(uid, take);
         if (!taken && taken.error().code == errc::conflict) continue;
         if (!taken) co_return std::unexpected(taken.error());

@@ -72,6 +72,7 @@ task<answer_meta> job_sessions::open(session_request request) {
     }
     s->detached = s->ending = false;
     if (!known || renewed) {
+        for (const auto& [name, addr] : s->addresses) s->former.add(name, addr);
         s->request = std::move(request);
         s->addresses.clear();
         std::vector<std::string> names;

@@ -63,7 +63,13 @@ std::shared_ptr<job_agreement> launches::make_agreement(const std::weak_ptr<sess
         const auto to = s->request.nodes[slot];
         json meta = header_of(*s);
         auto& list = meta["messages"] = json::array();
-        for (const auto& m : what) list.push_back(agreement::encode(m, to.ranks));
+        for (const auto& m : what) {
+            list.push_back(agreement::encode(m, to.ranks));
+            if (std::holds_alternative<agreement::inventory>(m.what))
+                meta["former"] = former_nodes::names_of(*s);
+            if (std::holds_alternative<agreement::prepare>(m.what))
+                meta["outside"] = former_nodes::holders_of(*s);
+        }
         const auto answer =
             co_await to_.peers.link_to(to, false)->call(peer_message::agree, std::move(meta), agree_timeout);
         co_return answer.has_value();
@@ -156,8 +162,11 @@ task<answer_meta> launches::on_agree(session_ptr s, std::string node, json meta)
     const auto from = s->slot_of(node);
     if (!from) co_return fail(errc::denied, fmt::format("node {} has no ranks of job {}", node, s->job()));
     BANYAN_CO_TRY(const auto list, json_fields(meta).list("messages"));
-    const agreement::limits most{static_cast<std::uint32_t>(s->request.nodes.size()), s->request.world,
-                                 max_step};
+    if (meta.contains("former")) BANYAN_CO_CHECK(former_nodes::take_names(*s, meta));
+    if (meta.contains("outside")) BANYAN_CO_CHECK(former_nodes::take_holders(*s, meta));
+    const agreement::limits most{
+        static_cast<std::uint32_t>(s->request.nodes.size() + s->former.holders.size()), s->request.world,
+        max_step};
     job_agreement::messages what;
     for (const auto& entry : meta["messages"]) {
         BANYAN_CO_TRY(auto m, agreement::decode(entry, most));
@@ -196,6 +205,7 @@ void launches::on_changed(const session_ptr& s) {
         s->committed_replicated = newest && rules.committed(agreement::level::replicated) == newest;
         if (newest && newest != s->committed) {
             s->committed = newest;
+            if (newest->generation == s->generation) s->former.nodes.clear();
             ++s->bytes.commits;
             s->warnings.works_again(user_warnings::votes);
             if (s->agreed->leads()) to_.flushes.flush_if_due(s);
@@ -218,7 +228,8 @@ task<void> launches::look(session_ptr s, std::uint64_t number) {
     const auto dir = s->request.dir;
     s->storage.refused.reset();
     if (dir.empty()) {
-        s->agreed->storage_holds({});
+        auto elsewhere = co_await to_.former.ask(s, number);
+        if (!s->closed && s->storage.look == number) s->agreed->storage_holds({}, std::move(elsewhere));
         co_return;
     }
     while (!s->closed && s->storage.look == number) {
@@ -240,7 +251,9 @@ task<void> launches::look(session_ptr s, std::uint64_t number) {
         if (s->closed || s->storage.look != number) co_return;
         if (found) {
             s->storage.problem.clear();
-            s->agreed->storage_holds(std::move(*found));
+            auto elsewhere = co_await to_.former.ask(s, number);
+            if (!s->closed && s->storage.look == number)
+                s->agreed->storage_holds(std::move(*found), std::move(elsewhere));
             co_return;
         }
         if (found.error().code == errc::conflict) {

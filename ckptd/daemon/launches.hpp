@@ -10,6 +10,7 @@
 #include <string>
 
 #include "ckptd/daemon/flusher.hpp"
+#include "ckptd/daemon/former_nodes.hpp"
 #include "ckptd/daemon/protector.hpp"
 #include "ckptd/daemon/restorer.hpp"
 
@@ -21,6 +22,7 @@ class launches {
         messenger& peers;
         reporter& users;
         directories& dirs;
+        former_nodes& former;
         protector& copies;
         flusher& flushes;
         restorer& restores;

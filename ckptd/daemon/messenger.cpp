@@ -22,11 +22,14 @@ messenger::messenger(daemon_core& core, peer::listener::server serve)
 
 std::shared_ptr<link> messenger::link_to(const session_node& node, bool bulk) {
     auto& known = links_[{node.name, node.addr, bulk}];
-    if (!known)
-        known = std::make_shared<link>(
-            core_.io.get_executor(),
-            link_options{node.name, node.addr, core_.config.port, &listener_.handshake()});
+    if (!known) known = new_link(node);
     return known;
+}
+
+std::shared_ptr<link> messenger::new_link(const session_node& node) {
+    return std::make_shared<link>(
+        core_.io.get_executor(),
+        link_options{node.name, node.addr, core_.config.port, &listener_.handshake()});
 }
 
 task<std::optional<answer_meta>> messenger::ask_leader(session_ptr s, peer_message type, json meta,

@@ -27,6 +27,8 @@ class messenger {
 
     /// One connection for shards (`bulk`) and one for everything else, made when first asked for.
     std::shared_ptr<link> link_to(const session_node& node, bool bulk);
+    /// One that nobody else has, and that ends with whoever asked for it.
+    std::shared_ptr<link> new_link(const session_node& node);
     /// Sends to every other node of the assignment, without waiting.
     void broadcast(const session_ptr& s, peer_message type, json meta);
     /// Asks the leader: the first living node in slot order. Nothing = we are it.

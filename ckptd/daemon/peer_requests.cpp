@@ -66,7 +66,10 @@ result<session_ptr> peer_requests::fence(const peer_state& from, peer_message ty
     const auto s = core_.find_session(job);
     if (!s)
         return fail(errc::not_found, fmt::format("job {} has no session on node {}", job, core_.config.node));
-    if (!s->addresses.contains(from.connection->node()))
+    const auto uid = json_fields(meta).number("uid");
+    const bool later_launch = (type == peer_message::holdings || type == peer_message::get) && uid &&
+                              *uid == s->request.uid && generation > last_round(s->generation);
+    if (!s->addresses.contains(from.connection->node()) && !later_launch)
         return fail(errc::denied, fmt::format("node {} is none of job {}", from.connection->node(), job));
     // The agreement knows itself what an older round of this launch may still say.
     const auto oldest = type == peer_message::agree ? first_round(s->generation) : s->generation;
@@ -113,6 +116,8 @@ task<answer_meta> peer_requests::answer(peer_state* from, peer_message type, jso
             co_return flushes_.on_flush_now(s);
         case peer_message::warning:
             co_return users_.on_warning(s, meta);
+        case peer_message::holdings:
+            co_return former_nodes::tell(*s);
         default:
             co_return fail(errc::invalid_input,
                            fmt::format("unknown message type {}", static_cast<unsigned>(type)));

@@ -18,7 +18,7 @@ using archive::put;
 using archive::take;
 using nlohmann::json;
 
-constexpr unsigned version = 2;
+constexpr unsigned version = 3;
 
 json of_rank(const rank_state& r) {
     json out{{"rank", r.rank},
@@ -122,6 +122,7 @@ result<void> take_session(const json& in, const kept_memory& memory, session& s,
     for (const auto& one : in.at("announced"))
         s.announced[one.at(0).get<std::uint64_t>()] = {one.at(1).get<std::vector<std::string>>(),
                                                        one.at(2).get<std::vector<std::uint32_t>>()};
+    take(in.at("former"), s.former.nodes);
     take(in.at("finished"), s.finished);
     take(in.at("detached"), s.detached);
     s.lease_end = std::chrono::steady_clock::time_point(
@@ -164,6 +165,7 @@ std::vector<std::uint8_t> remember(session& s) {
     out["request"] = json::binary(s.remembered.request_text);
     out["generation"] = s.generation;
     out["announced"] = of_assignments(s.announced);
+    out["former"] = put(s.former.nodes);
     out["finished"] = put(s.finished);
     out["detached"] = s.detached;
     out["lease_end"] =

@@ -13,7 +13,8 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr milliseconds ask_again{500};  // a holder that does not answer
+constexpr milliseconds ask_again{500};           // a holder that does not answer
+constexpr milliseconds outside_timeout{10'000};  // for a holder outside of the assignment
 constexpr int storage_attempts = 3;
 
 }  // namespace
@@ -104,6 +105,7 @@ task<std::optional<bool>> restorer::take_from(session_ptr s, agreement::held wha
     json meta = header_of(*s);
     put_key(meta, what.key);
     meta["rank"] = what.rank;
+    meta["uid"] = s->request.uid;
     copy_ptr copy;
     std::vector<std::uint32_t> chunks;
     const link::room into = [&](std::uint64_t bytes) -> task<result<std::span<std::byte>>> {
@@ -183,6 +185,7 @@ task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice 
     const agreement::held what{*from.key, rank};
     const auto wanted = [&] { return !s->closed && s->bringing == number; };
     const auto holders = rank < from.holders.size() ? from.holders[rank] : std::vector<std::uint32_t>();
+    const auto wait_outside = clock::now() + outside_timeout;
     while (wanted()) {
         const bool here = co_await take_local(s, what);
         if (here) {
@@ -191,10 +194,14 @@ task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice 
         }
         bool silent = false;
         for (const auto slot : holders) {
-            if (!wanted() || slot >= s->request.nodes.size() || slot == s->slot) continue;
-            const auto taken = co_await take_from(s, what, s->request.nodes[slot]);
+            const auto* holder = holder_of(*s, slot);
+            if (!wanted() || !holder || slot == s->slot) continue;
+            const auto from_it = *holder;
+            const auto taken = co_await take_from(s, what, from_it);
             if (taken.value_or(false)) co_return true;
-            silent = silent || !taken;
+            // One outside of the assignment may be gone for good.
+            const bool may_come_back = slot < s->request.nodes.size() || clock::now() < wait_outside;
+            silent = silent || (!taken && may_come_back);
         }
         if (from.storage && wanted()) {
             const bool read = co_await take_from_storage(s, what);

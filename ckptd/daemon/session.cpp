@@ -87,6 +87,12 @@ std::optional<std::uint32_t> session::slot_of(const std::string& node) const {
     return std::nullopt;
 }
 
+const session_node* holder_of(const session& s, std::uint32_t number) {
+    if (number < s.request.nodes.size()) return &s.request.nodes[number];
+    const auto outside = number - s.request.nodes.size();
+    return outside < s.former.holders.size() ? &s.former.holders[outside] : nullptr;
+}
+
 bool session::all_finished() const {
     if (!slot) return copies.empty();  // a spare that was never needed
     const auto& ranks_here = own_ranks();

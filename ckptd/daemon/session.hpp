@@ -178,6 +178,19 @@ struct user_warnings {
     }
 };
 
+/// Nodes of earlier launches of the job, which may keep what it has to begin from.
+struct former_launches {
+    /// Name and address of those that are known; until a step of the launch that runs is complete.
+    std::map<std::string, std::string> nodes;
+    /// Those of them that said what they hold, as a choice counts them: from the number of slots on.
+    std::vector<session_node> holders;
+
+    static constexpr std::size_t most = 4096;  ///< nodes
+    void add(const std::string& name, const std::string& addr) {
+        if (nodes.size() < most) nodes.try_emplace(name, addr);
+    }
+};
+
 /// Who holds which slot in a launch.
 struct assignment {
     std::vector<std::string> nodes;      ///< in slot order
@@ -200,6 +213,7 @@ struct session {
     /// The assignments of launches that may come, by their generations. One of them comes when a process of
     /// it asks for its rank: what a step that no such process belongs to would change is never in force.
     std::map<std::uint64_t, assignment> announced;
+    former_launches former;
     std::set<std::uint32_t> finished;  ///< ranks that ended of their own will in this generation
     bool detached = false;
     bool closed = false;
@@ -282,6 +296,8 @@ struct session {
 };
 using session_ptr = std::shared_ptr<session>;
 
+/// A holder as a choice counts them; null when it is not known.
+const session_node* holder_of(const session& s, std::uint32_t number);
 /// One session for `status`.
 nlohmann::json describe(const session& s);
 nlohmann::json describe_key(const std::optional<copy_key>& key);

@@ -2,7 +2,8 @@
 //
 // Messages between the daemons of a job, on TCP after the handshake of common/peer (role "ckptd"). All carry
 // "job" and the sender's "generation"; an older generation than the receiver's is refused. Every request has
-// one reply.
+// one reply. Who is no node of the job as the receiver knows it gets nothing but `holdings` and `get`, and
+// those as a daemon of a later launch: with the job's user in "uid".
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ enum class peer_message : std::uint16_t {
     durable,            ///< from the leader: key is committed in storage
     flush_now,          ///< to the leader: flush the newest commit though it is not its turn
     warning,            ///< to the leader: "about" and "text", which the user is to be told once
+    holdings,           ///< from a later launch on other nodes: "uid"; reply {"copies"}, as an inventory's
 };
 
 constexpr const char* peer_role = "ckptd";

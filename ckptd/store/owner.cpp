@@ -13,6 +13,7 @@
 
 #include "ckptd/store/leftovers.hpp"
 #include "ckptd/store/user_dir.hpp"
+#include "common/addresses.hpp"
 #include "common/file.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
@@ -23,6 +24,8 @@ namespace {
 constexpr std::string_view owner_prefix = "OWNER.";
 constexpr std::size_t record_bytes = 1024;  // one write, one size: a beat never makes the file longer
 constexpr std::uint64_t most_beat_ms = 60'000;
+constexpr std::size_t most_nodes = 4096, most_file = std::size_t{1} << 20;
+constexpr std::size_t most_name = 255;
 
 std::string owner_name(std::uint64_t number) { return fmt::format("{}{}", owner_prefix, number); }
 
@@ -35,8 +38,32 @@ std::string to_text(const claim& c, bool released) {
     return text + "\n";
 }
 
-result<owner_record> parse_owner(const std::string& text) {
+// Names and addresses in turn. The longest list that a reader takes is cut off behind the last whole node.
+std::string nodes_text(const std::map<std::string, std::string>& nodes) {
+    auto out = nlohmann::json::array();
+    for (const auto& [name, addr] : nodes) {
+        if (out.size() >= 2 * most_nodes) break;
+        out.push_back(name);
+        out.push_back(addr);
+    }
+    return nlohmann::json{{"nodes", out}}.dump() + "\n";
+}
+
+std::map<std::string, std::string> parse_nodes(const std::string& text) {
+    std::map<std::string, std::string> out;
     const auto json = nlohmann::json::parse(text, nullptr, false);
+    const auto list = json_fields(json).texts("nodes", 2 * most_nodes, most_name);
+    if (!list || list->size() % 2 != 0) return out;
+    for (std::size_t i = 0; i < list->size(); i += 2) {
+        const auto &name = (*list)[i], &addr = (*list)[i + 1];
+        if (is_printable(name) && !name.empty() && is_numeric_address(addr)) out.try_emplace(name, addr);
+    }
+    return out;
+}
+
+result<owner_record> parse_owner(const std::string& text) {
+    const auto end_of_record = text.find('\n');
+    const auto json = nlohmann::json::parse(text.substr(0, end_of_record), nullptr, false);
     const json_fields in(json);
     owner_record out;
     BANYAN_TRY(out.job, in.number("job"));
@@ -47,6 +74,7 @@ result<owner_record> parse_owner(const std::string& text) {
     out.ending = in.flag("ending").value_or(false);  // not there in claims of older daemons
     BANYAN_TRY(out.beat, in.number("beat"));
     out.node = printable(out.node);
+    if (end_of_record != std::string::npos) out.nodes = parse_nodes(text.substr(end_of_record + 1));
     return out;
 }
 
@@ -70,8 +98,7 @@ void refresh(int top, const std::string& dir) {
     if (create_file(top, probe, O_WRONLY, {}, dir)) ::unlinkat(top, probe.c_str(), 0);
 }
 
-result<void> put_record(int fd, const claim& c, bool released, const std::string& shown) {
-    const auto text = to_text(c, released);
+result<void> put_text(int fd, const std::string& text, const std::string& shown) {
     BANYAN_CHECK(write_all(fd, std::as_bytes(std::span(text)), 0, shown));
     if (::fsync(fd) != 0) return fail_errno(fmt::format("cannot sync {}", shown), errno);
     return {};
@@ -103,7 +130,7 @@ result<void> rewrite(const storage_user& user, const claim& c, bool released) {
     const unique_fd fd(::openat(top.get(), name.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!fd && errno == ENOENT) return lost(c);
     if (!fd) return fail_errno(fmt::format("cannot open {}/{}", c.dir, name), errno);
-    return put_record(fd.get(), c, released, c.dir + "/" + name);
+    return put_text(fd.get(), to_text(c, released), c.dir + "/" + name);
 }
 
 }  // namespace
@@ -119,7 +146,7 @@ result<std::optional<owner_record>> read_owner(const storage_user& user, const s
     if (numbers.empty()) return found();
     owner_record out;
     const auto name = owner_name(numbers.back());
-    const auto text = read_small(top->get(), name, dir + "/" + name, 4 * record_bytes);
+    const auto text = read_small(top->get(), name, dir + "/" + name, most_file);
     // Taken over just now: the next look finds the successor.
     if (!text && text.error().code != errc::not_found) return std::unexpected(text.error());
     if (text)
@@ -153,7 +180,7 @@ result<claim> take_claim(const storage_user& user, const claim& wanted,
         return fail(fd.error().code, fmt::format("the checkpoint directory {} is not writable for uid {}: {}",
                                                  c.dir, user.uid, fd.error().what));
     }
-    auto made = put_record(fd->get(), c, false, shown);
+    auto made = put_text(fd->get(), to_text(c, false) + nodes_text(c.nodes), shown);
     if (made) made = sync_folder(top.get(), c.dir);
     const auto numbers = claims_in(top.get(), c.dir);
     if (made && !numbers) made = std::unexpected(numbers.error());

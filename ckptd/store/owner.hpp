@@ -4,6 +4,10 @@
 //
 //     DIR/OWNER.7      the claim with the highest number counts
 //
+// A first line of fixed length, and a second one with the nodes on which the job's state is kept in memory,
+// for a start of the same job on others. The file is the user's: what it says of nodes is checked by asking
+// them.
+//
 // A claim is made by creating the next number's file exclusively, which every file system does for one caller
 // alone: so of several that want to take over one succeeds, and the former owner finds that its number is no
 // longer the highest. It shows that it lives by a beat, rewritten in place (in place: a full disk does not
@@ -12,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -28,8 +33,9 @@ struct owner_record {
     std::string node;
     std::uint64_t beat_ms = 0;  ///< how often the beat changes
     std::uint64_t beat = 0;
-    bool released = false;  ///< its job ended, or left, in order
-    bool ending = false;    ///< its job has left; the newest step is on its way here
+    bool released = false;                       ///< its job ended, or left, in order
+    bool ending = false;                         ///< its job has left; the newest step is on its way here
+    std::map<std::string, std::string> nodes{};  ///< name and numeric address; none is no word on them
     bool operator==(const owner_record&) const = default;
 };
 
@@ -43,6 +49,7 @@ struct claim {
     std::uint64_t beat_ms = 0;
     std::uint64_t beat = 0;
     bool ending = false;
+    std::map<std::string, std::string> nodes{};  ///< written when the claim is made
 };
 
 /// Who has the directory; nothing when it was never anybody's. A name is made and removed first, so that a

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/daemon/former_nodes.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ckptd/daemon/encoding.hpp"
+#include "ckptd/net/peer.hpp"
+#include "common/json_fields.hpp"
+#include "common/text.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr milliseconds ask_timeout{1500};
+constexpr milliseconds ask_in_all{2000};  // a job that was started again waits no longer for who is gone
+constexpr std::size_t asked_at_once = 256;
+constexpr milliseconds look_again_at{250};  // whether all members have said what they hold
+constexpr std::size_t most_name_bytes = 255;
+constexpr auto about_former = "former nodes";
+
+json pairs(const std::map<std::string, std::string>& nodes) {
+    auto out = json::array();
+    for (const auto& [name, addr] : nodes) {
+        out.push_back(name);
+        out.push_back(addr);
+    }
+    return out;
+}
+
+// Names and addresses in turn.
+result<std::vector<session_node>> nodes_in(const json& in, const char* key) {
+    std::vector<session_node> out;
+    BANYAN_TRY(const auto all, json_fields(in).texts(key, 2 * former_launches::most, most_name_bytes));
+    for (std::size_t i = 0; i + 1 < all.size(); i += 2) {
+        if (all[i].empty() || !is_printable(all[i]) || !is_printable(all[i + 1]))
+            return fail(errc::invalid_input, fmt::format("\"{}\" has a name that is none", key));
+        out.push_back({all[i], all[i + 1], {}, 0});
+    }
+    return out;
+}
+
+}  // namespace
+
+struct former_nodes::inquiry {
+    std::vector<session_node> nodes;
+    std::vector<std::optional<std::vector<agreement::held>>> answers;  ///< none yet, or none in time
+    std::size_t next = 0, answered = 0;
+    clock::time_point until;
+};
+
+json former_nodes::names_of(const session& s) { return pairs(s.former.nodes); }
+
+json former_nodes::holders_of(const session& s) {
+    auto out = json::array();
+    for (const auto& n : s.former.holders) {
+        out.push_back(n.name);
+        out.push_back(n.addr);
+    }
+    return out;
+}
+
+result<void> former_nodes::take_names(session& s, const json& in) {
+    BANYAN_TRY(const auto nodes, nodes_in(in, "former"));
+    for (const auto& n : nodes) s.former.add(n.name, n.addr);
+    return {};
+}
+
+result<void> former_nodes::take_holders(session& s, const json& in) {
+    BANYAN_TRY(s.former.holders, nodes_in(in, "outside"));
+    return {};
+}
+
+json former_nodes::tell(const session& s) {
+    agreement::inventory what;
+    what.copies = s.agreed->rules().copies().checked();
+    return agreement::encode({s.generation, std::move(what)}, {});
+}
+
+task<void> former_nodes::ask_some(session_ptr s, std::shared_ptr<inquiry> of) {
+    while (of->next < of->nodes.size() && clock::now() < of->until && !s->closed) {
+        const auto i = of->next++;
+        const auto to = peers_.new_link(of->nodes[i]);
+        json meta = header_of(*s);
+        meta["uid"] = s->request.uid;
+        const auto said = co_await to->call(peer_message::holdings, std::move(meta), ask_timeout);
+        to->close();
+        std::vector<agreement::held> copies;
+        if (said) {
+            const agreement::limits most{0, s->request.world, max_step};
+            auto read = agreement::decode(*said, most);
+            if (auto* has = read ? std::get_if<agreement::inventory>(&read->what) : nullptr)
+                copies = std::move(has->copies);
+        }
+        // A refusal is an answer: there is nothing for us there.
+        if (!said && said.error().code == errc::unavailable) continue;
+        of->answers[i] = std::move(copies);
+        ++of->answered;
+        s->notify();
+    }
+}
+
+task<former_nodes::holdings> former_nodes::ask(session_ptr s, std::uint64_t look) {
+    holdings out;
+    const auto wanted = [&] { return !s->closed && s->storage.look == look; };
+    const auto* rules = &s->agreed->rules();
+    const auto heard = [&] { return !rules->coordinating() || rules->coordinating()->waits_for().empty(); };
+    while (wanted() && !heard()) co_await s->changed->wait(clock::now() + look_again_at);
+    s->former.holders.clear();
+    if (!wanted() || !rules->coordinating() || rules->coordinating()->newest_is_whole()) co_return out;
+    const auto of = std::make_shared<inquiry>();
+    const auto add = [&](const std::string& name, const std::string& addr) {
+        if (!s->slot_of(name)) of->nodes.push_back({name, addr, {}, 0});
+    };
+    for (const auto& [name, addr] : s->addresses) add(name, addr);
+    for (const auto& [name, addr] : s->former.nodes)
+        if (!s->addresses.contains(name)) add(name, addr);
+    of->answers.resize(of->nodes.size());
+    of->until = clock::now() + ask_in_all;
+    for (std::size_t i = 0; i < std::min(asked_at_once, of->nodes.size()); ++i) core_.spawn(ask_some(s, of));
+    while (wanted() && of->answered < of->nodes.size() && clock::now() < of->until)
+        co_await s->changed->wait(of->until);
+    if (!wanted()) co_return out;
+    std::vector<std::string> silent;
+    for (std::size_t i = 0; i < of->nodes.size(); ++i) {
+        if (!of->answers[i]) silent.push_back(of->nodes[i].name);
+        if (!of->answers[i] || of->answers[i]->empty()) continue;
+        s->former.holders.push_back(of->nodes[i]);
+        out.push_back(std::move(*of->answers[i]));
+    }
+    of->next = of->nodes.size();  // nobody asks on
+    if (!silent.empty())
+        users_.warn(s, about_former,
+                    fmt::format("{}, where the job has run, {} not answer: a newer checkpoint that only {} "
+                                "would not be used",
+                                compress_hostlist(silent), silent.size() == 1 ? "does" : "do",
+                                silent.size() == 1 ? "it holds" : "they hold"));
+    co_return out;
+}
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Nodes of earlier launches of a job that are not in the one that begins: a requeue may have gone elsewhere,
+// and the newest state be in their memory alone. The first slot's daemon asks them what they hold. What they
+// say only adds; one that does not answer is not waited for long, for it may be why the job was started
+// again. docs/decisions/015.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ckptd/daemon/messenger.hpp"
+#include "ckptd/daemon/reporter.hpp"
+
+namespace banyan::ckpt {
+
+class former_nodes {
+  public:
+    using holdings = std::vector<std::vector<agreement::held>>;
+
+    former_nodes(daemon_core& core, messenger& peers, reporter& users)
+        : core_(core), peers_(peers), users_(users) {}
+
+    /// Once every node of the launch has said what it holds: what the others hold, in the order of
+    /// `s->former.holders`. Empty where nothing is missing, or `look` is no longer the newest.
+    task<holdings> ask(session_ptr s, std::uint64_t look);
+
+    /// Names that go along with a member's inventory, and with a coordinator's `prepare`.
+    static json names_of(const session& s);
+    static json holders_of(const session& s);
+    /// What came of the two from another daemon.
+    static result<void> take_names(session& s, const json& in);
+    static result<void> take_holders(session& s, const json& in);
+
+    /// To a daemon of a later launch.
+    static json tell(const session& s);
+
+  private:
+    struct inquiry;
+    task<void> ask_some(session_ptr s, std::shared_ptr<inquiry> of);
+
+    daemon_core& core_;
+    messenger& peers_;
+    reporter& users_;
+};
+
+}  // namespace banyan::ckpt

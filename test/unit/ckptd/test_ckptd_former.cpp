@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A job that is started again on other nodes than before, while its newest state is in the memory of those.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include <arpa/inet.h>
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ckptd/store/owner.hpp"
+#include "cluster.hpp"
+#include "common/fd.hpp"
+
+using namespace ckptd_test;
+namespace ckpt = banyan::ckpt;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct launch {
+    std::uint64_t job = 7;
+    std::vector<int> nodes;
+    std::uint32_t restart = 0;
+    std::string storage = {};
+    std::uint64_t flush = 0;
+    uid_t uid = ::geteuid();
+};
+
+/// The job's session on each of its nodes, one rank a node, and the ranks.
+std::vector<rank_process> start(const cluster& c, const launch& l) {
+    auto r = c.request(l.job, 1, 1, l.storage, l.flush);
+    r.nodes.clear();
+    r.spares.clear();
+    r.restart = l.restart;
+    r.uid = l.uid;
+    r.world = static_cast<std::uint32_t>(l.nodes.size());
+    std::vector<std::string> names;
+    for (std::uint32_t slot = 0; slot < r.world; ++slot) {
+        const auto node = l.nodes[slot];
+        r.nodes.push_back({c.name(node), c.addr(node), {slot}, (slot + 1) % r.world});
+        names.push_back(c.name(node));
+    }
+    for (const auto node : l.nodes) {
+        r.self = c.name(node);
+        const auto opened = ckpt::session_open(c.socket(node), r, 20s);
+        if (!opened) FAIL(opened.error().text());
+    }
+    for (const auto node : l.nodes) REQUIRE(ckpt::step_open(c.socket(node), l.job, 0, names, 5s));
+    return start_ranks(c, l.job, l.nodes, 1, 100'000);
+}
+
+/// Steps 10 (in storage, where there is one) and 15 (in memory alone); then the job leaves its nodes.
+void run_and_leave(const cluster& c, const launch& l) {
+    auto ranks = start(c, l);
+    for (auto& r : ranks) r.say("restart");
+    for (auto& r : ranks) CHECK(r.hear() == "-3 0 0 0");
+    for (const int step : {10, 15}) {
+        all_are(ask_all(ranks, fmt::format("save {}", step)), "0");
+        const int tier = step == 10 && l.flush != 0 ? 3 : 2;
+        all_are(ask_all(ranks, fmt::format("wait {} {} 9000", step, tier)), "0");
+    }
+    for (auto& r : ranks) r.kill();
+    for (const auto node : l.nodes) REQUIRE(ckpt::session_detach(c.socket(node), l.job, 5s));
+}
+
+std::vector<std::string> restart(std::vector<rank_process>& ranks) {
+    for (auto& r : ranks) r.say("restart");
+    std::vector<std::string> out;
+    for (auto& r : ranks) out.push_back(r.hear());
+    return out;
+}
+
+/// The claim of the directory, as its user may write it.
+void claim_names(const std::string& dir, const std::map<std::string, std::string>& nodes) {
+    const ckpt::storage_user me{::geteuid(), ::getegid(), {::getegid()}};
+    const auto seen = ckpt::read_owner(me, dir);
+    REQUIRE(seen);
+    REQUIRE(*seen);
+    ckpt::claim c{dir, 0, (*seen)->job, (*seen)->generation, (*seen)->node, 1000, 0};
+    c.nodes = nodes;
+    REQUIRE(ckpt::take_claim(me, c, *seen));
+}
+
+}  // namespace
+
+TEST_CASE("a job on other nodes but one gets what the others still hold", "[ckptd]") {
+    cluster c({5, "", {}});
+    run_and_leave(c, {.nodes = {1, 2, 3}});
+    // Source 1: the node that is left has a copy of its neighbour's; 2: another node.
+    const std::vector<std::string> brought{"0 15 2 1", "0 15 1 1", "0 15 2 1"};
+    SECTION("of three one is left") {
+        auto ranks = start(c, {.nodes = {4, 3, 5}, .restart = 1});
+        CHECK(restart(ranks) == brought);
+        // The next start finds it there as well: what was brought is the job's own.
+        all_are(ask_all(ranks, "save 16"), "0");
+        all_are(ask_all(ranks, "wait 16 2 9000"), "0");
+    }
+    SECTION("two starts, the first of which never began") {
+        { const auto never = start(c, {.nodes = {4, 5, 3}, .restart = 1}); }
+        auto ranks = start(c, {.nodes = {5, 3, 4}, .restart = 2});
+        CHECK(restart(ranks) == brought);
+    }
+}
+
+TEST_CASE("a job on wholly other nodes finds the former ones by its directory", "[ckptd]") {
+    cluster c({4, "", {}});
+    const auto storage = c.dir() + "/store";
+    const launch before{.nodes = {1, 2}, .storage = storage, .flush = 10};
+    const launch after{.nodes = {3, 4}, .restart = 1, .storage = storage, .flush = 10};
+    run_and_leave(c, before);
+    SECTION("which answer") {
+        auto ranks = start(c, after);
+        all_are(restart(ranks), "0 15 2 1");
+    }
+    SECTION("which do not: storage has the step before, and the user is told of the rest") {
+        for (const int node : before.nodes) c.kill(node, SIGSTOP);
+        // Not what the ended job still wrote there; whichever step it is, all have the same.
+        auto ranks = start(c, after);
+        const auto first = restart(ranks);
+        all_are(first, first[0]);
+        CHECK((first[0] == "0 10 3 1" || first[0] == "0 15 3 1"));
+        all_are(ask_all(ranks, "save 20"), "0");
+        INFO(c.printed());
+        CHECK(eventually([&] { return c.printed("n[1-2], where the job has run, do not answer") == 1; }));
+        for (const int node : before.nodes) c.kill(node, SIGCONT);
+    }
+}
+
+TEST_CASE("a user who names another one's nodes in his directory gets nothing of them", "[ckptd]") {
+    cluster c({4, "", {}});
+    const auto storage = c.dir() + "/store";
+    // Job numbers come again: the same one, of another user.
+    run_and_leave(c, {.nodes = {1, 2}, .uid = 4711});
+    fs::create_directory(storage);
+    const ckpt::storage_user me{::geteuid(), ::getegid(), {::getegid()}};
+    REQUIRE(ckpt::take_claim(me, {storage, 0, 7, 1, "n1", 1000, 0}, std::nullopt));
+    claim_names(storage, {{"n1", c.addr(1)}, {"n2", c.addr(2)}});
+    auto ranks = start(c, {.nodes = {3, 4}, .restart = 1, .storage = storage, .flush = 10});
+    all_are(restart(ranks), "-3 0 0 0");
+}
+
+TEST_CASE("a directory that names thousands of hosts holds up its own job alone", "[ckptd]") {
+    cluster c({2, "", {}});
+    const auto storage = c.dir() + "/store";
+    fs::create_directory(storage);
+    // Takes connections and says nothing.
+    const banyan::unique_fd mute(::socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(c.port());
+    ::inet_pton(AF_INET, "127.9.9.9", &at.sin_addr);
+    REQUIRE(::bind(mute.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
+    REQUIRE(::listen(mute.get(), 4096) == 0);
+    std::map<std::string, std::string> nodes;
+    for (int i = 0; i < 4096; ++i) nodes[fmt::format("h{}", i)] = i % 2 ? "127.9.9.9" : "127.9.9.8";
+    const ckpt::storage_user me{::geteuid(), ::getegid(), {::getegid()}};
+    REQUIRE(ckpt::take_claim(me, {storage, 0, 7, 1, "n1", 1000, 0}, std::nullopt));
+    claim_names(storage, nodes);
+
+    auto others = start(c, {.job = 8, .nodes = {1, 2}});
+    all_are(restart(others), "-3 0 0 0");
+    auto ranks = start(c, {.nodes = {1, 2}, .restart = 1, .storage = storage, .flush = 10});
+    for (auto& r : ranks) r.say("restart");
+    for (int step = 1; step <= 5; ++step) {
+        all_are(ask_all(others, fmt::format("save {}", step)), "0");
+        all_are(ask_all(others, fmt::format("wait {} 2 9000", step)), "0");
+    }
+    for (auto& r : ranks) CHECK(r.hear() == "-3 0 0 0");
+}
