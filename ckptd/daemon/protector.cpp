@@ -13,7 +13,33 @@ namespace {
 
 constexpr milliseconds busy_timeout{5000};
 constexpr milliseconds look_again{20};
+constexpr milliseconds look_at_buddy{100};
 constexpr auto about_checksums = "checksums";
+
+void show_whether_stalled(const session_ptr& s) {
+    const bool now = s->waits_for_others(longest_wait);
+    if (std::exchange(s->stalled, now) != now) s->publish();
+}
+
+// The buddy keeps so many copies of a rank: memory for each is made when it comes.
+bool is_memory_made(const session_ptr& s, const copy_ptr& c, const std::string& buddy) {
+    const auto r = s->ranks.find(c->rank);
+    if (r == s->ranks.end()) return true;
+    const auto& taken = r->second.at_buddy;
+    return taken.node != buddy || taken.count < replicas_per_rank || taken.largest < c->bytes;
+}
+
+void note_taken(const session_ptr& s, const copy_ptr& c, const std::string& buddy) {
+    const auto r = s->ranks.find(c->rank);
+    if (r == s->ranks.end()) return;
+    auto& taken = r->second.at_buddy;
+    if (taken.node != buddy || taken.largest < c->bytes) taken = {buddy, 0, c->bytes};
+    ++taken.count;
+}
+
+task<void> probe_silent(std::shared_ptr<link> silent, std::function<bool()> needed) {
+    co_await silent->probe(std::move(needed));
+}
 
 }  // namespace
 
@@ -134,6 +160,7 @@ task<void> protector::secure(session_ptr s, copy_ptr c, std::size_t buffer) {
 
 task<void> protector::protect(session_ptr s, copy_ptr c) {
     const auto generation = s->generation;
+    core_.spawn(watch(s, c));
     const bool replicated = co_await replicate(s, c);
     c->handled = true;
     c->waits_since = clock::now();
@@ -141,13 +168,44 @@ task<void> protector::protect(session_ptr s, copy_ptr c) {
     s->agreed->safe(c->number, replicated ? agreement::level::replicated : agreement::level::memory);
 }
 
+std::shared_ptr<link> protector::link_to_buddy(const session& s) {
+    if (!s.slot) return nullptr;
+    const auto buddy = s.request.nodes[*s.slot].buddy;
+    return buddy == *s.slot ? nullptr : peers_.link_to(s.request.nodes[buddy], true);
+}
+
+task<void> protector::watch(session_ptr s, copy_ptr c) {
+    const auto to = link_to_buddy(*s);
+    const auto born = s->generation;
+    const auto is_over = [s, born] { return s->closed || s->generation != born; };
+    while (to && !is_over() && !c->dropped && !c->handled) {
+        // Of one that is silent nothing is waited for: the copy gets its vote at once.
+        const bool late = to->is_late();
+        if (late != c->held_up && !(late && to->is_silent())) {
+            c->held_up = late;
+            show_whether_stalled(s);
+        }
+        const auto now = clock::now();
+        co_await s->changed->wait(late ? now + look_again : std::min(to->late_at(), now + look_at_buddy));
+    }
+    const auto since = clock::now();
+    const auto until = since + longest_wait;
+    bool told = false;
+    while (!is_over() && !c->dropped && s->committed < c->key && clock::now() < until) {
+        const auto usually = since + s->commits_within(longest_wait);
+        if (!told && clock::now() > usually) {
+            told = true;
+            show_whether_stalled(s);
+        }
+        co_await s->changed->wait(told ? until : usually + milliseconds(1));
+    }
+    if (!is_over() && s->committed >= c->key) s->commits.note(clock::now() - since);
+}
+
 task<bool> protector::replicate(session_ptr s, copy_ptr c) {
-    if (!s->slot) co_return false;
-    const auto own = *s->slot;
-    const auto buddy = s->request.nodes[own].buddy;
-    if (buddy == own) co_return false;
-    const auto name = s->request.nodes[buddy].name;
-    const auto to = peers_.link_to(s->request.nodes[buddy], true);
+    const auto to = link_to_buddy(*s);
+    if (!to) co_return false;
+    const auto name = s->request.nodes[s->request.nodes[*s->slot].buddy].name;
     const auto until = clock::now() + busy_timeout;
     const auto memory = c->memory;  // the copy may move to another place meanwhile
     const auto image = c->data();
@@ -171,7 +229,11 @@ task<bool> protector::replicate(session_ptr s, copy_ptr c) {
         // A buddy that does not answer holds up one save, not each: it is looked for behind their backs.
         if (to->is_silent()) {
             users_.warn(s, name, only_here());
-            core_.spawn([](std::shared_ptr<link> silent) -> task<void> { co_await silent->probe(); }(to));
+            const std::function<bool()> needed = [weak = std::weak_ptr(s)] {
+                const auto job = weak.lock();
+                return job && !job->closed && !job->detached;
+            };
+            core_.spawn(probe_silent(to, needed));
             co_return false;
         }
         json meta = header_of(*s);
@@ -180,9 +242,10 @@ task<bool> protector::replicate(session_ptr s, copy_ptr c) {
         meta["bytes"] = c->bytes;
         meta["chunks"] = c->chunks;
         std::uint64_t sent = 0;
-        const auto put = co_await to->put(std::move(meta), image, wanted, &sent);
+        const auto put = co_await to->put(std::move(meta), image, is_memory_made(s, c, name), wanted, &sent);
         s->bytes.peer_sent += sent;
         if (put && *put == link::put_result::done) {
+            note_taken(s, c, name);
             s->warnings.works_again(name);
             co_return true;
         }

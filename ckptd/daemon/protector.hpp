@@ -29,6 +29,10 @@ class protector {
   private:
     task<bool> checksum(session_ptr s, copy_ptr c);
     task<bool> replicate(session_ptr s, copy_ptr c);
+    /// Null where there is no other node for copies.
+    std::shared_ptr<link> link_to_buddy(const session& s);
+    /// Tells the ranks when the copy waits for other nodes longer than is usual.
+    task<void> watch(session_ptr s, copy_ptr c);
 
     daemon_core& core_;
     messenger& peers_;

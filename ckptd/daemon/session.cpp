@@ -106,6 +106,7 @@ void session::enter_generation(std::uint64_t g, bool new_launch) {
     flush.epoch = flush.newest_turn = 0;
     incomplete = {};
     bringing.reset();
+    commits.forget();
     for (auto& [rank, r] : ranks) {
         r.began.reset();
         r.saved = r.again = false;
@@ -207,12 +208,19 @@ void session::publish() {
     }
 }
 
+std::chrono::steady_clock::duration session::commits_within(
+    std::chrono::steady_clock::duration longest) const {
+    return commits.limit({8, std::chrono::milliseconds(250), longest});
+}
+
 bool session::waits_for_others(std::chrono::steady_clock::duration longest) const {
-    const auto since = std::chrono::steady_clock::now() - longest;
+    const auto now = std::chrono::steady_clock::now();
+    const auto usual = commits_within(longest);
     return std::any_of(copies.begin(), copies.end(), [&](const auto& c) {
-        return c->own && c->checked && c->key.generation == generation &&
-               (!committed || c->key > *committed) &&
-               c->waits_since != std::chrono::steady_clock::time_point{} && c->waits_since < since;
+        if (!c->own || !c->checked || c->key.generation != generation || (committed && c->key <= *committed))
+            return false;
+        const bool waits = c->waits_since != std::chrono::steady_clock::time_point{};
+        return c->held_up || (waits && c->waits_since + (c->handled ? usual : longest) < now);
     });
 }
 
@@ -315,6 +323,7 @@ nlohmann::json describe(const session& s) {
                        {"durable", describe_key(s.durable)},
                        {"durable_lag_steps", s.durable_lag()},
                        {"pending", s.pending},
+                       {"stalled", s.stalled},
                        {"ranks", ranks},
                        {"replicas", replicas},
                        {"warning", s.warnings.newest},

@@ -20,6 +20,7 @@
 
 #include "ckptd/buffers/memory.hpp"
 #include "ckptd/daemon/job_agreement.hpp"
+#include "ckptd/daemon/patience.hpp"
 #include "ckptd/daemon/process.hpp"
 #include "ckptd/keeper/ledger.hpp"
 #include "ckptd/protocol/protocol.hpp"
@@ -44,6 +45,7 @@ struct shard_copy {
     std::uint64_t sequence = 0;
     bool checked = false;                                 ///< the checksums stand
     bool handled = false;                                 ///< it has been offered to the buddy
+    bool held_up = false;                                 ///< the buddy is later than it usually is
     std::chrono::steady_clock::time_point waits_since{};  ///< for other nodes
     bool pinned = false;                                  ///< being flushed
     bool overtaken = false;                               ///< nothing needs it but who has pinned it
@@ -56,6 +58,16 @@ using copy_ptr = std::shared_ptr<shard_copy>;
 /// In place of a connection: a process that lived when the daemon before this one ended, and has not come
 /// back to this one yet.
 constexpr std::uint64_t former_owner = UINT64_MAX;
+
+/// What a rank's buddy has taken of it.
+struct taken_copies {
+    std::string node;
+    std::uint32_t count = 0;
+    std::uint64_t largest = 0;
+};
+
+/// For other nodes; less where it usually takes less.
+constexpr std::chrono::milliseconds longest_wait{2000};
 
 struct rank_state {
     std::uint32_t rank = 0;
@@ -74,6 +86,7 @@ struct rank_state {
     bool saved = false;
     bool again = false;  ///< it asks for its state anew: the round that runs is not its own any more
     std::string source;  ///< where its state came from in this launch: local, peer, storage
+    taken_copies at_buddy;
 
     rank_memory_header& header() const { return *reinterpret_cast<rank_memory_header*>(memory->data()); }
 };
@@ -241,6 +254,7 @@ struct session {
     std::uint64_t ticks = 0;
     std::optional<agreement::ballot> bringing;  ///< the newest attempt for which shards are brought
     bool stalled = false;                       ///< saves wait for other nodes, and will for long
+    patience commits;                           ///< from a rank's vote to its step's commit
     std::uint32_t pending = 0;                  ///< sealed buffers on their way into safety
     user_warnings warnings;
     byte_counters bytes;
@@ -281,8 +295,11 @@ struct session {
     /// Frees ranks that moved away and hold nothing.
     void forget_ranks();
     void publish();
-    /// Whether copies of ranks of this node have waited for other nodes for longer than `longest`.
+    /// Whether copies of ranks of this node have waited for other nodes for longer than such copies usually
+    /// do, or than `longest`.
     bool waits_for_others(std::chrono::steady_clock::duration longest) const;
+    /// For how long a copy that was voted for usually waits for the others' votes, at most.
+    std::chrono::steady_clock::duration commits_within(std::chrono::steady_clock::duration longest) const;
     /// Shows `text` to one local rank, once for each `about`; the first rank that attaches gets it when none
     /// has.
     void tell_user(const std::string& about, const std::string& text);

@@ -14,7 +14,12 @@ constexpr std::chrono::seconds comeback{1};  // of a daemon that its keeper star
 constexpr std::chrono::milliseconds dead_for{2000}, dead_at_first{50};
 constexpr std::chrono::seconds chunk_timeout{5};  // for one chunk or one reply in a transfer
 constexpr std::chrono::seconds probe_timeout{2};
+constexpr std::chrono::milliseconds probe_again{500};
 constexpr int max_rounds = 4;
+// Of a part of a shard: what the ranks' next saves do not wait for any more, and when it is given up. A
+// switch that fails over, or a retransmission, takes up to two seconds.
+constexpr patience::bounds late_after{8, std::chrono::milliseconds(100), chunk_timeout};
+constexpr patience::bounds given_up_after{32, std::chrono::seconds(2), chunk_timeout};
 
 }  // namespace
 
@@ -32,11 +37,34 @@ void link::note(bool answered) {
     if (answered)
         silent_since_.reset();
     else if (!silent_since_)
-        silent_since_ = clock::now();
+        silent_since_ = waits_since_.value_or(clock::now());
+    waits_since_.reset();
+}
+
+clock::time_point link::late_at() const {
+    const auto since = silent_since_ ? silent_since_ : waits_since_;
+    return since ? *since + limit(late_after) : clock::time_point::max();
+}
+
+clock::duration link::limit(const patience::bounds& b) const {
+    return memory_is_made_ ? b.longest : usual_[static_cast<std::size_t>(awaited_)].limit(b);
+}
+
+void link::await_part(part p, bool new_memory) {
+    awaited_ = p;
+    memory_is_made_ = new_memory;
+    waits_since_ = clock::now();
+    watch(limit(given_up_after));
+}
+
+void link::got_part() {
+    if (!std::exchange(memory_is_made_, false)) usual(awaited_).note(clock::now() - *waits_since_);
+    waits_since_.reset();
+    silent_since_.reset();
 }
 
 // Closing the socket ends whatever waits on it.
-void link::watch(std::chrono::milliseconds timeout) {
+void link::watch(clock::duration timeout) {
     watchdog_.expires_after(timeout);
     watchdog_.async_wait([weak = weak_from_this()](boost::system::error_code ec) {
         if (const auto self = weak.lock(); self && !ec) self->close();
@@ -54,6 +82,8 @@ task<result<void>> link::connect() {
         co_return fail(errc::unavailable, dead_because_);
     }
     channel_ = std::move(*opened);
+    // Whoever is there now may have to make memory anew.
+    usual(part::place).forget();
     co_return result<void>{};
 }
 
@@ -89,9 +119,11 @@ task<result<nlohmann::json>> link::call(peer_message type, nlohmann::json meta,
 }
 
 task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const std::byte> image,
-                                            std::function<bool()> wanted, std::uint64_t* sent) {
-    watch(chunk_timeout);
+                                            bool new_memory, std::function<bool()> wanted,
+                                            std::uint64_t* sent) {
+    await_part(part::place, new_memory);
     BANYAN_CO_TRY(const auto begun, co_await exchange(peer_message::put_begin, std::move(meta)));
+    got_part();
     if (auto refused = wire::error_from(begun)) {
         if (refused->code != errc::exhausted) refused->code = errc::conflict;
         co_return std::unexpected(std::move(*refused));
@@ -107,14 +139,16 @@ task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const
                 image.subspan(i * chunk_bytes, std::min(chunk_bytes, image.size() - i * chunk_bytes));
             nlohmann::json which;
             which["i"] = i;
-            watch(chunk_timeout);
+            await_part(part::chunk);
             BANYAN_CO_CHECK(co_await channel_->write_frame(
                 static_cast<std::uint16_t>(peer_message::put_chunk), std::move(which), chunk));
+            got_part();
             *sent += chunk.size();
         }
-        watch(chunk_timeout);
+        await_part(part::check);
         nlohmann::json end = nlohmann::json::object();
         BANYAN_CO_TRY(const auto ended, co_await exchange(peer_message::put_end, std::move(end)));
+        got_part();
         if (auto refused = wire::error_from(ended)) {
             refused->code = errc::conflict;
             co_return std::unexpected(std::move(*refused));
@@ -132,11 +166,18 @@ task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const
 }
 
 task<result<link::put_result>> link::put(nlohmann::json meta, std::span<const std::byte> image,
-                                         std::function<bool()> wanted, std::uint64_t* sent) {
+                                         bool new_memory, std::function<bool()> wanted, std::uint64_t* sent) {
     const auto self = shared_from_this();
     const auto held = co_await lock_.acquire();
-    BANYAN_CO_CHECK(co_await connect());
-    auto out = co_await put_on(std::move(meta), image, std::move(wanted), sent);
+    awaited_ = part::place;
+    memory_is_made_ = new_memory;
+    waits_since_ = clock::now();
+    auto connected = co_await connect();
+    if (!connected) {
+        waits_since_.reset();
+        co_return std::unexpected(std::move(connected.error()));
+    }
+    auto out = co_await put_on(std::move(meta), image, new_memory, std::move(wanted), sent);
     watchdog_.cancel();
     // A transfer that ended half-way leaves the stream in an unknown state.
     const bool answered = !out && (out.error().code == errc::conflict || out.error().code == errc::exhausted);
@@ -148,13 +189,20 @@ task<result<link::put_result>> link::put(nlohmann::json meta, std::span<const st
     co_return out;
 }
 
-task<void> link::probe() {
+task<void> link::probe(std::function<bool()> wanted) {
     if (std::exchange(probing_, true)) co_return;
     const auto self = shared_from_this();
-    const auto answer = co_await call(peer_message::ping, nlohmann::json::object(), probe_timeout);
+    asio::steady_timer pause(executor_);
+    while (is_silent() && wanted()) {
+        auto nothing = nlohmann::json::object();
+        const auto answer = co_await call(peer_message::ping, std::move(nothing), probe_timeout);
+        // A refusal is an answer.
+        if (!answer && answer.error().code != errc::unavailable) note(true);
+        if (!is_silent()) break;
+        pause.expires_after(probe_again);
+        co_await pause.async_wait(as_result);
+    }
     probing_ = false;
-    // A refusal is an answer.
-    if (!answer && answer.error().code != errc::unavailable) note(true);
 }
 
 task<result<std::uint64_t>> link::get_on(nlohmann::json meta, room into, std::vector<std::uint32_t>* chunks) {

@@ -4,10 +4,13 @@
 // remembers for a moment that a peer is dead so that nobody waits for it twice.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "ckptd/daemon/patience.hpp"
 #include "ckptd/net/async.hpp"
 #include "ckptd/net/peer.hpp"
 #include "common/peer/handshake.hpp"
@@ -33,8 +36,9 @@ class link : public std::enable_shared_from_this<link> {
                                       std::chrono::milliseconds timeout);
 
     enum class put_result { done, busy };
-    /// Sends a shard and has it checked. `image` must stay; `wanted` says whether it still matters.
-    task<result<put_result>> put(nlohmann::json meta, std::span<const std::byte> image,
+    /// Sends a shard and has it checked. `image` must stay; `wanted` says whether it still matters;
+    /// `new_memory` that the peer may have to make memory for it first.
+    task<result<put_result>> put(nlohmann::json meta, std::span<const std::byte> image, bool new_memory,
                                  std::function<bool()> wanted, std::uint64_t* sent);
     /// Where a shard of so many bytes may be put.
     using room = std::function<task<result<std::span<std::byte>>>(std::uint64_t bytes)>;
@@ -45,19 +49,29 @@ class link : public std::enable_shared_from_this<link> {
 
     /// No request has been answered for longer than a daemon needs that its keeper starts again.
     bool is_silent() const;
-    /// Finds out whether a silent peer is back. One at a time; returns at once when one is under way.
-    task<void> probe();
+    /// When the part of a shard that is waited for now is later than it usually is; `max` when none is.
+    clock::time_point late_at() const;
+    bool is_late() const { return late_at() <= clock::now(); }
+    /// Asks a silent peer again and again until it is back, as long as `wanted` holds. One at a time; returns
+    /// at once when one is under way.
+    task<void> probe(std::function<bool()> wanted);
 
     void close();
 
   private:
     task<result<void>> connect();
     task<result<nlohmann::json>> exchange(peer_message type, nlohmann::json meta);
-    task<result<put_result>> put_on(nlohmann::json meta, std::span<const std::byte> image,
+    task<result<put_result>> put_on(nlohmann::json meta, std::span<const std::byte> image, bool new_memory,
                                     std::function<bool()> wanted, std::uint64_t* sent);
     task<result<std::uint64_t>> get_on(nlohmann::json meta, room into, std::vector<std::uint32_t>* chunks);
-    void watch(std::chrono::milliseconds timeout);
+    void watch(clock::duration timeout);
     void note(bool answered);
+    /// What is waited for while a shard is sent. Each has its own usual time.
+    enum class part : std::size_t { place, chunk, check };
+    void await_part(part p, bool new_memory = false);
+    void got_part();
+    patience& usual(part p) { return usual_[static_cast<std::size_t>(p)]; }
+    clock::duration limit(const patience::bounds& b) const;
 
     asio::any_io_executor executor_;
     link_options options_;
@@ -66,7 +80,11 @@ class link : public std::enable_shared_from_this<link> {
     async_lock lock_;
     clock::time_point dead_until_{};
     std::string dead_because_;
-    std::optional<clock::time_point> silent_since_;
+    std::optional<clock::time_point> silent_since_;  ///< the beginning of the first request without an answer
+    std::optional<clock::time_point> waits_since_;   ///< for the part that is waited for now
+    part awaited_ = part::place;
+    bool memory_is_made_ = false;  ///< for it: nobody knows how long that takes
+    std::array<patience, 3> usual_;
     bool probing_ = false;
 };
 
