@@ -241,15 +241,29 @@ task<result<std::uint64_t>> link::get_on(nlohmann::json meta, room into, std::ve
 task<result<std::uint64_t>> link::get(nlohmann::json meta, room into, std::vector<std::uint32_t>* chunks) {
     const auto self = shared_from_this();
     const auto held = co_await lock_.acquire();
-    BANYAN_CO_CHECK(co_await connect());
-    auto out = co_await get_on(std::move(meta), std::move(into), chunks);
-    watchdog_.cancel();
-    const bool refused = !out && out.error().code == errc::conflict;
-    if (!out && !refused) close();
-    const bool answered = out || refused || out.error().code == errc::exhausted;
-    note(answered);
-    if (!answered) out.error().code = errc::unavailable;
-    co_return out;
+    std::optional<std::span<std::byte>> place;
+    const room once = [&](std::uint64_t bytes) -> task<result<std::span<std::byte>>> {
+        if (place && place->size() != bytes)
+            co_return fail(errc::exhausted, "the shard's length has changed");
+        if (!place) {
+            BANYAN_CO_TRY(place, co_await into(bytes));
+        }
+        co_return *place;
+    };
+    // Where room takes longer to make than the peer's network waits, the connection is gone when it is there.
+    // It serves a second try, or none would ever come further.
+    for (bool again = false;; again = true) {
+        BANYAN_CO_CHECK(co_await connect());
+        auto out = co_await get_on(meta, once, chunks);
+        watchdog_.cancel();
+        const bool refused = !out && out.error().code == errc::conflict;
+        if (!out && !refused) close();
+        const bool answered = out || refused || out.error().code == errc::exhausted;
+        note(answered);
+        if (!answered && place && !again) continue;
+        if (!answered) out.error().code = errc::unavailable;
+        co_return out;
+    }
 }
 
 }  // namespace banyan::ckpt
