@@ -115,6 +115,7 @@ task<std::optional<bool>> restorer::take_from(session_ptr s, agreement::held wha
     const auto got = co_await peers_.link_to(holder, true)->get(std::move(meta), into, &chunks);
     if (!got) {
         if (copy) give_back(s, copy);
+        if (copy && got.error().code == errc::conflict) ++s->bytes.damaged;
         std::uint64_t held_back = 0;
         if (core_.limiter.pass(fmt::format("fetch {}", s->job()), clock::now(), held_back))
             spdlog::warn("job {}: rank {}'s shard from {}: {} ({} more since)", s->job(), what.rank,

@@ -126,6 +126,7 @@ TEST_CASE("a bit flipped in a replica is detected and the copy is not used", "[c
     CHECK(restored[0] == "0 1 1 1");
     CHECK(restored[1] == "0 1 3 1");         // from storage
     CHECK(c.counter(1, 5, "damaged") == 1);  // found by whoever holds it, before it is sent
+    CHECK(c.counter(3, 5, "damaged") == 1);  // and by whoever has asked for it
 }
 
 TEST_CASE("damage in both levels: an older step is taken by all", "[ckptd]") {
