@@ -2,6 +2,7 @@
 
 #include "ckptd/daemon/rank_buffers.hpp"
 
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +13,21 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr std::size_t header_allowance = 256 * 1024;
+constexpr milliseconds look_again_for_room{50};
+
+/// What is asked for while this is made counts it.
+class in_the_making {
+  public:
+    in_the_making(session_ptr s, std::uint64_t bytes) : s_(std::move(s)), bytes_(bytes) {
+        s_->bytes_in_the_making += bytes_;
+    }
+    in_the_making(const in_the_making&) = delete;
+    ~in_the_making() { s_->bytes_in_the_making -= bytes_; }
+
+  private:
+    session_ptr s_;
+    std::uint64_t bytes_;
+};
 
 }  // namespace
 
@@ -27,13 +43,19 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
     const auto wanted = rank_memory_bytes(buffers, buffer_bytes);
     const auto limit = core_.config.job_limit();
     const auto is_short = [&] { return wanted > limit || s->memory_bytes() > limit - wanted; };
-    if (is_short()) s->free_replicas.clear();  // what no copy has come into yet
+    // What no copy has come into yet gives way, and so does what is being made for one.
+    while (is_short()) {
+        s->free_replicas.clear();
+        if (!is_short() || s->expected.empty() || s->closed) break;
+        co_await s->changed->wait(clock::now() + look_again_for_room);
+    }
     const auto used = s->memory_bytes();
     if (is_short())
         co_return fail(errc::exhausted,
                        fmt::format("rank {} needs {}, but job {} has {} of its {} on this node", rank,
                                    format_bytes(wanted), s->job(), format_bytes(used), format_bytes(limit)),
                        "use fewer buffers, or have job_memory_limit in [ckptd] of banyan.conf raised");
+    std::optional<in_the_making> counted(std::in_place, s, wanted);
     auto budget = core_.budget;
     const auto work = [budget, name, buffers, buffer_bytes] {
         return shard_memory::make(budget, name, rank_memory_bytes(buffers, buffer_bytes));
@@ -60,6 +82,7 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
         if (c->rank == rank && c->memory == s->ranks[rank].memory) c->buffer = -1;
     auto& target = s->ranks[rank];
     const auto before = std::exchange(target.memory, std::move(memory));
+    counted.reset();
     target.buffers = buffers;
     target.buffer_bytes = buffer_bytes;
     core_.keep(s);  // and only then may the one before go
@@ -84,8 +107,12 @@ task<result<std::shared_ptr<shard_memory>>> rank_buffers::replica_memory(session
             fmt::format("a copy of {} and what job {} has on node {} are more than the {} of a job there",
                         format_bytes(size), s->job(), core_.config.node, format_bytes(limit)),
             "have job_memory_limit in [ckptd] of banyan.conf raised");
+    const in_the_making counted(s, size);
     const auto work = [budget = core_.budget, name, size] { return shard_memory::make(budget, name, size); };
-    co_return co_await run_blocking(core_.workers, work);
+    auto made = co_await run_blocking(core_.workers, work);
+    std::erase_if(s->replica_memory, [](const auto& m) { return m.expired(); });
+    if (made) s->replica_memory.push_back(*made);
+    co_return made;
 }
 
 task<void> rank_buffers::expect_copies(session_ptr s, std::vector<std::uint32_t> ranks) {

@@ -256,7 +256,7 @@ std::string session::take_untold() {
 
 std::uint64_t session::memory_bytes() const {
     std::unordered_set<const shard_memory*> seen;
-    std::uint64_t sum = 0;
+    std::uint64_t sum = bytes_in_the_making;
     const auto add = [&](const std::shared_ptr<shard_memory>& m) {
         if (m && seen.insert(m.get()).second) sum += m->size();
     };
@@ -264,6 +264,7 @@ std::uint64_t session::memory_bytes() const {
     for (const auto& c : copies) add(c->memory);
     for (const auto& [rank, list] : free_replicas)
         for (const auto& m : list) add(m);
+    for (const auto& m : replica_memory) add(m.lock());
     return sum;
 }
 

@@ -239,6 +239,9 @@ struct session {
     std::map<std::uint32_t, std::vector<std::shared_ptr<shard_memory>>> free_replicas;
     std::set<std::uint32_t> expected;           ///< ranks for whose first copy memory is being made
     std::map<std::uint32_t, arrival> arriving;  ///< by rank: the copy for another node on its way here
+    /// Of copies for other nodes: while one is on its way here it is in no list.
+    std::vector<std::weak_ptr<shard_memory>> replica_memory;
+    std::uint64_t bytes_in_the_making = 0;  ///< of memory that is not in any list yet
 
     std::optional<copy_key> committed, durable;
     bool committed_replicated = false;
@@ -307,6 +310,7 @@ struct session {
     void tell_untold();
     /// What waits for a rank, as one line; nothing waits after it.
     std::string take_untold();
+    /// All that the job has here, what is being made for it included.
     std::uint64_t memory_bytes() const;
     /// Steps by which storage is behind memory; 0 where nothing is flushed.
     std::uint64_t durable_lag() const;

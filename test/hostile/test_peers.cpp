@@ -375,3 +375,27 @@ TEST_CASE("a job's copies on its neighbour count as its own", "[hostile]") {
     CHECK(c.counter(2, 1, "peer_bytes_received") == 0);
     all_are(ask_all(ranks, "wait 1 " + std::to_string(memory_tier) + " 20000"), "0");
 }
+
+TEST_CASE("so do copies that are still on their way to it", "[hostile]") {
+    cluster c({2, "job_memory_limit = \"20M\"\n", {}});
+    c.open(c.request(1, 2, 2, "", 0));
+    const auto copy_of = [&](int rank) {
+        const auto generation = c.session(2, 1)["generation"];
+        return json{
+            {"job", 1},   {"generation", generation}, {"rank", rank},       {"key_generation", generation},
+            {"step", 77}, {"bytes", 12 << 20},        {"chunks", {1, 2, 3}}};
+    };
+    std::vector<hostile::caller> from;
+    from.reserve(2);
+    for (const int rank : {0, 1}) {
+        auto& one = from.emplace_back(c.addr(2), c.port(), "n1", "n2");
+        REQUIRE(one.greet());
+        REQUIRE(one.prove(munge::encode(munge_socket(c), one.statement().text(true)).value()) ==
+                hostile::welcome);
+        const auto begun = one.ask(0x100, copy_of(rank));
+        REQUIRE(begun);
+        INFO(begun->dump());
+        CHECK(begun->contains("error") == (rank == 1));
+        CHECK(c.session(2, 1)["memory_bytes"] == 12 << 20);
+    }
+}
