@@ -28,6 +28,8 @@ struct log_source {
 struct verification_limits {
     /// Until a new step runs: KillWait, and some seconds for Slurm. banyan-run asks for it meanwhile.
     std::chrono::milliseconds step{45'000};
+    /// Of nodes that have not ended the last run of a job after all others have.
+    std::chrono::milliseconds holding{5'000};
     /// Until a training step is complete: it may be one of many minutes. Said, and nothing is done.
     std::chrono::milliseconds training{900'000};
     /// Between two looks.

@@ -94,7 +94,7 @@ task<void> controller::act_once(std::uint64_t number) {
         put_off(number, "jobs", jobs.error().text());
         co_return;
     }
-    taking how{what.step == step_kind::node_out, i->reason == silent_reason, {}};
+    taking how{what.step == step_kind::node_out, i->reason == silent_reason, i->reason == stuck_reason, {}};
     if (jobs) how.jobs = std::move(*jobs);
     // Until something was done those count that have the node now: an application's error may have named
     // others.
@@ -144,7 +144,7 @@ task<void> controller::follow_jobs(std::uint64_t number, std::vector<job_status>
     auto left = std::make_shared<std::size_t>(jobs.size());
     auto all_done = std::make_shared<asio::steady_timer>(io_, asio::steady_timer::time_point::max());
     for (const auto& job : jobs)
-        asio::co_spawn(io_, follow_job(io_, pool_, *slurm_, records_, number, job),
+        asio::co_spawn(io_, follow_job(verifier_, number, job),
                        [this, number, job, left, all_done](const std::exception_ptr&, bool goes_on) {
                            // On its own: what the incident asks for is done.
                            if (goes_on)
@@ -196,7 +196,8 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
     }
     const bool lost = how.lost && how.leave;
     const bool out = status->down || status->drained, ours = status->reason.starts_with(our_reason_prefix);
-    const bool occupied = how.leave && !how.jobs.empty();
+    const bool held = how.stuck && !status->down;
+    const bool occupied = how.leave && (held || !how.jobs.empty());
     const auto leave_alone = [&](std::string why) {
         records_.record(number, verb, node, std::move(why), false);
         if (!ours) limiter_.returned(node);

@@ -33,26 +33,27 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
                                   std::string text) { after_self_seal(node, at, text); },
             .heard =
                 [this](const std::string& node, bool here) {
-                    if (here)
-                        after_return(node);
-                    else
-                        silence_.gone(node, hub_.agents().size());
+                    if (!here) return silence_.gone(node, hub_.agents().size());
+                    silence_.back(node);
+                    of_nodes_.back(node);
                 }}),
       fabric_(io, pool, config_, records_,
               [this](const incident& i, bool fresh) {
                   if (fresh || rules_.asks_for_more(i, incidents().all()))
                       asio::co_spawn(io_, act(i.number), asio::detached);
               }),
+      of_nodes_(records_,
+                {.boot_of = [this](const std::string& node) { return hub_.boot_of(node); },
+                 .act = [this](std::uint64_t number) { asio::co_spawn(io_, act(number), asio::detached); }}),
       silence_(io, pool, *slurm_, config_.ckptd_port,
-               [this](const std::string& node, const std::string& words) { after_silence(node, words); }),
-      verifier_{io,
-                pool,
-                *slurm_,
-                records_,
+               [this](const std::string& node, const std::string& words) { of_nodes_.silent(node, words); }),
+      verifier_{{io, pool, *slurm_, records_, config_.verify,
+                 [this](std::uint64_t number, const job_status& job, const holders& found) {
+                     of_nodes_.held_up(number, job, found);
+                 }},
                 [this](std::uint32_t job, std::vector<std::string> nodes) {
                     return trained(job, std::move(nodes));
-                },
-                config_.verify} {}
+                }} {}
 
 result<void> controller::start() {
     BANYAN_TRY(const auto unfinished, records_.open(config_.history, limiter_));

@@ -18,6 +18,7 @@
 #include "fault/config.hpp"
 #include "fault/controller/fabric_incidents.hpp"
 #include "fault/controller/hub.hpp"
+#include "fault/controller/node_incidents.hpp"
 #include "fault/controller/records.hpp"
 #include "fault/controller/silence.hpp"
 #include "fault/controller/verification.hpp"
@@ -79,13 +80,12 @@ class controller {
   private:
     // events.cpp
     void after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text);
-    void after_silence(const std::string& node, const std::string& words);
-    void after_return(const std::string& node);
 
     /// How a node goes out: of those jobs all leave it, or none.
     struct taking {
         bool leave = false;
-        bool lost = false;  ///< it is dead already
+        bool lost = false;   ///< it is dead already
+        bool stuck = false;  ///< a job that ended has it still
         std::vector<job_status> jobs;
     };
 
@@ -114,6 +114,7 @@ class controller {
     limiter limiter_;
     hub hub_;
     fabric_incidents fabric_;
+    node_incidents of_nodes_;
     silence_watch silence_;
     verification_tools verifier_;
     seen_events seen_;

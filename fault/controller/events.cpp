@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From events and silence to incidents.
+// From events to incidents.
 #include <boost/asio/detached.hpp>
 #include <fmt/format.h>
 
@@ -49,40 +49,6 @@ task<bool> controller::take_events(std::string /*node*/, std::vector<event> even
     for (const auto number : judge) asio::co_spawn(io_, act(number), asio::detached);
     co_await records_.keep(std::move(fresh), std::move(changed));
     co_return true;
-}
-
-void controller::after_silence(const std::string& node, const std::string& words) {
-    const auto now = wall_ms();
-    for (const auto& [number, i] : records_.incidents().all()) {
-        if (i.object.node != node || i.closed_ms != 0 || i.reason != silent_reason) continue;
-        records_.incidents().find(number)->add_evidence({now, node, words, 0});
-        return records_.save_soon(number);
-    }
-    incident made;
-    made.object.kind = object_kind::node;
-    made.object.node = node;
-    made.reason = silent_reason;
-    made.cause = fmt::format("{} does not answer", node);
-    made.severity = severity::fatal;
-    made.boot_id = hub_.boot_of(node);
-    made.root_precedence = static_cast<std::uint8_t>(precedence::node_out);
-    made.line_ms = now;
-    made.add_evidence({now, node, words, 0});
-    const auto& i = records_.incidents().open(std::move(made), now);
-    records_.announce(i);
-    records_.save_soon(i.number);
-    asio::co_spawn(io_, act(i.number), asio::detached);
-}
-
-void controller::after_return(const std::string& node) {
-    silence_.back(node);
-    for (const auto& [number, i] : records_.incidents().all()) {
-        if (i.object.node != node || i.closed_ms != 0 || i.reason != silent_reason) continue;
-        auto* open = records_.incidents().find(number);
-        open->closed_ms = wall_ms();
-        open->closed_by = "the node: its agent is back";
-        records_.save_soon(number);
-    }
 }
 
 void controller::after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text) {

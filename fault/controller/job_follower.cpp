@@ -27,21 +27,21 @@ constexpr std::int64_t credential_gap_s = 2;
 
 class job_follower {
   public:
-    job_follower(asio::io_context& io, asio::thread_pool& pool, cluster& slurm, records& known,
-                 std::uint64_t number, std::string node, job_status before)
-        : timer_(io),
-          pool_(pool),
-          slurm_(slurm),
-          records_(known),
+    job_follower(const recovery_tools& tools, std::uint64_t number, std::string node, job_status before,
+                 steady_clock::time_point ending_since)
+        : timer_(tools.io),
+          tools_(tools),
           number_(number),
           node_(std::move(node)),
           before_(std::move(before)),
-          target_(std::to_string(before_.id)) {}
+          target_(std::to_string(before_.id)),
+          search_(before_, ending_since, {tools.limits.step, tools.limits.holding}) {}
 
     /// True: it is said to go on.
     task<bool> run() {
         while (steady_clock::now() - begun_ < timeout) {
-            const auto now = co_await run_blocking(pool_, [this] { return slurm_.job(before_.id); });
+            const auto now =
+                co_await run_blocking(tools_.pool, [this] { return tools_.slurm.job(before_.id); });
             if (co_await after(now) == next::end) co_return goes_on_;
             timer_.expires_after(pause_);
             co_await timer_.async_wait(as_result);
@@ -61,7 +61,7 @@ class job_follower {
     task<void> while_pending(job_status now);
     void when_time_is_over();
     next conclude(std::string text, bool done) {
-        records_.record(number_, "job", target_, std::move(text), done);
+        tools_.known.record(number_, "job", target_, std::move(text), done);
         return next::end;
     }
     next goes_on(std::string text) {
@@ -70,13 +70,12 @@ class job_follower {
     }
 
     asio::steady_timer timer_;
-    asio::thread_pool& pool_;
-    cluster& slurm_;
-    records& records_;
+    const recovery_tools& tools_;
     const std::uint64_t number_;
     const std::string node_;
     const job_status before_;
     const std::string target_;
+    holder_search search_;
     const steady_clock::time_point begun_ = steady_clock::now();
     milliseconds pause_ = first_pause;
     bool requeued_ = false, started_ = false, goes_on_ = false;
@@ -97,12 +96,13 @@ task<job_follower::next> job_follower::after(result<job_status> now) {
         co_return conclude(before_.may_requeue ? "ended" : "ended: it may not be requeued", true);
     if (now->phase == job_phase::running) co_return co_await while_running(std::move(*now));
     if (now->phase == job_phase::completing) still_ending_ = now->nodes;
+    if (const auto found = search_.look(*now, steady_clock::now())) tools_.held_up(number_, before_, *found);
     if (now->phase == job_phase::pending) co_await while_pending(std::move(*now));
     co_return next::look_again;
 }
 
 task<job_follower::next> job_follower::while_running(job_status now) {
-    if (now.restarts > before_.restarts || (requeued_ && started_))
+    if (now.restarts > before_.restarts || pending_since_ != 0)
         co_return goes_on(fmt::format("runs again on {} nodes", now.nodes.size()));
     if (std::ranges::find(now.nodes, node_) != now.nodes.end()) {
         if (steady_clock::now() - begun_ > still_has)
@@ -115,7 +115,8 @@ task<job_follower::next> job_follower::while_running(job_status now) {
 
 /// The node has left the job, which still runs: on the nodes that are left, if they are enough.
 task<job_follower::next> job_follower::without_its_node(job_status now) {
-    const auto needed = co_await run_blocking(pool_, [this, &now] { return slurm_.nodes_needed(now); });
+    const auto needed =
+        co_await run_blocking(tools_.pool, [this, &now] { return tools_.slurm.nodes_needed(now); });
     if (!needed) {
         untold_ = needed.error().text();
         if (needed.error().code != errc::unavailable) co_return conclude(untold_ + ": left alone", false);
@@ -130,8 +131,8 @@ task<job_follower::next> job_follower::without_its_node(job_status now) {
 }
 
 task<job_follower::next> job_follower::requeue(std::string why) {
-    const auto done = co_await run_blocking(pool_, [this] { return slurm_.requeue(before_.id); });
-    records_.record(number_, "requeue", target_, done ? why : done.error().text(), done.has_value());
+    const auto done = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.requeue(before_.id); });
+    tools_.known.record(number_, "requeue", target_, done ? why : done.error().text(), done.has_value());
     if (!done) co_return next::end;
     requeued_ = true;
     pause_ = first_pause;
@@ -141,8 +142,8 @@ task<job_follower::next> job_follower::requeue(std::string why) {
 /// Starts it as soon as its nodes would take it.
 task<void> job_follower::while_pending(job_status now) {
     if (!requeued_)
-        records_.record(number_, "job", target_, "is back in the queue: banyan-run or Slurm put it there",
-                        true);
+        tools_.known.record(number_, "job", target_, "is back in the queue: banyan-run or Slurm put it there",
+                            true);
     requeued_ = true;
     const auto time = std::time(nullptr);
     if (pending_since_ == 0) pending_since_ = time;
@@ -150,11 +151,12 @@ task<void> job_follower::while_pending(job_status now) {
     const bool starts_anyway = now.start_time <= time + 1;
     if (too_early || starts_anyway || start_tries_ == most_start_tries) co_return;
     ++start_tries_;
-    const auto done = co_await run_blocking(pool_, [this] { return slurm_.start_now(before_.id); });
-    if (done && !started_) records_.record(number_, "start_now", target_, "StartTime=now", true);
+    const auto done =
+        co_await run_blocking(tools_.pool, [this] { return tools_.slurm.start_now(before_.id); });
+    if (done && !started_) tools_.known.record(number_, "start_now", target_, "StartTime=now", true);
     if (done) started_ = true;
     if (!done && start_tries_ == most_start_tries)
-        records_.record(number_, "start_now", target_, done.error().text(), false);
+        tools_.known.record(number_, "start_now", target_, done.error().text(), false);
     pause_ = first_pause;
 }
 
@@ -175,11 +177,11 @@ void job_follower::when_time_is_over() {
 
 }  // namespace
 
-task<bool> follow_job(asio::io_context& io, asio::thread_pool& pool, cluster& slurm, records& known,
-                      std::uint64_t number, job_status before) {
-    const auto* incident = known.incidents().find(number);
+task<bool> follow_job(const recovery_tools& tools, std::uint64_t number, job_status before,
+                      steady_clock::time_point ending_since) {
+    const auto* incident = tools.known.incidents().find(number);
     if (!incident) co_return false;
-    job_follower it(io, pool, slurm, known, number, incident->object.node, std::move(before));
+    job_follower it(tools, number, incident->object.node, std::move(before), ending_since);
     const bool goes_on = co_await it.run();
     co_return goes_on;
 }

@@ -4,18 +4,34 @@
 // requeued, and a requeued one starts now rather than after Slurm's two minutes.
 #pragma once
 
+#include <chrono>
+#include <functional>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include "fault/config.hpp"
+#include "fault/controller/holders.hpp"
 #include "fault/controller/records.hpp"
 #include "fault/slurm/cluster.hpp"
 
 namespace banyan::fault {
 
+struct recovery_tools {
+    asio::io_context& io;
+    asio::thread_pool& pool;
+    cluster& slurm;
+    records& known;
+    verification_limits limits;
+    /// Nodes hold up the job in the recovery of incident `number`; `job` as it was when it ran.
+    std::function<void(std::uint64_t number, const job_status& job, const holders& found)> held_up;
+};
+
 /// Follows the job of incident `number`, which was `before` when its node was taken out, until it is known
-/// how it goes on, or for a few minutes. What it does and finds is recorded with the incident. All that is
-/// given by reference must outlive the task. True: the job is said to go on, which is to be verified.
-task<bool> follow_job(asio::io_context& io, asio::thread_pool& pool, cluster& slurm, records& known,
-                      std::uint64_t number, job_status before);
+/// how it goes on, or for a few minutes. What it does and finds is recorded with the incident. The tools must
+/// outlive the task. `ending_since`: its last step is being ended since then. True: the job is said to go on,
+/// which is to be verified.
+task<bool> follow_job(const recovery_tools& tools, std::uint64_t number, job_status before,
+                      std::chrono::steady_clock::time_point ending_since = std::chrono::steady_clock::now());
 
 }  // namespace banyan::fault

@@ -6,7 +6,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
-#include "fault/controller/job_follower.hpp"
 #include "fault/sources/log_line.hpp"
 
 namespace banyan::fault {
@@ -70,6 +69,7 @@ class verification {
     step_status step_;
     std::int64_t step_ms_ = 0;
     milliseconds pause_ = tools_.limits.pause;
+    steady_clock::time_point ending_since_;  // the step that had the node
 };
 
 task<result<job_status>> verification::look() {
@@ -90,6 +90,7 @@ task<std::optional<std::int64_t>> verification::newest(std::vector<std::string> 
 /// not count.
 task<verification::outcome> verification::await_step() {
     auto since = steady_clock::now();
+    ending_since_ = since;
     while (steady_clock::now() - since < tools_.limits.step) {
         const auto now = co_await look();
         if (!now && now.error().code == errc::not_found) co_return outcome::over;
@@ -123,7 +124,7 @@ task<bool> verification::next_rung() {
                         done.has_value());
     if (!done) co_return false;
     auto before = before_;
-    co_await follow_job(tools_.io, tools_.pool, tools_.slurm, tools_.known, number_, std::move(before));
+    co_await follow_job(tools_, number_, std::move(before), ending_since_);
     co_return true;
 }
 
@@ -145,7 +146,9 @@ task<void> verification::await_training() {
     while (steady_clock::now() - begun < tools_.limits.training) {
         const auto now = co_await newest(step_.nodes);
         told = told || now.has_value();
-        if (now && *now >= 0 && (!before_training_ || *now > *before_training_)) {
+        // Who did not tell before tells where it begins.
+        if (now && !before_training_) before_training_ = now;
+        if (now && *now > *before_training_) {
             conclude(fmt::format("{}; trains again: step {} complete {}", name, *now, phases(wall_ms())),
                      true);
             co_return;

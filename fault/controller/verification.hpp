@@ -8,25 +8,15 @@
 #include <functional>
 #include <optional>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/thread_pool.hpp>
-
-#include "fault/config.hpp"
-#include "fault/controller/records.hpp"
-#include "fault/slurm/cluster.hpp"
+#include "fault/controller/job_follower.hpp"
 
 namespace banyan::fault {
 
-struct verification_tools {
-    asio::io_context& io;
-    asio::thread_pool& pool;
-    cluster& slurm;
-    records& known;
+struct verification_tools : recovery_tools {
     /// The newest training step that is complete on all ranks of the job, asked on some of `nodes`; none when
     /// nobody told. The job may have no checkpoints.
     std::function<task<std::optional<std::int64_t>>(std::uint32_t job, std::vector<std::string> nodes)>
         progress;
-    verification_limits limits;
 };
 
 /// Follows the job of incident `number`, which was `before` when its node was taken out and is said to go on.

@@ -41,6 +41,8 @@ struct object {
 
 /// Of a node on which nothing answers.
 inline constexpr std::string_view silent_reason = "node-silent";
+/// Of a node that does not end the last run of a job, which waits for that.
+inline constexpr std::string_view stuck_reason = "node-stuck";
 /// Of the subnet manager: it is gone, or another took over.
 inline constexpr std::string_view manager_reason = "subnet-manager";
 

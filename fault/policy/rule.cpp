@@ -8,17 +8,18 @@ namespace banyan::fault {
 namespace {
 
 constexpr std::array<std::string_view, 5> actions{"note", "alert", "seal", "drain", "down"};
-constexpr std::array<std::string_view, 5> line_kinds{"xid", "sxid", "symptom", "fabric", "silence"};
+constexpr std::array<std::string_view, 6> line_kinds{"xid", "sxid", "symptom", "fabric", "silence", "stuck"};
 constexpr std::array<std::string_view, 4> severity_names{"notice", "warning", "error", "fatal"};
 constexpr std::array<std::string_view, 6> weights{"echo", "note", "job", "look", "reset", "restart"};
 constexpr std::array<std::string_view, 9> part_names{"gpu",  "hca",         "pcie",   "memory", "cpu",
                                                      "disk", "file-system", "kernel", "job"};
 constexpr std::array<std::string_view, 6> culprits{"gpu", "hca", "link", "switch", "node", "manager"};
-constexpr std::array<std::string_view, 25> known_reasons{
-    "disk",        "fabric-errors", "fabric-link", "fabric-switch", "file-system", "gpu-alert",  "gpu-app",
-    "gpu-note",    "gpu-nvlink",    "gpu-reboot",  "gpu-reset",     "gpu-unknown", "gpu-xid-79", "hca-alert",
-    "hca-health",  "host-link",     "host-lost",   "job-memory",    "job-nccl",    "kernel",     "memory",
-    "node-silent", "nvswitch",      "pcie",        "subnet-manager"};
+constexpr std::array<std::string_view, 26> known_reasons{
+    "disk",       "fabric-errors", "fabric-link", "fabric-switch", "file-system", "gpu-alert",
+    "gpu-app",    "gpu-note",      "gpu-nvlink",  "gpu-reboot",    "gpu-reset",   "gpu-unknown",
+    "gpu-xid-79", "hca-alert",     "hca-health",  "host-link",     "host-lost",   "job-memory",
+    "job-nccl",   "kernel",        "memory",      "node-silent",   "node-stuck",  "nvswitch",
+    "pcie",       "subnet-manager"};
 
 template <class T>
 bool has(const std::vector<T>& wanted, const T& value) {
@@ -48,7 +49,9 @@ line_kind kind_of(const incident& i) {
         case object_kind::sw:
             return i.reason == "nvswitch" ? line_kind::sxid : line_kind::fabric;
         case object_kind::node:
-            return i.reason == silent_reason ? line_kind::silence : line_kind::fabric;
+            return i.reason == silent_reason  ? line_kind::silence
+                   : i.reason == stuck_reason ? line_kind::stuck
+                                              : line_kind::fabric;
         default:
             return line_kind::fabric;
     }

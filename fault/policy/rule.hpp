@@ -26,6 +26,7 @@ enum class line_kind : std::uint8_t {
     symptom,  ///< the kernel, of a part of the node, without a number of the GPU driver
     fabric,   ///< the fabric, after the subnet manager's log told of a change
     silence,  ///< nobody: nothing on the node answers
+    stuck,    ///< Slurm: the node does not end the last run of a job, which the others have
 };
 line_kind kind_of(const incident& i);
 

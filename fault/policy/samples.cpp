@@ -81,15 +81,16 @@ void add_others(std::vector<policy_sample>& out) {
                                                 {"subnet-manager", object_kind::manager, severity::error},
                                                 {"host-link", object_kind::hca, severity::error},
                                                 {"host-lost", object_kind::node, severity::error},
-                                                {"node-silent", object_kind::node, severity::fatal}}) {
+                                                {"node-silent", object_kind::node, severity::fatal},
+                                                {"node-stuck", object_kind::node, severity::fatal}}) {
         incident i;
         i.object.kind = kind;
         i.reason = reason;
         i.severity = how_bad;
         i.line_ms = i.last_ms = 1;
-        const bool silent = i.reason == silent_reason;
+        const bool whole_node = i.reason == silent_reason || i.reason == stuck_reason;
         i.root_precedence =
-            static_cast<std::uint8_t>(silent ? precedence::node_out : precedence::sympathetic);
+            static_cast<std::uint8_t>(whole_node ? precedence::node_out : precedence::sympathetic);
         out.push_back({"reason", reason, std::move(i)});
     }
 }

@@ -116,6 +116,7 @@ def hung_stepd(lab, job, dice):
 def hung_elsewhere(lab, job, dice):
     node, other = dice.sample(job.plain(), 2)
     go_on = stop_stepd(job, other)
+    job.broken.add(other)
     strike(lab, job, node)
     return go_on
 
@@ -143,5 +144,5 @@ KINDS = {
     "faultd": Kind(faultd_restarts, 1, None, "the controller ends in the middle, back after 1 s"),
     "silent": Kind(silent_death, 1, None, "a node dies without a word: swap"),
     "hung-stepd": Kind(hung_stepd, 1, None, "slurmstepd hangs on the node that goes: swap"),
-    "hung-other": Kind(hung_elsewhere, 2, None, "slurmstepd hangs on another node: requeue"),
+    "hung-other": Kind(hung_elsewhere, 2, None, "slurmstepd hangs on another node: it is taken out, too"),
 }

@@ -21,6 +21,7 @@ struct fake_state {
     std::map<std::uint32_t, result<std::optional<std::uint32_t>>> needed;  // by job
     std::map<std::uint32_t, std::vector<step_status>> steps;               // by job
     int unanswered = 0;                                                    // of questions for that
+    std::vector<std::string> holding;                                      // do not end a requeued job
     int refused = 0;                                                       // changes of a node
     std::vector<std::string> calls;                                        // what was changed
 };
@@ -38,7 +39,8 @@ class fake_cluster final : public cluster {
         const std::lock_guard hold(s_.lock);
         std::vector<job_status> out;
         for (const auto& [id, job] : s_.jobs)
-            if (std::ranges::find(job.nodes, node) != job.nodes.end()) out.push_back(job);
+            if (job.phase == job_phase::running && std::ranges::find(job.nodes, node) != job.nodes.end())
+                out.push_back(job);
         return out;
     }
     result<job_status> job(std::uint32_t id) override {
@@ -65,7 +67,7 @@ class fake_cluster final : public cluster {
         }
         s_.calls.push_back("down " + node);
         s_.nodes[node] = {node, true, true, reason};
-        for (auto& [id, job] : s_.jobs) std::erase(job.nodes, node);
+        leaves(node);
         return {};
     }
     result<void> set_lost(const std::string& node, const std::string& reason) override {
@@ -73,7 +75,7 @@ class fake_cluster final : public cluster {
         s_.calls.push_back("lost " + node);
         s_.nodes[node].down = true;
         s_.nodes[node].reason = reason;
-        for (auto& [id, job] : s_.jobs) std::erase(job.nodes, node);
+        leaves(node);
         return {};
     }
     result<void> set_drain(const std::string& node, const std::string& reason) override {
@@ -86,7 +88,7 @@ class fake_cluster final : public cluster {
         const std::lock_guard hold(s_.lock);
         s_.calls.push_back("release " + node);
         s_.nodes[node].down = true;
-        for (auto& [id, job] : s_.jobs) std::erase(job.nodes, node);
+        leaves(node);
         return {};
     }
     result<void> resume(const std::string& node) override {
@@ -98,8 +100,8 @@ class fake_cluster final : public cluster {
     result<void> requeue(std::uint32_t job) override {
         const std::lock_guard hold(s_.lock);
         s_.calls.push_back("requeue " + std::to_string(job));
-        s_.jobs[job].phase = job_phase::pending;
-        s_.jobs[job].nodes.clear();
+        s_.jobs[job].phase = s_.holding.empty() ? job_phase::pending : job_phase::completing;
+        s_.jobs[job].nodes = s_.holding;
         s_.jobs[job].start_time = std::time(nullptr) + 121;
         return {};
     }
@@ -114,6 +116,13 @@ class fake_cluster final : public cluster {
     }
 
   private:
+    void leaves(const std::string& node) {
+        for (auto& [id, job] : s_.jobs) {
+            std::erase(job.nodes, node);
+            if (job.phase == job_phase::completing && job.nodes.empty()) job.phase = job_phase::pending;
+        }
+    }
+
     fake_state& s_;
 };
 

@@ -24,6 +24,7 @@ class bench {
     fake_state slurm;
     config settings = load_config({}, "n00").value();
     policy rules = shipped_policy();
+    std::string reason;  // why the history was begun anew
 
     bench() {
         std::filesystem::create_directories(dir);
@@ -140,6 +141,49 @@ TEST_CASE("too few nodes left: requeued, and started now", "[fault]") {
     CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "start 7"});
     REQUIRE(got.size() == 1);
     CHECK(got[0].find_action("start_now", "7"));
+}
+
+TEST_CASE("a node that does not end the last run of a job goes out, too", "[fault]") {
+    bench b;
+    b.settings.verify.step = b.settings.verify.holding = std::chrono::milliseconds(200);
+    b.job(7, {"n01", "n02", "n03", "n04"}, without);
+    b.slurm.holding = {"n02"};
+    auto got = b.live({b.xid79()});
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "down n02", "start 7"});
+    CHECK(b.slurm.nodes["n02"].reason == "banyan: node: n02 has not ended the last run of job 7 [f00002]");
+    REQUIRE(got.size() == 2);
+    CHECK(got[1].rule == "node-stuck");
+    CHECK(got[1].jobs == std::vector<std::uint64_t>{7});
+    for (const auto& i : got) CHECK(i.actions.back().result == "runs again on 0 nodes");
+    // The next controller finds it done.
+    b.live({});
+    CHECK(b.slurm.calls.size() == 4);
+}
+
+TEST_CASE("a node that does not end a job's last run stays in dry run, and where somebody has it",
+          "[fault]") {
+    const bool dry_run = GENERATE(true, false);
+    bench b;
+    b.settings.dry_run = dry_run;
+    if (!dry_run) b.slurm.nodes["n02"].reason = "fans are loud";
+    {
+        history book = *history::open(b.settings.history, b.reason);
+        incident i;
+        i.number = 1;
+        i.object.kind = object_kind::node;
+        i.object.node = "n02";
+        i.reason = stuck_reason;
+        i.root_precedence = static_cast<std::uint8_t>(precedence::node_out);
+        i.line_ms = i.incident_ms = i.last_ms = wall_ms();
+        REQUIRE(book.keep(i));
+    }
+    const auto got = b.live({});
+    CHECK(b.slurm.calls.empty());
+    REQUIRE(got.size() == 1);
+    const auto* out = got[0].find_action("node_down", "n02");
+    REQUIRE(out);
+    CHECK(out->result.starts_with(dry_run ? "dry run: would set n02 DOWN"
+                                          : "left alone: the node has the reason \"fans are loud\""));
 }
 
 TEST_CASE("how many nodes a job needs is asked until slurmctld tells", "[fault]") {

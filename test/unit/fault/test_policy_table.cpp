@@ -17,11 +17,11 @@ using namespace banyan::fault;
 
 namespace {
 
-constexpr std::array reasons{
-    "disk",      "fabric-link", "fabric-switch", "file-system", "gpu-alert",   "gpu-app",
-    "gpu-note",  "gpu-nvlink",  "gpu-reboot",    "gpu-reset",   "gpu-unknown", "gpu-xid-79",
-    "hca-alert", "hca-health",  "host-link",     "host-lost",   "job-memory",  "kernel",
-    "memory",    "node-silent", "nvswitch",      "pcie",        "of-tomorrow", ""};
+constexpr std::array reasons{"disk",        "fabric-link", "fabric-switch", "file-system", "gpu-alert",
+                             "gpu-app",     "gpu-note",    "gpu-nvlink",    "gpu-reboot",  "gpu-reset",
+                             "gpu-unknown", "gpu-xid-79",  "hca-alert",     "hca-health",  "host-link",
+                             "host-lost",   "job-memory",  "kernel",        "memory",      "node-silent",
+                             "node-stuck",  "nvswitch",    "pcie",          "of-tomorrow", ""};
 constexpr std::array kinds{object_kind::gpu, object_kind::hca, object_kind::link, object_kind::sw,
                            object_kind::node};
 constexpr std::array weights{precedence::sympathetic, precedence::note,  precedence::app,

@@ -21,7 +21,8 @@ class followed {
     std::optional<std::int64_t> trained = 7;  // what the daemons tell
     int told = 0;                             // how often they were asked
     std::function<void(int)> when_asked = [](int) {};
-    verification_limits limits{milliseconds(300), milliseconds(400), milliseconds(10)};
+    std::vector<holders> held_up;
+    verification_limits limits{milliseconds(300), milliseconds(50), milliseconds(400), milliseconds(10)};
 
     followed() {
         job_status job;
@@ -48,12 +49,9 @@ class followed {
         const auto number = known.incidents().open(std::move(made), 1'010).number;
         fake_cluster cluster(slurm);
         const verification_tools tools{
-            io,
-            pool,
-            cluster,
-            known,
-            [this](std::uint32_t, std::vector<std::string> nodes) { return tell(std::move(nodes)); },
-            limits};
+            {io, pool, cluster, known, limits,
+             [this](std::uint64_t, const job_status&, const holders& found) { held_up.push_back(found); }},
+            [this](std::uint32_t, std::vector<std::string> nodes) { return tell(std::move(nodes)); }};
         auto before = slurm.jobs[5];
         before.nodes = {"n01", "n02", "n03"};
         bool over = false;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which nodes keep a job from starting again: those that have not ended its last run while the others have.
+// A process that cannot be ended, or a slurmstepd that stands still, holds the whole job. Pure: it is told
+// what Slurm says of the job.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fault/slurm/cluster.hpp"
+
+namespace banyan::fault {
+
+struct holders {
+    std::vector<std::string> where;
+    /// False: more than half of the job's nodes share it. That is no node's fault, but that of the job, of a
+    /// file system or of the network, and is not mended by taking nodes out.
+    bool taken_out = false;
+    bool operator==(const holders&) const = default;
+};
+
+class holder_search {
+  public:
+    using clock = std::chrono::steady_clock;
+    struct limits {
+        std::chrono::milliseconds last_run;  ///< that processes which were told to end have for it
+        std::chrono::milliseconds alone;     ///< for which the others have ended it already
+    };
+
+    /// `job` as it was when it ran. `ending_since`: its last step is being ended since then.
+    holder_search(const job_status& job, clock::time_point ending_since, limits within)
+        : job_(job.id),
+          nodes_(job.nodes.size()),
+          script_(job.batch_host),
+          since_(ending_since),
+          within_(within) {}
+
+    /// Each time that Slurm tells of the job. Each set of holders is told once.
+    std::optional<holders> look(const job_status& now, clock::time_point at);
+
+  private:
+    std::uint32_t job_;
+    std::size_t nodes_;
+    std::string script_;  // the node of the batch script, which is told to end later than the step
+    clock::time_point since_;
+    limits within_;
+    std::optional<clock::time_point> ending_;  // the whole job is
+    clock::time_point changed_;
+    std::vector<std::string> where_, told_;
+};
+
+}  // namespace banyan::fault

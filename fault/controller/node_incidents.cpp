@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/controller/node_incidents.hpp"
+
+#include <fmt/format.h>
+
+#include "common/text.hpp"
+#include "fault/sources/log_line.hpp"
+
+namespace banyan::fault {
+namespace {
+
+bool is_open(const incident& i, const std::string& node, std::string_view reason) {
+    return i.object.node == node && i.closed_ms == 0 && i.reason == reason;
+}
+
+}  // namespace
+
+incident node_incidents::made(const std::string& node, std::string_view reason, std::string cause) const {
+    incident out;
+    out.object.kind = object_kind::node;
+    out.object.node = node;
+    out.reason = reason;
+    out.cause = std::move(cause);
+    out.severity = severity::fatal;
+    out.boot_id = calls_.boot_of(node);
+    out.root_precedence = static_cast<std::uint8_t>(precedence::node_out);
+    out.line_ms = wall_ms();
+    return out;
+}
+
+void node_incidents::open(incident i) {
+    const auto now = i.line_ms;
+    const auto& opened = records_.incidents().open(std::move(i), now);
+    records_.announce(opened);
+    records_.save_soon(opened.number);
+    calls_.act(opened.number);
+}
+
+void node_incidents::silent(const std::string& node, const std::string& words) {
+    for (const auto& [number, i] : records_.incidents().all()) {
+        if (!is_open(i, node, silent_reason)) continue;
+        records_.incidents().find(number)->add_evidence({wall_ms(), node, words, 0});
+        return records_.save_soon(number);
+    }
+    auto i = made(node, silent_reason, fmt::format("{} does not answer", node));
+    i.add_evidence({i.line_ms, node, words, 0});
+    open(std::move(i));
+}
+
+void node_incidents::back(const std::string& node) {
+    for (const auto& [number, i] : records_.incidents().all()) {
+        if (!is_open(i, node, silent_reason)) continue;
+        auto* found = records_.incidents().find(number);
+        found->closed_ms = wall_ms();
+        found->closed_by = "the node: its agent is back";
+        records_.save_soon(number);
+    }
+}
+
+void node_incidents::held_up(std::uint64_t number, const job_status& job, const holders& found) {
+    const auto* recovered = records_.incidents().find(number);
+    if (!recovered) return;
+    const auto id = recovered->id(), where = compress_hostlist(found.where);
+    if (!found.taken_out)
+        return records_.record(
+            number, "holders", std::to_string(job.id),
+            fmt::format("{}, {} of its {} nodes, {} not ended its last run, and it waits for that. What so "
+                        "many share is not mended by taking nodes out, none is: look there for processes "
+                        "that do not end",
+                        where, found.where.size(), job.nodes.size(),
+                        found.where.size() == 1 ? "has" : "have"),
+            false);
+    records_.record(number, "holders", std::to_string(job.id),
+                    fmt::format("waits for {}, which {} not ended its last run", where,
+                                found.where.size() == 1 ? "has" : "have"),
+                    true);
+    for (const auto& node : found.where)
+        stuck(
+            node, job,
+            fmt::format("{} of the {} nodes of job {} have not ended its last run ({}), all others have; the "
+                        "job is recovered from incident {}",
+                        found.where.size(), job.nodes.size(), job.id, where, id));
+}
+
+void node_incidents::stuck(const std::string& node, const job_status& job, const std::string& words) {
+    const auto now = wall_ms();
+    for (const auto& [number, i] : records_.incidents().all()) {
+        if (!is_open(i, node, stuck_reason)) continue;
+        auto* found = records_.incidents().find(number);
+        if (i.node_out_ms == 0) {  // it waits for something else: the limits, or a person
+            found->add_evidence({now, node, words, 0});
+            return records_.save_soon(number);
+        }
+        found->closed_ms = now;
+        found->closed_by = "the node: it was back, and had another job";
+        records_.save_soon(number);
+    }
+    auto i = made(node, stuck_reason, fmt::format("{} has not ended the last run of job {}", node, job.id));
+    i.jobs = {job.id};
+    i.add_evidence({now, node, words, 0});
+    open(std::move(i));
+}
+
+}  // namespace banyan::fault

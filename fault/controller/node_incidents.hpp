@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Incidents about whole nodes that no line of a log tells of: nothing answers there, or the node does not
+// end a job's last run.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "fault/controller/holders.hpp"
+#include "fault/controller/records.hpp"
+
+namespace banyan::fault {
+
+/// All calls on the io_context's thread.
+class node_incidents {
+  public:
+    struct callbacks {
+        std::function<std::string(const std::string& node)> boot_of;
+        std::function<void(std::uint64_t number)> act;
+    };
+
+    node_incidents(records& known, callbacks calls) : records_(known), calls_(std::move(calls)) {}
+
+    /// `words`: what was asked, and what came.
+    void silent(const std::string& node, const std::string& words);
+    /// Its agent is back.
+    void back(const std::string& node);
+    /// `found` hold up `job`, as it was when it ran, in the recovery of incident `number`.
+    void held_up(std::uint64_t number, const job_status& job, const holders& found);
+
+  private:
+    incident made(const std::string& node, std::string_view reason, std::string cause) const;
+    void open(incident i);
+    void stuck(const std::string& node, const job_status& job, const std::string& words);
+
+    records& records_;
+    callbacks calls_;
+};
+
+}  // namespace banyan::fault
