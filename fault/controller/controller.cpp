@@ -61,6 +61,9 @@ result<void> controller::start() {
     metrics_->set_dry_run(config_.dry_run);
     fabric_.start();
     for (const auto number : unfinished) asio::co_spawn(io_, act(number), asio::detached);
+    for (const auto& [number, i] : incidents().all())
+        for (const auto& f : i.followed)
+            asio::co_spawn(io_, verify_again(verifier_, number, f), asio::detached);
     asio::co_spawn(io_, take_up_held(), asio::detached);
     spdlog::info("controller: port {}, {} incidents known, {} unfinished, {} rules of {}{}", config_.port,
                  incidents().all().size(), unfinished.size(), rules_.rules().size(), rules_.source(),

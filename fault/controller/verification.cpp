@@ -21,6 +21,15 @@ constexpr std::size_t daemons_asked = 4;
 constexpr std::chrono::seconds soon(30);
 constexpr milliseconds rare_pause(2'000);
 
+constexpr const char* still_none = "has no new step after it was requeued: look at the job";
+
+/// By an earlier controller, as the next rung.
+bool was_requeued(const incident& i, const std::string& target) {
+    return std::ranges::any_of(i.actions, [&](const auto& a) {
+        return a.what == "requeue" && a.target == target && a.result.starts_with("no new step");
+    });
+}
+
 double in_seconds(std::int64_t ms) { return static_cast<double>(ms) / 1000; }
 
 class verification {
@@ -35,21 +44,35 @@ class verification {
 
     task<void> run() {
         before_training_ = co_await newest(before_.nodes);
-        auto way = co_await await_step();
-        if (way == outcome::too_late) {
-            const bool requeued = co_await next_rung();
-            if (!requeued) co_return;
-            way = co_await await_step();
-            if (way == outcome::too_late)
-                conclude("has no new step after it was requeued: look at the job", false);
-        }
-        if (way == outcome::reached) co_await await_training();
+        ending_since_ = steady_clock::now();
+        co_await verify();
+    }
+
+    /// What an earlier controller had begun at `since_ms`.
+    task<void> go_on(std::int64_t since_ms) {
+        auto now = co_await look();
+        while (!now && now.error().code != errc::not_found) now = co_await look();
+        ending_since_ = steady_clock::now();
+        if (now) ending_since_ -= already(since_ms, now->phase == job_phase::running ? now->start_time : 0);
+        co_await verify();
     }
 
   private:
     enum class outcome : std::uint8_t { reached, too_late, over };
 
-    task<outcome> await_step();
+    task<void> verify() {
+        auto way = co_await await_step(ending_since_);
+        if (way == outcome::too_late) {
+            const bool requeued = co_await next_rung();
+            if (!requeued) co_return;
+            way = co_await await_step(steady_clock::now());
+            if (way == outcome::too_late) conclude(still_none, false);
+        }
+        if (way == outcome::reached) co_await await_training();
+    }
+
+    task<outcome> await_step(steady_clock::time_point since);
+    milliseconds already(std::int64_t since_ms, std::int64_t started_s) const;
     task<bool> next_rung();
     task<void> await_training();
     task<std::optional<std::int64_t>> newest(std::vector<std::string> nodes);
@@ -69,6 +92,7 @@ class verification {
     step_status step_;
     std::int64_t step_ms_ = 0;
     milliseconds pause_ = tools_.limits.pause;
+    bool queued_ = false;                    // and was followed from there
     steady_clock::time_point ending_since_;  // the step that had the node
 };
 
@@ -88,17 +112,22 @@ task<std::optional<std::int64_t>> verification::newest(std::vector<std::string> 
 
 /// A step without the lost node. Time in which the job waits in the queue, or slurmctld does not answer, does
 /// not count.
-task<verification::outcome> verification::await_step() {
-    auto since = steady_clock::now();
-    ending_since_ = since;
+task<verification::outcome> verification::await_step(steady_clock::time_point since) {
     while (steady_clock::now() - since < tools_.limits.step) {
         const auto now = co_await look();
         if (!now && now.error().code == errc::not_found) co_return outcome::over;
         if (now && now->phase == job_phase::ended) co_return outcome::over;
+        if (now && now->phase != job_phase::running && !queued_) {
+            // By banyan-run or its user. Its last run may have to be ended first, and it is to start soon.
+            queued_ = true;
+            auto before = before_;
+            co_await follow_job(tools_, number_, std::move(before), ending_since_);
+        }
         if (!now || now->phase != job_phase::running) {
             since = steady_clock::now();
             continue;
         }
+        queued_ = false;
         auto steps = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.steps(before_.id); });
         if (!steps) continue;
         const auto found = std::ranges::find_if(
@@ -111,8 +140,20 @@ task<verification::outcome> verification::await_step() {
     co_return outcome::too_late;
 }
 
+/// How long the job has had no new step: where it runs, not from before it started. Enough is left to see one
+/// that begins just now.
+milliseconds verification::already(std::int64_t since_ms, std::int64_t started_s) const {
+    const milliseconds gone(wall_ms() - std::max(since_ms, started_s * 1000));
+    return std::clamp(gone, milliseconds(0), tools_.limits.step * 3 / 4);
+}
+
 task<bool> verification::next_rung() {
     const auto within = tools_.limits.step.count() / 1000;
+    const auto* i = tools_.known.incidents().find(number_);
+    if (i && was_requeued(*i, target_)) {
+        conclude(still_none, false);
+        co_return false;
+    }
     if (!before_.may_requeue) {
         conclude(fmt::format("has no new step in {} s, and it may not be requeued: look at the job", within),
                  false);
@@ -166,13 +207,39 @@ task<void> verification::await_training() {
         conclude(name + "; whether it trains is not known: no checkpoint daemon told", true);
 }
 
+void no_longer(incident& i, std::uint32_t job) {
+    std::erase_if(i.followed, [job](const followed_job& f) { return f.job == job; });
+}
+
 }  // namespace
 
 task<void> verify_job(const verification_tools& tools, std::uint64_t number, job_status before) {
-    const auto* incident = tools.known.incidents().find(number);
+    auto* incident = tools.known.incidents().find(number);
     if (!incident) co_return;
+    const auto id = before.id;
+    no_longer(*incident, id);
+    incident->followed.push_back(
+        {id, before.restarts, before.may_requeue, wall_ms(), before.batch_host, before.nodes});
+    tools.known.save_soon(number);
     verification it(tools, number, incident->object.node, std::move(before));
     co_await it.run();
+    if ((incident = tools.known.incidents().find(number))) no_longer(*incident, id);
+    co_await tools.known.save(number);
+}
+
+task<void> verify_again(const verification_tools& tools, std::uint64_t number, followed_job kept) {
+    auto* incident = tools.known.incidents().find(number);
+    if (!incident) co_return;
+    job_status before;
+    before.id = kept.job;
+    before.nodes = std::move(kept.nodes);
+    before.batch_host = std::move(kept.script);
+    before.may_requeue = kept.may_requeue;
+    before.restarts = kept.restarts;
+    verification it(tools, number, incident->object.node, std::move(before));
+    co_await it.go_on(kept.since_ms);
+    if ((incident = tools.known.incidents().find(number))) no_longer(*incident, kept.job);
+    co_await tools.known.save(number);
 }
 
 }  // namespace banyan::fault

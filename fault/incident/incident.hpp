@@ -61,6 +61,16 @@ struct evidence_line {
     bool decides = false;  ///< the judgement rests on it: others make room for it
 };
 
+/// A job that is said to go on, until it trains: as it was when its node was taken out.
+struct followed_job {
+    std::uint32_t job = 0, restarts = 0;
+    bool may_requeue = false;
+    std::int64_t since_ms = 0;
+    std::string script;              ///< the node of its batch script
+    std::vector<std::string> nodes;  ///< kept as a hostlist
+    bool operator==(const followed_job&) const = default;
+};
+
 struct incident {
     static constexpr std::size_t max_evidence = 64, max_seen = 256;
 
@@ -74,7 +84,8 @@ struct incident {
     std::string rule;          ///< the policy's rule that decided
     std::uint8_t decided = 0;  ///< the step_kind that it asked for
     std::vector<std::uint64_t> jobs;
-    std::uint32_t accused = 0;  ///< the job whose process the culprit's line names; 0: not known
+    std::uint32_t accused = 0;           ///< the job whose process the culprit's line names; 0: not known
+    std::vector<followed_job> followed;  ///< goes on over a restart of the controller
     std::vector<action_record> actions;
     std::vector<evidence_line> evidence;
     std::uint64_t flaps = 0;  ///< how often it was back, and broke again

@@ -86,6 +86,23 @@ result<void> read_lists(const json_fields& in, incident& i) {
     return {};
 }
 
+result<void> read_followed(const json_fields& in, incident& i) {
+    BANYAN_TRY(const auto jobs, list_of(in, "followed"));
+    for (const auto& item : jobs) {
+        followed_job f;
+        std::string nodes;
+        BANYAN_CHECK(item.may("job", f.job));
+        BANYAN_CHECK(item.may("restarts", f.restarts));
+        BANYAN_CHECK(item.may("may_requeue", f.may_requeue));
+        BANYAN_CHECK(item.may("since_ms", f.since_ms));
+        BANYAN_CHECK(item.may("script", f.script));
+        BANYAN_CHECK(item.may("nodes", nodes));
+        BANYAN_TRY(f.nodes, expand_hostlist(nodes));
+        i.followed.push_back(std::move(f));
+    }
+    return {};
+}
+
 result<void> read_codes(const json_fields& in, incident& i) {
     if (!in.has("codes")) return {};
     BANYAN_TRY(const auto codes, in.object("codes"));
@@ -150,6 +167,7 @@ result<incident> read_incident(const json_fields& in) {
     BANYAN_CHECK(in.may("approved_by", i.approved_by));
     BANYAN_CHECK(in.may("cancelled_by", i.cancelled_by));
     BANYAN_CHECK(read_lists(in, i));
+    BANYAN_CHECK(read_followed(in, i));
     BANYAN_CHECK(read_codes(in, i));
     BANYAN_CHECK(read_times(in, i));
     if (in.has("verdict")) {
@@ -207,6 +225,13 @@ json to_json(const incident& i, bool with_evidence) {
                     {"sealed_ms", i.sealed_ms}, {"node_out_ms", i.node_out_ms},
                     {"last_ms", i.last_ms},     {"closed_ms", i.closed_ms},
                     {"held_ms", i.held_ms}};
+    for (const auto& f : i.followed)
+        out["followed"].push_back({{"job", f.job},
+                                   {"restarts", f.restarts},
+                                   {"may_requeue", f.may_requeue},
+                                   {"since_ms", f.since_ms},
+                                   {"script", f.script},
+                                   {"nodes", compress_hostlist(f.nodes)}});
     if (i.accused != 0) out["accused"] = i.accused;
     if (i.verdict) out["verdict"] = *i.verdict;
     if (i.xid) out["xid"] = *i.xid;

@@ -24,6 +24,7 @@ incident example() {
     i.actions = {{"drain", "n04", 5, "done"}};
     i.evidence = {{3, "kernel", "NVRM: Xid", 2}};
     i.codes = {{79, 2}};
+    i.followed = {{7, 2, true, 5, "n01", {"n01", "n04"}}};
     i.verdict = 2;
     i.line_ms = 3;
     i.incident_ms = 4;
@@ -37,6 +38,7 @@ TEST_CASE("an incident is read as it was written", "[incident]") {
     const auto back = incident_from(json::parse(text.dump()));
     REQUIRE(back);
     CHECK(to_json(*back) == text);
+    CHECK(back->followed == example().followed);
 }
 
 TEST_CASE("an incident that is not readable says where", "[incident]") {
@@ -49,6 +51,8 @@ TEST_CASE("an incident that is not readable says where", "[incident]") {
         {"/severity", "dire", "\"severity\" is a text of 4 bytes, expected one of"},
         {"/object/ends/0/port", "seven", "\"object.ends[0].port\" is a text of 5 bytes, expected a number"},
         {"/evidence/0/repeats", -1, "\"evidence[0].repeats\" is -1, expected a number from 0"},
+        {"/followed/0/nodes", "n[1", "\"n[1\" is not a host list: a bracket is not closed"},
+        {"/followed/0/job", -1, "\"followed[0].job\" is -1, expected a number from 0"},
         {"/actions", 5, "\"actions\" is 5, expected a list"},
         {"/codes/79", "x", "\"codes.79\" is a text of 1 bytes, expected a number"},
         {"/verdict", 5'000'000'000, "\"verdict\" is 5000000000, expected a number from 0 to 4294967295"},

@@ -37,33 +37,55 @@ class followed {
 
     /// What was recorded with the incident about n02.
     std::vector<action_record> actions() {
-        std::filesystem::create_directories(dir_);
-        asio::io_context io;
-        asio::thread_pool pool(2);
-        records known(io, std::chrono::seconds(30), std::make_shared<metrics>());
-        limiter limits_of_nodes{policy_limits{}};
-        REQUIRE(known.open((dir_ / "history.db").string(), limits_of_nodes));
-        incident made;
-        made.object.node = "n02";
-        made.line_ms = 1'000;
-        const auto number = known.incidents().open(std::move(made), 1'010).number;
-        fake_cluster cluster(slurm);
-        const verification_tools tools{
-            {io, pool, cluster, known, limits,
-             [this](std::uint64_t, const job_status&, const holders& found) { held_up.push_back(found); }},
-            [this](std::uint32_t, std::vector<std::string> nodes) { return tell(std::move(nodes)); }};
-        auto before = slurm.jobs[5];
-        before.nodes = {"n01", "n02", "n03"};
-        bool over = false;
-        asio::co_spawn(io, verify_job(tools, number, before),
-                       [&](const std::exception_ptr&) { over = true; });
-        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-        while (!over && std::chrono::steady_clock::now() < until) io.run_one_for(milliseconds(100));
-        CHECK(over);
-        pool.join();
-        known.finish();
-        return known.incidents().find(number)->actions;
+        begin();
+        live([](const incident&) { return false; });
+        return found.actions;
     }
+    /// The incident about n02, in the history.
+    void begin() {
+        std::filesystem::create_directories(dir_);
+        found.number = 1;
+        found.object.node = "n02";
+        found.line_ms = 1'000;
+        found.incident_ms = 1'010;
+        std::string warning;
+        REQUIRE(history::open((dir_ / "history.db").string(), warning)->keep(found));
+        before_ = slurm.jobs[5];
+        before_.nodes = {"n01", "n02", "n03"};
+    }
+    /// A controller's life, until the job was followed to its end, or `killed` says so. Then `found` is what
+    /// the history has.
+    bool live(const std::function<bool(const incident&)>& killed) {
+        bool over = false;
+        {
+            asio::io_context io;
+            asio::thread_pool pool(2);
+            records known(io, std::chrono::seconds(30), std::make_shared<metrics>());
+            limiter limits_of_nodes{policy_limits{}};
+            REQUIRE(known.open((dir_ / "history.db").string(), limits_of_nodes));
+            fake_cluster cluster(slurm);
+            const verification_tools tools{
+                {io, pool, cluster, known, limits,
+                 [this](std::uint64_t, const job_status&, const holders& h) { held_up.push_back(h); }},
+                [this](std::uint32_t, std::vector<std::string> nodes) { return tell(std::move(nodes)); }};
+            const auto ended = [&](const std::exception_ptr&) { over = true; };
+            const auto kept = known.incidents().find(1)->followed;
+            if (kept.empty())
+                asio::co_spawn(io, verify_job(tools, 1, before_), ended);
+            else
+                asio::co_spawn(io, verify_again(tools, 1, kept.front()), ended);
+            const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+            while (!over && !killed(*known.incidents().find(1)) && std::chrono::steady_clock::now() < until)
+                io.run_one_for(milliseconds(20));
+            pool.join();
+            known.finish();
+        }
+        std::string warning;
+        found = *history::open((dir_ / "history.db").string(), warning)->find(1).value();
+        CHECK(found.followed.empty() == over);
+        return over;
+    }
+    incident found;
 
   private:
     task<std::optional<std::int64_t>> tell(std::vector<std::string> nodes) {
@@ -73,6 +95,7 @@ class followed {
     }
     std::filesystem::path dir_ =
         std::filesystem::temp_directory_path() / ("banyan-verification-" + std::to_string(::getpid()));
+    job_status before_;
 };
 
 }  // namespace
@@ -136,4 +159,44 @@ TEST_CASE("a job that ends is followed no longer", "[fault]") {
     f.slurm.jobs[5].phase = job_phase::ended;
     CHECK(f.actions().empty());
     CHECK(f.slurm.calls.empty());
+}
+
+TEST_CASE("the next controller goes on with what one was following when it was killed", "[fault]") {
+    followed f;
+    f.begin();
+    const auto looks = [&](int more) {
+        return [&f, until = f.told + more](const incident&) { return f.told >= until; };
+    };
+    f.slurm.steps[5] = {{2, {"n01", "n03"}}};
+    CHECK_FALSE(f.live(looks(2)));  // killed while it waits for the training
+    REQUIRE(f.found.followed.size() == 1);
+    CHECK(f.found.followed[0].nodes == std::vector<std::string>{"n01", "n02", "n03"});
+    CHECK(f.found.actions.empty());
+    f.when_asked = [&, from = f.told](int times) { f.trained = times < from + 3 ? 8 : 9; };
+    CHECK(f.live([](const incident&) { return false; }));
+    REQUIRE(f.found.actions.size() == 1);
+    CHECK(f.found.actions[0].result.starts_with("step 5.2 runs on 2 nodes; trains again: step 9 complete "));
+}
+
+TEST_CASE("the next rung is not taken again by the next controller, and is taken in time", "[fault]") {
+    followed f;
+    f.limits.step = milliseconds(1'000);
+    f.begin();
+    f.slurm.holding = {"n03"};
+    f.slurm.steps[5] = {{1, {"n01", "n02"}}};
+    const auto requeued = [](const incident& i) { return i.find_action("requeue", "5") != nullptr; };
+    CHECK_FALSE(f.live([](const incident& i) { return !i.followed.empty(); }));  // killed at once
+    CHECK_FALSE(f.live(requeued));                                               // killed with the requeue
+    CHECK(f.slurm.calls == std::vector<std::string>{"requeue 5"});
+    REQUIRE(f.found.followed.size() == 1);
+    // n03 does not end it: that is told, though the controller is another one.
+    CHECK_FALSE(f.live([&](const incident&) { return !f.held_up.empty(); }));
+    CHECK(f.held_up.front() == holders{{"n03"}, true});
+    {
+        const std::lock_guard hold(f.slurm.lock);
+        f.slurm.jobs[5].phase = job_phase::pending;
+    }
+    CHECK(f.live([](const incident&) { return false; }));
+    CHECK(std::ranges::count(f.slurm.calls, "requeue 5") == 1);
+    CHECK(f.found.actions.back().result == "has no new step after it was requeued: look at the job");
 }
