@@ -3,7 +3,7 @@
 """How long a training job stands still after a fault, and what it loses: seeded faults of every kind, one after the other on one live
 cluster of 16 nodes (a real Slurm, real daemons), each met by a job of 8 nodes and its spares. Nodes go back into service after each.
 
-    recovery_bench.py [--json FILE] [--rounds N] [--seed N] [--kinds NAME,...] [--nodes N] [--list]
+    recovery_bench.py [--json FILE] [--faults N | --rounds N] [--seed N] [--kinds NAME,...] [--nodes N] [--list]
 
 From the fault (the line in the kernel's log, the kill, the command) to the first step of the run after it. Times are those of this
 machine at this moment: compare runs of one machine. Needs root, Slurm and munge; where they are missing, the bench has no figures.
@@ -19,7 +19,7 @@ import sys
 import time
 from pathlib import Path
 
-from recovery_faults import KINDS
+from recovery_faults import KINDS, RUNGS
 from recovery_lab import Lab, Outcome
 
 BUILD = Path(os.environ.get("BANYAN_BUILD", Path(__file__).resolve().parents[2] / "build" / "dev"))
@@ -47,8 +47,8 @@ def measure(options):
     lab = Lab(options.nodes)
     try:
         lab.undisturbed()
-        for number in range(options.rounds):
-            for name in options.kinds:
+        for number, names in enumerate(plan(options, dice)):
+            for name in names:
                 began = time.monotonic()
                 try:
                     outcome = one(lab, name, dice)
@@ -72,6 +72,17 @@ def measure(options):
     finally:
         lab.remove()
     return outcomes
+
+
+def plan(options, dice):
+    """Rounds of all kinds; or so many faults, each round in an order of its own."""
+    if not options.faults:
+        return [options.kinds] * options.rounds
+    names = []
+    while len(names) < options.faults:
+        names += dice.sample(options.kinds, len(options.kinds))
+    names = names[:options.faults]
+    return [names[at:at + len(options.kinds)] for at in range(0, len(names), len(options.kinds))]
 
 
 def percentile(values, share):
@@ -103,17 +114,26 @@ def figures_of(name, outcomes):
     return found
 
 
+def rung_figures(rung, outcomes):
+    """Over all kinds that take this rung of the ladder."""
+    head, times = f"recovery, {rung}, {len(outcomes)} faults", [SLOWEST if o.first_step_s is None else o.first_step_s for o in outcomes]
+    return [figure(f"{head}: to the first new step, p50", finite(statistics.median_low(times)), "s"),
+            figure(f"{head}: to the first new step, p95", finite(percentile(times, 0.95)), "s", RUNGS[rung]),
+            figure(f"{head}: to the first new step, worst", finite(max(times)), "s")]
+
+
 def main():
     parser = argparse.ArgumentParser(description="How long a training job stands still after a fault, and what it loses.")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--rounds", type=int, default=1, help="faults of each kind (default 1)")
+    parser.add_argument("--faults", type=int, metavar="N", help="so many in all, the kinds in turn (in place of --rounds)")
     parser.add_argument("--seed", type=int, default=20261123)
     parser.add_argument("--kinds", default=",".join(KINDS), type=lambda text: text.split(","), help="names, comma-separated (default: all)")
     parser.add_argument("--nodes", type=int, default=16)
     parser.add_argument("--list", action="store_true", help="print the kinds and end")
     options = parser.parse_args()
     if options.list:
-        print("\n".join(f"{name:12s} {kind.what}" for name, kind in KINDS.items()))
+        print("\n".join(f"{name:12s} {kind.rung}: {kind.what}" for name, kind in KINDS.items()))
         return 0
     unknown = [name for name in options.kinds if name not in KINDS]
     if unknown:
@@ -124,8 +144,12 @@ def main():
         print("recovery_bench: left out, since it needs root, Slurm, munge and the plugins", file=sys.stderr)
     else:
         outcomes = measure(options)
+        for rung in RUNGS:
+            if of_rung := [o for o in outcomes if KINDS[o.kind].rung == rung]:
+                figures += rung_figures(rung, of_rung)
         for name in options.kinds:
-            figures += figures_of(name, [o for o in outcomes if o.kind == name])
+            if of_kind := [o for o in outcomes if o.kind == name]:
+                figures += figures_of(name, of_kind)
     if options.json:
         Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
     else:

@@ -121,28 +121,52 @@ def hung_elsewhere(lab, job, dice):
     return go_on
 
 
+def hung_and_no_controller(lab, job, dice):
+    """The next controller has to know that somebody waits."""
+    go_on = hung_elsewhere(lab, job, dice)
+    try:
+        lab.cluster.wait_for(lambda: lab.goes_on(job.job), f"job {job.job} is said to go on", pause=0.2)
+        time.sleep(dice.uniform(0, 15))
+        lab.trouble.end("faultd-controller")
+        time.sleep(1)
+        lab.trouble.start_faultd()
+    except BaseException:
+        go_on()
+        raise
+    return go_on
+
+
+# From the line to the first new step, in seconds; None: no goal is set. A node that dies has no line, and one that hangs is given time.
+RUNGS = {"in place": 3, "swap": 5, "requeue": 10, "slurmctld away": 15, "silence": None, "hung": None, "faults in a row": None}
+
+
 @dataclass
 class Kind:
     inject: Callable
     spares: int
-    goal_s: float   # from the line to the first new step; None: none is set
+    rung: str
     what: str
     faults: int = 1  # one after the other: each may cost a step
 
+    @property
+    def goal_s(self):
+        return RUNGS[self.rung]
+
 
 KINDS = {
-    "process": Kind(process, 0, 3, "a rank's process is killed: in place"),
-    "xid-79": Kind(xid_79, 1, 5, "a GPU falls off the bus: swap"),
-    "xid-95": Kind(xid_95, 1, 5, "a GPU needs a reset: swap"),
-    "two-at-once": Kind(two_at_once, 2, 5, "two GPUs at once, two spares: swap"),
-    "during": Kind(during_recovery, 2, None, "a second GPU within a second, two spares", 2),
-    "spare-too": Kind(spare_too, 1, None, "the spare dies when it has come in: requeue", 2),
-    "no-spare": Kind(xid_79, 0, 10, "no spare, idle nodes: requeue"),
-    "batch-host": Kind(batch_host, 1, None, "the node of the script: requeue"),
-    "user": Kind(requeued_by_user, 0, None, "scontrol requeue by the user"),
-    "slurmctld": Kind(slurmctld_restarts, 1, 15, "slurmctld is away for 3 s at the fault: swap"),
-    "faultd": Kind(faultd_restarts, 1, None, "the controller ends in the middle, back after 1 s"),
-    "silent": Kind(silent_death, 1, None, "a node dies without a word: swap"),
-    "hung-stepd": Kind(hung_stepd, 1, None, "slurmstepd hangs on the node that goes: swap"),
-    "hung-other": Kind(hung_elsewhere, 2, None, "slurmstepd hangs on another node: it is taken out, too"),
+    "process": Kind(process, 0, "in place", "a rank's process is killed"),
+    "xid-79": Kind(xid_79, 1, "swap", "a GPU falls off the bus"),
+    "xid-95": Kind(xid_95, 1, "swap", "a GPU needs a reset"),
+    "two-at-once": Kind(two_at_once, 2, "swap", "two GPUs at once, two spares"),
+    "during": Kind(during_recovery, 2, "faults in a row", "a second GPU within a second, two spares", 2),
+    "spare-too": Kind(spare_too, 1, "faults in a row", "the spare dies when it has come in: requeue", 2),
+    "no-spare": Kind(xid_79, 0, "requeue", "no spare, idle nodes"),
+    "batch-host": Kind(batch_host, 1, "requeue", "the node of the script"),
+    "user": Kind(requeued_by_user, 0, "requeue", "scontrol requeue by the user"),
+    "slurmctld": Kind(slurmctld_restarts, 1, "slurmctld away", "slurmctld is away for 3 s at the fault: swap"),
+    "faultd": Kind(faultd_restarts, 1, "swap", "the controller ends in the middle, back after 1 s"),
+    "silent": Kind(silent_death, 1, "silence", "a node dies without a word: swap"),
+    "hung-stepd": Kind(hung_stepd, 1, "hung", "slurmstepd hangs on the node that goes: swap"),
+    "hung-other": Kind(hung_elsewhere, 2, "hung", "slurmstepd hangs on another node: it is taken out, too"),
+    "hung-faultd": Kind(hung_and_no_controller, 2, "hung", "the same, and the controller is killed while it waits"),
 }

@@ -161,5 +161,9 @@ class Lab:
     def kmsg(self, node, text):
         self.cluster.kmsg(node, text)
 
+    def goes_on(self, job):
+        """Whether an incident says so."""
+        return any(a["what"] == "job" and a["target"] == str(job) for i in self.trouble.incidents() for a in i["actions"])
+
     def start_slurmctld(self):
         parts.start_slurmctld(self.trouble.layout)
