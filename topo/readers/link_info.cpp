@@ -145,6 +145,10 @@ class link_info {
             if (peer == none) p.peer_kind = node_kind::hca;
             nodes_.add(l.node, p);
         }
+        std::vector<node_table::own_port> own;
+        for (const auto& l : lines_)
+            if (!l.self.name.empty()) own.push_back({l.node, l.self.port});
+        nodes_.join_ports(own);
         nodes_.finish();
         return strangers;
     }

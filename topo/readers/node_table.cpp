@@ -22,6 +22,33 @@ std::uint32_t node_table::find(guid id) const {
     return at == known_.end() ? none : at->second;
 }
 
+void node_table::join_ports(const std::vector<own_port>& own) {
+    // Of one device they are consecutive, or nearly: the vendor gives a device a range of GUIDs.
+    constexpr guid farthest = 0x40;
+    auto all = own;
+    std::erase_if(all, [&](const auto& p) { return nodes_[p.node].kind != node_kind::hca; });
+    const auto key = [&](const own_port& p) {
+        const auto& n = nodes_[p.node];
+        return std::tuple(n.name, n.id, p.port);
+    };
+    std::sort(all.begin(), all.end(), [&](const auto& x, const auto& y) { return key(x) < key(y); });
+    joined_.resize(nodes_.size());
+    for (std::uint32_t i = 0; i < joined_.size(); ++i) joined_[i] = i;
+    for (std::size_t i = 1, first = 0; i < all.size(); ++i) {
+        const auto &before = all[i - 1], &p = all[i];
+        auto &device = nodes_[all[first].node], &n = nodes_[p.node];
+        const bool same = p.node == before.node || (n.name == device.name && p.port > before.port &&
+                                                    n.id - nodes_[before.node].id <= farthest);
+        if (!same) {
+            first = i;
+            continue;
+        }
+        joined_[p.node] = all[first].node;
+        known_[n.id] = all[first].node;
+        device.ports = std::max(device.ports, n.ports);
+    }
+}
+
 void node_table::add_link(std::uint32_t a, std::uint16_t a_port, std::uint32_t b, std::uint16_t b_port,
                           link_rate rate, std::uint32_t a_lid, std::uint32_t b_lid) {
     dump_port p;
@@ -39,6 +66,8 @@ void node_table::add_link(std::uint32_t a, std::uint16_t a_port, std::uint32_t b
 }
 
 void node_table::finish() {
+    if (!joined_.empty())
+        for (auto& p : ports_) p.node = joined_[p.node];
     const auto key = [](const owned_port& p) {
         return std::tuple(p.node, p.port.port, p.port.peer, p.port.peer_port);
     };
@@ -47,18 +76,20 @@ void node_table::finish() {
     ports_.erase(std::unique(ports_.begin(), ports_.end(),
                              [&](const auto& x, const auto& y) { return key(x) == key(y); }),
                  ports_.end());
-    out_.nodes = std::move(nodes_);
+    out_.nodes.reserve(nodes_.size());
     out_.ports.reserve(ports_.size());
     std::size_t at = 0;
-    for (std::uint32_t i = 0; i < out_.nodes.size(); ++i) {
-        auto& n = out_.nodes[i];
+    for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+        if (!joined_.empty() && joined_[i] != i) continue;
+        auto n = nodes_[i];
         n.first_port = static_cast<std::uint32_t>(out_.ports.size());
         for (; at < ports_.size() && ports_[at].node == i; ++at) {
             auto p = ports_[at].port;
             if (const auto peer = find(p.peer); peer != none) {
-                p.peer_kind = out_.nodes[peer].kind;
-                p.peer_name = out_.nodes[peer].name;
-                p.peer_lid = out_.nodes[peer].lid;
+                p.peer = nodes_[peer].id;
+                p.peer_kind = nodes_[peer].kind;
+                p.peer_name = nodes_[peer].name;
+                p.peer_lid = nodes_[peer].lid;
             }
             if (n.kind == node_kind::switch_node)
                 p.lid = 0;
@@ -68,6 +99,7 @@ void node_table::finish() {
             out_.ports.push_back(p);
         }
         n.port_count = static_cast<std::uint32_t>(out_.ports.size()) - n.first_port;
+        out_.nodes.push_back(n);
     }
 }
 

@@ -5,11 +5,9 @@
 //     CA   120  1 0xa088c20300010071 4x HDR - SW     3 16 0xfc6a1c0300000200 ( 'n16 mlx5_7' - 'leaf-08' )
 //     SW     3 17 0xfc6a1c0300000200 4x SDR                                    'leaf-08'
 #include <algorithm>
-#include <map>
-
-#include <fmt/format.h>
 
 #include "topo/readers/cursor.hpp"
+#include "topo/readers/node_table.hpp"
 #include "topo/readers/records.hpp"
 
 namespace banyan::topo {
@@ -58,45 +56,48 @@ bool take_names(cursor& c, end& a, end& b) {
 }
 
 struct line_of_port {
-    end self, peer;
+    end self, peer;  ///< no peer where its GUID is 0: a port that is down
     link_rate rate;
-    std::uint32_t line;
 };
 
-/// Lines of one node stand apart in some versions: they are joined by GUID, in the order of the first.
-void to_nodes(std::vector<line_of_port>& lines, dump& out) {
-    std::map<guid, std::uint32_t> order;
-    for (const auto& l : lines) order.try_emplace(l.self.id, static_cast<std::uint32_t>(order.size()));
-    std::stable_sort(lines.begin(), lines.end(), [&](const auto& x, const auto& y) {
-        return std::pair(order[x.self.id], x.self.port) < std::pair(order[y.self.id], y.self.port);
-    });
-    for (const auto& l : lines) {
-        if (out.nodes.empty() || out.nodes.back().id != l.self.id) {
-            dump_node n;
-            n.id = l.self.id;
+class port_list {
+  public:
+    explicit port_list(dump& out) : nodes_(out) {}
+
+    /// Lines of one node stand apart in some versions: they are joined by GUID.
+    void add(std::uint32_t number, const line_of_port& l) {
+        const auto seen = nodes_.size();
+        const auto at = nodes_.node(l.self.id, number);
+        auto& n = nodes_[at];
+        if (nodes_.size() > seen) {
             n.kind = l.self.kind;
             n.name = l.self.name;
             n.lid = l.self.lid;
-            n.line = l.line;
-            n.first_port = static_cast<std::uint32_t>(out.ports.size());
-            out.nodes.push_back(n);
         }
-        auto& n = out.nodes.back();
         n.ports = std::max(n.ports, l.self.port);
-        if (l.peer.id == 0) continue;  // a port that is down
+        own_.push_back({at, l.self.port});
+        if (l.peer.id == 0) return;
         dump_port p;
         p.port = l.self.port;
-        if (n.kind != node_kind::switch_node) p.lid = l.self.lid;
+        p.lid = l.self.lid;
         p.peer = l.peer.id;
         p.peer_port = l.peer.port;
         p.peer_kind = l.peer.kind;
         p.peer_lid = l.peer.lid;
         p.peer_name = l.peer.name;
         p.rate = l.rate;
-        out.ports.push_back(p);
-        ++n.port_count;
+        nodes_.add(at, p);
     }
-}
+    bool empty() const { return own_.empty(); }
+    void finish() {
+        nodes_.join_ports(own_);
+        nodes_.finish();
+    }
+
+  private:
+    node_table nodes_;
+    std::vector<node_table::own_port> own_;
+};
 
 }  // namespace
 
@@ -112,7 +113,7 @@ bool is_port_list(std::string_view text) {
 }
 
 void read_port_list(std::string_view text, dump& out) {
-    std::vector<line_of_port> lines;
+    port_list lines(out);
     for_each_line(text, [&](std::uint32_t number, std::string_view line) {
         if (line.empty() || line[0] == '#') return;
         cursor c(line);
@@ -122,7 +123,7 @@ void read_port_list(std::string_view text, dump& out) {
                 complain(out, number, c.column(), "not a line of ibnetdiscover -p; it is skipped");
             return;
         }
-        line_of_port l{*self, {}, {}, number};
+        line_of_port l{*self, {}, {}};
         c.blanks();
         l.rate = take_rate(c);
         c.blanks();
@@ -137,9 +138,9 @@ void read_port_list(std::string_view text, dump& out) {
         } else if (c.skip("'") && c.rest().ends_with("'")) {
             l.self.name = c.rest().substr(0, c.rest().size() - 1);
         }
-        lines.push_back(l);
+        lines.add(number, l);
     });
-    to_nodes(lines, out);
+    lines.finish();
 }
 
 }  // namespace banyan::topo

@@ -38,6 +38,12 @@ std::uint32_t lid_of(const dump_node& n, const dump_port& p) {
     return n.kind == node_kind::switch_node ? n.lid : p.lid;
 }
 
+/// The port list and iblinkinfo have those of ports: here the first port's is the node's, so that models can
+/// be compared.
+guid port_guid(const dump_node& n, unsigned port) {
+    return n.kind == node_kind::switch_node ? n.id : n.id + port - 1;
+}
+
 std::string end_of_list(const dump_node& n, unsigned port, std::uint32_t lid) {
     return fmt::format(
         "{{ {} Ports:{:02x} SystemGUID:{:016x} NodeGUID:{:016x} PortGUID:{:016x} VenID:000002C9 "
@@ -86,6 +92,31 @@ std::string as_link_list(const dump& d) {
     return out;
 }
 
+std::string as_port_list(const dump& d) {
+    const auto known = by_guid(d);
+    const auto end = [](const dump_node& n, unsigned port, std::uint32_t lid) {
+        return fmt::format("{} {:>5} {:>2} 0x{:016x}", n.kind == node_kind::switch_node ? "SW" : "CA", lid,
+                           port, port_guid(n, port));
+    };
+    const auto speed = [](const link_rate& r) {
+        return r.lane_gbps10 == 1000 ? "NDR" : r.lane_gbps10 == 500 ? "HDR" : "EDR";
+    };
+    std::string out;
+    for (const auto& n : d.nodes) {
+        for (const auto& p : d.ports_of(n)) {
+            const auto& peer = *known.at(p.peer);
+            std::uint32_t peer_lid = peer.lid;
+            for (const auto& q : d.ports_of(peer))
+                if (q.port == p.peer_port) peer_lid = lid_of(peer, q);
+            out += fmt::format("{} {}x {} - {} ( '{}' - '{}' )\n", end(n, p.port, lid_of(n, p)), p.rate.width,
+                               speed(p.rate), end(peer, p.peer_port, peer_lid), n.name, peer.name);
+        }
+        if (n.kind == node_kind::switch_node)
+            out += fmt::format("{} 4x SDR '{}'\n", end(n, n.ports, n.lid), n.name);
+    }
+    return out;
+}
+
 std::string as_link_info(const dump& d, bool lines) {
     const auto known = by_guid(d);
     std::string out;
@@ -95,19 +126,21 @@ std::string as_link_info(const dump& d, bool lines) {
             out += is_switch ? fmt::format("Switch: 0x{:016x} {}:\n", n.id, n.name)
                              : fmt::format("CA: {}:\n", n.name);
         const auto self = [&](unsigned port, std::uint32_t lid) {
-            if (lines) return fmt::format("0x{:016x} \"{:>30}\" {:>6} {:>4}[  ] ", n.id, n.name, lid, port);
+            if (lines)
+                return fmt::format("0x{:016x} \"{:>30}\" {:>6} {:>4}[  ] ", port_guid(n, port), n.name, lid,
+                                   port);
             return is_switch ? fmt::format("{:>12} {:>4}[  ] ", lid, port)
-                             : fmt::format("      0x{:016x} {:>6} {:>4}[  ] ", n.id, lid, port);
+                             : fmt::format("      0x{:016x} {:>6} {:>4}[  ] ", port_guid(n, port), lid, port);
         };
         for (const auto& p : d.ports_of(n)) {
             const auto& peer = *known.at(p.peer);
             std::uint32_t peer_lid = peer.lid;
             for (const auto& q : d.ports_of(peer))
                 if (q.port == p.peer_port) peer_lid = lid_of(peer, q);
-            out +=
-                fmt::format("{}==( {}X {:>13} Gbps Active/  LinkUp)==>  {}{:>6} {:>4}[  ] \"{}\" ( )\n",
-                            self(p.port, lid_of(n, p)), p.rate.width, lane_of(p.rate).info,
-                            lines ? fmt::format("0x{:016x} ", p.peer) : "", peer_lid, p.peer_port, peer.name);
+            out += fmt::format("{}==( {}X {:>13} Gbps Active/  LinkUp)==>  {}{:>6} {:>4}[  ] \"{}\" ( )\n",
+                               self(p.port, lid_of(n, p)), p.rate.width, lane_of(p.rate).info,
+                               lines ? fmt::format("0x{:016x} ", port_guid(peer, p.peer_port)) : "", peer_lid,
+                               p.peer_port, peer.name);
         }
         if (is_switch)
             out += self(n.ports, n.lid) + "==(                Down/ Polling)==>             [  ] \"\" ( )\n";

@@ -13,6 +13,8 @@ namespace banyan::topo::test {
 std::string as_db_csv(const dump& d, const std::string& more = "");
 /// ibdiagnet2.lst.
 std::string as_link_list(const dump& d);
+/// ibnetdiscover -p, with a line for a port that is down at each switch.
+std::string as_port_list(const dump& d);
 /// iblinkinfo, with a line for a port that is down at each switch; `lines`: as with -l.
 std::string as_link_info(const dump& d, bool lines);
 

@@ -65,6 +65,30 @@ TEST_CASE("every tool's output gives the same model", "[topo]") {
     CHECK(read(as_link_list(d)) == expected);
     CHECK(read(as_link_info(d, false)) == expected);
     CHECK(read(as_link_info(d, true)) == expected);
+    CHECK(read(as_port_list(d)) == expected);
+}
+
+TEST_CASE("an HCA of two ports is one in every tool's output", "[topo]") {
+    dump_writer w;
+    const auto a = w.add_switch("leaf-a"), b = w.add_switch("leaf-b"), spine = w.add_switch("spine");
+    w.link(a, 40, spine, 1);
+    w.link(b, 40, spine, 2);
+    for (unsigned i = 1; i < 9; ++i) {
+        // Two that were never named have one description.
+        const auto h =
+            w.add_hca(i < 7 ? fmt::format("n{} mlx5_0", i) : "MT4119 ConnectX5   Mellanox Technologies");
+        w.link(h, 1, a, i);
+        w.link(h, 2, b, i);
+    }
+    const auto d = read_ibnetdiscover(w.text()).value();
+    const auto f = build_fabric(d);
+    CHECK(f.hcas.size() == 8);
+    const auto expected = contents(f);
+    CHECK(read(as_port_list(d)) == expected);
+    CHECK(read(as_link_info(d, false)) == expected);
+    CHECK(read(as_link_info(d, true)) == expected);
+    CHECK(read(as_link_list(d)) == expected);
+    CHECK(read(as_db_csv(d)) == expected);
 }
 
 TEST_CASE("what iblinkinfo printed is what ibnetdiscover printed", "[topo]") {

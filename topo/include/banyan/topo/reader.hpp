@@ -75,8 +75,8 @@ constexpr std::size_t max_dump_bytes = std::size_t{1} << 30;
 ///   the port list of -p;
 /// - iblinkinfo, also with -l and -p. Without -l peers are found by their LIDs;
 /// - ibdiagnet: ibdiagnet2.db_csv (its sections NODES, PORTS and LINKS) and ibdiagnet2.lst.
-/// The port list and iblinkinfo have no node GUIDs of HCAs: the GUID of the first port stands for it, and
-/// HCAs of several ports are several in the port list and with -l. An error only where nothing usable is in
+/// The port list and iblinkinfo have no node GUIDs of HCAs: the GUID of the first port stands for it. Ports
+/// of one description with neighbouring GUIDs are one HCA's. An error only where nothing usable is in
 /// the text: empty, cut in the middle, or another tool's output (with a hint).
 result<dump> read_dump(std::string text);
 /// The same, where it is ibnetdiscover's anyway.
