@@ -18,7 +18,8 @@ std::string card(std::uint32_t director, char kind, std::uint32_t at) {
     return fmt::format("MF0;dir{}:CS8500/{}{:02}/U{}", director + 1, kind, at / 2 + 1, at % 2 + 1);
 }
 
-/// "mlx5_3" as others have it: HCA-4, the slot of a PCI bus, numbers that begin at 2.
+/// "mlx5_3" as others have it: HCA-4, where it sits on a PCI bus, the same with domain and function (two on a
+/// card), numbers that begin at 2, none.
 std::string other_device(std::uint32_t style, std::uint32_t rail) {
     switch (style) {
         case 0:
@@ -26,6 +27,8 @@ std::string other_device(std::uint32_t style, std::uint32_t rail) {
         case 1:
             return fmt::format(" ibp{}s0", 3 + rail * 10);
         case 2:
+            return fmt::format(" ibP{}p{}s0f{}", rail / 4, 8 + rail / 2 % 2 * 120, rail % 2);
+        case 3:
             return fmt::format(" mlx5_{}", rail + 2);
         default:
             return {};
@@ -61,7 +64,7 @@ void mix_names(blueprint& b, dice& random) {
     for (std::uint32_t h = 0; h < b.hosts.size(); ++h) {
         if (!chosen()) continue;
         // The number of the HCA that leads to storage must stay nobody else's.
-        const auto style = b.o.storage_rail ? random.below(2) : random.below(4);
+        const auto style = b.o.storage_rail ? random.below(3) : random.below(5);
         b.hosts[h].named_otherwise = true;
         for (std::uint32_t r = 0; r < b.o.rails; ++r)
             b.nodes[b.hca(h, r)].name = b.hosts[h].name + other_device(style, r);

@@ -35,8 +35,9 @@ struct state {
     std::vector<std::uint32_t> peer_node;  ///< by port of the dump: index into nodes
 
     std::vector<std::string_view> host_name_of_hca;  ///< by HCA; empty = its name tells no host
-    std::vector<std::uint32_t> device_of_hca;        ///< by HCA: N of mlx5_N, none when unknown
-    std::vector<guid> system_of_hca;                 ///< by HCA
+    /// By HCA: its number, comparable all over the fabric (see device_numbers.cpp); none when unknown.
+    std::vector<std::uint32_t> device_of_hca;
+    std::vector<guid> system_of_hca;  ///< by HCA
     std::vector<bool> doubtful_host;  ///< by HCA: another HCA has its name, and nothing tells them apart
 
     std::vector<float> told_by_guid;  ///< by HCA: how sure its GUID makes its number; 0 = its name tells it

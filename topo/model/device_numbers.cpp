@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
+// Names of one naming ("mlx5_3", "ibp3s0") are compared by number; names of two never are, but by the order
+// of the host's devices.
+//
 // Hosts of one fabric may number the same HCAs from 0, from 2, or by PCI slots. The order is the same: so a
 // host that numbers otherwise than most gets their numbers, and can be compared with them.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "topo/model/hosts.hpp"
 
@@ -11,6 +15,30 @@ namespace banyan::topo::build {
 namespace {
 
 using numbers = std::vector<std::uint32_t>;  ///< of one host, ascending
+
+/// A number has its naming above these bits; that of most HCAs is 0, so that their numbers are those of their
+/// names.
+constexpr unsigned number_bits = 24;
+std::uint32_t naming_of(std::uint32_t number) { return number >> number_bits; }
+
+/// What names tell by where a device sits is counted over the whole fabric: 3, 13, 23 are 0, 1, 2.
+std::vector<std::uint64_t> slots_of(const std::vector<hca_name>& names) {
+    std::vector<std::uint64_t> out;
+    for (const auto& n : names)
+        if (n.naming == device_naming::slot && n.device != hca_name::no_device) out.push_back(n.device);
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+}
+
+device_naming naming_of_most(const std::vector<hca_name>& names) {
+    std::map<device_naming, std::size_t> counts;
+    for (const auto& n : names) counts[n.naming] += n.device != hca_name::no_device;
+    auto most = device_naming::kernel;
+    for (const auto& [naming, count] : counts)
+        if (count > counts[most]) most = naming;
+    return most;
+}
 
 numbers numbers_of(const state& s, const std::vector<std::uint32_t>& hcas) {
     numbers out;
@@ -49,13 +77,38 @@ class numberings {
         for (const auto& [list, n] : counts_)
             if (std::pair(list.size(), n) > most && usual_.contains(list.size()) && includes(list, mine))
                 whole = &list, most = {list.size(), n};
-        std::map<std::uint32_t, std::uint32_t> out;
-        for (std::size_t i = 0; whole && i < whole->size(); ++i)
-            out[(*whole)[i]] = usual_.at(whole->size())->first[i];
-        return out;
+        return whole ? in_order(*whole, usual_.at(whole->size())->first)
+                     : std::map<std::uint32_t, std::uint32_t>();
     }
 
   private:
+    /// The names of one naming take, in their order, the numbers of `theirs` that those of the others leave.
+    static std::map<std::uint32_t, std::uint32_t> in_order(const numbers& mine, const numbers& theirs) {
+        std::set<std::uint32_t> namings;
+        for (const auto n : mine) namings.insert(naming_of(n));
+        for (const auto naming : namings) {
+            numbers moved, kept, open;
+            for (const auto n : mine) (naming_of(n) == naming ? moved : kept).push_back(n);
+            if (!includes(theirs, kept)) continue;
+            std::set_difference(theirs.begin(), theirs.end(), kept.begin(), kept.end(),
+                                std::back_inserter(open));
+            // Of two namings nobody knows which comes first, but what has the same name is the same.
+            if (naming_of(open.front()) != naming_of(open.back())) {
+                numbers same;
+                std::set_intersection(moved.begin(), moved.end(), open.begin(), open.end(),
+                                      std::back_inserter(same));
+                std::erase_if(moved, [&](auto n) { return includes(same, {n}); });
+                std::erase_if(open, [&](auto n) { return includes(same, {n}); });
+                kept.insert(kept.end(), same.begin(), same.end());
+                if (open.empty() || naming_of(open.front()) != naming_of(open.back())) continue;
+            }
+            std::map<std::uint32_t, std::uint32_t> out;
+            for (const auto n : kept) out[n] = n;
+            for (std::size_t i = 0; i < moved.size(); ++i) out[moved[i]] = open[i];
+            return out;
+        }
+        return {};
+    }
     static bool includes(const numbers& all, const numbers& some) {
         return std::includes(all.begin(), all.end(), some.begin(), some.end());
     }
@@ -64,6 +117,22 @@ class numberings {
 };
 
 }  // namespace
+
+void number_devices(state& s, const std::vector<hca_name>& names) {
+    const auto slots = slots_of(names);
+    const auto most = naming_of_most(names);
+    s.device_of_hca.assign(names.size(), none);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        auto number = names[i].device;
+        if (number == hca_name::no_device) continue;
+        if (names[i].naming == device_naming::slot)
+            number = static_cast<std::uint64_t>(std::lower_bound(slots.begin(), slots.end(), number) -
+                                                slots.begin());
+        if (number >> number_bits != 0) continue;
+        const auto naming = names[i].naming == most ? 0 : 1 + static_cast<std::uint32_t>(names[i].naming);
+        s.device_of_hca[i] = naming << number_bits | static_cast<std::uint32_t>(number);
+    }
+}
 
 void agree_on_numbers(state& s, const host_list& hosts) {
     std::map<numbers, std::size_t> counts;

@@ -32,12 +32,12 @@ host_list list_by_name(state& s) {
     boost::unordered_flat_map<std::string_view, std::uint32_t> known;
     std::vector<std::pair<std::string_view, std::vector<std::uint32_t>>> found;
     s.host_name_of_hca.resize(s.out.hcas.size());
-    s.device_of_hca.resize(s.out.hcas.size(), none);
+    std::vector<hca_name> names;
+    names.reserve(s.out.hcas.size());
     s.doubtful_host.resize(s.out.hcas.size());
     for (std::uint32_t i = 0; i < s.out.hcas.size(); ++i) {
         auto& hca = s.out.hcas[i];
-        const auto name = read_hca_name(hca.name);
-        s.device_of_hca[i] = name.device;
+        const auto& name = names.emplace_back(read_hca_name(hca.name));
         if (name.kind == hca_name::trust::aggregation) {
             exclude(s, i, "sharp", "an aggregation node inside a switch");
             if (hca.leaf != none) s.out.switches[hca.leaf].sharp = true;
@@ -52,6 +52,7 @@ host_list list_by_name(state& s) {
             found[at->second].second.push_back(i);
         }
     }
+    number_devices(s, names);
     std::sort(found.begin(), found.end(),
               [](const auto& a, const auto& b) { return before_by_number(a.first, b.first); });
     for (auto& [name, hcas] : found) {

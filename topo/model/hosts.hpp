@@ -9,6 +9,7 @@
 
 #include "topo/model/build.hpp"
 #include "topo/model/grouping.hpp"
+#include "topo/model/names.hpp"
 
 namespace banyan::topo::build {
 
@@ -24,6 +25,9 @@ void give(state& s, host_list& hosts, std::uint32_t hca, std::uint32_t host, con
 
 /// Gives unattributed HCAs to the host with whose HCAs they share a system image.
 void attribute_by_system(state& s, host_list& hosts);
+
+/// Gives every HCA the number that its name tells: one that is the same in no two namings.
+void number_devices(state& s, const std::vector<hca_name>& names);
 
 /// Gives hosts that number their HCAs otherwise the numbers that most have.
 void agree_on_numbers(state& s, const host_list& hosts);

@@ -233,6 +233,45 @@ TEST_CASE("HCA-1 is mlx5_0, and numbers of another start are no crossed cables",
         for (std::size_t r = 0; r < 4; ++r) CHECK(f.hcas[f.hosts[find_host(f, name)].hcas[r]].rail == r);
 }
 
+TEST_CASE("names of two namings are not compared, but the order of devices", "[topo]") {
+    auto text = rail_fabric(3, 8, 5, 4).text();
+    const auto rename = [&](const std::string& host, int rail, const std::string& device) {
+        text =
+            renamed(text, fmt::format("\"{} mlx5_{}\"", host, rail), fmt::format("\"{} {}\"", host, device));
+    };
+    for (int r = 0; r < 4; ++r) {
+        // The last HCA is called as everybody's, the others by where they sit; so between 8 and 13.
+        rename("g0n01", r, fmt::format("ibp{}s0", 3 + 10 * r));
+        rename("g1n02", r, fmt::format("ibP{}p1s0f{}", r / 2, r % 2));
+        rename("g2n03", r, fmt::format("mlx4_{}", r));
+        rename("g2n04", r, fmt::format("roceo{}", 3 * r + 1));
+        rename("g2n05", r, fmt::format("ibx{:012x}", 0x42a103001000 + r));
+    }
+    const auto f = built(text);
+    CHECK(kinds_text(f) == "");
+    for (const auto* name : {"g0n01", "g1n02", "g2n03", "g2n04"})
+        for (std::size_t r = 0; r < 5; ++r) CHECK(f.hcas[f.hosts[find_host(f, name)].hcas[r]].rail == r);
+}
+
+TEST_CASE("crossed cables are found by the order of predictable names", "[topo]") {
+    rail_fabric d(2, 8, 4, 4);
+    auto text = d.text();
+    // 16 before 128 before domain 1: neither as text nor by the bus alone.
+    const char* const devices[] = {"ibp16s0f0", "ibp128s0f0", "ibP1p2s0f0", "ibP1p2s0f1"};
+    for (int r = 0; r < 4; ++r)
+        text = renamed(text, fmt::format(" mlx5_{}\"", r), fmt::format(" {}\"", devices[r]));
+    auto f = built(text);
+    CHECK(kinds_text(f) == "");
+    for (const auto& h : f.hosts)
+        for (std::size_t r = 0; r < 4; ++r) CHECK(f.hcas[h.hcas[r]].name.ends_with(devices[r]));
+    text = renamed(text, "\"g0n03 ibP1p2s0f0\"", "\"g0n03 x\"");
+    text = renamed(text, "\"g0n03 ibP1p2s0f1\"", "\"g0n03 ibP1p2s0f0\"");
+    text = renamed(text, "\"g0n03 x\"", "\"g0n03 ibP1p2s0f1\"");
+    f = built(text);
+    CHECK(std::count_if(f.defects.begin(), f.defects.end(),
+                        [](const auto& x) { return x.kind == "swapped-cables"; }) == 1);
+}
+
 TEST_CASE("a group of another kind of hosts lacks no leaf", "[topo]") {
     rail_fabric d(3, 8, 4, 4);
     const auto a = d.add_switch("leaf-9-0"), b = d.add_switch("leaf-9-1");
