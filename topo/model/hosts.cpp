@@ -78,6 +78,7 @@ class service_hosts {
             auto& p = patterns_[name_pattern(hosts.names[h])];
             ++p.hosts;
             p.most_hcas = std::max(p.most_hcas, hosts.hcas[h].size());
+            p.above += above_leaves(hosts.hcas[h]);
             most_of_pattern_ = std::max(most_of_pattern_, p.hosts);
         }
         usual_ = usual(std::move(counts));
@@ -106,20 +107,23 @@ class service_hosts {
              fmt::format("one HCA where most hosts have {}", usual_.value));
         sign(10 * p.hosts <= most_of_pattern_ || (fewer && p.hosts < most_of_pattern_), 1,
              "a name of another form than most");
-        sign(std::all_of(hcas.begin(), hcas.end(), [&](auto i) { return above_leaves(i); }), 2,
-             "on no leaf but above them");
+        const bool above = above_leaves(hcas);
+        sign(above, 2, "on no leaf but above them");
+        sign(above && p.above == p.hosts, 1, "as all of that name");
         if (points < 3) return {};
         return {"ufm", why};
     }
 
   private:
-    bool above_leaves(std::uint32_t hca) const {
-        const auto leaf = s_.out.hcas[hca].leaf;
-        return leaf != none && s_.out.switches[leaf].level != 0;
+    bool above_leaves(const std::vector<std::uint32_t>& hcas) const {
+        return std::all_of(hcas.begin(), hcas.end(), [&](auto i) {
+            const auto leaf = s_.out.hcas[i].leaf;
+            return leaf != none && s_.out.switches[leaf].level != 0;
+        });
     }
 
     struct pattern {
-        std::size_t hosts = 0, most_hcas = 0;
+        std::size_t hosts = 0, most_hcas = 0, above = 0;
     };
     const state& s_;
     const site_description& site_;
