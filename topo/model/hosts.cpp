@@ -13,14 +13,6 @@
 namespace banyan::topo::build {
 namespace {
 
-void exclude(state& s, std::uint32_t hca, std::string_view kind, std::string why) {
-    s.out.excluded.push_back({s.out.hcas[hca].id, s.out.hcas[hca].name, std::string(kind), std::move(why)});
-}
-
-bool contains(const std::vector<std::string>& list, std::string_view name) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-}
-
 /// HCAs of one host. A name that more have is an image's, and names none of the hosts that were made of it.
 constexpr std::size_t most_of_host = 256;
 
@@ -41,7 +33,8 @@ host_list list_by_name(state& s) {
         if (name.kind == hca_name::trust::aggregation) {
             exclude(s, i, "sharp", "an aggregation node inside a switch");
             if (hca.leaf != none) s.out.switches[hca.leaf].sharp = true;
-        } else if (!storage.empty() && contains(storage, name.device_name)) {
+        } else if (!storage.empty() &&
+                   std::find(storage.begin(), storage.end(), name.device_name) != storage.end()) {
             exclude(s, i, "storage", "the site file names its device");
         } else if (name.kind == hca_name::trust::factory || name.kind == hca_name::trust::generic) {
             out.unattributed.push_back(i);
@@ -65,88 +58,6 @@ host_list list_by_name(state& s) {
         out.hcas.push_back(std::move(hcas));
     }
     return out;
-}
-
-/// Tells hosts that serve the fabric or storage from those that compute. But for a name by which storage
-/// goes, no sign is enough by itself: each is weak, and counts.
-class service_hosts {
-  public:
-    service_hosts(const state& s, const host_list& hosts) : s_(s), site_(s.options.site) {
-        std::vector<std::size_t> counts;
-        for (std::size_t h = 0; h < hosts.names.size(); ++h) {
-            counts.push_back(hosts.hcas[h].size());
-            auto& p = patterns_[name_pattern(hosts.names[h])];
-            ++p.hosts;
-            p.most_hcas = std::max(p.most_hcas, hosts.hcas[h].size());
-            p.above += above_leaves(hosts.hcas[h]);
-            most_of_pattern_ = std::max(most_of_pattern_, p.hosts);
-        }
-        usual_ = usual(std::move(counts));
-    }
-    /// The kind of exclusion and why; empty for a compute host.
-    std::pair<const char*, std::string> operator()(std::string_view name,
-                                                   const std::vector<std::uint32_t>& hcas) const {
-        if (contains(site_.compute_hosts, name)) return {};
-        if (contains(site_.management_hosts, name))
-            return {"ufm", "the site file names it a management host"};
-        if (contains(site_.storage_hosts, name)) return {"storage", "the site file names it a storage host"};
-        if (is_storage_name(name)) return {"storage", "named as storage servers are"};
-        unsigned points = 0;
-        std::string why;
-        const auto sign = [&](bool there, unsigned worth, const std::string& what) {
-            if (!there) return;
-            points += worth;
-            why += (why.empty() ? "" : ", ") + what;
-        };
-        const auto& p = patterns_.at(name_pattern(name));
-        sign(is_manager_name(name), 2, "named as managers and gateways are");
-        // A host that has lost its rails is named as the others are, and must not vanish.
-        const bool fewer = hcas.size() == 1 && p.most_hcas == 1 && usual_.value >= 2;
-        const bool of_many = usual_.of >= 16 && usual_.share() >= 0.9;
-        sign(fewer, usual_.value >= 3 || of_many ? 2 : 1,
-             fmt::format("one HCA where most hosts have {}", usual_.value));
-        sign(10 * p.hosts <= most_of_pattern_ || (fewer && p.hosts < most_of_pattern_), 1,
-             "a name of another form than most");
-        const bool above = above_leaves(hcas);
-        sign(above, 2, "on no leaf but above them");
-        sign(above && p.above == p.hosts, 1, "as all of that name");
-        if (points < 3) return {};
-        return {"ufm", why};
-    }
-
-  private:
-    bool above_leaves(const std::vector<std::uint32_t>& hcas) const {
-        return std::all_of(hcas.begin(), hcas.end(), [&](auto i) {
-            const auto leaf = s_.out.hcas[i].leaf;
-            return leaf != none && s_.out.switches[leaf].level != 0;
-        });
-    }
-
-    struct pattern {
-        std::size_t hosts = 0, most_hcas = 0, above = 0;
-    };
-    const state& s_;
-    const site_description& site_;
-    usual_value<std::size_t> usual_;
-    std::size_t most_of_pattern_ = 0;
-    std::map<std::string, pattern> patterns_;
-};
-
-void set_services_aside(state& s, host_list& hosts) {
-    const service_hosts service(s, hosts);
-    std::size_t kept = 0;
-    for (std::size_t h = 0; h < hosts.names.size(); ++h) {
-        const auto [kind, why] = service(hosts.names[h], hosts.hcas[h]);
-        if (kind) {
-            for (const auto i : hosts.hcas[h]) exclude(s, i, kind, why);
-            continue;
-        }
-        hosts.names[kept] = hosts.names[h];
-        if (kept != h) hosts.hcas[kept] = std::move(hosts.hcas[h]);
-        ++kept;
-    }
-    hosts.names.resize(kept);
-    hosts.hcas.resize(kept);
 }
 
 void report_unattributed(state& s, const host_list& hosts, const grouping& g) {
@@ -173,6 +84,10 @@ void report_unattributed(state& s, const host_list& hosts, const grouping& g) {
 }
 
 }  // namespace
+
+void exclude(state& s, std::uint32_t hca, std::string_view kind, std::string why) {
+    s.out.excluded.push_back({s.out.hcas[hca].id, s.out.hcas[hca].name, std::string(kind), std::move(why)});
+}
 
 void take_hosts(state& s) {
     auto hosts = list_by_name(s);

@@ -26,6 +26,12 @@ void give(state& s, host_list& hosts, std::uint32_t hca, std::uint32_t host, con
 /// Gives unattributed HCAs to the host with whose HCAs they share a system image.
 void attribute_by_system(state& s, host_list& hosts);
 
+/// Leaves an HCA out of placement.
+void exclude(state& s, std::uint32_t hca, std::string_view kind, std::string why);
+
+/// Leaves out the hosts that do not compute.
+void set_services_aside(state& s, host_list& hosts);
+
 /// Gives every HCA the number that its name tells: one that is the same in no two namings.
 void number_devices(state& s, const std::vector<hca_name>& names);
 
