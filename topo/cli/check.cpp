@@ -45,7 +45,9 @@ std::string advice(const std::string& kind) {
         {"moved-cable", "put it back, or accept it with banyan-topo snapshot"},
         {"narrow-link", "reseat or replace the cable: lanes are down"},
         {"no-master", "start the subnet manager: no port comes up without one"},
-        {"no-record", "discover again: the node answered its neighbour's probe and then no more"},
+        {"no-record",
+         "discover again: the node answered its neighbour's probe and then no more, or the end of the text "
+         "is missing"},
         {"no-standby", "start a second subnet manager with a lower priority"},
         {"odd-firmware", "bring it to the version of its like, or all to a newer one"},
         {"off", "no fault: the hosts of these leaves are not there"},

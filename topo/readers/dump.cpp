@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "common/crc32c.hpp"
+#include "topo/readers/cut.hpp"
 #include "topo/readers/disarm.hpp"
 #include "topo/readers/foreign.hpp"
 #include "topo/readers/records.hpp"
@@ -64,7 +65,8 @@ result<void> read_form(form f, std::string_view all, dump& out) {
         case form::db_csv:
             if (const auto open = read_db_csv(all, out); !open.empty())
                 return fail(errc::invalid_input,
-                            fmt::format("the dump is cut: its section {} does not end", open.substr(0, 40)),
+                            fmt::format("the dump is cut: its section {} does not end, or is missing",
+                                        open.substr(0, 40)),
                             "copy the whole of ibdiagnet2.db_csv");
             if (out.ports.empty() && out.nodes.size() > 1)
                 return fail(errc::invalid_input,
@@ -108,14 +110,25 @@ result<dump> read_dump(std::string text) {
     // The tools print every node that they print as a peer. A few that lack are dirt, which the model
     // reports; a fifth of them is a lost end.
     const auto missing = missing_records(out);
+    const auto lines = std::count(all.begin(), all.end(), '\n');
     const bool torn = ends_in_a_line(all, out, f) || (all.back() != '\n' && missing > 0);
-    if (torn || missing > out.nodes.size() / 5)
+    const auto signs = look_for_cut(out);
+    // What could not be read is no proof.
+    const auto of_last = out.complaints.empty() ? signs.of_last : 0;
+    const auto lost = signs.missing + of_last;
+    if (torn || missing > out.nodes.size() / 5 || lost > signs.links / 5)
         return fail(
             errc::invalid_input,
             fmt::format("the dump is cut after line {}: {} nodes are named by their neighbours and have "
-                        "no record",
-                        std::count(all.begin(), all.end(), '\n'), missing),
+                        "no record, and of {} links {} stand in it from one end alone",
+                        lines, missing, signs.links - signs.links / 2,
+                        signs.missing + signs.of_last + signs.elsewhere),
             "run the tool again and keep its whole output");
+    if (of_last > 0 && signs.elsewhere == 0)
+        complain(out, static_cast<std::uint32_t>(lines), 1,
+                 fmt::format("the dump seems to be cut after this line: {} links to \"{}\", the last node in "
+                             "it, are missing there; run the tool again",
+                             signs.of_last, signs.last->name));
     return out;
 }
 

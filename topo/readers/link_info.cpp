@@ -137,7 +137,7 @@ class link_info {
                 complain(
                     out_, l.line, 1,
                     fmt::format("LID {} at the other end of the link is no node's of this text, or several "
-                                "nodes'; the link is skipped",
+                                "nodes'; the link is skipped (is the end of the text missing?)",
                                 l.peer.lid));
                 continue;
             }

@@ -5,6 +5,9 @@
 //     { CA Ports:01 SystemGUID:0002c90300165e63 NodeGUID:0002c90300165e60 PortGUID:0002c90300165e61
 //     VenID:000002c9 DevID:1003 Rev:00000000 {n16 HCA-1} LID:0005 PN:01 } { SW Ports:24 ... {leaf-08}
 //     LID:0002 PN:14 } PHY=4x LOG=ACT SPD=2.5
+#include <boost/container_hash/hash.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
+
 #include "topo/readers/csv.hpp"
 #include "topo/readers/cursor.hpp"
 #include "topo/readers/node_table.hpp"
@@ -82,6 +85,12 @@ link_rate take_physical(cursor& c) {
     return out;
 }
 
+struct listed_link {
+    listed_end a, b;
+    link_rate rate;
+    std::uint32_t line;
+};
+
 std::uint32_t take_node(node_table& nodes, const listed_end& e, std::uint32_t line) {
     const auto at = nodes.node(e.id, line);
     auto& n = nodes[at];
@@ -94,6 +103,19 @@ std::uint32_t take_node(node_table& nodes, const listed_end& e, std::uint32_t li
     return at;
 }
 
+/// Whether each cable is listed by both its ends, as some releases do: then one that stands there once is one
+/// that its other end does not list.
+bool lists_both_ends(const std::vector<listed_link>& links) {
+    using end = std::pair<guid, std::uint16_t>;
+    boost::unordered_flat_set<std::pair<end, end>, boost::hash<std::pair<end, end>>> seen;
+    for (const auto& l : links) {
+        const end a{l.a.id, l.a.port}, b{l.b.id, l.b.port};
+        if (seen.contains({b, a})) return true;
+        seen.insert({a, b});
+    }
+    return false;
+}
+
 }  // namespace
 
 bool is_link_list(std::string_view text) {
@@ -104,16 +126,36 @@ bool is_link_list(std::string_view text) {
 }
 
 void read_link_list(std::string_view text, dump& out) {
-    node_table nodes(out);
+    std::vector<listed_link> links;
     for_each_line(text, [&](std::uint32_t number, std::string_view line) {
         if (line.empty() || line[0] == '#') return;
         cursor c(line);
-        listed_end a, b;
-        if (!take_listed_end(c, a) || !take_listed_end(c, b))
+        listed_link l;
+        if (!take_listed_end(c, l.a) || !take_listed_end(c, l.b))
             return complain(out, number, c.column(), "a link is not readable; it is skipped");
-        const auto first = take_node(nodes, a, number), second = take_node(nodes, b, number);
-        nodes.add_link(first, a.port, second, b.port, take_physical(c), a.lid, b.lid);
+        l.rate = take_physical(c);
+        l.line = number;
+        links.push_back(l);
     });
+    node_table nodes(out);
+    const bool both = lists_both_ends(links);
+    for (const auto& l : links) {
+        const auto first = take_node(nodes, l.a, both ? 0 : l.line),
+                   second = take_node(nodes, l.b, both ? 0 : l.line);
+        if (!both) {
+            nodes.add_link(first, l.a.port, second, l.b.port, l.rate, l.a.lid, l.b.lid);
+            continue;
+        }
+        // A node's record is where it lists its own ports.
+        nodes[first].line = l.line;
+        dump_port p;
+        p.port = l.a.port;
+        p.lid = l.a.lid;
+        p.peer = l.b.id;
+        p.peer_port = l.b.port;
+        p.rate = l.rate;
+        nodes.add(first, p);
+    }
     nodes.finish();
 }
 

@@ -15,7 +15,8 @@ std::size_t read_records(std::string_view text, dump& out);
 void read_port_list(std::string_view text, dump& out);
 /// What iblinkinfo prints. Returns how many links lead to a node that is not in the text.
 std::size_t read_link_info(std::string_view text, dump& out);
-/// ibdiagnet2.db_csv. Returns the name of a section that does not end; else an empty text.
+/// ibdiagnet2.db_csv. Returns the name of a section that does not end or is needed and not
+/// there; else an empty text.
 std::string_view read_db_csv(std::string_view text, dump& out);
 /// ibdiagnet2.lst.
 void read_link_list(std::string_view text, dump& out);

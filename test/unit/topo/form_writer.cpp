@@ -76,12 +76,12 @@ std::string as_db_csv(const dump& d, const std::string& more) {
     return "# db\n" + nodes + "END_NODES\n" + more + ports + "END_PORTS\n" + links + "END_LINKS\n";
 }
 
-std::string as_link_list(const dump& d) {
+std::string as_link_list(const dump& d, bool both) {
     const auto known = by_guid(d);
     std::string out;
     for (const auto& n : d.nodes)
         for (const auto& p : d.ports_of(n)) {
-            if (std::pair(n.id, p.port) > std::pair(p.peer, p.peer_port)) continue;
+            if (!both && std::pair(n.id, p.port) > std::pair(p.peer, p.peer_port)) continue;
             const auto& peer = *known.at(p.peer);
             std::uint32_t peer_lid = peer.lid;
             for (const auto& q : d.ports_of(peer))

@@ -2,6 +2,7 @@
 //
 // iblinkinfo, ibdiagnet's db_csv and lst: the same fabric gives the same model, and what is broken in them is
 // told.
+#include <algorithm>
 #include <chrono>
 #include <set>
 
@@ -138,6 +139,49 @@ TEST_CASE("an output that is cut is refused", "[topo][hostile]") {
     CHECK(refused(csv.substr(0, csv.find("START_LINKS"))).find("LINKS") != std::string::npos);
     CHECK(refused(as_db_csv(d) + "START_PM_INFO\nNodeGUID,PortNumber\n").find("PM_INFO") !=
           std::string::npos);
+}
+
+namespace {
+
+std::string first_lines(const std::string& text, std::size_t count) {
+    std::size_t at = 0;
+    while (count-- > 0) at = text.find('\n', at) + 1;
+    return text.substr(0, at);
+}
+
+bool says_cut(const dump& d) {
+    return std::any_of(d.complaints.begin(), d.complaints.end(),
+                       [](const auto& c) { return c.what.find("cut") != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("an output that is cut at the end of a line is refused, or told to be cut", "[topo][hostile]") {
+    // Also of one host.
+    const auto w = GENERATE(rail_fabric(2, 4, 2, 2), rail_fabric(1, 1, 2, 1));
+    const auto d = read_ibnetdiscover(w.text()).value();
+    const bool one = d.nodes.size() < 6;
+    // The port list and a list of both ends: an end is told by what the other end says.
+    for (const auto& text : {as_port_list(d), as_link_list(d, true)}) {
+        const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+        CHECK_FALSE(says_cut(read_dump(text).value()));
+        // Before any cable is there from both ends, a list might be one that has each but once.
+        for (std::size_t n = text.starts_with('{') ? lines / 2 + 1 : 1; n + 1 < lines; ++n) {
+            const auto cut = read_dump(first_lines(text, n));
+            INFO(text.substr(0, 4) << " " << n << " of " << lines);
+            if (cut) CHECK((says_cut(*cut) || !build_fabric(*cut).defects.empty()));
+            if (n < lines * 2 / 3) CHECK_FALSE(cut.has_value());
+        }
+    }
+    CHECK(refused(first_lines(w.text(), one ? 12 : 60)).find("cut") != std::string::npos);
+    // Whole sections, of one node or of all.
+    const auto csv = as_db_csv(d);
+    CHECK(refused(csv.substr(0, csv.find("START_LINKS"))).find("LINKS") != std::string::npos);
+}
+
+TEST_CASE("a list that has each cable from both ends is the same fabric", "[topo]") {
+    const auto d = read_ibnetdiscover(fixture("ibnetdiscover.txt")).value();
+    CHECK(read(as_link_list(d, true)) == contents(build_fabric(d)));
 }
 
 TEST_CASE("iblinkinfo of the switches alone is refused", "[topo]") {
