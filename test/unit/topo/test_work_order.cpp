@@ -99,6 +99,14 @@ TEST_CASE("no cell is a formula", "[topo]") {
     CHECK(csv_cell("leaf-01") == "leaf-01");
     CHECK(csv_cell("=HYPERLINK(\"http://x\")") == "\"'=HYPERLINK(\"\"http://x\"\")\"");
     for (const char c : {'=', '+', '-', '@', '\t'}) CHECK(csv_cell(std::string(1, c) + "1")[0] == '\'');
+    // Full width, small, other minuses, and what is not seen before it.
+    for (const std::string sign : {"\uff1d", "\uff0b", "\uff0d", "\uff20", "\ufe66", "\ufe62", "\u2212",
+                                   "\u2010", "\u207a", "\ufeff=", "\u00a0=", "\u200b=", " =", "\r=", "\n="}) {
+        INFO(sign);
+        CHECK(csv_cell(sign + "1").find('\'') <= 1);
+    }
+    for (const std::string name : {"n1", "\u00e4sir", "\u5317\u4eac", "7", "MF0;x", "(none)"})
+        CHECK(csv_cell(name) == name);
     CHECK(csv_cell("a,b\n") == "\"a,b\n\"");
     CHECK(csv_row({"a", "", "c"}) == "a,,c\r\n");
 }
