@@ -86,6 +86,16 @@ class Output(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
                 self.assertIn("the name is empty", done.stderr)
 
+    def test_two_outputs_are_two_files(self):
+        one = self.folder / "x"
+        (self.folder / "link").symlink_to(self.folder)
+        for other in (one, f"{self.folder}/./../{self.folder.name}/x", self.folder / "link" / "x"):
+            with self.subTest(other):
+                done = run(("gen", "--nodes", "4", "-o", str(one), "--truth", str(other)))
+                self.assertEqual((done.returncode, done.stdout, one.exists()), (2, "", False))
+                self.assertIn("--truth", done.stderr)
+        self.assertEqual(run(("gen", "--nodes", "4", "-o", "/dev/null", "--truth", "/dev/null")).returncode, 0)
+
     def test_output_that_is_lost_is_an_error(self):
         for words in PRINTING:
             with self.subTest(words), open("/dev/full", "w", encoding="ascii") as full:

@@ -75,6 +75,9 @@ void tell_shortfall(const generate::truth& facts) {
 }
 
 result<int> run(gen_options& r) {
+    if (same_output(r.output, r.truth))
+        return fail(errc::invalid_input, fmt::format("--output and --truth both name {}", r.truth),
+                    "give each a file of its own; nothing was written");
     apply_shape(r);
     BANYAN_CHECK(apply_rates(r));
     BANYAN_TRY(const auto made, generate::generate(r.o));
@@ -164,7 +167,8 @@ void add_other_options(CLI::App& sub, gen_options& r) {
         ->check(CLI::Range(0.0, 0.5));
     sub.add_option("--seed", o.seed, "of all that is random (default 1)");
     sub.add_option("--truth", r.truth,
-                   "file to replace with the planted defects and the true groups and rails");
+                   "file to replace with the planted defects and the true groups and rails")
+        ->check(named_file);
     sub.add_option("-o,--output", r.output, "file to replace (default: standard output)")->check(named_file);
 }
 

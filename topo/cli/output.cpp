@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 
 #include <fcntl.h>
@@ -38,6 +39,16 @@ std::string named_file(const std::string& path) {
 bool is_stream(const std::string& path) {
     struct stat st {};
     return path.empty() || (::stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+}
+
+bool same_output(const std::string& a, const std::string& b) {
+    if (a.empty() || b.empty() || is_stream(a) || is_stream(b)) return false;
+    std::error_code failed;
+    const auto plain = [&failed](const std::string& path) {
+        return std::filesystem::weakly_canonical(path, failed).lexically_normal();
+    };
+    // What cannot be looked up cannot be written either; then that is said.
+    return a == b || (plain(a) == plain(b) && !failed);
 }
 
 result<void> write_output(const std::string& path, std::string_view text) {

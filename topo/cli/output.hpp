@@ -21,6 +21,10 @@ std::string named_file(const std::string& path);
 /// same, and what a person is told belongs on standard error.
 bool is_stream(const std::string& path);
 
+/// Whether both name the file that write_output() would replace: then one text would replace the other. Not
+/// where it sends them on.
+bool same_output(const std::string& a, const std::string& b);
+
 /// What standard output still holds is written; an error where any of it was lost.
 result<void> finish_stdout();
 
