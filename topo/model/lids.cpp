@@ -24,6 +24,24 @@ std::string name_of(const state& s, const holder& h) {
     return fmt::format("{} port {}", n.name, h.port);
 }
 
+/// One defect, however many have the LID: of the second on that have it as their first.
+void tell(state& s, std::vector<holder>& same) {
+    constexpr std::size_t named = 16;
+    std::vector<std::string> names, where;
+    for (std::size_t i = 0; i < same.size() && i < named; ++i) {
+        names.push_back(name_of(s, same[i]));
+        where.push_back(hex(s.nodes[same[i].node].id));
+    }
+    const auto lid = same[1].lid;
+    const auto more = same.size() - names.size();
+    s.report("duplicate-lid", std::move(names),
+             (same.size() == 2 ? fmt::format("both answer to LID {}", lid)
+                               : fmt::format("{} ports answer to LID {}", same.size(), lid)) +
+                 (more > 0 ? fmt::format(", {} of them not named here", more) : ""),
+             1.0, std::move(where));
+    same.clear();
+}
+
 }  // namespace
 
 void find_duplicate_lids(state& s) {
@@ -52,14 +70,17 @@ void find_duplicate_lids(state& s) {
         return std::tuple(x.subnet, x.lid, x.node, x.port) < std::tuple(y.subnet, y.lid, y.node, y.port);
     });
     std::size_t first = 0;  // which reaches farthest of those before
+    std::vector<holder> same;
     for (std::size_t i = 1; i < all.size(); ++i) {
         const auto &x = all[first], &y = all[i];
-        if (x.subnet == y.subnet && y.lid <= x.last && (x.node != y.node || x.port != y.port))
-            s.report("duplicate-lid", {name_of(s, x), name_of(s, y)},
-                     fmt::format("both answer to LID {}", y.lid), 1.0,
-                     {hex(s.nodes[x.node].id), hex(s.nodes[y.node].id)});
+        if (!same.empty() && (y.subnet != same[0].subnet || y.lid != same[1].lid)) tell(s, same);
+        if (x.subnet == y.subnet && y.lid <= x.last && (x.node != y.node || x.port != y.port)) {
+            if (same.empty()) same.push_back(x);
+            same.push_back(y);
+        }
         if (x.subnet != y.subnet || y.last > x.last) first = i;
     }
+    if (!same.empty()) tell(s, same);
 }
 
 }  // namespace banyan::topo::build

@@ -241,6 +241,25 @@ TEST_CASE("LIDs of two subnets may be the same, and a range must be free", "[top
     CHECK(of(ranged) == 0);
 }
 
+TEST_CASE("a LID that many have is one defect", "[topo]") {
+    rail_fabric w(2, 16, 2, 2);
+    auto d = read_ibnetdiscover(w.text()).value();
+    const unsigned many = GENERATE(3u, 40u);
+    unsigned n = 0, other = 0;
+    for (auto& p : d.ports) {
+        if (p.lid == 0) continue;
+        if (n++ < many)
+            p.lid = 40000;
+        else if (other++ < 2)
+            p.lid = 40001;
+    }
+    const auto f = build_fabric(d);
+    REQUIRE(f.defects.size() == 2);
+    CHECK(f.defects[0].objects.size() == std::min(many, 16u));
+    CHECK(f.defects[0].evidence.find(fmt::format("{} ports answer to LID 40000", many)) == 0);
+    CHECK(f.defects[1].evidence == "both answer to LID 40001");
+}
+
 TEST_CASE("hostile outputs end in bounded time", "[topo][hostile]") {
     const auto start = std::chrono::steady_clock::now();
     std::string one_lid = "Switch: 0x1 leaf:\n";
