@@ -2,9 +2,6 @@
 //
 // Which switches are leaves, by the hosts on them: those that no others with hosts contradict.
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <string>
 
 #include "topo/model/build.hpp"
 #include "topo/model/names.hpp"
@@ -13,44 +10,6 @@
 namespace banyan::topo::build {
 namespace {
 
-/// How the hosts on each switch are called: gateways and storage have names of their own, and are fewer.
-class host_forms {
-  public:
-    explicit host_forms(const fabric& f) : on_(f.switches.size()) {
-        std::map<std::string, std::uint32_t> known;
-        for (const auto& l : f.links) {
-            const auto& [hca, sw] = l.a.kind == node_kind::hca ? std::pair(l.a, l.b) : std::pair(l.b, l.a);
-            if (hca.kind != node_kind::hca || sw.kind != node_kind::switch_node) continue;
-            const auto name = read_hca_name(f.hcas[hca.index].name);
-            if (name.kind != hca_name::trust::named || is_manager_name(name.host)) continue;
-            const auto form =
-                known.try_emplace(name_pattern(name.host), static_cast<std::uint32_t>(known.size()))
-                    .first->second;
-            hcas_.resize(known.size());
-            ++hcas_[form];
-            on_[sw.index].push_back(form);
-        }
-        switches_.resize(hcas_.size());
-        for (auto& forms : on_) {
-            std::sort(forms.begin(), forms.end());
-            forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
-            for (const auto form : forms) ++switches_[form];
-        }
-        most_ = static_cast<std::size_t>(std::max_element(hcas_.begin(), hcas_.end()) - hcas_.begin());
-    }
-    /// Whether all are called as fewer hosts are, which are on fewer switches.
-    bool unusual(std::uint32_t sw) const {
-        return std::all_of(on_[sw].begin(), on_[sw].end(), [&](auto form) {
-            return hcas_[form] < hcas_[most_] && switches_[form] < switches_[most_];
-        });
-    }
-
-  private:
-    std::vector<std::vector<std::uint32_t>> on_;  ///< by switch: forms, ascending
-    std::vector<std::size_t> hcas_, switches_;    ///< by form
-    std::size_t most_ = 0;
-};
-
 class leaf_finder {
   public:
     leaf_finder(const fabric& f, const switch_graph& g)
@@ -58,7 +17,7 @@ class leaf_finder {
 
     std::vector<bool> find() {
         for (std::uint32_t i = 0; i < leaf_.size(); ++i) leaf_[i] = g_.hosts[i] > 0;
-        by_signs();
+        leaves_by_signs(f_, g_, leaf_);
         by_contradictions();
         drop_hosts_above();
         return leaf_;
@@ -70,30 +29,6 @@ class leaf_finder {
         for (const auto p : g_.peers[sw])
             if (leaf_[p]) out.push_back(p);
         return out;
-    }
-
-    /// How its hosts are called, or how it is called itself, may show that a switch with hosts is above those
-    /// it contradicts, however many hosts it has: first, since what they decide needs no counting.
-    void by_signs() {
-        std::vector<std::uint32_t> above;
-        std::optional<host_forms> forms;
-        for (std::uint32_t i = 0; i < leaf_.size(); ++i) {
-            if (!leaf_[i]) continue;
-            const auto role = role_in_name(f_.switches[i].name);
-            if (role == switch_role::leaf) continue;
-            auto others = contradicting(i);
-            if (others.empty()) continue;
-            if (role == switch_role::upper) {
-                std::erase_if(others, [&](auto o) { return role_in_name(f_.switches[o].name) == role; });
-                if (!others.empty()) above.push_back(i);
-                continue;
-            }
-            if (!forms) forms.emplace(f_);
-            if (!forms->unusual(i)) continue;
-            std::erase_if(others, [&](auto o) { return forms->unusual(o); });
-            if (others.size() >= 2 && mostly_apart(others)) above.push_back(i);
-        }
-        for (const auto i : above) leaf_[i] = false;
     }
 
     /// Leaves are not joined to leaves. Where two switches with hosts are, the one above is it that is joined
@@ -124,18 +59,7 @@ class leaf_finder {
         }
         const bool fewer_hosts = 2 * g_.hosts[sw] * others.size() <= hosts;
         const bool more_peers = others.size() * others.size() >= 2 * peers;
-        return (fewer_hosts || more_peers) && mostly_apart(std::move(others));
-    }
-
-    /// Whether most of them have no link to each other.
-    bool mostly_apart(std::vector<std::uint32_t> others) const {
-        constexpr std::size_t enough = 32;  // to see whether they are joined to each other
-        if (others.size() > enough) others.resize(enough);
-        std::size_t joined = 0, pairs = 0;
-        for (std::size_t i = 0; i < others.size(); ++i)
-            for (std::size_t j = i + 1; j < others.size(); ++j, ++pairs)
-                joined += g_.adjacent(others[i], others[j]);
-        return 2 * joined < pairs;
+        return (fewer_hosts || more_peers) && mostly_apart(g_, std::move(others));
     }
 
     /// Hosts on a core contradict no leaf: its peers are spines. But they are spines of several blocks, of

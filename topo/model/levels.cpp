@@ -23,7 +23,11 @@ class leveller {
         const auto leaf = leaves_by_hosts(f_, g_);
         std::vector<std::uint32_t> at_level;
         for (std::uint32_t i = 0; i < f_.switches.size(); ++i)
-            if (leaf[i]) f_.switches[i].level = 0, at_level.push_back(i);
+            if (leaf[i]) {
+                f_.switches[i].level = 0;
+                at_level.push_back(i);
+                take_down(i, 0.8f);
+            }
         for (unsigned level = 0; !at_level.empty(); ++level)
             // A chain longer than any fabric must not count round to `no_level`.
             at_level = above(at_level, std::min(level, no_level - 2u));

@@ -64,6 +64,13 @@ class comparison {
 /// By switch: whether it is a leaf by the hosts on it.
 std::vector<bool> leaves_by_hosts(const fabric& f, const switch_graph& g);
 
+/// Takes from those with hosts the ones whose name, or that of their hosts, shows that they stand above;
+/// where none is left, adds those that names show to be leaves.
+void leaves_by_signs(const fabric& f, const switch_graph& g, std::vector<bool>& leaf);
+
+/// Whether most of them have no link to each other.
+bool mostly_apart(const switch_graph& g, std::vector<std::uint32_t> others);
+
 /// Tells what was found above a level, but has the links of a switch below it. Reads the levels found so far.
 class lower_switches {
   public:

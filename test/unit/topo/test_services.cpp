@@ -6,6 +6,7 @@
 
 #include "dump_writer.hpp"
 #include "fixtures.hpp"
+#include "topo/generate/generate.hpp"
 
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -85,4 +86,25 @@ TEST_CASE("a host of another name that lost a rail is no manager", "[topo]") {
     REQUIRE(f.defects.size() == 1);
     CHECK(f.defects[0].kind == "missing-rail");
     CHECK(f.defects[0].objects.at(0) == "login");
+}
+
+TEST_CASE("what hosts on spines and cores of directors are left make no leaves", "[topo]") {
+    generate::options o;
+    o.hosts = GENERATE(3u, 6u);
+    o.group_size = o.hosts == 3 ? 4 : 2;
+    o.rails = 1;
+    o.levels = 3;
+    o.spine_group_size = 1;
+    o.racks_off = 0.5;
+    o.gateways = 1;
+    o.core_hosts = 1;
+    o.directors = GENERATE(true, false);
+    o.seed = GENERATE(687u, 1u, 2u);
+    const auto made = generate::generate(o).value();
+    const auto f = build_fabric(read_ibnetdiscover(made.text).value());
+    for (const auto& t : made.facts.switches)
+        for (const auto& s : f.switches)
+            if (s.id == t.id) CHECK(s.level == t.level);
+    for (const auto& d : f.defects) CHECK(d.kind == "off");
+    for (const auto& h : f.hosts) CHECK(h.name[0] == 'n');
 }
