@@ -106,7 +106,7 @@ int write_legend(context& c, int y) {
         l.add(rate_text(c.s.rates[i].rate), line(rate_color(c.s.rates[i].rate), 2.4));
     if (const auto usual = usual_bundle(c); lines && !usual.empty())
         l.add("a line is " + usual + " unless it says otherwise", line("#8793a0", 1.4));
-    l.add("slow, narrow or misplaced", line(health_color(health::degraded), 2.4));
+    l.add("slow, narrow, misplaced, or up and bad", line(health_color(health::degraded), 2.4));
     l.add("missing or broken", line(health_color(health::broken), 2.4, " stroke-dasharray=\"4 4\""));
     if (c.at.shown == detail::cards)
         l.add("one dot for each rail",
