@@ -272,6 +272,22 @@ TEST_CASE("crossed cables are found by the order of predictable names", "[topo]"
                         [](const auto& x) { return x.kind == "swapped-cables"; }) == 1);
 }
 
+TEST_CASE("hosts that name their HCAs otherwise have no cable crossed", "[topo]") {
+    generate::options o;
+    o.hosts = 48;
+    o.group_size = 16;
+    o.rails = GENERATE(4u, 8u);
+    o.storage_rail = GENERATE(true, false);
+    o.mixed_names = GENERATE(0.1, 0.4);
+    o.shuffle = true;
+    o.seed = GENERATE(1u, 2u, 3u);
+    const auto m = make_fabric(o);
+    CHECK(kinds(m.f).empty());
+    for (const auto& t : m.facts.hcas)
+        for (const auto& h : m.f.hcas)
+            if (h.id == t.id) CHECK(h.rail == t.rail);
+}
+
 TEST_CASE("a group of another kind of hosts lacks no leaf", "[topo]") {
     rail_fabric d(3, 8, 4, 4);
     const auto a = d.add_switch("leaf-9-0"), b = d.add_switch("leaf-9-1");
