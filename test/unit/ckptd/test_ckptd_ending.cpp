@@ -94,7 +94,11 @@ TEST_CASE("the next job waits for what the one before still writes", "[ckptd]") 
     }));
     CHECK(c.session(1, 7)["counters"]["flushes"] == 0);
     g.open();
-    for (auto& r : ranks) CHECK(r.hear() == "0 3 3 1");
+    for (auto& r : ranks) {
+        const auto answer = r.hear();
+        INFO((answer == "0 3 3 1" ? "" : r.ask("error")));
+        CHECK(answer == "0 3 3 1");
+    }
     CHECK(is_stored(c, 3));
 }
 
