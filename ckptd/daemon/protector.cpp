@@ -192,7 +192,7 @@ task<void> protector::watch(session_ptr s, copy_ptr c) {
     const auto until = since + longest_wait;
     bool told = false;
     while (!is_over() && !c->dropped && s->committed < c->key && clock::now() < until) {
-        const auto usually = since + s->commits_within(longest_wait);
+        const auto usually = since + s->commits.limit(commits_within);
         if (!told && clock::now() > usually) {
             told = true;
             show_whether_stalled(s);

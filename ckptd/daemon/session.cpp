@@ -208,14 +208,9 @@ void session::publish() {
     }
 }
 
-std::chrono::steady_clock::duration session::commits_within(
-    std::chrono::steady_clock::duration longest) const {
-    return commits.limit({8, std::chrono::milliseconds(250), longest});
-}
-
 bool session::waits_for_others(std::chrono::steady_clock::duration longest) const {
     const auto now = std::chrono::steady_clock::now();
-    const auto usual = commits_within(longest);
+    const auto usual = std::min(commits.limit(commits_within), longest);
     return std::any_of(copies.begin(), copies.end(), [&](const auto& c) {
         if (!c->own || !c->checked || c->key.generation != generation || (committed && c->key <= *committed))
             return false;

@@ -68,6 +68,8 @@ struct taken_copies {
 
 /// For other nodes; less where it usually takes less.
 constexpr std::chrono::milliseconds longest_wait{2000};
+/// For the others' votes, by the usual time from a vote to the commit.
+constexpr patience::bounds commits_within{8, std::chrono::milliseconds(250), longest_wait};
 
 struct rank_state {
     std::uint32_t rank = 0;
@@ -301,8 +303,6 @@ struct session {
     /// Whether copies of ranks of this node have waited for other nodes for longer than such copies usually
     /// do, or than `longest`.
     bool waits_for_others(std::chrono::steady_clock::duration longest) const;
-    /// For how long a copy that was voted for usually waits for the others' votes, at most.
-    std::chrono::steady_clock::duration commits_within(std::chrono::steady_clock::duration longest) const;
     /// Shows `text` to one local rank, once for each `about`; the first rank that attaches gets it when none
     /// has.
     void tell_user(const std::string& about, const std::string& text);
