@@ -17,12 +17,17 @@ namespace banyan::fault {
 
 struct holders {
     std::vector<std::string> where;
-    /// False: more than half of the job's nodes share it. That is no node's fault, but that of the job, of a
-    /// file system or of the network, and is not mended by taking nodes out.
     bool taken_out = false;
     bool operator==(const holders&) const = default;
 };
 
+/// More than half of a job's nodes, and at least two. What they share is no node's fault, but that of the
+/// job, of a file system or of the network, and is not mended by taking nodes out.
+bool too_many(std::size_t holders, std::size_t nodes);
+
+/// For a job that is to start again from the queue. Its nodes are not taken out: where Slurm 22.05 has one go
+/// DOWN that a job still completes, it starts the job again without clearing what it had of GRES, and no step
+/// of it begins.
 class holder_search {
   public:
     using clock = std::chrono::steady_clock;
@@ -33,18 +38,13 @@ class holder_search {
 
     /// `job` as it was when it ran. `ending_since`: its last step is being ended since then.
     holder_search(const job_status& job, clock::time_point ending_since, limits within)
-        : job_(job.id),
-          nodes_(job.nodes.size()),
-          script_(job.batch_host),
-          since_(ending_since),
-          within_(within) {}
+        : job_(job.id), script_(job.batch_host), since_(ending_since), within_(within) {}
 
     /// Each time that Slurm tells of the job. Each set of holders is told once.
     std::optional<holders> look(const job_status& now, clock::time_point at);
 
   private:
     std::uint32_t job_;
-    std::size_t nodes_;
     std::string script_;  // the node of the batch script, which is told to end later than the step
     clock::time_point since_;
     limits within_;

@@ -64,11 +64,12 @@ void node_incidents::held_up(std::uint64_t number, const job_status& job, const 
     if (!found.taken_out)
         return records_.record(
             number, "holders", std::to_string(job.id),
-            fmt::format("{}, {} of its {} nodes, {} not ended its last run, and it waits for that. What so "
-                        "many share is not mended by taking nodes out, none is: look there for processes "
-                        "that do not end",
-                        where, found.where.size(), job.nodes.size(),
-                        found.where.size() == 1 ? "has" : "have"),
+            fmt::format("{}, {} of its {} nodes, {} not ended its last run, and it waits for that. {}: look "
+                        "there for processes that do not end",
+                        where, found.where.size(), job.nodes.size(), found.where.size() == 1 ? "has" : "have",
+                        too_many(found.where.size(), job.nodes.size())
+                            ? "What so many share is not mended by taking nodes out"
+                            : "It is in the queue already, where Slurm would lose its GRES with a node"),
             false);
     records_.record(number, "holders", std::to_string(job.id),
                     fmt::format("waits for {}, which {} not ended its last run", where,

@@ -63,6 +63,10 @@ class verification {
     task<void> verify() {
         auto way = co_await await_step(ending_since_);
         if (way == outcome::too_late) {
+            const bool waits = co_await find_holders();
+            if (waits) way = co_await await_step(steady_clock::now());
+        }
+        if (way == outcome::too_late) {
             const bool requeued = co_await next_rung();
             if (!requeued) co_return;
             way = co_await await_step(steady_clock::now());
@@ -73,6 +77,7 @@ class verification {
 
     task<outcome> await_step(steady_clock::time_point since);
     milliseconds already(std::int64_t since_ms, std::int64_t started_s) const;
+    task<bool> find_holders();
     task<bool> next_rung();
     task<void> await_training();
     task<std::optional<std::int64_t>> newest(std::vector<std::string> nodes);
@@ -145,6 +150,19 @@ task<verification::outcome> verification::await_step(steady_clock::time_point si
 milliseconds verification::already(std::int64_t since_ms, std::int64_t started_s) const {
     const milliseconds gone(wall_ms() - std::max(since_ms, started_s * 1000));
     return std::clamp(gone, milliseconds(0), tools_.limits.step * 3 / 4);
+}
+
+/// Nodes that do not end the step which had the lost node. True: they are to go out, and a step may begin
+/// then.
+task<bool> verification::find_holders() {
+    auto where =
+        co_await run_blocking(tools_.pool, [this] { return tools_.slurm.unended(before_.id, node_); });
+    if (!where) tools_.known.complain(where.error());
+    if (!where || where->empty()) co_return false;
+    const auto count = where->size();
+    const holders found{std::move(*where), !too_many(count, before_.nodes.size())};
+    tools_.held_up(number_, before_, found);
+    co_return found.taken_out;
 }
 
 task<bool> verification::next_rung() {

@@ -52,6 +52,9 @@ class cluster {
     virtual result<job_status> job(std::uint32_t id) = 0;
     /// The steps of a job that run now, those of helpers too.
     virtual result<std::vector<step_status>> steps(std::uint32_t job) = 0;
+    /// Nodes other than `but` on which processes of the job's steps are left, or whose slurmd does not say:
+    /// one that waits for a slurmstepd that stands still. Asks node by node, and gives up after a minute.
+    virtual result<std::vector<std::string>> unended(std::uint32_t job, const std::string& but) = 0;
     /// How many nodes a job that runs needs to go on, spares not counted; empty when it was placed without a
     /// plan. unavailable: slurmctld did not tell; other errors: what it told cannot be believed.
     virtual result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) = 0;
@@ -67,6 +70,8 @@ class cluster {
     virtual result<void> resume(const std::string& node) = 0;
     /// One that somebody else, such as banyan-run, has put back into the queue already counts as done.
     virtual result<void> requeue(std::uint32_t job) = 0;
+    /// Puts a line into the output of the job, or of its srun.
+    virtual result<void> tell(std::uint32_t job, const std::string& text) = 0;
     /// StartTime=now for a pending job.
     virtual result<void> start_now(std::uint32_t job) = 0;
 };

@@ -21,7 +21,8 @@ struct fake_state {
     std::map<std::uint32_t, result<std::optional<std::uint32_t>>> needed;  // by job
     std::map<std::uint32_t, std::vector<step_status>> steps;               // by job
     int unanswered = 0;                                                    // of questions for that
-    std::vector<std::string> holding;                                      // do not end a requeued job
+    std::string told;                                                      // the last that a user was
+    std::vector<std::string> holding;                                      // do not end a job's last run
     int refused = 0;                                                       // changes of a node
     std::vector<std::string> calls;                                        // what was changed
 };
@@ -50,6 +51,12 @@ class fake_cluster final : public cluster {
     result<std::vector<step_status>> steps(std::uint32_t job) override {
         const std::lock_guard hold(s_.lock);
         return s_.steps[job];
+    }
+    result<std::vector<std::string>> unended(std::uint32_t, const std::string& but) override {
+        const std::lock_guard hold(s_.lock);
+        auto out = s_.holding;
+        std::erase_if(out, [&](const auto& n) { return n == but || s_.nodes[n].down; });
+        return out;
     }
     result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) override {
         const std::lock_guard hold(s_.lock);
@@ -103,6 +110,12 @@ class fake_cluster final : public cluster {
         s_.jobs[job].phase = s_.holding.empty() ? job_phase::pending : job_phase::completing;
         s_.jobs[job].nodes = s_.holding;
         s_.jobs[job].start_time = std::time(nullptr) + 121;
+        return {};
+    }
+    result<void> tell(std::uint32_t job, const std::string& text) override {
+        const std::lock_guard hold(s_.lock);
+        s_.calls.push_back("tell " + std::to_string(job));
+        s_.told = text;
         return {};
     }
     result<void> start_now(std::uint32_t job) override {

@@ -57,7 +57,7 @@ class bench {
         if (!events.empty()) asio::co_spawn(io, c.take_events("n03", std::move(events)), asio::detached);
         const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
         const auto busy = [&] {
-            return c.incidents().all().empty() ||
+            return c.incidents().all().size() < at_least ||
                    std::ranges::any_of(c.incidents().all(), [&](const auto& p) {
                        return p.second.state != incident_state::done && p.second.state != also;
                    });
@@ -105,6 +105,7 @@ class bench {
     }
     std::vector<incident> kept;  // after ruled()
     bool wait_for_it = true;
+    std::size_t at_least = 1;  // incidents, until a life ends
 
     event xid79(std::uint64_t position = 1) {
         return event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), position);
@@ -145,19 +146,42 @@ TEST_CASE("too few nodes left: requeued, and started now", "[fault]") {
 
 TEST_CASE("a node that does not end the last run of a job goes out, too", "[fault]") {
     bench b;
-    b.settings.verify.step = b.settings.verify.holding = std::chrono::milliseconds(200);
-    b.job(7, {"n01", "n02", "n03", "n04"}, without);
+    b.settings.verify.step = std::chrono::milliseconds(200);
+    b.settings.verify.pause = std::chrono::milliseconds(20);
+    b.job(7, {"n01", "n02", "n03", "n04"}, 2);
+    b.slurm.steps[7] = {{1, {"n01", "n02", "n03", "n04"}}};
     b.slurm.holding = {"n02"};
-    auto got = b.live({b.xid79()});
-    CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "down n02", "start 7"});
-    CHECK(b.slurm.nodes["n02"].reason == "banyan: node: n02 has not ended the last run of job 7 [f00002]");
-    REQUIRE(got.size() == 2);
-    CHECK(got[1].rule == "node-stuck");
-    CHECK(got[1].jobs == std::vector<std::uint64_t>{7});
-    for (const auto& i : got) CHECK(i.actions.back().result == "runs again on 0 nodes");
-    // The next controller finds it done.
-    b.live({});
-    CHECK(b.slurm.calls.size() == 4);
+    b.at_least = 2;
+    SECTION("by the shipped rules") {
+        const auto got = b.live({b.xid79()});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "down n02"});
+        CHECK(b.slurm.nodes["n02"].reason ==
+              "banyan: node: n02 has not ended the last run of job 7 [f00002]");
+        REQUIRE(got.size() == 2);
+        CHECK(got[1].rule == "node-stuck");
+        CHECK(got[1].jobs == std::vector<std::uint64_t>{7});
+        CHECK(got[1].actions.back().result.starts_with("goes on: 2 nodes left, 2 needed"));
+        // The next controller finds it done.
+        b.slurm.steps[7] = {{2, {"n01", "n04"}}};
+        b.live({});
+        CHECK(b.slurm.calls.size() == 2);
+    }
+    SECTION("where no rule is for it") {
+        b.rules = *parse_policy("site.toml", "[[rule]]\nname = \"bus\"\nxid = 79\naction = \"down\"\n").rules;
+        const auto got = b.live({b.xid79()});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+        CHECK(got[1].rule.empty());
+        CHECK(got[1].actions.empty());
+    }
+    SECTION("within the limits") {
+        b.settings.drains_per_hour = 1;
+        b.settings.drains_percent = 0;
+        const auto got = b.live({b.xid79()}, incident_state::held);
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+        CHECK(got[1].state == incident_state::held);
+        REQUIRE(b.ruled(ruling::approve, 2));
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "down n02"});
+    }
 }
 
 TEST_CASE("a node that does not end a job's last run stays in dry run, and where somebody has it",
