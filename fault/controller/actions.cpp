@@ -3,6 +3,7 @@
 // What is done about an incident, in order: seal, node out, then each job that had the node. What is done
 // already, by this controller or by one that ended in the middle, is told by Slurm.
 #include <algorithm>
+#include <set>
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -20,6 +21,8 @@ std::string slurm_reason(const incident& i) {
     return fmt::format("{} {}: {} [{}]", our_reason_prefix, name_of(i.object.kind), i.cause.substr(0, 160),
                        i.id());
 }
+
+constexpr std::size_t longest_told = 160;
 
 std::string by_rule(const incident& i) { return i.rule.empty() ? "" : fmt::format(", rule {}", i.rule); }
 
@@ -87,10 +90,11 @@ task<void> controller::act_once(std::uint64_t number) {
     const auto what = judge(*i);
     const auto node = i->object.node;
     const bool accuses_job = i->root_precedence == static_cast<std::uint8_t>(precedence::app);
-    if (what.step < step_kind::seal && !accuses_job) co_return;
+    const bool tells = what.step == step_kind::tell;
+    if (what.step == step_kind::ignore || (what.step < step_kind::seal && !accuses_job && !tells)) co_return;
     auto jobs = co_await run_blocking(pool_, [this, &node] { return slurm_->jobs_on(node); });
     if (!jobs) records_.complain(jobs.error());
-    if (!jobs && what.step >= step_kind::drain) {
+    if (!jobs && (tells || what.step >= step_kind::drain)) {
         put_off(number, "jobs", jobs.error().text());
         co_return;
     }
@@ -104,6 +108,7 @@ task<void> controller::act_once(std::uint64_t number) {
         i->jobs.clear();
         for (const auto& job : how.jobs) i->jobs.push_back(job.id);
     }
+    if (tells) co_await tell_users(number, std::move(how.jobs));
     if (what.step < step_kind::seal) co_return;
     co_await seal_jobs(number, how.jobs);
     if (what.step < step_kind::drain) co_return;
@@ -160,6 +165,31 @@ task<std::optional<std::int64_t>> controller::trained(std::uint32_t job, std::ve
     const auto found = report.steps.find(job);
     if (found == report.steps.end()) co_return std::nullopt;
     co_return found->second;
+}
+
+/// The user of the job that the line names; of each job that has the node, where it names none. Once.
+task<void> controller::tell_users(std::uint64_t number, std::vector<job_status> jobs) {
+    auto* i = records_.incidents().find(number);
+    if (!i) co_return;
+    std::set<std::uint32_t> whom;
+    for (const auto& job : jobs) whom.insert(job.id);
+    if (i->accused != 0) whom = {i->accused};
+    const auto node = i->object.node,
+               text = fmt::format("{} {} ({}): {} [{}]", our_reason_prefix, i->cause.substr(0, longest_told),
+                                  i->object.text(), i->advice, i->id());
+    if (whom.empty() && !i->find_action("tell", node))
+        records_.record(number, "tell", node, "no job has the node: nobody is told", true);
+    for (const auto id : whom) {
+        const auto target = std::to_string(id);
+        if ((i = records_.incidents().find(number)) && i->find_action("tell", target)) continue;
+        if (config_.dry_run) {
+            records_.record(number, "tell", target, "dry run: its user would be told", false);
+            continue;
+        }
+        const auto done = co_await run_blocking(pool_, [this, id, &text] { return slurm_->tell(id, text); });
+        records_.record(number, "tell", target, done ? "its user is told" : done.error().text(),
+                        done.has_value());
+    }
 }
 
 task<void> controller::seal_jobs(std::uint64_t number, std::vector<job_status> jobs) {

@@ -79,6 +79,8 @@ class controller {
 
   private:
     // events.cpp
+    /// Whether a rule wants that nobody hears of it.
+    bool ignore(incident& i);
     void after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text);
 
     /// How a node goes out: of those jobs all leave it, or none.
@@ -92,6 +94,7 @@ class controller {
     // actions.cpp
     task<void> act(std::uint64_t number);
     task<void> act_once(std::uint64_t number);
+    task<void> tell_users(std::uint64_t number, std::vector<job_status> jobs);
     task<void> seal_jobs(std::uint64_t number, std::vector<job_status> jobs);
     /// What the rules and limits say of it now; puts it into words, too.
     decision judge(incident& i);

@@ -35,7 +35,12 @@ task<bool> controller::take_events(std::string /*node*/, std::vector<event> even
         const auto out = records_.incidents().absorb(events[n], wall_ms());
         changed.insert(out.number);
         if (auto* i = records_.incidents().find(out.number)) {
-            if (out.created) records_.announce(*i);
+            const bool unheard = out.created || is_ignored(*i);
+            if (unheard && ignore(*i)) {
+                fresh.push_back({std::move(events[n]), out.number});
+                continue;
+            }
+            if (unheard) records_.announce(*i);
             // A rule may count, or be for what follows from another fault.
             if (out.escalated || rules_.asks_for_more(*i, incidents().all()))
                 judge.insert(out.number);
@@ -49,6 +54,16 @@ task<bool> controller::take_events(std::string /*node*/, std::vector<event> even
     for (const auto number : judge) asio::co_spawn(io_, act(number), asio::detached);
     co_await records_.keep(std::move(fresh), std::move(changed));
     co_return true;
+}
+
+bool controller::ignore(incident& i) {
+    auto asked = rules_.decide(i, incidents().all());
+    if (asked.step != step_kind::ignore) return false;
+    i.rule = std::move(asked.rule);
+    i.advice = std::move(asked.why);
+    i.decided = static_cast<std::uint8_t>(asked.step);
+    i.state = incident_state::done;
+    return true;
 }
 
 void controller::after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text) {

@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "fault/policy/rule.hpp"
 #include "fault/sources/log_line.hpp"
 
 namespace banyan::fault {
@@ -68,7 +69,7 @@ void records::count_open() {
     std::size_t open = 0, held = 0;
     for (const auto& [number, i] : engine_.all()) {
         held += i.state == incident_state::held;
-        if (i.closed_ms != 0) continue;
+        if (i.closed_ms != 0 || is_ignored(i)) continue;
         ++open;
         ++reasons[i.reason];
     }

@@ -10,6 +10,7 @@
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 #include "fault/incident/incident.hpp"
+#include "fault/policy/rule.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -129,7 +130,16 @@ result<void> read_times(const json_fields& in, incident& i) {
 result<void> read_decision(const json_fields& in, incident& i) {
     i.decided = UINT8_MAX;
     BANYAN_CHECK(in.may("rule", i.rule));
-    BANYAN_CHECK(in.may("decided", i.decided));
+    if (in.has("asked")) {
+        BANYAN_TRY(const auto step, in.one_of("asked", action_words()));
+        i.decided = static_cast<std::uint8_t>(step);
+    } else if (in.has("decided")) {  // by number: note, alert, seal, drain, down
+        BANYAN_TRY(const auto step, in.number("decided", UINT8_MAX));
+        constexpr std::uint64_t down = 4, added = 2;
+        i.decided = static_cast<std::uint8_t>(step == 0      ? static_cast<std::uint64_t>(step_kind::none)
+                                              : step <= down ? step + added
+                                                             : UINT8_MAX);
+    }
     BANYAN_CHECK(in.may("symptom", i.symptom));
     if (in.has("xid")) {
         BANYAN_TRY(i.xid, in.number("xid", UINT32_MAX));
@@ -209,7 +219,6 @@ json to_json(const incident& i, bool with_evidence) {
                 {"state", name_of(i.state)},
                 {"advice", i.advice},
                 {"rule", i.rule},
-                {"decided", i.decided},
                 {"jobs", i.jobs},
                 {"actions", std::move(actions)},
                 {"evidence", std::move(evidence)},
@@ -232,6 +241,7 @@ json to_json(const incident& i, bool with_evidence) {
                                    {"since_ms", f.since_ms},
                                    {"script", f.script},
                                    {"nodes", compress_hostlist(f.nodes)}});
+    if (i.decided < action_words().size()) out["asked"] = action_words()[i.decided];
     if (i.accused != 0) out["accused"] = i.accused;
     if (i.verdict) out["verdict"] = *i.verdict;
     if (i.xid) out["xid"] = *i.xid;

@@ -61,7 +61,7 @@ decision policy::decide(const incident& i, const incidents& known) const {
         if (!r.when.match(i)) continue;
         if (r.count > 1 && times_seen(r, i, known) < r.count) continue;
         if (r.jobs > 1 && jobs_seen(r, i, known) < r.jobs) continue;
-        if (r.step > step_kind::alert && !has_a_node(i))
+        if ((r.step > step_kind::alert || r.step == step_kind::tell) && !has_a_node(i))
             return {step_kind::alert, true, r.why + ", but there is no node to do it to", false, r.name};
         return {r.step, true, r.why, false, r.name};
     }
@@ -69,7 +69,9 @@ decision policy::decide(const incident& i, const incidents& known) const {
 }
 
 bool policy::asks_for_more(const incident& i, const incidents& known) const {
-    return static_cast<std::uint8_t>(decide(i, known).step) > i.decided;
+    // Of one on which nothing was decided yet there is nothing to note, or to ignore.
+    const auto least = static_cast<std::uint8_t>(step_kind::none);
+    return static_cast<std::uint8_t>(decide(i, known).step) > std::max(i.decided, least);
 }
 
 std::string advice_of(const decision& d, const std::string& node, bool dry_run) {

@@ -69,7 +69,8 @@ class reviewer {
         const auto step = policy_.rules()[n].step;
         if (step >= step_kind::drain && s.what.root_precedence == static_cast<std::uint8_t>(precedence::app))
             add(fates_[n].jobs, s);
-        if (step > step_kind::alert && !has_a_node(s.what)) add(fates_[n].no_nodes, s);
+        if ((step > step_kind::alert || step == step_kind::tell) && !has_a_node(s.what))
+            add(fates_[n].no_nodes, s);
     }
     void warn(std::size_t n, std::string what, std::string hint) {
         const auto& r = policy_.rules()[n];

@@ -7,7 +7,7 @@
 namespace banyan::fault {
 namespace {
 
-constexpr std::array<std::string_view, 5> actions{"note", "alert", "seal", "drain", "down"};
+constexpr std::array<std::string_view, 7> actions{"ignore", "note", "tell", "alert", "seal", "drain", "down"};
 constexpr std::array<std::string_view, 6> line_kinds{"xid", "sxid", "symptom", "fabric", "silence", "stuck"};
 constexpr std::array<std::string_view, 4> severity_names{"notice", "warning", "error", "fatal"};
 constexpr std::array<std::string_view, 6> weights{"echo", "note", "job", "look", "reset", "restart"};
@@ -79,6 +79,10 @@ std::vector<std::string_view> symptom_words() {
 
 std::string_view words_for(step_kind s) {
     switch (s) {
+        case step_kind::ignore:
+            return "nobody needs to hear of it";
+        case step_kind::tell:
+            return "the user of the job is told; the node is left alone";
         case step_kind::none:
             return "nothing to do";
         case step_kind::alert:

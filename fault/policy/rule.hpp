@@ -16,8 +16,8 @@
 
 namespace banyan::fault {
 
-/// What is done, each with all that comes before it.
-enum class step_kind : std::uint8_t { none, alert, seal, drain, node_out };
+/// What is done. From `alert` on each with all that comes before it; the first three are by themselves.
+enum class step_kind : std::uint8_t { ignore, none, tell, alert, seal, drain, node_out };
 
 /// Who told of the fault.
 enum class line_kind : std::uint8_t {
@@ -60,7 +60,7 @@ struct rule {
 };
 
 // The words for them, in the order of the enumerators.
-std::span<const std::string_view> action_words();  ///< note, alert, seal, drain, down
+std::span<const std::string_view> action_words();  ///< ignore, note, tell, alert, seal, drain, down
 std::span<const std::string_view> kind_words();
 std::span<const std::string_view> severity_words();
 std::span<const std::string_view> asks_words();
@@ -72,6 +72,11 @@ std::vector<std::string_view> symptom_words();
 
 inline std::string_view name_of(step_kind s) { return action_words()[static_cast<std::size_t>(s)]; }
 inline std::string_view name_of(line_kind k) { return kind_words()[static_cast<std::size_t>(k)]; }
+
+/// A rule decided that nobody hears of it.
+inline bool is_ignored(const incident& i) {
+    return !i.rule.empty() && i.decided == static_cast<std::uint8_t>(step_kind::ignore);
+}
 
 /// What is said where the file gives no reason.
 std::string_view words_for(step_kind s);

@@ -312,6 +312,59 @@ TEST_CASE("a site's rules decide, within the limits", "[fault]") {
         CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
         CHECK(got[0].rule == "echo");
     }
+    SECTION("what nobody is to hear of") {
+        rules(
+            "[[rule]]\nname = \"known\"\nxid = 31\naction = \"ignore\"\n"
+            "[[rule]]\nname = \"bus\"\nxid = 79\naction = \"down\"\n");
+        b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+        auto got = b.live({app});
+        CHECK(b.slurm.calls.empty());
+        REQUIRE(got.size() == 1);
+        CHECK(got[0].rule == "known");
+        CHECK(is_ignored(got[0]));
+        CHECK(got[0].actions.empty());
+        // The same thing becomes worse, under the next controller.
+        got = b.live({b.xid79(6)});
+        REQUIRE(got.size() == 1);
+        CHECK(got[0].rule == "bus");
+        CHECK_FALSE(is_ignored(got[0]));
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    }
+    SECTION("the user is told, once") {
+        rules("[[rule]]\nname = \"users\"\nxid = 31\naction = \"tell\"\nwhy = \"look for a wild pointer\"\n");
+        b.settings.dry_run = GENERATE(false, true);
+        b.job(7, {"n02", "n03"}, with_spare);
+        b.job(8, {"n03"}, with_spare);
+        auto named = app;
+        named.job = GENERATE(0U, 8U);
+        const std::vector<std::string> whom =
+            named.job == 8 ? std::vector<std::string>{"8"} : std::vector<std::string>{"7", "8"};
+        auto again = named;
+        again.position = 9;
+        const auto got = b.live({named, again});
+        REQUIRE(got.size() == 1);
+        CHECK(got[0].rule == "users");
+        REQUIRE(got[0].actions.size() == whom.size());
+        std::vector<std::string> calls;
+        for (const auto& job : whom) {
+            REQUIRE(got[0].find_action("tell", job));
+            CHECK(got[0].find_action("tell", job)->result ==
+                  (b.settings.dry_run ? "dry run: its user would be told" : "its user is told"));
+            calls.push_back("tell " + job);
+        }
+        CHECK(b.slurm.calls == (b.settings.dry_run ? std::vector<std::string>{} : calls));
+        if (!b.settings.dry_run)
+            CHECK(b.slurm.told.ends_with(" (n03 GPU 3 (0000:03:00)): look for a wild pointer [f00001]"));
+        CHECK(b.live({}).size() == 1);
+        CHECK(b.slurm.calls.size() == (b.settings.dry_run ? 0 : whom.size()));
+    }
+    SECTION("nobody to tell") {
+        rules("[[rule]]\nname = \"users\"\nxid = 31\naction = \"tell\"\n");
+        const auto got = b.live({app});
+        REQUIRE(got[0].find_action("tell", "n03"));
+        CHECK(got[0].find_action("tell", "n03")->result == "no job has the node: nobody is told");
+        CHECK(b.slurm.calls.empty());
+    }
     SECTION("the third time") {
         rules(
             "[[rule]]\nname = \"again\"\nxid = 31\ncount = 3\nwithin = \"1h\"\naction = \"drain\"\n"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Incidents as JSON: read back from the history, and shown to a person whatever a controller has said.
+#include <array>
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -71,6 +73,22 @@ TEST_CASE("an incident that is not readable says where", "[incident]") {
     for (const auto* key : {"evidence", "actions", "codes", "times", "jobs", "verdict", "boot"})
         bare.erase(key);
     CHECK(incident_from(bare));  // what an older release had not written
+}
+
+TEST_CASE("what an older release had decided keeps its weight", "[incident]") {
+    auto text = to_json(example());
+    for (const auto* word : {"ignore", "note", "tell", "alert", "seal", "drain", "down"}) {
+        text["asked"] = word;
+        CHECK(to_json(incident_from(text).value())["asked"] == word);
+    }
+    text.erase("asked");
+    const std::array words{"note", "alert", "seal", "drain", "down"};
+    for (std::size_t n = 0; n < words.size(); ++n) {
+        text["decided"] = n;
+        CHECK(to_json(incident_from(text).value())["asked"] == words.at(n));
+    }
+    text.erase("decided");
+    CHECK(incident_from(text)->decided == UINT8_MAX);
 }
 
 TEST_CASE("an answer of another release is shown as far as it is understood", "[incident]") {
