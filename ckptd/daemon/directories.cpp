@@ -11,6 +11,7 @@ namespace {
 constexpr milliseconds storage_timeout{3000};  // for a first look at the checkpoint directory
 constexpr milliseconds beat_every{3000};
 constexpr std::uint64_t beats_watched = 5;  // so many that are missing in a row: nobody lives there
+constexpr int beats_of_life = 2;            // one may have been on its way when its job ended
 constexpr milliseconds least_beat{50}, most_beat{10'000};
 constexpr milliseconds least_look{20}, most_look{500};
 constexpr milliseconds release_timeout{5000};
@@ -92,6 +93,7 @@ task<result<claim>> directories::own(session_ptr s) {
         return std::unexpected(*hold.refused);
     };
     std::optional<owner_record> watched;
+    int beats = 0;
     clock::time_point since{};
     for (int attempt = 0; attempt < most_attempts;) {
         const auto look = [user, dir] { return read_owner(user, dir); };
@@ -103,7 +105,9 @@ task<result<claim>> directories::own(session_ptr s) {
         // It was ours, and another job found us silent: it may have restored from there by now.
         if (hold.lost && owner && owner->job != s->job()) co_return refuse(*owner);
         if (verdict == claim_verdict::watch) {
-            if (watched && *watched != *owner && owner->job != 0 && !owner->ending) co_return refuse(*owner);
+            if (watched && *watched != *owner && owner->job != 0 && !owner->ending &&
+                ++beats >= beats_of_life)
+                co_return refuse(*owner);
             // What it leaves is what this one begins from.
             if (owner->ending && !s->agreed->has_begun())
                 s->storage.problem =
