@@ -13,8 +13,8 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr milliseconds ask_timeout{1500};
-constexpr milliseconds ask_in_all{2000};  // a job that was started again waits no longer for who is gone
+constexpr milliseconds inquiry_timeout{1500};
+constexpr milliseconds inquiry_in_all{2000};  // a job that was started again waits no longer for who is gone
 constexpr std::size_t asked_at_once = 256;
 constexpr milliseconds look_again_at{250};  // whether all members have said what they hold
 constexpr std::size_t most_name_bytes = 255;
@@ -84,7 +84,7 @@ task<void> former_nodes::ask_some(session_ptr s, std::shared_ptr<inquiry> of) {
         const auto to = peers_.new_link(of->nodes[i]);
         json meta = header_of(*s);
         meta["uid"] = s->request.uid;
-        const auto said = co_await to->call(peer_message::holdings, std::move(meta), ask_timeout);
+        const auto said = co_await to->call(peer_message::holdings, std::move(meta), inquiry_timeout);
         to->close();
         std::vector<agreement::held> copies;
         if (said) {
@@ -117,7 +117,7 @@ task<former_nodes::holdings> former_nodes::ask(session_ptr s, std::uint64_t look
     for (const auto& [name, addr] : s->former.nodes)
         if (!s->addresses.contains(name)) add(name, addr);
     of->answers.resize(of->nodes.size());
-    of->until = clock::now() + ask_in_all;
+    of->until = clock::now() + inquiry_in_all;
     for (std::size_t i = 0; i < std::min(asked_at_once, of->nodes.size()); ++i) core_.spawn(ask_some(s, of));
     while (wanted() && of->answered < of->nodes.size() && clock::now() < of->until)
         co_await s->changed->wait(of->until);
