@@ -96,6 +96,13 @@ class Output(unittest.TestCase):
                 self.assertIn("--truth", done.stderr)
         self.assertEqual(run(("gen", "--nodes", "4", "-o", "/dev/null", "--truth", "/dev/null")).returncode, 0)
 
+    def test_a_picture_is_what_its_name_says(self):
+        for name, begins in (("x.svg", "<?xml"), ("x.html", "<!doctype html"), ("x", "")):
+            at = self.folder / name
+            self.assertEqual(run(("draw", DUMP, "-o", str(at))).returncode, 0)
+            self.assertEqual(at.read_text().lstrip()[:len(begins)].lower(), begins, name)
+        self.assertFalse((self.folder / "x").read_text().lstrip().startswith("<"))
+
     def test_output_that_is_lost_is_an_error(self):
         for words in PRINTING:
             with self.subTest(words), open("/dev/full", "w", encoding="ascii") as full:

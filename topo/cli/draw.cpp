@@ -21,7 +21,7 @@ namespace {
 
 struct draw_options {
     fabric_input input;
-    std::string format = "text", output, title, nodes, shape, plan, color = "auto", color_by = "unit";
+    std::string format, output, title, nodes, shape, plan, color = "auto", color_by = "unit";
     std::uint32_t spares = 0;
 };
 
@@ -48,6 +48,12 @@ result<std::optional<draw::job>> job_from(const fabric& f, const draw_options& o
     return std::optional(std::move(job));
 }
 
+std::string format_of(const draw_options& o) {
+    if (!o.format.empty()) return o.format;
+    const auto ending = std::filesystem::path(o.output).extension();
+    return ending == ".svg" ? "svg" : ending == ".html" ? "html" : "text";
+}
+
 result<int> run(const draw_options& o) {
     BANYAN_TRY(const auto f, o.input.load());
     BANYAN_TRY(const auto job, job_from(f, o));
@@ -56,10 +62,11 @@ result<int> run(const draw_options& o) {
     const auto title = o.title.empty() && o.input.path() != "-"
                            ? std::filesystem::path(o.input.path()).stem().string()
                            : o.title;
+    const auto format = format_of(o);
     std::string out;
-    if (o.format == "svg")
+    if (format == "svg")
         out = draw::to_svg(f, j, title);
-    else if (o.format == "html")
+    else if (format == "html")
         out = draw::to_html(f, j, title);
     else
         out = text_picture(f, j, o.color == "always" || (o.color == "auto" && terminal));
@@ -74,7 +81,8 @@ void add_draw(CLI::App& app, action& chosen) {
     auto* sub = app.add_subcommand("draw", "Draw the fabric, and a job's nodes on it");
     o->input.add_to(*sub);
     sub->add_option("--format", o->format,
-                    "text for a terminal, svg for a wall, html to look around (default text)")
+                    "text for a terminal, svg for a wall, html to look around (default: as the\n"
+                    "output's name ends, else text)")
         ->check(CLI::IsMember({"text", "svg", "html"}));
     sub->add_option("-o,--output", o->output, "file to replace (default: standard output)")
         ->check(named_file);
