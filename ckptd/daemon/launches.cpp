@@ -16,7 +16,6 @@ namespace {
 constexpr milliseconds agree_timeout{2000};
 constexpr milliseconds settle_timeout{2000};  // for checksums of what an older launch has sealed
 constexpr milliseconds look_again_after{1000};
-constexpr milliseconds stalls_after{2000};
 constexpr std::size_t enough_steps = 8;  // of storage: more than can be damaged and still be worth a start
 
 // The newest committed steps in storage; of this job with their generation, of others as the oldest of all.
@@ -211,7 +210,7 @@ void launches::on_changed(const session_ptr& s) {
             if (s->agreed->leads()) to_.flushes.flush_if_due(s);
         }
     }
-    s->stalled = s->waits_for_others(stalls_after);
+    s->stalled = s->waits_for_others(longest_wait);
     s->forget_ranks();
     s->publish();
     s->notify();
@@ -276,7 +275,7 @@ void launches::refuse_storage(const session_ptr& s, const error& why) {
 void launches::watch(const session_ptr& s) {
     const bool begun = s->agreed->has_begun();
     if (!begun || ++s->ticks % 4 == 0) s->agreed->tick();
-    if (s->stalled != s->waits_for_others(stalls_after)) {
+    if (s->stalled != s->waits_for_others(longest_wait)) {
         s->stalled = !s->stalled;
         s->publish();
     }

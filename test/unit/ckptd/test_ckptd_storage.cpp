@@ -225,6 +225,8 @@ TEST_CASE("a flush of an older generation that wakes up late changes nothing", "
         all_are(ask_all(ranks, "wait 10 3 300"), "-4");
     }
     for (const int node : {1, 2}) REQUIRE(ckpt::session_detach(c.socket(node), 7, 5s));
+    // Else the job would begin from their memory.
+    for (const int node : {1, 2}) ::kill(c.pid(node), SIGSTOP);
     {
         open(1, {3, 4});
         auto ranks = start_ranks(c, 7, {3, 4}, 2, 1 << 20);
@@ -232,7 +234,10 @@ TEST_CASE("a flush of an older generation that wakes up late changes nothing", "
         all_are(ask_all(ranks, "wait 10 3 9000"), "0");
     }
     const auto manifest = banyan::read_file(storage + "/step-000000000010/MANIFEST.json", 1 << 20);
-    const auto before = names(storage);
+    // Of what the stopped daemons were at only a name by which they look may still lie there.
+    auto before = names(storage);
+    std::erase_if(before, [](const auto& name) { return name.starts_with(".banyan-probe"); });
+    for (const int node : {1, 2}) ::kill(c.pid(node), SIGCONT);
     fs::remove(gate);
     CHECK(eventually([&] { return c.counter(1, 7, "flush_failures").get<int>() > 0; }));
     CHECK(eventually([&] { return names(storage) == before; }));
