@@ -59,6 +59,7 @@ void agreement::recall(std::uint64_t nonce) {
     launch_.nonce = nonce;
     member_.recall(nonce);
     counter_ = vote_counter(launch_.world);
+    if (!has_begun()) storage_.reset();  // it is looked at anew, with the nodes that are asked besides
     if (launch_.generation != 0) coordinate();
 }
 

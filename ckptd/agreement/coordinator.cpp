@@ -135,16 +135,16 @@ void coordinator::choose() {
     if (!complete.empty()) phase_ = phase::lost;
 }
 
-bool coordinator::newest_is_whole() const {
+std::optional<copy_key> coordinator::newest_if_whole() const {
     std::optional<copy_key> newest;
     for (const auto& [slot, i] : inventories_)
         for (const auto& h : i.copies) newest = std::max(newest, std::optional(h.key));
-    if (!newest) return false;
+    if (!newest) return std::nullopt;
     std::set<std::uint32_t> ranks;
     for (const auto& [slot, i] : inventories_)
         for (const auto& h : i.copies)
             if (h.key == *newest) ranks.insert(h.rank);
-    return ranks.size() == world_;
+    return ranks.size() == world_ ? newest : std::nullopt;
 }
 
 std::vector<std::uint32_t> coordinator::waits_for() const {

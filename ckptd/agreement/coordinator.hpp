@@ -55,9 +55,9 @@ class coordinator {
     /// While this is the same, an answer that came in is no reason to ask the others once more: with many
     /// slots each answer would be followed by a question to each of the rest, and those by their answers.
     std::pair<ballot, phase> stage() const { return {ballot_, phase_}; }
-    /// The newest checkpoint of which any node of the assignment holds anything is there for every rank:
-    /// nobody else can have had a newer one acknowledged. False where nobody holds anything.
-    bool newest_is_whole() const;
+    /// The newest checkpoint of which any node of the assignment holds anything, if it is there for every
+    /// rank. Who took part in a launch has a part of all that was acknowledged in it.
+    std::optional<copy_key> newest_if_whole() const;
     /// Whom it waits for, ascending.
     std::vector<std::uint32_t> waits_for() const;
     /// With what the ranks go. Precondition: releasing or done.

@@ -126,8 +126,10 @@ task<result<claim>> directories::own(session_ptr s) {
             }
         }
         ++attempt;
-        if (owner && owner->job == s->job())
+        if (owner && owner->job == s->job() && !s->agreed->has_begun()) {
+            s->former.generation = std::max(s->former.generation, owner->generation);
             for (const auto& [name, addr] : owner->nodes) s->former.add(name, addr);
+        }
         wanted.nodes = s->former.nodes;
         for (const auto& [name, addr] : s->addresses) wanted.nodes.insert_or_assign(name, addr);
         const auto take = [user, wanted, owner]() mutable {
@@ -162,6 +164,14 @@ task<void> directories::release(session_ptr s, claim c, std::shared_ptr<bool> ov
     if (!released) spdlog::info("job {}: {}", s->job(), released.error().text());
     *over = true;
     s->notify();
+}
+
+task<void> directories::forget_former(session_ptr s) {
+    auto c = *s->hold.held;
+    std::erase_if(c.nodes, [&](const auto& node) { return !s->addresses.contains(node.first); });
+    const auto work = [user = s->user, c] { return rewrite_nodes(user, c); };
+    const auto written = co_await core_.owners.run(s->user.uid, work);
+    if (!written) spdlog::debug("job {}: {}", s->job(), written.error().text());
 }
 
 task<void> directories::beat(session_ptr s, claim c) {

@@ -19,6 +19,8 @@ class directories {
     /// The job's claim to its directory, after watching whether another job lives there. errc::conflict: one
     /// does, or a newer start of this job; then nothing of the directory may be used.
     task<result<claim>> own(session_ptr s);
+    /// The claim names the nodes of this launch alone from now on. Precondition: it is held.
+    task<void> forget_former(session_ptr s);
     /// After an error of a step that needs the claim: whether it says that the claim is gone.
     void lost(const session_ptr& s, const claim& c, const error& why);
     /// Directories that are ours, or being given up.

@@ -2,6 +2,8 @@
 #include "ckptd/daemon/former_nodes.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,8 +15,8 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr milliseconds inquiry_timeout{1500};
-constexpr milliseconds inquiry_in_all{2000};  // a job that was started again waits no longer for who is gone
+constexpr milliseconds inquiry_timeout{1000};
+constexpr milliseconds inquiry_in_all{3000};  // a job that was started again waits no longer for who is gone
 constexpr std::size_t asked_at_once = 256;
 constexpr milliseconds look_again_at{250};  // whether all members have said what they hold
 constexpr std::size_t most_name_bytes = 255;
@@ -46,7 +48,8 @@ result<std::vector<session_node>> nodes_in(const json& in, const char* key) {
 struct former_nodes::inquiry {
     std::vector<session_node> nodes;
     std::vector<std::optional<std::vector<agreement::held>>> answers;  ///< none yet, or none in time
-    std::size_t next = 0, answered = 0;
+    std::vector<bool> over;
+    std::size_t next = 0, ended = 0;
     clock::time_point until;
 };
 
@@ -78,25 +81,32 @@ json former_nodes::tell(const session& s) {
     return agreement::encode({s.generation, std::move(what)}, {});
 }
 
+task<void> former_nodes::ask_one(session_ptr s, std::shared_ptr<inquiry> of, std::size_t i) {
+    const auto to = peers_.new_link(of->nodes[i]);
+    json meta = header_of(*s);
+    meta["uid"] = s->request.uid;
+    const auto said = co_await to->call(peer_message::holdings, std::move(meta), inquiry_timeout);
+    to->close();
+    of->over[i] = true;
+    s->notify();
+    // A refusal is an answer: there is nothing for us there.
+    if (!said && said.error().code == errc::unavailable) co_return;
+    auto& copies = of->answers[i].emplace();
+    if (!said) co_return;
+    const agreement::limits most{0, s->request.world, max_step};
+    auto read = agreement::decode(*said, most);
+    if (auto* has = read ? std::get_if<agreement::inventory>(&read->what) : nullptr)
+        copies = std::move(has->copies);
+}
+
+// One after the other. To connect may take longer than anybody here waits: its place goes to the next.
 task<void> former_nodes::ask_some(session_ptr s, std::shared_ptr<inquiry> of) {
     while (of->next < of->nodes.size() && clock::now() < of->until && !s->closed) {
         const auto i = of->next++;
-        const auto to = peers_.new_link(of->nodes[i]);
-        json meta = header_of(*s);
-        meta["uid"] = s->request.uid;
-        const auto said = co_await to->call(peer_message::holdings, std::move(meta), inquiry_timeout);
-        to->close();
-        std::vector<agreement::held> copies;
-        if (said) {
-            const agreement::limits most{0, s->request.world, max_step};
-            auto read = agreement::decode(*said, most);
-            if (auto* has = read ? std::get_if<agreement::inventory>(&read->what) : nullptr)
-                copies = std::move(has->copies);
-        }
-        // A refusal is an answer: there is nothing for us there.
-        if (!said && said.error().code == errc::unavailable) continue;
-        of->answers[i] = std::move(copies);
-        ++of->answered;
+        core_.spawn(ask_one(s, of, i));
+        const auto until = std::min(of->until, clock::now() + inquiry_timeout);
+        while (!of->over[i] && clock::now() < until && !s->closed) co_await s->changed->wait(until);
+        ++of->ended;
         s->notify();
     }
 }
@@ -107,29 +117,35 @@ task<former_nodes::holdings> former_nodes::ask(session_ptr s, std::uint64_t look
     const auto* rules = &s->agreed->rules();
     const auto heard = [&] { return !rules->coordinating() || rules->coordinating()->waits_for().empty(); };
     while (wanted() && !heard()) co_await s->changed->wait(clock::now() + look_again_at);
+    if (!wanted() || !rules->coordinating()) co_return out;
     s->former.holders.clear();
-    if (!wanted() || !rules->coordinating() || rules->coordinating()->newest_is_whole()) co_return out;
+    const auto newest = rules->coordinating()->newest_if_whole();
+    if (newest && s->former.generation != 0 && newest->generation >= first_round(s->former.generation))
+        co_return out;
     const auto of = std::make_shared<inquiry>();
+    std::set<std::string> addresses;  // each is asked once, under whatever names
+    for (const auto& n : s->request.nodes) addresses.insert(n.addr);
     const auto add = [&](const std::string& name, const std::string& addr) {
-        if (!s->slot_of(name)) of->nodes.push_back({name, addr, {}, 0});
+        if (!s->slot_of(name) && addresses.insert(addr).second) of->nodes.push_back({name, addr, {}, 0});
     };
     for (const auto& [name, addr] : s->addresses) add(name, addr);
     for (const auto& [name, addr] : s->former.nodes)
         if (!s->addresses.contains(name)) add(name, addr);
     of->answers.resize(of->nodes.size());
+    of->over.resize(of->nodes.size());
     of->until = clock::now() + inquiry_in_all;
     for (std::size_t i = 0; i < std::min(asked_at_once, of->nodes.size()); ++i) core_.spawn(ask_some(s, of));
-    while (wanted() && of->answered < of->nodes.size() && clock::now() < of->until)
+    while (wanted() && of->ended < of->nodes.size() && clock::now() < of->until)
         co_await s->changed->wait(of->until);
     if (!wanted()) co_return out;
     std::vector<std::string> silent;
-    for (std::size_t i = 0; i < of->nodes.size(); ++i) {
+    const auto asked = std::exchange(of->next, of->nodes.size());  // nobody asks on
+    for (std::size_t i = 0; i < asked; ++i) {
         if (!of->answers[i]) silent.push_back(of->nodes[i].name);
         if (!of->answers[i] || of->answers[i]->empty()) continue;
         s->former.holders.push_back(of->nodes[i]);
         out.push_back(std::move(*of->answers[i]));
     }
-    of->next = of->nodes.size();  // nobody asks on
     if (!silent.empty())
         users_.warn(s, about_former,
                     fmt::format("{}, where the job has run, {} not answer: a newer checkpoint that only {} "

@@ -38,6 +38,7 @@ class former_nodes {
 
   private:
     struct inquiry;
+    task<void> ask_one(session_ptr s, std::shared_ptr<inquiry> of, std::size_t i);
     task<void> ask_some(session_ptr s, std::shared_ptr<inquiry> of);
 
     daemon_core& core_;

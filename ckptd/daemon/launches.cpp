@@ -143,6 +143,8 @@ task<result<void>> launches::enter(session_ptr s, std::uint64_t generation, std:
     s->launched = clock::now();
     s->agreed->open(l);
     to_.users.report_untold(s);
+    s->former.silent_since.clear();
+    ++s->storage.look;  // what a launch before this one began is over, whoever leads now
     if (*s->slot == 0) look_at_storage(s);
     s->agreed->tick();
     s->publish();
@@ -204,7 +206,10 @@ void launches::on_changed(const session_ptr& s) {
         s->committed_replicated = newest && rules.committed(agreement::level::replicated) == newest;
         if (newest && newest != s->committed) {
             s->committed = newest;
-            if (newest->generation == s->generation) s->former.nodes.clear();
+            if (newest->generation == s->generation && !s->former.nodes.empty()) {
+                s->former.nodes.clear();
+                if (s->hold.held) core_.spawn(to_.dirs.forget_former(s));
+            }
             ++s->bytes.commits;
             s->warnings.works_again(user_warnings::votes);
             if (s->agreed->leads()) to_.flushes.flush_if_due(s);

@@ -21,8 +21,9 @@ void show_whether_stalled(const session_ptr& s) {
     if (std::exchange(s->stalled, now) != now) s->publish();
 }
 
-// The buddy keeps so many copies of a rank: memory for each is made when it comes.
-bool is_memory_made(const session_ptr& s, const copy_ptr& c, const std::string& buddy) {
+// Whether the buddy has to make memory for it: it keeps so many copies of a rank, and makes each when it
+// comes.
+bool needs_memory(const session_ptr& s, const copy_ptr& c, const std::string& buddy) {
     const auto r = s->ranks.find(c->rank);
     if (r == s->ranks.end()) return true;
     const auto& taken = r->second.at_buddy;
@@ -199,7 +200,9 @@ task<void> protector::watch(session_ptr s, copy_ptr c) {
         }
         co_await s->changed->wait(told ? until : usually + milliseconds(1));
     }
-    if (!is_over() && s->committed >= c->key) s->commits.note(clock::now() - since);
+    // What a launch has begun from is complete before.
+    if (!is_over() && s->committed >= c->key && c->key.generation == s->generation)
+        s->commits.note(clock::now() - since);
 }
 
 task<bool> protector::replicate(session_ptr s, copy_ptr c) {
@@ -242,7 +245,7 @@ task<bool> protector::replicate(session_ptr s, copy_ptr c) {
         meta["bytes"] = c->bytes;
         meta["chunks"] = c->chunks;
         std::uint64_t sent = 0;
-        const auto put = co_await to->put(std::move(meta), image, is_memory_made(s, c, name), wanted, &sent);
+        const auto put = co_await to->put(std::move(meta), image, needs_memory(s, c, name), wanted, &sent);
         s->bytes.peer_sent += sent;
         if (put && *put == link::put_result::done) {
             note_taken(s, c, name);

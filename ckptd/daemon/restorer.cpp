@@ -17,6 +17,13 @@ constexpr milliseconds ask_again{500};           // a holder that does not answe
 constexpr milliseconds outside_timeout{10'000};  // for a holder outside of the assignment
 constexpr int storage_attempts = 3;
 
+// Of a silent holder: one outside of the assignment may be gone for good.
+bool is_waited_for(session& s, std::uint32_t slot) {
+    if (slot < s.request.nodes.size()) return true;
+    const auto since = s.former.silent_since.try_emplace(slot, clock::now()).first->second;
+    return clock::now() < since + outside_timeout;
+}
+
 }  // namespace
 
 // A copy on this node, which becomes the rank's own if it was kept for another node.
@@ -101,7 +108,10 @@ void restorer::give_back(const session_ptr& s, const copy_ptr& c) {
     std::erase(s->copies, c);
 }
 
-task<std::optional<bool>> restorer::take_from(session_ptr s, agreement::held what, session_node holder) {
+task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what, std::uint32_t slot) {
+    const auto holder = *holder_of(*s, slot);
+    // Outside of the assignment it is asked for this and no more.
+    const auto to = slot < s->request.nodes.size() ? peers_.link_to(holder, true) : peers_.new_link(holder);
     json meta = header_of(*s);
     put_key(meta, what.key);
     meta["rank"] = what.rank;
@@ -112,7 +122,7 @@ task<std::optional<bool>> restorer::take_from(session_ptr s, agreement::held wha
         BANYAN_CO_TRY(copy, co_await room_for(s, what, bytes));
         co_return copy->data();
     };
-    const auto got = co_await peers_.link_to(holder, true)->get(std::move(meta), into, &chunks);
+    const auto got = co_await to->get(std::move(meta), into, &chunks);
     if (!got) {
         if (copy) give_back(s, copy);
         if (copy && got.error().code == errc::conflict) ++s->bytes.damaged;
@@ -122,18 +132,17 @@ task<std::optional<bool>> restorer::take_from(session_ptr s, agreement::held wha
                          holder.name, got.error().text(), held_back);
         // No room here is no word on the shard either.
         if (got.error().code == errc::exhausted) users_.warn(s, "memory", got.error().text());
-        if (got.error().code == errc::unavailable || got.error().code == errc::exhausted)
-            co_return std::nullopt;
-        co_return false;
+        if (got.error().code == errc::unavailable) co_return fetched::silent;
+        co_return got.error().code == errc::exhausted ? fetched::no_room : fetched::absent;
     }
     copy->chunks = chunks;
     if (s->closed) {
         give_back(s, copy);
-        co_return false;
+        co_return fetched::absent;
     }
     s->bytes.peer_received += copy->bytes;
     settle(s, copy, "peer");
-    co_return true;
+    co_return fetched::done;
 }
 
 task<bool> restorer::take_from_storage(session_ptr s, agreement::held what) {
@@ -186,30 +195,27 @@ task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice 
     const agreement::held what{*from.key, rank};
     const auto wanted = [&] { return !s->closed && s->bringing == number; };
     const auto holders = rank < from.holders.size() ? from.holders[rank] : std::vector<std::uint32_t>();
-    const auto wait_outside = clock::now() + outside_timeout;
     while (wanted()) {
         const bool here = co_await take_local(s, what);
         if (here) {
             if (s->ranks[rank].source.empty()) s->ranks[rank].source = "local";
             co_return true;
         }
-        bool silent = false;
+        bool may_come = false;
         for (const auto slot : holders) {
-            const auto* holder = holder_of(*s, slot);
-            if (!wanted() || !holder || slot == s->slot) continue;
-            const auto from_it = *holder;
-            const auto taken = co_await take_from(s, what, from_it);
-            if (taken.value_or(false)) co_return true;
-            // One outside of the assignment may be gone for good.
-            const bool may_come_back = slot < s->request.nodes.size() || clock::now() < wait_outside;
-            silent = silent || (!taken && may_come_back);
+            if (!wanted() || !holder_of(*s, slot) || slot == s->slot) continue;
+            const auto taken = co_await take_from(s, what, slot);
+            if (taken == fetched::done) co_return true;
+            if (taken == fetched::no_room) may_come = true;
+            if (taken == fetched::silent && is_waited_for(*s, slot)) may_come = true;
+            if (taken != fetched::silent) s->former.silent_since.erase(slot);
         }
         if (from.storage && wanted()) {
             const bool read = co_await take_from_storage(s, what);
             if (read) co_return true;
         }
         // A holder that does not answer says nothing about what it holds.
-        if (!silent || from.storage) co_return false;
+        if (!may_come || from.storage) co_return false;
         co_await s->changed->wait(clock::now() + ask_again);
     }
     co_return false;
@@ -228,8 +234,10 @@ task<void> restorer::bring_all(session_ptr s, agreement::prepare what) {
         s->ranks[rank].source.clear();
         if (!what.what.key) continue;
         const bool brought = co_await bring(s, rank, what.what, number);
-        if (!brought) failed.push_back(rank);
         if (s->closed || s->bringing != number) co_return;
+        if (brought) continue;
+        failed.push_back(rank);
+        break;  // one is enough for another step
     }
     s->agreed->brought(number, std::move(failed));
 }

@@ -24,11 +24,17 @@ class restorer {
     task<answer_meta> on_restore(client_ptr client, json meta);
 
   private:
+    enum class fetched {
+        done,
+        absent,   ///< damaged or gone there
+        silent,   ///< the holder does not answer
+        no_room,  ///< on this node, for now
+    };
     /// False: the shard is damaged or gone wherever it was.
     task<bool> bring(session_ptr s, std::uint32_t rank, agreement::choice from, agreement::ballot number);
     task<bool> take_local(session_ptr s, agreement::held what);
-    /// Nothing: the holder does not answer.
-    task<std::optional<bool>> take_from(session_ptr s, agreement::held what, session_node holder);
+    /// `slot` as in session.hpp's holder_of().
+    task<fetched> take_from(session_ptr s, agreement::held what, std::uint32_t slot);
     task<bool> take_from_storage(session_ptr s, agreement::held what);
     task<result<copy_ptr>> room_for(session_ptr s, agreement::held what, std::uint64_t bytes);
     void settle(const session_ptr& s, const copy_ptr& c, const char* source);

@@ -112,6 +112,7 @@ void session::enter_generation(std::uint64_t g, bool new_launch) {
         r.saved = r.again = false;
     }
     if (!new_launch) return;
+    for (auto& [rank, r] : ranks) r.at_buddy = {};  // which may have let go of them since
     finished.clear();
     warnings.new_step(request.dir);
 }

@@ -199,6 +199,9 @@ struct former_launches {
     std::map<std::string, std::string> nodes;
     /// Those of them that said what they hold, as a choice counts them: from the number of slots on.
     std::vector<session_node> holders;
+    /// Holders, as a choice counts them, that have not answered since.
+    std::map<std::uint32_t, std::chrono::steady_clock::time_point> silent_since;
+    std::uint64_t generation = 0;  ///< of the newest launch that is known of; 0: none is
 
     static constexpr std::size_t most = 4096;  ///< nodes
     void add(const std::string& name, const std::string& addr) {

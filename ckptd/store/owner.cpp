@@ -98,8 +98,8 @@ void refresh(int top, const std::string& dir) {
     if (create_file(top, probe, O_WRONLY, {}, dir)) ::unlinkat(top, probe.c_str(), 0);
 }
 
-result<void> put_text(int fd, const std::string& text, const std::string& shown) {
-    BANYAN_CHECK(write_all(fd, std::as_bytes(std::span(text)), 0, shown));
+result<void> put_text(int fd, const std::string& text, const std::string& shown, std::uint64_t at = 0) {
+    BANYAN_CHECK(write_all(fd, std::as_bytes(std::span(text)), at, shown));
     if (::fsync(fd) != 0) return fail_errno(fmt::format("cannot sync {}", shown), errno);
     return {};
 }
@@ -122,15 +122,20 @@ result<void> check_in(int top, const claim& c) {
     return lost(c);
 }
 
-result<void> rewrite(const storage_user& user, const claim& c, bool released) {
-    BANYAN_TRY(const auto identity, as_user::take(user));
+result<unique_fd> open_ours(const claim& c) {
     BANYAN_TRY(const auto top, open_directory(c.dir));
     BANYAN_CHECK(check_in(top.get(), c));
     const auto name = owner_name(c.number);
-    const unique_fd fd(::openat(top.get(), name.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    unique_fd fd(::openat(top.get(), name.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!fd && errno == ENOENT) return lost(c);
     if (!fd) return fail_errno(fmt::format("cannot open {}/{}", c.dir, name), errno);
-    return put_text(fd.get(), to_text(c, released), c.dir + "/" + name);
+    return fd;
+}
+
+result<void> rewrite(const storage_user& user, const claim& c, bool released) {
+    BANYAN_TRY(const auto identity, as_user::take(user));
+    BANYAN_TRY(const auto fd, open_ours(c));
+    return put_text(fd.get(), to_text(c, released), c.dir + "/" + owner_name(c.number));
 }
 
 }  // namespace
@@ -202,6 +207,19 @@ result<void> check_claim(const storage_user& user, const claim& c) {
     BANYAN_TRY(const auto identity, as_user::take(user));
     BANYAN_TRY(const auto top, open_directory(c.dir));
     return check_in(top.get(), c);
+}
+
+result<void> rewrite_nodes(const storage_user& user, const claim& c) {
+    BANYAN_TRY(const auto identity, as_user::take(user));
+    BANYAN_TRY(const auto fd, open_ours(c));
+    struct stat st {};
+    if (::fstat(fd.get(), &st) != 0) return fail_errno(fmt::format("cannot look at {}", c.dir), errno);
+    const auto at = to_text(c, false).size();
+    auto text = nodes_text(c.nodes);
+    if (at + text.size() > static_cast<std::uint64_t>(st.st_size)) return {};  // it was written otherwise
+    // Blanks to the end of what was there: the file's length stays.
+    text.insert(text.size() - 1, static_cast<std::uint64_t>(st.st_size) - at - text.size(), ' ');
+    return put_text(fd.get(), text, c.dir + "/" + owner_name(c.number), at);
 }
 
 result<void> beat_claim(const storage_user& user, claim& c) {

@@ -72,6 +72,8 @@ result<claim> take_claim(const storage_user& user, const claim& wanted,
 /// errc::conflict when another one has the directory now. To be asked before every step that cannot be
 /// undone.
 result<void> check_claim(const storage_user& user, const claim& c);
+/// Other nodes in its second line, which must not be longer than before.
+result<void> rewrite_nodes(const storage_user& user, const claim& c);
 /// A sign of life. errc::conflict as above.
 result<void> beat_claim(const storage_user& user, claim& c);
 /// Gives the directory up: the next job need not watch.

@@ -263,7 +263,7 @@ TEST_CASE("what nodes outside of the assignment hold is chosen, and is all that 
     const copy_key newer{round_one, 9}, older{round_one, 8};
     c.on(0, holds(first, {{newer, 0}, {older, 0}}));
     c.on(1, holds(first, {{older, 1}}));
-    CHECK_FALSE(c.newest_is_whole());
+    CHECK_FALSE(c.newest_if_whole());
     c.on(2, holds({}, {{newer, 1}}));
     c.set_storage({});
     REQUIRE(c.now() == agreement::coordinator::phase::preparing);
@@ -276,6 +276,31 @@ TEST_CASE("what nodes outside of the assignment hold is chosen, and is all that 
     c.on(0, holds(second, {{newer, 0}, {older, 0}}));
     c.on(1, holds(second, {{older, 1}}));
     CHECK(c.chosen().key == older);
+}
+
+TEST_CASE("a coordinator that begins again asks storage and the nodes outside once more", "[ckptd]") {
+    agreement::launch l;
+    l.generation = round_one;
+    l.nodes = l.world = 2;
+    l.slot_of_rank = {0, 1};
+    l.nonce = 7;
+    agreement::agreement a;
+    const copy_key newer{round_one - 1, 9}, older{round_one - 1, 8};
+    const auto hear_all = [&](const agreement::effects& asked) {
+        const auto number = std::get<agreement::collect>(asked.send.at(0).second.what).number;
+        a.receive(0, {round_one, holds(number, {{older, 0}, {older, 1}})});
+        return a.receive(1, {round_one, holds(number, {})});
+    };
+    const std::vector<std::vector<agreement::held>> outside{{{newer, 0}, {newer, 1}}};
+    const auto asked = a.open(l);
+    CHECK(a.storage_holds({}, outside).send.empty());
+    CHECK(hear_all(asked).send.size() == 2);
+    CHECK(a.coordinating()->chosen().key == newer);
+    a.recall(8);
+    // Else the older step would be chosen before those outside are heard.
+    CHECK(hear_all(a.tick()).send.empty());
+    a.storage_holds({}, outside);
+    CHECK(a.coordinating()->chosen().key == newer);
 }
 
 TEST_CASE("a coordinator that begins again keeps what some ranks may have gone with", "[ckptd]") {

@@ -96,7 +96,7 @@ TEST_CASE("a job on other nodes but one gets what the others still hold", "[ckpt
     SECTION("of three one is left") {
         auto ranks = start(c, {.nodes = {4, 3, 5}, .restart = 1});
         CHECK(restart(ranks) == brought);
-        // The next start finds it there as well: what was brought is the job's own.
+        // What was brought is the job's own.
         all_are(ask_all(ranks, "save 16"), "0");
         all_are(ask_all(ranks, "wait 16 2 9000"), "0");
     }
@@ -105,6 +105,33 @@ TEST_CASE("a job on other nodes but one gets what the others still hold", "[ckpt
         auto ranks = start(c, {.nodes = {5, 3, 4}, .restart = 2});
         CHECK(restart(ranks) == brought);
     }
+}
+
+TEST_CASE("a job that comes back to nodes of two launches ago gets the newest step", "[ckptd]") {
+    cluster c({4, "", {}});
+    const auto storage = GENERATE(as<std::string>(), "", "store");
+    launch l{.nodes = {1, 2}};
+    if (!storage.empty()) {
+        l.storage = c.dir() + "/" + storage;
+        l.flush = 10;
+    }
+    run_and_leave(c, l);
+    l.restart = 1;
+    l.nodes = {1, 3};  // one that knows of both, and has no rank in the next
+    {
+        auto ranks = start(c, l);
+        CHECK(restart(ranks)[0] == "0 15 1 1");
+        all_are(ask_all(ranks, "save 17"), "0");
+        all_are(ask_all(ranks, "wait 17 2 9000"), "0");
+        for (auto& r : ranks) r.kill();
+    }
+    for (const int node : l.nodes) REQUIRE(ckpt::session_detach(c.socket(node), 7, 5s));
+    // Node 2 alone holds all of step 15.
+    l.restart = 2;
+    l.nodes = {2, 4};
+    if (storage.empty()) l.nodes = {2, 1};
+    auto ranks = start(c, l);
+    for (const auto& said : restart(ranks)) CHECK(said.substr(0, 5) == "0 17 ");
 }
 
 TEST_CASE("a job on wholly other nodes finds the former ones by its directory", "[ckptd]") {
@@ -148,16 +175,21 @@ TEST_CASE("a directory that names thousands of hosts holds up its own job alone"
     cluster c({2, "", {}});
     const auto storage = c.dir() + "/store";
     fs::create_directory(storage);
-    // Takes connections and says nothing.
-    const banyan::unique_fd mute(::socket(AF_INET, SOCK_STREAM, 0));
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_port = htons(c.port());
-    ::inet_pton(AF_INET, "127.9.9.9", &at.sin_addr);
-    REQUIRE(::bind(mute.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
-    REQUIRE(::listen(mute.get(), 4096) == 0);
+    // Of the first 300 each takes connections and says nothing; nobody is at the rest.
+    std::vector<banyan::unique_fd> mute;
     std::map<std::string, std::string> nodes;
-    for (int i = 0; i < 4096; ++i) nodes[fmt::format("h{}", i)] = i % 2 ? "127.9.9.9" : "127.9.9.8";
+    for (int i = 0; i < 4096; ++i) {
+        const auto addr = fmt::format("127.9.{}.{}", i / 250, 1 + i % 250);
+        nodes[fmt::format("h{:04}", i)] = addr;
+        if (i >= 300) continue;
+        mute.emplace_back(::socket(AF_INET, SOCK_STREAM, 0));
+        sockaddr_in at{};
+        at.sin_family = AF_INET;
+        at.sin_port = htons(c.port());
+        ::inet_pton(AF_INET, addr.c_str(), &at.sin_addr);
+        REQUIRE(::bind(mute.back().get(), reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
+        REQUIRE(::listen(mute.back().get(), 16) == 0);
+    }
     const ckpt::storage_user me{::geteuid(), ::getegid(), {::getegid()}};
     REQUIRE(ckpt::take_claim(me, {storage, 0, 7, 1, "n1", 1000, 0}, std::nullopt));
     claim_names(storage, nodes);
