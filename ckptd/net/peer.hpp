@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages between the daemons of a job, on TCP after the handshake of common/peer (role "ckptd"). All carry
+// Messages between the daemons of a job, on TCP after the handshake of common/peer (peer_role). All carry
 // "job" and the sender's "generation"; an older generation than the receiver's is refused. Every request has
 // one reply. Who is no node of the job as the receiver knows it gets nothing but `holdings` and `get`, and
 // those as a daemon of a later launch: with the job's user in "uid".
@@ -27,6 +27,7 @@ enum class peer_message : std::uint16_t {
     holdings,           ///< from a later launch on other nodes: "uid"; reply {"copies"}, as an inventory's
 };
 
-constexpr const char* peer_role = "ckptd";
+/// With the number of these messages: daemons of another one are refused before they say anything.
+constexpr const char* peer_role = "ckptd 2";
 
 }  // namespace banyan::ckpt
