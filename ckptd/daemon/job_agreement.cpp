@@ -2,12 +2,20 @@
 
 #include "ckptd/daemon/job_agreement.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <variant>
 
 namespace banyan::ckpt {
 namespace {
 
 constexpr std::size_t most_waiting = 4096;  // all of it is said again when it is lost
+
+bool are_votes(const job_agreement::messages& all) {
+    return std::all_of(all.begin(), all.end(), [](const agreement::message& m) {
+        return std::holds_alternative<agreement::vote>(m.what);
+    });
+}
 
 }  // namespace
 
@@ -97,6 +105,10 @@ void job_agreement::post(std::uint32_t slot, agreement::message m) {
 task<void> job_agreement::pump(std::uint32_t slot, std::uint64_t launch) {
     const auto self = shared_from_this();
     while (launch_ == launch && !outboxes_[slot].waiting.empty()) {
+        if (are_votes(outboxes_[slot].waiting)) {
+            co_await host_.gather();
+            if (launch_ != launch) co_return;
+        }
         auto frame = std::exchange(outboxes_[slot].waiting, {});
         const bool answered = co_await host_.send(slot, std::move(frame));
         if (launch_ != launch) co_return;

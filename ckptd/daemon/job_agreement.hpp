@@ -27,6 +27,8 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
         std::function<void(task<void>)> spawn;
         /// All of `what` in one frame; false when the daemon of that slot did not answer.
         std::function<task<bool>(std::uint32_t slot, messages what)> send;
+        /// A moment in which the node's other ranks may vote, too: one frame then has all their votes.
+        std::function<task<void>()> gather;
         std::function<void()> keep;  ///< what must be remembered, before anything else is done
         std::function<void(agreement::prepare)> bring;
         std::function<void()> begin;   ///< the ranks may begin with rules().begun_from()

@@ -14,6 +14,7 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr milliseconds agree_timeout{2000};
+constexpr milliseconds votes_within{2};  // of a node's ranks: little beside what a copy to the buddy takes
 constexpr milliseconds settle_timeout{2000};  // for checksums of what an older launch has sealed
 constexpr milliseconds look_again_after{1000};
 constexpr std::size_t enough_steps = 8;  // of storage: more than can be damaged and still be worth a start
@@ -72,6 +73,10 @@ std::shared_ptr<job_agreement> launches::make_agreement(const std::weak_ptr<sess
         const auto answer =
             co_await to_.peers.link_to(to, false)->call(peer_message::agree, std::move(meta), agree_timeout);
         co_return answer.has_value();
+    };
+    h.gather = [this]() -> task<void> {
+        asio::steady_timer moment(core_.io, votes_within);
+        co_await moment.async_wait(as_result);
     };
     h.keep = [this, of] {
         if (const auto s = of.lock()) core_.keep(s);

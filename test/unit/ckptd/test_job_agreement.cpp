@@ -31,6 +31,7 @@ struct bench {
             if (answers) sent.insert(sent.end(), what.begin(), what.end());
             co_return answers;
         };
+        h.gather = []() -> task<void> { co_return; };
         h.keep = [this] { ++kept; };
         h.bring = [this](agreement::prepare p) { number = p.number; };
         h.begin = h.fenced = h.changed = [] {};
