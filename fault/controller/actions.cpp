@@ -104,7 +104,7 @@ task<void> controller::act_once(std::uint64_t number) {
     // others.
     // Nor do those count that merely have the node, where the line names the job.
     if ((i = records_.incidents().find(number)) && !how.jobs.empty() && i->sealed_ms == 0 &&
-        i->node_out_ms == 0 && !(accuses_job && i->accused != 0)) {
+        i->node_out_ms == 0 && !(accuses_job && i->accused != 0) && !how.stuck) {
         i->jobs.clear();
         for (const auto& job : how.jobs) i->jobs.push_back(job.id);
     }
@@ -116,7 +116,7 @@ task<void> controller::act_once(std::uint64_t number) {
         const std::string verb = how.leave ? "node_down" : "node_drain";
         const auto text = "held back: " + what.why;
         i = records_.incidents().find(number);
-        if (what.later)
+        if (what.later || how.stuck)
             put_off(number, verb, what.why);
         else if (i && !was_said(*i, verb, text))
             records_.record(number, verb, node, text, false);
@@ -229,6 +229,10 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
     const bool held = how.stuck && !status->down;
     const bool occupied = how.leave && (held || !how.jobs.empty());
     const auto leave_alone = [&](std::string why) {
+        if (how.stuck) {
+            give_up(number, verb, std::move(why));
+            return false;
+        }
         records_.record(number, verb, node, std::move(why), false);
         if (!ours) limiter_.returned(node);
         return false;
@@ -242,6 +246,12 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
         }
         co_return true;
     }
+    i = records_.incidents().find(number);
+    if (how.stuck && i)
+        if (auto why = no_longer_stuck(*i, how.jobs)) {
+            give_up(number, verb, std::move(*why));
+            co_return false;
+        }
     const bool foreign = !status->reason.empty() && !ours;
     if (foreign && (!out || status->down || !occupied))
         co_return leave_alone(fmt::format("left alone: the node has the reason \"{}\"", status->reason));

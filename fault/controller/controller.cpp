@@ -50,10 +50,12 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
       verifier_{{io, pool, *slurm_, records_, config_.verify,
                  [this](std::uint64_t number, const job_status& job, const holders& found) {
                      of_nodes_.held_up(number, job, found);
-                 }},
+                 },
+                 config_.dry_run},
                 [this](std::uint32_t job, std::vector<std::string> nodes) {
                     return trained(job, std::move(nodes));
-                }} {}
+                }},
+      started_ms_(wall_ms()) {}
 
 result<void> controller::start() {
     BANYAN_TRY(const auto unfinished, records_.open(config_.history, limiter_));

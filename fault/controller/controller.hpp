@@ -106,6 +106,10 @@ class controller {
     // held.cpp
     void put_off(std::uint64_t number, const std::string& what, std::string why);
     task<void> take_up_held();
+    /// For what is so at this moment only: it is closed.
+    void give_up(std::uint64_t number, const std::string& what, std::string why);
+    /// Why the node that was found to hold up a job is to be left alone; `jobs` have it now.
+    std::optional<std::string> no_longer_stuck(const incident& i, const std::vector<job_status>& jobs) const;
 
     asio::io_context& io_;
     asio::thread_pool& pool_;
@@ -122,6 +126,7 @@ class controller {
     verification_tools verifier_;
     seen_events seen_;
     std::set<std::uint64_t> acting_, again_;
+    const std::int64_t started_ms_;
     std::uint32_t nodes_ = 0;  // of the cluster; 0 until Slurm said
 };
 

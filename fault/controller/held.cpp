@@ -28,6 +28,12 @@ bool is_held_back(const incident& i) {
 result<void> can_rule_on(const incident& i, const decision& asked) {
     if (i.closed_ms != 0)
         return fail(errc::conflict, fmt::format("incident {} is closed, by {}", i.id(), i.closed_by));
+    if (i.reason == stuck_reason)
+        return fail(
+            errc::conflict,
+            fmt::format("incident {} is of a moment: its node may have ended the job's last run since",
+                        i.id()),
+            "the node is looked at anew when it holds up a job again");
     if (asked.step < step_kind::drain)
         return fail(errc::conflict,
                     fmt::format("nothing of incident {} is held back: what is asked for is \"{}\"", i.id(),
@@ -43,6 +49,8 @@ result<void> can_rule_on(const incident& i, const decision& asked) {
 void controller::put_off(std::uint64_t number, const std::string& what, std::string why) {
     auto* i = records_.incidents().find(number);
     if (!i) return;
+    // A node that does not end a job's last run may do so at any moment.
+    if (i->reason == stuck_reason) return give_up(number, what, std::move(why));
     const auto node = i->object.node;
     i->state = incident_state::held;
     if (i->node_out_ms == 0) limiter_.returned(node);
@@ -50,6 +58,30 @@ void controller::put_off(std::uint64_t number, const std::string& what, std::str
     const auto said = std::ranges::find(i->actions.rbegin(), i->actions.rend(), what, &action_record::what);
     if (i->held_ms == 0) i->held_ms = wall_ms();
     if (said == i->actions.rend() || said->result != text) records_.record(number, what, node, text, false);
+}
+
+void controller::give_up(std::uint64_t number, const std::string& what, std::string why) {
+    auto* i = records_.incidents().find(number);
+    if (!i) return;
+    if (i->node_out_ms == 0) limiter_.returned(i->object.node);
+    i->state = incident_state::done;
+    if (i->closed_ms == 0) {
+        i->closed_ms = wall_ms();
+        i->closed_by = "the controller: " + why;
+    }
+    records_.record(number, what, i->object.node, "not done, nor later: " + why, false);
+}
+
+std::optional<std::string> controller::no_longer_stuck(const incident& i,
+                                                       const std::vector<job_status>& jobs) const {
+    if (i.closed_ms != 0) return "closed by " + i.closed_by;
+    if (i.line_ms < started_ms_)
+        return "an earlier controller found it: where the job is still held up, that is looked at anew";
+    const auto found_ms = std::max(i.line_ms, i.last_ms);
+    for (const auto& job : jobs)
+        if (std::ranges::find(i.jobs, job.id) != i.jobs.end() && job.start_time * 1000 <= found_ms)
+            return std::nullopt;
+    return "no job has the node any more of those that it held up: it has ended their last run since";
 }
 
 task<result<std::string>> controller::rule_on(std::uint64_t number, ruling what, std::string who) {

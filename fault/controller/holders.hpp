@@ -11,19 +11,26 @@
 #include <string>
 #include <vector>
 
+#include "fault/controller/last_run.hpp"
 #include "fault/slurm/cluster.hpp"
 
 namespace banyan::fault {
 
 struct holders {
-    std::vector<std::string> where;
+    std::vector<std::string> where;  ///< none: what is said of them is that they are not known
     bool taken_out = false;
+    std::string known_by{};  ///< how that is known; or why it is not
+    std::string why_not{};   ///< they are not taken out
+    std::size_t asked = 0;   ///< nodes: the lost one is none of them
     bool operator==(const holders&) const = default;
 };
 
-/// More than half of a job's nodes, and at least two. What they share is no node's fault, but that of the
-/// job, of a file system or of the network, and is not mended by taking nodes out.
-bool too_many(std::size_t holders, std::size_t nodes);
+/// More than half of the nodes that were asked, or all of them. What they share is no node's fault, but that
+/// of the job, of a file system or of the network, and is not mended by taking nodes out.
+bool too_many(std::size_t holders, std::size_t asked);
+
+/// What was seen of a job's last run, judged: on any doubt no node is taken out.
+holders judge_last_run(const last_run& seen);
 
 /// For a job that is to start again from the queue. Its nodes are not taken out: where Slurm 22.05 has one go
 /// DOWN that a job still completes, it starts the job again without clearing what it had of GRES, and no step

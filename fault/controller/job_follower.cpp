@@ -131,6 +131,10 @@ task<job_follower::next> job_follower::without_its_node(job_status now) {
 }
 
 task<job_follower::next> job_follower::requeue(std::string why) {
+    if (tools_.dry_run) {
+        tools_.known.record(number_, "requeue", target_, "dry run: would be requeued: " + why, false);
+        co_return next::end;
+    }
     const auto done = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.requeue(before_.id); });
     tools_.known.record(number_, "requeue", target_, done ? why : done.error().text(), done.has_value());
     if (!done) co_return next::end;
@@ -149,7 +153,7 @@ task<void> job_follower::while_pending(job_status now) {
     if (pending_since_ == 0) pending_since_ = time;
     const bool too_early = time < pending_since_ + credential_gap_s;
     const bool starts_anyway = now.start_time <= time + 1;
-    if (too_early || starts_anyway || start_tries_ == most_start_tries) co_return;
+    if (tools_.dry_run || too_early || starts_anyway || start_tries_ == most_start_tries) co_return;
     ++start_tries_;
     const auto done =
         co_await run_blocking(tools_.pool, [this] { return tools_.slurm.start_now(before_.id); });

@@ -25,6 +25,7 @@ struct recovery_tools {
     verification_limits limits;
     /// Nodes hold up the job in the recovery of incident `number`; `job` as it was when it ran.
     std::function<void(std::uint64_t number, const job_status& job, const holders& found)> held_up;
+    bool dry_run = false;  ///< an earlier controller may have begun what this one follows: it only looks
 };
 
 /// Follows the job of incident `number`, which was `before` when its node was taken out, until it is known

@@ -60,43 +60,52 @@ void node_incidents::back(const std::string& node) {
 void node_incidents::held_up(std::uint64_t number, const job_status& job, const holders& found) {
     const auto* recovered = records_.incidents().find(number);
     if (!recovered) return;
-    const auto id = recovered->id(), where = compress_hostlist(found.where);
+    const auto id = recovered->id(), where = compress_hostlist(found.where), target = std::to_string(job.id);
+    const auto known_by = found.known_by.empty() ? "" : fmt::format(" ({})", found.known_by);
+    if (found.where.empty())
+        return records_.record(number, "holders", target,
+                               "which nodes have not ended its last run is not known: " + found.why_not,
+                               false);
+    const auto count = found.where.size();
+    const auto of = found.asked != 0 ? fmt::format("of the {} nodes asked", found.asked)
+                                     : fmt::format("of its {} nodes", job.nodes.size());
+    const char* const have = count == 1 ? "has" : "have";
     if (!found.taken_out)
         return records_.record(
-            number, "holders", std::to_string(job.id),
-            fmt::format("{}, {} of its {} nodes, {} not ended its last run, and it waits for that. {}: look "
-                        "there for processes that do not end",
-                        where, found.where.size(), job.nodes.size(), found.where.size() == 1 ? "has" : "have",
-                        too_many(found.where.size(), job.nodes.size())
-                            ? "What so many share is not mended by taking nodes out"
-                            : "It is in the queue already, where Slurm would lose its GRES with a node"),
+            number, "holders", target,
+            fmt::format("{}, {} {}, {} not ended its last run{}, and it waits for that. {}: "
+                        "look there for processes that do not end",
+                        where, count, of, have, known_by, found.why_not),
             false);
-    records_.record(number, "holders", std::to_string(job.id),
-                    fmt::format("waits for {}, which {} not ended its last run", where,
-                                found.where.size() == 1 ? "has" : "have"),
+    records_.record(number, "holders", target,
+                    fmt::format("waits for {}, which {} not ended its last run{}", where, have, known_by),
                     true);
     for (const auto& node : found.where)
-        stuck(
-            node, job,
-            fmt::format("{} of the {} nodes of job {} have not ended its last run ({}), all others have; the "
-                        "job is recovered from incident {}",
-                        found.where.size(), job.nodes.size(), job.id, where, id));
+        stuck(node, job,
+              fmt::format("{} {} {} not ended the last run of job {}{}, all others asked have; the job is "
+                          "recovered from incident {}",
+                          count, of, have, job.id, known_by, id));
 }
 
 void node_incidents::stuck(const std::string& node, const job_status& job, const std::string& words) {
     const auto now = wall_ms();
+    const auto cause = fmt::format("{} has not ended the last run of job {}", node, job.id);
     for (const auto& [number, i] : records_.incidents().all()) {
         if (!is_open(i, node, stuck_reason)) continue;
         auto* found = records_.incidents().find(number);
-        if (i.node_out_ms == 0) {  // it waits for something else: the limits, or a person
+        if (i.node_out_ms == 0) {  // no rule is for it, or it is being acted on
             found->add_evidence({now, node, words, 0});
-            return records_.save_soon(number);
+            found->last_ms = now;
+            found->cause = cause;
+            found->jobs = {job.id};
+            records_.save_soon(number);
+            return calls_.act(number);
         }
         found->closed_ms = now;
         found->closed_by = "the node: it was back, and had another job";
         records_.save_soon(number);
     }
-    auto i = made(node, stuck_reason, fmt::format("{} has not ended the last run of job {}", node, job.id));
+    auto i = made(node, stuck_reason, cause);
     i.jobs = {job.id};
     i.add_evidence({now, node, words, 0});
     open(std::move(i));

@@ -5,18 +5,32 @@
 // requeued, once.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "fault/controller/job_follower.hpp"
 
 namespace banyan::fault {
 
+/// What verifications know of each other.
+struct verifications {
+    /// Nodes that say nothing hold up `job`. Gives the other job of which that was found a short while ago:
+    /// what two jobs have in common is rather the network, or this controller.
+    std::optional<std::uint32_t> silence_shared(std::uint32_t job, std::chrono::steady_clock::time_point now);
+
+  private:
+    std::uint32_t silent_job_ = 0;
+    std::chrono::steady_clock::time_point silent_at_;
+};
+
 struct verification_tools : recovery_tools {
     /// The newest training step that is complete on all ranks of the job, asked on some of `nodes`; none when
     /// nobody told. The job may have no checkpoints.
     std::function<task<std::optional<std::int64_t>>(std::uint32_t job, std::vector<std::string> nodes)>
         progress;
+    std::shared_ptr<verifications> others = std::make_shared<verifications>();
 };
 
 /// Follows the job of incident `number`, which was `before` when its node was taken out and is said to go on.

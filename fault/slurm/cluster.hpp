@@ -36,11 +36,16 @@ struct job_status {
     std::int64_t start_time = 0;  ///< epoch seconds; of a pending job: not before
 };
 
-/// A step of a job that runs: srun's, not the batch script.
+/// A step of a job that runs or is being ended: srun's, not the batch script.
 struct step_status {
     std::uint32_t id = 0;
     std::vector<std::string> nodes;
+    std::uint32_t component = 0xfffffffe;  ///< of a heterogeneous step; Slurm's NO_VAL for any other
 };
+
+/// What a node says about the processes of a step. no_answer: its slurmd takes the question, and says nothing
+/// within Slurm's message timeout: it waits for a slurmstepd that stands still.
+enum class left_behind : std::uint8_t { none, some, no_answer };
 
 class cluster {
   public:
@@ -52,9 +57,9 @@ class cluster {
     virtual result<job_status> job(std::uint32_t id) = 0;
     /// The steps of a job that run now, those of helpers too.
     virtual result<std::vector<step_status>> steps(std::uint32_t job) = 0;
-    /// Nodes other than `but` on which processes of the job's steps are left, or whose slurmd does not say:
-    /// one that waits for a slurmstepd that stands still. Asks node by node, and gives up after a minute.
-    virtual result<std::vector<std::string>> unended(std::uint32_t job, const std::string& but) = 0;
+    /// Whether processes of the step are left on the node. An error: that could not be looked at.
+    virtual result<left_behind> processes(std::uint32_t job, const step_status& step,
+                                          const std::string& node) = 0;
     /// How many nodes a job that runs needs to go on, spares not counted; empty when it was placed without a
     /// plan. unavailable: slurmctld did not tell; other errors: what it told cannot be believed.
     virtual result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) = 0;

@@ -2,12 +2,10 @@
 //
 // The cluster interface over libslurm's public calls.
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <mutex>
-#include <set>
 
 #include <fmt/format.h>
 #include <slurm/slurm.h>
@@ -16,6 +14,7 @@
 
 #include "common/text.hpp"
 #include "fault/slurm/cluster.hpp"
+#include "fault/slurm/processes_left.hpp"
 #include "train/slurm/plan_query.hpp"
 
 namespace banyan::fault {
@@ -135,32 +134,16 @@ class slurm_cluster final : public cluster {
                 (step.state & JOB_STATE_BASE) != JOB_RUNNING)
                 continue;
             auto names = expand_hostlist(text_of(step.nodes));
-            if (names) out.push_back({step.step_id.step_id, std::move(*names)});
+            if (names) out.push_back({step.step_id.step_id, std::move(*names), step.step_id.step_het_comp});
         }
         return out;
     }
 
-    result<std::vector<std::string>> unended(std::uint32_t job, const std::string& but) override {
-        BANYAN_CHECK(ready());
-        job_step_info_response_msg_t* answer = nullptr;
-        if (slurm_get_job_steps(0, job, NO_VAL, &answer, SHOW_ALL) != SLURM_SUCCESS)
-            return slurm_failed(fmt::format("cannot read the steps of job {}", job));
-        const std::unique_ptr<job_step_info_response_msg_t, void (*)(job_step_info_response_msg_t*)> owner(
-            answer, slurm_free_job_step_info_response_msg);
-        const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-        std::set<std::string> out;
-        for (std::uint32_t i = 0; i < answer->job_step_count; ++i) {
-            const auto& step = answer->job_steps[i];
-            if (step.step_id.step_id >= SLURM_MAX_NORMAL_STEP_ID) continue;
-            BANYAN_TRY(const auto names, expand_hostlist(text_of(step.nodes)));
-            for (const auto& name : names) {
-                if (std::chrono::steady_clock::now() > until)
-                    return fail(errc::unavailable,
-                                fmt::format("too many nodes of job {} do not answer for it", job));
-                if (name != but && has_processes(step.step_id, name)) out.insert(name);
-            }
-        }
-        return std::vector(out.begin(), out.end());
+    result<left_behind> processes(std::uint32_t job, const step_status& step,
+                                  const std::string& node) override {
+        BANYAN_TRY(const auto where, this->node(node));
+        const slurm_step_id_t which{.job_id = job, .step_het_comp = step.component, .step_id = step.id};
+        return processes_left(which, where);
     }
 
     result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) override {
@@ -211,20 +194,6 @@ class slurm_cluster final : public cluster {
     }
 
   private:
-    static bool has_processes(slurm_step_id_t step, std::string node) {
-        job_step_pids_response_msg_t* answer = nullptr;
-        const int rc = slurm_job_step_get_pids(&step, node.data(), &answer);
-        const std::unique_ptr<job_step_pids_response_msg_t, void (*)(void*)> owner(
-            answer, slurm_job_step_pids_response_msg_free);
-        if (!answer || !answer->pid_list || slurm_list_count(answer->pid_list) == 0)
-            return rc != SLURM_SUCCESS && rc != ESLURM_INVALID_JOB_ID;
-        auto* each = slurm_list_iterator_create(answer->pid_list);
-        const auto* told = static_cast<const job_step_pids_t*>(slurm_list_next(each));
-        const bool some = told && told->pid_cnt > 0;
-        slurm_list_iterator_destroy(each);
-        return some;
-    }
-
     // libslurm ends the process when there is no slurm.conf: look first.
     result<void> ready() {
         const std::lock_guard hold(starting_);

@@ -18,7 +18,9 @@ class no_cluster final : public cluster {
     result<std::vector<job_status>> jobs_on(const std::string&) override { return absent(); }
     result<job_status> job(std::uint32_t) override { return absent(); }
     result<std::vector<step_status>> steps(std::uint32_t) override { return absent(); }
-    result<std::vector<std::string>> unended(std::uint32_t, const std::string&) override { return absent(); }
+    result<left_behind> processes(std::uint32_t, const step_status&, const std::string&) override {
+        return absent();
+    }
     result<std::optional<std::uint32_t>> nodes_needed(const job_status&) override { return absent(); }
     result<void> set_down(const std::string&, const std::string&) override { return absent(); }
     result<void> set_lost(const std::string&, const std::string&) override { return absent(); }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -23,6 +24,11 @@ struct fake_state {
     int unanswered = 0;                                                    // of questions for that
     std::string told;                                                      // the last that a user was
     std::vector<std::string> holding;                                      // do not end a job's last run
+    std::vector<std::string> silent, unreachable;                          // as to that
+    std::vector<std::string> asked;                                        // about it
+    std::function<void()> when_requeued;                                   // with the lock held
+    std::function<void()> when_asked;                                      // with the lock held
+    std::string refuse_node;                                               // every change of it
     int refused = 0;                                                       // changes of a node
     std::vector<std::string> calls;                                        // what was changed
 };
@@ -52,11 +58,16 @@ class fake_cluster final : public cluster {
         const std::lock_guard hold(s_.lock);
         return s_.steps[job];
     }
-    result<std::vector<std::string>> unended(std::uint32_t, const std::string& but) override {
+    result<left_behind> processes(std::uint32_t, const step_status&, const std::string& node) override {
         const std::lock_guard hold(s_.lock);
-        auto out = s_.holding;
-        std::erase_if(out, [&](const auto& n) { return n == but || s_.nodes[n].down; });
-        return out;
+        s_.asked.push_back(node);
+        const auto has = [&](const auto& nodes) { return std::ranges::find(nodes, node) != nodes.end(); };
+        if (has(s_.unreachable)) return fail(errc::unavailable, node + " could not be looked at");
+        if (s_.when_asked) s_.when_asked();
+        if (s_.nodes[node].down) return left_behind::none;
+        return has(s_.silent)    ? left_behind::no_answer
+               : has(s_.holding) ? left_behind::some
+                                 : left_behind::none;
     }
     result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) override {
         const std::lock_guard hold(s_.lock);
@@ -68,7 +79,7 @@ class fake_cluster final : public cluster {
     }
     result<void> set_down(const std::string& node, const std::string& reason) override {
         const std::lock_guard hold(s_.lock);
-        if (s_.refused > 0) {
+        if (s_.refused > 0 || node == s_.refuse_node) {
             --s_.refused;
             return fail(errc::unavailable, "slurmctld is away");
         }
@@ -106,6 +117,7 @@ class fake_cluster final : public cluster {
     }
     result<void> requeue(std::uint32_t job) override {
         const std::lock_guard hold(s_.lock);
+        if (s_.when_requeued) s_.when_requeued();
         s_.calls.push_back("requeue " + std::to_string(job));
         s_.jobs[job].phase = s_.holding.empty() ? job_phase::pending : job_phase::completing;
         s_.jobs[job].nodes = s_.holding;
@@ -125,6 +137,7 @@ class fake_cluster final : public cluster {
         j.phase = job_phase::running;
         j.start_time = std::time(nullptr);
         ++j.restarts;
+        s_.steps[job].clear();
         return {};
     }
 

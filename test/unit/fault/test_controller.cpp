@@ -55,22 +55,26 @@ class bench {
         INFO((started ? "" : started.error().text()));
         REQUIRE(started);
         if (!events.empty()) asio::co_spawn(io, c.take_events("n03", std::move(events)), asio::detached);
-        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        const auto begun = std::chrono::steady_clock::now(), end = begun + std::chrono::seconds(10);
+        const auto known = [&] {
+            std::vector<incident> out;
+            for (const auto& [number, i] : c.incidents().all()) out.push_back(i);
+            return out;
+        };
         const auto busy = [&] {
             return c.incidents().all().size() < at_least ||
+                   std::chrono::steady_clock::now() < begun + least || !enough(known()) ||
                    std::ranges::any_of(c.incidents().all(), [&](const auto& p) {
                        return p.second.state != incident_state::done && p.second.state != also;
                    });
         };
         do io.run_for(std::chrono::milliseconds(50));
-        while (busy() && std::chrono::steady_clock::now() < until);
+        while (busy() && std::chrono::steady_clock::now() < end);
         CHECK_FALSE(busy());
         io.run_for(std::chrono::milliseconds(50));
         pool.join();
         c.finish();
-        std::vector<incident> out;
-        for (const auto& [number, i] : c.incidents().all()) out.push_back(i);
-        return out;
+        return known();
     }
     /// A controller's life in which an administrator rules on incident `number`.
     result<std::string> ruled(ruling what, std::uint64_t number = 1) {
@@ -106,6 +110,8 @@ class bench {
     std::vector<incident> kept;  // after ruled()
     bool wait_for_it = true;
     std::size_t at_least = 1;  // incidents, until a life ends
+    std::function<bool(const std::vector<incident>&)> enough = [](const auto&) { return true; };  // also
+    std::chrono::milliseconds least{0};                                                           // of a life
 
     event xid79(std::uint64_t position = 1) {
         return event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), position);
@@ -173,23 +179,46 @@ TEST_CASE("a node that does not end the last run of a job goes out, too", "[faul
         CHECK(got[1].rule.empty());
         CHECK(got[1].actions.empty());
     }
-    SECTION("within the limits") {
-        b.settings.drains_per_hour = 1;
-        b.settings.drains_percent = 0;
-        const auto got = b.live({b.xid79()}, incident_state::held);
+    SECTION("not where something holds it back: it is told, closed, and never done later") {
+        const auto* const why = GENERATE("limits", "refused", "somebody's");
+        CAPTURE(why);
+        if (why == std::string("limits")) b.settings.drains_per_hour = 1;
+        if (why == std::string("limits")) b.settings.drains_percent = 0;
+        if (why == std::string("somebody's")) b.slurm.nodes["n02"].reason = "fans are loud";
+        if (why == std::string("refused")) b.slurm.refuse_node = "n02";
+        b.enough = [](const auto& all) { return all.back().closed_ms != 0; };
+        const auto got = b.live({b.xid79()});
         CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
-        CHECK(got[1].state == incident_state::held);
-        REQUIRE(b.ruled(ruling::approve, 2));
-        CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "down n02"});
+        REQUIRE(got.size() == 2);
+        CHECK(got[1].state == incident_state::done);
+        CHECK(got[1].closed_by.starts_with("the controller: "));
+        REQUIRE(got[1].find_action("node_down", "n02"));
+        CHECK(got[1].find_action("node_down", "n02")->result.starts_with("not done, nor later: "));
+        b.slurm.refuse_node.clear();
+        b.slurm.nodes["n02"].reason.clear();
+        b.slurm.steps[7] = {{2, {"n01", "n02", "n04"}}};
+        CHECK_FALSE(b.ruled(ruling::approve, 2));
+        CHECK_FALSE(b.ruled(ruling::retry, 2));
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    }
+    SECTION("where no rule is for it, the incident ends when the job has a new step") {
+        b.rules = *parse_policy("site.toml", "[[rule]]\nname = \"bus\"\nxid = 79\naction = \"down\"\n").rules;
+        b.enough = [&](const auto& all) {
+            const std::lock_guard hold(b.slurm.lock);
+            if (all.size() == 2) b.slurm.steps[7] = {{2, {"n01", "n02", "n04"}}};
+            return all.size() == 2 && all.back().closed_ms != 0;
+        };
+        const auto got = b.live({b.xid79()});
+        REQUIRE(got.size() == 2);
+        CHECK(got[1].closed_by == "the node: job 7 has a new step");
     }
 }
 
-TEST_CASE("a node that does not end a job's last run stays in dry run, and where somebody has it",
-          "[fault]") {
-    const bool dry_run = GENERATE(true, false);
+TEST_CASE("a node that was said to hold up a job goes out on a fresh fact only", "[fault]") {
     bench b;
-    b.settings.dry_run = dry_run;
-    if (!dry_run) b.slurm.nodes["n02"].reason = "fans are loud";
+    const auto* const state = GENERATE("open", "held", "approved", "done");
+    CAPTURE(state);
+    b.job(7, {"n01", "n02"}, 2);
     {
         history book = *history::open(b.settings.history, b.reason);
         incident i;
@@ -197,17 +226,86 @@ TEST_CASE("a node that does not end a job's last run stays in dry run, and where
         i.object.kind = object_kind::node;
         i.object.node = "n02";
         i.reason = stuck_reason;
+        i.jobs = {7};
+        i.state = state == std::string("open")   ? incident_state::open
+                  : state == std::string("done") ? incident_state::done
+                                                 : incident_state::held;
+        if (state == std::string("approved")) i.approved_by = "uid 7";
+        if (state == std::string("done")) i.actions = {{"node_down", "n02", 1, "held back: the breaker"}};
         i.root_precedence = static_cast<std::uint8_t>(precedence::node_out);
-        i.line_ms = i.incident_ms = i.last_ms = wall_ms();
+        i.line_ms = i.incident_ms = i.last_ms = wall_ms() - 1;
         REQUIRE(book.keep(i));
     }
     const auto got = b.live({});
+    if (state == std::string("done"))
+        CHECK_FALSE(b.ruled(ruling::approve, 1));
+    else
+        CHECK(got.at(0).closed_by.starts_with("the controller: an earlier controller found it"));
     CHECK(b.slurm.calls.empty());
-    REQUIRE(got.size() == 1);
-    const auto* out = got[0].find_action("node_down", "n02");
-    REQUIRE(out);
-    CHECK(out->result.starts_with(dry_run ? "dry run: would set n02 DOWN"
-                                          : "left alone: the node has the reason \"fans are loud\""));
+}
+
+TEST_CASE("a node that does not end a job's last run stays in dry run", "[fault]") {
+    bench b;
+    b.settings.dry_run = true;
+    b.settings.verify.step = std::chrono::milliseconds(200);
+    b.settings.verify.pause = std::chrono::milliseconds(20);
+    b.job(7, {"n01", "n02", "n04"}, 2);
+    b.slurm.steps[7] = {{1, {"n01", "n02", "n03", "n04"}}};
+    b.slurm.holding = {"n02"};
+    {
+        history book = *history::open(b.settings.history, b.reason);
+        incident i;
+        i.number = 1;
+        i.object.node = "n03";
+        i.state = incident_state::done;
+        i.line_ms = i.incident_ms = i.last_ms = i.node_out_ms = wall_ms();
+        i.followed = {{7, 0, true, wall_ms(), "n01", {"n01", "n02", "n03", "n04"}}};
+        REQUIRE(book.keep(i));
+    }
+    b.at_least = 2;
+    b.enough = [](const auto& all) { return all.back().find_action("node_down", "n02") != nullptr; };
+    const auto got = b.live({});
+    CHECK(b.slurm.calls.empty());
+    REQUIRE(got.size() == 2);
+    REQUIRE(got[1].find_action("node_down", "n02"));
+    CHECK(got[1].find_action("node_down", "n02")->result.starts_with("dry run: would set n02 DOWN"));
+}
+
+TEST_CASE("a controller in dry run looks at what one that was not had begun, and changes nothing",
+          "[fault]") {
+    bench b;
+    b.settings.dry_run = true;
+    b.settings.verify = {std::chrono::milliseconds(200), std::chrono::milliseconds(50),
+                         std::chrono::milliseconds(200), std::chrono::milliseconds(20)};
+    b.job(7, {"n01", "n04"}, 2);
+    b.slurm.steps[7] = {{1, {"n01", "n03", "n04"}}};
+    const bool in_queue = GENERATE(false, true);
+    if (in_queue) {
+        b.slurm.jobs[7].phase = job_phase::pending;
+        b.slurm.jobs[7].start_time = std::time(nullptr) + 121;
+    }
+    {
+        history book = *history::open(b.settings.history, b.reason);
+        incident i;
+        i.number = 1;
+        i.object.node = "n03";
+        i.state = incident_state::done;
+        i.line_ms = i.incident_ms = i.last_ms = i.node_out_ms = wall_ms();
+        i.followed = {{7, 0, true, wall_ms(), "n01", {"n01", "n03", "n04"}}};
+        REQUIRE(book.keep(i));
+    }
+    const auto over = [&](const std::vector<incident>& all) {
+        const auto* said = all.at(0).find_action(in_queue ? "job" : "verify", "7");
+        return said != nullptr;
+    };
+    b.enough = over;
+    b.least = std::chrono::milliseconds(in_queue ? 2'500 : 0);  // when a node would take it again
+    const auto got = b.live({});
+    CHECK(over(got));
+    CHECK(b.slurm.calls.empty());
+    if (!in_queue)
+        CHECK(got[0].find_action("verify", "7")->result ==
+              "has no new step in 0 s; dry run: it would be requeued");
 }
 
 TEST_CASE("how many nodes a job needs is asked until slurmctld tells", "[fault]") {

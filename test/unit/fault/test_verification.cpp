@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fault/controller/verification.hpp"
+#include "fault/sources/log_line.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 
 using namespace banyan;
@@ -67,7 +68,9 @@ class followed {
             const verification_tools tools{
                 {io, pool, cluster, known, limits,
                  [this](std::uint64_t, const job_status&, const holders& h) { held_up.push_back(h); }},
-                [this](std::uint32_t, std::vector<std::string> nodes) { return tell(std::move(nodes)); }};
+                [this](std::uint32_t, std::vector<std::string> nodes) { return tell(std::move(nodes)); },
+                others};
+            if (!other.actions.empty()) known.incidents().open(other, wall_ms());
             const auto ended = [&](const std::exception_ptr&) { over = true; };
             const auto kept = known.incidents().find(1)->followed;
             if (kept.empty())
@@ -85,7 +88,9 @@ class followed {
         CHECK(found.followed.empty() == over);
         return over;
     }
-    incident found;
+    std::string path() const { return (dir_ / "history.db").string(); }
+    incident found, other;
+    std::shared_ptr<verifications> others = std::make_shared<verifications>();
 
   private:
     task<std::optional<std::int64_t>> tell(std::vector<std::string> nodes) {
@@ -183,18 +188,23 @@ TEST_CASE("the next rung is not taken again by the next controller, and is taken
     f.limits.step = milliseconds(1'000);
     f.begin();
     f.slurm.holding = {"n03"};
-    f.slurm.steps[5] = {{1, {"n01", "n02"}}};
-    const auto requeued = [](const incident& i) { return i.find_action("requeue", "5") != nullptr; };
+    f.slurm.steps[5] = {{1, {"n01", "n02", "n03", "n04"}}};
+    const auto requeued = [&](const incident& i) {
+        const std::lock_guard hold(f.slurm.lock);
+        return i.find_action("requeue", "5") != nullptr && !f.slurm.calls.empty();
+    };
     CHECK_FALSE(f.live([](const incident& i) { return !i.followed.empty(); }));  // killed at once
     CHECK_FALSE(f.live(requeued));                                               // killed with the requeue
     CHECK(f.slurm.calls == std::vector<std::string>{"requeue 5"});
     REQUIRE(f.found.followed.size() == 1);
     REQUIRE(f.held_up.size() == 1);
-    CHECK(f.held_up.front() == holders{{"n03"}, true});
+    CHECK(f.held_up.front().taken_out);
+    CHECK(f.held_up.front().where == std::vector<std::string>{"n03"});
     f.held_up.clear();
     // n03 still does not end it: that is told, though the controller is another one.
     CHECK_FALSE(f.live([&](const incident&) { return !f.held_up.empty(); }));
-    CHECK(f.held_up.front() == holders{{"n03"}, false});
+    CHECK_FALSE(f.held_up.front().taken_out);
+    CHECK(f.held_up.front().where == std::vector<std::string>{"n03"});
     {
         const std::lock_guard hold(f.slurm.lock);
         f.slurm.jobs[5].phase = job_phase::pending;
@@ -202,4 +212,112 @@ TEST_CASE("the next rung is not taken again by the next controller, and is taken
     CHECK(f.live([](const incident&) { return false; }));
     CHECK(std::ranges::count(f.slurm.calls, "requeue 5") == 1);
     CHECK(f.found.actions.back().result == "has no new step after it was requeued: look at the job");
+}
+
+TEST_CASE("a later run of the job has ended the one before: nobody holds it up", "[fault]") {
+    followed f;
+    f.begin();
+    f.slurm.jobs[5].restarts = 1;
+    f.slurm.jobs[5].nodes = {"n01", "n02", "n03"};
+    f.slurm.holding = {"n03"};
+    SECTION("any step of it counts, one with the node that was lost, too") {
+        f.slurm.steps[5] = {{1, {"n01", "n02", "n03"}}};
+        f.when_asked = [&](int times) { f.trained = times < 3 ? 7 : 9; };
+        f.live([](const incident&) { return false; });
+        REQUIRE(f.found.actions.size() == 1);
+        CHECK(f.found.actions[0].result.starts_with("step 5.1 runs on 3 nodes; trains again"));
+    }
+    SECTION("it has none yet") {
+        f.live([](const incident&) { return false; });
+    }
+    CHECK(f.held_up.empty());
+    CHECK(f.slurm.asked.empty());
+}
+
+TEST_CASE("what could not be looked at is no fact: it is said once, and looked at again", "[fault]") {
+    followed f;
+    f.limits.step = milliseconds(60);
+    f.slurm.jobs[5].nodes = {"n01", "n03", "n04", "n05"};
+    f.slurm.steps[5] = {{1, {"n01", "n02", "n03", "n04", "n05"}}};
+    f.slurm.unreachable = {"n04"};
+    f.begin();
+    SECTION("for good") {
+        const bool holds = GENERATE(false, true);
+        if (holds) f.slurm.holding = {"n03"};
+        f.live([](const incident&) { return false; });
+        CHECK(f.slurm.calls.empty());
+        REQUIRE(f.held_up.size() == 1);
+        CHECK_FALSE(f.held_up[0].taken_out);
+        CHECK(f.held_up[0].why_not ==
+              "1 of the 4 nodes could not be looked at (n04 could not be looked at), and none is taken out "
+              "on a "
+              "doubt");
+        REQUIRE(f.found.actions.size() == 1);
+        CHECK(f.found.actions[0].result.find("which nodes have not ended its last run is not known") !=
+              std::string::npos);
+    }
+    SECTION("for a moment") {
+        f.slurm.holding = {"n03"};
+        f.live([&](const incident&) {
+            const std::lock_guard hold(f.slurm.lock);
+            if (!f.held_up.empty()) f.slurm.unreachable.clear();
+            return f.held_up.size() == 2;
+        });
+        REQUIRE(f.held_up.size() == 2);
+        CHECK(f.held_up[1].taken_out);
+        CHECK(f.held_up[1].where == std::vector<std::string>{"n03"});
+        CHECK(f.held_up[1].asked == 4);
+        CHECK(f.held_up[1].known_by == "processes are left on n03");
+    }
+}
+
+TEST_CASE("a job is requeued once for a failure, whoever did it and whether or not it was written down",
+          "[fault]") {
+    followed f;
+    f.begin();
+    SECTION("it runs again, and nobody wrote why") { f.slurm.jobs[5].restarts = 1; }
+    SECTION("in another incident, while this one was followed") {
+        f.other.actions = {{"requeue", "5", wall_ms() + 60'000, "no new step in 45 s"}};
+    }
+    f.live([](const incident&) { return false; });
+    CHECK(f.slurm.calls.empty());
+    REQUIRE_FALSE(f.found.actions.empty());
+    CHECK(f.found.actions.back().result == "has no new step after it was requeued: look at the job");
+}
+
+TEST_CASE("what is to be requeued is written down before it is", "[fault]") {
+    followed f;
+    f.begin();
+    bool written = false;
+    f.slurm.when_requeued = [&] {
+        std::string warning;
+        const auto kept = history::open(f.path(), warning)->find(1).value();
+        written = kept->find_action("requeue", "5") != nullptr;
+    };
+    f.live([](const incident&) { return false; });
+    CHECK(f.slurm.calls.front() == "requeue 5");
+    CHECK(written);
+}
+
+TEST_CASE("nodes of two jobs that say nothing are not taken out for the second", "[fault]") {
+    verifications others;
+    const auto now = std::chrono::steady_clock::now();
+    CHECK_FALSE(others.silence_shared(5, now));
+    CHECK_FALSE(others.silence_shared(5, now + std::chrono::seconds(50)));
+    CHECK(others.silence_shared(6, now + std::chrono::seconds(100)) == 5u);
+    CHECK_FALSE(others.silence_shared(7, now + std::chrono::minutes(10)));
+
+    followed f;
+    f.limits.step = milliseconds(60);
+    f.slurm.jobs[5].may_requeue = false;
+    f.slurm.jobs[5].nodes = {"n01", "n03", "n04", "n05"};
+    f.slurm.steps[5] = {{1, {"n01", "n02", "n03", "n04", "n05"}}};
+    f.slurm.silent = {"n03"};
+    const bool shared = GENERATE(false, true);
+    if (shared) f.others->silence_shared(6, std::chrono::steady_clock::now());
+    f.actions();
+    REQUIRE(f.held_up.size() == 1);
+    CHECK(f.held_up[0].taken_out != shared);
+    CHECK(f.held_up[0].known_by == "slurmd does not answer on n03");
+    CHECK(f.held_up[0].why_not.starts_with("Nodes of job 6 said nothing") == shared);
 }
