@@ -31,6 +31,14 @@ bool was_said(const incident& i, const std::string& what, std::string_view begin
         i.actions, [&](const auto& a) { return a.what == what && a.result.starts_with(beginning); });
 }
 
+constexpr std::string_view user_told = "its user is told";
+
+/// An attempt that failed, or was none in dry run, has told nobody.
+bool was_told(const incident& i, const std::string& job, std::string_view result) {
+    return std::ranges::any_of(
+        i.actions, [&](const auto& a) { return a.what == "tell" && a.target == job && a.result == result; });
+}
+
 /// Jobs whose end or new beginning was not seen.
 std::vector<std::uint64_t> unsettled(const incident& i) {
     auto out = i.jobs;
@@ -181,14 +189,15 @@ task<void> controller::tell_users(std::uint64_t number, std::vector<job_status> 
         records_.record(number, "tell", node, "no job has the node: nobody is told", true);
     for (const auto id : whom) {
         const auto target = std::to_string(id);
-        if ((i = records_.incidents().find(number)) && i->find_action("tell", target)) continue;
-        if (config_.dry_run) {
-            records_.record(number, "tell", target, "dry run: its user would be told", false);
-            continue;
-        }
-        const auto done = co_await run_blocking(pool_, [this, id, &text] { return slurm_->tell(id, text); });
-        records_.record(number, "tell", target, done ? "its user is told" : done.error().text(),
-                        done.has_value());
+        if ((i = records_.incidents().find(number)) && was_told(*i, target, user_told)) continue;
+        result<void> done;
+        if (!config_.dry_run)
+            done = co_await run_blocking(pool_, [this, id, &text] { return slurm_->tell(id, text); });
+        const std::string came_of_it = config_.dry_run ? "dry run: its user would be told"
+                                       : done          ? std::string(user_told)
+                                                       : done.error().text();
+        if (!(i = records_.incidents().find(number)) || was_told(*i, target, came_of_it)) continue;
+        records_.record(number, "tell", target, came_of_it, !config_.dry_run && done);
     }
 }
 
@@ -248,7 +257,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
     }
     i = records_.incidents().find(number);
     if (how.stuck && i)
-        if (auto why = no_longer_stuck(*i, how.jobs)) {
+        if (auto why = no_longer_stuck(*i, how.jobs, started_ms_)) {
             give_up(number, verb, std::move(*why));
             co_return false;
         }

@@ -108,8 +108,6 @@ class controller {
     task<void> take_up_held();
     /// For what is so at this moment only: it is closed.
     void give_up(std::uint64_t number, const std::string& what, std::string why);
-    /// Why the node that was found to hold up a job is to be left alone; `jobs` have it now.
-    std::optional<std::string> no_longer_stuck(const incident& i, const std::vector<job_status>& jobs) const;
 
     asio::io_context& io_;
     asio::thread_pool& pool_;

@@ -72,18 +72,6 @@ void controller::give_up(std::uint64_t number, const std::string& what, std::str
     records_.record(number, what, i->object.node, "not done, nor later: " + why, false);
 }
 
-std::optional<std::string> controller::no_longer_stuck(const incident& i,
-                                                       const std::vector<job_status>& jobs) const {
-    if (i.closed_ms != 0) return "closed by " + i.closed_by;
-    if (i.line_ms < started_ms_)
-        return "an earlier controller found it: where the job is still held up, that is looked at anew";
-    const auto found_ms = std::max(i.line_ms, i.last_ms);
-    for (const auto& job : jobs)
-        if (std::ranges::find(i.jobs, job.id) != i.jobs.end() && job.start_time * 1000 <= found_ms)
-            return std::nullopt;
-    return "no job has the node any more of those that it held up: it has ended their last run since";
-}
-
 task<result<std::string>> controller::rule_on(std::uint64_t number, ruling what, std::string who) {
     auto* i = records_.incidents().find(number);
     if (!i)

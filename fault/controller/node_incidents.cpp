@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault/controller/node_incidents.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "common/text.hpp"
@@ -14,6 +16,18 @@ bool is_open(const incident& i, const std::string& node, std::string_view reason
 }
 
 }  // namespace
+
+std::optional<std::string> no_longer_stuck(const incident& i, const std::vector<job_status>& jobs,
+                                           std::int64_t since_ms) {
+    if (i.closed_ms != 0) return "closed by " + i.closed_by;
+    if (i.line_ms < since_ms)
+        return "an earlier controller found it: where the job is still held up, that is looked at anew";
+    const auto found_ms = std::max(i.line_ms, i.last_ms);
+    for (const auto& job : jobs)
+        if (std::ranges::find(i.jobs, job.id) != i.jobs.end() && job.start_time * 1000 <= found_ms)
+            return std::nullopt;
+    return "no job has the node any more of those that it held up: it has ended their last run since";
+}
 
 incident node_incidents::made(const std::string& node, std::string_view reason, std::string cause) const {
     incident out;

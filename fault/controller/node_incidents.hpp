@@ -12,6 +12,11 @@
 
 namespace banyan::fault {
 
+/// Why the node that `i` says holds up a job is to be left alone after all; empty where it still may. `jobs`
+/// have it now. `since_ms`: what was found earlier is stale.
+std::optional<std::string> no_longer_stuck(const incident& i, const std::vector<job_status>& jobs,
+                                           std::int64_t since_ms);
+
 /// All calls on the io_context's thread.
 class node_incidents {
   public:

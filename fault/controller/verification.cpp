@@ -114,6 +114,12 @@ class verification {
     task<std::optional<std::int64_t>> newest(std::vector<std::string> nodes);
     task<result<job_status>> look();
     void none_stuck();
+    /// By another incident of the job, which is the newer one.
+    bool taken_over() {
+        const bool is = !tools_.others->follows(before_.id, number_);
+        if (is) conclude("is followed for a newer failure of it now", true);
+        return is;
+    }
     void conclude(std::string text, bool done) {
         tools_.known.record(number_, "verify", target_, std::move(text), done);
     }
@@ -154,6 +160,7 @@ task<std::optional<std::int64_t>> verification::newest(std::vector<std::string> 
 task<verification::outcome> verification::await_step(steady_clock::time_point since) {
     while (steady_clock::now() - since < tools_.limits.step) {
         const auto now = co_await look();
+        if (taken_over()) co_return outcome::over;
         if (!now && now.error().code == errc::not_found) co_return outcome::over;
         if (now && now->phase == job_phase::ended) co_return outcome::over;
         if (now && now->phase != job_phase::running && !queued_) {
@@ -197,6 +204,7 @@ task<verification::look_back> verification::find_holders() {
     if (now)
         seen = co_await run_blocking(tools_.pool,
                                      [this, &now] { return look_at_last_run(tools_.slurm, *now, node_); });
+    if (!tools_.others->follows(before_.id, number_)) co_return look_back::not_known;
     if (seen && !*seen) co_return look_back::not_known;  // it goes on meanwhile, or waits in the queue
     holders found;
     if (seen)
@@ -228,6 +236,7 @@ task<bool> verification::next_rung() {
         conclude("has no new step, and whether it was requeued is not known: " + now.error().text(), false);
         co_return false;
     }
+    if (taken_over()) co_return false;
     if (anew(*now) || was_requeued(tools_.known.incidents().all(), target_, since_ms_)) {
         conclude(still_none, false);
         co_return false;
@@ -282,6 +291,7 @@ task<void> verification::await_training() {
     const auto name = fmt::format("step {}.{} runs on {} nodes", before_.id, step_.id, step_.nodes.size());
     bool told = before_training_.has_value();
     while (steady_clock::now() - begun < tools_.limits.training) {
+        if (taken_over()) co_return;
         const auto now = co_await newest(step_.nodes);
         told = told || now.has_value();
         // Who did not tell before tells where it begins.
@@ -310,6 +320,21 @@ void no_longer(incident& i, std::uint32_t job) {
 
 }  // namespace
 
+bool verifications::begin(std::uint32_t job, std::uint64_t number, bool stuck) {
+    if (stuck && followed_.contains(job)) return false;
+    followed_[job] = number;
+    return true;
+}
+
+bool verifications::follows(std::uint32_t job, std::uint64_t number) const {
+    const auto found = followed_.find(job);
+    return found != followed_.end() && found->second == number;
+}
+
+void verifications::end(std::uint32_t job, std::uint64_t number) {
+    if (follows(job, number)) followed_.erase(job);
+}
+
 std::optional<std::uint32_t> verifications::silence_shared(std::uint32_t job, steady_clock::time_point now) {
     const auto other = silent_job_;
     const bool shared = other != 0 && other != job && now - silent_at_ < silence_is_shared_for;
@@ -322,6 +347,7 @@ task<void> verify_job(const verification_tools& tools, std::uint64_t number, job
     auto* incident = tools.known.incidents().find(number);
     if (!incident) co_return;
     const auto id = before.id;
+    if (!tools.others->begin(id, number, incident->reason == stuck_reason)) co_return;
     no_longer(*incident, id);
     const auto since_ms = wall_ms();
     incident->followed.push_back(
@@ -329,6 +355,7 @@ task<void> verify_job(const verification_tools& tools, std::uint64_t number, job
     tools.known.save_soon(number);
     verification it(tools, number, incident->object.node, std::move(before), since_ms);
     co_await it.run();
+    tools.others->end(id, number);
     if ((incident = tools.known.incidents().find(number))) no_longer(*incident, id);
     co_await tools.known.save(number);
 }
@@ -336,6 +363,10 @@ task<void> verify_job(const verification_tools& tools, std::uint64_t number, job
 task<void> verify_again(const verification_tools& tools, std::uint64_t number, followed_job kept) {
     auto* incident = tools.known.incidents().find(number);
     if (!incident) co_return;
+    if (!tools.others->begin(kept.job, number, incident->reason == stuck_reason)) {
+        no_longer(*incident, kept.job);
+        co_return co_await tools.known.save(number);
+    }
     job_status before;
     before.id = kept.job;
     before.nodes = std::move(kept.nodes);
@@ -344,6 +375,7 @@ task<void> verify_again(const verification_tools& tools, std::uint64_t number, f
     before.restarts = kept.restarts;
     verification it(tools, number, incident->object.node, std::move(before), kept.since_ms);
     co_await it.go_on();
+    tools.others->end(kept.job, number);
     if ((incident = tools.known.incidents().find(number))) no_longer(*incident, kept.job);
     co_await tools.known.save(number);
 }

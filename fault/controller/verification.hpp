@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -15,12 +16,19 @@
 namespace banyan::fault {
 
 /// What verifications know of each other.
-struct verifications {
+class verifications {
+  public:
+    /// A job is followed for one incident at a time: its newest failure. False: incident `number` is about a
+    /// node that holds up the job in a recovery which is followed already.
+    bool begin(std::uint32_t job, std::uint64_t number, bool stuck);
+    bool follows(std::uint32_t job, std::uint64_t number) const;
+    void end(std::uint32_t job, std::uint64_t number);
     /// Nodes that say nothing hold up `job`. Gives the other job of which that was found a short while ago:
     /// what two jobs have in common is rather the network, or this controller.
     std::optional<std::uint32_t> silence_shared(std::uint32_t job, std::chrono::steady_clock::time_point now);
 
   private:
+    std::map<std::uint32_t, std::uint64_t> followed_;  // job -> incident
     std::uint32_t silent_job_ = 0;
     std::chrono::steady_clock::time_point silent_at_;
 };

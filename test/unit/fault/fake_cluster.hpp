@@ -28,6 +28,7 @@ struct fake_state {
     std::vector<std::string> asked;                                        // about it
     std::function<void()> when_requeued;                                   // with the lock held
     std::function<void()> when_asked;                                      // with the lock held
+    int tell_fails = 0;                                                    // so many times
     std::string refuse_node;                                               // every change of it
     int refused = 0;                                                       // changes of a node
     std::vector<std::string> calls;                                        // what was changed
@@ -126,6 +127,10 @@ class fake_cluster final : public cluster {
     }
     result<void> tell(std::uint32_t job, const std::string& text) override {
         const std::lock_guard hold(s_.lock);
+        if (s_.tell_fails > 0) {
+            --s_.tell_fails;
+            return fail(errc::unavailable, "slurmctld is away");
+        }
         s_.calls.push_back("tell " + std::to_string(job));
         s_.told = text;
         return {};

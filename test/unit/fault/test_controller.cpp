@@ -482,6 +482,29 @@ TEST_CASE("a site's rules decide, within the limits", "[fault]") {
     }
 }
 
+TEST_CASE("an attempt to tell a user that failed, or was none in dry run, has told nobody", "[fault]") {
+    bench b;
+    b.rules = *parse_policy("site.toml", "[[rule]]\nname = \"users\"\nxid = 31\naction = \"tell\"\n").rules;
+    b.job(7, {"n03"}, with_spare);
+    b.settings.dry_run = GENERATE(false, true);
+    if (!b.settings.dry_run) b.slurm.tell_fails = 1;
+    const auto first = b.live({event_of(gpu_line(3, "31, MMU fault"), wall_ms(), 1)});
+    REQUIRE(first.size() == 1);
+    REQUIRE(first[0].find_action("tell", "7"));
+    CHECK(b.slurm.calls.empty());
+    b.settings.dry_run = false;
+    for (int life = 0; life < 2; ++life) {  // the second finds it done
+        {
+            history book = *history::open(b.settings.history, b.reason);
+            auto i = book.find(1).value().value();
+            i.state = incident_state::acting;
+            REQUIRE(book.keep(i));
+        }
+        CHECK(b.live({}).at(0).actions.back().result == "its user is told");
+        CHECK(b.slurm.calls == std::vector<std::string>{"tell 7"});
+    }
+}
+
 TEST_CASE("what was decided is not decided again by a harmless line after a restart", "[fault]") {
     bench b;
     (void)b.live({b.xid79()});

@@ -321,3 +321,28 @@ TEST_CASE("nodes of two jobs that say nothing are not taken out for the second",
     CHECK(f.held_up[0].known_by == "slurmd does not answer on n03");
     CHECK(f.held_up[0].why_not.starts_with("Nodes of job 6 said nothing") == shared);
 }
+
+TEST_CASE("a job is followed for its newest failure, and once", "[fault]") {
+    verifications others;
+    CHECK(others.begin(5, 1, false));
+    CHECK_FALSE(others.begin(5, 2, true));  // a node that holds it up in the recovery of the first
+    CHECK(others.follows(5, 1));
+    CHECK(others.begin(5, 3, false));
+    CHECK_FALSE(others.follows(5, 1));
+    others.end(5, 1);
+    CHECK(others.follows(5, 3));
+    others.end(5, 3);
+    CHECK(others.begin(5, 4, true));
+
+    followed f;
+    f.limits.step = milliseconds(5'000);
+    f.slurm.steps[5] = {{1, {"n01", "n02"}}};
+    f.begin();
+    f.live([&](const incident& i) {
+        if (!i.followed.empty()) f.others->begin(5, 3, false);
+        return false;
+    });
+    CHECK(f.slurm.calls.empty());
+    REQUIRE(f.found.actions.size() == 1);
+    CHECK(f.found.actions[0].result == "is followed for a newer failure of it now");
+}
