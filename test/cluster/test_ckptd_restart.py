@@ -79,7 +79,10 @@ class Restart(TrainingCase):
         self.cluster.wait_for(lambda: self.cluster.job(job)["JobState"] == "PENDING", "the job is requeued")
         self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")
         log = self.wait_finished(job)
-        self.assertEqual({r["step"] for r in log.restored}, {counted["step"]})
+        # All the same; a step that was whole when the daemon ended, but not counted yet, may be it.
+        restored = {r["step"] for r in log.restored}
+        self.assertEqual(len(restored), 1, restored)
+        self.assertIn(restored.pop() - counted["step"], (0, 1))
         self.assertIn("peer", {r["source"] for r in log.restored})
         self.assertEqual(max(log.steps), 60)
 
