@@ -117,7 +117,7 @@ task<former_nodes::holdings> former_nodes::ask(session_ptr s, std::uint64_t look
     const auto* rules = &s->agreed->rules();
     const auto heard = [&] { return !rules->coordinating() || rules->coordinating()->waits_for().empty(); };
     while (wanted() && !heard()) co_await s->changed->wait(clock::now() + look_again_at);
-    if (!wanted() || !rules->coordinating()) co_return out;
+    if (!wanted() || !rules->coordinating() || rules->has_begun()) co_return out;
     s->former.holders.clear();
     const auto newest = rules->coordinating()->newest_if_whole();
     if (newest && s->former.generation != 0 && newest->generation >= first_round(s->former.generation))
@@ -148,10 +148,9 @@ task<former_nodes::holdings> former_nodes::ask(session_ptr s, std::uint64_t look
     }
     if (!silent.empty())
         users_.warn(s, about_former,
-                    fmt::format("{}, where the job has run, {} not answer: a newer checkpoint that only {} "
-                                "would not be used",
-                                compress_hostlist(silent), silent.size() == 1 ? "does" : "do",
-                                silent.size() == 1 ? "it holds" : "they hold"));
+                    fmt::format("no answer from {}: a newer checkpoint of this job that is only there would "
+                                "not be used",
+                                compress_hostlist(silent)));
     co_return out;
 }
 

@@ -153,7 +153,7 @@ TEST_CASE("a job on wholly other nodes finds the former ones by its directory", 
         CHECK((first[0] == "0 10 3 1" || first[0] == "0 15 3 1"));
         all_are(ask_all(ranks, "save 20"), "0");
         INFO(c.printed());
-        CHECK(eventually([&] { return c.printed("n[1-2], where the job has run, do not answer") == 1; }));
+        CHECK(eventually([&] { return c.printed("no answer from n[1-2]: a newer checkpoint") == 1; }));
         for (const int node : before.nodes) c.kill(node, SIGCONT);
     }
 }
