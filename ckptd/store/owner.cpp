@@ -41,8 +41,10 @@ std::string to_text(const claim& c, bool released) {
 // Names and addresses in turn. The longest list that a reader takes is cut off behind the last whole node.
 std::string nodes_text(const std::map<std::string, std::string>& nodes) {
     auto out = nlohmann::json::array();
+    std::size_t bytes = 0;
     for (const auto& [name, addr] : nodes) {
-        if (out.size() >= 2 * most_nodes) break;
+        bytes += name.size() + addr.size() + 6;  // with quotes and commas
+        if (out.size() >= 2 * most_nodes || bytes > most_file / 2) break;
         out.push_back(name);
         out.push_back(addr);
     }
@@ -216,9 +218,10 @@ result<void> rewrite_nodes(const storage_user& user, const claim& c) {
     if (::fstat(fd.get(), &st) != 0) return fail_errno(fmt::format("cannot look at {}", c.dir), errno);
     const auto at = to_text(c, false).size();
     auto text = nodes_text(c.nodes);
-    if (at + text.size() > static_cast<std::uint64_t>(st.st_size)) return {};  // it was written otherwise
+    const auto length = static_cast<std::uint64_t>(st.st_size);
+    if (at + text.size() > length || length > most_file) return {};  // its user has written something else
     // Blanks to the end of what was there: the file's length stays.
-    text.insert(text.size() - 1, static_cast<std::uint64_t>(st.st_size) - at - text.size(), ' ');
+    text.insert(text.size() - 1, length - at - text.size(), ' ');
     return put_text(fd.get(), text, c.dir + "/" + owner_name(c.number), at);
 }
 

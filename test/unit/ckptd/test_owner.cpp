@@ -232,3 +232,25 @@ TEST_CASE("the name of a flush's folder that another node sends is a name", "[ck
          {"", ".flush", ".flush./..", ".flush.12/../../x", "step-000000000010", ".flush.x"})
         CHECK_FALSE(is_flush_name(name));
 }
+
+TEST_CASE("the nodes of a claim: written, taken back, and only as long as the file is ours", "[ckptd]") {
+    temporary t;
+    claim wanted{t.dir(), 0, 100, 5, "n1", 1000, 0};
+    wanted.nodes = {{"n1", "10.0.0.1"}, {"n2", "fd00::2"}, {"named", "host.example"}};
+    auto c = take_claim(self(), wanted, std::nullopt);
+    REQUIRE(c);
+    // A name is nothing to look up.
+    CHECK(owner_of(t.dir()).nodes ==
+          std::map<std::string, std::string>{{"n1", "10.0.0.1"}, {"n2", "fd00::2"}});
+    REQUIRE(beat_claim(self(), *c));
+    CHECK(owner_of(t.dir()).nodes.size() == 2);
+    c->nodes.erase("n2");
+    REQUIRE(rewrite_nodes(self(), *c));
+    CHECK(owner_of(t.dir()).nodes == std::map<std::string, std::string>{{"n1", "10.0.0.1"}});
+    CHECK(owner_of(t.dir()).beat == 1);
+    // A user may make it as long as he likes: nothing of that length is made here.
+    const auto file = t.dir() + "/OWNER.1";
+    std::filesystem::resize_file(file, std::uintmax_t{1} << 40);
+    REQUIRE(rewrite_nodes(self(), *c));
+    CHECK(std::filesystem::file_size(file) == std::uintmax_t{1} << 40);
+}
