@@ -49,7 +49,7 @@ result<job_facts> read_job(std::uint32_t job, std::uint32_t component) {
         const auto per_node = record.ntasks_per_node;
         const auto its_component =
             is_heterogeneous(record) ? std::optional(record.het_job_offset) : std::nullopt;
-        return job_facts{its_component, std::move(nodes), per_node < NO_VAL16 ? per_node : 0u,
+        return job_facts{record.user_id, its_component, std::move(nodes), per_node < NO_VAL16 ? per_node : 0u,
                          read_plan(record)};
     }
     return fail(errc::not_found, component == 0

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What slurmctld tells srun of the job whose step it starts.
+// What slurmctld tells of a job: srun of that whose step it starts, slurmstepd of that whose prolog was not
+// run.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +9,15 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "common/result.hpp"
 #include "train/plan_summary.hpp"
 
 namespace banyan::spank {
 
 struct job_facts {
+    uid_t uid = 0;
     std::optional<std::uint32_t> component;  ///< its number in a heterogeneous job
     std::vector<std::string> nodes;          ///< of the allocation as it is now
     std::uint32_t tasks_per_node = 0;        ///< 0: not given

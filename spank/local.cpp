@@ -76,16 +76,13 @@ bool starts_launchers(const job_facts& job) {
 
 void forget_ranks() {
     if (!std::getenv("BANYAN_STEP_NODES")) return;
-    for (const char* name : {"BANYAN_STEP_NODES",  "BANYAN_SHAPE",
-                             "BANYAN_JOB",         "BANYAN_STEP",
-                             "BANYAN_NODE",        "MASTER_ADDR",
-                             "MASTER_PORT",        "RANK",
-                             "WORLD_SIZE",         "LOCAL_RANK",
-                             "LOCAL_WORLD_SIZE",   "BANYAN_NODE_RANK",
-                             "BANYAN_NNODES",      "BANYAN_NPROC_PER_NODE",
-                             "PET_NODE_RANK",      "PET_NNODES",
-                             "PET_NPROC_PER_NODE", "PET_MASTER_ADDR",
-                             "PET_MASTER_PORT",    "BANYAN_CKPT_EVERY",
+    for (const char* name : {"BANYAN_STEP_NODES",  "BANYAN_STEP_RESTART", "BANYAN_SHAPE",
+                             "BANYAN_JOB",         "BANYAN_STEP",         "BANYAN_NODE",
+                             "MASTER_ADDR",        "MASTER_PORT",         "RANK",
+                             "WORLD_SIZE",         "LOCAL_RANK",          "LOCAL_WORLD_SIZE",
+                             "BANYAN_NODE_RANK",   "BANYAN_NNODES",       "BANYAN_NPROC_PER_NODE",
+                             "PET_NODE_RANK",      "PET_NNODES",          "PET_NPROC_PER_NODE",
+                             "PET_MASTER_ADDR",    "PET_MASTER_PORT",     "BANYAN_CKPT_EVERY",
                              "BANYAN_CKPT_SOCKET", "BANYAN_CKPT_OFF"})
         ::unsetenv(name);
     for (const auto dimension : topo::all_dimensions)
@@ -153,6 +150,7 @@ int announce_step(spank_t sp) {
         ::setenv("BANYAN_NPROC_PER_NODE", std::to_string(shape->ranks() / layout->task_cnt).c_str(), 1);
     ::setenv("BANYAN_SHAPE", shape->text().c_str(), 1);
     ::setenv("BANYAN_STEP_NODES", compress_hostlist(*nodes).c_str(), 1);
+    if (this_step().restart) ::setenv("BANYAN_STEP_RESTART", std::to_string(*this_step().restart).c_str(), 1);
     ::setenv("MASTER_ADDR", address_of(nodes->front()).c_str(), 1);
     ::setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
     return SLURM_SUCCESS;

@@ -29,10 +29,10 @@ bool share_out_gpus(const srun_options& srun, const topo::request& request) {
 /// With --export=NONE, or a list, the tasks get what it names: what tells them their ranks has to be there.
 bool export_ranks(const srun_options& srun) {
     if (!srun.is_set("export")) return true;
-    return srun.set(
-        "export",
-        fmt::format("BANYAN_SHAPE,BANYAN_STEP_NODES,BANYAN_NPROC_PER_NODE,MASTER_ADDR,MASTER_PORT,{},{}",
-                    train::option_names[train::checkpoint].variable, srun.text("export")));
+    return srun.set("export",
+                    fmt::format("BANYAN_SHAPE,BANYAN_STEP_NODES,BANYAN_STEP_RESTART,BANYAN_NPROC_PER_NODE,"
+                                "MASTER_ADDR,MASTER_PORT,{},{}",
+                                train::option_names[train::checkpoint].variable, srun.text("export")));
 }
 
 void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request& request,
@@ -154,6 +154,7 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
         slurm_error("banyan: %s; the step has the numbers that were submitted",
                     job->plan.error().text().c_str());
     const auto* plan = job->known_plan();
+    if (plan) decided.restart = plan->restart;
     if (words.own_shape && plan) check_own_shape(*typed->parallel, plan->shape, id, words.tasks);
     if (plan && plan->shape != asked->parallel->text()) {
         decided.role = step_role::helper;  // of another job than the one whose environment this is

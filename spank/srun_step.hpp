@@ -22,7 +22,8 @@ enum class step_role {
 struct step_decision {
     step_role role = step_role::none;
     std::optional<topo::request> request;
-    bool own_shape = false;  ///< a step in a job that has a --train-parallel of its own
+    std::optional<std::uint32_t> restart;  ///< how often the job was requeued, where slurmctld has told it
+    bool own_shape = false;                ///< a step in a job that has a --train-parallel of its own
 };
 
 /// Decides, and sets srun's options. Ends the process when the step is refused.

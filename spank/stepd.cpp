@@ -7,6 +7,7 @@
 
 #include "ckptd/protocol/protocol.hpp"
 #include "common/text.hpp"
+#include "spank/late_session.hpp"
 #include "spank/note.hpp"
 #include "spank/plugin.hpp"
 
@@ -63,8 +64,8 @@ bool is_training_step(spank_t sp) { return !job_variable(sp, "BANYAN_STEP_NODES"
 }  // namespace
 
 int open_step(spank_t sp, const settings& s) {
-    if (job_variable(sp, train::option_names[train::checkpoint].variable).empty() || !is_training_step(sp))
-        return SLURM_SUCCESS;
+    const auto* checkpoint_variable = train::option_names[train::checkpoint].variable;
+    if (job_variable(sp, checkpoint_variable).empty() || !is_training_step(sp)) return SLURM_SUCCESS;
     std::uint32_t job = 0, step = 0;
     if (spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
         spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS || step >= SLURM_MAX_NORMAL_STEP_ID)
@@ -72,7 +73,21 @@ int open_step(spank_t sp, const settings& s) {
     const auto nodes = expand_hostlist(job_variable(sp, "BANYAN_STEP_NODES"));
     const auto paths = find_daemon(s, own_name(sp));
     if (!nodes || !paths || !read_note(*paths, job).empty()) return SLURM_SUCCESS;
-    const auto opened = ckpt::step_open(paths->socket, job, step, *nodes, daemon_timeout);
+    const auto restart = parse_number(job_variable(sp, "BANYAN_STEP_RESTART"), UINT32_MAX);
+    ckpt::step_request request{job, step, *nodes};
+    if (restart) request.restart = static_cast<std::uint32_t>(*restart);
+    auto opened = ckpt::step_open(paths->socket, request, daemon_timeout);
+    if (!opened && opened.error().code == errc::not_found) {
+        const auto late = open_late_session(*paths, job, *nodes, job_variable(sp, checkpoint_variable));
+        if (late) {
+            slurm_info("banyan: job %u: no prolog opened its checkpoint session; this step did", job);
+            request.restart = *late;
+            opened = ckpt::step_open(paths->socket, request, daemon_timeout);
+        } else {
+            opened = std::unexpected(late.error());
+            leave_note(*paths, job, late.error().text());
+        }
+    }
     if (!opened)
         slurm_error("banyan: checkpoints of step %u.%u: %s", job, step, opened.error().text().c_str());
     return SLURM_SUCCESS;

@@ -13,43 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-/// The buddies as [distance, how many slots in turn, distance, ...]: they mostly follow a stride.
-std::vector<std::uint32_t> runs_of(const std::vector<std::uint32_t>& buddies) {
-    const auto slots = static_cast<std::uint32_t>(buddies.size());
-    std::vector<std::uint32_t> out;
-    for (std::uint32_t slot = 0; slot < slots; ++slot) {
-        const auto distance = (buddies[slot] + slots - slot) % slots;
-        if (out.empty() || out[out.size() - 2] != distance)
-            out.insert(out.end(), {distance, 1});
-        else
-            ++out.back();
-    }
-    return out;
-}
-
-/// The reverse, for as many slots; a permutation of them.
-result<std::vector<std::uint32_t>> buddies_of(const std::vector<std::uint32_t>& runs, std::size_t slots) {
-    const auto wrong = [] {
-        return fail(errc::invalid_input, "the plan's buddies are not a permutation of the slots");
-    };
-    if (runs.size() % 2 != 0) return wrong();
-    std::vector<std::uint32_t> out;
-    out.reserve(slots);
-    std::vector<bool> seen(slots);
-    for (std::size_t i = 0; i < runs.size(); i += 2) {
-        const auto distance = runs[i], count = runs[i + 1];
-        if (distance >= slots || count > slots - out.size()) return wrong();
-        for (std::uint32_t n = 0; n < count; ++n) {
-            const auto buddy = (out.size() + distance) % slots;
-            if (seen[buddy]) return wrong();
-            seen[buddy] = true;
-            out.push_back(static_cast<std::uint32_t>(buddy));
-        }
-    }
-    if (out.size() != slots) return wrong();
-    return out;
-}
-
 /// [minutes, per cent]
 result<better_later> later_of(const std::vector<std::uint32_t>& numbers) {
     if (numbers.size() != 2 || numbers[1] > 100)
@@ -84,8 +47,7 @@ result<plan> parse_plan(std::string_view text) {
     BANYAN_TRY(out.spares, names_at(from, "spares"));
     BANYAN_TRY(out.spare_addrs, names_at(from, "spare_addrs"));
     BANYAN_CHECK(check_ranks(out, out.nodes.size()));
-    BANYAN_TRY(const auto buddies, numbers_at(from, "buddies", 2 * out.nodes.size()));
-    BANYAN_TRY(out.buddies, buddies_of(buddies.value_or(std::vector<std::uint32_t>{}), out.nodes.size()));
+    BANYAN_TRY(out.buddies, buddies_at(from, "buddies", out.nodes.size()));
     BANYAN_TRY(const auto model, text_at(from, "model"));
     if (!model.empty()) {
         BANYAN_TRY(out.model, topo::parse_model(model));

@@ -26,7 +26,43 @@ result<bool> flag_at(const json& from, const char* key) {
     return of_plan(in.flag(key));
 }
 
+/// The reverse of runs_of, for as many slots; a permutation of them.
+result<std::vector<std::uint32_t>> buddies_of(const std::vector<std::uint32_t>& runs, std::size_t slots) {
+    const auto wrong = [] {
+        return fail(errc::invalid_input, "the plan's buddies are not a permutation of the slots");
+    };
+    if (runs.size() % 2 != 0) return wrong();
+    std::vector<std::uint32_t> out;
+    out.reserve(slots);
+    std::vector<bool> seen(slots);
+    for (std::size_t i = 0; i < runs.size(); i += 2) {
+        const auto distance = runs[i], count = runs[i + 1];
+        if (distance >= slots || count > slots - out.size()) return wrong();
+        for (std::uint32_t n = 0; n < count; ++n) {
+            const auto buddy = (out.size() + distance) % slots;
+            if (seen[buddy]) return wrong();
+            seen[buddy] = true;
+            out.push_back(static_cast<std::uint32_t>(buddy));
+        }
+    }
+    if (out.size() != slots) return wrong();
+    return out;
+}
+
 }  // namespace
+
+std::vector<std::uint32_t> runs_of(const std::vector<std::uint32_t>& buddies) {
+    const auto slots = static_cast<std::uint32_t>(buddies.size());
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t slot = 0; slot < slots; ++slot) {
+        const auto distance = (buddies[slot] + slots - slot) % slots;
+        if (out.empty() || out[out.size() - 2] != distance)
+            out.insert(out.end(), {distance, 1});
+        else
+            ++out.back();
+    }
+    return out;
+}
 
 result<std::vector<std::string>> names_at(const json& from, const char* key) {
     BANYAN_TRY(const auto list, text_at(from, key));
@@ -45,6 +81,11 @@ result<std::optional<std::vector<std::uint32_t>>> numbers_at(const json& from, c
     const json_fields in(from);
     if (!in.has(key)) return std::nullopt;
     return of_plan(in.numbers(key, count));
+}
+
+result<std::vector<std::uint32_t>> buddies_at(const json& from, const char* key, std::size_t slots) {
+    BANYAN_TRY(const auto runs, numbers_at(from, key, 2 * slots));
+    return buddies_of(runs.value_or(std::vector<std::uint32_t>{}), slots);
 }
 
 json head_fields(const plan_head& head) {

@@ -26,6 +26,12 @@ result<void> read_head(const nlohmann::json& from, plan_head& into);
 /// That so many nodes have the ranks of the shape.
 result<void> check_ranks(const plan_head& head, std::uint64_t nodes);
 
+/// The buddies of the slots as [distance from the slot, how many slots in turn, distance, ...]: they mostly
+/// follow a stride.
+std::vector<std::uint32_t> runs_of(const std::vector<std::uint32_t>& buddies);
+/// The reverse, for so many slots; a permutation of them.
+result<std::vector<std::uint32_t>> buddies_at(const nlohmann::json& from, const char* key, std::size_t slots);
+
 result<std::uint32_t> number_at(const nlohmann::json& from, const char* key);
 
 // Fields that may be missing, and are then empty.

@@ -12,11 +12,18 @@ std::string summary_text(const plan& p) {
     auto out = head_fields(p);
     out["nodes"] = p.nodes.size();
     const auto text = [&] { return out.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace); };
-    auto without = text();
-    if (p.spares.empty()) return without;
-    out["spares"] = compress_hostlist(p.spares);
-    auto whole = text();
-    return whole.size() <= max_summary_text ? whole : without;
+    auto best = text();
+    const auto add = [&](const char* key, nlohmann::json value) {
+        out[key] = std::move(value);
+        auto more = text();
+        if (more.size() <= max_summary_text)
+            best = std::move(more);
+        else
+            out.erase(key);
+    };
+    if (!p.spares.empty()) add("spares", compress_hostlist(p.spares));
+    if (!p.buddies.empty()) add("buddies", runs_of(p.buddies));
+    return best;
 }
 
 result<plan_summary> parse_summary(std::string_view text) {
@@ -29,6 +36,9 @@ result<plan_summary> parse_summary(std::string_view text) {
     BANYAN_TRY(out.nodes, number_at(from, "nodes"));
     BANYAN_TRY(out.spares, names_at(from, "spares"));
     BANYAN_CHECK(check_ranks(out, out.nodes));
+    if (from.contains("buddies")) {
+        BANYAN_TRY(out.buddies, buddies_at(from, "buddies", out.nodes));
+    }
     return out;
 }
 

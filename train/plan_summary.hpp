@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What slurmctld tells of a job's plan to programs that may not read the plan itself: srun, banyan-run and
-// faultd. It travels as a supplemental environment variable of the job (docs/decisions/009), which nobody but
-// slurmctld writes and which a lookup of the allocation returns; so it needs no seal. Knows no Slurm.
+// What slurmctld tells of a job's plan to programs that may not read the plan itself: srun, slurmstepd,
+// banyan-run and faultd. It travels as a supplemental environment variable of the job (docs/decisions/009),
+// which nobody but slurmctld writes and which a lookup of the allocation returns; so it needs no seal. Knows
+// no Slurm.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@ namespace banyan::train {
 struct plan_summary : plan_head {
     std::uint32_t nodes = 0;          ///< that run ranks
     std::vector<std::string> spares;  ///< the last the first to be left out of a step; empty: none or unknown
+    std::vector<std::uint32_t> buddies;  ///< slot -> slot; empty: unknown
 
     std::uint32_t ranks() const { return nodes * ranks_per_node; }
     /// Of a training step: the ranks, or a launcher on each node.
@@ -29,7 +31,7 @@ constexpr std::string_view summary_variable = "BANYAN_PLAN_SUMMARY";
 /// Of its value. Far below what the kernel takes as one variable of the batch script, which gets it too.
 constexpr std::size_t max_summary_text = 32u << 10;
 
-/// One line of JSON. Spares that do not fit into max_summary_text are left out, all of them.
+/// One line of JSON. What does not fit into max_summary_text is left out whole: the buddies, then the spares.
 std::string summary_text(const plan& p);
 /// Checks every number: what it returns can be used without further checks.
 result<plan_summary> parse_summary(std::string_view text);

@@ -14,6 +14,17 @@ constexpr std::size_t max_refused = 256;
 constexpr milliseconds try_again{500};  // to find memory for a job that was refused
 constexpr std::size_t max_announced = 64;
 
+/// A step of another run of the job must not be taken for one of the session's: they count from 0 alike.
+result<void> check_restart(const json& meta, const session_request& session) {
+    const json_fields in(meta);
+    if (!in.has("restart")) return {};
+    BANYAN_TRY(const auto restart, in.number("restart", UINT32_MAX));
+    if (restart == session.restart) return {};
+    return fail(restart > session.restart ? errc::not_found : errc::conflict,
+                fmt::format("job {}: the step is of restart {}, and the session on this node of restart {}",
+                            session.job, restart, session.restart));
+}
+
 }  // namespace
 
 task<answer_meta> job_sessions::on_open(json meta) {
@@ -115,6 +126,7 @@ task<answer_meta> job_sessions::on_step_open(json meta) {
         co_return std::unexpected(known->second.why);
     }
     if (!s) co_return fail(errc::not_found, fmt::format("job {} has no session on this node", job));
+    BANYAN_CO_CHECK(check_restart(meta, s->request));
     BANYAN_CO_TRY(const auto names, parse_step_nodes(meta, s->request));
     std::vector<std::uint32_t> buddies;
     if (meta.contains("buddies")) {

@@ -53,11 +53,11 @@ result<session_answer> session_open(const std::string& socket, const session_req
     return answer_of(meta);
 }
 
-result<session_answer> step_open(const std::string& socket, std::uint64_t job, std::uint32_t step,
-                                 const std::vector<std::string>& nodes, std::chrono::milliseconds timeout,
-                                 const std::vector<std::uint32_t>& buddies) {
-    json meta{{"job", job}, {"step", step}, {"nodes", nodes}};
-    if (!buddies.empty()) meta["buddies"] = buddies;
+result<session_answer> step_open(const std::string& socket, const step_request& request,
+                                 std::chrono::milliseconds timeout) {
+    json meta{{"job", request.job}, {"step", request.step}, {"nodes", request.nodes}};
+    if (request.restart) meta["restart"] = *request.restart;
+    if (!request.buddies.empty()) meta["buddies"] = request.buddies;
     BANYAN_TRY(const auto reply, ask(socket, message::step_open, meta, timeout));
     return answer_of(reply);
 }

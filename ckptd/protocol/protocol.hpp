@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,11 +80,20 @@ struct session_answer {
 result<session_answer> session_open(const std::string& socket, const session_request& request,
                                     std::chrono::milliseconds timeout);
 
-/// The node of every slot for step `step` of the job: names from the session's nodes and spares, one per
-/// slot. The same call twice is no error. `buddies` empty = the slots' buddies stay.
-result<session_answer> step_open(const std::string& socket, std::uint64_t job, std::uint32_t step,
-                                 const std::vector<std::string>& nodes, std::chrono::milliseconds timeout,
-                                 const std::vector<std::uint32_t>& buddies = {});
+struct step_request {
+    std::uint64_t job = 0;
+    std::uint32_t step = 0;
+    std::vector<std::string> nodes;  ///< of every slot: names from the session's nodes and spares
+    /// How often the job had been requeued when this step began. Without it the session is taken for that of
+    /// this run.
+    std::optional<std::uint32_t> restart{};
+    std::vector<std::uint32_t> buddies{};  ///< empty = the slots' buddies stay
+};
+
+/// Says which node has which slot in a step. The same call twice is no error. not_found: the job has no
+/// session here, or none of so many restarts: open that first.
+result<session_answer> step_open(const std::string& socket, const step_request& request,
+                                 std::chrono::milliseconds timeout);
 
 result<void> session_detach(const std::string& socket, std::uint64_t job, std::chrono::milliseconds timeout);
 

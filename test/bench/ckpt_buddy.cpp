@@ -51,7 +51,7 @@ result<double> restore_once(fleet& f, const ckpt::session_request& request, std:
     BANYAN_CHECK(f.start_node(1));
     BANYAN_CHECK(f.open_on(1, request));
     for (const std::uint32_t node : {1u, 2u})
-        BANYAN_CHECK(ckpt::step_open(f.socket(node), request.job, step, {f.name(1), f.name(2)},
+        BANYAN_CHECK(ckpt::step_open(f.socket(node), {request.job, step, {f.name(1), f.name(2)}},
                                      std::chrono::seconds(10)));
     BANYAN_TRY(auto ranks, start_pair(f, request.job, bytes));
     for (auto& r : ranks) BANYAN_CHECK(r.say({deed::restart}));

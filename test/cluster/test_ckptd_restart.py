@@ -19,6 +19,9 @@ class Restart(TrainingCase):
         answer = self.cluster.run("banyan-ckpt", "--socket", self.cluster.dir / "run" / f"ckptd-{node}.sock", "status", "--json", check=False)
         return {session["job"]: session for session in json.loads(answer.stdout)["sessions"]} if answer.returncode == 0 else {}
 
+    def slurmd_log(self, node):
+        return (self.cluster.dir / "log" / f"slurmd-{node}.log").read_text()
+
     def daemon_of(self, node):
         for pid in self.daemons():
             with open(f"/proc/{pid}/cmdline", "rb") as file:
@@ -62,6 +65,42 @@ class Restart(TrainingCase):
             self.assertEqual(os.path.basename(os.readlink(f"/proc/{keeper}/exe")), "banyan-ckpt-keeper")
             os.kill(keeper, signal.SIGUSR1)
         self.trains_on_without(replace)
+
+    def requeue_behind_another_job(self, job, nodes):
+        """The job starts again in the moment in which another one has left these of its nodes."""
+        self.cluster.run("scontrol", "requeue", job)
+        self.cluster.wait_for_nodes_idle()
+        other = self.cluster.sbatch("-N2", "-w", ",".join(nodes), script="srun -n2 sleep 600\n")
+        self.cluster.wait_for(lambda: self.cluster.out("squeue", "-h", "-s", "-j", other, "-o", "%i"), "the other job's step runs")
+        self.cluster.run("scancel", other)
+
+        def runs():
+            # Each time Slurm looks for jobs to start, at once.
+            self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+            return self.cluster.job(job)["JobState"] == "RUNNING"
+        self.cluster.wait_for(runs, "the job runs again")
+
+    def test_requeued_so_soon_that_slurm_leaves_the_prolog_out(self):
+        """slurmd of 22.05 does on nodes that something else left within two seconds: here on two of the job's four. All the same every
+        rank goes on at the newest step that counted."""
+        job = self.submit(4, steps=100000, step_ms=50, shape="tp=2,dp=4")
+        self.wait_step(job, 10)
+        nodes = sorted({node for _, node in self.ranks(job).values()})
+        skips = "22.05" in self.cluster.out("sinfo", "--version")
+        for restart in range(1, 6):
+            counted = self.committed(nodes[0], job)
+            self.requeue_behind_another_job(job, nodes[:2])
+            self.cluster.wait_for(lambda restart=restart: len(self.log(job).starts) == restart + 1, "the ranks begin")
+            self.wait_step(job, max(self.log(job).steps) + 3)
+            restored = self.log(job).restored[-8:]
+            self.assertEqual({entry["rank"] for entry in restored}, set(range(8)))
+            self.assertEqual(len({entry["step"] for entry in restored}), 1, restored)
+            self.assertGreaterEqual(restored[0]["step"], counted)
+            seen = [node for node in nodes if "no prolog opened its checkpoint session" in self.slurmd_log(node)]
+            if seen or not skips:
+                break
+        self.cluster.run("scancel", job)
+        self.assertEqual(bool(seen), skips)
 
     def test_stopped_under_a_job(self):
         job = self.submit(4, steps=60, step_ms=50, shape="tp=2,dp=4")

@@ -192,7 +192,7 @@ std::string cluster::open(banyan::ckpt::session_request r) const {
 void cluster::new_step(std::uint64_t job, std::uint32_t step, const std::vector<int>& nodes) const {
     std::vector<std::string> names;
     for (const int n : nodes) names.push_back(name(n));
-    for (const int n : nodes) REQUIRE(banyan::ckpt::step_open(socket(n), job, step, names, 5s));
+    for (const int n : nodes) REQUIRE(banyan::ckpt::step_open(socket(n), {job, step, names}, 5s));
 }
 
 std::string cluster::printed() const { return banyan::read_file(dir_ + "/rank.err", 1 << 20).value_or(""); }

@@ -157,7 +157,7 @@ TEST_CASE("a requeue in the middle of it goes on from memory", "[ckptd]") {
     r.restart = 1;
     c.open(r);
     for (const int node : {1, 2}) {
-        const auto opened = ckpt::step_open(c.socket(node), 7, 0, {"n1", "n2"}, 5s);
+        const auto opened = ckpt::step_open(c.socket(node), {7, 0, {"n1", "n2"}}, 5s);
         REQUIRE(opened);
     }
     auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);

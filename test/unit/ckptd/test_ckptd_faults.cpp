@@ -174,9 +174,33 @@ TEST_CASE("a helper step changes nothing; a step begins when the processes of th
     rank_process first(c, 1, 7, 0, 2, state_bytes);
     CHECK(first.ask("restart") == "0 2 1 1");
     CHECK(second.hear() == "0 2 1 1");
-    CHECK_FALSE(ckpt::step_open(c.socket(1), 7, 1, {"n2", "n1"}, 5s));
-    CHECK(ckpt::step_open(c.socket(1), 7, 2, {"n1", "n2"}, 5s));
-    CHECK_FALSE(ckpt::step_open(c.socket(1), 7, 2, {"n2", "n1"}, 5s));
+    CHECK_FALSE(ckpt::step_open(c.socket(1), {7, 1, {"n2", "n1"}}, 5s));
+    CHECK(ckpt::step_open(c.socket(1), {7, 2, {"n1", "n2"}}, 5s));
+    CHECK_FALSE(ckpt::step_open(c.socket(1), {7, 2, {"n2", "n1"}}, 5s));
+}
+
+TEST_CASE("a step of another run of the job is not taken for one of the session's run", "[ckptd]") {
+    cluster c({1, "", {}});
+    auto request = c.request(11, 1, 1, "", 0);
+    c.open(request);
+    ckpt::step_request step{11, 0, {"n1"}, 0};
+    REQUIRE(ckpt::step_open(c.socket(1), step, 5s));
+    // Requeued, and no prolog here.
+    step.restart = 1;
+    const auto refused = ckpt::step_open(c.socket(1), step, 5s);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == banyan::errc::not_found);
+    CHECK(refused.error().what ==
+          "job 11: the step is of restart 1, and the session on this node of restart 0");
+    request.restart = 1;
+    c.open(request);
+    const auto opened = ckpt::step_open(c.socket(1), step, 5s);
+    REQUIRE(opened);
+    // And one of the run before, late.
+    step.restart = 0;
+    CHECK(ckpt::step_open(c.socket(1), step, 5s).error().code == banyan::errc::conflict);
+    step.restart.reset();
+    CHECK(ckpt::step_open(c.socket(1), step, 5s)->generation == opened->generation);
 }
 
 TEST_CASE("one process started anew within the step: all begin again, from one step", "[ckptd]") {

@@ -50,7 +50,7 @@ std::vector<rank_process> start(const cluster& c, const launch& l) {
         const auto opened = ckpt::session_open(c.socket(node), r, 20s);
         if (!opened) FAIL(opened.error().text());
     }
-    for (const auto node : l.nodes) REQUIRE(ckpt::step_open(c.socket(node), l.job, 0, names, 5s));
+    for (const auto node : l.nodes) REQUIRE(ckpt::step_open(c.socket(node), {l.job, 0, names}, 5s));
     return start_ranks(c, l.job, l.nodes, 1, 100'000);
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("other users see and change nothing", "[ckptd]") {
     CHECK(as_nobody([&] {
               r.job = 2;
               r.self = "n1";
-              return !ckpt::session_open(socket, r, 3s) && !ckpt::step_open(socket, 1, 1, {"n1"}, 3s) &&
+              return !ckpt::session_open(socket, r, 3s) && !ckpt::step_open(socket, {1, 1, {"n1"}}, 3s) &&
                      !ckpt::session_detach(socket, 1, 3s) && ckpt::session_close(socket, 1, false, 3s) &&
                      !ckpt::seal_now(socket, 0, 3s) &&
                      json::parse(ckpt::status(socket, 3s).value_or("{}"))["sessions"].empty() &&

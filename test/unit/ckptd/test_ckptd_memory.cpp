@@ -45,7 +45,7 @@ TEST_CASE("a spare gets the lost node's shards from the buddy's memory", "[ckptd
         GENERATE(true, false);  // a lost node does not count even if its daemon still answers
     if (!answers) c.kill(2, SIGKILL);
     const std::vector<std::string> nodes{"n1", "n4", "n3"};
-    for (const int node : {1, 3, 4}) REQUIRE(ckpt::step_open(c.socket(node), 9, 1, nodes, 5s));
+    for (const int node : {1, 3, 4}) REQUIRE(ckpt::step_open(c.socket(node), {9, 1, nodes}, 5s));
     auto ranks = start_ranks(c, 9, {1, 4, 3}, 2);
     const auto restored = ask_all(ranks, "restart");
     for (const std::size_t i : {0, 1, 4, 5}) CHECK(restored[i] == "0 3 1 1");

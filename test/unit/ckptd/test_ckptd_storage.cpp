@@ -30,7 +30,7 @@ rank_process start_alone(const cluster& c, std::uint64_t job, int node, const st
     r.self = c.name(node);
     const auto opened = ckpt::session_open(c.socket(node), r, 10s);
     if (!opened) FAIL(opened.error().text());
-    REQUIRE(ckpt::step_open(c.socket(node), job, 0, {c.name(node)}, 5s));
+    REQUIRE(ckpt::step_open(c.socket(node), {job, 0, {c.name(node)}}, 5s));
     rank_process rank(c, node, job, 0, 1, 100'000);
     CHECK(rank.ask("restart") == restored);
     return rank;

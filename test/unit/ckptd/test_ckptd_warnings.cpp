@@ -125,7 +125,7 @@ TEST_CASE("a session that was refused is tried again when its ranks ask", "[ckpt
         REQUIRE_FALSE(refused);
         CHECK(refused.error().code == banyan::errc::exhausted);
         // The step is announced all the same, as slurmstepd does.
-        const auto step = ckpt::step_open(c.socket(node), 35, 3, {"n1", "n2"}, 5s);
+        const auto step = ckpt::step_open(c.socket(node), {35, 3, {"n1", "n2"}}, 5s);
         REQUIRE_FALSE(step);
     }
     auto ranks = start_ranks(c, 35, {1, 2});

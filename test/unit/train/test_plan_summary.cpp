@@ -34,8 +34,26 @@ TEST_CASE("a summary says what a step needs to know of the plan", "[train]") {
     CHECK(s.ranks() == 8);
     CHECK(s.tasks() == 8);
     CHECK(s.spares == p.spares);  // in their order: the last is left out first
+    CHECK(s.buddies == p.buddies);
     p.launchers = true;
     CHECK(parse_summary(summary_text(p))->tasks() == 4);
+}
+
+TEST_CASE("buddies that do not fit are unknown, and leave room for the spares", "[train]") {
+    auto p = example_plan();
+    p.shape = "dp=131072";
+    p.ranks_per_node = 16;
+    p.nodes.resize(8192);
+    p.buddies.resize(8192);
+    // No two slots in turn have the same distance.
+    for (std::uint32_t slot = 0; slot < 8192; ++slot) p.buddies[slot] = 8191 - slot;
+    const auto text = summary_text(p);
+    CHECK(text.size() <= max_summary_text);
+    const auto s = parse_summary(text).value();
+    CHECK(s.buddies.empty());
+    CHECK(s.spares == p.spares);
+    for (std::uint32_t slot = 0; slot < 8192; ++slot) p.buddies[slot] = (slot + 16) % 8192;
+    CHECK(parse_summary(summary_text(p))->buddies == p.buddies);
 }
 
 TEST_CASE("spares that do not fit are unknown, and the rest is told", "[train]") {
@@ -72,6 +90,9 @@ TEST_CASE("a summary that contradicts itself, or is of another version, is refus
                                                           {"\"version\":3", "\"version\":2"},
                                                           {"\"job\":77", "\"job\":\"77\""},
                                                           {"\"spares\":\"", "\"launchers\":1,\"spares\":\""},
+                                                          {"\"buddies\":[2,4]", "\"buddies\":[2,3]"},
+                                                          {"\"buddies\":[2,4]", "\"buddies\":[9,4]"},
+                                                          {"\"buddies\":[2,4]", "\"buddies\":\"2\""},
                                                           {"\"spares\":\"n[", "\"spares\":\"n[["}}) {
         auto changed = text;
         REQUIRE(changed.find(from) != std::string::npos);

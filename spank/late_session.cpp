@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "spank/late_session.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "spank/job_facts.hpp"
+#include "spank/session.hpp"
+#include "spank/spank_slurm.hpp"
+
+namespace banyan::spank {
+namespace {
+
+constexpr auto late_timeout = std::chrono::seconds(30);  // as in the prolog: memory is made ready
+
+/// Slurm's NodeAddr of each; a node that Slurm does not tell is reached by its name.
+std::vector<std::string> addresses_of(const std::vector<std::string>& names) {
+    node_info_msg_t* answer = nullptr;
+    if (slurm_load_node(0, &answer, SHOW_ALL) != SLURM_SUCCESS) return names;
+    const std::unique_ptr<node_info_msg_t, void (*)(node_info_msg_t*)> owner(answer,
+                                                                             slurm_free_node_info_msg);
+    std::map<std::string, std::string> known;
+    for (std::uint32_t i = 0; i < answer->record_count; ++i) {
+        const auto& node = answer->node_array[i];
+        if (node.name && node.node_addr) known.emplace(node.name, node.node_addr);
+    }
+    auto out = names;
+    for (auto& name : out)
+        if (const auto at = known.find(name); at != known.end()) name = at->second;
+    return out;
+}
+
+result<train::plan> plan_of(const train::plan_summary& told, const std::vector<std::string>& nodes,
+                            const std::vector<std::string>& allocated) {
+    if (nodes.size() != told.nodes)
+        return fail(errc::invalid_input, fmt::format("the step has {} nodes, and the plan of job {} has {}",
+                                                     nodes.size(), told.job, told.nodes));
+    if (told.buddies.empty())
+        return fail(errc::exhausted,
+                    fmt::format("the plan of job {} is too long to be told to a step", told.job));
+    train::plan out;
+    static_cast<train::plan_head&>(out) = told;
+    out.nodes = nodes;
+    out.buddies = told.buddies;
+    for (const auto& node : nodes)
+        if (std::find(allocated.begin(), allocated.end(), node) == allocated.end())
+            return fail(errc::denied,
+                        fmt::format("the step names {}, which is not job {}'s", node, told.job));
+    for (const auto& node : allocated)
+        if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) out.spares.push_back(node);
+    out.addrs = addresses_of(out.nodes);
+    out.spare_addrs = addresses_of(out.spares);
+    return out;
+}
+
+}  // namespace
+
+result<std::uint32_t> open_late_session(const daemon_paths& paths, std::uint32_t job,
+                                        const std::vector<std::string>& nodes, const std::string& asked) {
+    BANYAN_TRY(const auto options, train::parse_checkpoint(asked));
+    BANYAN_TRY(const auto facts, read_job(job, 0));
+    if (!facts.plan) return std::unexpected(facts.plan.error());
+    const auto* told = facts.known_plan();
+    if (!told) return fail(errc::not_found, fmt::format("job {} has no plan of its ranks", job));
+    BANYAN_TRY(const auto plan, plan_of(*told, nodes, facts.nodes));
+    BANYAN_TRY(const auto session, make_session(plan, options, facts.uid, paths.node));
+    BANYAN_TRY([[maybe_unused]] const auto answer, ckpt::session_open(paths.socket, session, late_timeout));
+    return plan.restart;
+}
+
+}  // namespace banyan::spank

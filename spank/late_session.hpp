@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A step that begins where no prolog was run for this run of its job. slurmd of 22.05 leaves the prolog out
+// when a job comes back within two seconds after anything else was started or ended on the node: it looks for
+// expired jobs no more often (last_scan in src/common/slurm_cred.c), finds the run before, and takes the new
+// run's prolog for done. A daemon that lost everything after the prolog is the same to a step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "spank/launch.hpp"
+
+namespace banyan::spank {
+
+/// Opens the session of the job's present run at the daemon, as its prolog would have: by the summary of the
+/// plan, which slurmctld tells. `nodes`: of the step, slot by slot; `asked`: --train-ckpt. Returns how often
+/// the job was requeued. Starts no daemon: what slurmstepd starts ends with the step. Two RPCs, and a third
+/// one.
+result<std::uint32_t> open_late_session(const daemon_paths& paths, std::uint32_t job,
+                                        const std::vector<std::string>& nodes, const std::string& asked);
+
+}  // namespace banyan::spank
