@@ -110,12 +110,25 @@ task<void> job_agreement::pump(std::uint32_t slot, std::uint64_t launch) {
             if (launch_ != launch) co_return;
         }
         auto frame = std::exchange(outboxes_[slot].waiting, {});
-        const bool answered = co_await host_.send(slot, std::move(frame));
+        const auto answered = co_await host_.send(slot, std::move(frame));
         if (launch_ != launch) co_return;
-        outboxes_[slot].silent = !answered;
+        auto& silent = outboxes_[slot].silent;
+        if (answered)
+            silent.reset();
+        else
+            silent = silence{slot, silent ? silent->since : clock::now(), answered.error()};
         rules_.follow(leader());
     }
     if (launch_ == launch) outboxes_[slot].sending = false;
+}
+
+std::optional<job_agreement::silence> job_agreement::missing() const {
+    std::optional<silence> longest;
+    for (const auto& box : outboxes_) {
+        if (box.silent && (!longest || box.silent->since < longest->since)) longest = box.silent;
+        if (!rules_.coordinating()) break;
+    }
+    return longest;
 }
 
 std::uint32_t job_agreement::leader() const {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -25,8 +26,9 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
     /// What the daemon does for it. None of them waits.
     struct host {
         std::function<void(task<void>)> spawn;
-        /// All of `what` in one frame; false when the daemon of that slot did not answer.
-        std::function<task<bool>(std::uint32_t slot, messages what)> send;
+        /// All of `what` in one frame. An error when the daemon of that slot did not answer, or has no
+        /// session of the job (not_found).
+        std::function<task<result<void>>(std::uint32_t slot, messages what)> send;
         /// A moment in which the node's other ranks may vote, too: one frame then has all their votes.
         std::function<task<void>()> gather;
         std::function<void()> keep;  ///< what must be remembered, before anything else is done
@@ -41,6 +43,14 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
 
     const agreement::agreement& rules() const { return rules_; }
     bool has_begun() const { return rules_.has_begun(); }
+    /// A node of which nothing is heard, and without which nothing can begin: of all the one that has been
+    /// silent for longest, as far as slot 0's daemon is asked, else slot 0.
+    struct silence {
+        std::uint32_t slot = 0;
+        clock::time_point since;
+        error why;
+    };
+    std::optional<silence> missing() const;
     /// Where the votes go: the first slot whose daemon answers.
     bool leads() const { return leader() == self_; }
 
@@ -65,9 +75,9 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
 
   private:
     struct outbox {
-        messages waiting;
+        messages waiting{};
         bool sending = false;
-        bool silent = false;  ///< the last frame was not answered
+        std::optional<silence> silent{};  ///< the last frame was not answered
     };
     struct event {
         agreement::effects what;

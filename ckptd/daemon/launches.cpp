@@ -57,9 +57,9 @@ session_ptr launches::make_session() {
 std::shared_ptr<job_agreement> launches::make_agreement(const std::weak_ptr<session>& of) {
     job_agreement::host h;
     h.spawn = [this](task<void> work) { core_.spawn(std::move(work)); };
-    h.send = [this, of](std::uint32_t slot, job_agreement::messages what) -> task<bool> {
+    h.send = [this, of](std::uint32_t slot, job_agreement::messages what) -> task<result<void>> {
         const auto s = of.lock();
-        if (!s || slot >= s->request.nodes.size()) co_return false;
+        if (!s || slot >= s->request.nodes.size()) co_return fail(errc::internal, "no such slot");
         const auto to = s->request.nodes[slot];
         json meta = header_of(*s);
         auto& list = meta["messages"] = json::array();
@@ -72,7 +72,8 @@ std::shared_ptr<job_agreement> launches::make_agreement(const std::weak_ptr<sess
         }
         const auto answer =
             co_await to_.peers.link_to(to, false)->call(peer_message::agree, std::move(meta), agree_timeout);
-        co_return answer.has_value();
+        if (!answer) co_return std::unexpected(answer.error());
+        co_return result<void>{};
     };
     h.gather = [this]() -> task<void> {
         asio::steady_timer moment(core_.io, votes_within);

@@ -15,10 +15,16 @@ namespace {
 constexpr milliseconds answer_within{3000};  // that the ranks wait is said to them after so long
 constexpr milliseconds buffer_timeout{10'000};
 
+std::string silence_in_words(const session& s, const job_agreement::silence& of) {
+    return fmt::format("node {}: {}", s.request.nodes[of.slot].name, of.why.text());
+}
+
 }  // namespace
 
 std::string what_is_waited_for(const session& s) {
     const auto* c = s.agreed->rules().coordinating();
+    const auto missing = s.agreed->missing();
+    if (!c && missing) return silence_in_words(s, *missing);
     if (!c) return fmt::format("node {} has not said what from", s.request.nodes[0].name);
     using phase = agreement::coordinator::phase;
     if (s.hold.watching)
@@ -27,6 +33,7 @@ std::string what_is_waited_for(const session& s) {
     std::vector<std::string> nodes;
     for (const auto slot : c->waits_for()) nodes.push_back(s.request.nodes[slot].name);
     const auto who = nodes.empty() ? std::string("all nodes") : compress_hostlist(nodes);
+    if (missing) return silence_in_words(s, *missing);
     if (c->now() == phase::collecting) return fmt::format("{}: not heard what is there", who);
     if (c->now() == phase::preparing) return fmt::format("{}: the state is being brought", who);
     return fmt::format("{}: not heard that all begin", who);
@@ -76,6 +83,17 @@ task<result<copy_ptr>> restorer::into_buffer(session_ptr s, std::uint32_t rank) 
     co_return c;
 }
 
+std::optional<error> restorer::given_up(const session& s) const {
+    const auto missing = s.agreed->missing();
+    const auto limit = core_.config.begin_within;
+    if (!missing || s.agreed->has_begun() || limit == limit.zero()) return std::nullopt;
+    // A daemon that has no session of the job has said so itself.
+    const auto wait = missing->why.code == errc::not_found ? limit / 10 : limit;
+    if (clock::now() < missing->since + wait) return std::nullopt;
+    return error{errc::unavailable, fmt::format("nothing was begun: {}", silence_in_words(s, *missing)),
+                 "look into the checkpoint daemon's log on that node, or leave the node out"};
+}
+
 task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
     const auto s = client->session_of_rank();
     if (!s) co_return fail(errc::conflict, "no rank is attached on this connection");
@@ -112,6 +130,7 @@ task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
         // Rank 0's word ends the job: nothing may begin from a directory that is another's.
         if (c && !s->agreed->has_begun() && s->storage.refused)
             co_return std::unexpected(*s->storage.refused);
+        if (auto gave_up = given_up(*s)) co_return std::unexpected(std::move(*gave_up));
         co_await s->changed->wait(until);
     }
     if (!mine()) co_return fail(errc::conflict, "the session ended, or a newer step of the job has begun");

@@ -24,6 +24,8 @@ class restorer {
     task<answer_meta> on_restore(client_ptr client, json meta);
 
   private:
+    /// Why the ranks are not to wait any longer.
+    std::optional<error> given_up(const session& s) const;
     enum class fetched {
         done,
         absent,   ///< damaged or gone there

@@ -28,6 +28,7 @@ void ckptd_fields(Section& section, Settings& s) {
     section.field("port", s.port);
     section.field("lease", s.lease);
     section.field("complete_within", s.complete_within);
+    section.field("begin_within", s.begin_within);
     section.field("memory_limit", s.memory_limit);
     section.field("job_memory_limit", s.job_memory_limit);
     section.field("keep", s.keep);

@@ -22,6 +22,8 @@ struct settings {
     std::chrono::milliseconds lease{};
     /// A step that lacks shards for longer is told to the user.
     std::chrono::milliseconds complete_within{};
+    /// A node that does not answer while the ranks wait for their state is waited for so long; 0 = for ever.
+    std::chrono::milliseconds begin_within{};
     std::uint64_t memory_limit = 0;
     std::uint64_t job_memory_limit = 0;  ///< of one job's ranks and copies on a node; 0 = memory_limit
     std::uint32_t keep = 0;              ///< committed steps kept in storage

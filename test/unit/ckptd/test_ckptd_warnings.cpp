@@ -7,6 +7,7 @@
 #include <thread>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include "ckptd/agreement/key.hpp"
 #include "cluster.hpp"
@@ -94,6 +95,42 @@ TEST_CASE("one dead daemon: the leader says who is missing and whose copy is loc
         return ranks[0].ask("error").find("waits for other nodes") != std::string::npos;
     }));
     CHECK(c.printed("checkpoints are off") == 0);
+}
+
+TEST_CASE("a node without a daemon: nobody waits for it for ever, and nobody begins", "[ckptd]") {
+    cluster c({3, "begin_within = \"3s\"\n", {}});
+    const int gone = GENERATE(1, 2);  // slot 0, which all wait for, and another one
+    CAPTURE(gone);
+    c.kill(gone, SIGKILL);
+    c.open(c.request(33, 3, 1, "", 0));
+    std::vector<rank_process> others;
+    for (const int node : {1, 2, 3})
+        if (node != gone) others.emplace_back(c, node, 33, node - 1, 3, state_bytes);
+    for (auto& rank : others) rank.say("restart");
+    // Slot 0's word is enough to end the step; where slot 0 is missing all others say it.
+    for (auto& rank : others) {
+        CHECK(rank.hear().starts_with("-8"));
+        const auto why = rank.ask("error");
+        CHECK(why.find(fmt::format("nothing was begun: node n{}: ", gone)) != std::string::npos);
+        if (gone == 2) break;
+    }
+    // Back, with all that it knew gone: its session is opened again, and all begin.
+    REQUIRE(c.start(gone));
+    c.open(c.request(33, 3, 1, "", 0));
+    c.new_step(33, 1, {1, 2, 3});
+    others.clear();
+    auto ranks = start_ranks(c, 33, {1, 2, 3});
+    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+}
+
+TEST_CASE("a node whose daemon has no session of the job is waited for a tenth as long", "[ckptd]") {
+    cluster c({2, "begin_within = \"10s\"\n", {}});
+    auto request = c.request(34, 2, 1, "", 0);
+    request.self = "n1";
+    REQUIRE(ckpt::session_open(c.socket(1), request, 5s));
+    rank_process first(c, 1, 34, 0, 2, state_bytes);
+    CHECK(first.ask("restart").starts_with("-8"));
+    CHECK(first.ask("error").find("node n2: job 34 has no session on node n2") != std::string::npos);
 }
 
 TEST_CASE("a session that was refused: the job hears why, not only that", "[ckptd]") {

@@ -27,9 +27,10 @@ struct bench {
     bench() {
         job_agreement::host h;
         h.spawn = [this](task<void> work) { asio::co_spawn(io, std::move(work), asio::detached); };
-        h.send = [this](std::uint32_t, job_agreement::messages what) -> task<bool> {
-            if (answers) sent.insert(sent.end(), what.begin(), what.end());
-            co_return answers;
+        h.send = [this](std::uint32_t, job_agreement::messages what) -> task<banyan::result<void>> {
+            if (!answers) co_return banyan::fail(banyan::errc::unavailable, "cut off");
+            sent.insert(sent.end(), what.begin(), what.end());
+            co_return banyan::result<void>{};
         };
         h.gather = []() -> task<void> { co_return; };
         h.keep = [this] { ++kept; };

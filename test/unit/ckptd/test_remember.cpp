@@ -21,7 +21,9 @@ constexpr copy_key key{generation, 40};
 std::shared_ptr<job_agreement> silent_agreement() {
     job_agreement::host h;
     h.spawn = [](banyan::task<void>) {};
-    h.send = [](std::uint32_t, job_agreement::messages) -> banyan::task<bool> { co_return true; };
+    h.send = [](std::uint32_t, job_agreement::messages) -> banyan::task<banyan::result<void>> {
+        co_return banyan::result<void>{};
+    };
     h.bring = [](agreement::prepare) {};
     h.keep = h.begin = h.fenced = h.changed = [] {};
     h.free = [](agreement::shelf::id) {};
