@@ -2,11 +2,15 @@
 #include "common/child.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -115,6 +119,45 @@ result<child_end> run_forked(const std::function<int()>& work) {
     if (pid < 0) return fail_errno("cannot fork", errno);
     if (pid == 0) ::_exit(work());
     return reap(pid);
+}
+
+result<std::string> ask_forked(const std::function<std::string()>& work,
+                               std::chrono::steady_clock::time_point until) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("no pipe", errno);
+    unique_fd from(ends[0]), to(ends[1]);
+    const pid_t self = ::getpid(), pid = ::fork();
+    if (pid < 0) return fail_errno("cannot fork", errno);
+    if (pid == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != self) ::_exit(1);
+        const auto said = work();
+        for (std::size_t at = 0; at < said.size();) {
+            const auto wrote = ::write(to.get(), said.data() + at, said.size() - at);
+            if (wrote < 0 && errno != EINTR) ::_exit(1);
+            if (wrote > 0) at += static_cast<std::size_t>(wrote);
+        }
+        ::_exit(0);
+    }
+    to.reset();
+    std::string said;
+    std::array<char, 4096> some{};
+    bool whole = false;
+    for (pollfd ready{from.get(), POLLIN, 0}; !whole;) {
+        const int came = ::poll(&ready, 1, milliseconds_to(until));
+        if (came < 0 && errno == EINTR) continue;
+        if (came <= 0) break;
+        const auto got = ::read(from.get(), some.data(), some.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) break;
+        whole = got == 0;
+        said.append(some.data(), static_cast<std::size_t>(got));
+    }
+    if (!whole) ::kill(pid, SIGKILL);
+    const auto end = reap(pid);
+    if (!whole) return fail(errc::unavailable, "no answer in time");
+    if (end.code != 0) return fail(errc::unavailable, fmt::format("asking ended with code {}", end.code));
+    return said;
 }
 
 }  // namespace banyan

@@ -71,6 +71,12 @@ class child {
 /// threads run, `work` must keep to what signal handlers may do. Fails only when there is no fork to be had.
 result<child_end> run_forked(const std::function<int()>& work);
 
+/// What `work` returns in a fork of this process, which is killed at `until`, or when the process that made
+/// it ends: for calls that may hang. Where other threads run it may hang by that alone. unavailable: it did
+/// not end in time, or died.
+result<std::string> ask_forked(const std::function<std::string()>& work,
+                               std::chrono::steady_clock::time_point until);
+
 /// What poll() takes as its time-out, in ms: rounded up, 0 when `until` has passed, an hour at most.
 int milliseconds_to(std::chrono::steady_clock::time_point until);
 

@@ -2,11 +2,14 @@
 #include "spank/late_session.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <memory>
 
 #include <fmt/format.h>
 
+#include "common/child.hpp"
+#include "common/text.hpp"
 #include "spank/job_facts.hpp"
 #include "spank/session.hpp"
 #include "spank/spank_slurm.hpp"
@@ -14,12 +17,14 @@
 namespace banyan::spank {
 namespace {
 
-constexpr auto late_timeout = std::chrono::seconds(30);  // as in the prolog: memory is made ready
+constexpr auto late_timeout = std::chrono::seconds(15);
 
-/// Slurm's NodeAddr of each; a node that Slurm does not tell is reached by its name.
-std::vector<std::string> addresses_of(const std::vector<std::string>& names) {
+/// Each node's address: Slurm's NodeAddr.
+result<std::map<std::string, std::string>> addresses() {
     node_info_msg_t* answer = nullptr;
-    if (slurm_load_node(0, &answer, SHOW_ALL) != SLURM_SUCCESS) return names;
+    if (slurm_load_node(0, &answer, SHOW_ALL) != SLURM_SUCCESS)
+        return fail(errc::unavailable,
+                    fmt::format("cannot read the nodes' addresses: {}", slurm_strerror(errno)));
     const std::unique_ptr<node_info_msg_t, void (*)(node_info_msg_t*)> owner(answer,
                                                                              slurm_free_node_info_msg);
     std::map<std::string, std::string> known;
@@ -27,6 +32,12 @@ std::vector<std::string> addresses_of(const std::vector<std::string>& names) {
         const auto& node = answer->node_array[i];
         if (node.name && node.node_addr) known.emplace(node.name, node.node_addr);
     }
+    return known;
+}
+
+/// A node that Slurm does not tell is reached by its name.
+std::vector<std::string> addresses_of(const std::vector<std::string>& names,
+                                      const std::map<std::string, std::string>& known) {
     auto out = names;
     for (auto& name : out)
         if (const auto at = known.find(name); at != known.end()) name = at->second;
@@ -39,8 +50,12 @@ result<train::plan> plan_of(const train::plan_summary& told, const std::vector<s
         return fail(errc::invalid_input, fmt::format("the step has {} nodes, and the plan of job {} has {}",
                                                      nodes.size(), told.job, told.nodes));
     if (told.buddies.empty())
-        return fail(errc::exhausted,
-                    fmt::format("the plan of job {} is too long to be told to a step", told.job));
+        return fail(
+            errc::exhausted,
+            fmt::format(
+                "slurmctld did not tell a step the buddies of job {}'s plan: it is too long, or of an "
+                "older slurmctld",
+                told.job));
     train::plan out;
     static_cast<train::plan_head&>(out) = told;
     out.nodes = nodes;
@@ -51,15 +66,14 @@ result<train::plan> plan_of(const train::plan_summary& told, const std::vector<s
                         fmt::format("the step names {}, which is not job {}'s", node, told.job));
     for (const auto& node : allocated)
         if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) out.spares.push_back(node);
-    out.addrs = addresses_of(out.nodes);
-    out.spare_addrs = addresses_of(out.spares);
+    BANYAN_TRY(const auto known, addresses());
+    out.addrs = addresses_of(out.nodes, known);
+    out.spare_addrs = addresses_of(out.spares, known);
     return out;
 }
 
-}  // namespace
-
-result<std::uint32_t> open_late_session(const daemon_paths& paths, std::uint32_t job,
-                                        const std::vector<std::string>& nodes, const std::string& asked) {
+result<std::uint32_t> open_now(const daemon_paths& paths, std::uint32_t job,
+                               const std::vector<std::string>& nodes, const std::string& asked) {
     BANYAN_TRY(const auto options, train::parse_checkpoint(asked));
     BANYAN_TRY(const auto facts, read_job(job, 0));
     if (!facts.plan) return std::unexpected(facts.plan.error());
@@ -69,6 +83,20 @@ result<std::uint32_t> open_late_session(const daemon_paths& paths, std::uint32_t
     BANYAN_TRY(const auto session, make_session(plan, options, facts.uid, paths.node));
     BANYAN_TRY([[maybe_unused]] const auto answer, ckpt::session_open(paths.socket, session, late_timeout));
     return plan.restart;
+}
+
+}  // namespace
+
+result<std::uint32_t> open_late_session(const daemon_paths& paths, std::uint32_t job,
+                                        const std::vector<std::string>& nodes, const std::string& asked) {
+    const auto ask = [&] {
+        const auto restart = open_now(paths, job, nodes, asked);
+        return restart ? std::to_string(*restart) : restart.error().text();
+    };
+    BANYAN_TRY(const auto said, ask_forked(ask, std::chrono::steady_clock::now() + late_timeout));
+    const auto restart = parse_number(said, UINT32_MAX);
+    if (!restart) return fail(errc::unavailable, said);
+    return static_cast<std::uint32_t>(*restart);
 }
 
 }  // namespace banyan::spank

@@ -17,8 +17,8 @@ namespace banyan::spank {
 
 /// Opens the session of the job's present run at the daemon, as its prolog would have: by the summary of the
 /// plan, which slurmctld tells. `nodes`: of the step, slot by slot; `asked`: --train-ckpt. Returns how often
-/// the job was requeued. Starts no daemon: what slurmstepd starts ends with the step. Two RPCs, and a third
-/// one.
+/// the job was requeued. Starts no daemon: what slurmstepd starts ends with the step. A few RPCs, in a
+/// process of their own that gets 15 s: a step that cannot be ended for a minute drains the node.
 result<std::uint32_t> open_late_session(const daemon_paths& paths, std::uint32_t job,
                                         const std::vector<std::string>& nodes, const std::string& asked);
 

@@ -39,16 +39,17 @@ result<void> open_or_note(const settings& s) {
     return opened;
 }
 
+// Also of a job that was submitted without checkpoints: a step may have opened a session for it.
 result<void> detach(const settings& s) {
-    if (spank_variable(train::option_names[train::checkpoint].env).empty()) return {};
+    const bool asked = !spank_variable(train::option_names[train::checkpoint].env).empty();
     BANYAN_TRY(const auto job, slurmd_number("SLURM_JOB_ID", UINT32_MAX));
     BANYAN_TRY(const auto node, slurmd_variable("SLURMD_NODENAME"));
-    BANYAN_TRY(const auto paths, find_daemon(s, node));
-    const bool without = !read_note(paths, job).empty();
-    remove_note(paths, job);
-    // A session of an earlier run of the job may be there all the same.
-    auto detached = ckpt::session_detach(paths.socket, job, detach_timeout);
-    return without ? result<void>{} : detached;
+    const auto paths = find_daemon(s, node);
+    if (!paths) return asked ? result<void>(std::unexpected(paths.error())) : result<void>();
+    const bool without = !read_note(*paths, job).empty();
+    remove_note(*paths, job);
+    auto detached = ckpt::session_detach(paths->socket, job, detach_timeout);
+    return asked && !without ? detached : result<void>();
 }
 
 }  // namespace

@@ -23,7 +23,9 @@ std::string own_name(spank_t sp) {
     const auto nodes = expand_hostlist(job_variable(sp, "SLURM_STEP_NODELIST"));
     if (!nodes || spank_get_item(sp, S_JOB_NODEID, &index) != ESPANK_SUCCESS || index >= nodes->size())
         return {};
-    return (*nodes)[index];
+    // The list is as the step's user sent it, and the name becomes a part of a path.
+    const auto& name = (*nodes)[index];
+    return name.starts_with('.') || name.find('/') != std::string::npos ? std::string() : name;
 }
 
 /// Why there is no checkpoint daemon for this step; empty when there is one, for all that is known.
@@ -71,13 +73,15 @@ int open_step(spank_t sp, const settings& s) {
         spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS || step >= SLURM_MAX_NORMAL_STEP_ID)
         return SLURM_SUCCESS;
     const auto nodes = expand_hostlist(job_variable(sp, "BANYAN_STEP_NODES"));
-    const auto paths = find_daemon(s, own_name(sp));
-    if (!nodes || !paths || !read_note(*paths, job).empty()) return SLURM_SUCCESS;
+    const auto node = own_name(sp);
+    const auto paths = find_daemon(s, node);
+    if (!nodes || node.empty() || !paths || !read_note(*paths, job).empty()) return SLURM_SUCCESS;
     const auto restart = parse_number(job_variable(sp, "BANYAN_STEP_RESTART"), UINT32_MAX);
     ckpt::step_request request{job, step, *nodes};
     if (restart) request.restart = static_cast<std::uint32_t>(*restart);
     auto opened = ckpt::step_open(paths->socket, request, daemon_timeout);
-    if (!opened && opened.error().code == errc::not_found) {
+    // Where there is no socket, there is no daemon that could open anything.
+    if (!opened && opened.error().code == errc::not_found && ::access(paths->socket.c_str(), F_OK) == 0) {
         const auto late = open_late_session(*paths, job, *nodes, job_variable(sp, checkpoint_variable));
         if (late) {
             slurm_info("banyan: job %u: no prolog opened its checkpoint session; this step did", job);
@@ -85,7 +89,6 @@ int open_step(spank_t sp, const settings& s) {
             opened = ckpt::step_open(paths->socket, request, daemon_timeout);
         } else {
             opened = std::unexpected(late.error());
-            leave_note(*paths, job, late.error().text());
         }
     }
     if (!opened)

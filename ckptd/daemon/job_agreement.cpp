@@ -79,6 +79,10 @@ void job_agreement::act_on_all() {
         host_.keep();
         for (auto& one : batch) carry_out(std::move(one));
     }
+    if (rules_.generation() != round_) {
+        round_ = rules_.generation();
+        round_since_ = clock::now();
+    }
     host_.changed();
 }
 
@@ -128,6 +132,7 @@ std::optional<job_agreement::silence> job_agreement::missing() const {
         if (box.silent && (!longest || box.silent->since < longest->since)) longest = box.silent;
         if (!rules_.coordinating()) break;
     }
+    if (longest) longest->since = std::max(longest->since, round_since_);
     return longest;
 }
 

@@ -95,6 +95,8 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
     agreement::agreement rules_;
     std::uint32_t self_ = 0;
     std::uint64_t launch_ = 0;
+    std::uint64_t round_ = 0;
+    clock::time_point round_since_{};
     std::vector<outbox> outboxes_;  ///< by slot
     std::deque<event> events_;
     bool acting_ = false;

@@ -122,6 +122,7 @@ task<answer_meta> job_sessions::on_step_open(json meta) {
     BANYAN_CO_TRY(const auto step, json_fields(meta).number("step", UINT32_MAX - 1));
     const auto s = core_.find_session(job);
     if (const auto known = refused_.find(job); !s && known != refused_.end() && known->second.request) {
+        BANYAN_CO_CHECK(check_restart(meta, *known->second.request));
         if (known->second.steps.size() < max_announced) known->second.steps.push_back(meta);
         co_return std::unexpected(known->second.why);
     }

@@ -161,6 +161,10 @@ task<result<void>> launches::enter(session_ptr s, std::uint64_t generation, std:
 task<answer_meta> launches::on_agree(session_ptr s, std::string node, json meta) {
     BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
     const auto launch = first_round(generation);
+    if (launch >= make_generation(s->request.restart + 1, std::nullopt))
+        co_return fail(errc::not_found,
+                       fmt::format("job {}: the session on node {} is of restart {}, an older one", s->job(),
+                                   core_.config.node, s->request.restart));
     if (launch != first_round(s->generation)) {
         // Not waited for: whoever asks says it again.
         if (launch > s->generation && s->announced.contains(launch)) core_.spawn(enter_announced(s, launch));

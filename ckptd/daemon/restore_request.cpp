@@ -87,10 +87,9 @@ std::optional<error> restorer::given_up(const session& s) const {
     const auto missing = s.agreed->missing();
     const auto limit = core_.config.begin_within;
     if (!missing || s.agreed->has_begun() || limit == limit.zero()) return std::nullopt;
-    // A daemon that has no session of the job has said so itself.
-    const auto wait = missing->why.code == errc::not_found ? limit / 10 : limit;
-    if (clock::now() < missing->since + wait) return std::nullopt;
-    return error{errc::unavailable, fmt::format("nothing was begun: {}", silence_in_words(s, *missing)),
+    if (clock::now() < missing->since + limit) return std::nullopt;
+    return error{errc::unavailable,
+                 fmt::format("the ranks here do not begin: {}", silence_in_words(s, *missing)),
                  "look into the checkpoint daemon's log on that node, or leave the node out"};
 }
 

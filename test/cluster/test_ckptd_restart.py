@@ -102,6 +102,22 @@ class Restart(TrainingCase):
         self.cluster.run("scancel", job)
         self.assertEqual(bool(seen), skips)
 
+    def test_a_session_that_a_step_opened_ends_with_its_job(self):
+        """Of a job that was submitted without checkpoints, where a daemon runs for another one."""
+        job = self.submit(4, steps=100000, step_ms=50, shape="tp=2,dp=4")
+        self.wait_step(job, 5)
+        nodes = sorted({node for _, node in self.ranks(job).values()})
+        self.cluster.run("scancel", job)
+        self.cluster.wait_for_nodes_idle()
+        other = self.cluster.sbatch("-N4", "--ntasks-per-node=2", "--train-parallel=tp=2,dp=4", script="srun --train-ckpt=every=1 sleep 600\n")
+        for node in nodes:
+            self.cluster.wait_for(lambda node=node: other in self.status(node), f"{node} has a session of the job")
+        self.cluster.run("scancel", other)
+        for node in nodes:
+            # Nothing was saved, or it waits out its lease.
+            self.cluster.wait_for(lambda node=node: self.status(node).get(other, {"state": "detached"})["state"] == "detached",
+                                  f"the session on {node} has ended with the job")
+
     def test_stopped_under_a_job(self):
         job = self.submit(4, steps=60, step_ms=50, shape="tp=2,dp=4")
         self.wait_step(job, 20)

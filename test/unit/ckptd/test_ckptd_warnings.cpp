@@ -111,7 +111,7 @@ TEST_CASE("a node without a daemon: nobody waits for it for ever, and nobody beg
     for (auto& rank : others) {
         CHECK(rank.hear().starts_with("-8"));
         const auto why = rank.ask("error");
-        CHECK(why.find(fmt::format("nothing was begun: node n{}: ", gone)) != std::string::npos);
+        CHECK(why.find(fmt::format("the ranks here do not begin: node n{}: ", gone)) != std::string::npos);
         if (gone == 2) break;
     }
     // Back, with all that it knew gone: its session is opened again, and all begin.
@@ -123,14 +123,21 @@ TEST_CASE("a node without a daemon: nobody waits for it for ever, and nobody beg
     all_are(ask_all(ranks, "restart"), "-3 0 0 0");
 }
 
-TEST_CASE("a node whose daemon has no session of the job is waited for a tenth as long", "[ckptd]") {
-    cluster c({2, "begin_within = \"10s\"\n", {}});
+TEST_CASE("a node without a session of the job, or with one of an older run: as one without a daemon",
+          "[ckptd]") {
+    cluster c({2, "begin_within = \"2s\"\n", {}});
+    const bool older = GENERATE(false, true);
+    CAPTURE(older);
     auto request = c.request(34, 2, 1, "", 0);
+    if (older) c.open(request);
+    request.restart = 1;
     request.self = "n1";
     REQUIRE(ckpt::session_open(c.socket(1), request, 5s));
     rank_process first(c, 1, 34, 0, 2, state_bytes);
     CHECK(first.ask("restart").starts_with("-8"));
-    CHECK(first.ask("error").find("node n2: job 34 has no session on node n2") != std::string::npos);
+    const auto why = first.ask("error");
+    CHECK(why.find(older ? "node n2: job 34: the session on node n2 is of restart 0, an older one"
+                         : "node n2: job 34 has no session on node n2") != std::string::npos);
 }
 
 TEST_CASE("a session that was refused: the job hears why, not only that", "[ckptd]") {

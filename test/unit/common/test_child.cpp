@@ -123,3 +123,24 @@ TEST_CASE("work in a fork gives its exit code", "[child]") {
           })->signal == SIGKILL);
     CHECK_FALSE(has_children());
 }
+
+TEST_CASE("what is asked for in a fork comes back whole, or not at all and in time", "[child]") {
+    const auto before = descriptors();
+    const std::string much(1u << 20, 'x');
+    CHECK(ask_forked([&] { return much; }, clock_type::now() + seconds(30)).value() == much);
+    CHECK(ask_forked([] { return std::string(); }, clock_type::now() + seconds(30)).value().empty());
+    const auto died = [] {
+        ::raise(SIGKILL);
+        return std::string("never");
+    };
+    CHECK(ask_forked(died, clock_type::now() + seconds(30)).error().code == errc::unavailable);
+    const auto hangs = [] {
+        for (;;) ::pause();
+        return std::string();
+    };
+    const auto began = clock_type::now();
+    CHECK(ask_forked(hangs, began + std::chrono::milliseconds(50)).error().what == "no answer in time");
+    CHECK(clock_type::now() < began + seconds(20));
+    CHECK_FALSE(has_children());
+    CHECK(descriptors() == before);
+}
