@@ -1,111 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The controller over a fabric: logs that tell, a program that shows the fabric, one that asks the subnet
-// manager. The programs are shell lines over files that the test writes.
-#include <fstream>
-
-#include <boost/asio/detached.hpp>
+// What the controller makes of a fabric that it sees and of logs that tell of it.
 #include <catch2/catch.hpp>
-#include <unistd.h>
 
-#include "fault/controller/controller.hpp"
-#include "fault/policy/policy_file.hpp"
-#include "test/unit/fault/fake_cluster.hpp"
+#include "test/unit/fault/fabric_bench.hpp"
 #include "test/unit/fault/lines.hpp"
 
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
 
-namespace {
-
-class bench {
-  public:
-    std::filesystem::path dir =
-        std::filesystem::temp_directory_path() / ("banyan-fabric-" + std::to_string(::getpid()));
-    fake_state slurm;
-    config settings = load_config({}, "n00").value();
-    asio::io_context io;
-    asio::thread_pool pool{2};
-    std::unique_ptr<controller> daemon;
-
-    bench() {
-        std::filesystem::remove_all(dir);
-        std::filesystem::create_directories(dir);
-        settings.bind = "127.0.0.1";
-        settings.port = 0;
-        settings.history = (dir / "history.db").string();
-        settings.dry_run = false;
-        settings.snapshot.clear();
-        settings.opensm_log = (dir / "opensm.log").string();
-        settings.ufm_log = (dir / "ufm.log").string();
-        settings.discover = {"cat", (dir / "fabric").string()};
-        settings.manager = {
-            "sh", "-c",
-            "cat " + (dir / "sm").string() +
-                " 2>/dev/null && exit 0; echo 'sminfo: iberror: failed: query' >&2; exit 255"};
-        settings.manager_grace = std::chrono::milliseconds(100);
-        std::filesystem::copy_file(BANYAN_FIXTURES "/ib/ibnetdiscover.txt", dir / "fabric");
-        say("opensm.log", "");
-        say("ufm.log", "");
-        master(1, "a1");
-    }
-    ~bench() {
-        pool.join();
-        daemon->finish();
-        daemon.reset();
-        std::filesystem::remove_all(dir);
-    }
-    void start() {
-        daemon =
-            std::make_unique<controller>(io, pool, settings, shipped_policy(), std::make_shared<metrics>(),
-                                         std::make_unique<fake_cluster>(slurm));
-        REQUIRE(daemon->start());
-        spin(300);
-    }
-    void say(const std::string& file, const std::string& line) {
-        std::ofstream(dir / file, std::ios::app) << line << (line.empty() ? "" : "\n");
-    }
-    void opensm(const std::string& text) {
-        say("opensm.log", "Nov 23 05:37:03 592620 [DF24D740] 0x82 -> " + text);
-    }
-    void master(int lid, const std::string& guid) {
-        std::ofstream(dir / "sm") << "sminfo: sm lid " << lid << " sm guid 0x" << guid
-                                  << ", activity count 59 priority 5 state 3 SMINFO_MASTER\n";
-    }
-    void dead() { std::filesystem::remove(dir / "sm"); }
-    /// Without the lines that hold `mark`.
-    void without(const std::string& mark) {
-        std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
-        std::ofstream out(dir / "new");
-        for (std::string line; std::getline(in, line);)
-            if (line.find(mark) == std::string::npos) out << line << "\n";
-        out.close();
-        std::filesystem::rename(dir / "new", dir / "fabric");
-    }
-    void spin(int ms) { io.run_for(std::chrono::milliseconds(ms)); }
-    template <class F>
-    bool until(F f) {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
-        while (!f() && std::chrono::steady_clock::now() < end) spin(20);
-        return f();
-    }
-    std::vector<incident> all() const {
-        std::vector<incident> out;
-        for (const auto& [number, i] : daemon->incidents().all()) out.push_back(i);
-        return out;
-    }
-    bool has(std::size_t count, bool open) const {
-        const auto now = all();
-        return now.size() == count && (now.back().closed_ms == 0) == open &&
-               (!open || now.back().state == incident_state::done);
-    }
-};
-
-}  // namespace
-
 TEST_CASE("a dead subnet manager is an incident, and nothing is drained for it", "[fault]") {
-    bench b;
+    fabric_bench b;
     b.start();
     CHECK(b.all().empty());
     b.dead();
@@ -136,7 +42,7 @@ TEST_CASE("a dead subnet manager is an incident, and nothing is drained for it",
 }
 
 TEST_CASE("whoever cannot see the fabric does not say that nobody manages it", "[fault]") {
-    bench b;
+    fabric_bench b;
     b.settings.discover_timeout = std::chrono::milliseconds(2000);
     b.start();
     b.dead();
@@ -147,7 +53,7 @@ TEST_CASE("whoever cannot see the fabric does not say that nobody manages it", "
 }
 
 TEST_CASE("a port that the manager names is the culprit, with both ends, also when it is back", "[fault]") {
-    bench b;
+    fabric_bench b;
     b.start();
     const std::string port =
         "osm_pi_rcv_process: Switch 0xfc6a1c0300000200 MF0;leaf-08:MQM9790/U1 port 33 changed state from ";
@@ -186,7 +92,7 @@ TEST_CASE("a port that the manager names is the culprit, with both ends, also wh
 }
 
 TEST_CASE("errors of a port are one incident, however often UFM counts them", "[fault]") {
-    bench b;
+    fabric_bench b;
     b.start();
     for (int n = 0; n < 20; ++n)
         b.say(
@@ -208,7 +114,7 @@ TEST_CASE("errors of a port are one incident, however often UFM counts them", "[
 }
 
 TEST_CASE("the policy is read again, and a wrong one changes nothing", "[fault]") {
-    bench b;
+    fabric_bench b;
     const auto file = b.dir / "policy.toml";
     const auto write = [&](const std::string& action) {
         std::ofstream(file) << "[[rule]]\nname = \"all\"\naction = \"" << action << "\"\n";

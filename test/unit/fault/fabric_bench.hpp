@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A controller over a fabric: logs that tell, a program that shows the fabric, one that asks the subnet
+// manager. The programs are shell lines over files that the test writes.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+
+#include <boost/asio/detached.hpp>
+#include <catch2/catch.hpp>
+#include <unistd.h>
+
+#include "fault/controller/controller.hpp"
+#include "fault/policy/policy_file.hpp"
+#include "test/unit/fault/fake_cluster.hpp"
+
+namespace banyan::fault::testing {
+
+class fabric_bench {
+  public:
+    std::filesystem::path dir =
+        std::filesystem::temp_directory_path() / ("banyan-fabric-" + std::to_string(::getpid()));
+    fake_state slurm;
+    config settings = load_config({}, "n00").value();
+    policy rules = shipped_policy();
+    std::shared_ptr<metrics> figures = std::make_shared<metrics>();
+    asio::io_context io;
+    asio::thread_pool pool{2};
+    std::unique_ptr<controller> daemon;
+
+    fabric_bench() {
+        std::filesystem::remove_all(dir);
+        std::filesystem::create_directories(dir);
+        settings.bind = "127.0.0.1";
+        settings.port = 0;
+        settings.history = (dir / "history.db").string();
+        settings.dry_run = false;
+        settings.snapshot.clear();
+        settings.opensm_log = (dir / "opensm.log").string();
+        settings.ufm_log = (dir / "ufm.log").string();
+        settings.discover = {"cat", (dir / "fabric").string()};
+        settings.manager = {
+            "sh", "-c",
+            "cat " + (dir / "sm").string() +
+                " 2>/dev/null && exit 0; echo 'sminfo: iberror: failed: query' >&2; exit 255"};
+        settings.manager_grace = std::chrono::milliseconds(100);
+        std::filesystem::copy_file(BANYAN_FIXTURES "/ib/ibnetdiscover.txt", dir / "fabric");
+        say("opensm.log", "");
+        say("ufm.log", "");
+        master(1, "a1");
+    }
+    ~fabric_bench() {
+        pool.join();
+        daemon->finish();
+        daemon.reset();
+        std::filesystem::remove_all(dir);
+    }
+    void start() {
+        daemon = std::make_unique<controller>(io, pool, settings, rules, figures,
+                                              std::make_unique<fake_cluster>(slurm));
+        REQUIRE(daemon->start());
+        spin(300);
+    }
+    void say(const std::string& file, const std::string& line) {
+        std::ofstream(dir / file, std::ios::app) << line << (line.empty() ? "" : "\n");
+    }
+    void opensm(const std::string& text) {
+        say("opensm.log", "Nov 23 05:37:03 592620 [DF24D740] 0x82 -> " + text);
+    }
+    void master(int lid, const std::string& guid) {
+        std::ofstream(dir / "sm") << "sminfo: sm lid " << lid << " sm guid 0x" << guid
+                                  << ", activity count 59 priority 5 state 3 SMINFO_MASTER\n";
+    }
+    void dead() { std::filesystem::remove(dir / "sm"); }
+    /// Without the lines that hold `mark`.
+    void without(const std::string& mark) {
+        std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+        std::ofstream out(dir / "new");
+        for (std::string line; std::getline(in, line);)
+            if (line.find(mark) == std::string::npos) out << line << "\n";
+        out.close();
+        std::filesystem::rename(dir / "new", dir / "fabric");
+    }
+    void spin(int ms) { io.run_for(std::chrono::milliseconds(ms)); }
+    template <class F>
+    bool until(F f) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+        while (!f() && std::chrono::steady_clock::now() < end) spin(20);
+        return f();
+    }
+    std::vector<incident> all() const {
+        std::vector<incident> out;
+        for (const auto& [number, i] : daemon->incidents().all()) out.push_back(i);
+        return out;
+    }
+    bool has(std::size_t count, bool open) const {
+        const auto now = all();
+        return now.size() == count && (now.back().closed_ms == 0) == open &&
+               (!open || now.back().state == incident_state::done);
+    }
+};
+
+}  // namespace banyan::fault::testing

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A controller goes on with what an earlier one had begun.
+#include <catch2/catch.hpp>
+
+#include "test/unit/fault/controller_bench.hpp"
+
+using namespace banyan;
+using namespace banyan::fault;
+using namespace banyan::fault::testing;
+
+TEST_CASE("a controller in dry run looks at what one that was not had begun, and changes nothing",
+          "[fault]") {
+    controller_bench b;
+    b.settings.dry_run = true;
+    b.settings.verify = {std::chrono::milliseconds(200), std::chrono::milliseconds(50),
+                         std::chrono::milliseconds(200), std::chrono::milliseconds(20)};
+    b.job(7, {"n01", "n04"}, 2);
+    b.slurm.steps[7] = {{1, {"n01", "n03", "n04"}}};
+    const bool in_queue = GENERATE(false, true);
+    if (in_queue) {
+        b.slurm.jobs[7].phase = job_phase::pending;
+        b.slurm.jobs[7].start_time = std::time(nullptr) + 121;
+    }
+    {
+        history book = *history::open(b.settings.history, b.reason);
+        incident i;
+        i.number = 1;
+        i.object.node = "n03";
+        i.state = incident_state::done;
+        i.line_ms = i.incident_ms = i.last_ms = i.node_out_ms = wall_ms();
+        i.followed = {{7, 0, true, wall_ms(), "n01", {"n01", "n03", "n04"}}};
+        REQUIRE(book.keep(i));
+    }
+    const auto over = [&](const std::vector<incident>& all) {
+        const auto* said = all.at(0).find_action(in_queue ? "job" : "verify", "7");
+        return said != nullptr;
+    };
+    b.enough = over;
+    b.least = std::chrono::milliseconds(in_queue ? 2'500 : 0);  // when a node would take it again
+    const auto got = b.live({});
+    CHECK(over(got));
+    CHECK(b.slurm.calls.empty());
+    if (!in_queue)
+        CHECK(got[0].find_action("verify", "7")->result ==
+              "has no new step in 0 s; dry run: it would be requeued");
+}
+
+TEST_CASE("a controller that ended between Slurm's work and its own record goes on there", "[fault]") {
+    controller_bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, without);
+    const auto e = b.xid79();
+    engine earlier;
+    auto begun = *earlier.find(earlier.absorb(e, wall_ms()).number);
+    begun.state = incident_state::acting;
+    begun.jobs = {7};
+    {
+        std::string warning;
+        auto kept = history::open(b.settings.history, warning);
+        REQUIRE(kept);
+        REQUIRE(kept->keep({{e, begun.number}}, {begun}));
+    }
+    SECTION("the node is out already") {
+        b.slurm.nodes["n03"] = {"n03", true, true, "banyan: gpu: Xid 79 GPU 3 fell off the bus [f00001]"};
+        std::erase(b.slurm.jobs[7].nodes, "n03");
+        const auto got = b.live({});
+        CHECK(b.slurm.calls == std::vector<std::string>{"requeue 7", "start 7"});
+        CHECK(got[0].node_out_ms != 0);
+    }
+    SECTION("nothing was done") {
+        const auto got = b.live({});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "start 7"});
+        CHECK(got[0].node_out_ms != 0);
+    }
+}
