@@ -20,6 +20,7 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
       slurm_(std::move(slurm)),
       records_(io, config_.window, metrics_),
       rules_(std::move(rules)),
+      hearing_(records_, rules_, metrics_),
       limiter_(config_.limits()),
       hub_(io, pool, config_, metrics_,
            {.cursor_of = [this](std::string node) { return records_.cursor_of(std::move(node)); },
@@ -37,14 +38,9 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
                     silence_.back(node);
                     of_nodes_.back(node);
                 }}),
-      fabric_(io, pool, config_, records_,
-              [this](const incident& i, bool fresh) {
-                  if (fresh || rules_.asks_for_more(i, incidents().all()))
-                      asio::co_spawn(io_, act(i.number), asio::detached);
-              }),
-      of_nodes_(records_,
-                {.boot_of = [this](const std::string& node) { return hub_.boot_of(node); },
-                 .act = [this](std::uint64_t number) { asio::co_spawn(io_, act(number), asio::detached); }}),
+      fabric_(io, pool, config_, records_, [this](std::uint64_t number, change what) { hear(number, what); }),
+      of_nodes_(records_, {.boot_of = [this](const std::string& node) { return hub_.boot_of(node); },
+                           .hear = [this](std::uint64_t number, change what) { hear(number, what); }}),
       silence_(io, pool, *slurm_, config_.ckptd_port,
                [this](const std::string& node, const std::string& words) { of_nodes_.silent(node, words); }),
       verifier_{{io, pool, *slurm_, records_, config_.verify,
@@ -131,6 +127,13 @@ task<void> controller::reload_policy() {
     rules_ = std::move(*read);
     spdlog::info("the policy {} was read again: {} rules, digest {}", rules_.source(), rules_.rules().size(),
                  rules_.digest());
+    // Of what is still so, nothing new may be told for long. What a line told of is heard with the next one.
+    std::vector<std::uint64_t> standing;
+    for (const auto& [number, i] : incidents().all())
+        if (i.closed_ms == 0 && is_ignored(i) &&
+            (kind_of(i) == line_kind::fabric || kind_of(i) == line_kind::silence))
+            standing.push_back(number);
+    for (const auto number : standing) hear(number, change::again);
 }
 
 void controller::reset_breaker() {

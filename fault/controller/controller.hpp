@@ -17,6 +17,7 @@
 
 #include "fault/config.hpp"
 #include "fault/controller/fabric_incidents.hpp"
+#include "fault/controller/hearing.hpp"
 #include "fault/controller/hub.hpp"
 #include "fault/controller/node_incidents.hpp"
 #include "fault/controller/records.hpp"
@@ -79,8 +80,8 @@ class controller {
 
   private:
     // events.cpp
-    /// Whether a rule wants that nobody hears of it.
-    bool ignore(incident& i);
+    /// Of one that no line of a node tells of.
+    void hear(std::uint64_t number, change what);
     void after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text);
 
     /// How a node goes out: of those jobs all leave it, or none.
@@ -116,6 +117,7 @@ class controller {
     std::unique_ptr<cluster> slurm_;
     records records_;
     policy rules_;
+    hearing hearing_;
     limiter limiter_;
     hub hub_;
     fabric_incidents fabric_;

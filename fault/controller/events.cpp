@@ -35,17 +35,14 @@ task<bool> controller::take_events(std::string /*node*/, std::vector<event> even
         const auto out = records_.incidents().absorb(events[n], wall_ms());
         changed.insert(out.number);
         if (auto* i = records_.incidents().find(out.number)) {
-            const bool unheard = out.created || is_ignored(*i);
-            if (unheard && ignore(*i)) {
-                fresh.push_back({std::move(events[n]), out.number});
-                continue;
-            }
-            if (unheard) records_.announce(*i);
-            // A rule may count, or be for what follows from another fault.
-            if (out.escalated || rules_.asks_for_more(*i, incidents().all()))
+            const auto what = out.escalated ? out.created ? change::first : change::worse
+                              : out.created ? change::echo
+                                            : change::again;
+            const auto came_of_it = hearing_.hear(*i, what);
+            if (came_of_it == heard::act)
                 judge.insert(out.number);
             else if (out.created)
-                i->state = incident_state::done;  // a consequence whose cause is not seen
+                i->state = incident_state::done;
         }
         fresh.push_back({std::move(events[n]), out.number});
     }
@@ -56,14 +53,12 @@ task<bool> controller::take_events(std::string /*node*/, std::vector<event> even
     co_return true;
 }
 
-bool controller::ignore(incident& i) {
-    auto asked = rules_.decide(i, incidents().all());
-    if (asked.step != step_kind::ignore) return false;
-    i.rule = std::move(asked.rule);
-    i.advice = std::move(asked.why);
-    i.decided = static_cast<std::uint8_t>(asked.step);
-    i.state = incident_state::done;
-    return true;
+void controller::hear(std::uint64_t number, change what) {
+    auto* i = records_.incidents().find(number);
+    if (!i) return;
+    const auto came_of_it = hearing_.hear(*i, what);
+    records_.save_soon(number);
+    if (came_of_it == heard::act) asio::co_spawn(io_, act(number), asio::detached);
 }
 
 void controller::after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text) {

@@ -41,9 +41,9 @@ object ufm_object(const ufm_event& told) {
 }  // namespace
 
 fabric_incidents::fabric_incidents(asio::io_context& io, asio::thread_pool& pool, const config& settings,
-                                   records& known, judge to)
+                                   records& known, hear to)
     : records_(known),
-      judge_(std::move(to)),
+      hear_(std::move(to)),
       fabric_(io, pool, settings,
               {.looked = [this](fabric_news news) { after_look(std::move(news)); },
                .told = [this](const ufm_event& told, std::int64_t at) { after_told(told, at); },
@@ -65,17 +65,14 @@ incident* fabric_incidents::open(incident made) {
     const auto now = wall_ms();
     if (made.line_ms == 0) made.line_ms = now;
     made.add_seen(made.line_ms, 0);
-    auto& i = records_.incidents().open(std::move(made), now);
-    records_.announce(i);
-    records_.save_soon(i.number);
-    return &i;
+    return &records_.incidents().open(std::move(made), now);
 }
 
 void fabric_incidents::close(incident& i, std::string by) {
     i.closed_ms = wall_ms();
     i.closed_by = std::move(by);
     i.state = incident_state::done;
-    spdlog::warn("incident {} closed by {}: {}", i.id(), i.closed_by, i.object.text());
+    records_.say(i, fmt::format(" closed by {}: {}", i.closed_by, i.object.text()));
     records_.save_soon(i.number);
 }
 
@@ -102,7 +99,7 @@ incident* fabric_incidents::again_or_new(incident made) {
     auto* i = recent(made.boot_id, made.object);
     if (!i) {
         i = open(std::move(made));
-        judge_(*i, true);
+        hear_(i->number, change::first);
         return i;
     }
     if (i->closed_ms != 0) {
@@ -113,9 +110,8 @@ incident* fabric_incidents::again_or_new(incident made) {
     i->cause = std::move(made.cause);
     i->severity = made.severity;
     i->add_seen(wall_ms(), 0);
-    spdlog::warn("incident {}: {} again, {} times so far", i->id(), i->object.text(), i->seen.size());
-    records_.save_soon(i->number);
-    judge_(*i, false);
+    records_.say(*i, fmt::format(": {} again, {} times so far", i->object.text(), i->seen.size()));
+    hear_(i->number, change::again);
     return i;
 }
 
@@ -141,7 +137,7 @@ void fabric_incidents::apply(const fabric_step& step, const fabric_news& news) {
     }
     if (step.what == kind::part) {
         i->cause = step.words;
-        spdlog::warn("incident {}: {}", i->id(), i->cause);
+        records_.say(*i, ": " + i->cause);
         return records_.save_soon(i->number);
     }
     const bool fresh = step.what != kind::again;
@@ -159,12 +155,11 @@ void fabric_incidents::apply(const fabric_step& step, const fabric_news& news) {
             ++i->flaps;
             i->add_seen(now, 0);
         }
-        spdlog::warn("incident {}: {}{}", i->id(), i->cause,
-                     fresh ? "" : fmt::format(", again; {} times so far", i->flaps));
-        records_.save_soon(i->number);
+        records_.say(*i, fmt::format(": {}{}", i->cause,
+                                     fresh ? "" : fmt::format(", again; {} times so far", i->flaps)));
     }
+    hear_(i->number, step.what == kind::open ? change::first : fresh ? change::worse : change::again);
     if (step.back) close(*i, "the fabric: it was back at once");
-    judge_(*i, fresh);
 }
 
 void fabric_incidents::after_manager(const manager_news& news) {
@@ -208,7 +203,7 @@ void fabric_incidents::after_manager(const manager_news& news) {
     i->cause = std::move(made.cause);
     i->severity = made.severity;
     note(*i, "sminfo", news.words, now);
-    judge_(*i, false);
+    hear_(i->number, change::again);
 }
 
 void fabric_incidents::after_told(const ufm_event& told, std::int64_t line_ms) {
@@ -225,7 +220,8 @@ void fabric_incidents::after_told(const ufm_event& told, std::int64_t line_ms) {
     // A counter's event comes every few minutes for as long as it rises.
     if (i && i->closed_ms == 0) {
         i->add_seen(line_ms, 0);
-        return note(*i, "ufm", text, line_ms);
+        note(*i, "ufm", text, line_ms);
+        return hear_(i->number, change::again);
     }
     note(*again_or_new(std::move(made)), "ufm", text, line_ms);
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "fault/controller/fabric_watch.hpp"
+#include "fault/controller/hearing.hpp"
 #include "fault/controller/manager_watch.hpp"
 #include "fault/controller/records.hpp"
 #include "fault/fabric/fabric_plan.hpp"
@@ -16,12 +17,11 @@ namespace banyan::fault {
 
 class fabric_incidents {
   public:
-    /// `fresh`: it is new or has another culprit; else it only counts once more.
-    using judge = std::function<void(const incident& i, bool fresh)>;
+    using hear = std::function<void(std::uint64_t number, change what)>;
 
     /// What is given by reference must outlive it.
     fabric_incidents(asio::io_context& io, asio::thread_pool& pool, const config& settings, records& known,
-                     judge to);
+                     hear to);
     void start();
 
   private:
@@ -29,7 +29,7 @@ class fabric_incidents {
     void apply(const fabric_step& step, const fabric_news& news);
     void after_manager(const manager_news& news);
     void after_told(const ufm_event& told, std::int64_t line_ms);
-    incident* open(incident made);
+    incident* open(incident made);  // which is to be heard of
     void close(incident& i, std::string by);
     void note(incident& i, std::string source, std::string text, std::int64_t at_ms);
     /// The newest that is open, or was closed a short while ago, of the same culprit.
@@ -37,7 +37,7 @@ class fabric_incidents {
     incident* again_or_new(incident made);
 
     records& records_;
-    judge judge_;
+    hear hear_;
     fabric_watch fabric_;
     manager_watch manager_;
 };

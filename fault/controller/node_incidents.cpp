@@ -44,17 +44,14 @@ incident node_incidents::made(const std::string& node, std::string_view reason, 
 
 void node_incidents::open(incident i) {
     const auto now = i.line_ms;
-    const auto& opened = records_.incidents().open(std::move(i), now);
-    records_.announce(opened);
-    records_.save_soon(opened.number);
-    calls_.act(opened.number);
+    calls_.hear(records_.incidents().open(std::move(i), now).number, change::first);
 }
 
 void node_incidents::silent(const std::string& node, const std::string& words) {
     for (const auto& [number, i] : records_.incidents().all()) {
         if (!is_open(i, node, silent_reason)) continue;
         records_.incidents().find(number)->add_evidence({wall_ms(), node, words, 0});
-        return records_.save_soon(number);
+        return calls_.hear(number, change::again);
     }
     auto i = made(node, silent_reason, fmt::format("{} does not answer", node));
     i.add_evidence({i.line_ms, node, words, 0});
@@ -112,8 +109,7 @@ void node_incidents::stuck(const std::string& node, const job_status& job, const
             found->last_ms = now;
             found->cause = cause;
             found->jobs = {job.id};
-            records_.save_soon(number);
-            return calls_.act(number);
+            return calls_.hear(number, change::worse);
         }
         found->closed_ms = now;
         found->closed_by = "the node: it was back, and had another job";

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "fault/controller/hearing.hpp"
 #include "fault/controller/holders.hpp"
 #include "fault/controller/records.hpp"
 
@@ -22,7 +23,7 @@ class node_incidents {
   public:
     struct callbacks {
         std::function<std::string(const std::string& node)> boot_of;
-        std::function<void(std::uint64_t number)> act;
+        std::function<void(std::uint64_t number, change what)> hear;
     };
 
     node_incidents(records& known, callbacks calls) : records_(known), calls_(std::move(calls)) {}

@@ -56,10 +56,8 @@ task<result<std::optional<incident>>> records::find(std::uint64_t number) {
     co_return co_await on_database([this, number] { return history_->find(number); });
 }
 
-void records::announce(const incident& i) {
-    metrics_->count_incident(
-        i.reason, static_cast<double>(std::max<std::int64_t>(0, i.incident_ms - i.line_ms)) / 1000.0);
-    spdlog::warn("incident {} {}: {} ({})", i.id(), name_of(i.severity), i.cause, i.object.text());
+void records::say(const incident& i, std::string_view words) const {
+    if (!is_ignored(i)) spdlog::warn("incident {}{}", i.id(), words);
 }
 
 void records::count_open() {

@@ -36,8 +36,8 @@ class records {
     const engine& incidents() const { return engine_; }
     /// Also one that only the history still has.
     task<result<std::optional<incident>>> find(std::uint64_t number);
-    /// A new incident is logged and counted.
-    void announce(const incident& i);
+    /// Something about it for the log; not where a rule says that nobody hears of it.
+    void say(const incident& i, std::string_view words) const;
 
     /// What came of an action: logged, counted, and kept with the incident.
     void record(std::uint64_t number, std::string what, std::string target, std::string text, bool done);

@@ -47,7 +47,7 @@ class book {
     std::vector<std::uint64_t> acted;
     node_incidents of_nodes{known,
                             {.boot_of = [](const std::string& node) { return "boot of " + node; },
-                             .act = [this](std::uint64_t number) { acted.push_back(number); }}};
+                             .hear = [this](std::uint64_t number, change) { acted.push_back(number); }}};
 
     book() {
         std::filesystem::create_directories(dir_);

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Who hears of an incident, and how often.
+#include <catch2/catch.hpp>
+#include <unistd.h>
+
+#include "fault/controller/node_incidents.hpp"
+#include "fault/policy/policy_file.hpp"
+#include "test/unit/fault/heard.hpp"
+
+using namespace banyan;
+using namespace banyan::fault;
+using namespace banyan::fault::testing;
+
+namespace {
+
+policy silence_is(const std::string& action) {
+    auto read = parse_policy("site.toml", "[[rule]]\nname = \"by-" + action +
+                                              "\"\nkind = \"silence\"\naction = \"" + action + "\"\n");
+    REQUIRE(read.rules);
+    return std::move(*read.rules);
+}
+
+class book {
+  public:
+    asio::io_context io;
+    std::shared_ptr<metrics> figures = std::make_shared<metrics>();
+    records known{io, std::chrono::seconds(30), figures};
+    policy rules = silence_is("ignore");
+    hearing desk{known, rules, figures};
+    int acted = 0;
+    node_incidents of_nodes{known,
+                            {.boot_of = [](const std::string&) { return ""; },
+                             .hear =
+                                 [this](std::uint64_t number, change what) {
+                                     acted += desk.hear(*known.incidents().find(number), what) == heard::act;
+                                 }}};
+    book() {
+        std::filesystem::create_directories(dir_);
+        limiter limits{policy_limits{}};
+        REQUIRE(known.open((dir_ / "history.db").string(), limits));
+    }
+    ~book() {
+        known.finish();
+        std::filesystem::remove_all(dir_);
+    }
+    const incident& one() { return known.incidents().all().begin()->second; }
+
+  private:
+    std::filesystem::path dir_ =
+        std::filesystem::temp_directory_path() / ("banyan-hearing-" + std::to_string(::getpid()));
+};
+
+}  // namespace
+
+TEST_CASE("a silent node is heard of when the rules do not ignore it any more, once", "[fault]") {
+    ears log;
+    book b;
+    b.of_nodes.silent("n1", "no answer");
+    b.of_nodes.silent("n1", "no answer");
+    CHECK(is_ignored(b.one()));
+    CHECK(b.one().state == incident_state::done);
+    CHECK(b.acted == 0);
+    CHECK(log.times("incident ") == 0);
+    b.rules = silence_is(GENERATE("note", "alert", "down"));
+    b.of_nodes.silent("n1", "no answer");
+    CHECK(b.one().rule == b.rules.rules().front().name);
+    CHECK(b.acted == 1);
+    CHECK(log.times("incident f00001 fatal: n1 does not answer") == 1);
+    b.of_nodes.silent("n1", "no answer");
+    CHECK(b.known.incidents().all().size() == 1);
+    CHECK(b.acted == 1);
+    CHECK(log.times("incident f00001") == 1);
+    CHECK(incidents_counted(*b.figures, "node-silent") == 1);
+}
+
+TEST_CASE("a consequence is noted, and looked into where a rule asks for more", "[fault]") {
+    book b;
+    incident i;
+    i.reason = std::string(silent_reason);
+    auto& made = b.known.incidents().open(std::move(i), 1);
+    SECTION("it does not") { b.rules = silence_is("note"); }
+    SECTION("it does") { b.rules = silence_is("drain"); }
+    const bool more = b.rules.rules().front().step > step_kind::none;
+    CHECK(b.desk.hear(made, change::echo) == (more ? heard::act : heard::noted));
+    CHECK(b.desk.hear(made, change::again) == heard::noted);
+    CHECK(b.desk.hear(made, change::worse) == heard::act);
+}
