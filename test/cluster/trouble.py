@@ -10,6 +10,14 @@ from banyan_cluster import layout as layouts, parts, process
 FAULTD = "/usr/libexec/banyan/banyan-faultd"
 
 
+def _threads(pid):
+    """A process that was killed looks ended while threads of it, on their way out, still have its sockets."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 0
+
+
 class Trouble:
     """On one cluster (harness.Cluster)."""
 
@@ -20,7 +28,7 @@ class Trouble:
     def end(self, part, number=signal.SIGKILL):
         pid = self.cluster.parts()[part]
         os.kill(pid, number)
-        self.cluster.wait_for(lambda: process.start_time(pid) is None, f"{part} has ended")
+        self.cluster.wait_for(lambda: process.start_time(pid) is None and _threads(pid) <= 1, f"{part} has ended")
 
     def power_off(self, node):
         """Ends whatever runs on the host of that name, which is a namespace of its own, and its agent first."""
