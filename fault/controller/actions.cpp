@@ -89,7 +89,7 @@ decision controller::judge(incident& i) {
 
 task<void> controller::act_once(std::uint64_t number) {
     auto* i = records_.incidents().find(number);
-    if (!i) co_return;
+    if (!i || i->closed_ms != 0) co_return;
     i->state = incident_state::acting;
     if (nodes_ == 0 && rules_.decide(*i, incidents().all()).step >= step_kind::drain) {
         const auto count = co_await run_blocking(pool_, [this] { return slurm_->node_count(); });

@@ -127,12 +127,11 @@ task<void> controller::reload_policy() {
     rules_ = std::move(*read);
     spdlog::info("the policy {} was read again: {} rules, digest {}", rules_.source(), rules_.rules().size(),
                  rules_.digest());
-    // Of what is still so, nothing new may be told for long. What a line told of is heard with the next one.
+    // Of a link that is still down nothing new may be told for long. What a line told of is heard with the
+    // next one; a node that was silent is not acted on by that alone: it may answer again.
     std::vector<std::uint64_t> standing;
     for (const auto& [number, i] : incidents().all())
-        if (i.closed_ms == 0 && is_ignored(i) &&
-            (kind_of(i) == line_kind::fabric || kind_of(i) == line_kind::silence))
-            standing.push_back(number);
+        if (i.closed_ms == 0 && is_ignored(i) && kind_of(i) == line_kind::fabric) standing.push_back(number);
     for (const auto number : standing) hear(number, change::again);
 }
 

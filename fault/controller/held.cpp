@@ -48,7 +48,7 @@ result<void> can_rule_on(const incident& i, const decision& asked) {
 
 void controller::put_off(std::uint64_t number, const std::string& what, std::string why) {
     auto* i = records_.incidents().find(number);
-    if (!i) return;
+    if (!i || i->closed_ms != 0) return;  // what is over needs nothing any more
     // A node that does not end a job's last run may do so at any moment.
     if (i->reason == stuck_reason) return give_up(number, what, std::move(why));
     const auto node = i->object.node;

@@ -106,7 +106,7 @@ void node_incidents::stuck(const std::string& node, const job_status& job, const
         auto* found = records_.incidents().find(number);
         if (i.node_out_ms == 0) {  // no rule is for it, or it is being acted on
             found->add_evidence({now, node, words, 0});
-            found->last_ms = now;
+            found->line_ms = found->last_ms = now;  // seen at this moment, whenever it began
             found->cause = cause;
             found->jobs = {job.id};
             return calls_.hear(number, change::worse);
