@@ -4,9 +4,9 @@ training goes on; without one the job is requeued. Whether its ranks ended befor
 
 import os
 import re
-import signal
 
 from harness import ClusterCase, main
+from trouble import cut_power
 
 from banyan_cluster import layout as layouts, parts
 
@@ -53,13 +53,7 @@ class NodeLost(ClusterCase):
         """Ends whatever runs on the host of that name, which is a namespace of its own."""
         host = os.readlink(f"/proc/{self.cluster.parts()[f'slurmd-{node}']}/ns/uts")
         self.addCleanup(self.power_on, node)
-        # The newest first: no rank trains on beside a daemon that has ended, as none would without power.
-        for pid in sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True):
-            try:
-                if os.readlink(f"/proc/{pid}/ns/uts") == host:
-                    os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue  # it ended meanwhile
+        cut_power(host)
 
     def power_on(self, node):
         parts.start_slurmd(self.layout, node)

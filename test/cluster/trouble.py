@@ -18,6 +18,18 @@ def _threads(pid):
         return 0
 
 
+def cut_power(host):
+    """Ends whatever runs in that UTS namespace. All of it is stopped first, the oldest before what it has started: nobody is left to
+    tell of the end of another, and no rank trains on beside a daemon that has ended."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
+            try:
+                if os.readlink(f"/proc/{pid}/ns/uts") == host:
+                    os.kill(pid, number)
+            except OSError:
+                continue  # it ended meanwhile
+
+
 class Trouble:
     """On one cluster (harness.Cluster)."""
 
@@ -36,13 +48,7 @@ class Trouble:
         host = os.readlink(f"/proc/{known[f'slurmd-{node}']}/ns/uts")
         if f"faultd-{node}" in known:
             os.kill(known[f"faultd-{node}"], signal.SIGKILL)
-        # The newest first: no rank trains on beside a daemon that has ended, as none would without power.
-        for pid in sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True):
-            try:
-                if os.readlink(f"/proc/{pid}/ns/uts") == host:
-                    os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue  # it ended meanwhile
+        cut_power(host)
 
     def start_agent(self, node):
         parts.spawn(self.layout, f"faultd-{node}", parts.on_host(node, [
