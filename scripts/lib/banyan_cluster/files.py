@@ -27,8 +27,11 @@ def sanitizer_environment(layout):
     if not folder:
         return {}
     runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
-    return {"LD_PRELOAD": os.path.realpath(runtime),
-            "ASAN_OPTIONS": f"log_path={folder}/asan:log_exe_name=1:detect_leaks=0:handle_abort=1:detect_stack_use_after_return=0",
+    forks = os.path.join(layout.build, "lib", "fork_safe_malloc.so")  # says itself what it is for
+    preloaded = [forks] if os.path.exists(forks) else []
+    return {"LD_PRELOAD": " ".join([*preloaded, os.path.realpath(runtime)]),
+            "ASAN_OPTIONS": f"log_path={folder}/asan:log_exe_name=1:detect_leaks=0:handle_abort=1:detect_stack_use_after_return=0"
+                            ":verify_asan_link_order=0",
             "UBSAN_OPTIONS": f"log_path={folder}/ubsan:log_exe_name=1:print_stacktrace=1"}
 
 
