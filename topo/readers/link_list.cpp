@@ -6,6 +6,7 @@
 //     VenID:000002c9 DevID:1003 Rev:00000000 {n16 HCA-1} LID:0005 PN:01 } { SW Ports:24 ... {leaf-08}
 //     LID:0002 PN:14 } PHY=4x LOG=ACT SPD=2.5
 #include <boost/container_hash/hash.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include "topo/readers/csv.hpp"
@@ -103,18 +104,59 @@ std::uint32_t take_node(node_table& nodes, const listed_end& e, std::uint32_t li
     return at;
 }
 
-/// Whether each cable is listed by both its ends, as some releases do: then one that stands there once is one
-/// that its other end does not list.
-bool lists_both_ends(const std::vector<listed_link>& links) {
-    using end = std::pair<guid, std::uint16_t>;
-    boost::unordered_flat_set<std::pair<end, end>, boost::hash<std::pair<end, end>>> seen;
-    for (const auto& l : links) {
-        const end a{l.a.id, l.a.port}, b{l.b.id, l.b.port};
-        if (seen.contains({b, a})) return true;
-        seen.insert({a, b});
+/// How often each cable stands in the text.
+class cable_count {
+  public:
+    explicit cable_count(const std::vector<listed_link>& links) {
+        boost::unordered_flat_set<guid> listing;  // stand first in a line
+        for (const auto& l : links) {
+            listing.insert(l.a.id);
+            seen_[cable_of(l)] |= way_of(l);
+        }
+        for (const auto& [ends, ways] : seen_) {
+            doubled_ += ways == 3;
+            expected_ +=
+                ways == 3 || (listing.contains(ends.first.first) && listing.contains(ends.second.first));
+        }
     }
-    return false;
-}
+
+    /// Whether each cable is listed by both its ends, as some releases do: then one that stands there once is
+    /// one that its other end does not list. A list that has each once may have some twice: few of those that
+    /// it could have twice, or few at all.
+    bool by_both_ends() const {
+        return doubled_ > 0 && 2 * doubled_ > expected_ && 100 * doubled_ >= seen_.size();
+    }
+
+    /// Lines of a cable that is listed above them already.
+    std::vector<std::uint32_t> repeated(const std::vector<listed_link>& links) const {
+        const bool both = by_both_ends();
+        boost::unordered_flat_map<cable, unsigned, boost::hash<cable>> before;
+        std::vector<std::uint32_t> out;
+        for (const auto& l : links) {
+            auto& ways = before[cable_of(l)];
+            const auto way = both ? way_of(l) : 3u;
+            if (ways & way) out.push_back(l.line);
+            ways |= way;
+        }
+        return out;
+    }
+
+  private:
+    using end = std::pair<guid, std::uint16_t>;
+    using cable = std::pair<end, end>;
+
+    static cable cable_of(const listed_link& l) {
+        const end a{l.a.id, l.a.port}, b{l.b.id, l.b.port};
+        return a < b ? cable{a, b} : cable{b, a};
+    }
+    static unsigned way_of(const listed_link& l) {
+        return cable_of(l).first == end{l.a.id, l.a.port} ? 1u : 2u;
+    }
+
+    boost::unordered_flat_map<cable, unsigned, boost::hash<cable>> seen_;
+    std::size_t doubled_ = 0;
+    std::size_t expected_ = 0;  ///< that a list of both ends would have twice, as far as it goes
+};
 
 }  // namespace
 
@@ -138,7 +180,10 @@ void read_link_list(std::string_view text, dump& out) {
         links.push_back(l);
     });
     node_table nodes(out);
-    const bool both = lists_both_ends(links);
+    const cable_count cables(links);
+    const bool both = cables.by_both_ends();
+    for (const auto line : cables.repeated(links))
+        complain(out, line, 1, "this cable is listed above already: it is counted once");
     for (const auto& l : links) {
         const auto first = take_node(nodes, l.a, both ? 0 : l.line),
                    second = take_node(nodes, l.b, both ? 0 : l.line);

@@ -184,6 +184,34 @@ TEST_CASE("a list that has each cable from both ends is the same fabric", "[topo
     CHECK(read(as_link_list(d, true)) == contents(build_fabric(d)));
 }
 
+TEST_CASE("a cable that a list has twice is one cable, and told", "[topo][hostile]") {
+    const auto d = read_ibnetdiscover(fixture("ibnetdiscover.txt")).value();
+    const auto expected = contents(build_fabric(d));
+    const auto list = as_link_list(d);
+    const auto line = first_lines(list, 1);
+    const auto first = line.find("{ "), second = line.find("{ ", first + 2), end = line.find("PHY=");
+    const auto turned =
+        line.substr(second, end - second) + line.substr(first, second - first) + line.substr(end);
+    const auto count = static_cast<std::uint32_t>(std::count(list.begin(), list.end(), '\n'));
+    const auto at = GENERATE(1u, 100u, 0u);  // 0: at the end
+    for (const auto& again : {line, turned}) {
+        const auto lines = at == 0 ? count : at;
+        const auto before = first_lines(list, lines);
+        const auto got = read_dump(before + again + list.substr(before.size()));
+        INFO(again << " " << lines << (got ? std::string() : got.error().text()));
+        REQUIRE(got);
+        REQUIRE(got->complaints.size() == 1);
+        CHECK(got->complaints[0].line == lines + 1);
+        CHECK(got->complaints[0].what.find("listed above already") != std::string::npos);
+        CHECK(contents(build_fabric(*got)) == expected);
+    }
+    // Also in a list of both ends.
+    const auto both = as_link_list(d, true);
+    const auto got = read_dump(both + first_lines(both, 1)).value();
+    CHECK(got.complaints.size() == 1);
+    CHECK(contents(build_fabric(got)) == expected);
+}
+
 TEST_CASE("iblinkinfo of the switches alone is refused", "[topo]") {
     const auto all = fixture("iblinkinfo.txt");
     const auto switches = all.substr(all.find("Switch: "));
