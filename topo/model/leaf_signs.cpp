@@ -39,9 +39,10 @@ class host_forms {
         }
         most_ = static_cast<std::size_t>(std::max_element(hcas_.begin(), hcas_.end()) - hcas_.begin());
     }
-    /// Whether all are called as fewer hosts are, which are on fewer switches.
+    /// Whether all are called as fewer hosts are, which are on fewer switches. Where none was ever named
+    /// nothing is known.
     bool unusual(std::uint32_t sw) const {
-        return std::all_of(on_[sw].begin(), on_[sw].end(), [&](auto form) {
+        return !on_[sw].empty() && std::all_of(on_[sw].begin(), on_[sw].end(), [&](auto form) {
             return hcas_[form] < hcas_[most_] && switches_[form] < switches_[most_];
         });
     }
