@@ -78,13 +78,16 @@ void join_planes(fabric& f) {
     }
 }
 
-void take_hca_end(fabric& f, const port_ref& hca_end, const port_ref& switch_end, const link_rate& rate) {
+/// An HCA of several ports counts where its first plane is, or its first port where they lead to several
+/// boxes.
+void take_hca_end(fabric& f, std::vector<std::uint16_t>& first_port, const port_ref& hca_end,
+                  const port_ref& switch_end, const link_rate& rate) {
     auto& h = f.hcas[hca_end.index];
     ++h.planes;
     const auto& sw = f.switches[switch_end.index];
-    // An HCA of several ports counts where its first plane is.
-    if (h.leaf != none && sw.plane > 0) return;
-    if (h.leaf != none && h.leaf != sw.box) return;
+    auto& first = first_port[hca_end.index];
+    if (h.leaf != none && (h.leaf == sw.box ? sw.plane > 0 : hca_end.port > first)) return;
+    first = hca_end.port;
     h.leaf = sw.box;
     h.leaf_port = switch_end.port;
     h.rate = rate;
@@ -95,11 +98,12 @@ void take_hca_end(fabric& f, const port_ref& hca_end, const port_ref& switch_end
 void find_boxes(state& s) {
     auto& f = s.out;
     join_planes(f);
+    std::vector<std::uint16_t> first_port(f.hcas.size());
     for (const auto& l : f.links) {
         if (l.a.kind == node_kind::hca && l.b.kind == node_kind::switch_node)
-            take_hca_end(f, l.a, l.b, l.rate);
+            take_hca_end(f, first_port, l.a, l.b, l.rate);
         if (l.b.kind == node_kind::hca && l.a.kind == node_kind::switch_node)
-            take_hca_end(f, l.b, l.a, l.rate);
+            take_hca_end(f, first_port, l.b, l.a, l.rate);
     }
 }
 

@@ -73,8 +73,11 @@ std::vector<tier_capacity> capacity(const fabric& f) {
         const auto rate = tenths(l.rate);
         const auto bad = l.bad ? rate : 0;
         if (l.a.kind == node_kind::hca || l.b.kind == node_kind::hca) {
-            const auto& h = f.hcas[(l.a.kind == node_kind::hca ? l.a : l.b).index];
+            const auto& [hca, sw] = l.a.kind == node_kind::hca ? std::pair(l.a, l.b) : std::pair(l.b, l.a);
+            const auto& h = f.hcas[hca.index];
             if (h.host == none || h.leaf == none || f.switches[h.leaf].level != 0) continue;
+            // A second port on another leaf: nor is counted what leads up from there.
+            if (sw.kind != node_kind::switch_node || f.switches[sw.index].box != h.leaf) continue;
             out[0].gbps += rate;
             out[0].bad_gbps += bad;
             add_rail(out[0], h.rail, rate);

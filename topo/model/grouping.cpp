@@ -15,10 +15,30 @@ namespace {
 
 using leaf_set = std::vector<std::uint32_t>;
 
-leaf_set leaves_of(const fabric& f, const std::vector<std::uint32_t>& hcas) {
+/// HCA and leaf, for each port that leads to another box than the HCA's first: it belongs to the same hosts.
+using further_leaves = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+
+further_leaves further_leaves_of(const fabric& f) {
+    further_leaves out;
+    for (const auto& l : f.links) {
+        const auto& [hca, sw] = l.a.kind == node_kind::hca ? std::pair(l.a, l.b) : std::pair(l.b, l.a);
+        if (hca.kind != node_kind::hca || sw.kind != node_kind::switch_node) continue;
+        const auto box = f.switches[sw.index].box;
+        if (f.hcas[hca.index].leaf != none && f.hcas[hca.index].leaf != box) out.emplace_back(hca.index, box);
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+leaf_set leaves_of(const fabric& f, const further_leaves& further, const std::vector<std::uint32_t>& hcas) {
     leaf_set out;
-    for (const auto i : hcas)
+    for (const auto i : hcas) {
         if (f.hcas[i].leaf != none) out.push_back(f.hcas[i].leaf);
+        if (further.empty()) continue;
+        for (auto at = std::lower_bound(further.begin(), further.end(), std::pair(i, 0u));
+             at != further.end() && at->first == i; ++at)
+            out.push_back(at->second);
+    }
     std::sort(out.begin(), out.end());
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
@@ -30,7 +50,8 @@ constexpr std::size_t most_leaves = 32;  ///< of one host, of which every pair i
 std::vector<std::uint32_t> join_leaves(const fabric& f, const hcas_of_hosts& hosts) {
     // Most hosts of a group have the very same leaves: those are counted once.
     boost::unordered_flat_map<leaf_set, std::uint32_t, boost::hash<leaf_set>> alike;
-    for (const auto& hcas : hosts) ++alike[leaves_of(f, hcas)];
+    const auto further = further_leaves_of(f);
+    for (const auto& hcas : hosts) ++alike[leaves_of(f, further, hcas)];
     std::vector<std::uint32_t> hosts_on(f.switches.size());
     boost::unordered_flat_map<std::uint64_t, std::uint32_t> shared;
     for (const auto& [leaves, count] : alike)

@@ -86,6 +86,26 @@ void find_unknown_shape(state& s) {
         1.0);
 }
 
+/// An HCA has one leaf here. Of one that has ports on two, half of what it can do is not in the model.
+void find_second_leaves(state& s) {
+    const auto& f = s.out;
+    std::vector<bool> on_two(f.hcas.size());
+    for (const auto& l : f.links) {
+        const auto& [hca, sw] = l.a.kind == node_kind::hca ? std::pair(l.a, l.b) : std::pair(l.b, l.a);
+        if (hca.kind != node_kind::hca || sw.kind != node_kind::switch_node) continue;
+        const auto& h = f.hcas[hca.index];
+        if (h.host != none && h.leaf != none && f.switches[sw.index].box != h.leaf) on_two[hca.index] = true;
+    }
+    const auto many = std::count(on_two.begin(), on_two.end(), true);
+    if (many == 0) return;
+    s.report(
+        "unknown-shape", {"fabric"},
+        fmt::format("{} HCAs have ports on two switches: each counts for the leaf of its first port alone, "
+                    "and rails and capacity are what those give",
+                    many),
+        1.0);
+}
+
 }  // namespace
 
 /// Groups of such hosts have so many leaves. One that has far fewer has hosts of another kind (two HCAs
@@ -125,6 +145,7 @@ void find_idle_leaves(state& s) {
 
 void find_switch_defects(state& s) {
     find_unknown_shape(s);
+    find_second_leaves(s);
     find_missing_leaves(s);
     find_missing_links(s);
     find_bad_names(s);

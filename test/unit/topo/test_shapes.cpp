@@ -212,6 +212,33 @@ TEST_CASE("a torus is told as what levels cannot tell", "[topo][shapes]") {
         CHECK(tier_between(f, first, find_host(f, other)) == tier::core);
 }
 
+TEST_CASE("HCAs with ports on two leaves are told, and counted by one", "[topo][shapes]") {
+    test::dump_writer d;
+    const auto spine = d.add_switch("spine");
+    std::vector<guid> leaves;
+    for (unsigned i = 0; i < 6; ++i) leaves.push_back(d.add_switch(fmt::format("leaf-{}", i)));
+    for (unsigned i = 0; i < 6; ++i)
+        for (unsigned link = 0; link < 2; ++link) d.link(leaves[i], 35 + link, spine, 1 + 2 * i + link);
+    for (unsigned h = 0; h < 24; ++h) {
+        const auto hca = d.add_hca(fmt::format("n{:02} mlx5_0", h));
+        const bool crossed = h == 13;
+        for (unsigned port = 0; port < 2; ++port)
+            d.link(hca, port + 1, leaves[2 * (h / 8) + (crossed ? 1 - port : port)], 1 + h % 8);
+    }
+    const auto f = d.model();
+    REQUIRE(f.leaf_groups.size() == 3);
+    for (const auto& g : f.leaf_groups) CHECK(g.hosts.size() == 8);
+    CHECK(f.switches[f.leaf_groups[0].leaves.at(0)].name == "leaf-0");
+    CHECK(f.switches[f.leaf_groups[2].leaves.at(0)].name == "leaf-4");
+    std::set<std::string> kinds;
+    for (const auto& each : f.defects) kinds.insert(each.kind);
+    CHECK(kinds == std::set<std::string>{"unknown-shape", "wrong-rail"});
+    CHECK(leaf_loads(f).at(0).ratio() == Approx(4));
+    // Of the group with the crossed cables both leaves count.
+    CHECK(capacity(f).at(0).gbps == Approx(24 * 400));
+    CHECK(capacity(f).at(1).gbps == Approx(4 * 2 * 400));
+}
+
 TEST_CASE("two leaves back to back are no unknown shape", "[topo][shapes]") {
     test::dump_writer d;
     const auto a = d.add_switch("a"), b = d.add_switch("b");
