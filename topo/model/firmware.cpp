@@ -37,12 +37,15 @@ std::string board_of(const known_node& n) {
 
 void find_odd_firmware(fabric& f, const std::vector<node_firmware>& all) {
     std::map<std::tuple<node_kind, std::uint32_t, std::string>, std::vector<known_node>> peers;
-    for (const auto& one : all) {
-        if (const auto sw = index_of(f.switches, one.id); sw != none)
-            peers[{node_kind::switch_node, one.device, one.board}].push_back(
-                {&one, node_kind::switch_node, sw});
-        else if (const auto h = index_of(f.hcas, one.id); h != none)
-            peers[{node_kind::hca, one.device, one.board}].push_back({&one, node_kind::hca, h});
+    // A node that several files tell of is one: the last of them is taken.
+    std::map<guid, const node_firmware*> last;
+    for (const auto& one : all) last[one.id] = &one;
+    for (const auto& [id, one] : last) {
+        if (const auto sw = index_of(f.switches, id); sw != none)
+            peers[{node_kind::switch_node, one->device, one->board}].push_back(
+                {one, node_kind::switch_node, sw});
+        else if (const auto h = index_of(f.hcas, id); h != none)
+            peers[{node_kind::hca, one->device, one->board}].push_back({one, node_kind::hca, h});
     }
     const switch_names names(f);
     const auto report = [&](const char* kind, std::string object, std::string evidence, double sure,

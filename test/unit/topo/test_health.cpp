@@ -207,6 +207,12 @@ TEST_CASE("firmware unlike that of the same boards", "[topo]") {
     REQUIRE(odd.size() == 2);
     CHECK(odd[0].evidence == "28.39.1002, 14 of 16 with board MT_0838 have 28.39.2048");
     CHECK(odd[0].objects == std::vector<std::string>{"g0n03 mlx5_0"});
+    // The same file twice, as where FABRIC is given as --health too, tells nothing twice.
+    auto twice = read(as_db_csv(d, info + "END_NODES_INFO\n"));
+    REQUIRE(read_health(as_db_csv(d, info + "END_NODES_INFO\n"), twice));
+    apply_health(f, twice);
+    REQUIRE(of_kind(f, "odd-firmware").size() == 2);
+    CHECK(of_kind(f, "odd-firmware")[0].evidence == odd[0].evidence);
     // No version is usual where each has another.
     apply_health(f, read(fmt::format(
                         "START_NODES_INFO\nNodeGUID,FWInfo_Major,FWInfo_Minor,FWInfo_SubMinor\n0x{:x},1,2,3\n"
