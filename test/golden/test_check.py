@@ -38,10 +38,18 @@ class Check(unittest.TestCase):
         records = {record.split('"')[1]: record for record in text.split("\n\n")[1:]}
         line = next(line for line in records[switch].splitlines() if line.startswith(f"[{port}]\t"))
         peer, peer_port = re.match(r'\[\d+\]\t"([^"]+)"\[(\d+)\]', line).groups()
-        back = next(line for line in records[peer].splitlines() if line.startswith(f"[{peer_port}]\t"))
+        back = next(line for line in records[peer].splitlines() if line.startswith((f"[{peer_port}]\t", f"[{peer_port}](")))
         path = self.folder / name
         path.write_text(text.replace(line + "\n", "", 1).replace(back + "\n", "", 1))
         return path
+
+    def test_an_hca_without_a_link_is_on_no_rail(self):
+        path = self.without_link(self.fabric("whole"), "one", "S-fc6a1c03000000c0", 1)
+        shown = run("show", "--node", "n01", path).stdout
+        rails = {line.split()[2]: line.split()[0] for line in shown.splitlines() if " mlx5_" in line}
+        self.assertEqual(rails, {"mlx5_0": "0", "mlx5_1": "1", "mlx5_2": "-", "mlx5_3": "3"}, shown)
+        hcas = json.loads(run("show", "--node", "n01", "--json", path).stdout)["hcas"]
+        self.assertEqual({hca["name"]: hca["rail"] for hca in hcas}["n01 mlx5_2"], None)
 
     def test_a_new_lost_uplink_of_a_nameless_switch_is_not_accepted(self):
         whole = self.fabric("whole")

@@ -41,7 +41,7 @@ json node_json(const fabric& f, const host& h) {
         const auto& c = f.hcas[i];
         json one{{"guid", hex(c.id)},
                  {"name", c.name},
-                 {"rail", c.rail},
+                 {"rail", c.leaf == none ? json(nullptr) : json(c.rail)},
                  {"lid", c.lid},
                  {"planes", c.planes},
                  {"confidence", c.confidence},
@@ -95,9 +95,11 @@ void print_node(const fabric& f, const host& h) {
     const switch_names names(f);
     for (const auto i : h.hcas) {
         const auto& c = f.hcas[i];
-        fmt::print("{:<5} {:<22.22} {:<18} {:>6} {:<24.24} {:>5} {:>7} {:>5.2f}\n", c.rail, c.name, hex(c.id),
-                   c.lid, c.leaf == none ? "no link" : short_switch_name(names.of(f, c.leaf)), c.leaf_port,
-                   gbps(c.rate) * c.planes, c.confidence);
+        const bool linked = c.leaf != none;  // without, it is on no rail
+        fmt::print("{:<5} {:<22.22} {:<18} {:>6} {:<24.24} {:>5} {:>7} {:>5.2f}\n",
+                   linked ? fmt::format("{}", c.rail) : "-", c.name, hex(c.id), c.lid,
+                   linked ? short_switch_name(names.of(f, c.leaf)) : "no link",
+                   linked ? fmt::format("{}", c.leaf_port) : "-", gbps(c.rate) * c.planes, c.confidence);
     }
 }
 
