@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import tempfile
@@ -134,6 +135,25 @@ class Output(unittest.TestCase):
                 dump.write_text(before + whole.rstrip("\n") + after)
                 done = run(("check", str(dump)))
                 self.assertEqual((done.stdout, done.stderr), (told, ""))
+
+    @unittest.skipUnless(shutil.which("node"), "node runs the picture's own script")
+    def test_small_fabrics_fill_the_screen(self):
+        # 140 hosts of which every name is to be read: no narrow column with two thirds of the screen empty.
+        page = REPOSITORY / "topo" / "draw" / "page" / "geometry.js"
+        for groups, hosts in ((10, 14), (14, 10), (16, 10)):
+            script = f"""
+                const groups = Array.from({{ length: {groups} }}, (_, g) =>
+                  ({{ id: "g" + g, leaves: [g], hosts: Array.from({{ length: {hosts} }}, (_, i) => g * {hosts} + i) }}));
+                const hosts = {{ name: groups.flatMap((g) => g.hosts).map((h) => "n" + (100 + h)) }};
+                const spineGroups = [{{ groups: groups.map((_, i) => i), spines: [90, 91] }}], cores = [], marks = new Map([[0, {{}}]]);
+                const leafName = () => "dir1/L01/U1";
+                {page.read_text()}
+                const all = place();
+                console.log(all.w, all.h);"""
+            done = subprocess.run(["node", "-e", script], text=True, timeout=60, check=False, capture_output=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            width, height = map(float, done.stdout.split())
+            self.assertGreater(min(1500 / width, 1000 / height), 0.9, f"{groups} groups: {width} x {height}")
 
     def test_a_big_fabric_is_drawn_as_rows(self):
         made = run(("gen", "--nodes", "48", "--group-size", "8", "--rails", "2", "--defects", "missing-rail=0.02"))
