@@ -53,7 +53,7 @@ class fabric_input {
   private:
     void add_side_files(CLI::App& sub);
     result<void> look_at_health(fabric& f, health& found) const;
-    std::string path_, names_, site_, limits_;
+    std::string path_, names_, site_, limits_, avoid_;
     std::vector<std::string> health_;
 };
 

@@ -122,6 +122,58 @@ nlohmann::json cost_json(const placement_cost& c) {
     return out;
 }
 
+/// A link of the job's that new jobs are kept off, or that counts errors.
+struct unsound_link {
+    std::string ends;
+    std::uint32_t nodes = 0;  ///< of the job that may meet it
+    bool avoided = false;
+};
+
+/// The links of its hosts, and, where it goes over spines, those that lead up from its leaves.
+std::vector<unsound_link> unsound_links(const fabric& f, const placement& p, const switch_names& names) {
+    std::vector<std::uint32_t> nodes_of(f.leaf_groups.size()), of_leaf(f.switches.size());
+    std::vector<bool> mine(f.hosts.size());
+    std::uint32_t groups = 0;
+    for (const auto h : p.nodes) {
+        mine[h] = true;
+        if (const auto g = f.hosts[h].leaf_group; g != none) groups += nodes_of[g]++ == 0;
+    }
+    if (groups > 1)
+        for (std::size_t g = 0; g < nodes_of.size(); ++g)
+            for (const auto leaf : f.leaf_groups[g].leaves) of_leaf[leaf] += nodes_of[g];
+    const auto text = [&](const port_ref& e) {
+        return fmt::format("{} port {}",
+                           e.kind == node_kind::hca ? f.hcas[e.index].name : names.of(f, e.index), e.port);
+    };
+    std::vector<unsound_link> out;
+    for (const auto& l : f.links) {
+        if (!is_unsound(l)) continue;
+        std::uint32_t nodes = 0;
+        for (const auto& [e, other] : {std::pair(l.a, l.b), std::pair(l.b, l.a)})
+            if (e.kind == node_kind::hca)
+                nodes += f.hcas[e.index].host != none && mine[f.hcas[e.index].host];
+            else if (other.kind == node_kind::switch_node && f.switches[e.index].level == 0)
+                nodes += of_leaf[f.switches[e.index].box];
+        if (nodes > 0) out.push_back({text(l.a) + " <-> " + text(l.b), nodes, l.avoid});
+    }
+    return out;
+}
+
+nlohmann::json unsound_json(const std::vector<unsound_link>& all) {
+    auto out = nlohmann::json::array();
+    for (const auto& l : all) out.push_back({{"link", l.ends}, {"nodes", l.nodes}, {"avoided", l.avoided}});
+    return out;
+}
+
+void print_unsound(const std::vector<unsound_link>& all) {
+    constexpr std::size_t shown = 8;
+    for (std::size_t i = 0; i < std::min(all.size(), shown); ++i)
+        fmt::print("{} for {} nodes: {}\n",
+                   all[i].avoided ? "a link that new jobs are kept off" : "a bad link", all[i].nodes,
+                   all[i].ends);
+    if (all.size() > shown) fmt::print("and {} more such links\n", all.size() - shown);
+}
+
 void print_text(const fabric& f, const train::plan& p, const explanation& r) {
     fmt::print("{} on {}\n", r.asked.dims.text(), compress_hostlist(p.nodes));
     const auto s = spread_of(f, r.asked, r.placed);
@@ -146,6 +198,7 @@ void print_text(const fabric& f, const train::plan& p, const explanation& r) {
         if (l->without_route > 0)
             fmt::print("pairs of ranks that the tables have no way for, left out: {}\n", l->without_route);
     }
+    print_unsound(unsound_links(f, r.placed, switch_names(f)));
     if (p.later)
         fmt::print("waiting {} minutes would have saved {:>3} % of the weighted bytes\n", p.later->minutes,
                    p.later->per_cent);
@@ -164,7 +217,8 @@ result<int> run(const explain_options& o) {
                            {"nodes", p.nodes},
                            {"spares", p.spares},
                            {"placed", cost_json(r.cost)},
-                           {"in_name_order", cost_json(r.in_name_order)}};
+                           {"in_name_order", cost_json(r.in_name_order)},
+                           {"unsound_links", unsound_json(unsound_links(f, r.placed, switch_names(f)))}};
         if (const auto& l = r.by_tables)
             out["by_tables"] = {{"busiest_link_bytes", l->bytes}, {"pairs_without_route", l->without_route}};
         if (p.later) out["waiting"] = {{"minutes", p.later->minutes}, {"saved_per_cent", p.later->per_cent}};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 
+#include <banyan/topo/avoid.hpp>
 #include <banyan/topo/health.hpp>
 #include <banyan/topo/reader.hpp>
 #include <banyan/topo/shape.hpp>
@@ -48,9 +50,23 @@ result<fabric> load(const std::string& path, build_options options, health* insi
 }
 
 /// What banyan.conf says; its default where there is none.
-std::string snapshot_of_slurmctld() {
+std::string path_of_slurmctld(const char* key) {
     const auto file = config_file::load(default_config_path());
-    return file.value_or(config_file::defaults()).section("topo").text("snapshot");
+    return file.value_or(config_file::defaults()).section("topo").text(key);
+}
+
+/// With `given` false a file that is not there names no link.
+result<void> take_avoided(fabric& f, const std::string& path, bool given) {
+    if (path.empty()) return {};
+    std::error_code none_there;
+    if (!given && !std::filesystem::exists(path, none_there) && !none_there) return {};
+    BANYAN_TRY(const auto text, read_file(path, max_avoid_bytes));
+    const auto links = read_avoid(text);
+    if (!links) return in_file(path)(links.error());
+    if (const auto found = mark_avoided(f, *links); found < links->size())
+        fmt::print(stderr, "banyan-topo: {} names {} links that this fabric lacks\n", path,
+                   links->size() - found);
+    return {};
 }
 
 }  // namespace
@@ -76,6 +92,8 @@ void fabric_input::add_side_files(CLI::App& sub) {
                    "counters, BER, firmware, subnet managers: ibqueryerrors, perfquery,\n"
                    "sminfo, saquery SMIR, ibdiagnet2.db_csv or .net_dump_ext, UFM's CSV")
         ->allow_extra_args(false);  // a FABRIC may follow
+    sub.add_option("--avoid", avoid_,
+                   "list of links that new jobs are kept off, as [topo] avoid in banyan.conf");
     sub.add_option("--limits", limits_,
                    "from which count on a link is bad: as infiniband-diags'\n"
                    "error_thresholds, and BER=1e-12");
@@ -96,8 +114,12 @@ result<fabric> fabric_input::load(const fabric* previous) const {
     }
     health found;
     BANYAN_TRY(auto f,
-               cli::load(path_.empty() ? snapshot_of_slurmctld() : path_, std::move(options), &found));
+               cli::load(path_.empty() ? path_of_slurmctld("snapshot") : path_, std::move(options), &found));
     BANYAN_CHECK(look_at_health(f, found));
+    // Of the snapshot that slurmctld reads, the links that it avoids.
+    const bool given = !avoid_.empty();
+    if (given || path_.empty())
+        BANYAN_CHECK(take_avoided(f, given ? avoid_ : path_of_slurmctld("avoid"), given));
     return f;
 }
 

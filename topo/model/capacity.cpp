@@ -71,7 +71,7 @@ std::vector<tier_capacity> capacity(const fabric& f) {
             rail_of_leaf[g.leaves[rail]] = rail_at(g, rail);
     for (const auto& l : f.links) {
         const auto rate = tenths(l.rate);
-        const auto bad = l.bad ? rate : 0;
+        const auto bad = is_unsound(l) ? rate : 0;
         if (l.a.kind == node_kind::hca || l.b.kind == node_kind::hca) {
             const auto& [hca, sw] = l.a.kind == node_kind::hca ? std::pair(l.a, l.b) : std::pair(l.b, l.a);
             const auto& h = f.hcas[hca.index];
@@ -152,13 +152,20 @@ std::vector<leaf_load> leaf_loads(const fabric& f) {
 
 void mark_slow_hosts(fabric& f) {
     std::vector<double> rates;
-    std::vector<bool> on_bad(f.hcas.size());
-    for (const auto& l : f.links)
-        for (const auto& e : {l.a, l.b})
-            if (l.bad && e.kind == node_kind::hca) on_bad[e.index] = true;
+    std::vector<bool> on_bad(f.hcas.size()), below_bad(f.switches.size());
+    for (const auto& l : f.links) {
+        if (!is_unsound(l)) continue;
+        for (const auto& [e, other] : {std::pair(l.a, l.b), std::pair(l.b, l.a)})
+            if (e.kind == node_kind::hca)
+                on_bad[e.index] = true;
+            else if (e.kind == node_kind::switch_node && other.kind == node_kind::switch_node &&
+                     f.switches[e.index].level < f.switches[other.index].level)
+                below_bad[f.switches[e.index].box] = true;
+    }
     const auto expected = build::expected_leaves(f);
     for (std::size_t g = 0; g < f.leaf_groups.size(); ++g) {
-        const auto& group = f.leaf_groups[g];
+        auto& group = f.leaf_groups[g];
+        group.thin = std::ranges::any_of(group.leaves, [&](auto leaf) { return below_bad[leaf]; });
         const bool lacks = group.leaves.size() < expected[g];
         rates.clear();
         for (const auto host : group.hosts)

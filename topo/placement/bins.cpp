@@ -13,7 +13,8 @@ float risk_of(const fabric& f, std::span<const float> risk, std::uint32_t host) 
     const auto rails = group == none ? 0 : f.leaf_groups[group].leaves.size();
     // A job runs at the speed of its slowest rail.
     constexpr float degraded = 0.5f;
-    return f.hosts[host].slow || f.hosts[host].rails < rails ? std::max(given, degraded) : given;
+    if (f.hosts[host].slow || f.hosts[host].rails < rails) return std::max(given, degraded);
+    return group != none && f.leaf_groups[group].thin ? std::max(given, below_a_bad_link) : given;
 }
 
 free_bins make_bins(const fabric& f, const candidates& from) {

@@ -36,8 +36,11 @@ struct free_bins {
     free_bins& operator=(free_bins&&) = default;
 };
 
-/// 0 (sound) to 1; a host that lacks rails, or has a slow one, is not sound, whatever `risk` says. `risk` as
-/// in candidates.
+/// Of hosts whose own links are sound, and one that leads up from their leaves is not.
+inline constexpr float below_a_bad_link = 0.25f;
+
+/// 0 (sound) to 1; a host that lacks rails, or has a slow one, is not sound, whatever `risk` says, nor is one
+/// below an unsound link. `risk` as in candidates.
 float risk_of(const fabric& f, std::span<const float> risk, std::uint32_t host);
 
 /// Preferred hosts first, those with a high from.risk last. A host without a leaf group is near nobody: a

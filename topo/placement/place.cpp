@@ -118,21 +118,30 @@ result<placement> place_within(const fabric& f, const candidates& from, const re
     const job_slots job(r);
     limit.spend(f.hosts.size() + r.nodes);
     std::vector<float> risk(f.hosts.size());
-    std::vector<std::uint32_t> sound;
+    // Those without any risk, and those where it is small as well.
+    std::vector<std::uint32_t> sound, below;
     for (const auto h : from.free) {
         risk[h] = risk_of(f, from.risk, h);
         if (risk[h] == 0) sound.push_back(h);
+        if (risk[h] <= below_a_bad_link) below.push_back(h);
     }
     const auto on = [&](std::span<const std::uint32_t> hosts) {
         return on_one_island(f, {hosts, from.prefer, risk}, r, job, limit);
     };
-    auto chosen = sound.size() < needed ? on(from.free) : on(sound);
     // Risky hosts only where no unit breaks without them, or by a model's bytes not at all.
-    if (chosen.front().broken > 0 && !r.model && sound.size() >= needed && sound.size() < from.free.size())
-        if (auto any = on(from.free); any.front().broken < chosen.front().broken) chosen = std::move(any);
+    std::optional<std::vector<assignment>> chosen;
+    std::size_t tried = 0;
+    for (const std::span<const std::uint32_t> hosts :
+         {std::span<const std::uint32_t>(sound), std::span<const std::uint32_t>(below), from.free}) {
+        if (hosts.size() < needed || hosts.size() == tried) continue;
+        if (chosen && (r.model || chosen->front().broken == 0)) break;
+        tried = hosts.size();
+        if (auto found = on(hosts); !chosen || found.front().broken < chosen->front().broken)
+            chosen = std::move(found);
+    }
     // Hosts to prefer have shards, which count for more than bytes in a step.
     auto best =
-        from.prefer.empty() ? best_of(f, r, job, std::move(chosen), limit) : std::move(chosen.front());
+        from.prefer.empty() ? best_of(f, r, job, std::move(*chosen), limit) : std::move(chosen->front());
     return take_hosts(f, r, job, std::move(best), limit);
 }
 

@@ -17,7 +17,7 @@ struct tier_capacity {
     /// "hosts to leaves", "leaves to spines", "spines to cores", ...; of a dragonfly "spines to spines"
     std::string name;
     double gbps = 0;  ///< sum over the tier's links, one direction; from spine to spine what each end sends
-    double bad_gbps = 0;          ///< what of that is on links that are up and bad
+    double bad_gbps = 0;          ///< what of that is on links that are unsound
     std::vector<double> by_rail;  ///< of the two lowest tiers; empty above, where rails share switches
 };
 
@@ -39,12 +39,12 @@ struct leaf_load {
 std::vector<leaf_load> leaf_loads(const fabric& f);
 
 /// For fabric::tier_cost: a byte over a spine costs 1 where leaves have as much up as down, and what they
-/// lack more, where a link that is up and bad counts as none; one over the core costs that of the spines' own
+/// lack more, where an unsound link counts as none; one over the core costs that of the spines' own
 /// uplinks on top. Between sites it costs what the leaves of a site send up over the thinnest of its WAN
 /// links; 64 where the site file names none.
 by_tier<double> tier_costs(const fabric& f);
 
-/// Sets host::slow.
+/// Sets host::slow and leaf_group::thin.
 void mark_slow_hosts(fabric& f);
 
 /// Levels of switches: 1 when there are only leaves.

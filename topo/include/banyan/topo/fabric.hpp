@@ -66,7 +66,12 @@ struct link {
     link_rate rate;
     /// It is up, and its error counters say that it should not be trusted; see health.hpp.
     bool bad = false;
+    /// Somebody wants new jobs kept off it; see avoid.hpp. Not in the snapshot.
+    bool avoid = false;
 };
+
+/// It is up, and nothing should rely on it.
+inline bool is_unsound(const link& l) { return l.bad || l.avoid; }
 
 struct host {
     std::string name;
@@ -74,7 +79,7 @@ struct host {
     double confidence = 1.0;          ///< share of its rails that lead to that group
     std::vector<std::uint32_t> hcas;  ///< by rail
     std::uint16_t rails = 0;          ///< of its HCAs, those with a link to a switch
-    /// One of these links is bad, or slower than most of its leaf group's, or the group lacks a leaf that
+    /// One of these links is unsound, or slower than most of its leaf group's, or the group lacks a leaf that
     /// others of its kind have. Not in the snapshot.
     bool slow = false;
     std::string nvlink_domain;                 ///< as the site file has it; empty = only the host itself
@@ -90,6 +95,9 @@ struct leaf_group {
     std::uint32_t spine_group = 0;      ///< groups under the same spines have the same number
     std::uint32_t island = 0;           ///< groups that no link connects have different ones
     double alignment = 0;  ///< share of its HCAs on their host's usual leaf port; 0 = cannot be told
+    /// A link that leads up from one of its leaves is unsound: what its hosts send over spines may meet it.
+    /// Not in the snapshot.
+    bool thin = false;
 };
 
 /// A group that an older snapshot had: its id comes back with its switches, and goes to no other group.

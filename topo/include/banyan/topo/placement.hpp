@@ -73,7 +73,7 @@ struct candidates {
     std::span<const std::uint32_t> free;    ///< ascending indices into fabric::hosts
     std::span<const std::uint32_t> prefer;  ///< to take first where no unit breaks by it: shards are there
     /// By host, 0 (sound) to 1 (about to fail); empty = all sound. Hosts that lack rails or have a slow
-    /// one count as risky too.
+    /// one count as risky too, and a little so those below an unsound link.
     std::span<const float> risk;
 };
 
