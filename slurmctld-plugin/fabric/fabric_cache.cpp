@@ -7,6 +7,7 @@
 #include <ctime>
 #include <string_view>
 
+#include <banyan/topo/avoid.hpp>
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -37,6 +38,11 @@ float risk_in(const char* comment) {
     return parsed.ec == std::errc() && risk >= 0 ? std::min(risk, 1.f) : 0;
 }
 
+std::string hint_after(int err) {
+    const auto hint = hint_for(err);
+    return hint.empty() ? "" : ": " + hint;
+}
+
 // "n07, n08 and 12 more": enough to know which, never a page.
 std::string some_names(const std::vector<std::string>& names) {
     constexpr std::size_t shown = 4;
@@ -60,6 +66,7 @@ void fabric_cache::read_config() {
     const auto section = file.value_or(config_file::defaults()).section("topo");
     if (const auto right = section.check(); !right) log_state("configuration", right.error().text());
     path_ = section.text("snapshot");
+    avoid_path_ = section.text("avoid");
     std::chrono::milliseconds max_age{};
     section.field("max_age", max_age);
     max_age_s_ = std::chrono::duration_cast<std::chrono::seconds>(max_age).count();
@@ -91,6 +98,7 @@ void fabric_cache::load(std::int64_t now) {
                 topic, fmt::format("{}; {} {}", why.what, plainly, closed ? "then: " + why.hint : make_one));
         }
         fabric_ = std::move(*loaded);
+        avoid_seen_ = {};  // its marks are not in the snapshot
         log_info(fmt::format("fabric snapshot {}: {} hosts in {} leaf groups", path_, fabric_.hosts.size(),
                              fabric_.leaf_groups.size()));
     }
@@ -101,6 +109,44 @@ void fabric_cache::load(std::int64_t now) {
                                             path_, max_age_s_ / 3600, plainly, make_one));
     usable_ = true;
     log_state(topic, "");
+    read_avoided();
+}
+
+void fabric_cache::read_avoided() {
+    constexpr const char* avoid_topic = "links to avoid";
+    if (avoid_path_.empty()) return;
+    struct stat st {};
+    if (::stat(avoid_path_.c_str(), &st) != 0) {
+        const int err = errno;
+        // The fault controller writes it at its start: where there is none, there is nothing to avoid.
+        if (err == ENOENT) {
+            if (avoided_) topo::mark_avoided(fabric_, {});
+            avoided_ = false;
+            avoid_seen_ = {};
+            return log_state(avoid_topic, "");
+        }
+        return log_state(
+            avoid_topic,
+            fmt::format("cannot look at {}: {}; jobs are kept off the links that it named last{}",
+                        avoid_path_, std::strerror(err), hint_after(err)));
+    }
+    const file_state now_there{nanoseconds(st.st_mtim), nanoseconds(st.st_ctim), st.st_ino};
+    if (now_there == avoid_seen_) return;
+    avoid_seen_ = now_there;
+    const auto text = read_file(avoid_path_, topo::max_avoid_bytes);
+    const auto links = text ? topo::read_avoid(*text) : std::unexpected(text.error());
+    if (!links)
+        return log_state(avoid_topic, fmt::format("{}: {}; jobs are kept off the links that it named last",
+                                                  avoid_path_, links.error().text()));
+    const auto found = topo::mark_avoided(fabric_, *links);
+    if (avoided_ || !links->empty())
+        log_info(fmt::format("{}: new jobs are kept off {} links, of which the fabric has {}", avoid_path_,
+                             links->size(), found));
+    avoided_ = !links->empty();
+    log_state(avoid_topic, found == links->size()
+                               ? ""
+                               : fmt::format("{} names {} links that the fabric snapshot lacks", avoid_path_,
+                                             links->size() - found));
 }
 
 bool fabric_cache::joined_with(const ctld_tables& ctld) const {

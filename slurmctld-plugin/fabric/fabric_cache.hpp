@@ -41,14 +41,18 @@ class fabric_cache {
 
     void read_config();
     void load(std::int64_t now);
+    /// Marks the links that new jobs are kept off. What cannot be read changes nothing.
+    void read_avoided();
     void join(const ctld_tables& ctld);
     void read_risks(const ctld_tables& ctld);
     bool joined_with(const ctld_tables& ctld) const;
 
-    std::string path_;
+    std::string path_, avoid_path_;
     std::int64_t max_age_s_ = 0;
     std::int64_t checked_at_ = 0;
-    file_state seen_;  // of the file that was loaded, or could not be
+    file_state avoid_seen_;
+    bool avoided_ = false;  // some link is
+    file_state seen_;       // of the file that was loaded, or could not be
     bool configured_ = false;
     bool loaded_ = false;  // fabric_ holds the file's content
     bool usable_ = false;  // and it is not too old

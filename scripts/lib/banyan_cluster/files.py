@@ -155,6 +155,7 @@ socket = "{d}/run/munge.socket"
 
 [topo]
 snapshot = "{d}/fabric.snapshot"
+avoid = "{d}/avoid.links"
 
 [ckptd]
 socket = "{d}/run/ckptd-%n.sock"
