@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// From one phase of a recovery to the next, and the first of them: a new step.
+#include "fault/controller/verification_run.hpp"
+
+namespace banyan::fault {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+namespace {
+
+/// For nodes that hold up a job, where it could not be seen which: a minute and the time of a step apart.
+constexpr int most_looks = 10;
+
+}  // namespace
+
+task<result<job_status>> verification_run::look() {
+    timer_.expires_after(pause_);
+    co_await timer_.async_wait(as_result);
+    auto out = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.job(before_.id); });
+    co_return out;
+}
+
+/// A step without the lost node, or any of a later run. Time in which the job waits in the queue, or
+/// slurmctld does not answer, does not count.
+task<verification_run::outcome> verification_run::await_step(steady_clock::time_point since) {
+    while (steady_clock::now() - since < tools_.limits.step) {
+        const auto now = co_await look();
+        if (taken_over()) co_return outcome::over;
+        if (!now && now.error().code == errc::not_found) co_return outcome::over;
+        if (now && now->phase == job_phase::ended) co_return outcome::over;
+        if (now && now->phase != job_phase::running && !queued_) {
+            // By banyan-run or its user. Its last run may have to be ended first, and it is to start soon.
+            queued_ = true;
+            auto before = before_;
+            co_await follow_job(tools_, number_, std::move(before), ending_since_);
+        }
+        if (!now || now->phase != job_phase::running) {
+            since = steady_clock::now();
+            continue;
+        }
+        queued_ = false;
+        auto steps = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.steps(before_.id); });
+        if (!steps) continue;
+        // One that runs again may have the node, too: it was seen to, and is back.
+        const auto found = std::ranges::find_if(*steps, [&](const auto& s) {
+            return anew(*now) || std::ranges::find(s.nodes, node_) == s.nodes.end();
+        });
+        if (found == steps->end()) continue;
+        step_ = std::move(*found);
+        step_ms_ = wall_ms();
+        co_return outcome::reached;
+    }
+    co_return outcome::too_late;
+}
+
+/// How long the job has had no new step: where it runs, not from before it started. Enough is left to see one
+/// that begins just now.
+milliseconds verification_run::already(std::int64_t since_ms, std::int64_t started_s) const {
+    const milliseconds gone(wall_ms() - std::max(since_ms, started_s * 1000));
+    return std::clamp(gone, milliseconds(0), tools_.limits.step * 3 / 4);
+}
+
+task<void> verification_run::run() {
+    before_training_ = co_await newest(before_.nodes);
+    ending_since_ = steady_clock::now();
+    co_await verify();
+}
+
+task<void> verification_run::go_on() {
+    auto now = co_await look();
+    while (!now && now.error().code != errc::not_found) now = co_await look();
+    ending_since_ = steady_clock::now();
+    if (now) ending_since_ -= already(since_ms_, now->phase == job_phase::running ? now->start_time : 0);
+    co_await verify();
+}
+
+task<void> verification_run::verify() {
+    auto way = co_await await_step(ending_since_);
+    if (way == outcome::too_late) {
+        auto found = co_await find_holders();
+        for (int looks = 1; found == look_back::not_known && looks < most_looks; ++looks) {
+            way = co_await await_step(steady_clock::now());
+            if (way != outcome::too_late) break;
+            found = co_await find_holders();
+        }
+        if (way == outcome::too_late && found == look_back::not_known) {
+            conclude(
+                "has no new step, and which nodes have not ended its last run is not known: look at the "
+                "job",
+                false);
+            co_return;
+        }
+        if (way == outcome::too_late && found == look_back::taken_out)
+            way = co_await await_step(steady_clock::now());
+    }
+    if (way == outcome::too_late) {
+        const bool requeued = co_await next_rung();
+        if (!requeued) co_return;
+        way = co_await await_step(steady_clock::now());
+        if (way == outcome::too_late) conclude(still_none, false);
+    }
+    if (way == outcome::reached) {
+        none_stuck();
+        co_await await_training();
+    }
+}
+
+}  // namespace banyan::fault
