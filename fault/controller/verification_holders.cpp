@@ -25,16 +25,18 @@ task<verification_run::look_back> verification_run::find_holders() {
     else
         found.why_not = seen.error().text();
     if (found.where.empty() && found.why_not.empty()) co_return look_back::nobody;
+    bool put_off = false;  // it is looked at anew, and may be so then
     if (found.taken_out && !(*seen)->silent.empty())
         if (const auto other = tools_.others->silence_shared(before_.id, steady_clock::now())) {
+            put_off = true;
             found.taken_out = false;
             found.why_not = fmt::format(
                 "Nodes of job {} said nothing a short while ago, either: the network or the controller may "
-                "be "
-                "the cause, and none is taken out",
+                "be the "
+                "cause, and none is taken out for now",
                 *other);
         }
-    const bool known = seen && (*seen)->unknown.empty();
+    const bool known = seen && (*seen)->unknown.empty() && !put_off;
     // What is looked at again and again is said once.
     if (known || found != doubt_) tools_.held_up(number_, before_, found);
     if (!known) doubt_ = found;

@@ -10,7 +10,8 @@ using std::chrono::steady_clock;
 
 namespace {
 
-/// For nodes that hold up a job, where it could not be seen which: a minute and the time of a step apart.
+/// For nodes that hold up a job, where it could not be seen which, or what was seen was another job's too a
+/// short while ago: a minute and the time of a step apart. Together they take longer than that is waited for.
 constexpr int most_looks = 10;
 
 }  // namespace

@@ -305,7 +305,11 @@ TEST_CASE("nodes of two jobs that say nothing are not taken out for the second",
     CHECK_FALSE(others.silence_shared(5, now));
     CHECK_FALSE(others.silence_shared(5, now + std::chrono::seconds(50)));
     CHECK(others.silence_shared(6, now + std::chrono::seconds(100)) == 5u);
-    CHECK_FALSE(others.silence_shared(7, now + std::chrono::minutes(10)));
+    // The second asks anew: its own silence of before is none that it shares.
+    CHECK(others.silence_shared(6, now + std::chrono::seconds(200)) == 5u);
+    CHECK_FALSE(others.silence_shared(6, now + std::chrono::seconds(351)));
+    CHECK(others.silence_shared(7, now + std::chrono::seconds(360)) == 6u);
+    CHECK_FALSE(others.silence_shared(7, now + std::chrono::minutes(12)));
 
     followed f;
     f.limits.step = milliseconds(60);
@@ -316,10 +320,31 @@ TEST_CASE("nodes of two jobs that say nothing are not taken out for the second",
     const bool shared = GENERATE(false, true);
     if (shared) f.others->silence_shared(6, std::chrono::steady_clock::now());
     f.actions();
-    REQUIRE(f.held_up.size() == 1);
+    REQUIRE(f.held_up.size() == 1);  // what is found again and again is said once
     CHECK(f.held_up[0].taken_out != shared);
+    CHECK((std::ranges::count(f.slurm.asked, "n03") > 1) == shared);
     CHECK(f.held_up[0].known_by == "slurmd does not answer on n03");
     CHECK(f.held_up[0].why_not.starts_with("Nodes of job 6 said nothing") == shared);
+}
+
+TEST_CASE("a node that was left because of another job's goes out when it is found anew", "[fault]") {
+    followed f;
+    f.limits.step = milliseconds(60);
+    f.slurm.jobs[5].may_requeue = false;
+    f.slurm.jobs[5].nodes = {"n01", "n03", "n04", "n05"};
+    f.slurm.steps[5] = {{1, {"n01", "n02", "n03", "n04", "n05"}}};
+    f.slurm.silent = {"n03"};
+    // The time that counts ends a little after the first look.
+    f.others->silence_shared(6,
+                             std::chrono::steady_clock::now() - std::chrono::minutes(5) + milliseconds(250));
+    const bool answers = GENERATE(false, true);
+    f.slurm.when_asked = [&] {
+        if (answers && f.slurm.asked.size() > 4) f.slurm.silent.clear();
+    };
+    f.actions();
+    REQUIRE_FALSE(f.held_up.empty());
+    CHECK_FALSE(f.held_up.front().taken_out);
+    CHECK(f.held_up.back().taken_out != answers);
 }
 
 TEST_CASE("a job is followed for its newest failure, and once", "[fault]") {
