@@ -19,6 +19,8 @@ struct event {
     std::string node, boot_id, stream;
     std::uint64_t position = 0;
     std::int64_t line_ms = 0;  ///< wall clock
+    /// The same by the controller's clock, which alone knows it; none: not known how the node's clock goes.
+    std::optional<std::int64_t> written_ms{};
     kernel_fault fault;
     int gpu = -1;  ///< device minor, -1 when not known
     std::string uuid;

@@ -129,7 +129,7 @@ void agent::pump() {
     json list = json::array();
     for (const auto& e : some) list.push_back(to_json(e));
     sent_batch_ = ++batch_;
-    json meta = {{"batch", sent_batch_}, {"events", std::move(list)}};
+    json meta = {{"batch", sent_batch_}, {"now_ms", wall_ms()}, {"events", std::move(list)}};
     if (!link_->send(message::events, std::move(meta))) return;
     sent_count_ = some.size();
     sent_at_ = steady_clock::now();
@@ -140,7 +140,7 @@ void agent::send_heartbeat() {
     const auto position = device_ ? device_->position() : file_ ? file_->position() : 0;
     const bool moved = queue_.empty() && position != told_position_;
     if (!moved && ++beats_ % 5 != 0) return;
-    json meta = {{"queued", queue_.size()}, {"dropped", queue_.dropped()}};
+    json meta = {{"now_ms", wall_ms()}, {"queued", queue_.size()}, {"dropped", queue_.dropped()}};
     if (moved && file_) {
         meta["cursor"] = {{"boot", boot_id_},
                           {"stream", file_->stream()},

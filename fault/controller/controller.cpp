@@ -71,7 +71,7 @@ result<void> controller::start() {
 
 void controller::finish() { records_.finish(); }
 
-task<result<void>> controller::close(std::uint64_t number, std::string who) {
+task<result<void>> controller::close(std::uint64_t number, std::string who, std::int64_t at_ms) {
     auto* i = records_.incidents().find(number);
     if (!i)
         co_return fail(errc::not_found, fmt::format("there is no open incident f{:05d}", number),
@@ -80,7 +80,7 @@ task<result<void>> controller::close(std::uint64_t number, std::string who) {
         co_return fail(errc::conflict, fmt::format("incident {} is being acted on", i->id()), "try again");
     i->state = incident_state::done;
     if (i->closed_ms == 0) {
-        i->closed_ms = wall_ms();
+        i->closed_ms = at_ms;
         i->closed_by = who;
     }
     co_await records_.save(number);
@@ -88,6 +88,7 @@ task<result<void>> controller::close(std::uint64_t number, std::string who) {
 }
 
 task<result<std::string>> controller::resume(std::string node, std::string who) {
+    const auto asked_ms = wall_ms();  // what is written from now on, nobody has seen yet
     BANYAN_CO_TRY(const auto status,
                   co_await run_blocking(pool_, [this, &node] { return slurm_->node(node); }));
     if (!status.reason.starts_with(our_reason_prefix))
@@ -102,7 +103,7 @@ task<result<std::string>> controller::resume(std::string node, std::string who) 
         if (i.object.node == node && i.closed_ms == 0 && i.node_out_ms != 0) closing.push_back(number);
     for (const auto number : closing) {
         records_.record(number, "resume", node, "by " + who, true);
-        (void)co_await close(number, who);
+        (void)co_await close(number, who, asked_ms);
     }
     co_return fmt::format("node {} is back in service; {} incidents closed", node, closing.size());
 }

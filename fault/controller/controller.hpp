@@ -69,7 +69,7 @@ class controller {
     view look() const { return {config_, hub_, limiter_, rules_}; }
     const engine& incidents() const { return records_.incidents(); }
     task<result<std::optional<incident>>> find(std::uint64_t number) { return records_.find(number); }
-    task<result<void>> close(std::uint64_t number, std::string who);
+    task<result<void>> close(std::uint64_t number, std::string who, std::int64_t at_ms = wall_ms());
     task<result<std::string>> resume(std::string node, std::string who);
     void reset_breaker();
     /// Reads [fault] policy again. What is decided from now on is decided by it; a file that is wrong changes

@@ -34,7 +34,7 @@ task<bool> controller::take_events(std::string /*node*/, std::vector<event> even
         if (known[n]) continue;
         const auto out = records_.incidents().absorb(events[n], wall_ms());
         changed.insert(out.number);
-        if (auto* i = records_.incidents().find(out.number)) {
+        if (auto* i = records_.incidents().find(out.number); i && !out.past) {
             const auto what = out.escalated ? out.created ? change::first : change::worse
                               : out.created ? change::echo
                                             : change::again;

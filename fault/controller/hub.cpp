@@ -70,6 +70,7 @@ task<result<void>> hub::welcome(std::shared_ptr<channel> link, std::string node)
     info.gpus = gpus;
     info.since_ms = info.heard_ms = wall_ms();
     info.connected = true;
+    info.clock = {};
     co_return result<void>{};
 }
 
@@ -106,6 +107,8 @@ task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire
     info.heard_ms = wall_ms();
     const auto& meta = frame.meta;
     const json_fields in(meta);
+    if (const auto sent = in.number("now_ms", INT64_MAX))
+        info.clock.heard(static_cast<std::int64_t>(*sent), info.heard_ms);
     if (frame.type == code(message::events)) {
         const auto batch = in.number("batch");
         const auto list = in.list("events", max_batch);
@@ -118,6 +121,7 @@ task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire
         for (const auto& item : *in.find("events")) {
             auto e = event_from(item);
             if (!e || e->node != node) continue;  // an agent speaks of its own node only
+            e->written_ms = info.clock.ours(e->line_ms);
             events.push_back(std::move(*e));
         }
         info.events += events.size();

@@ -16,6 +16,7 @@
 #include "common/log.hpp"
 #include "common/peer/listener.hpp"
 #include "fault/config.hpp"
+#include "fault/controller/agent_clock.hpp"
 #include "fault/event.hpp"
 #include "fault/history/history.hpp"
 #include "fault/metrics/metrics.hpp"
@@ -37,6 +38,7 @@ struct agent_info {
     std::int64_t since_ms = 0, heard_ms = 0;
     std::uint64_t gpus = 0, queued = 0, dropped = 0, events = 0;
     bool connected = false;
+    agent_clock clock;
 };
 
 class hub {

@@ -157,20 +157,34 @@ bool engine::belongs_to_symptom(const incident& i, const event& e, bool near) {
     return !symptom && i.object.kind == object_kind::gpu && of_a_gpu(e.fault);
 }
 
+bool engine::belongs(const incident& i, const event& e, precedence w) const {
+    if (i.object.node != e.node || i.boot_id != e.boot_id) return false;
+    const bool near = std::abs(e.line_ms - i.last_ms) <= window_ms_;
+    if (!i.object.device.empty() || e.fault.kind == fault_kind::symptom)
+        return belongs_to_symptom(i, e, near);
+    if (i.object.kind == object_kind::link || i.object.kind == object_kind::hca) return false;
+    if (is_another_fault(i, e, w) || of_another_job(i, e, w)) return false;
+    // The driver goes on about a card that is already out, or is to stay: that is no new incident.
+    const bool settled = i.node_out_ms != 0 || !i.cancelled_by.empty();
+    return near || (settled && i.object.bdf == e.fault.bdf) || repeats(i, e);
+}
+
 incident* engine::home_of(const event& e, precedence w) {
+    for (auto it = incidents_.rbegin(); it != incidents_.rend(); ++it)
+        if (it->second.closed_ms == 0 && belongs(it->second, e, w)) return &it->second;
+    return nullptr;
+}
+
+// Told late, as repeats that were held back are: whoever closed the incident or returned the node saw to the
+// fault that the line is of. Not to one that weighs more than what was known then.
+incident* engine::past_home_of(const event& e, precedence w) {
+    if (!e.written_ms) return nullptr;
     for (auto it = incidents_.rbegin(); it != incidents_.rend(); ++it) {
         auto& i = it->second;
-        if (i.closed_ms != 0 || i.object.node != e.node || i.boot_id != e.boot_id) continue;
-        const bool near = std::abs(e.line_ms - i.last_ms) <= window_ms_;
-        if (!i.object.device.empty() || e.fault.kind == fault_kind::symptom) {
-            if (belongs_to_symptom(i, e, near)) return &i;
-            continue;
-        }
-        if (i.object.kind == object_kind::link || i.object.kind == object_kind::hca) continue;
-        if (is_another_fault(i, e, w) || of_another_job(i, e, w)) continue;
-        // The driver goes on about a card that is already out, or is to stay: that is no new incident.
-        const bool settled = i.node_out_ms != 0 || !i.cancelled_by.empty();
-        if (near || (settled && i.object.bdf == e.fault.bdf) || repeats(i, e)) return &i;
+        // Of a whole node these were closed by themselves, and nobody looked at its parts.
+        const bool by_itself = i.reason == silent_reason || i.reason == stuck_reason;
+        if (by_itself || *e.written_ms >= i.closed_ms || !belongs(i, e, w)) continue;
+        if (w <= static_cast<precedence>(i.root_precedence) || is_consequence(i, e)) return &i;
     }
     return nullptr;
 }
@@ -212,6 +226,7 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     outcome out;
     auto w = precedence_of(e.fault);
     auto* home = home_of(e, w);
+    if (!home && (home = past_home_of(e, w))) out.past = true;
     if (home && is_consequence(*home, e)) w = precedence::sympathetic;
     if (!home) {
         incident fresh;
@@ -220,6 +235,8 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
         home = &open(std::move(fresh), now_ms);
         out.created = true;
         out.escalated = w > precedence::sympathetic;
+    } else if (out.past) {
+        // It is evidence, and changes nothing.
     } else if (w > static_cast<precedence>(home->root_precedence)) {
         become_root(*home, e, w);
         out.escalated = true;
@@ -228,22 +245,26 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
         home->line_ms = e.line_ms;
         out.escalated = true;
     }
-    // The numbers of Xids are counted; others have numbers of their own.
-    const bool counted = e.fault.kind == fault_kind::xid || e.fault.kind == fault_kind::bus_loss;
-    const bool first_of_kind = counted && !home->codes.contains(e.fault.code);
-    home->add_evidence({e.line_ms, e.node, e.text, e.repeats,
-                        out.created || out.escalated || first_of_kind || e.fault.recovery.has_value()});
-    if (counted) home->codes[e.fault.code] += 1 + e.repeats;
-    if (e.fault.recovery) home->verdict = e.fault.recovery;
-    if (is_the_culprits(*home, e.fault)) home->add_seen(e.line_ms, window_ms_);
-    if (home->accused == 0 && e.job != 0 && is_the_culprits(*home, e.fault)) {
-        home->accused = e.job;
-        home->jobs = {e.job};
-    }
-    home->last_ms = std::max(home->last_ms, e.line_ms);
+    add(*home, e, out.created || out.escalated);
     out.number = home->number;
     touch();
     return out;
+}
+
+void engine::add(incident& home, const event& e, bool decides) {
+    // The numbers of Xids are counted; others have numbers of their own.
+    const bool counted = e.fault.kind == fault_kind::xid || e.fault.kind == fault_kind::bus_loss;
+    const bool first_of_kind = counted && !home.codes.contains(e.fault.code);
+    home.add_evidence(
+        {e.line_ms, e.node, e.text, e.repeats, decides || first_of_kind || e.fault.recovery.has_value()});
+    if (counted) home.codes[e.fault.code] += 1 + e.repeats;
+    if (e.fault.recovery) home.verdict = e.fault.recovery;
+    if (is_the_culprits(home, e.fault)) home.add_seen(e.line_ms, window_ms_);
+    if (home.accused == 0 && e.job != 0 && is_the_culprits(home, e.fault)) {
+        home.accused = e.job;
+        home.jobs = {e.job};
+    }
+    home.last_ms = std::max(home.last_ms, e.line_ms);
 }
 
 incident& engine::open(incident made, std::int64_t now_ms) {

@@ -19,6 +19,7 @@ class engine {
         std::uint64_t number = 0;
         bool created = false;
         bool escalated = false;  ///< weighs more than before: the policy must look again
+        bool past = false;       ///< of an incident that somebody closed since it was written: history
     };
 
     explicit engine(std::int64_t window_ms = 30'000) : window_ms_(window_ms) {}
@@ -38,7 +39,10 @@ class engine {
   private:
     static bool belongs_to_symptom(const incident& i, const event& e, bool near);
     static bool repeats(const incident& i, const event& e);
+    bool belongs(const incident& i, const event& e, precedence w) const;
     incident* home_of(const event& e, precedence w);
+    incident* past_home_of(const event& e, precedence w);
+    void add(incident& home, const event& e, bool decides);
     void become_root(incident& i, const event& e, precedence w);
     void forget_old();
 

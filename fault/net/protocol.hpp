@@ -13,9 +13,9 @@ inline constexpr const char* peer_role = "faultd";
 enum class message : std::uint16_t {
     hello = 1,     ///< agent: {node, boot, gpus}
     welcome,       ///< controller: {cursor?: {boot, stream, inode, position}}
-    events,        ///< agent: {batch, events: [...]}; sent again until acknowledged
+    events,        ///< agent: {batch, now_ms, events: [...]}; sent again until acknowledged
     ack,           ///< controller: {batch}; the events are kept
-    heartbeat,     ///< agent: {stream, inode, position, counters}
+    heartbeat,     ///< agent: {now_ms, cursor?, counters}
     seal,          ///< controller: {request, job, timeout_ms}
     sealed,        ///< agent: {request, jobs: [{job, step, replicated}], error}
     self_sealed,   ///< agent: {at_ms, text}; it sealed by itself when it saw the line

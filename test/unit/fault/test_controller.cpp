@@ -198,4 +198,23 @@ TEST_CASE("a fault that shows again after somebody returned the node counts agai
         CHECK(got.size() == 1);
         CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "down n03"});
     }
+    SECTION("by banyan-fault, and the next controller is told") {
+        b.slurm.nodes["n03"] = {"n03", false, false, ""};
+        {
+            history book = *history::open(b.settings.history, b.reason);
+            auto seen_to = *book.find(1).value();
+            seen_to.closed_ms = late.line_ms + 6'000;
+            seen_to.closed_by = "uid 7";
+            REQUIRE(book.keep(seen_to));
+        }
+        const bool is_new = GENERATE(false, true);
+        CAPTURE(is_new);
+        late.written_ms = late.line_ms + (is_new ? 6'001 : 5'999);
+        b.at_least = is_new ? 2 : 1;
+        const auto got = b.live({late});
+        CHECK(got.size() == b.at_least);
+        CHECK(got[0].lines == (is_new ? 1 : 2));
+        CHECK(b.slurm.calls.size() == b.at_least);
+        CHECK(b.live({}).at(0).lines == got[0].lines);  // it is kept
+    }
 }

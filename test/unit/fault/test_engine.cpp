@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "fault/controller/agent_clock.hpp"
 #include "fault/incident/engine.hpp"
 #include "test/unit/fault/lines.hpp"
 
@@ -88,6 +89,59 @@ TEST_CASE("the driver's later words about a card that is out open nothing", "[fa
     CHECK(e.absorb(event_of(gpu_line(3, "79, x"), 9'000'000), 9'000'000).number == out.number);
     e.find(out.number)->closed_ms = 9'500'000;  // the node came back: now it is a new fault
     CHECK(e.absorb(event_of(gpu_line(3, "79, x"), 9'600'000), 9'600'000).created);
+}
+
+TEST_CASE("a line from before somebody closed the incident is its evidence, and opens nothing", "[fault]") {
+    engine e;
+    const auto at = [](std::int64_t written_ms, std::int64_t skew_ms, const std::string& line) {
+        auto out = event_of(line, written_ms + skew_ms);
+        out.written_ms = written_ms;
+        return out;
+    };
+    const std::int64_t skew = GENERATE(0, -50'000, 50'000);
+    const auto line = gpu_line(3, "95, pid=1, name=p, Uncontained ECC error");
+    const auto first = e.absorb(at(1'000'000, skew, line), 1'000'000);
+    auto& i = *e.find(first.number);
+    i.node_out_ms = 1'000'500;
+    i.closed_ms = 1'006'000;
+    i.closed_by = "uid 7";
+    SECTION("told late") {
+        const auto late = e.absorb(at(1'005'999, skew, line), 1'010'000);
+        CHECK(late.number == first.number);
+        CHECK(late.past);
+        CHECK_FALSE(late.created);
+        CHECK_FALSE(late.escalated);
+        CHECK(i.lines == 2);
+        CHECK(i.closed_ms == 1'006'000);
+        CHECK(e.absorb(at(1'050'000, skew, line), 1'050'000).created);
+    }
+    SECTION("what is written from then on is a new fault, a moment later too") {
+        CHECK(e.absorb(at(1'006'000, skew, line), 1'006'001).created);
+    }
+    SECTION("a line whose time is not known is new") {
+        CHECK(e.absorb(event_of(line, 1'005'000), 1'010'000).created);
+    }
+    SECTION("nobody has seen to a heavier fault, or to another boot's") {
+        CHECK(e.absorb(at(1'005'000, skew, gpu_line(3, "79, x")), 1'010'000).created);
+        auto other = at(1'005'000, skew, line);
+        other.boot_id = "next";
+        CHECK(e.absorb(other, 1'010'000).created);
+    }
+    SECTION("an incident that ended by itself is nobody's word about a GPU") {
+        i.reason = silent_reason;
+        CHECK(e.absorb(at(1'005'000, skew, line), 1'010'000).created);
+    }
+}
+
+TEST_CASE("what an agent's clock shows is told by when it sends", "[fault]") {
+    agent_clock clock;
+    CHECK_FALSE(clock.ours(1'000));
+    clock.heard(1'000, 61'030);  // a minute behind, and 30 ms on the way
+    CHECK(clock.ours(500) == 60'530);
+    clock.heard(2'000, 70'000);  // this one waited long
+    CHECK(clock.ours(500) == 60'530);
+    for (int n = 0; n < 8; ++n) clock.heard(70'000 + n, 70'005 + n);  // it was set
+    CHECK(clock.ours(500) == 505);
 }
 
 TEST_CASE("a fault that is told again hours later is the same one, with a count", "[fault]") {
