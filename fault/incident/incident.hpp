@@ -46,6 +46,9 @@ inline constexpr std::string_view stuck_reason = "node-stuck";
 /// Of the subnet manager: it is gone, or another took over.
 inline constexpr std::string_view manager_reason = "subnet-manager";
 
+/// How `closed_by` begins where the fabric itself shows that it is over.
+inline constexpr std::string_view fabric_closes = "the fabric: ";
+
 struct action_record {
     std::string what;    ///< seal, node_down, node_drain, job, requeue, start_now ...
     std::string target;  ///< node or job
@@ -98,7 +101,8 @@ struct incident {
     std::vector<std::int64_t> seen;  ///< when the culprit's fault was, lines close to each other once
     std::uint8_t root_precedence = 0;
     std::int64_t line_ms = 0, incident_ms = 0, sealed_ms = 0, node_out_ms = 0, last_ms = 0, closed_ms = 0;
-    std::int64_t held_ms = 0;  ///< since when something waits that could not be done; 0 = nothing does
+    std::int64_t held_ms = 0;   ///< since when something waits that could not be done; 0 = nothing does
+    std::int64_t avoid_ms = 0;  ///< since when new jobs are kept off its cable; 0 = they are not
     std::string closed_by;
     std::string approved_by;   ///< who wants it done past the limits; empty again when it was
     std::string cancelled_by;  ///< who wants that it is not done

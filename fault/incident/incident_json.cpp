@@ -123,6 +123,7 @@ result<void> read_times(const json_fields& in, incident& i) {
     BANYAN_CHECK(times.may("node_out_ms", i.node_out_ms));
     BANYAN_CHECK(times.may("last_ms", i.last_ms));
     BANYAN_CHECK(times.may("held_ms", i.held_ms));
+    BANYAN_CHECK(times.may("avoid_ms", i.avoid_ms));
     return times.may("closed_ms", i.closed_ms);
 }
 
@@ -135,10 +136,9 @@ result<void> read_decision(const json_fields& in, incident& i) {
         i.decided = static_cast<std::uint8_t>(step);
     } else if (in.has("decided")) {  // by number: note, alert, seal, drain, down
         BANYAN_TRY(const auto step, in.number("decided", UINT8_MAX));
-        constexpr std::uint64_t down = 4, added = 2;
-        i.decided = static_cast<std::uint8_t>(step == 0      ? static_cast<std::uint64_t>(step_kind::none)
-                                              : step <= down ? step + added
-                                                             : UINT8_MAX);
+        constexpr std::array were{step_kind::none, step_kind::alert, step_kind::seal, step_kind::drain,
+                                  step_kind::node_out};
+        if (step < were.size()) i.decided = static_cast<std::uint8_t>(were.at(step));
     }
     BANYAN_CHECK(in.may("symptom", i.symptom));
     if (in.has("xid")) {
@@ -233,7 +233,7 @@ json to_json(const incident& i, bool with_evidence) {
     out["times"] = {{"line_ms", i.line_ms},     {"incident_ms", i.incident_ms},
                     {"sealed_ms", i.sealed_ms}, {"node_out_ms", i.node_out_ms},
                     {"last_ms", i.last_ms},     {"closed_ms", i.closed_ms},
-                    {"held_ms", i.held_ms}};
+                    {"held_ms", i.held_ms},     {"avoid_ms", i.avoid_ms}};
     for (const auto& f : i.followed)
         out["followed"].push_back({{"job", f.job},
                                    {"restarts", f.restarts},

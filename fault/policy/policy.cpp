@@ -21,6 +21,14 @@ std::size_t seen_since(const incident& i, std::int64_t since_ms) {
 
 }  // namespace
 
+bool has_a_cable(const incident& i) {
+    const auto kind = i.object.kind;
+    return (kind == object_kind::link || kind == object_kind::hca) &&
+           std::ranges::any_of(i.object.ends, [](const end_point& e) { return e.guid != 0 && e.port != 0; });
+}
+
+bool ended_by_itself(const incident& i) { return i.closed_ms != 0 && i.closed_by.starts_with(fabric_closes); }
+
 bool has_a_node(const incident& i) {
     const auto kind = i.object.kind;
     return kind_of(i) != line_kind::fabric ||
@@ -30,10 +38,10 @@ bool has_a_node(const incident& i) {
 std::size_t times_seen(const rule& r, const incident& i, const policy::incidents& known) {
     const auto since = i.last_ms - r.within_ms;
     auto out = seen_since(i, since);
-    // Somebody has seen to those that are closed.
+    // Somebody has seen to those that are closed, unless the link came back as it went.
     for (const auto& [number, other] : known)
-        if (number != i.number && other.closed_ms == 0 && same_part(other.object, i.object) &&
-            r.when.match(other))
+        if (number != i.number && (other.closed_ms == 0 || ended_by_itself(other)) &&
+            same_part(other.object, i.object) && r.when.match(other))
             out += seen_since(other, since);
     return out;
 }
@@ -61,7 +69,10 @@ decision policy::decide(const incident& i, const incidents& known) const {
         if (!r.when.match(i)) continue;
         if (r.count > 1 && times_seen(r, i, known) < r.count) continue;
         if (r.jobs > 1 && jobs_seen(r, i, known) < r.jobs) continue;
-        if ((r.step > step_kind::alert || r.step == step_kind::tell) && !has_a_node(i))
+        if (r.step == step_kind::avoid && !has_a_cable(i))
+            return {step_kind::alert, true, r.why + ", but which cable that is is not known", false, r.name};
+        const bool to_a_node = r.step > step_kind::alert && r.step != step_kind::avoid;
+        if ((to_a_node || r.step == step_kind::tell) && !has_a_node(i))
             return {step_kind::alert, true, r.why + ", but there is no node to do it to", false, r.name};
         return {r.step, true, r.why, false, r.name};
     }
@@ -75,6 +86,8 @@ bool policy::asks_for_more(const incident& i, const incidents& known) const {
 }
 
 std::string advice_of(const decision& d, const std::string& node, bool dry_run) {
+    if (dry_run && d.allowed && d.step == step_kind::avoid)
+        return fmt::format("{}. Dry run: new jobs are placed as if it were well", d.why);
     if (!dry_run || !d.allowed || d.step < step_kind::drain) return d.why;
     return fmt::format(
         "{}. Dry run: the node stays in. To take it out: scontrol update NodeName={} State={} Reason=...",

@@ -45,6 +45,12 @@ class policy {
     std::vector<rule> rules_;
 };
 
+/// Whether it names a cable, by one port at least.
+bool has_a_cable(const incident& i);
+
+/// It is over because the fabric is as it was, and nobody has seen to it.
+bool ended_by_itself(const incident& i);
+
 /// False for links and switches of the fabric, which are no nodes of Slurm's.
 bool has_a_node(const incident& i);
 

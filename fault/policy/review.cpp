@@ -30,8 +30,8 @@ void add(sample_names& to, const policy_sample& s) {
 /// What became of the samples that a rule matches.
 struct fate {
     bool matches = false;
-    std::set<std::size_t> before;  // rules that took what it matches
-    sample_names jobs, no_nodes;   // that it decides and should not, or cannot
+    std::set<std::size_t> before;            // rules that took what it matches
+    sample_names jobs, no_nodes, no_cables;  // that it decides and should not, or cannot
 };
 
 class reviewer {
@@ -69,8 +69,11 @@ class reviewer {
         const auto step = policy_.rules()[n].step;
         if (step >= step_kind::drain && s.what.root_precedence == static_cast<std::uint8_t>(precedence::app))
             add(fates_[n].jobs, s);
-        if ((step > step_kind::alert || step == step_kind::tell) && !has_a_node(s.what))
+        if (step == step_kind::avoid) {
+            if (!has_a_cable(s.what)) add(fates_[n].no_cables, s);
+        } else if ((step > step_kind::alert || step == step_kind::tell) && !has_a_node(s.what)) {
             add(fates_[n].no_nodes, s);
+        }
     }
     void warn(std::size_t n, std::string what, std::string hint) {
         const auto& r = policy_.rules()[n];
@@ -95,6 +98,9 @@ class reviewer {
         if (!f.no_nodes.empty())
             warn(n, fmt::format("it is also for {}, which is no node", text_of(f.no_nodes, most_examples)),
                  "that stays an alert");
+        if (!f.no_cables.empty())
+            warn(n, fmt::format("it is also for {}, which is no cable", text_of(f.no_cables, most_examples)),
+                 "that stays an alert; object = [\"link\", \"hca\"] and kind = \"fabric\" name cables");
     }
 
     const policy& policy_;

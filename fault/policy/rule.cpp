@@ -7,7 +7,8 @@
 namespace banyan::fault {
 namespace {
 
-constexpr std::array<std::string_view, 7> actions{"ignore", "note", "tell", "alert", "seal", "drain", "down"};
+constexpr std::array<std::string_view, 8> actions{"ignore", "note",  "tell",  "alert",
+                                                  "seal",   "avoid", "drain", "down"};
 constexpr std::array<std::string_view, 6> line_kinds{"xid", "sxid", "symptom", "fabric", "silence", "stuck"};
 constexpr std::array<std::string_view, 4> severity_names{"notice", "warning", "error", "fatal"};
 constexpr std::array<std::string_view, 6> weights{"echo", "note", "job", "look", "reset", "restart"};
@@ -89,6 +90,8 @@ std::string_view words_for(step_kind s) {
             return "a person should look";
         case step_kind::seal:
             return "checkpoints of the node's jobs are sealed; the node stays";
+        case step_kind::avoid:
+            return "jobs that start from now on are kept off the cable; no node is taken out";
         case step_kind::drain:
             return "the node takes no new work, and jobs that can go on elsewhere leave it";
         case step_kind::node_out:

@@ -16,8 +16,9 @@
 
 namespace banyan::fault {
 
-/// What is done. From `alert` on each with all that comes before it; the first three are by themselves.
-enum class step_kind : std::uint8_t { ignore, none, tell, alert, seal, drain, node_out };
+/// What is done. From `alert` on each with all that comes before it; the first three are by themselves. A
+/// node that goes out needs no cable kept off.
+enum class step_kind : std::uint8_t { ignore, none, tell, alert, seal, avoid, drain, node_out };
 
 /// Who told of the fault.
 enum class line_kind : std::uint8_t {
@@ -60,7 +61,7 @@ struct rule {
 };
 
 // The words for them, in the order of the enumerators.
-std::span<const std::string_view> action_words();  ///< ignore, note, tell, alert, seal, drain, down
+std::span<const std::string_view> action_words();  ///< ignore, note, tell, alert, seal, avoid, drain, down
 std::span<const std::string_view> kind_words();
 std::span<const std::string_view> severity_words();
 std::span<const std::string_view> asks_words();

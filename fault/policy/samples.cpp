@@ -88,6 +88,8 @@ void add_others(std::vector<policy_sample>& out) {
         i.reason = reason;
         i.severity = how_bad;
         i.line_ms = i.last_ms = 1;
+        if (kind == object_kind::link || kind == object_kind::hca)
+            i.object.ends = {{"node", "node", 1, 1}, {"switch", "switch", 1, 2}};
         const bool whole_node = i.reason == silent_reason || i.reason == stuck_reason;
         i.root_precedence =
             static_cast<std::uint8_t>(whole_node ? precedence::node_out : precedence::sympathetic);

@@ -109,7 +109,7 @@ class Policy(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         lines = done.stdout.splitlines()
         self.assertEqual([line.split(": ")[0] for line in lines[:-1]], [f"{path}:{place}" for place in ("3:10", "4:8", "7:8", "8:10")])
-        self.assertIn("possible are ignore, note, tell, alert, seal, drain, down", lines[0])
+        self.assertIn("possible are ignore, note, tell, alert, seal, avoid, drain, down", lines[0])
         self.assertNotIn("\x1b", done.stdout)
         self.assertEqual(lines[-1], f"{path} is wrong: 4 errors")
         problems = json.loads(self.tool("check", "--json", path).stdout)
