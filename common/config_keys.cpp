@@ -144,6 +144,12 @@ constexpr std::array keys{
     config_key{"fault", "max_event_age", duration, R"("10m")",
                "An event that comes later than this is recorded but not acted on."},
 
+    config_key{"fault", "avoid_percent", number, "25",
+               "New jobs are kept off at most this share of a switch's links of one direction (up, down, to hosts), but off one at least. "
+               "0 for none.", 0, 100},
+    config_key{"fault", "avoid_for", duration, R"("24h")",
+               "New jobs are kept off a link until it was well for so long."},
+
     config_key{"sweep", "links", number, "0", "How many InfiniBand ports have to be active.", 0, 4096},
     config_key{"sweep", "link_rate", number, "0", "In Gb/s: a port that is slower does not count as active. 0 for any.", 0, 100'000},
     config_key{"sweep", "gpus", number, "0", "How many GPUs the driver has to have.", 0, 4096},

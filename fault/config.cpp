@@ -98,6 +98,8 @@ void fault_fields(Section& section, Config& c) {
     section.field("breaker_percent", c.breaker_percent);
     section.field("breaker_window", c.breaker_window);
     section.field("max_event_age", c.max_event_age);
+    section.field("avoid_percent", c.avoid_percent);
+    section.field("avoid_for", c.avoid_for);
 }
 
 }  // namespace
@@ -116,7 +118,9 @@ result<config> load_config(const std::filesystem::path& path, std::string node) 
     const auto ckptd = file.section("ckptd", c.node);
     c.ckptd_socket = ckptd.text("socket");
     ckptd.field("port", c.ckptd_port);
-    c.snapshot = file.section("topo", c.node).text("snapshot");
+    const auto topo = file.section("topo", c.node);
+    c.snapshot = topo.text("snapshot");
+    c.avoid = topo.text("avoid");
     BANYAN_CHECK(check_logs(c));
     return c;
 }

@@ -39,7 +39,7 @@ struct verification_limits {
 /// Made by load_config, which knows the defaults.
 struct config {
     std::string node;
-    std::string munge_socket, ckptd_socket, snapshot;
+    std::string munge_socket, ckptd_socket, snapshot, avoid;
     std::string controller, bind, socket, history, policy, opensm_log, ufm_log, kmsg, root, metrics;
     std::uint16_t port = 0, ckptd_port = 0;
     bool dry_run = true;
@@ -47,9 +47,11 @@ struct config {
     std::string kmsg_trust_word;  ///< kernel, syslog or injected
     std::vector<std::string> discover, manager, logs;
     std::chrono::milliseconds window{}, seal_timeout{}, discover_timeout{}, settle{}, manager_grace{},
-        breaker_window{}, max_event_age{};
+        breaker_window{}, max_event_age{}, avoid_for{};
+    std::chrono::milliseconds avoid_pause{
+        10'000};                 ///< in no file: how often links are looked at that are kept off
     verification_limits verify;  ///< in no file: what the ladder itself needs
-    std::uint32_t drains_per_hour = 0, drains_percent = 0, breaker_percent = 0;
+    std::uint32_t drains_per_hour = 0, drains_percent = 0, breaker_percent = 0, avoid_percent = 0;
 
     policy_limits limits() const;
     kmsg_trust kmsg_belief() const;

@@ -53,7 +53,9 @@ std::vector<json_fields> list_in(const json_fields& in, const char* key) {
 std::string object_text(const json_fields& i) { return text_in(part_of(i, "object"), "text"); }
 
 std::string state_of(const json_fields& i) {
-    return time_in(part_of(i, "times"), "closed_ms") != 0 ? "closed" : text_in(i, "state");
+    const auto times = part_of(i, "times");
+    if (time_in(times, "avoid_ms") != 0) return "avoided";
+    return time_in(times, "closed_ms") != 0 ? "closed" : text_in(i, "state");
 }
 
 struct moment {
@@ -114,6 +116,8 @@ std::string incident_story(const json_fields& i) {
         field("jobs", fmt::format("{}", fmt::join(*jobs, ", ")));
     field("lines", fmt::format("{}", count_in(i, "lines")));
     if (const auto flaps = count_in(i, "flaps")) field("flaps", fmt::format("broke again {} times", flaps));
+    if (const auto since = time_in(times, "avoid_ms"))
+        field("avoided", fmt::format("new jobs are kept off this cable since {}", clock_text(since, true)));
     const auto start = time_in(times, "line_ms");
     out += fmt::format("\n  {:<18} {:>9}\n", "TIME", "MS");
     for (const auto& m : moments_of(i))
@@ -138,11 +142,12 @@ std::string status_text(const json_fields& s) {
     return fmt::format(
         "controller   running (pid {})\nmode         {}\nagents       {} of {} connected\nincidents    {} "
         "open\n"
-        "taken out    {} nodes within the hour, at most {}\nbreaker      {}\npolicy       {}, {} rules ({})\n"
+        "taken out    {} nodes within the hour, at most {}\nkept off     {} links\nbreaker      {}\npolicy   "
+        "    {}, {} rules ({})\n"
         "fabric log   {}\nhistory      {}\n",
         count_in(s, "pid"), s.flag("dry_run").value_or(true) ? "dry run: says what it would do" : "acting",
         count_in(s, "agents_connected"), count_in(s, "agents"), count_in(s, "incidents_open"),
-        count_in(s, "taken_last_hour"), count_in(s, "drains_per_hour"),
+        count_in(s, "taken_last_hour"), count_in(s, "drains_per_hour"), count_in(s, "avoided_links"),
         s.flag("breaker_open").value_or(false) ? "open: no node is taken out until banyan-fault reset-breaker"
                                                : "closed",
         text_in(s, "policy"), count_in(s, "policy_rules"), text_in(s, "policy_digest"),

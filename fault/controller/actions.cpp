@@ -71,7 +71,10 @@ decision controller::judge(incident& i) {
     const bool current = boot.empty() || boot == i.boot_id || kind_of(i) == line_kind::fabric;
     const bool tripped = limiter_.tripped();
     auto out = rules_.decide(i, incidents().all());
-    if (out.step >= step_kind::drain && !i.approved_by.empty()) {
+    if (out.step == step_kind::avoid && !i.cancelled_by.empty()) {
+        out.allowed = false;
+        out.why = "cancelled by " + i.cancelled_by;
+    } else if (out.step >= step_kind::drain && !i.approved_by.empty()) {
         limiter_.count(i.object.node, wall_ms());
     } else if (out.step >= step_kind::drain && !i.cancelled_by.empty()) {
         out.allowed = false;
@@ -89,13 +92,21 @@ decision controller::judge(incident& i) {
 
 task<void> controller::act_once(std::uint64_t number) {
     auto* i = records_.incidents().find(number);
-    if (!i || i->closed_ms != 0) co_return;
+    // A cable that flaps is up again by now.
+    const bool over = i && i->closed_ms != 0;
+    if (!i ||
+        (over && (!ended_by_itself(*i) || rules_.decide(*i, incidents().all()).step != step_kind::avoid)))
+        co_return;
     i->state = incident_state::acting;
     if (nodes_ == 0 && rules_.decide(*i, incidents().all()).step >= step_kind::drain) {
         const auto count = co_await run_blocking(pool_, [this] { return slurm_->node_count(); });
         if (count) nodes_ = *count;
     }
     const auto what = judge(*i);
+    if (what.step == step_kind::avoid) {
+        if (what.allowed) co_await avoidance_.keep_off(number, limiter_.tripped());
+        if (!(i = records_.incidents().find(number)) || over || !has_a_node(*i)) co_return;
+    }
     const auto node = i->object.node;
     const bool accuses_job = i->root_precedence == static_cast<std::uint8_t>(precedence::app);
     const bool tells = what.step == step_kind::tell;

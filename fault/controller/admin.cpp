@@ -218,6 +218,7 @@ json admin_server::status() const {
             {"breaker_open", controller_.look().limits.tripped()},
             {"taken_last_hour", controller_.look().limits.taken_since(wall_ms() - 3'600'000)},
             {"drains_per_hour", c.drains_per_hour},
+            {"avoided_links", controller_.look().avoided.size()},
             {"agents", controller_.look().agents.agents().size()},
             {"agents_connected", connected},
             {"incidents_open", open},

@@ -22,6 +22,7 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
       rules_(std::move(rules)),
       hearing_(records_, rules_, metrics_),
       limiter_(config_.limits()),
+      avoidance_(io, pool, config_, records_),
       hub_(io, pool, config_, metrics_,
            {.cursor_of = [this](std::string node) { return records_.cursor_of(std::move(node)); },
             .events =
@@ -58,6 +59,7 @@ result<void> controller::start() {
     BANYAN_CHECK(hub_.listen(config_.bind, config_.port));
     metrics_->set_dry_run(config_.dry_run);
     fabric_.start();
+    avoidance_.start();
     for (const auto number : unfinished) asio::co_spawn(io_, act(number), asio::detached);
     for (const auto& [number, i] : incidents().all())
         for (const auto& f : i.followed)
@@ -83,6 +85,7 @@ task<result<void>> controller::close(std::uint64_t number, std::string who, std:
         i->closed_ms = at_ms;
         i->closed_by = who;
     }
+    co_await avoidance_.let_go(number, "closed by " + who);
     co_await records_.save(number);
     co_return result<void>{};
 }

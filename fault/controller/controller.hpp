@@ -16,11 +16,13 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include "fault/config.hpp"
+#include "fault/controller/avoidance.hpp"
 #include "fault/controller/fabric_incidents.hpp"
 #include "fault/controller/hearing.hpp"
 #include "fault/controller/hub.hpp"
 #include "fault/controller/node_incidents.hpp"
 #include "fault/controller/records.hpp"
+#include "fault/controller/ruling.hpp"
 #include "fault/controller/silence.hpp"
 #include "fault/controller/verification.hpp"
 #include "fault/policy/limiter.hpp"
@@ -37,13 +39,6 @@ class seen_events {
   private:
     std::unordered_set<std::string> keys_;
     std::deque<std::string> order_;
-};
-
-/// What an administrator says about an action that was held back.
-enum class ruling : std::uint8_t {
-    approve,  ///< do it now, past the limits
-    retry,    ///< ask the limits again now
-    cancel,   ///< never do it by yourself for this incident
 };
 
 class controller {
@@ -65,8 +60,9 @@ class controller {
         const hub& agents;
         const limiter& limits;
         const policy& rules;
+        const avoidance& avoided;
     };
-    view look() const { return {config_, hub_, limiter_, rules_}; }
+    view look() const { return {config_, hub_, limiter_, rules_, avoidance_}; }
     const engine& incidents() const { return records_.incidents(); }
     task<result<std::optional<incident>>> find(std::uint64_t number) { return records_.find(number); }
     task<result<void>> close(std::uint64_t number, std::string who, std::int64_t at_ms = wall_ms());
@@ -119,6 +115,7 @@ class controller {
     policy rules_;
     hearing hearing_;
     limiter limiter_;
+    avoidance avoidance_;
     hub hub_;
     fabric_incidents fabric_;
     node_incidents of_nodes_;

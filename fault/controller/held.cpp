@@ -80,6 +80,8 @@ task<result<std::string>> controller::rule_on(std::uint64_t number, ruling what,
     if (acting_.contains(number))
         co_return fail(errc::conflict, fmt::format("incident {} is being acted on", i->id()), "try again");
     const auto asked = rules_.decide(*i, incidents().all());
+    if (asked.step == step_kind::avoid || i->avoid_ms != 0)
+        co_return co_await avoidance_.rule_on(number, what, std::move(who), limiter_.tripped());
     BANYAN_CO_CHECK(can_rule_on(*i, asked));
     const auto id = i->id(), node = i->object.node, by = "by " + who;
     if (what == ruling::cancel) {

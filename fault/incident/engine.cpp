@@ -293,7 +293,7 @@ void engine::forget_old() {
     if (incidents_.size() < max_kept) return;
     // The history keeps them all; memory keeps what can still change, then the newest.
     const auto it = std::ranges::find_if(incidents_, [](const auto& pair) {
-        return pair.second.state == incident_state::done &&
+        return pair.second.state == incident_state::done && pair.second.avoid_ms == 0 &&
                (pair.second.closed_ms != 0 || pair.second.node_out_ms == 0);
     });
     incidents_.erase(it == incidents_.end() ? incidents_.begin() : it);

@@ -31,6 +31,7 @@ class controller_bench {
         settings.bind = "127.0.0.1";
         settings.port = 0;
         settings.history = (dir / "history.db").string();
+        settings.avoid = (dir / "avoid.links").string();
         settings.dry_run = false;
         for (const char* name : {"n01", "n02", "n03", "n04"}) slurm.nodes[name] = {name, false, false, ""};
     }

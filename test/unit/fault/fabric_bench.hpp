@@ -35,6 +35,7 @@ class fabric_bench {
         settings.bind = "127.0.0.1";
         settings.port = 0;
         settings.history = (dir / "history.db").string();
+        settings.avoid = (dir / "avoid.links").string();
         settings.dry_run = false;
         settings.snapshot.clear();
         settings.opensm_log = (dir / "opensm.log").string();
