@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include <banyan/topo/capacity.hpp>
 #include <banyan/topo/diff.hpp>
 #include <banyan/topo/reader.hpp>
 #include <banyan/topo/snapshot.hpp>
@@ -71,6 +72,22 @@ fabric_fault lost_host_link(const topo::changed_link& l, const directory& names)
     return out;
 }
 
+/// It is there, and carries less than it did.
+std::optional<fabric_fault> slower_link(const topo::changed_link& l, const directory& names) {
+    const auto carries = [](const topo::link_rate& r) { return topo::gbps(r); };
+    // Of a rate that is not known nothing can be said.
+    if (carries(l.after) <= 0 || carries(l.after) >= carries(l.before)) return {};
+    const bool between = is_switch(l.a) && is_switch(l.b);
+    auto out = between ? lost_link(l) : lost_host_link(l, names);
+    out.reason = "link-slow";
+    out.how_bad = severity::error;
+    const auto text = [&](const topo::link_rate& r) {
+        return fmt::format("{:g} Gbit/s ({} lanes)", carries(r), r.width);
+    };
+    out.cause = fmt::format("link is up at {}, was {}: {}", text(l.after), text(l.before), out.object.text());
+    return out;
+}
+
 fabric_fault lost_switch(const topo::changed_node& n) {
     fabric_fault out;
     out.object.kind = object_kind::sw;
@@ -113,6 +130,8 @@ std::vector<fabric_fault> collapse(const topo::fabric& before, const topo::fabri
         else
             by_host[names.host_index(is_switch(l.a) ? l.b.id : l.a.id)].push_back(std::move(fault));
     }
+    for (const auto& l : d.changed_rates)
+        if (auto slower = slower_link(l, names)) out.push_back(std::move(*slower));
     for (auto& [id, fault] : dead) out.push_back(std::move(fault));
     for (auto& [host, faults] : by_host) {
         const bool known = host < before.hosts.size();
@@ -188,7 +207,7 @@ result<std::vector<fabric_fault>> fabric_memory::compare(std::string_view text) 
                 d.lost_nodes.size(), nodes),
             "check the HCA that [fault] discover uses");
     auto out = collapse(*impl_->accepted, d);
-    if (d.lost_links.empty() && d.lost_nodes.empty()) impl_->accepted = std::move(now);
+    if (out.empty() && d.lost_links.empty() && d.lost_nodes.empty()) impl_->accepted = std::move(now);
     return out;
 }
 

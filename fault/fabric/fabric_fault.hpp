@@ -18,7 +18,7 @@ namespace banyan::fault {
 
 struct fabric_fault {
     struct object object;
-    std::string reason;  ///< fabric-link, host-link, fabric-switch, host-lost
+    std::string reason;  ///< fabric-link, host-link, link-slow, fabric-switch, host-lost
     std::string cause;
     severity how_bad = severity::warning;
     std::vector<std::string> covers;  ///< keys of what went with it: a dead switch's links

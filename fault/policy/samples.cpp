@@ -78,6 +78,7 @@ void add_others(std::vector<policy_sample>& out) {
     for (const auto& [reason, kind, how_bad] : {row{"fabric-link", object_kind::link, severity::warning},
                                                 {"fabric-switch", object_kind::sw, severity::error},
                                                 {"fabric-errors", object_kind::link, severity::warning},
+                                                {"link-slow", object_kind::link, severity::error},
                                                 {"subnet-manager", object_kind::manager, severity::error},
                                                 {"host-link", object_kind::hca, severity::error},
                                                 {"host-lost", object_kind::node, severity::error},

@@ -196,3 +196,34 @@ TEST_CASE("a file that cannot be written is said, and tried again", "[fault]") {
     std::filesystem::remove(b.settings.avoid);
     REQUIRE(b.keeps_off(1));
 }
+
+TEST_CASE("a link that is up and slower is kept off until it is as it was", "[fault]") {
+    bench b;
+    b.start();
+    std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+    std::ofstream out(b.dir / "new");
+    std::string section;
+    for (std::string line; std::getline(in, line); out << line << "\n") {
+        if (line.starts_with("Switch")) section = line;
+        const bool here = line.starts_with("[33]") && section.find("leaf-08") != std::string::npos;
+        if (here || line.starts_with("[29]\t\"S-fc6a1c0300000200\""))
+            if (const auto at = line.find(" 4x"); at != std::string::npos) line.replace(at, 3, " 1x");
+    }
+    out.close();
+    std::filesystem::rename(b.dir / "new", b.dir / "fabric");
+    b.opensm("drop_mgr_remove_port: Removed port with GUID:0x1 LID range [24, 24] of node:x");
+    b.opensm("SUBNET UP");
+    REQUIRE(b.keeps_off(1));
+    const auto i = b.all().at(0);
+    CHECK(i.reason == "link-slow");
+    CHECK(i.rule == "slow-link");
+    CHECK(i.cause.find("(1 lanes), was ") != std::string::npos);
+    CHECK(i.closed_ms == 0);
+    CHECK(well_since(i) == 0);
+    std::filesystem::copy_file(BANYAN_FIXTURES "/ib/ibnetdiscover.txt", b.dir / "fabric",
+                               std::filesystem::copy_options::overwrite_existing);
+    b.opensm("drop_mgr_remove_port: Removed port with GUID:0x1 LID range [24, 24] of node:x");
+    b.opensm("SUBNET UP");
+    REQUIRE(b.until([&] { return b.all().at(0).closed_ms != 0; }));
+    CHECK(b.all().size() == 1);
+}
