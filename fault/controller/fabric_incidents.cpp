@@ -34,7 +34,8 @@ object ufm_object(const ufm_event& told) {
     object out;
     out.kind = told.port.empty() ? object_kind::sw : object_kind::link;
     out.node = told.node;
-    out.ends = {{told.node, told.node + (told.port.empty() ? "" : " " + told.port), 0, told.guid}};
+    out.ends = {
+        {told.node, told.node + (told.port.empty() ? "" : " " + told.port), told.port_number(), told.guid}};
     return out;
 }
 
@@ -43,6 +44,7 @@ object ufm_object(const ufm_event& told) {
 fabric_incidents::fabric_incidents(asio::io_context& io, asio::thread_pool& pool, const config& settings,
                                    records& known, hear to)
     : records_(known),
+      window_ms_(settings.window.count()),
       hear_(std::move(to)),
       fabric_(io, pool, settings,
               {.looked = [this](fabric_news news) { after_look(std::move(news)); },
@@ -219,7 +221,7 @@ void fabric_incidents::after_told(const ufm_event& told, std::int64_t line_ms) {
     auto* i = recent(ufm_boot, made.object);
     // A counter's event comes every few minutes for as long as it rises.
     if (i && i->closed_ms == 0) {
-        i->add_seen(line_ms, 0);
+        i->add_seen(line_ms, window_ms_);
         note(*i, "ufm", text, line_ms);
         return hear_(i->number, change::again);
     }

@@ -37,6 +37,7 @@ class fabric_incidents {
     incident* again_or_new(incident made);
 
     records& records_;
+    const std::int64_t window_ms_;
     hear hear_;
     fabric_watch fabric_;
     manager_watch manager_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/text.hpp"
 #include "fault/sources/scan.hpp"
 
 namespace banyan::fault {
@@ -96,6 +97,21 @@ void read_place(std::string_view where, ufm_event& out) {
 bool ufm_event::changes_fabric() const {
     const auto* row = find_code(code);
     return row && row->changes_fabric;
+}
+
+std::uint32_t ufm_event::port_number() const {
+    constexpr std::uint32_t most = 254;
+    std::vector<std::uint32_t> numbers;
+    for (const auto part : split(port.substr(port.rfind(' ') + 1), '/')) {
+        const auto n = parse_number(part, most);
+        if (!n) return 0;
+        numbers.push_back(static_cast<std::uint32_t>(*n));
+    }
+    if (numbers.empty() || numbers.size() > 3) return 0;
+    if (numbers.size() < 3) return numbers.back();
+    const auto cage = numbers[1], of_cage = numbers[2];
+    const auto out = of_cage == 1 || of_cage == 2 ? (cage - 1) * 2 + of_cage : 0;
+    return cage == 0 || out > most ? 0 : out;
 }
 
 std::optional<ufm_event> ufm_line(std::string_view text, bool* form) {

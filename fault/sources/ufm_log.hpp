@@ -36,6 +36,9 @@ struct ufm_event {
     std::string text;
     /// Something of the fabric is gone, or is back: a look at the fabric says what.
     bool changes_fabric() const;
+    /// What UFM's label means: "17" and "1/17" are 17; "1/17/1", of a cage with two ports, is 33. 0 where it
+    /// is no number.
+    std::uint32_t port_number() const;
 };
 
 /// `form`, where given, is set when the line has the form of this log at all.

@@ -227,3 +227,34 @@ TEST_CASE("a link that is up and slower is kept off until it is as it was", "[fa
     REQUIRE(b.until([&] { return b.all().at(0).closed_ms != 0; }));
     CHECK(b.all().size() == 1);
 }
+
+TEST_CASE("new jobs are kept off a cable of which UFM tells again and again", "[fault]") {
+    bench b;
+    b.settings.window = std::chrono::milliseconds(50);
+    b.start();
+    for (std::size_t n = 0; n < 3; ++n) {
+        b.say("ufm.log",
+              "2023-12-20 07:46:24 [1] [917] CRITICAL [Hardware] IBPort [Default / Switch: leaf-08 / 1/17/1] "
+              "[dev_id: fc6a1c0300000200]: Symbol BER high");
+        REQUIRE(b.until([&] { return b.all().size() == 1 && b.all().at(0).lines == n + 1; }));
+        b.spin(100);
+    }
+    REQUIRE(b.keeps_off(1));
+    CHECK(b.file().at(0).a == topo::link_port{leaf_guid, 33});
+    CHECK(b.all().at(0).rule == "bad-cable");
+    CHECK(b.all().at(0).closed_ms == 0);
+}
+
+TEST_CASE("UFM's port labels are ports", "[fault]") {
+    const auto number = [](std::string label) {
+        ufm_event e;
+        e.port = std::move(label);
+        return e.port_number();
+    };
+    CHECK(number("1/17/1") == 33);
+    CHECK(number("1/4/2") == 8);
+    CHECK(number("1/17") == 17);
+    CHECK(number("17") == 17);
+    for (const char* none : {"", "1/0/1", "1/17/3", "HCA-1", "1/2/3/4", "1/200/1", "999"})
+        CHECK(number(none) == 0);
+}
