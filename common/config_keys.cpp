@@ -171,6 +171,16 @@ constexpr std::array keys{
     config_key{"sweep", "bandwidth", number, "0",
                "The memory bandwidth in GB/s (10^9 bytes) that all CPUs together have to reach in a triad as STREAM has it. Measured "
                "while no job runs on the node.", 0, 1'000'000},
+    config_key{"sweep", "pcie", number, "0",
+               "The bandwidth in GB/s (10^9 bytes) that each GPU has to reach in copies from host memory, and in copies back. Measured "
+               "while no job runs on the node.", 0, 1'000'000},
+    config_key{"sweep", "allreduce", number, "0",
+               "The bus bandwidth in GB/s (10^9 bytes) that an all-reduce by NCCL over the node's GPUs has to reach; its sums are checked. "
+               "Measured while no job runs on the node.", 0, 1'000'000},
+    config_key{"sweep", "figures", path, R"("")",
+               "What banyan-sweep(8) printed with --json on a node that is well: bandwidths that are measured here are held to those, too."},
+    config_key{"sweep", "figures_percent", number, "90",
+               "The share of such a bandwidth that has to be reached, in percent.", 1, 100},
 };
 // clang-format on
 

@@ -135,7 +135,8 @@ std::string last_words(const running& r) {
 result<nlohmann::json> answer_of(running& r, double seconds) {
     if (r.too_much)
         return fail(errc::exhausted, fmt::format("the answer is larger than {} bytes", longest_answer));
-    if (r.from) return fail(errc::unavailable, fmt::format("no answer within {:.3g} s", seconds));
+    if (r.from)
+        return fail(errc::unavailable, fmt::format("no answer within {:.3g} s{}", seconds, last_words(r)));
     auto told = nlohmann::json::parse(r.text, nullptr, false);
     if (!told.is_discarded()) return told;
     return fail(errc::internal, fmt::format("the look {}{}", end_of(r.pid), last_words(r)));

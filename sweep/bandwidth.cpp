@@ -14,11 +14,9 @@
 #include "sweep/memory.hpp"
 
 namespace banyan::sweep {
-namespace {
 
-/// Held while we measure. Of root a file that nobody else can hold; of others the program itself, which is
-/// always there.
 result<unique_fd> take_turn(const std::filesystem::path& root) {
+    // Of root a file that nobody else can hold; of others the program itself, which is always there.
     const auto lock = ::geteuid() == 0 ? root / "run/banyan-sweep.lock" : "/proc/self/exe";
     const int how = ::geteuid() == 0 ? O_RDWR | O_CREAT | O_NOFOLLOW : O_RDONLY;
     unique_fd fd(::open(lock.c_str(), how | O_CLOEXEC, 0600));
@@ -27,8 +25,6 @@ result<unique_fd> take_turn(const std::filesystem::path& root) {
         if (errno != EINTR) return fail_errno("cannot take the lock", errno);
     return fd;
 }
-
-}  // namespace
 
 std::size_t numbers_per_thread(std::size_t threads, std::uint64_t available_bytes) {
     constexpr std::size_t least_for_all = 32u << 20, least_for_each = 2u << 20;  // in numbers: 256 and 16 MiB

@@ -8,9 +8,13 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "common/fd.hpp"
 #include "sweep/finding.hpp"
 
 namespace banyan::sweep {
+
+/// Held while we measure: one sweep of a node measures at a time, the others wait.
+result<unique_fd> take_turn(const std::filesystem::path& root);
 
 /// How many numbers each of `threads` has in each of its three arrays: more than caches hold, and together at
 /// most a quarter of what is available.
@@ -23,7 +27,7 @@ result<double> measure_triad(std::size_t numbers, std::chrono::steady_clock::dur
 /// `wanted` in GB/s, 10^9 bytes.
 finding judge_bandwidth(double bytes_per_second, std::uint32_t wanted);
 
-/// Measures and judges. One sweep of a node measures at a time: the others wait.
+/// Measures and judges.
 finding check_bandwidth(const std::filesystem::path& root, std::uint32_t wanted,
                         std::chrono::steady_clock::duration time);
 

@@ -11,10 +11,12 @@
 #include "sweep/bandwidth.hpp"
 #include "sweep/clock.hpp"
 #include "sweep/disks.hpp"
+#include "sweep/golden_figures.hpp"
 #include "sweep/gpus.hpp"
 #include "sweep/links.hpp"
 #include "sweep/memory.hpp"
 #include "sweep/mounts.hpp"
+#include "sweep/pcie.hpp"
 #include "sweep/topology.hpp"
 
 namespace banyan::sweep {
@@ -24,6 +26,12 @@ namespace {
 template <class T, class Judge>
 finding judged(const result<T>& looked, Judge judge) {
     return looked ? judge(*looked) : unknown(looked.error());
+}
+
+/// Against the golden node's figures, too.
+finding held(const place& p, finding f) {
+    hold_to(f, p.asked.figures, p.asked.figures_percent);
+    return f;
 }
 
 std::vector<judged_look> links_looks(const place& p) {
@@ -71,7 +79,24 @@ std::vector<judged_look> topology_looks(const place& p) {
 }
 
 std::vector<judged_look> bandwidth_looks(const place& p) {
-    return {[p] { return check_bandwidth(p.root, p.asked.bandwidth, p.measure_for); }};
+    return {[p] { return held(p, check_bandwidth(p.root, p.asked.bandwidth, p.measure_for)); }};
+}
+
+std::vector<judged_look> pcie_looks(const place& p) {
+    return {[p] {
+        const auto turn = take_turn(p.root);
+        if (!turn) return unknown(turn.error());
+        return held(p, check_copies(open_copier(p.cuda, p.root, p.gpu_bytes), p.asked.pcie, p.measure_for));
+    }};
+}
+
+std::vector<judged_look> allreduce_looks(const place& p) {
+    return {[p] {
+        const auto turn = take_turn(p.root);
+        if (!turn) return unknown(turn.error());
+        return held(p, judge_allreduce(measure_allreduce(p.cuda, p.nccl, p.gpu_bytes, p.measure_for),
+                                       p.asked.allreduce));
+    }};
 }
 
 constexpr std::array checks{
@@ -83,6 +108,8 @@ constexpr std::array checks{
     check{"clock", false, false, [](const settings& s) { return s.clock.count() > 0; }, clock_looks},
     check{"memory", true, false, [](const settings& s) { return s.memory > 0; }, memory_looks},
     check{"bandwidth", true, true, [](const settings& s) { return s.bandwidth > 0; }, bandwidth_looks},
+    check{"pcie", true, true, [](const settings& s) { return s.pcie > 0; }, pcie_looks},
+    check{"allreduce", true, true, [](const settings& s) { return s.allreduce > 0; }, allreduce_looks},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sweep/gpus.hpp"
+#include "sweep/loaded.hpp"
 
 namespace banyan::sweep {
 namespace {
@@ -36,12 +37,6 @@ struct functions {
     /// Newer than the others: may be missing.
     code (*remapped)(device, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
 };
-
-template <class F>
-bool find(void* library, const char* name, F*& into) {
-    into = reinterpret_cast<F*>(::dlsym(library, name));
-    return into != nullptr;
-}
 
 class nvml final : public gpu_library {
   public:
@@ -93,13 +88,14 @@ result<std::unique_ptr<gpu_library>> open_nvml() {
         return fail(errc::not_found, "NVIDIA's library libnvidia-ml.so.1 is not on this node",
                     "it comes with the driver");
     functions f;
-    if (!find(library, "nvmlInit_v2", f.init) || !find(library, "nvmlDeviceGetCount_v2", f.count) ||
-        !find(library, "nvmlDeviceGetHandleByIndex_v2", f.by_index) ||
-        !find(library, "nvmlDeviceGetPciInfo_v3", f.pci) ||
-        !find(library, "nvmlDeviceGetTotalEccErrors", f.ecc_errors) ||
-        !find(library, "nvmlErrorString", f.text))
+    if (!find_function(library, "nvmlInit_v2", f.init) ||
+        !find_function(library, "nvmlDeviceGetCount_v2", f.count) ||
+        !find_function(library, "nvmlDeviceGetHandleByIndex_v2", f.by_index) ||
+        !find_function(library, "nvmlDeviceGetPciInfo_v3", f.pci) ||
+        !find_function(library, "nvmlDeviceGetTotalEccErrors", f.ecc_errors) ||
+        !find_function(library, "nvmlErrorString", f.text))
         return fail(errc::not_found, "libnvidia-ml.so.1 lacks functions that it has had since driver 450");
-    find(library, "nvmlDeviceGetRemappedRows", f.remapped);
+    find_function(library, "nvmlDeviceGetRemappedRows", f.remapped);
     if (const code why = f.init(); why != success)
         return fail(why == driver_not_loaded ? errc::conflict : errc::unavailable,
                     fmt::format("NVIDIA's library does not start: {}", f.text(why)));

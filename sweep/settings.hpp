@@ -23,7 +23,9 @@ struct settings {
     std::uint32_t disk_fill = 95, disk_inodes = 95;  ///< percent
     std::chrono::milliseconds clock{};
     std::uint64_t memory = 0;
-    std::uint32_t bandwidth = 0;  ///< GB/s
+    std::uint32_t bandwidth = 0, pcie = 0, allreduce = 0;  ///< GB/s
+    std::string figures{};
+    std::uint32_t figures_percent = 90;
 };
 
 /// `path` empty = defaults; `node` stands for %n.

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sweep/golden_figures.hpp"
+
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "common/json_fields.hpp"
+#include "sweep/small_file.hpp"
+
+namespace banyan::sweep {
+namespace {
+
+constexpr std::string_view rate_ends = "_bytes_per_second";
+
+result<golden_figures> figures_in(const nlohmann::json& report) {
+    golden_figures out;
+    BANYAN_TRY(const auto checks, json_fields(report).list("checks"));
+    for (const auto& one : checks) {
+        if (!one.has("figures")) continue;
+        BANYAN_TRY(const auto figures, one.object("figures"));
+        for (const auto& [name, value] : one.find("figures")->items())
+            if (value.is_number() && std::string_view(name).ends_with(rate_ends))
+                out[name] = value.get<double>();
+    }
+    if (out.empty()) return fail(errc::invalid_input, "no bandwidth was measured in it");
+    return out;
+}
+
+}  // namespace
+
+result<golden_figures> read_figures(const std::string& json, const std::string& name) {
+    auto out = figures_in(nlohmann::json::parse(json, nullptr, false));
+    if (!out)
+        return fail(errc::invalid_input,
+                    fmt::format("{} has no figures of a golden node: {}", name, out.error().what),
+                    "write it there: banyan-sweep --json >FILE");
+    return out;
+}
+
+void hold_to(finding& f, const golden_figures& golden, std::uint32_t percent) {
+    constexpr double giga = 1e9;
+    const auto measured = f.figures;
+    for (const auto& [name, rate] : measured) {
+        if (!name.ends_with(rate_ends)) continue;
+        const auto words = name.substr(0, name.size() - rate_ends.size());
+        const auto at = golden.find(name);
+        if (at == golden.end() || !(at->second > 0)) {
+            add(f, unknown({errc::not_found, fmt::format("the golden node has no figure {}", name), {}}));
+            continue;
+        }
+        const auto least = at->second * percent / 100;
+        if (rate < least)
+            add(f, unfit(fmt::format("{}: {:.1f} GB/s, expected {:.1f}, {} % of the golden node's {:.1f}",
+                                     words, rate / giga, least / giga, percent, at->second / giga)));
+    }
+}
+
+void hold_to(finding& f, const std::string& path, std::uint32_t percent) {
+    if (path.empty()) return;
+    const auto text = read_small(path, max_figures_bytes);
+    const auto golden = text ? read_figures(*text, path) : std::unexpected(text.error());
+    golden ? hold_to(f, *golden, percent) : add(f, unknown(golden.error()));
+}
+
+}  // namespace banyan::sweep
