@@ -30,7 +30,7 @@ void agreement::enter(std::uint64_t generation, bool forgetful) {
     again_ = false;
     if (!same_launch) {
         storage_.reset();
-        outside_.clear();
+        outside_.reset();
     }
     coordinate();
 }
@@ -43,12 +43,14 @@ void agreement::coordinate() {
         0x9e3779b97f4a7c15;  // 2^64 over the golden ratio: other high bits each time
     coordinator_.emplace(launch_.nodes, launch_.world, launch_.nonce ^ launch_.generation * odd);
     tell_outside();
-    if (storage_) coordinator_->set_storage(*storage_);
+    // Those outside who were not asked may be needed in this round. Not if it has been decided.
+    if (storage_ && (outside_ || has_begun())) coordinator_->set_storage(*storage_, outside_.has_value());
 }
 
 void agreement::tell_outside() {
+    if (!outside_) return;
     auto from = launch_.nodes;
-    for (const auto& copies : outside_) {
+    for (const auto& copies : *outside_) {
         inventory what;
         what.copies = copies;
         coordinator_->on(from++, what);
@@ -100,14 +102,14 @@ effects agreement::tick() {
     return out;
 }
 
-effects agreement::storage_holds(std::vector<copy_key> committed, std::vector<std::vector<held>> outside) {
+effects agreement::storage_holds(std::vector<copy_key> committed, std::optional<holdings> outside) {
     effects out;
     storage_ = std::move(committed);
     outside_ = std::move(outside);
     if (!coordinator_) return out;
     const auto before = coordinator_->stage();
     tell_outside();
-    coordinator_->set_storage(*storage_);
+    coordinator_->set_storage(*storage_, outside_.has_value());
     if (coordinator_->stage() != before) urge(out);
     return out;
 }
@@ -183,6 +185,11 @@ effects agreement::receive(std::uint32_t from, const message& m) {
                },
                m.what);
     return out;
+}
+
+bool agreement::stands_alone() const {
+    const auto newest = committed(launch_.nodes > 1 ? level::replicated : level::memory);
+    return has_begun() && newest && newest->generation == launch_.generation;
 }
 
 bool agreement::is_of_this_round(const copy_key& key) const {

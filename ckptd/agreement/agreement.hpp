@@ -54,9 +54,17 @@ class agreement {
     /// What nobody has answered is said once more.
     effects tick();
 
+    using holdings = std::vector<std::vector<held>>;  ///< of several nodes
+
     /// At the first slot, once for a launch: the steps that are committed in storage, and what nodes outside
-    /// of the assignment hold, the first of them as `choice` counts slots: slots().
-    effects storage_holds(std::vector<copy_key> committed, std::vector<std::vector<held>> outside = {});
+    /// of the assignment hold, the first of them as `choice` counts slots: slots(). Null where these were not
+    /// asked: that holds for one attempt, and then for none.
+    effects storage_holds(std::vector<copy_key> committed, std::optional<holdings> outside = holdings{});
+    /// What storage holds is known, and the nodes outside have to be asked (again): then outside_holds().
+    bool asks_outside() const { return storage_ && coordinator_ && !coordinator_->knows_storage(); }
+    effects outside_holds(std::optional<holdings> outside) {
+        return storage_ ? storage_holds(*storage_, std::move(outside)) : effects{};
+    }
     effects brought(const ballot& number, std::vector<std::uint32_t> failed);
     /// A process that has gone with this round was started anew and asks for its state.
     effects begin_again();
@@ -100,6 +108,10 @@ class agreement {
     bool has_begun() const { return member_.has_released(); }
     const std::optional<copy_key>& begun_from() const { return member_.released_with(); }
     std::optional<copy_key> committed(level safety) const { return shelf_.newest(safety); }
+    /// Whether what was acknowledged rests on this launch's nodes alone, and nodes of former ones may be
+    /// forgotten: not before a step of its own is as safe as any here can be. A commit in memory frees none
+    /// that was replicated, and of that the second copies may be on former nodes still.
+    bool stands_alone() const;
     const shelf& copies() const { return shelf_; }
     /// What this daemon has counted of the others' votes.
     const vote_counter& votes() const { return counter_; }
@@ -127,7 +139,7 @@ class agreement {
     member member_;
     std::optional<coordinator> coordinator_;
     std::optional<std::vector<copy_key>> storage_;
-    std::vector<std::vector<held>> outside_;
+    std::optional<holdings> outside_;  // null: not asked
     vote_counter counter_;
     std::map<std::uint32_t, saved_steps> saves_;  ///< by rank
     std::uint32_t leader_ = 0;

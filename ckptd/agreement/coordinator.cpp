@@ -13,10 +13,13 @@ void coordinator::attempt(std::uint64_t number) {
     phase_ = phase::collecting;
     inventories_.clear();
     answered_.clear();
+    // A question that was not asked is none that was answered: what made it needless may be gone.
+    if (!outside_asked_) storage_.reset();
 }
 
-void coordinator::set_storage(std::vector<copy_key> committed) {
+void coordinator::set_storage(std::vector<copy_key> committed, bool outside_asked) {
     storage_ = std::move(committed);
+    outside_asked_ = outside_asked;
     choose();
 }
 
@@ -44,7 +47,11 @@ void coordinator::on(std::uint32_t from, const prepared& m) {
     if (phase_ != phase::preparing || !current(m.number) || from >= slots_) return;
     if (!m.failed.empty()) {
         // Bad where it lies, or gone meanwhile: another attempt, without it.
-        for (const auto rank : m.failed) unavailable_.insert({*choice_.key, rank});
+        for (const auto rank : m.failed) {
+            if (!choice_.key || rank >= world_) continue;
+            auto& at = unavailable_[{*choice_.key, rank}];
+            at.insert(choice_.holders[rank].begin(), choice_.holders[rank].end());
+        }
         attempt(ballot_.number + 1);
         return;
     }
@@ -105,10 +112,6 @@ void coordinator::choose() {
     if (phase_ != phase::collecting || !storage_ || inventories_.size() < slots_) return;
     const auto complete = candidates();
     for (const auto& [slot, i] : inventories_) replicated_ = std::max(replicated_, i.replicated);
-    const auto spoilt = [&](const copy_key& key) {
-        const auto at = unavailable_.lower_bound({key, 0});
-        return at != unavailable_.end() && at->first == key;
-    };
     choice_ = {};
     answered_.clear();
     phase_ = phase::preparing;
@@ -121,22 +124,34 @@ void coordinator::choose() {
         choice_.key = *key;
         if (!choice_.key) return;
         const auto at = complete.find(*choice_.key);
-        if (at != complete.end() && !spoilt(at->first))
+        if (at != complete.end() && !is_spoilt(at->second))
             choice_ = at->second;
         else
             phase_ = phase::lost;  // some ranks have gone with what the others cannot get any more
         return;
     }
     for (auto at = complete.rbegin(); at != complete.rend(); ++at)
-        if (!spoilt(at->first)) {
+        if (!is_spoilt(at->second)) {
             choice_ = at->second;
             return;
         }
-    if (!complete.empty()) phase_ = phase::lost;
+    // What was to be brought and could not was a checkpoint, too, even if nobody has it now.
+    if (!complete.empty() || !unavailable_.empty()) phase_ = phase::lost;
+}
+
+bool coordinator::is_spoilt(const choice& c) const {
+    for (auto at = unavailable_.lower_bound({*c.key, 0}); at != unavailable_.end(); ++at) {
+        const auto& [key, rank] = at->first;
+        if (key != c.key) break;
+        const auto in_vain = [&](auto holder) { return at->second.contains(holder); };
+        if (std::all_of(c.holders[rank].begin(), c.holders[rank].end(), in_vain)) return true;
+    }
+    return false;
 }
 
 std::optional<copy_key> coordinator::newest_if_whole() const {
     std::optional<copy_key> newest;
+    if (!unavailable_.empty()) return newest;
     for (const auto& [slot, i] : inventories_)
         for (const auto& h : i.copies) newest = std::max(newest, std::optional(h.key));
     if (!newest) return std::nullopt;

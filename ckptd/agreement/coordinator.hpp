@@ -41,7 +41,10 @@ class coordinator {
 
     /// What is committed in storage. Until it is known nothing is chosen: a directory that could not be
     /// looked at is not an empty one.
-    void set_storage(std::vector<copy_key> committed);
+    /// `outside_asked`: nodes outside of the assignment were, or there are none. Else that holds for what the
+    /// members have said in this attempt alone: the next one waits until it is said anew.
+    void set_storage(std::vector<copy_key> committed, bool outside_asked = true);
+    bool knows_storage() const { return storage_.has_value(); }
     /// Numbers from `slots` on are of nodes outside of the assignment that may still hold copies: what they
     /// say only adds, in every attempt, and nobody waits for it.
     void on(std::uint32_t from, const inventory& m);
@@ -56,7 +59,8 @@ class coordinator {
     /// slots each answer would be followed by a question to each of the rest, and those by their answers.
     std::pair<ballot, phase> stage() const { return {ballot_, phase_}; }
     /// The newest checkpoint of which any node of the assignment holds anything, if it is there for every
-    /// rank. Who took part in a launch has a part of all that was acknowledged in it.
+    /// rank. Who took part in a launch has a part of all that was acknowledged in it, as long as nothing was
+    /// found damaged or gone.
     std::optional<copy_key> newest_if_whole() const;
     /// Whom it waits for, ascending.
     std::vector<std::uint32_t> waits_for() const;
@@ -69,6 +73,8 @@ class coordinator {
     bool current(const ballot& number) const { return number == ballot_; }
     void attempt(std::uint64_t number);
     void choose();
+    /// Some shard of it was looked for in vain wherever it is said to be.
+    bool is_spoilt(const choice& c) const;
     /// What the ranks of some daemon may have begun with already.
     std::optional<std::optional<copy_key>> forced() const;
     std::map<copy_key, choice> candidates() const;
@@ -77,10 +83,12 @@ class coordinator {
     ballot ballot_;
     phase phase_ = phase::collecting;
     std::optional<std::vector<copy_key>> storage_;
+    bool outside_asked_ = false;
     std::map<std::uint32_t, inventory> inventories_;
     std::map<std::uint32_t, std::vector<held>> outside_;
     std::set<std::uint32_t> answered_;  ///< of preparing and releasing
-    std::set<shard> unavailable_;       ///< could be brought from nowhere
+    /// Could be brought from none of these holders, nor from storage. One that is heard of later may have it.
+    std::map<shard, std::set<std::uint32_t>> unavailable_;
     choice choice_;
     std::optional<copy_key> replicated_;
 };

@@ -111,17 +111,16 @@ task<void> former_nodes::ask_some(session_ptr s, std::shared_ptr<inquiry> of) {
     }
 }
 
-task<former_nodes::holdings> former_nodes::ask(session_ptr s, std::uint64_t look) {
-    holdings out;
+task<std::optional<former_nodes::holdings>> former_nodes::ask(session_ptr s, std::uint64_t look) {
     const auto wanted = [&] { return !s->closed && s->storage.look == look; };
     const auto* rules = &s->agreed->rules();
     const auto heard = [&] { return !rules->coordinating() || rules->coordinating()->waits_for().empty(); };
     while (wanted() && !heard()) co_await s->changed->wait(clock::now() + look_again_at);
-    if (!wanted() || !rules->coordinating() || rules->has_begun()) co_return out;
+    if (!wanted() || !rules->coordinating() || rules->has_begun()) co_return std::nullopt;
     s->former.holders.clear();
     const auto newest = rules->coordinating()->newest_if_whole();
     if (newest && s->former.generation != 0 && newest->generation >= first_round(s->former.generation))
-        co_return out;
+        co_return std::nullopt;
     const auto of = std::make_shared<inquiry>();
     std::set<std::string> addresses;  // each is asked once, under whatever names
     for (const auto& n : s->request.nodes) addresses.insert(n.addr);
@@ -137,7 +136,8 @@ task<former_nodes::holdings> former_nodes::ask(session_ptr s, std::uint64_t look
     for (std::size_t i = 0; i < std::min(asked_at_once, of->nodes.size()); ++i) core_.spawn(ask_some(s, of));
     while (wanted() && of->ended < of->nodes.size() && clock::now() < of->until)
         co_await s->changed->wait(of->until);
-    if (!wanted()) co_return out;
+    if (!wanted()) co_return std::nullopt;
+    holdings out;
     std::vector<std::string> silent;
     const auto asked = std::exchange(of->next, of->nodes.size());  // nobody asks on
     for (std::size_t i = 0; i < asked; ++i) {

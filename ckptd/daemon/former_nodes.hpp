@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,15 @@ namespace banyan::ckpt {
 
 class former_nodes {
   public:
-    using holdings = std::vector<std::vector<agreement::held>>;
+    using holdings = agreement::agreement::holdings;
 
     former_nodes(daemon_core& core, messenger& peers, reporter& users)
         : core_(core), peers_(peers), users_(users) {}
 
     /// Once every node of the launch has said what it holds: what the others hold, in the order of
-    /// `s->former.holders`. Empty where nothing is missing, or `look` is no longer the newest.
-    task<holdings> ask(session_ptr s, std::uint64_t look);
+    /// `s->former.holders`. Null where they were not asked: nothing is missing, or `look` is no longer the
+    /// newest.
+    task<std::optional<holdings>> ask(session_ptr s, std::uint64_t look);
 
     /// Names that go along with a member's inventory, and with a coordinator's `prepare`.
     static json names_of(const session& s);

@@ -60,8 +60,11 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
     void receive(std::uint32_t from, const messages& what);
     void tick();
     void storage_holds(std::vector<copy_key> committed,
-                       std::vector<std::vector<agreement::held>> outside = {}) {
+                       std::optional<agreement::agreement::holdings> outside) {
         act(rules_.storage_holds(std::move(committed), std::move(outside)));
+    }
+    void outside_holds(std::optional<agreement::agreement::holdings> outside) {
+        act(rules_.outside_holds(std::move(outside)));
     }
     void brought(const agreement::ballot& number, std::vector<std::uint32_t> failed);
     void begin_again() { act(rules_.begin_again()); }

@@ -216,15 +216,17 @@ void launches::on_changed(const session_ptr& s) {
         s->committed_replicated = newest && rules.committed(agreement::level::replicated) == newest;
         if (newest && newest != s->committed) {
             s->committed = newest;
-            if (newest->generation == s->generation && !s->former.nodes.empty()) {
-                s->former.nodes.clear();
-                if (s->hold.held) core_.spawn(to_.dirs.forget_former(s));
-            }
             ++s->bytes.commits;
             s->warnings.works_again(user_warnings::votes);
             if (s->agreed->leads()) to_.flushes.flush_if_due(s);
         }
+        if (!s->former.nodes.empty() && rules.stands_alone()) {
+            s->former.nodes.clear();
+            if (s->hold.held) core_.spawn(to_.dirs.forget_former(s));
+        }
     }
+    if (rules.asks_outside() && s->storage.looked == s->storage.look)
+        core_.spawn(ask_former(s, ++s->storage.look));
     s->stalled = s->waits_for_others(longest_wait);
     s->forget_ranks();
     s->publish();
@@ -239,6 +241,18 @@ task<void> launches::enter_announced(session_ptr s, std::uint64_t generation) {
 void launches::look_at_storage(const session_ptr& s) { core_.spawn(look(s, ++s->storage.look)); }
 
 task<void> launches::look(session_ptr s, std::uint64_t number) {
+    co_await look_in_storage(s, number);
+    if (s->storage.look == number) s->storage.looked = number;
+}
+
+task<void> launches::ask_former(session_ptr s, std::uint64_t number) {
+    auto elsewhere = co_await to_.former.ask(s, number);
+    if (s->closed || s->storage.look != number) co_return;
+    s->storage.looked = number;
+    s->agreed->outside_holds(std::move(elsewhere));
+}
+
+task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
     const auto dir = s->request.dir;
     s->storage.refused.reset();
     if (dir.empty()) {

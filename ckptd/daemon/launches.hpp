@@ -50,6 +50,9 @@ class launches {
     void on_changed(const session_ptr& s);
     task<void> enter_announced(session_ptr s, std::uint64_t generation);
     task<void> look(session_ptr s, std::uint64_t number);
+    task<void> look_in_storage(session_ptr s, std::uint64_t number);
+    /// The former nodes alone, when what was heard of them, or why they were not asked, is void.
+    task<void> ask_former(session_ptr s, std::uint64_t number);
     /// Nothing may begin from there, nor from anything else: what is there is not known to be nothing.
     void refuse_storage(const session_ptr& s, const error& why);
 

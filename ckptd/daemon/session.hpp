@@ -134,6 +134,7 @@ struct flush_progress {
 /// What the first slot's daemon finds in storage before a launch begins.
 struct storage_view {
     std::uint64_t look = 0;        ///< for this launch; another one makes it void
+    std::uint64_t looked = 0;      ///< that which has ended; another than `look` while one is under way
     std::string problem;           ///< why it is not known yet what storage holds
     std::optional<error> refused;  ///< why nothing that storage holds may be used
 };

@@ -278,6 +278,74 @@ TEST_CASE("what nodes outside of the assignment hold is chosen, and is all that 
     CHECK(c.chosen().key == older);
 }
 
+TEST_CASE("nodes outside that were not asked are asked when what made it needless is gone", "[ckptd]") {
+    agreement::launch l;
+    l.generation = round_one;
+    l.nodes = l.world = 2;
+    l.slot_of_rank = {0, 1};
+    l.nonce = 7;
+    agreement::agreement a;
+    const copy_key newest{round_one - 1, 9}, older{round_one - 1, 8};
+    auto generation = round_one;
+    auto number = std::get<agreement::collect>(a.open(l).send.at(0).second.what).number;
+    const auto receive = [&](std::uint32_t from, agreement::body what) {
+        return a.receive(from, {generation, std::move(what)});
+    };
+    receive(0, holds(number, {{newest, 0}, {older, 0}}));
+    receive(1, holds(number, {{newest, 1}, {older, 1}}));
+    REQUIRE(a.coordinating()->newest_if_whole() == newest);
+    CHECK_FALSE(a.asks_outside());  // what storage holds comes first
+    a.storage_holds({}, std::nullopt);
+    REQUIRE(a.coordinating()->now() == agreement::coordinator::phase::preparing);
+    CHECK(a.coordinating()->chosen().key == newest);
+    const std::vector<std::vector<agreement::held>> outside{{{newest, 1}}};
+
+    SECTION("a shard was damaged: the same step, with theirs") {
+        receive(1, agreement::prepared{number, {1}});
+        ++number.number;
+        receive(0, holds(number, {{newest, 0}, {older, 0}}));
+        receive(1, holds(number, {{older, 1}}));
+        CHECK(a.coordinating()->now() == agreement::coordinator::phase::collecting);
+        REQUIRE(a.asks_outside());
+        CHECK_FALSE(a.coordinating()->newest_if_whole());
+        a.outside_holds(outside);
+        CHECK_FALSE(a.asks_outside());
+        REQUIRE(a.coordinating()->now() == agreement::coordinator::phase::preparing);
+        CHECK(a.coordinating()->chosen().key == newest);
+        CHECK(a.coordinating()->chosen().holders == std::vector<std::vector<std::uint32_t>>{{0}, {2}});
+        // Neither there: the older one.
+        receive(1, agreement::prepared{number, {1}});
+        ++number.number;
+        receive(0, holds(number, {{newest, 0}, {older, 0}}));
+        receive(1, holds(number, {{older, 1}}));
+        CHECK(a.coordinating()->chosen().key == older);
+    }
+    SECTION("a node has lost its memory in the next round") {
+        ++generation;
+        a.receive(1, {generation, agreement::outbid{}});
+        const auto again = a.tick();
+        number = {};
+        for (const auto& [to, m] : again.send)
+            if (const auto* c = std::get_if<agreement::collect>(&m.what)) number = c->number;
+        receive(0, holds(number, {{newest, 0}}));
+        receive(1, holds(number, {}));
+        CHECK(a.coordinating()->now() == agreement::coordinator::phase::collecting);
+        REQUIRE(a.asks_outside());
+        a.outside_holds(outside);
+        CHECK(a.coordinating()->chosen().key == newest);
+    }
+}
+
+TEST_CASE("a checkpoint that nobody has any more when it is to be brought is no beginning from nothing",
+          "[ckptd]") {
+    agreement::coordinator c(1, 1, 7);
+    c.set_storage({});
+    c.on(0, holds({1, 7}, {{{round_one, 9}, 0}}));
+    c.on(0, agreement::prepared{{1, 7}, {0}});
+    c.on(0, holds({2, 7}, {}));
+    CHECK(c.now() == agreement::coordinator::phase::lost);
+}
+
 TEST_CASE("a coordinator that begins again asks storage and the nodes outside once more", "[ckptd]") {
     agreement::launch l;
     l.generation = round_one;
