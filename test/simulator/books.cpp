@@ -21,7 +21,9 @@ bool books::acknowledge(const agreement::agreement& a, level safety, const machi
     const auto key = a.committed(safety);
     auto& newest = newest_[static_cast<std::size_t>(safety)];
     if (!key || (newest && *key <= newest->key)) return false;
-    if (key->generation != a.generation() && safety == level::memory) return false;
+    // Of what was replicated in a former launch only what was begun from is news. With another one some node
+    // remembers what a newer one had overtaken before it left: that was no promise any more.
+    if (key->generation != a.generation() && (safety == level::memory || key != a.begun_from())) return false;
     newest = look(*key, m, a.world());
     for (std::uint32_t rank = 0; rank < a.world(); ++rank) {
         // A node may have lost what it had voted for; then nobody is to blame. But who still has his memory

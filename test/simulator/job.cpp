@@ -5,6 +5,12 @@ namespace banyan::ckpt::simulator {
 
 using agreement::launch;
 
+namespace {
+
+constexpr time_us outside_timeout = 1'000'000;  // longer than anything here is cut off or stopped
+
+}  // namespace
+
 job::job(std::uint64_t seed, const settings& s) : machines(seed, s) {
     for (std::uint32_t i = 0; i < s.slots; ++i) assignment_.push_back(i);
     ranks_.resize(s.slots);
@@ -30,6 +36,9 @@ void job::start_launch() {
                 }
             if (!nodes_[slot].up) restart_node(slot);
         }
+    if (settings_.moves && launches_ > 1) move_on();
+    promised_ = {assignment_.begin(), assignment_.end()};
+    silent_since_.clear();
     say("launch {} on {}", launches_, fmt::join(assignment_, " "));
     for (std::uint32_t slot = 0; slot < settings_.slots; ++slot) {
         ranks_[slot] = {};
@@ -56,22 +65,71 @@ void job::open(std::uint32_t i, std::uint32_t slot, bool forgetful) {
     for (std::uint32_t rank = 0; rank < settings_.slots; ++rank) l.slot_of_rank.push_back(rank);
     l.nonce = number();
     l.forgetful = forgetful;
+    auto& n = nodes_[i];
+    n.former.insert(n.had.begin(), n.had.end());
+    n.had = {assignment_.begin(), assignment_.end()};
     act(i, nodes_[i].agreed.open(l));
     if (slot == 0) look_at_storage(i);
 }
 
 void job::look_at_storage(std::uint32_t i) {
     const auto life = nodes_[i].daemon_life;
-    in(static_cast<time_us>(uniform(100, 20'000)), [=, this] {
-        at_daemon(i, life, [=, this] { act(i, nodes_[i].agreed.storage_holds({}, held_outside(i))); });
+    const auto look = ++nodes_[i].look;
+    in(static_cast<time_us>(uniform(100, 20'000)), [=, this, generation = generation_] {
+        at_daemon(i, life, [=, this] {
+            auto& n = nodes_[i];
+            if (n.look != look || (settings_.moves && (generation != generation_ || slot_of(i) != 0u)))
+                return;
+            const auto* c = n.agreed.coordinating();
+            if (!c) return;
+            if (settings_.moves && !n.agreed.has_begun()) {
+                if (settings_.claims) claim_.take(n.former, assignment_);
+                if (!c->waits_for().empty()) return look_at_storage(i);  // all say first what they hold
+            }
+            n.looked = look;
+            const auto known = former_nodes(i);
+            act(i, nodes_[i].agreed.storage_holds(
+                       {}, known ? std::optional(held_outside(i, *known)) : std::nullopt));
+        });
     });
 }
 
+void job::move_on() {
+    for (auto& slot : assignment_) {
+        if (chance(0.5)) continue;
+        const auto to = below(nodes_.size());
+        if (nodes_[to].up && !slot_of(to)) slot = to;
+    }
+}
+
+std::optional<std::set<std::uint32_t>> job::former_nodes(std::uint32_t i) {
+    std::set<std::uint32_t> known;
+    if (!settings_.moves) {  // all are of the job's allocation
+        for (std::uint32_t other = 0; other < nodes_.size(); ++other) known.insert(other);
+        return known;
+    }
+    auto& n = nodes_[i];
+    if (n.agreed.has_begun()) return std::nullopt;
+    const auto claimed = std::exchange(claim_.generation, generation_);
+    for (const auto member : assignment_)
+        known.insert(nodes_[member].former.begin(), nodes_[member].former.end());
+    // What is promised does not hang on what is known where there is a directory.
+    for (std::uint32_t other = 0; other < nodes_.size(); ++other)
+        if (reaches(i, other) && nodes_[other].daemon_runs && !nodes_[other].paused &&
+            (settings_.claims || known.contains(other)))
+            promised_.insert(other);
+    const auto newest = n.agreed.coordinating()->newest_if_whole();
+    if (settings_.claims && claimed != 0 && newest && newest->generation >= first_round(claimed))
+        return std::nullopt;
+    return known;
+}
+
 // Only nodes that answer: nobody waits for the others.
-std::vector<std::vector<agreement::held>> job::held_outside(std::uint32_t asks) {
+std::vector<std::vector<agreement::held>> job::held_outside(std::uint32_t asks,
+                                                            const std::set<std::uint32_t>& known) {
     std::vector<std::vector<agreement::held>> out;
     outside_.clear();
-    for (std::uint32_t other = 0; other < nodes_.size(); ++other) {
+    for (const auto other : known) {
         const auto& n = nodes_[other];
         if (slot_of(other) || !reaches(asks, other) || !n.daemon_runs || n.paused) continue;
         outside_.push_back(other);
@@ -112,6 +170,8 @@ void job::act(std::uint32_t i, const effects& e) {
     if (e.bring) bring(i, *e.bring);
     if (e.go) go(i);
     acknowledge(i);
+    if (nodes_[i].agreed.asks_outside() && slot == 0u && nodes_[i].looked == nodes_[i].look)
+        look_at_storage(i);
 }
 
 void job::fence(std::uint32_t slot) {
@@ -156,8 +216,13 @@ void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::
     };
     if (!reaches(i, from) || !nodes_[from].daemon_runs || nodes_[from].paused) {
         if (generation_ != first_round(n.agreed.generation())) return;  // over
-        return retry(is_outside ? at + 1 : at);
+        if (!is_outside || !settings_.moves) return retry(is_outside ? at + 1 : at);
+        const auto since = silent_since_.try_emplace(from, now()).first->second;
+        if (now() < since + outside_timeout) return retry(at);
+        promised_.erase(from);  // given up
+        return retry(at + 1);
     }
+    silent_since_.erase(from);
     const shelf::copy* source = nullptr;
     for (const bool own : {true, false})
         if (const auto* c = nodes_[from].agreed.copies().find(wanted, own); c && c->checked && !source) {

@@ -31,7 +31,12 @@ class job : public machines {
     void tell_launch(std::uint32_t slot, std::uint64_t generation, bool forgetful);
     void open(std::uint32_t i, std::uint32_t slot, bool forgetful);
     void look_at_storage(std::uint32_t i);
-    std::vector<std::vector<agreement::held>> held_outside(std::uint32_t asks);
+    /// Some slots go to other nodes, though theirs live.
+    void move_on();
+    /// Whom the coordinator asks besides, when all members have said what they hold; null: nobody is asked.
+    std::optional<std::set<std::uint32_t>> former_nodes(std::uint32_t i);
+    std::vector<std::vector<agreement::held>> held_outside(std::uint32_t asks,
+                                                           const std::set<std::uint32_t>& known);
     void start_process(std::uint32_t slot);
     void relaunch();
     void act(std::uint32_t i, const effects& e);
@@ -56,11 +61,25 @@ class job : public machines {
     std::vector<std::uint32_t> assignment_;
     std::vector<std::uint32_t>
         outside_;  ///< nodes that the launch's coordinator has asked, and that answered
+    /// Whose memory the launch is to begin from if it can: its nodes, and those that could be asked.
+    std::set<std::uint32_t> promised_;
+    std::map<std::uint32_t, time_us> silent_since_;  ///< of the former nodes
     std::vector<rank_process> ranks_;
     books books_;
     outcome out_;
 
   private:
+    /// Of the directory: names the launch's nodes and all former ones that are known.
+    struct claim {
+        std::uint64_t generation = 0;
+        std::set<std::uint32_t> nodes;
+        void take(std::set<std::uint32_t>& former, const std::vector<std::uint32_t>& launch) {
+            former.insert(nodes.begin(), nodes.end());
+            nodes = former;
+            nodes.insert(launch.begin(), launch.end());
+        }
+    };
+    claim claim_;
     std::uint32_t launches_ = 0;
     std::uint64_t processes_ = 0;
     std::set<std::uint32_t> arrived_;                         ///< ranks at the end of their step

@@ -41,6 +41,9 @@ struct node {
     bool up = true, daemon_runs = true, paused = false;
     std::uint64_t life = 1, daemon_life = 1;
     agreement::agreement agreed;
+    std::uint64_t look = 0, looked = 0;  ///< at storage: the newest, and that which has ended
+    std::set<std::uint32_t> had;         ///< the job's nodes in the launch that this one knows
+    std::set<std::uint32_t> former;      ///< and in those before, while they may be needed
     std::map<shelf::id, stored> memory;
     std::vector<std::function<void()>> held_back;  ///< while paused
 };
@@ -106,7 +109,10 @@ class machines : public schedule {
     }
     void restart_node(std::uint32_t i) {
         auto& n = nodes_[i];
-        n = node{true, true, false, n.life + 1, n.daemon_life + 1, {}, {}, {}};
+        node fresh;
+        fresh.life = n.life + 1;
+        fresh.daemon_life = n.daemon_life + 1;
+        n = std::move(fresh);
     }
 
     // Memory.

@@ -32,7 +32,8 @@ void job::go(std::uint32_t i) {
         for (const auto& other : ranks_)
             if (other.now == rank_process::doing::trains && !other.off && other.generation == generation)
                 throw breach{fmt::format("slot {} begins from another step than the rest", *slot)};
-    if ((first || at->second != key) && books_.begin(key, n.agreed, assignment_, *this))
+    if ((first || at->second != key) &&
+        books_.begin(key, n.agreed, {promised_.begin(), promised_.end()}, *this))
         ++out_.restored_older;
     at->second = key;
     auto& r = ranks_[*slot];
@@ -157,6 +158,11 @@ void job::replicate(std::uint32_t i, std::uint32_t slot, shelf::id id, int tries
 
 void job::acknowledge(std::uint32_t i) {
     if (!slot_of(i) || !nodes_[i].agreed.has_begun()) return;
+    if (settings_.moves && nodes_[i].agreed.stands_alone()) {  // what was acknowledged needs no former nodes
+        nodes_[i].former.clear();
+        if (slot_of(i) == 0u && claim_.generation == generation_)
+            claim_.nodes = {assignment_.begin(), assignment_.end()};
+    }
     for (const auto safety : {level::memory, level::replicated})
         if (books_.acknowledge(nodes_[i].agreed, safety, *this)) {
             ++out_.commits;

@@ -89,6 +89,8 @@ class world : public job {
         n.up = false;
         n.memory.clear();
         n.agreed = {};
+        n.had.clear();
+        n.former.clear();
         ++n.life;
         ++n.daemon_life;
         if (slot_of(i)) relaunch();
@@ -145,6 +147,8 @@ class world : public job {
         if (const auto slot = slot_of(i)) ranks_[*slot].off = true;
         n.memory.clear();
         n.agreed = {};
+        n.had.clear();
+        n.former.clear();
         n.held_back.clear();
         n.paused = n.daemon_runs = false;
         in(between(1'000, 100'000), [this, i, generation = generation_] {

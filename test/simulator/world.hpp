@@ -17,7 +17,11 @@ struct settings {
     std::uint32_t buffers = 3;  ///< of a rank; one rank a slot
     int waits = 20;             ///< of 10 ms each, for a free buffer; then the save is skipped
     int faults = 4;             ///< in a schedule
-    bool trace = false;         ///< every event to stderr
+    /// A launch may leave nodes that live, and come back to them later. Then the next one's daemons know of
+    /// the former nodes only what they have kept, and what the claim of the directory says.
+    bool moves = false;
+    bool claims = false;  ///< the job has a directory
+    bool trace = false;   ///< every event to stderr
 };
 
 struct outcome {
