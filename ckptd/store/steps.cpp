@@ -80,12 +80,19 @@ result<std::vector<std::uint64_t>> committed_in(int top, const std::string& dir)
 }
 
 result<void> renew_latest(int top, const std::string& dir) {
-    BANYAN_TRY(const auto there, committed_in(top, dir));
     const auto shown = dir + "/latest";
-    if (!there.empty())
-        return replace_file(top, "latest", step_name(there.front()) + "\n", modes_in(top), shown);
-    if (::unlinkat(top, "latest", 0) == 0 || errno == ENOENT) return {};
-    return fail_errno(fmt::format("cannot remove {}", shown), errno);
+    BANYAN_TRY(auto there, committed_in(top, dir));
+    // Somebody else may have moved steps since the look, and written before this one: whoever writes last has
+    // looked after it.
+    for (std::optional<std::vector<std::uint64_t>> before; before != there;) {
+        if (!there.empty())
+            BANYAN_CHECK(replace_file(top, "latest", step_name(there.front()) + "\n", modes_in(top), shown));
+        else if (::unlinkat(top, "latest", 0) != 0 && errno != ENOENT)
+            return fail_errno(fmt::format("cannot remove {}", shown), errno);
+        before = there;
+        BANYAN_TRY(there, committed_in(top, dir));
+    }
+    return {};
 }
 
 std::string step_name(std::uint64_t step) { return fmt::format("{}{:0{}}", step_prefix, step, step_digits); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // banyan-ckpt on directories: what it says of them, and that it harms nothing that it was not told to.
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "common/file.hpp"
+#include "ends_at.hpp"
 #include "steps.hpp"
 
 using namespace ckptd_test;
@@ -270,6 +273,116 @@ TEST_CASE("restore has the next start begin from an older step, and loses none",
     fs::create_symlink("/tmp", aside);
     CHECK(run("restore " + folder(t, 10)).code == 1);
     CHECK(ckpt::list_steps(self(), t.dir())->front() == 40);
+}
+
+namespace {
+
+/// Each of the steps is whole and where it was or aside, none twice, and `latest` names the newest.
+void nothing_is_lost(const std::string& dir, const std::vector<std::uint64_t>& steps) {
+    const auto aside = dir + "/set-aside";
+    const auto here = ckpt::list_steps(self(), dir), there = ckpt::list_steps(self(), aside);
+    REQUIRE(here);
+    REQUIRE(there);
+    auto all = *here;
+    all.insert(all.end(), there->begin(), there->end());
+    std::sort(all.begin(), all.end());
+    CHECK(all == steps);
+    for (const auto step : *here) CHECK(ckpt::verify_step(self(), dir, step, 2));
+    for (const auto step : *there) CHECK(ckpt::verify_step(self(), aside, step, 2));
+}
+
+std::string newest_name(const std::string& dir) {
+    return ckpt::step_name(ckpt::list_steps(self(), dir)->front()) + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("two restores at once lose nothing, and agree on what is the newest", "[cli]") {
+    const temporary t;
+    const ends_at ends;
+    for (const std::uint64_t step : {10, 20, 30, 40}) REQUIRE(write_step(own(t.dir()), step, 5, 1000));
+    REQUIRE(ckpt::release_claim(self(), own(t.dir())));
+    const auto aside = t.dir() + "/set-aside";
+    // The one stands still before each of its calls in turn, and the other one runs meanwhile.
+    const bool back = GENERATE(false, true), other_back = GENERATE(false, true);
+    std::string with;
+    for (const auto& word : ends.before()) with += word + " ";
+    int calls = 0;
+    for (bool stopped = true; stopped; ++calls) {
+        INFO("call " << calls + 1 << ", " << back << other_back);
+        REQUIRE(calls < 100);
+        CHECK(run("restore " + folder(t, back ? 10 : 40)).code == 0);
+        if (!back && other_back) CHECK(run("restore " + folder(t, 30)).code == 0);
+        ends.call("storage", calls + 1, SIGSTOP);
+        const auto target = back ? ckpt::step_folder(aside, 30) : folder(t, 20);
+        auto* one = ::popen(
+            (with + "sh -c 'echo $$; exec " + BANYAN_CKPT + " restore " + target + "' 2>&1").c_str(), "r");
+        REQUIRE(one);
+        pid_t pid = 0;
+        REQUIRE(std::fscanf(one, "%d", &pid) == 1);
+        int ended = 0;
+        const auto stands = [&] {
+            const auto stat = banyan::read_file("/proc/" + std::to_string(pid) + "/stat", 1000);
+            if (!stat || stat->find(") Z ") != std::string::npos) return ended = 1, true;
+            return stat->find(") T ") != std::string::npos;
+        };
+        while (!stands()) ::usleep(1000);
+        stopped = ended == 0;
+        const auto other = run("restore " + (other_back ? ckpt::step_folder(aside, 40) : folder(t, 10)));
+        if (stopped) ::kill(pid, SIGCONT);
+        std::string text = other.text;
+        for (int c = 0; (c = std::fgetc(one)) != EOF;) text += static_cast<char>(c);
+        const int status = ::pclose(one);
+        INFO(text);
+        CHECK((status == 0 || other.code == 0));
+        if (!stopped) ends.never("storage");
+        nothing_is_lost(t.dir(), {10, 20, 30, 40});
+        CHECK(*banyan::read_file(t.dir() + "/latest", 100) == newest_name(t.dir()));
+        for (const std::uint64_t step : {20, 30, 40})
+            if (fs::exists(ckpt::step_folder(aside, step)))
+                CHECK(run("restore " + ckpt::step_folder(aside, step)).code == 0);
+    }
+    CHECK(calls > 5);
+}
+
+TEST_CASE("a restore that is killed anywhere loses nothing, and the next one does it", "[cli]") {
+    const temporary t;
+    const ends_at ends;
+    for (const std::uint64_t step : {10, 20, 30, 40}) REQUIRE(write_step(own(t.dir()), step, 5, 1000));
+    REQUIRE(ckpt::release_claim(self(), own(t.dir())));
+    const auto aside = t.dir() + "/set-aside";
+    const bool back = GENERATE(false, true);
+    std::string with;
+    for (const auto& word : ends.before()) with += word + " ";
+    int calls = 0;
+    for (bool killed = true; killed; ++calls) {
+        INFO("call " << calls + 1);
+        REQUIRE(calls < 100);
+        // 40, 30 and 20 lie aside, or none of them.
+        CHECK(run("restore --force " + folder(t, back ? 10 : 40)).code == 0);
+        const auto target = back ? ckpt::step_folder(aside, 20) : folder(t, 10);
+        ends.call("storage", calls + 1, SIGKILL);
+        const auto command = with + BANYAN_CKPT + " restore " + target + " >/dev/null 2>&1";
+        const int status = std::system(command.c_str());
+        killed = ends.has_come("storage");
+        CHECK(killed == (status != 0));
+        if (!killed) ends.never("storage");
+        nothing_is_lost(t.dir(), {10, 20, 30, 40});
+        // The same once more: from wherever the step lies by now.
+        const auto wanted = back ? 20u : 10u;
+        const auto lies =
+            fs::exists(folder(t, wanted)) ? folder(t, wanted) : ckpt::step_folder(aside, wanted);
+        const auto again = run("restore " + lies);
+        INFO(again.text);
+        CHECK(again.code == 0);
+        nothing_is_lost(t.dir(), {10, 20, 30, 40});
+        CHECK(ckpt::list_steps(self(), t.dir())->front() == wanted);
+        CHECK(*banyan::read_file(t.dir() + "/latest", 100) == newest_name(t.dir()));
+        for (const std::uint64_t step : {20, 30, 40})
+            if (fs::exists(ckpt::step_folder(aside, step)))
+                CHECK(run("restore " + ckpt::step_folder(aside, step)).code == 0);
+    }
+    CHECK(calls > 10);
 }
 
 TEST_CASE("restore knows where it is, whatever the directory is called", "[cli]") {
