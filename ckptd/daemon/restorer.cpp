@@ -190,6 +190,19 @@ task<bool> restorer::take_from_storage(session_ptr s, agreement::held what) {
     co_return false;
 }
 
+// The job goes back behind a step that was acknowledged: never without a word.
+void restorer::tell_of_loss(const session_ptr& s, agreement::held what,
+                            const std::vector<std::uint32_t>& holders) {
+    std::vector<std::string> names;
+    for (const auto slot : holders)
+        if (const auto* h = holder_of(*s, slot)) names.push_back(h->name);
+    users_.warn(s, fmt::format("step {}", what.key.step),
+                fmt::format("step {} cannot be restored, an older one is looked for: rank {}'s shard was on "
+                            "{}, which {} it any more",
+                            what.key.step, what.rank, names.empty() ? "no node" : compress_hostlist(names),
+                            names.size() > 1 ? "do not give" : "does not give"));
+}
+
 task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice from,
                            agreement::ballot number) {
     const agreement::held what{*from.key, rank};
@@ -215,7 +228,10 @@ task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice 
             if (read) co_return true;
         }
         // A holder that does not answer says nothing about what it holds.
-        if (!may_come || from.storage) co_return false;
+        if (!may_come || from.storage) {
+            if (!from.storage && wanted()) tell_of_loss(s, what, holders);
+            co_return false;
+        }
         co_await s->changed->wait(clock::now() + ask_again);
     }
     co_return false;

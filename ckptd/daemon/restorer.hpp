@@ -38,6 +38,7 @@ class restorer {
     /// `slot` as in session.hpp's holder_of().
     task<fetched> take_from(session_ptr s, agreement::held what, std::uint32_t slot);
     task<bool> take_from_storage(session_ptr s, agreement::held what);
+    void tell_of_loss(const session_ptr& s, agreement::held what, const std::vector<std::uint32_t>& holders);
     task<result<copy_ptr>> room_for(session_ptr s, agreement::held what, std::uint64_t bytes);
     void settle(const session_ptr& s, const copy_ptr& c, const char* source);
     void give_back(const session_ptr& s, const copy_ptr& c);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A job that is started again on other nodes than before, while its newest state is in the memory of those.
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "ckptd/store/owner.hpp"
 #include "cluster.hpp"
 #include "common/fd.hpp"
+#include "ends_at.hpp"
 
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
@@ -75,6 +77,12 @@ std::vector<std::string> restart(std::vector<rank_process>& ranks) {
     return out;
 }
 
+std::string patiently(rank_process& r) {
+    std::string out;
+    for (int tries = 0; tries < 3 && (out = r.hear()) == "no answer";) ++tries;
+    return out;
+}
+
 /// The claim of the directory, as its user may write it.
 void claim_names(const std::string& dir, const std::map<std::string, std::string>& nodes) {
     const ckpt::storage_user me{::geteuid(), ::getegid(), {::getegid()}};
@@ -104,6 +112,45 @@ TEST_CASE("a job on other nodes but one gets what the others still hold", "[ckpt
         { const auto never = start(c, {.nodes = {4, 5, 3}, .restart = 1}); }
         auto ranks = start(c, {.nodes = {5, 3, 4}, .restart = 2});
         CHECK(restart(ranks) == brought);
+    }
+}
+
+TEST_CASE("a former node that is gone when its shard is fetched", "[ckptd]") {
+    const std::array<ends_at, 2> ends;
+    cluster::options o{5, "", {}};
+    for (const int node : {1, 2}) o.before[node] = ends[static_cast<std::size_t>(node - 1)].before();
+    cluster c(std::move(o));
+    const auto signal = GENERATE(SIGKILL, SIGSTOP);
+    SECTION("another one has a copy") {
+        run_and_leave(c, {.nodes = {1, 2, 3}});
+        ends[0].call("shard", 1, signal);
+        auto ranks = start(c, {.nodes = {4, 3, 5}, .restart = 1});
+        CHECK(restart(ranks) == std::vector<std::string>{"0 15 2 1", "0 15 1 1", "0 15 2 1"});
+        CHECK(ends[0].has_come("shard"));
+    }
+    SECTION("nobody else has it: storage has an older step") {
+        const launch before{.nodes = {1, 2}, .storage = c.dir() + "/store", .flush = 10};
+        {
+            auto ranks = start(c, before);
+            for (auto& r : ranks) r.say("restart");
+            for (auto& r : ranks) CHECK(r.hear() == "-3 0 0 0");
+            all_are(ask_all(ranks, "save 10"), "0");
+            all_are(ask_all(ranks, "wait 10 3 9000"), "0");
+            all_are(ask_all(ranks, "save 15"), "0");
+            all_are(ask_all(ranks, "wait 15 2 9000"), "0");
+            // Of ranks that die the newest step would be brought to storage.
+            all_are(ask_all(ranks, "finalize 0"), "0");
+        }
+        for (const auto& e : ends) e.call("shard", 1, signal);
+        auto ranks = start(c, {.nodes = {3, 4}, .restart = 1, .storage = before.storage, .flush = 10});
+        // One that is silent is waited for, as its node may come back.
+        for (auto& r : ranks) r.say("restart");
+        for (auto& r : ranks) CHECK(patiently(r) == "0 10 3 1");
+        CHECK((ends[0].has_come("shard") || ends[1].has_come("shard")));
+        // What there is to hear is heard with the next call.
+        all_are(ask_all(ranks, "save 20"), "0");
+        INFO(c.printed());
+        CHECK(eventually([&] { return c.printed("step 15 cannot be restored, an older one") > 0; }));
     }
 }
 
