@@ -47,6 +47,8 @@ result<ckpt::session_request> make_session(const train::plan& plan, const train:
             {plan.nodes[i], address_at(plan.addrs, plan.nodes, i), ranks[i], plan.buddies[i]});
     for (std::size_t i = 0; i < plan.spares.size(); ++i)
         session.spares.push_back({plan.spares[i], address_at(plan.spare_addrs, plan.spares, i)});
+    for (std::size_t i = 0; i < plan.former.size(); ++i)
+        session.former.push_back({plan.former[i], address_at(plan.former_addrs, plan.former, i)});
     return session;
 }
 

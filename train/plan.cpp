@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "train/plan.hpp"
 
+#include <unordered_set>
+
 #include <banyan/topo/traffic.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -30,6 +32,9 @@ std::string to_text(const plan& p) {
     if (!p.spares.empty()) out["spares"] = compress_hostlist(p.spares);
     if (!p.spare_addrs.empty() && p.spare_addrs != p.spares)
         out["spare_addrs"] = compress_hostlist(p.spare_addrs);
+    if (!p.former.empty()) out["former"] = compress_hostlist(p.former);
+    if (!p.former_addrs.empty() && p.former_addrs != p.former)
+        out["former_addrs"] = compress_hostlist(p.former_addrs);
     if (p.model) out["model"] = topo::text_of(*p.model);
     if (p.later) out["later"] = {p.later->minutes, p.later->per_cent};
     if (!p.spread.empty()) out["spread"] = p.spread;
@@ -46,6 +51,8 @@ result<plan> parse_plan(std::string_view text) {
     BANYAN_TRY(out.addrs, names_at(from, "addrs"));
     BANYAN_TRY(out.spares, names_at(from, "spares"));
     BANYAN_TRY(out.spare_addrs, names_at(from, "spare_addrs"));
+    BANYAN_TRY(out.former, names_at(from, "former"));
+    BANYAN_TRY(out.former_addrs, names_at(from, "former_addrs"));
     BANYAN_CHECK(check_ranks(out, out.nodes.size()));
     BANYAN_TRY(out.buddies, buddies_at(from, "buddies", out.nodes.size()));
     BANYAN_TRY(const auto model, text_at(from, "model"));
@@ -58,8 +65,21 @@ result<plan> parse_plan(std::string_view text) {
     }
     BANYAN_TRY(out.spread, text_at(from, "spread"));
     if ((!out.addrs.empty() && out.addrs.size() != out.nodes.size()) ||
-        (!out.spare_addrs.empty() && out.spare_addrs.size() != out.spares.size()))
+        (!out.spare_addrs.empty() && out.spare_addrs.size() != out.spares.size()) ||
+        (!out.former_addrs.empty() && out.former_addrs.size() != out.former.size()))
         return fail(errc::invalid_input, "the plan's addresses are not one per node");
+    return out;
+}
+
+std::vector<std::string> former_after(const plan& before, const plan& next) {
+    // A placement of this run that came to nothing left nothing anywhere.
+    if (before.restart == next.restart) return before.former;
+    std::vector<std::string> out;
+    std::unordered_set<std::string_view> known;
+    const auto most = max_former_runs * (next.nodes.size() + next.spares.size());
+    for (const auto* names : {&before.nodes, &before.spares, &before.former})
+        for (const auto& name : *names)
+            if (out.size() < most && known.insert(name).second) out.push_back(name);
     return out;
 }
 

@@ -36,7 +36,11 @@ struct plan : plan_head {
     std::vector<std::string> addrs;        ///< slot -> address; empty = the names are the addresses
     std::vector<std::string> spares;       ///< node names
     std::vector<std::string> spare_addrs;  ///< as addrs
-    std::vector<std::uint32_t> buddies;    ///< slot -> slot
+    /// Nodes of the job's earlier runs, whatever they are now, the newest first: what it has to begin from
+    /// may be in their memory alone. At most max_former_runs times as many as the plan has.
+    std::vector<std::string> former;
+    std::vector<std::string> former_addrs;  ///< as addrs
+    std::vector<std::uint32_t> buddies;     ///< slot -> slot
     std::optional<topo::model_size> model;
     std::optional<better_later> later;  ///< than it started
     std::string spread;  ///< how it sits on the fabric, in words for people (spread_in_words); may be empty
@@ -44,6 +48,7 @@ struct plan : plan_head {
 
 constexpr std::size_t max_plan_text = 4u << 20;
 constexpr std::size_t max_plan_nodes = 65'536;
+constexpr std::size_t max_former_runs = 2;
 constexpr std::uint32_t plan_version = 3;
 
 /// One line of JSON without a newline: names and addresses as host lists, buddies as runs of the distance
@@ -52,5 +57,8 @@ std::string to_text(const plan& p);
 /// Checks every size and index: what it returns can be used without further checks. The text may come from
 /// anywhere.
 result<plan> parse_plan(std::string_view text);
+
+/// `next` follows `before`, a plan of the same run of the job or of an earlier one: its `former`.
+std::vector<std::string> former_after(const plan& before, const plan& next);
 
 }  // namespace banyan::train

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ckptd/daemon/job_sessions.hpp"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "ckptd/daemon/request.hpp"
@@ -84,6 +86,7 @@ task<answer_meta> job_sessions::open(session_request request) {
     s->detached = s->ending = false;
     if (!known || renewed) {
         for (const auto& [name, addr] : s->addresses) s->former.add(name, addr);
+        for (const auto& n : std::exchange(request.former, {})) s->former.add(n.name, n.addr);
         s->request = std::move(request);
         s->addresses.clear();
         std::vector<std::string> names;

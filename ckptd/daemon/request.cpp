@@ -39,6 +39,23 @@ result<session_node> parse_node(const json_fields& in) {
     return n;
 }
 
+// Nodes without ranks.
+result<std::vector<session_spare>> parse_others(const json_fields& in, const char* key) {
+    std::vector<session_spare> out;
+    BANYAN_TRY(const auto listed, in.list(key, max_world));
+    for (const auto& entry : listed) {
+        session_spare s;
+        BANYAN_TRY(s.name, entry.text("name", max_name));
+        BANYAN_TRY(s.addr, entry.text("addr", max_name));
+        if (s.name.empty()) return fail(errc::invalid_input, fmt::format("one of \"{}\" has no name", key));
+        BANYAN_CHECK(check_text(s.name));
+        BANYAN_CHECK(check_text(s.addr));
+        if (s.addr.empty()) s.addr = s.name;
+        out.push_back(std::move(s));
+    }
+    return out;
+}
+
 result<void> check_ranks(const session_request& r) {
     std::vector<bool> seen(r.world);
     std::uint32_t count = 0;
@@ -100,15 +117,10 @@ result<session_request> parse_session(const json& meta) {
         BANYAN_TRY(auto n, parse_node(entry));
         r.nodes.push_back(std::move(n));
     }
-    BANYAN_TRY(const auto spares, in.list("spares", max_world));
-    for (const auto& entry : spares) {
-        session_spare s;
-        BANYAN_TRY(s.name, entry.text("name", max_name));
-        BANYAN_TRY(s.addr, entry.text("addr", max_name));
-        BANYAN_CHECK(check_text(s.name));
-        BANYAN_CHECK(check_text(s.addr));
-        if (s.addr.empty()) s.addr = s.name;
-        r.spares.push_back(std::move(s));
+    BANYAN_TRY(r.spares, parse_others(in, "spares"));
+    // An older spank plugin does not name them.
+    if (in.has("former")) {
+        BANYAN_TRY(r.former, parse_others(in, "former"));
     }
     BANYAN_CHECK(check_ranks(r));
     BANYAN_CHECK(check_names(r));

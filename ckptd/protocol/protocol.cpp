@@ -32,11 +32,24 @@ nlohmann::json session_to_json(const session_request& r) {
     json nodes = json::array();
     for (const auto& n : r.nodes)
         nodes.push_back({{"name", n.name}, {"addr", n.addr}, {"ranks", n.ranks}, {"buddy", n.buddy}});
-    json spares = json::array();
-    for (const auto& s : r.spares) spares.push_back({{"name", s.name}, {"addr", s.addr}});
-    return {{"job", r.job},    {"restart", r.restart}, {"uid", r.uid},     {"gid", r.gid},
-            {"self", r.self},  {"world", r.world},     {"nodes", nodes},   {"spares", spares},
-            {"dir", r.dir},    {"every", r.every},     {"flush", r.flush}, {"buffers", r.buffers},
+    const auto listed = [](const std::vector<session_spare>& of) {
+        json out = json::array();
+        for (const auto& s : of) out.push_back({{"name", s.name}, {"addr", s.addr}});
+        return out;
+    };
+    return {{"job", r.job},
+            {"restart", r.restart},
+            {"uid", r.uid},
+            {"gid", r.gid},
+            {"self", r.self},
+            {"world", r.world},
+            {"nodes", nodes},
+            {"spares", listed(r.spares)},
+            {"former", listed(r.former)},
+            {"dir", r.dir},
+            {"every", r.every},
+            {"flush", r.flush},
+            {"buffers", r.buffers},
             {"bytes", r.bytes}};
 }
 

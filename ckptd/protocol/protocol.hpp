@@ -61,6 +61,8 @@ struct session_request {
     std::uint32_t world = 0;  ///< all ranks; every one appears in exactly one node
     std::vector<session_node> nodes;
     std::vector<session_spare> spares;
+    /// Of earlier runs of the job; the daemon leaves out those that have a part in this one.
+    std::vector<session_spare> former;
     std::string dir;            ///< absolute path of the checkpoints in storage; empty = memory only
     std::uint64_t every = 1;    ///< steps between saves (for reports)
     std::uint64_t flush = 0;    ///< steps between flushes to storage; 0 = never

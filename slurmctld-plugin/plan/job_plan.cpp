@@ -98,10 +98,16 @@ bool has_plan(const job_record_t& job) {
     return false;
 }
 
-/// Puts the sealed plan into the environment. False, and no plan there, when it cannot be sealed.
-bool write_plan(job_record_t& job, const train::plan& plan) {
+/// Puts the sealed plan into the environment. False, and no plan there, when it cannot be sealed. Where there
+/// is no room for the nodes of earlier runs it goes without.
+bool write_plan(job_record_t& job, train::plan& plan) {
     remove_entries(job, train::names_plan);
-    const auto sealed = train::seal_plan(munge_socket(), plan);
+    auto sealed = train::seal_plan(munge_socket(), plan);
+    if (!sealed && sealed.error().code == errc::exhausted && !plan.former.empty()) {
+        plan.former.clear();
+        plan.former_addrs.clear();
+        sealed = train::seal_plan(munge_socket(), plan);
+    }
     if (!sealed) {
         log_job_once(job.job_id, sealed.error().text() + "; it gets no plan, and cannot keep checkpoints");
         return false;

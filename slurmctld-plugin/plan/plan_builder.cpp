@@ -35,6 +35,7 @@ void store_for_nodes(job_record_t& job, const ctld_tables& ctld, train::plan pla
     add_others(plan, job, ctld);
     plan.addrs = ctld.addresses_of(plan.nodes);
     plan.spare_addrs = ctld.addresses_of(plan.spares);
+    plan.former_addrs = ctld.addresses_of(plan.former);
     store_plan(job, std::move(plan));
 }
 
@@ -56,6 +57,7 @@ void save_placement(job_record_t& job, const std::optional<train::plan>& before,
     plan.spread = train::spread_in_words(request, topo::spread_of(fabric.fabric, request, placement));
     plan.nodes = names_of(placement.nodes, fabric.fabric);
     plan.spares = names_of(placement.spares, fabric.fabric);
+    if (before) plan.former = train::former_after(*before, plan);
     store_for_nodes(job, ctld, std::move(plan));
 }
 

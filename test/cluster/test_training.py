@@ -166,6 +166,29 @@ class Requeue(TrainingCase):
                          {rank for rank, node in before.items() if node == victim})
         self.assertNotIn("storage", {r["source"] for r in log.restored})
 
+    def test_on_wholly_other_nodes_without_storage(self):
+        """What it begins from is in the memory of nodes that are no longer its own, and the plan alone names these."""
+        reference = self.undisturbed()
+        job = self.submit(8)
+        self.wait_step(job, 20)
+        before = {node for _, node in self.ranks(job).values()}
+        reached = max(self.log(job).steps)
+        self.cluster.run("scontrol", "update", f"nodename={','.join(sorted(before))}", "state=drain", "reason=service")
+        self.addCleanup(self.cluster.run, "scontrol", "update", f"nodename={','.join(sorted(before))}", "state=resume", check=False)
+        self.cluster.run("scontrol", "requeue", job)
+
+        def starts():  # Slurm has it wait for two minutes once its nodes have ended the last run
+            if self.cluster.job(job)["JobState"] == "RUNNING" and self.cluster.job(job)["Restarts"] == "1":
+                return True
+            self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+            return False
+        self.cluster.wait_for(starts, "it is started again")
+        log = self.wait_finished(job)
+        self.assertEqual(trainer_log.losses(log), reference)
+        self.assertEqual({r["source"] for r in log.restored}, {"peer"})
+        self.assertFalse(before & {r["node"] for r in log.restored})
+        self.assertGreaterEqual(min(r["step"] for r in log.restored), reached - 1)
+
 
 if __name__ == "__main__":
     main()

@@ -31,6 +31,7 @@ struct launch {
     std::string storage = {};
     std::uint64_t flush = 0;
     uid_t uid = ::geteuid();
+    std::vector<int> former = {};  ///< as the plan names nodes of earlier runs
 };
 
 /// The job's session on each of its nodes, one rank a node, and the ranks.
@@ -47,6 +48,7 @@ std::vector<rank_process> start(const cluster& c, const launch& l) {
         r.nodes.push_back({c.name(node), c.addr(node), {slot}, (slot + 1) % r.world});
         names.push_back(c.name(node));
     }
+    for (const auto node : l.former) r.former.push_back({c.name(node), c.addr(node)});
     for (const auto node : l.nodes) {
         r.self = c.name(node);
         const auto opened = ckpt::session_open(c.socket(node), r, 20s);
@@ -202,6 +204,20 @@ TEST_CASE("a job on wholly other nodes finds the former ones by its directory", 
         INFO(c.printed());
         CHECK(eventually([&] { return c.printed("no answer from n[1-2]: a newer checkpoint") == 1; }));
         for (const int node : before.nodes) c.kill(node, SIGCONT);
+    }
+}
+
+TEST_CASE("a job on wholly other nodes that has no directory finds the former ones by its plan", "[ckptd]") {
+    cluster c({4, "", {}});
+    const launch before{.nodes = {1, 2}};
+    run_and_leave(c, before);
+    SECTION("which answer") {
+        auto ranks = start(c, {.nodes = {3, 4}, .restart = 1, .former = {1, 2}});
+        all_are(restart(ranks), "0 15 2 1");
+    }
+    SECTION("of which the next run's plan names one, as a node of its own too") {
+        auto ranks = start(c, {.nodes = {3, 2}, .restart = 1, .former = {2, 1}});
+        CHECK(restart(ranks) == std::vector<std::string>{"0 15 2 1", "0 15 1 1"});
     }
 }
 

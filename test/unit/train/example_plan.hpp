@@ -18,6 +18,8 @@ inline plan example_plan() {
     p.addrs = {"127.0.1.3", "127.0.1.1", "127.0.1.2", "127.0.1.7"};
     p.spares = {"n09", "n05"};
     p.spare_addrs = {"127.0.1.9", "127.0.1.5"};
+    p.former = {"n03", "n11"};
+    p.former_addrs = {"127.0.1.3", "127.0.1.11"};
     p.buddies = {2, 3, 0, 1};
     p.model = topo::model_size{4096, 32, 8192, 16};
     p.later = better_later{60, 45};

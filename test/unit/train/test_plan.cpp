@@ -24,6 +24,8 @@ TEST_CASE("a plan comes back as it was written", "[topo]") {
     CHECK(again.addrs == p.addrs);
     CHECK(again.spares == p.spares);
     CHECK(again.spare_addrs == p.spare_addrs);
+    CHECK(again.former == p.former);
+    CHECK(again.former_addrs == p.former_addrs);
     CHECK(again.buddies == p.buddies);
     CHECK(again.job == 77);
     CHECK(again.generation == 3);
@@ -42,10 +44,25 @@ TEST_CASE("a plan that contradicts itself is refused", "[topo]") {
     SECTION("buddy outside") { p.buddies[0] = 9; }
     SECTION("two copies in one place") { p.buddies[0] = 3; }
     SECTION("addresses missing") { p.addrs.pop_back(); }
+    SECTION("an address of an earlier run's node missing") { p.former_addrs.pop_back(); }
     SECTION("unknown shape") { p.shape = "x=8"; }
     SECTION("no ranks") { p.ranks_per_node = 0; }
     SECTION("more than all is gained") { p.later->per_cent = 101; }
     CHECK_FALSE(parse_plan(to_text(p)));
+}
+
+TEST_CASE("a plan of a later run names the nodes of the earlier ones", "[topo]") {
+    const auto before = example_plan();
+    plan next;
+    next.nodes = {"n20", "n21", "n22", "n23"};
+    next.restart = before.restart;
+    // Placed once more before it started: nobody ran where it was placed first.
+    CHECK(former_after(before, next) == before.former);
+    next.restart = before.restart + 1;
+    CHECK(former_after(before, next) ==
+          std::vector<std::string>{"n03", "n01", "n02", "n07", "n09", "n05", "n11"});
+    next.nodes.resize(1);
+    CHECK(former_after(before, next) == std::vector<std::string>{"n03", "n01"});
 }
 
 TEST_CASE("a plan of another version is refused, and one without", "[topo]") {
