@@ -34,11 +34,12 @@ daemon::daemon(asio::io_context& io, settings s, std::shared_ptr<keeper::custody
       restores_(core_, peers_, users_),
       former_(core_, peers_, users_),
       launches_(core_, {peers_, users_, directories_, former_, copies_, flushes_, restores_}),
+      departures_(core_, peers_),
       ended_(core_, peers_, flushes_),
       memory_(core_, users_, ended_),
       jobs_(core_, {users_, directories_, launches_, memory_, ended_}),
       ranks_(core_, {users_, copies_, launches_, memory_, ended_, jobs_}),
-      peer_requests_(core_, users_, launches_, flushes_, memory_),
+      peer_requests_(core_, {users_, launches_, departures_, flushes_, memory_}),
       handover_(core_, {users_, directories_, copies_, launches_, ended_}),
       local_(core_, {[this](auto client, auto type, auto meta) {
                          return handle_local(std::move(client), type, std::move(meta));
@@ -79,6 +80,7 @@ task<void> daemon::tick() {
                 handover_.watch_former_owners(s);
                 s->tell_untold();
                 launches_.watch(s);
+                departures_.watch(s);
                 users_.watch_votes(s);
             }
         }

@@ -53,6 +53,7 @@ class daemon {
     restorer restores_;
     former_nodes former_;
     launches launches_;
+    departures departures_;
     ended_jobs ended_;
     rank_buffers memory_;
     job_sessions jobs_;

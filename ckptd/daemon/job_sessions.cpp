@@ -95,6 +95,9 @@ task<answer_meta> job_sessions::open(session_request request) {
             names.push_back(n.name);
         }
         for (const auto& n : s->request.spares) s->addresses[n.name] = n.addr;
+        s->former.left.clear();
+        for (const auto& [name, addr] : s->former.nodes)
+            if (!s->addresses.contains(name)) s->former.leaves(name, addr);
         s->user = {s->request.uid, s->request.gid, {s->request.gid}};
         s->announced.clear();
         s->announced[make_generation(s->request.restart, std::nullopt)] = {names, {}};
@@ -131,6 +134,7 @@ task<answer_meta> job_sessions::on_step_open(json meta) {
     }
     if (!s) co_return fail(errc::not_found, fmt::format("job {} has no session on this node", job));
     BANYAN_CO_CHECK(check_restart(meta, s->request));
+    s->detached = s->ending = false;  // it had left the node, and takes it again
     BANYAN_CO_TRY(const auto names, parse_step_nodes(meta, s->request));
     std::vector<std::uint32_t> buddies;
     if (meta.contains("buddies")) {

@@ -67,8 +67,10 @@ result<session_ptr> peer_requests::fence(const peer_state& from, peer_message ty
     if (!s)
         return fail(errc::not_found, fmt::format("job {} has no session on node {}", job, core_.config.node));
     const auto uid = json_fields(meta).number("uid");
-    const bool later_launch = (type == peer_message::holdings || type == peer_message::get) && uid &&
-                              *uid == s->request.uid && generation > last_round(s->generation);
+    const bool open_to_later =
+        type == peer_message::holdings || type == peer_message::get || type == peer_message::leave;
+    const bool later_launch =
+        open_to_later && uid && *uid == s->request.uid && generation > last_round(s->generation);
     if (!s->addresses.contains(from.connection->node()) && !later_launch)
         return fail(errc::denied, fmt::format("node {} is none of job {}", from.connection->node(), job));
     // The agreement knows itself what an older round of this launch may still say.
@@ -99,25 +101,30 @@ task<answer_meta> peer_requests::answer(peer_state* from, peer_message type, jso
         case peer_message::put_begin:
             co_return co_await on_put_begin(from, s, std::move(meta));
         case peer_message::agree:
-            co_return co_await launches_.on_agree(s, node, std::move(meta));
+            co_return co_await to_.starts.on_agree(s, node, std::move(meta));
         case peer_message::flush: {
             BANYAN_CO_TRY(const auto key, get_key(meta));
-            flushes_.on_flush_word(s, key, meta);
+            to_.flushes.on_flush_word(s, key, meta);
             co_return json::object();
         }
         case peer_message::flushed:
-            co_return flushes_.take_files(s, node, meta);
+            co_return to_.flushes.take_files(s, node, meta);
         case peer_message::durable: {
             BANYAN_CO_TRY(const auto key, get_key(meta));
-            flushes_.apply_durable(s, key);
+            to_.flushes.apply_durable(s, key);
             co_return json::object();
         }
         case peer_message::flush_now:
-            co_return flushes_.on_flush_now(s);
+            co_return to_.flushes.on_flush_now(s);
         case peer_message::warning:
-            co_return users_.on_warning(s, meta);
+            co_return to_.users.on_warning(s, meta);
         case peer_message::holdings:
             co_return former_nodes::tell(*s);
+        case peer_message::leave: {
+            BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
+            BANYAN_CO_CHECK(to_.leaving.on_leave(s, generation));
+            co_return json::object();
+        }
         default:
             co_return fail(errc::invalid_input,
                            fmt::format("unknown message type {}", static_cast<unsigned>(type)));
@@ -147,7 +154,7 @@ task<result<std::shared_ptr<shard_memory>>> peer_requests::room_for(session_ptr 
         spare.pop_back();
         co_return memory;
     }
-    co_return co_await memory_.replica_memory(s, rank, bytes);
+    co_return co_await to_.memory.replica_memory(s, rank, bytes);
 }
 
 task<answer_meta> peer_requests::on_put_begin(peer_state* state, session_ptr s, json meta) {
@@ -278,7 +285,7 @@ task<result<void>> peer_requests::on_get(peer_state* from, json meta) {
         const auto work = [chunk, memory] { return crc32c(chunk); };
         const auto crc = co_await run_blocking(core_.workers, work);
         if (crc != copy->chunks[i] && !copy->dropped) {
-            users_.note_damage(s, copy->rank, copy->key);
+            to_.users.note_damage(s, copy->rank, copy->key);
             s->lose_copy(copy);
         }
         json none = json::object();

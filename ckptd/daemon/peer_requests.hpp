@@ -9,6 +9,7 @@
 
 #include <boost/asio/steady_timer.hpp>
 
+#include "ckptd/daemon/departures.hpp"
 #include "ckptd/daemon/flusher.hpp"
 #include "ckptd/daemon/launches.hpp"
 #include "ckptd/daemon/rank_buffers.hpp"
@@ -17,9 +18,14 @@ namespace banyan::ckpt {
 
 class peer_requests {
   public:
-    peer_requests(daemon_core& core, reporter& users, launches& starts, flusher& flushes,
-                  rank_buffers& memory)
-        : core_(core), users_(users), launches_(starts), flushes_(flushes), memory_(memory) {}
+    struct parts {
+        reporter& users;
+        launches& starts;
+        departures& leaving;
+        flusher& flushes;
+        rank_buffers& memory;
+    };
+    peer_requests(daemon_core& core, const parts& p) : core_(core), to_(p) {}
 
     task<void> serve(std::shared_ptr<peer::channel> connection);
 
@@ -48,10 +54,7 @@ class peer_requests {
     result<session_ptr> fence(const peer_state& from, peer_message type, const json& meta);
 
     daemon_core& core_;
-    reporter& users_;
-    launches& launches_;
-    flusher& flushes_;
-    rank_buffers& memory_;
+    const parts to_;
 };
 
 }  // namespace banyan::ckpt

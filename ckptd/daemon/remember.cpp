@@ -123,6 +123,7 @@ result<void> take_session(const json& in, const kept_memory& memory, session& s,
         s.announced[one.at(0).get<std::uint64_t>()] = {one.at(1).get<std::vector<std::string>>(),
                                                        one.at(2).get<std::vector<std::uint32_t>>()};
     take(in.at("former"), s.former.nodes);
+    if (in.contains("left")) take(in.at("left"), s.former.left);
     take(in.at("finished"), s.finished);
     take(in.at("detached"), s.detached);
     s.lease_end = std::chrono::steady_clock::time_point(
@@ -166,6 +167,7 @@ std::vector<std::uint8_t> remember(session& s) {
     out["generation"] = s.generation;
     out["announced"] = of_assignments(s.announced);
     out["former"] = put(s.former.nodes);
+    out["left"] = put(s.former.left);
     out["finished"] = put(s.finished);
     out["detached"] = s.detached;
     out["lease_end"] =

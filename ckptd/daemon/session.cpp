@@ -34,13 +34,17 @@ const std::vector<std::uint32_t>& session::own_ranks() const {
 
 void session::assign(const assignment& a) {
     slot.reset();
+    const auto before = request.nodes;
     for (std::uint32_t i = 0; i < a.nodes.size(); ++i) {
         auto& node = request.nodes[i];
         node.name = a.nodes[i];
         node.addr = addresses[a.nodes[i]];
         if (!a.buddies.empty()) node.buddy = a.buddies[i];
         if (node.name == request.self) slot = i;
+        former.left.erase(node.name);
     }
+    for (const auto& node : before)
+        if (!slot_of(node.name)) former.leaves(node.name, node.addr);
     // The nodes that leave the assignment stay known: a later step may take them back.
     request.spares.clear();
     for (const auto& [name, addr] : addresses)

@@ -204,9 +204,17 @@ struct former_launches {
     std::map<std::uint32_t, std::chrono::steady_clock::time_point> silent_since;
     std::uint64_t generation = 0;  ///< of the newest launch that is known of; 0: none is
 
+    /// Name and address of nodes that had a part in the job, and are to be told that they have none any more.
+    std::map<std::string, std::string> left;
+    bool telling = false;                             ///< it is under way
+    std::chrono::steady_clock::time_point tell_at{};  ///< not before
+
     static constexpr std::size_t most = 4096;  ///< nodes
     void add(const std::string& name, const std::string& addr) {
         if (nodes.size() < most) nodes.try_emplace(name, addr);
+    }
+    void leaves(const std::string& name, const std::string& addr) {
+        if (left.size() < most) left.try_emplace(name, addr);
     }
 };
 

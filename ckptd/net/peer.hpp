@@ -2,8 +2,8 @@
 //
 // Messages between the daemons of a job, on TCP after the handshake of common/peer (peer_role). All carry
 // "job" and the sender's "generation"; an older generation than the receiver's is refused. Every request has
-// one reply. Who is no node of the job as the receiver knows it gets nothing but `holdings` and `get`, and
-// those as a daemon of a later launch: with the job's user in "uid".
+// one reply. Who is no node of the job as the receiver knows it gets nothing but `holdings`, `get` and
+// `leave`, and those as a daemon of a later launch: with the job's user in "uid".
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@ enum class peer_message : std::uint16_t {
     flush_now,          ///< to the leader: flush the newest commit though it is not its turn
     warning,            ///< to the leader: "about" and "text", which the user is to be told once
     holdings,           ///< from a later launch on other nodes: "uid"; reply {"copies"}, as an inventory's
+    leave,              ///< from a later launch, which needs nothing of the node any more: "uid"
 };
 
 /// With the number of these messages: daemons of another one are refused before they say anything.

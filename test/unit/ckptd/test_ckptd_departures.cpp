@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Nodes that a job has left behind, and on which nothing of Slurm's tells the daemon so.
+#include <csignal>
+
+#include <catch2/catch.hpp>
+#include <unistd.h>
+
+#include "cluster.hpp"
+
+using namespace ckptd_test;
+namespace ckpt = banyan::ckpt;
+
+namespace {
+
+constexpr auto lease = "lease = \"300ms\"\n";
+
+/// Step 1 with its second copies, on nodes 1 and 2 of three.
+void begin(const cluster& c, std::uint64_t job) {
+    CHECK(c.open(c.request(job, 2, 1, "", 0)).empty());
+    auto ranks = start_ranks(c, job, {1, 2}, 1, 100'000);
+    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 2 9000"), "0");
+    for (auto& r : ranks) r.kill();
+}
+
+void go_on(const cluster& c, std::uint64_t job, const std::vector<int>& nodes, const std::string& step) {
+    auto ranks = start_ranks(c, job, nodes, 1, 100'000);
+    for (auto& r : ranks) r.say("restart");
+    for (auto& r : ranks) CHECK(r.hear().substr(0, 2) == "0 ");
+    // What the node holds may still be wanted.
+    CHECK_FALSE(c.session(2, job).is_null());
+    all_are(ask_all(ranks, "save " + step), "0");
+    all_are(ask_all(ranks, "wait " + step + " 2 9000"), "0");
+    CHECK(eventually([&] { return c.session(2, job).is_null(); }));
+    for (const int node : nodes) CHECK_FALSE(c.session(node, job).is_null());
+}
+
+}  // namespace
+
+TEST_CASE("a node whose slot another one took frees the job's memory", "[ckptd]") {
+    cluster c({3, lease, {}});
+    begin(c, 7);
+    SECTION("at once") {
+        c.new_step(7, 1, {1, 3});
+        go_on(c, 7, {1, 3}, "2");
+    }
+    SECTION("though the first slot's daemon is the one that is new") {
+        c.new_step(7, 1, {3, 1});
+        go_on(c, 7, {3, 1}, "2");
+    }
+    SECTION("also one that was silent meanwhile") {
+        c.kill(2, SIGSTOP);
+        const std::vector<int> nodes{1, 3};
+        const std::vector<std::string> names{c.name(1), c.name(3)};
+        for (const int node : nodes) REQUIRE(ckpt::step_open(c.socket(node), {7, 1, names}, 5s));
+        auto ranks = start_ranks(c, 7, nodes, 1, 100'000);
+        for (auto& r : ranks) r.say("restart");
+        for (auto& r : ranks) CHECK(r.hear().substr(0, 2) == "0 ");
+        all_are(ask_all(ranks, "save 2"), "0");
+        all_are(ask_all(ranks, "wait 2 2 9000"), "0");
+        c.kill(2, SIGCONT);
+        CHECK(eventually([&] { return c.session(2, 7).is_null(); }, 60s));
+    }
+}
+
+TEST_CASE("a node that is back in the job keeps its memory", "[ckptd]") {
+    cluster c({3, lease, {}});
+    begin(c, 7);
+    c.new_step(7, 1, {1, 3});
+    {
+        auto ranks = start_ranks(c, 7, {1, 3}, 1, 100'000);
+        for (auto& r : ranks) r.say("restart");
+        for (auto& r : ranks) CHECK(r.hear().substr(0, 4) == "0 1 ");
+    }
+    c.new_step(7, 2, {1, 2});
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
+    all_are(ask_all(ranks, "restart"), "0 1 1 1");
+    all_are(ask_all(ranks, "save 2"), "0");
+    all_are(ask_all(ranks, "wait 2 2 9000"), "0");
+    // The one that has no slot now.
+    CHECK(eventually([&] { return c.session(3, 7).is_null(); }));
+    CHECK_FALSE(c.session(2, 7).is_null());
+}
+
+TEST_CASE("a job of one node that went to another one frees the first", "[ckptd]") {
+    cluster c({2, lease, {}});
+    const auto start = [&](int node, std::uint32_t restart) {
+        auto r = c.request(7, 1, 1, "", 0);
+        r.self = r.nodes[0].name = c.name(node);
+        r.nodes[0].addr = c.addr(node);
+        r.restart = restart;
+        r.spares.clear();
+        if (node == 2) r.former = {{c.name(1), c.addr(1)}};
+        REQUIRE(ckpt::session_open(c.socket(node), r, 20s));
+        REQUIRE(ckpt::step_open(c.socket(node), {7, 0, {r.self}}, 5s));
+        auto ranks = start_ranks(c, 7, {node}, 1, 100'000);
+        all_are(ask_all(ranks, "restart"), node == 1 ? "-3 0 0 0" : "0 1 2 1");
+        return ranks;
+    };
+    {
+        auto first = start(1, 0);
+        all_are(ask_all(first, "save 1"), "0");
+        all_are(ask_all(first, "wait 1 1 9000"), "0");
+    }
+    auto second = start(2, 1);
+    CHECK_FALSE(c.session(1, 7).is_null());
+    all_are(ask_all(second, "save 2"), "0");
+    CHECK(eventually([&] { return c.session(1, 7).is_null(); }));
+}
+
+TEST_CASE("nobody makes a node let go of another user's job", "[ckptd]") {
+    cluster c({4, lease, {}});
+    // One rank a node on nodes `at` and `at` + 1, and nothing on the others.
+    const auto start = [&](int at, std::uint32_t restart, uid_t uid) {
+        auto r = c.request(7, 2, 1, "", 0);
+        r.uid = uid;
+        r.restart = restart;
+        r.spares.clear();
+        for (int i = 0; i < 2; ++i) {
+            auto& node = r.nodes[static_cast<std::size_t>(i)];
+            node.name = c.name(at + i);
+            node.addr = c.addr(at + i);
+        }
+        // Job numbers come again: the second one's plan names the nodes of the first.
+        if (at != 1) r.former = {{c.name(1), c.addr(1)}, {c.name(2), c.addr(2)}};
+        const std::vector<std::string> names{c.name(at), c.name(at + 1)};
+        for (const auto& name : names) {
+            r.self = name;
+            REQUIRE(ckpt::session_open(c.dir() + "/" + name + ".sock", r, 20s));
+        }
+        for (const auto& name : names)
+            REQUIRE(ckpt::step_open(c.dir() + "/" + name + ".sock", {7, 0, names}, 5s));
+        auto ranks = start_ranks(c, 7, {at, at + 1}, 1, 100'000);
+        all_are(ask_all(ranks, "save 1"), "0");
+        all_are(ask_all(ranks, "wait 1 2 9000"), "0");
+        return ranks;
+    };
+    const bool same_user = GENERATE(true, false);
+    { const auto first = start(1, 0, same_user ? ::geteuid() : 4711); }
+    auto second = start(3, 1, ::geteuid());
+    const auto gone = [&] { return c.session(1, 7).is_null() && c.session(2, 7).is_null(); };
+    CHECK(eventually(gone, same_user ? 10s : 3s) == same_user);
+}
