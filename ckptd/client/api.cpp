@@ -66,20 +66,23 @@ int bck_init(const char* job, int rank, int world) {
 
 int bck_protect(const char* name, void* ptr, size_t bytes, const char* dtype, const uint64_t* shape,
                 int ndim) {
-    return report(
-        [&] { return the_client().protect(name, ptr, bytes, dtype, shape, ndim, nullptr, nullptr); });
+    return report([&] {
+        return the_client().protect({name, ptr, bytes, dtype, ndim, shape, nullptr, nullptr});
+    });
 }
 
 int bck_protect_bytes(const char* name, void* ptr, size_t bytes) {
     const uint64_t extent = bytes;
-    return report([&] { return the_client().protect(name, ptr, bytes, "U8", &extent, 1, nullptr, nullptr); });
+    return report([&] {
+        return the_client().protect({name, ptr, bytes, "U8", 1, &extent, nullptr, nullptr});
+    });
 }
 
 int bck_protect_piece(const char* name, void* ptr, size_t bytes, const char* dtype, const uint64_t* shape,
                       int ndim, const uint64_t* global_shape, const uint64_t* offset) {
     return report([&]() -> banyan::ckpt::outcome {
         if (!global_shape || !offset) return {BCK_E_INVALID, "global_shape or offset is NULL"};
-        return the_client().protect(name, ptr, bytes, dtype, shape, ndim, global_shape, offset);
+        return the_client().protect({name, ptr, bytes, dtype, ndim, shape, global_shape, offset});
     });
 }
 
@@ -137,7 +140,14 @@ void bck_contents_free(bck_contents* contents) {
 }
 
 int bck_checkpoint(uint64_t step) {
-    return report([&] { return the_client().checkpoint(step); });
+    return report([&] { return the_client().checkpoint(step, {}); });
+}
+
+int bck_checkpoint_of(uint64_t step, const bck_tensor* tensors, size_t count) {
+    return report([&]() -> banyan::ckpt::outcome {
+        if (!tensors && count != 0) return {BCK_E_INVALID, "tensors is NULL"};
+        return the_client().checkpoint(step, std::span(tensors, count));
+    });
 }
 
 int bck_wait(uint64_t step, int level, int timeout_ms) {
@@ -149,7 +159,14 @@ int bck_restart_test(uint64_t* step) {
 }
 
 int bck_restart(uint64_t* step, int* source) {
-    return report([&] { return the_client().restart(step, source); });
+    return report([&] { return the_client().restart(step, source, {}); });
+}
+
+int bck_restart_into(uint64_t* step, int* source, const bck_tensor* tensors, size_t count) {
+    return report([&]() -> banyan::ckpt::outcome {
+        if (!tensors && count != 0) return {BCK_E_INVALID, "tensors is NULL"};
+        return the_client().restart(step, source, std::span(tensors, count));
+    });
 }
 
 int bck_finalize(int drain) {

@@ -116,11 +116,9 @@ outcome client::init(const char* job, int rank, int world) {
     return {};
 }
 
-outcome client::protect(const char* name, void* ptr, std::size_t bytes, const char* dtype,
-                        const std::uint64_t* shape, int ndim, const std::uint64_t* global_shape,
-                        const std::uint64_t* begin) {
+outcome client::protect(const bck_tensor& region) {
     const std::scoped_lock held(lock_);
-    return regions_.add(name, ptr, bytes, dtype, shape, ndim, global_shape, begin);
+    return regions_.add(region);
 }
 
 outcome client::unprotect(const char* name) {
@@ -197,28 +195,28 @@ result<void> client::attach(std::uint64_t bytes) {
     warnings_seen_ = connection_.header().warning_count.load();
     connection_.header().warnings_read.store(warnings_seen_);
     if (!warning.empty()) std::fprintf(stderr, "banyan: %s\n", printable(warning).c_str());
-    pin();
+    pin(regions_);
     return {};
 }
 
-void client::pin() {
-    const auto* on_gpu = regions_.on_a_device();
+void client::pin(const region_table& table) {
+    const auto* on_gpu = table.on_a_device();
     if (!on_gpu || pinned_) return;
     device::pin(connection_.base(), connection_.mapped_bytes(), on_gpu);
     pinned_ = true;
 }
 
-outcome client::ready() {
-    if (initialised_ && pid_ == ::getpid() && regions_.empty())
+outcome client::ready(const given_regions& given, region_table** table) {
+    *table = &regions_;
+    if (!given && initialised_ && pid_ == ::getpid() && regions_.empty())
         return {BCK_E_INVALID, "no region is protected"};
     if (auto r = reach(); r.code != 0) return r;
-    if (connection_.attached() && !regions_.changed()) return {};
-    auto image = regions_.make_header(job_, rank_, world_);
-    if (!image) return {BCK_E_INVALID, image.error().text()};
-    image_ = std::move(*image);
-    if (auto r = attach_for(image_.image_bytes); r.code != 0) return r;
-    regions_.attached();
-    pin();
+    if (given)
+        if (auto r = given_.find(*given, regions_, table); r.code != 0) return r;
+    if (auto made = (*table)->make_header(job_, rank_, world_); !made)
+        return {BCK_E_INVALID, made.error().text()};
+    if (auto r = attach_for((*table)->header().image_bytes); r.code != 0) return r;
+    pin(**table);
     return {};
 }
 
@@ -239,12 +237,13 @@ int client::free_buffer() {
     }
 }
 
-outcome client::fill(std::byte* buffer, std::uint64_t step) {
-    put_step(image_.text.data() + image_.step_at, step);
-    std::memcpy(buffer, image_.text.data(), image_.text.size());
-    for (std::size_t i = 0; i < regions_.size(); ++i) {
-        const auto& r = regions_.at(i);
-        const auto& from = regions_.place_of(i);
+outcome client::fill(std::byte* buffer, std::uint64_t step, region_table& table) {
+    auto& head = table.header();
+    put_step(head.text.data() + head.step_at, step);
+    std::memcpy(buffer, head.text.data(), head.text.size());
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        const auto& r = table.at(i);
+        const auto& from = table.place_of(i);
         if (!from.on_device) {
             copy_state(buffer + r.offset, static_cast<const std::byte*>(from.ptr), r.bytes);
         } else if (auto copied = device::copy_to_host(buffer + r.offset, from.ptr, r.bytes); !copied) {
@@ -265,13 +264,14 @@ void client::tell_warning() {
     std::fprintf(stderr, "banyan: %s\n", printable(text.data()).c_str());
 }
 
-outcome client::checkpoint(std::uint64_t step) {
+outcome client::checkpoint(std::uint64_t step, given_regions given) {
     const std::scoped_lock held(lock_);
     if (step > max_step) return {BCK_E_INVALID, fmt::format("step {} is above {}", step, max_step)};
     if (saved_ && step <= *saved_)
         return {BCK_E_INVALID,
                 fmt::format("step {} is not above step {}, which is saved already", step, *saved_)};
-    if (auto r = ready(); r.code != 0) return r;
+    region_table* table = nullptr;
+    if (auto r = ready(given, &table); r.code != 0) return r;
     if (!connection_.alive())
         if (auto r = come_back(); r.code != 0) return r;
     if (is_behind()) return behind();
@@ -292,9 +292,10 @@ outcome client::checkpoint(std::uint64_t step) {
     }
     auto& head = connection_.header().buffer[static_cast<std::size_t>(buffer)];
     begin_write(head);
-    if (auto filled = fill(connection_.buffer(static_cast<std::size_t>(buffer)), step); filled.code != 0)
+    if (auto filled = fill(connection_.buffer(static_cast<std::size_t>(buffer)), step, *table);
+        filled.code != 0)
         return filled;
-    end_write(head, step, connection_.generation(), image_.image_bytes);
+    end_write(head, step, connection_.generation(), table->header().image_bytes);
     // One that is started again looks for what was sealed meanwhile.
     if (!connection_.post(message::sealed, "buffer", static_cast<std::uint64_t>(buffer)))
         if (auto r = come_back(); r.code != 0) return r;
@@ -369,7 +370,8 @@ outcome client::ask_for_state(bool test, nlohmann::json* reply) {
 outcome client::restart_test(std::uint64_t* step) {
     const std::scoped_lock held(lock_);
     if (!step) return {BCK_E_INVALID, "step is NULL"};
-    if (auto r = regions_.empty() ? reach() : ready(); r.code != 0) return r;
+    region_table* table = nullptr;
+    if (auto r = regions_.empty() ? reach() : ready({}, &table); r.code != 0) return r;
     if (auto r = attach_for(0); r.code != 0) return r;
     nlohmann::json reply;
     if (auto asked = ask_for_state(true, &reply); asked.code != 0) return asked;
@@ -414,15 +416,15 @@ outcome client::stat(image_contents* found) {
     return read(image, *step, rank_, found);
 }
 
-outcome client::take(std::span<std::byte> image, std::uint64_t step) {
+outcome client::take(std::span<std::byte> image, std::uint64_t step, const region_table& table) {
     image_contents contents;
     if (auto r = read(image, step, rank_, &contents); r.code != 0) return r;
     std::vector<std::uint64_t> offsets;
-    if (auto found = regions_.find_in(contents, &offsets); found.code != 0) return found;
-    for (std::size_t i = 0; i < regions_.size(); ++i) {
+    if (auto found = table.find_in(contents, &offsets); found.code != 0) return found;
+    for (std::size_t i = 0; i < table.size(); ++i) {
         const auto* from = image.data() + offsets[i];
-        const auto& r = regions_.at(i);
-        const auto& to = regions_.place_of(i);
+        const auto& r = table.at(i);
+        const auto& to = table.place_of(i);
         if (!to.on_device) {
             copy_state(static_cast<std::byte*>(to.ptr), from, r.bytes);
         } else if (auto copied = device::copy_from_host(to.ptr, from, r.bytes); !copied) {
@@ -432,20 +434,23 @@ outcome client::take(std::span<std::byte> image, std::uint64_t step) {
     return {};
 }
 
-outcome client::restart(std::uint64_t* step, int* source) {
+outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
     const std::scoped_lock held(lock_);
     if (source) *source = BCK_FROM_NONE;
-    if (auto r = ready(); r.code != 0) return r;
+    region_table* table = nullptr;
+    if (auto r = ready(given, &table); r.code != 0) return r;
     nlohmann::json reply;
     if (auto asked = ask_for_state(false, &reply); asked.code != 0) return asked;
     const auto found = json_fields(reply).number("step", max_step);
     if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
+    // The round is entered, but until its state is brought this process does not train in it.
+    must_restart_ = must_restart_ || std::exchange(has_saved_, false);
     std::span<std::byte> image;
     if (auto r = find_image(reply, *found, &image); r.code != 0) return r;
-    if (auto taken = take(image, *found); taken.code != 0) return taken;
+    if (auto taken = take(image, *found, *table); taken.code != 0) return taken;
     sealed_ = *found + 1;
     saved_.reset();
-    has_saved_ = must_restart_ = false;
+    must_restart_ = false;
     if (step) *step = *found;
     const auto from = json_fields(reply).text("source").value_or("");
     if (source)
@@ -464,6 +469,7 @@ outcome client::finalize(bool drain) {
     detach();
     initialised_ = false;
     regions_.clear();
+    given_.clear();
     sealed_ = 0;
     saved_.reset();
     return out;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,19 +17,21 @@
 
 namespace banyan::ckpt {
 
+/// Regions that a call brings along.
+using given_regions = std::optional<std::span<const bck_tensor>>;
+
 class client {
   public:
     outcome init(const char* job, int rank, int world);
-    outcome protect(const char* name, void* ptr, std::size_t bytes, const char* dtype,
-                    const std::uint64_t* shape, int ndim, const std::uint64_t* global_shape,
-                    const std::uint64_t* begin);
+    outcome protect(const bck_tensor& region);
     outcome unprotect(const char* name);
-    outcome checkpoint(std::uint64_t step);
+    /// Nothing for `given`: what is protected.
+    outcome checkpoint(std::uint64_t step, given_regions given);
     outcome wait(std::uint64_t step, int level, int timeout_ms);
     outcome restart_test(std::uint64_t* step);
     /// What restart() would bring, without bringing it.
     outcome stat(image_contents* found);
-    outcome restart(std::uint64_t* step, int* source);
+    outcome restart(std::uint64_t* step, int* source, given_regions given);
     outcome finalize(bool drain);
 
   private:
@@ -36,8 +39,8 @@ class client {
     outcome reach();
     /// Attached to memory for an image of `bytes`, at least.
     outcome attach_for(std::uint64_t bytes);
-    /// Attached to memory for what is protected.
-    outcome ready();
+    /// Attached to memory for the regions of one call, which `table` then names.
+    outcome ready(const given_regions& given, region_table** table);
     outcome off(const error& e);
     outcome ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
                 nlohmann::json* reply);
@@ -48,12 +51,12 @@ class client {
     outcome come_back();
     result<void> attach(std::uint64_t bytes);
     /// Makes the daemon's memory fit for copies from a GPU, where a region is on one.
-    void pin();
+    void pin(const region_table& table);
     /// The job has gone back since this process was given its state.
     bool is_behind() const;
     int free_buffer();
-    outcome fill(std::byte* buffer, std::uint64_t step);
-    outcome take(std::span<std::byte> image, std::uint64_t step);
+    outcome fill(std::byte* buffer, std::uint64_t step, region_table& table);
+    outcome take(std::span<std::byte> image, std::uint64_t step, const region_table& table);
     void tell_warning();
     void detach();
 
@@ -66,7 +69,7 @@ class client {
     std::string socket_;
     std::chrono::milliseconds buffer_timeout_{2000};
     region_table regions_;
-    image_header image_;
+    given_tables given_;
     connection connection_;
     bool pinned_ = false;
     std::chrono::steady_clock::time_point next_try_{};

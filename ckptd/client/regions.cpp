@@ -45,11 +45,24 @@ bool same_piece(const region& a, const region& b) {
     return a.global_shape == b.global_shape && a.begin == b.begin;
 }
 
+bool same_text(const std::string& a, const char* b) {
+    return b && std::strncmp(a.c_str(), b, a.size() + 1) == 0;
+}
+
+bool is_described(const region& r, const bck_tensor& d) {
+    if (d.ndim < 0 || r.shape.size() != static_cast<std::size_t>(d.ndim)) return false;
+    if (!d.global_shape != !d.offset || (!d.ptr && d.bytes != 0)) return false;
+    if (d.ndim > 0 && (!d.shape || !d.global_shape != r.global_shape.empty())) return false;
+    return r.bytes == d.bytes && same_text(r.name, d.name) && same_text(r.dtype, d.dtype) &&
+           std::equal(r.shape.begin(), r.shape.end(), d.shape) &&
+           std::equal(r.global_shape.begin(), r.global_shape.end(), d.global_shape) &&
+           std::equal(r.begin.begin(), r.begin.end(), d.offset);
+}
+
 }  // namespace
 
-outcome region_table::add(const char* name, void* ptr, std::size_t bytes, const char* dtype,
-                          const std::uint64_t* shape, int ndim, const std::uint64_t* global_shape,
-                          const std::uint64_t* begin) {
+outcome region_table::add(const bck_tensor& described) {
+    const auto [name, ptr, bytes, dtype, ndim, shape, global_shape, begin] = described;
     if (auto named = check_name(name); named.code != 0) return named;
     if (!dtype || dtype_bytes(dtype) == 0)
         return bad("unknown dtype; known are F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I64 ... U8 BOOL");
@@ -76,24 +89,25 @@ outcome region_table::add(const char* name, void* ptr, std::size_t bytes, const 
         if (!same_layout(regions_[i], r) || !same_piece(regions_[i], r)) changed_ = true;
         r.offset = regions_[i].offset;
         regions_[i] = std::move(r);
-        places_[i] = where;
+        move(i, where);
         return {};
     }
     if (by_name_.size() >= max_regions) return bad(fmt::format("more than {} regions", max_regions));
     if (regions_.size() >= 2 * max_regions) close_gaps();
     by_name_.emplace(r.name, regions_.size());
     regions_.push_back(std::move(r));
-    places_.push_back(where);
+    places_.emplace_back();
+    move(places_.size() - 1, where);
     changed_ = true;
     return {};
 }
 
 outcome region_table::withdraw(const char* name) {
     if (auto named = check_name(name); named.code != 0) return named;
-    const auto known = by_name_.find(name);
+    const auto known = by_name_.find(std::string_view(name));
     if (known == by_name_.end()) return bad(fmt::format("no region \"{}\" is protected", printable(name)));
     regions_[known->second] = {};
-    places_[known->second] = {};
+    move(known->second, {});
     by_name_.erase(known);
     changed_ = true;
     return {};
@@ -114,14 +128,80 @@ void region_table::close_gaps() {
     places_.resize(to);
 }
 
-const void* region_table::on_a_device() const {
-    const auto it = std::find_if(places_.begin(), places_.end(), [](const auto& p) { return p.on_device; });
-    return it == places_.end() ? nullptr : it->ptr;
+void region_table::move(std::size_t i, const place& to) {
+    const bool was_the_one = places_[i].on_device && places_[i].ptr == on_device_;
+    places_[i] = to;
+    if (to.on_device && (was_the_one || !on_device_)) {
+        on_device_ = to.ptr;
+    } else if (was_the_one) {
+        const auto it =
+            std::find_if(places_.begin(), places_.end(), [](const auto& p) { return p.on_device; });
+        on_device_ = it == places_.end() ? nullptr : it->ptr;
+    }
 }
 
-result<image_header> region_table::make_header(std::uint64_t job, std::uint32_t rank, std::uint32_t world) {
+result<void> region_table::make_header(std::uint64_t job, std::uint32_t rank, std::uint32_t world) {
+    if (!changed_) return {};
     close_gaps();
-    return make_image_header(regions_, job, rank, world);
+    BANYAN_TRY(header_, make_image_header(regions_, job, rank, world));
+    changed_ = false;
+    return {};
+}
+
+bool region_table::describe(const char* name, bck_tensor* described) const {
+    const auto known = by_name_.find(std::string_view(name));
+    if (known == by_name_.end()) return false;
+    const auto& r = regions_[known->second];
+    const bool piece = !r.global_shape.empty();
+    *described = {r.name.c_str(),
+                  places_[known->second].ptr,
+                  r.bytes,
+                  r.dtype.c_str(),
+                  static_cast<int>(r.shape.size()),
+                  r.shape.data(),
+                  piece ? r.global_shape.data() : nullptr,
+                  piece ? r.begin.data() : nullptr};
+    return true;
+}
+
+bool region_table::move_to(std::span<const bck_tensor> described) {
+    if (described.size() != regions_.size()) return false;
+    for (std::size_t i = 0; i < regions_.size(); ++i)
+        if (!is_described(regions_[i], described[i])) return false;
+    for (std::size_t i = 0; i < places_.size(); ++i)
+        move(i, {described[i].ptr, described[i].bytes != 0 && device::owns(described[i].ptr)});
+    return true;
+}
+
+outcome given_tables::find(std::span<const bck_tensor> described, const region_table& known,
+                           region_table** table) {
+    if (described.size() > max_regions) return bad(fmt::format("more than {} regions", max_regions));
+    resolved_.assign(described.begin(), described.end());
+    for (auto& d : resolved_) {
+        if (d.dtype) continue;
+        if (auto named = check_name(d.name); named.code != 0) return named;
+        if (!known.describe(d.name, &d))
+            return bad(fmt::format("\"{}\" has no dtype, and no region of this name is protected",
+                                   printable(d.name)));
+    }
+    ++calls_;
+    entry* oldest = &tables_[0];
+    for (auto& e : tables_) {
+        if (e.used != 0 && e.table.move_to(resolved_)) {
+            e.used = calls_;
+            *table = &e.table;
+            return {};
+        }
+        if (e.used < oldest->used) oldest = &e;
+    }
+    region_table made;
+    for (const auto& d : resolved_) {
+        if (auto added = made.add(d); added.code != 0) return added;
+    }
+    if (made.size() != resolved_.size()) return bad("a name is there twice in one list of regions");
+    *oldest = {std::move(made), calls_};
+    *table = &oldest->table;
+    return {};
 }
 
 // Most often the image has the same regions in the same order; the rest is found by name.

@@ -8,13 +8,19 @@
 //     grow BYTES            -> code: one more region
 //     protect               -> code: everything, as at the start, layer.weight as a piece
 //     unprotect NAME        -> code
+//     given STEP NAME[:BYTES] ...
+//                           -> code: a save of these alone, in new memory; without BYTES a protected one
+//     into NAME:BYTES ...   -> "code step source same": a restart into these alone
+//     allocations           -> how many the last save has made
 //     stat                  -> "code step NAME:DTYPE:SHAPE:BYTES ..."; a piece has "@OFFSET/GLOBAL" behind
 //     finalize DRAIN        -> code
 //     error                 -> bck_error()
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <new>
 #include <sstream>
 
 #include <banyan/ckpt.h>
@@ -47,7 +53,41 @@ std::string stat() {
     return out;
 }
 
+std::atomic<std::size_t> allocations{0};
+
+/// Regions for one call, from words NAME:BYTES or NAME.
+struct given_state {
+    std::vector<std::string> names;
+    std::vector<std::vector<unsigned char>> memory;
+    std::vector<std::uint64_t> extents;
+    std::vector<bck_tensor> tensors;
+
+    explicit given_state(std::istream& words) {
+        for (std::string word; words >> word;) {
+            const auto colon = word.find(':');
+            names.push_back(word.substr(0, colon));
+            extents.push_back(colon == std::string::npos ? 0 : std::stoull(word.substr(colon + 1)));
+            memory.emplace_back(extents.back());
+        }
+        for (std::size_t i = 0; i < names.size(); ++i)
+            tensors.push_back({names[i].c_str(), memory[i].data(), extents[i],
+                               extents[i] == 0 ? nullptr : "U8", 1, &extents[i], nullptr, nullptr});
+    }
+    std::vector<unsigned char> of(std::size_t i, std::uint32_t rank, std::uint64_t step) const {
+        const auto salt = static_cast<std::uint32_t>(std::hash<std::string>()(names[i]) % 1000);
+        return ckptd_test::state_of(rank + 100 * salt, step, extents[i]);
+    }
+};
+
 }  // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+    ++allocations;
+    if (void* at = std::malloc(bytes == 0 ? 1 : bytes)) return at;
+    throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
+[[gnu::noinline]] void operator delete(void* at, std::size_t) noexcept { std::free(at); }
 
 int main() {
     ::signal(SIGPIPE, SIG_IGN);
@@ -61,6 +101,7 @@ int main() {
     bck_protect_bytes("rest", state.data() + half * 4, bytes - half * 4);
     bck_protect("step", &step, sizeof step, "U64", nullptr, 0);
     bool moves = true;  // each save's state lies elsewhere
+    std::size_t allocated = 0;
     std::string line;
     while (std::getline(std::cin, line)) {
         std::istringstream words(line);
@@ -78,7 +119,32 @@ int main() {
             } else {
                 std::copy(now.begin(), now.end(), state.begin());
             }
-            std::cout << bck_checkpoint(step) << std::endl;
+            const auto before = allocations.load();
+            const int code = bck_checkpoint(step);
+            allocated = allocations - before;
+            std::cout << code << std::endl;
+        } else if (command == "given") {
+            words >> step;
+            given_state given(words);
+            for (std::size_t i = 0; i < given.names.size(); ++i) {
+                const auto now = given.of(i, rank, step);
+                std::copy(now.begin(), now.end(), given.memory[i].begin());
+            }
+            const auto before = allocations.load();
+            const int code = bck_checkpoint_of(step, given.tensors.data(), given.tensors.size());
+            allocated = allocations - before;
+            std::cout << code << std::endl;
+        } else if (command == "into") {
+            given_state given(words);
+            std::uint64_t found = 0;
+            int source = 0;
+            const int code = bck_restart_into(&found, &source, given.tensors.data(), given.tensors.size());
+            bool same = code == BCK_OK;
+            for (std::size_t i = 0; i < given.names.size() && same; ++i)
+                same = given.memory[i] == given.of(i, rank, found);
+            std::cout << code << " " << found << " " << source << " " << same << std::endl;
+        } else if (command == "allocations") {
+            std::cout << allocated << std::endl;
         } else if (command == "wait") {
             std::uint64_t which = 0;
             int level = 0, ms = 0;

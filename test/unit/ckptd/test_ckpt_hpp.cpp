@@ -71,6 +71,42 @@ TEST_CASE("a scoped region is withdrawn when its protection goes, once", "[wrapp
     CHECK_FALSE(session.unprotect("x"));
 }
 
+TEST_CASE("regions for one call are listed, and the list is filled again without allocating", "[wrapper]") {
+    std::vector<float> weights(12);
+    std::vector<plain> structs(2);
+    int step = 0;
+    const std::vector<std::uint64_t> shape{3, 4}, global{6, 4}, offset{3, 0};
+    bck::tensors list;
+    const auto fill = [&] {
+        list.clear();
+        list.add("row", std::span(weights));
+        list.add("weights", std::span(weights), shape);
+        list.add("step", step);
+        CHECK(list.add_piece("a piece with a name that does not fit into a short string", std::span(weights),
+                             shape, global, offset));
+        CHECK(list.add_piece("scalar", std::span(weights).first(1), {}, {}, {}));
+        list.add_bytes("structs", std::span(structs));
+        list.add_protected("kept");
+    };
+    fill();
+    CHECK_FALSE(list.add_piece("short", std::span(weights), shape, global, {}));
+    REQUIRE(list.size() == 7);
+    const auto* at = list.data();
+    CHECK(at[0].name == std::string("row"));
+    CHECK(at[0].ptr == weights.data());
+    CHECK((at[0].bytes == 48 && at[0].ndim == 1 && at[0].shape[0] == 12 && !at[0].global_shape));
+    CHECK((at[1].ndim == 2 && at[1].shape[1] == 4));
+    CHECK((at[2].ndim == 0 && at[2].dtype == std::string("I32")));
+    CHECK((at[3].global_shape[0] == 6 && at[3].offset[0] == 3 && at[3].offset[1] == 0));
+    CHECK((at[5].dtype == std::string("U8") && at[5].bytes == sizeof(plain) * 2));
+    CHECK((at[6].dtype == nullptr && at[6].name == std::string("kept")));
+    fill();
+    CHECK(list.data() == at);
+    bck::session session("1", 0, 1);
+    CHECK(session.checkpoint(1, list).error().code == BCK_E_NODAEMON);
+    CHECK(session.restart(list).error().code == BCK_E_NODAEMON);
+}
+
 TEST_CASE("no checkpoint is a result, no daemon is an error", "[wrapper]") {
     bck::session session("1", 0, 1);
     int step = 0;

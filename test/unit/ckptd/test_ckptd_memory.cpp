@@ -337,3 +337,78 @@ TEST_CASE("a node holds at most six times the state of its ranks", "[ckptd]") {
     CHECK(static_cast<double>(most) < 6.05 * state);
     CHECK(static_cast<double>(most) > 4.9 * state);
 }
+
+TEST_CASE("a save holds what it is given for itself alone, each rank's and each step's its own", "[ckptd]") {
+    cluster c({2, "", {}});
+    const auto storage = c.dir() + "/store";
+    CHECK(c.open(c.request(18, 2, 1, storage, 3)).empty());
+    {
+        auto ranks = start_ranks(c, 18, {1, 2});
+        all_are(ask_all(ranks, "save 1"), "0");
+        CHECK(ranks[0].ask("given 2 weight:4000000 bias:40") == "0");
+        CHECK(ranks[1].ask("given 2 other:2000003") == "0");
+        all_are(ask_all(ranks, "wait 2 2 5000"), "0");
+        // One is protected, and one not; the other rank has nothing in this step.
+        CHECK(ranks[0].ask("given 3 bias:40 step") == "0");
+        CHECK(ranks[1].ask("given 3") == "0");
+        all_are(ask_all(ranks, "wait 3 3 8000"), "0");
+        CHECK(ranks[0].ask("given 4 bias:40 bias:40") == "-1");
+        CHECK(ranks[0].ask("error") == "a name is there twice in one list of regions");
+        CHECK(ranks[0].ask("given 4 neither") == "-1");
+        CHECK(ranks[0].ask("error") == "\"neither\" has no dtype, and no region of this name is protected");
+        CHECK(ranks[0].ask("given 4 weight:4000000 bias:40") == "0");
+        CHECK(ranks[1].ask("given 4 other:2000003 more:9000000") == "0");
+        all_are(ask_all(ranks, "wait 4 2 5000"), "0");
+    }
+    const auto tool = [&](const std::string& words) {
+        return std::system((std::string(BANYAN_CKPT) + " " + words + " >/dev/null").c_str());
+    };
+    CHECK(tool("verify " + storage) == 0);
+    CHECK(tool("show " + storage) == 0);
+    CHECK(tool("export " + storage + " " + c.dir() + "/exported") == 0);
+    c.new_step(18, 1, {1, 2});
+    auto ranks = start_ranks(c, 18, {1, 2});
+    CHECK(ranks[0].ask("stat") == "0 4 weight:U8:[4000000]:4000000 bias:U8:[40]:40");
+    CHECK(ranks[1].ask("stat") == "0 4 other:U8:[2000003]:2000003 more:U8:[9000000]:9000000");
+    // What is protected is not in this step: nothing is brought, and all can be asked again.
+    all_are(ask_all(ranks, "restart"), "-6 0 0 0");
+    CHECK(ranks[0].ask("error") == "region \"layer.weight\" is not in step 4 with this dtype and shape");
+    CHECK(ranks[0].ask("stat") == "0 4 weight:U8:[4000000]:4000000 bias:U8:[40]:40");
+    CHECK(ranks[0].ask("into bias:40 weight:4000000") == "0 4 1 1");
+    CHECK(ranks[1].ask("into more:9000000") == "0 4 1 1");
+    CHECK(ranks[1].ask("into more:8999999") == "-6 0 0 0");
+    CHECK(ranks[1].ask("into") == "0 4 1 1");
+    all_are(ask_all(ranks, "save 5"), "0");
+    all_are(ask_all(ranks, "wait 5 2 5000"), "0");
+}
+
+TEST_CASE("a list of regions that is the same but for its pointers costs no allocation", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(19, 1, 1, "", 0));
+    auto ranks = start_ranks(c, 19, {1});
+    const std::vector<std::string> lists{"", "weight:3000000 a.name.that.needs.memory.of.its.own:9 step",
+                                         "weight:3000000 a.name.that.needs.memory.of.its.own:9", "step"};
+    for (int step = 1; step <= 12; ++step) {
+        const auto now = std::to_string(step);
+        const auto& list = lists[static_cast<std::size_t>(step) % lists.size()];
+        CHECK(ranks[0].ask((list.empty() ? "save " : "given ") + now + " " + list) == "0");
+        if (step > 4) CHECK(ranks[0].ask("allocations") == "0");
+        CHECK(ranks[0].ask("wait " + now + " 1 5000") == "0");
+    }
+}
+
+TEST_CASE("a process that went back, and could not take its state, saves nothing until it has it",
+          "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(20, 2, 1, "", 0));
+    auto ranks = start_ranks(c, 20, {1, 2});
+    for (auto& r : ranks) CHECK(r.ask("given 1 w:1000000") == "0");
+    all_are(ask_all(ranks, "wait 1 2 5000"), "0");
+    all_are(ask_all(ranks, "restart"), "-6 0 0 0");
+    all_are(ask_all(ranks, "save 2"), "-10");
+    all_are(ask_all(ranks, "stat"), "0 1 w:U8:[1000000]:1000000");
+    all_are(ask_all(ranks, "save 2"), "-10");
+    all_are(ask_all(ranks, "into w:1000000"), "0 1 1 1");
+    all_are(ask_all(ranks, "save 2"), "0");
+    all_are(ask_all(ranks, "wait 2 2 5000"), "0");
+}

@@ -103,6 +103,19 @@ TEST_CASE("regions are withdrawn and come back, a million at a time", "[client]"
     CHECK(std::string(bck_error()) == "no region is protected");
 }
 
+TEST_CASE("without a daemon regions for one call are no error of their own", "[client]") {
+    const std::uint64_t one = 1;
+    double value = 0;
+    const bck_tensor given{"w", &value, 8, "F64", 1, &one, nullptr, nullptr};
+    CHECK(bck_checkpoint_of(1, &given, 1) == BCK_E_INVALID);
+    const session s;
+    CHECK(bck_checkpoint_of(1, nullptr, 1) == BCK_E_INVALID);
+    CHECK(bck_checkpoint_of(1, &given, 1) == BCK_E_NODAEMON);
+    CHECK(bck_restart_into(nullptr, nullptr, nullptr, 1) == BCK_E_INVALID);
+    CHECK(bck_restart_into(nullptr, nullptr, &given, 1) == BCK_E_NODAEMON);
+    CHECK(bck_checkpoint(1) == BCK_E_INVALID);  // it was for that call alone
+}
+
 TEST_CASE("without a daemon, or out of turn, asking what there is says so", "[client]") {
     bck_contents* contents = reinterpret_cast<bck_contents*>(&contents);
     CHECK(bck_stat(&contents) == BCK_E_INVALID);

@@ -101,6 +101,25 @@ BCK_API int bck_unprotect(const char* name);
  * memory is attached, which the first call of bck_restart_test, bck_restart or bck_checkpoint does. */
 BCK_API int bck_checkpoint(uint64_t step);
 
+/* A region with memory that is given for one call alone; the fields are those of bck_protect_piece. */
+typedef struct bck_tensor {
+    const char* name;
+    void* ptr; /* bck_checkpoint_of only reads there */
+    uint64_t bytes;
+    const char*
+        dtype; /* NULL: the region that is protected under this name, where that is; only it is read */
+    int ndim;
+    const uint64_t* shape;
+    const uint64_t* global_shape; /* NULL, with `offset`, where it is no piece */
+    const uint64_t* offset;
+} bck_tensor;
+
+/* bck_checkpoint of exactly these regions, whatever is protected, as for a framework's dictionary of tensors
+ * that lie elsewhere each time: no pointer is kept when the call returns. The next step may hold others, and
+ * another rank others than this one; none (`count` 0) is a step in which this rank has nothing. The same list
+ * as one of the last few, but for its pointers, costs nothing more, and allocates nothing. */
+BCK_API int bck_checkpoint_of(uint64_t step, const bck_tensor* tensors, size_t count);
+
 /* Waits until `step` or a newer one has reached `level`. `timeout_ms` 0 only looks; -1 waits without end.
  * BCK_E_BEHIND as above. */
 BCK_API int bck_wait(uint64_t step, int level, int timeout_ms);
@@ -141,9 +160,16 @@ BCK_API void bck_contents_free(bck_contents* contents); /* NULL is fine */
 /* Fills the regions with the newest complete step; waits like bck_restart_test. A process that has saved and
  * calls it goes back: every rank must call it then, and what a rank saves before it does counts no more.
  * Every protected region must be in the step with the same dtype and shape; what the step has besides is
- * passed over. `step` and `source` (one of enum bck_source) may be NULL. On an error the regions may hold a
- * part of it only when the code is BCK_E_DEVICE. */
+ * passed over (bck_stat names it). `step` and `source` (one of enum bck_source) may be NULL. On an error the
+ * regions may hold a part of it only when the code is BCK_E_DEVICE. After BCK_E_LAYOUT, where a protected
+ * region is not in the step, or otherwise, nothing was brought: ask bck_stat, protect what is there or give
+ * it to bck_restart_into, and call again. A process that went back saves nothing (BCK_E_BEHIND) until it has
+ * its state. */
 BCK_API int bck_restart(uint64_t* step, int* source);
+
+/* The same into these regions alone, whatever is protected. None (`count` 0) goes to the step without
+ * bringing anything. */
+BCK_API int bck_restart_into(uint64_t* step, int* source, const bck_tensor* tensors, size_t count);
 
 /* Ends the use of the library. `drain` != 0: waits (at most a minute) until what was saved is complete in
  * memory and, when the job has a checkpoint directory, in storage. The saved steps stay with the daemon

@@ -31,6 +31,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 #include <version>
 
 #include <banyan/ckpt.h>
@@ -198,6 +199,87 @@ class protection {
 
 using extents = std::span<const std::uint64_t>;
 
+/// Regions with memory for one save or one restart. clear() keeps what it has allocated, so that filling it
+/// anew at each save allocates nothing.
+class tensors {
+  public:
+    /// A row of numbers, or with `shape` an array of them.
+    template <class T, std::size_t N>
+    void add(std::string_view name, std::span<T, N> data, extents shape) {
+        put(name, data.data(), data.size_bytes(), detail::dtype_of<T>(), shape, {}, {}, false);
+    }
+    template <class T, std::size_t N>
+    void add(std::string_view name, std::span<T, N> data) {
+        const std::uint64_t extent = data.size();
+        add(name, data, extents(&extent, 1));
+    }
+    /// A single number.
+    template <class T>
+    requires std::is_arithmetic_v<T>
+    void add(std::string_view name, T& value) { add(name, std::span(&value, 1), extents()); }
+    /// A part of a larger tensor: `global` and `offset` have as many extents as `shape`.
+    template <class T, std::size_t N>
+    result<void> add_piece(std::string_view name, std::span<T, N> data, extents shape, extents global,
+                           extents offset) {
+        if (global.size() != shape.size() || offset.size() != shape.size())
+            return failure(problem{BCK_E_INVALID, "shape, global shape and offset differ in length"});
+        put(name, data.data(), data.size_bytes(), detail::dtype_of<T>(), shape, global, offset, true);
+        return {};
+    }
+    /// Whatever may be copied as bytes.
+    template <class T, std::size_t N>
+    void add_bytes(std::string_view name, std::span<T, N> data) {
+        static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>);
+        const std::uint64_t extent = data.size_bytes();
+        put(name, data.data(), extent, "U8", extents(&extent, 1), {}, {}, false);
+    }
+    /// The region that is protected under this name, where that is.
+    void add_protected(std::string_view name) { put(name, nullptr, 0, nullptr, {}, {}, {}, false); }
+
+    std::size_t size() const { return size_; }
+    void clear() { size_ = 0; }
+    /// For the C functions: size() of them, until the next call of any function here.
+    const bck_tensor* data() {
+        given_.clear();
+        for (std::size_t i = 0; i < size_; ++i) {
+            const auto& e = entries_[i];
+            const auto* at = e.numbers.data();
+            given_.push_back({e.name.c_str(), e.ptr, e.bytes, e.dtype, static_cast<int>(e.ndim), at,
+                              e.piece ? at + e.ndim : nullptr, e.piece ? at + 2 * e.ndim : nullptr});
+        }
+        return given_.data();
+    }
+
+  private:
+    struct entry {
+        std::string name;
+        void* ptr = nullptr;
+        std::uint64_t bytes = 0;
+        const char* dtype = nullptr;
+        std::size_t ndim = 0;
+        std::vector<std::uint64_t> numbers;  ///< shape; of a piece its tensor's shape and the offset too
+        bool piece = false;
+    };
+    void put(std::string_view name, void* ptr, std::uint64_t bytes, const char* dtype, extents shape,
+             extents global, extents offset, bool piece) {
+        if (size_ == entries_.size()) entries_.emplace_back();
+        auto& e = entries_[size_];
+        e.name.assign(name);
+        e.ptr = ptr;
+        e.bytes = bytes;
+        e.dtype = dtype;
+        e.ndim = shape.size();
+        e.piece = piece && !shape.empty();
+        e.numbers.assign(shape.begin(), shape.end());
+        e.numbers.insert(e.numbers.end(), global.begin(), global.end());
+        e.numbers.insert(e.numbers.end(), offset.begin(), offset.end());
+        ++size_;
+    }
+    std::vector<entry> entries_;
+    std::vector<bck_tensor> given_;
+    std::size_t size_ = 0;
+};
+
 class session {
   public:
     /// Without a daemon the session is there all the same: its calls say why they do nothing.
@@ -257,6 +339,10 @@ class session {
     result<void> unprotect(const std::string& name) { return detail::checked(bck_unprotect(name.c_str())); }
 
     result<void> checkpoint(std::uint64_t step) { return detail::checked(bck_checkpoint(step)); }
+    /// Of these regions alone, whatever is protected.
+    result<void> checkpoint(std::uint64_t step, tensors& given) {
+        return detail::checked(bck_checkpoint_of(step, given.data(), given.size()));
+    }
     result<void> wait(std::uint64_t step, level how, std::chrono::milliseconds timeout) {
         constexpr std::chrono::milliseconds most{1'000'000'000};
         const auto ms = timeout > most ? most : timeout;
@@ -273,6 +359,13 @@ class session {
         std::uint64_t step = 0;
         int from = BCK_FROM_NONE;
         const int code = bck_restart(&step, &from);
+        return found(code, restored{step, static_cast<bck::source>(from)});
+    }
+    /// Into these regions alone, whatever is protected.
+    result<std::optional<restored>> restart(tensors& given) {
+        std::uint64_t step = 0;
+        int from = BCK_FROM_NONE;
+        const int code = bck_restart_into(&step, &from, given.data(), given.size());
         return found(code, restored{step, static_cast<bck::source>(from)});
     }
     result<std::optional<contents>> stat() {
