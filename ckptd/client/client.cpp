@@ -179,23 +179,22 @@ outcome client::reach() {
     return {};
 }
 
-outcome client::attach_for(std::uint64_t bytes) {
+outcome client::attach_for(std::uint64_t bytes, bool populate) {
     if (connection_.attached() && bytes <= connection_.buffer_bytes()) return {};
     if (pinned_) device::unpin(connection_.base(), connection_.mapped_bytes());
     pinned_ = false;
-    if (auto attached = attach(bytes); !attached) {
+    if (auto attached = attach(bytes, populate); !attached) {
         off(attached.error());
         return {code_of(attached.error()), off_because_};
     }
     return {};
 }
 
-result<void> client::attach(std::uint64_t bytes) {
-    BANYAN_TRY(const auto warning, connection_.attach(job_, job_step_, rank_, world_, bytes));
+result<void> client::attach(std::uint64_t bytes, bool populate) {
+    BANYAN_TRY(const auto warning, connection_.attach(job_, job_step_, rank_, world_, bytes, populate));
     warnings_seen_ = connection_.header().warning_count.load();
     connection_.header().warnings_read.store(warnings_seen_);
     if (!warning.empty()) std::fprintf(stderr, "banyan: %s\n", printable(warning).c_str());
-    pin(regions_);
     return {};
 }
 
@@ -206,7 +205,7 @@ void client::pin(const region_table& table) {
     pinned_ = true;
 }
 
-outcome client::ready(const given_regions& given, region_table** table) {
+outcome client::ready(const given_regions& given, region_table** table, bool populate) {
     *table = &regions_;
     if (!given && initialised_ && pid_ == ::getpid() && regions_.empty())
         return {BCK_E_INVALID, "no region is protected"};
@@ -215,8 +214,8 @@ outcome client::ready(const given_regions& given, region_table** table) {
         if (auto r = given_.find(*given, regions_, table); r.code != 0) return r;
     if (auto made = (*table)->make_header(job_, rank_, world_); !made)
         return {BCK_E_INVALID, made.error().text()};
-    if (auto r = attach_for((*table)->header().image_bytes); r.code != 0) return r;
-    pin(**table);
+    if (auto r = attach_for((*table)->header().image_bytes, populate); r.code != 0) return r;
+    if (populate) pin(**table);
     return {};
 }
 
@@ -334,11 +333,11 @@ outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
 }
 
 outcome client::ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
-                    nlohmann::json* reply) {
-    auto answer = connection_.call(type, meta, timeout);
+                    nlohmann::json* reply, const std::function<void()>& meanwhile) {
+    auto answer = connection_.call(type, meta, timeout, meanwhile);
     if (!answer && !connection_.alive()) {
         if (auto r = come_back(); r.code != 0) return r;
-        answer = connection_.call(type, meta, timeout);
+        answer = connection_.call(type, meta, timeout, meanwhile);
     }
     if (!answer) return off(answer.error());
     if (auto refused = wire::error_from(*answer)) return {code_of(*refused), refused->text()};
@@ -347,13 +346,20 @@ outcome client::ask(message type, const nlohmann::json& meta, std::chrono::milli
 }
 
 // No rank gets its state before all can. Rank 0 says what is waited for, once for each reason.
-outcome client::ask_for_state(bool test, nlohmann::json* reply) {
+outcome client::ask_for_state(bool test, nlohmann::json* reply, const region_table& into) {
+    // Until a rank waits for its state the daemon brings that into memory of its own, and copies it later: so
+    // it is asked first, and the rank's mapping made ready while it works.
+    const auto make_ready = [&] {
+        connection_.populate();
+        pin(into);
+    };
     const auto until = clock::now() + restore_timeout;
     nlohmann::json meta = nlohmann::json::object();
     if (test) meta["test"] = true;
     std::string said;
     for (;;) {
-        if (auto asked = ask(message::restore, meta, answer_timeout, reply); asked.code != 0) return asked;
+        if (auto asked = ask(message::restore, meta, answer_timeout, reply, make_ready); asked.code != 0)
+            return asked;
         if (const auto generation = json_fields(*reply).number("generation"))
             connection_.set_generation(*generation);
         const auto why = json_fields(*reply).text("waits");
@@ -374,7 +380,7 @@ outcome client::restart_test(std::uint64_t* step) {
     if (auto r = regions_.empty() ? reach() : ready({}, &table); r.code != 0) return r;
     if (auto r = attach_for(0); r.code != 0) return r;
     nlohmann::json reply;
-    if (auto asked = ask_for_state(true, &reply); asked.code != 0) return asked;
+    if (auto asked = ask_for_state(true, &reply, regions_); asked.code != 0) return asked;
     const auto found = json_fields(reply).number("step", max_step);
     if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
     *step = *found;
@@ -401,7 +407,7 @@ outcome client::stat(image_contents* found) {
                 "this process has saved since: bck_stat comes before the first bck_checkpoint"};
     if (auto r = attach_for(0); r.code != 0) return r;
     nlohmann::json reply;
-    if (auto asked = ask_for_state(true, &reply); asked.code != 0) return asked;
+    if (auto asked = ask_for_state(true, &reply, regions_); asked.code != 0) return asked;
     const auto step = json_fields(reply).number("step", max_step);
     if (!step) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
     const auto bytes = json_fields(reply).number("bytes", 1ull << 48).value_or(0);
@@ -409,7 +415,7 @@ outcome client::stat(image_contents* found) {
     // Whoever has only looked has not gone back.
     must_restart_ = is_behind();
     const auto before = connection_.generation();
-    if (auto asked = ask_for_state(false, &reply); asked.code != 0) return asked;
+    if (auto asked = ask_for_state(false, &reply, regions_); asked.code != 0) return asked;
     must_restart_ = must_restart_ || before != connection_.generation();
     std::span<std::byte> image;
     if (auto r = find_image(reply, *step, &image); r.code != 0) return r;
@@ -438,9 +444,9 @@ outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
     const std::scoped_lock held(lock_);
     if (source) *source = BCK_FROM_NONE;
     region_table* table = nullptr;
-    if (auto r = ready(given, &table); r.code != 0) return r;
+    if (auto r = ready(given, &table, false); r.code != 0) return r;
     nlohmann::json reply;
-    if (auto asked = ask_for_state(false, &reply); asked.code != 0) return asked;
+    if (auto asked = ask_for_state(false, &reply, *table); asked.code != 0) return asked;
     const auto found = json_fields(reply).number("step", max_step);
     if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
     // The round is entered, but until its state is brought this process does not train in it.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -38,18 +39,18 @@ class client {
     /// Connected; nothing need be protected.
     outcome reach();
     /// Attached to memory for an image of `bytes`, at least.
-    outcome attach_for(std::uint64_t bytes);
+    outcome attach_for(std::uint64_t bytes, bool populate = true);
     /// Attached to memory for the regions of one call, which `table` then names.
-    outcome ready(const given_regions& given, region_table** table);
+    outcome ready(const given_regions& given, region_table** table, bool populate = true);
     outcome off(const error& e);
     outcome ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
-                nlohmann::json* reply);
-    outcome ask_for_state(bool test, nlohmann::json* reply);
+                nlohmann::json* reply, const std::function<void()>& meanwhile = {});
+    outcome ask_for_state(bool test, nlohmann::json* reply, const region_table& into);
     /// The image that the daemon has put into a buffer.
     outcome find_image(const nlohmann::json& reply, std::uint64_t step, std::span<std::byte>* image);
     /// After the daemon has ended: attached to the next one, where its keeper starts one.
     outcome come_back();
-    result<void> attach(std::uint64_t bytes);
+    result<void> attach(std::uint64_t bytes, bool populate = true);
     /// Makes the daemon's memory fit for copies from a GPU, where a region is on one.
     void pin(const region_table& table);
     /// The job has gone back since this process was given its state.

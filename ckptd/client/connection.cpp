@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -42,7 +43,8 @@ void connection::close() {
 }
 
 result<std::string> connection::attach(std::uint64_t job, std::optional<std::uint32_t> step,
-                                       std::uint32_t rank, std::uint32_t world, std::uint64_t bytes) {
+                                       std::uint32_t rank, std::uint32_t world, std::uint64_t bytes,
+                                       bool populate) {
     const auto until = in(attach_timeout);
     nlohmann::json meta{{"job", job}, {"rank", rank}, {"world", world}, {"bytes", bytes}};
     if (step) meta["step"] = *step;
@@ -59,10 +61,11 @@ result<std::string> connection::attach(std::uint64_t job, std::optional<std::uin
     if (!memory || ::fstat(memory.get(), &st) != 0 || static_cast<std::uint64_t>(st.st_size) < size ||
         buffer_bytes_ < bytes)
         return fail(errc::invalid_input, "the daemon's memory is not what it says");
-    // The pages exist; populating the mapping now keeps page faults out of the saves.
-    void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory.get(), 0);
+    void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
     if (at == MAP_FAILED) return fail_errno("cannot map the daemon's memory", errno);
     map_ = mapping(at, size);
+    populated_ = false;
+    if (populate) this->populate();
     ::madvise(at, size, MADV_DONTFORK);  // a forked helper must not write, nor keep the memory alive
     if (header().magic != rank_memory_magic || header().rank != rank || header().job != job)
         return fail(errc::invalid_input, "the daemon's memory has another layout",
@@ -70,10 +73,23 @@ result<std::string> connection::attach(std::uint64_t job, std::optional<std::uin
     return json_fields(reply.meta).text("warning", 64 * 1024).value_or("");
 }
 
+// The pages exist: they come into the mapping, for writing as for reading.
+void connection::populate() {
+    if (!map_ || std::exchange(populated_, true)) return;
+    if (::madvise(map_.data(), map_.size(), MADV_POPULATE_WRITE) == 0) return;
+    for (std::size_t at = 0; at < map_.size(); at += page_bytes)  // Linux before 5.14
+        static_cast<void>(*static_cast<const volatile std::byte*>(map_.data() + at));
+}
+
 result<nlohmann::json> connection::call(message type, const nlohmann::json& meta,
-                                        std::chrono::milliseconds timeout) {
-    const auto until = in(timeout);
+                                        std::chrono::milliseconds timeout,
+                                        const std::function<void()>& meanwhile) {
+    auto until = in(timeout);
     BANYAN_CHECK(wire::send_frame(fd_.get(), static_cast<std::uint16_t>(type), meta, {}, until));
+    if (meanwhile) {
+        meanwhile();
+        until = in(timeout);
+    }
     BANYAN_TRY(auto reply, wire::receive_frame(fd_.get(), until));
     return std::move(reply.meta);
 }

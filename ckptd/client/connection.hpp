@@ -3,6 +3,7 @@
 // The client's end of the Unix socket and the mapped buffers. Blocking; one thread at a time.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,11 +20,16 @@ class connection {
     /// Connects to the daemon; nothing is attached yet.
     result<void> open(const std::string& socket);
     /// Gets memory for images of `bytes` and maps all of it. Returns the daemon's warning for the user.
-    /// `step`: of the job, that this process belongs to; nothing where that is not known.
+    /// `step`: of the job, that this process belongs to; nothing where that is not known. Without `populate`
+    /// the pages come with populate().
     result<std::string> attach(std::uint64_t job, std::optional<std::uint32_t> step, std::uint32_t rank,
-                               std::uint32_t world, std::uint64_t bytes);
-    /// The reply as it came, a refusal too; an error here means that the connection is lost.
-    result<nlohmann::json> call(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout);
+                               std::uint32_t world, std::uint64_t bytes, bool populate = true);
+    /// Has all pages in the mapping, so that no save has page faults.
+    void populate();
+    /// The reply as it came, a refusal too; an error here means that the connection is lost. `meanwhile` is
+    /// done while the daemon works, and the time counts from its end.
+    result<nlohmann::json> call(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
+                                const std::function<void()>& meanwhile = {});
     /// A one-way message of one number, without allocation. False when the daemon is gone.
     bool post(message type, const char* field, std::uint64_t value);
     void close();
@@ -50,6 +56,7 @@ class connection {
     std::uint64_t buffer_bytes_ = 0;
     std::uint64_t generation_ = 0;
     bool kept_ = false;
+    bool populated_ = false;
 };
 
 }  // namespace banyan::ckpt
