@@ -116,10 +116,53 @@ result<std::shared_ptr<shard_memory>> shard_memory::adopt(std::shared_ptr<memory
     return out;
 }
 
+result<std::shared_ptr<shard_memory>> shard_memory::grow(const std::shared_ptr<shard_memory>& from,
+                                                         const joined_shape& shape, std::string name,
+                                                         std::uint64_t more) {
+    auto parts = files_of(from);
+    BANYAN_TRY(auto added, make(from->budget_, std::move(name), shape.buffers * more));
+    parts.push_back(std::move(added));
+    return join(std::move(parts), shape);
+}
+
+// The pages are there: this process looks at them off the ranks' way, so nothing is populated.
+result<std::shared_ptr<shard_memory>> shard_memory::join(std::vector<std::shared_ptr<shard_memory>> parts,
+                                                         const joined_shape& shape) {
+    const auto wrong =
+        fail(errc::invalid_input, "memory that is no whole number of buffers cannot be joined");
+    if (parts.empty() || parts.size() > max_parts || shape.buffers == 0) return wrong;
+    std::vector<std::uint64_t> each;
+    for (const auto& p : parts) {
+        const auto before = each.empty() ? shape.header : 0;
+        if (!p || !p->parts_.empty() || p->size() <= before ||
+            (p->size() - before) % (shape.buffers * page_bytes) != 0)
+            return wrong;
+        each.push_back((p->size() - before) / shape.buffers);
+    }
+    BANYAN_TRY(auto whole, joined_space(shape, each));
+    for (const auto& piece : joined_pieces(shape, each)) {
+        void* at = ::mmap(whole.data() + piece.to, piece.bytes, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_FIXED, parts[piece.part]->fd(), static_cast<off_t>(piece.from));
+        if (at == MAP_FAILED) return fail_errno("cannot map memory that has grown", errno);
+    }
+    const auto budget = parts.front()->budget_;
+    const auto number = parts.front()->number_;
+    auto out = std::shared_ptr<shard_memory>(new shard_memory(budget, unique_fd(), std::move(whole), number),
+                                             let_go);
+    out->parts_ = std::move(parts);
+    out->shape_ = shape;
+    return out;
+}
+
+std::vector<std::shared_ptr<shard_memory>> files_of(const std::shared_ptr<shard_memory>& memory) {
+    return memory->parts().empty() ? std::vector{memory} : memory->parts();
+}
+
 // A client may keep its descriptor, a mapping, or pass either on: nothing tells us. So the pages go, not only
 // our hold on them; what a holder writes there later are pages of its own cgroup. F_SEAL_SEAL keeps a client
 // from forbidding it with a seal.
 shard_memory::~shard_memory() {
+    if (!parts_.empty()) return;  // each of them frees its own
     const auto bytes = size();
     if (budget_->keeper()) budget_->keeper()->drop(number_);
     if (shared_)

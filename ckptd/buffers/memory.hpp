@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "ckptd/buffers/joined.hpp"
 #include "ckptd/buffers/rank_memory.hpp"
 #include "ckptd/keeper/custody.hpp"
 #include "common/fd.hpp"
@@ -42,8 +43,8 @@ class memory_budget {
     std::atomic<std::uint64_t> used_{0};
 };
 
-/// One memfd, mapped and populated. Its size is fixed by seals: a rank that maps it cannot shrink it under
-/// us.
+/// One memfd, mapped and populated, or several that are joined to one memory. A file's size is fixed by
+/// seals: a rank that maps it cannot shrink it under us.
 class shard_memory {
   public:
     static result<std::shared_ptr<shard_memory>> make(std::shared_ptr<memory_budget> budget, std::string name,
@@ -51,6 +52,14 @@ class shard_memory {
     /// Of the daemon before this one. Counts against the budget, and is not refused.
     static result<std::shared_ptr<shard_memory>> adopt(std::shared_ptr<memory_budget> budget,
                                                        keeper::handed_over from);
+    /// Each of the buffers of `from` with so many bytes more, which alone are allocated; what lies in `from`
+    /// lies in both, and `from` stays as it is for whoever has it.
+    static result<std::shared_ptr<shard_memory>> grow(const std::shared_ptr<shard_memory>& from,
+                                                      const joined_shape& shape, std::string name,
+                                                      std::uint64_t more);
+    /// One memory of several.
+    static result<std::shared_ptr<shard_memory>> join(std::vector<std::shared_ptr<shard_memory>> parts,
+                                                      const joined_shape& shape);
     /// Frees the pages, also under a process that still holds the descriptor or maps it.
     ~shard_memory();
     shard_memory(const shard_memory&) = delete;
@@ -64,6 +73,11 @@ class shard_memory {
     /// Its name at the keeper; 0 without one.
     std::uint64_t number() const { return number_; }
     std::size_t size() const { return map_.size(); }
+    /// Of which it is joined; empty where it is one file.
+    const std::vector<std::shared_ptr<shard_memory>>& parts() const { return parts_; }
+    const joined_shape& shape() const { return shape_; }  ///< where it is joined
+    /// Whether one has grown out of the other: what is in a buffer of both lies in the same pages.
+    bool shares_with(const shard_memory* other) const { return other && base() == other->base(); }
     std::byte* data() const { return map_.data(); }
     std::span<std::byte> part(std::size_t offset, std::size_t bytes) const {
         return {data() + offset, bytes};
@@ -72,12 +86,19 @@ class shard_memory {
   private:
     shard_memory(std::shared_ptr<memory_budget> budget, unique_fd fd, mapping map, std::uint64_t number)
         : budget_(std::move(budget)), fd_(std::move(fd)), map_(std::move(map)), number_(number) {}
+    const shard_memory* base() const { return parts_.empty() ? this : parts_.front().get(); }
+
     std::shared_ptr<memory_budget> budget_;
     unique_fd fd_;
     mapping map_;
     const std::uint64_t number_;
     bool shared_ = false;
+    std::vector<std::shared_ptr<shard_memory>> parts_;
+    joined_shape shape_;
 };
+
+/// The files of a memory, itself where it is one.
+std::vector<std::shared_ptr<shard_memory>> files_of(const std::shared_ptr<shard_memory>& memory);
 
 /// CRC-32C of each chunk_bytes of `data`; the last may be shorter.
 std::vector<std::uint32_t> chunk_checksums(std::span<const std::byte> data);

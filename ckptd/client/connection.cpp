@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ckptd/client/connection.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <fcntl.h>
@@ -38,6 +41,7 @@ result<void> connection::open(const std::string& socket) {
 void connection::close() {
     fd_.reset();
     map_ = mapping();
+    parts_.clear();
     buffers_ = 0;
     buffer_bytes_ = 0;
 }
@@ -46,7 +50,7 @@ result<std::string> connection::attach(std::uint64_t job, std::optional<std::uin
                                        std::uint32_t rank, std::uint32_t world, std::uint64_t bytes,
                                        bool populate) {
     const auto until = in(attach_timeout);
-    nlohmann::json meta{{"job", job}, {"rank", rank}, {"world", world}, {"bytes", bytes}};
+    nlohmann::json meta{{"job", job}, {"rank", rank}, {"world", world}, {"bytes", bytes}, {"parts", true}};
     if (step) meta["step"] = *step;
     BANYAN_CHECK(wire::send_frame(fd_.get(), static_cast<std::uint16_t>(message::attach), meta, {}, until));
     unique_fd memory;
@@ -56,21 +60,84 @@ result<std::string> connection::attach(std::uint64_t job, std::optional<std::uin
     BANYAN_TRY(buffer_bytes_, json_fields(reply.meta).number("buffer_bytes", 1ull << 48));
     BANYAN_TRY(generation_, json_fields(reply.meta).number("generation"));
     kept_ = json_fields(reply.meta).flag("kept").value_or(false);
-    const auto size = rank_memory_bytes(buffers_, buffer_bytes_);
-    struct stat st {};
-    if (!memory || ::fstat(memory.get(), &st) != 0 || static_cast<std::uint64_t>(st.st_size) < size ||
-        buffer_bytes_ < bytes)
+    if (buffers_ == 0 || buffer_bytes_ < bytes)
         return fail(errc::invalid_input, "the daemon's memory is not what it says");
-    void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
-    if (at == MAP_FAILED) return fail_errno("cannot map the daemon's memory", errno);
-    map_ = mapping(at, size);
+    BANYAN_TRY(auto parts, receive_parts(reply.meta, std::move(memory), until));
+    BANYAN_TRY(map_, map(parts));
+    parts_ = std::move(parts);
+    for (auto& p : parts_) p.fd.reset();
     populated_ = false;
     if (populate) this->populate();
-    ::madvise(at, size, MADV_DONTFORK);  // a forked helper must not write, nor keep the memory alive
+    ::madvise(map_.data(), map_.size(), MADV_DONTFORK);  // a forked helper must not write, nor keep it alive
     if (header().magic != rank_memory_magic || header().rank != rank || header().job != job)
         return fail(errc::invalid_input, "the daemon's memory has another layout",
                     "install the same banyan release everywhere");
     return json_fields(reply.meta).text("warning", 64 * 1024).value_or("");
+}
+
+result<std::vector<connection::part>> connection::receive_parts(const nlohmann::json& reply, unique_fd first,
+                                                                wire::deadline until) {
+    std::vector<std::uint64_t> each{buffer_bytes_};
+    if (const json_fields in(reply); in.has("parts")) {
+        BANYAN_TRY(each, in.numbers<std::uint64_t>("parts", max_parts));
+    }
+    std::vector<part> out;
+    std::uint64_t all = 0;
+    for (const auto bytes : each) {
+        unique_fd fd(first.release());
+        if (!out.empty()) {
+            const nlohmann::json meta{{"part", out.size()}};
+            BANYAN_CHECK(wire::send_frame(fd_.get(), static_cast<std::uint16_t>(message::attach_part), meta,
+                                          {}, until));
+            BANYAN_TRY(const auto answer, wire::receive_frame(fd_.get(), until, &fd));
+            if (auto refused = wire::error_from(answer.meta)) return std::unexpected(std::move(*refused));
+        }
+        struct stat st {};
+        const auto before = out.empty() ? page_bytes : 0;
+        if (!fd || ::fstat(fd.get(), &st) != 0 || bytes == 0 || bytes > buffer_bytes_ ||
+            bytes % page_bytes != 0 || static_cast<std::uint64_t>(st.st_size) < before + buffers_ * bytes)
+            return fail(errc::invalid_input, "the daemon's memory is not what it says");
+        all += bytes;
+        out.push_back({std::move(fd), st.st_dev, st.st_ino, bytes});
+    }
+    if (all != buffer_bytes_) return fail(errc::invalid_input, "the daemon's memory is not what it says");
+    return out;
+}
+
+// What is mapped already moves, with its page tables: populate() finds only what is new to do.
+result<mapping> connection::map(const std::vector<part>& parts) {
+    const auto each_of = [](const std::vector<part>& of) {
+        std::vector<std::uint64_t> out;
+        for (const auto& p : of) out.push_back(p.each);
+        return out;
+    };
+    const auto same = [](const part& a, const part& b) {
+        return a.inode == b.inode && a.device == b.device && a.each == b.each;
+    };
+    const joined_shape shape{page_bytes, buffers_};
+    const auto each = each_of(parts);
+    BANYAN_TRY(auto whole, joined_space(shape, each));
+    const bool grows = map_ && parts_.size() <= parts.size() &&
+                       std::equal(parts_.begin(), parts_.end(), parts.begin(), same) &&
+                       map_.size() == joined_pieces(shape, each_of(parts_)).back().to + parts_.back().each;
+    const auto before = grows ? joined_pieces(shape, each_of(parts_)) : std::vector<joined_piece>();
+    std::byte* const from = map_.data();
+    // What has moved away may be another thread's memory in a moment: the range is no longer ours to unmap.
+    alignas(mapping) std::array<std::byte, sizeof(mapping)> never_unmapped{};
+    if (grows) new (never_unmapped.data()) mapping(std::move(map_));
+    for (const auto& piece : joined_pieces(shape, each)) {
+        std::byte* const to = whole.data() + piece.to;
+        const auto old = std::find_if(before.begin(), before.end(), [&](const auto& b) {
+            return b.part == piece.part && b.from == piece.from;
+        });
+        void* const at =
+            old != before.end()
+                ? ::mremap(from + old->to, piece.bytes, piece.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to)
+                : ::mmap(to, piece.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                         parts[piece.part].fd.get(), static_cast<off_t>(piece.from));
+        if (at == MAP_FAILED) return fail_errno("cannot map the daemon's memory", errno);
+    }
+    return whole;
 }
 
 // The pages exist: they come into the mapping, for writing as for reading.

@@ -6,12 +6,15 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "ckptd/buffers/joined.hpp"
 #include "ckptd/buffers/rank_memory.hpp"
 #include "ckptd/protocol/protocol.hpp"
 #include "common/fd.hpp"
+#include "common/wire.hpp"
 
 namespace banyan::ckpt {
 
@@ -50,8 +53,19 @@ class connection {
     std::size_t mapped_bytes() const { return map_.size(); }
 
   private:
+    /// One file of the memory.
+    struct part {
+        unique_fd fd;
+        std::uint64_t device = 0, inode = 0;
+        std::uint64_t each = 0;  ///< of every buffer
+    };
+    result<std::vector<part>> receive_parts(const nlohmann::json& reply, unique_fd first,
+                                            wire::deadline until);
+    result<mapping> map(const std::vector<part>& parts);
+
     unique_fd fd_;
     mapping map_;
+    std::vector<part> parts_;  ///< that are mapped, without their descriptors
     std::uint32_t buffers_ = 0;
     std::uint64_t buffer_bytes_ = 0;
     std::uint64_t generation_ = 0;

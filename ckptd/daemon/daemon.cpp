@@ -111,6 +111,8 @@ task<answer_meta> daemon::handle_local(client_ptr client, std::uint16_t type, js
             co_return co_await jobs_.on_close(client, std::move(meta));
         case message::attach:
             co_return co_await ranks_.on_attach(client, std::move(meta));
+        case message::attach_part:
+            co_return ranks_.on_attach_part(client, meta);
         case message::sealed:
             ranks_.on_sealed(client, meta);
             co_return json::object();

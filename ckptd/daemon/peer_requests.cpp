@@ -148,12 +148,21 @@ task<result<std::shared_ptr<shard_memory>>> peer_requests::room_for(session_ptr 
     const auto until = clock::now() + expected_within;
     while (!s->closed && s->expected.contains(rank) && clock::now() < until) co_await s->changed->wait(until);
     auto& spare = s->free_replicas[rank];
-    std::erase_if(spare, [&](const auto& m) { return m->size() < bytes; });
-    if (!spare.empty()) {
-        auto memory = std::move(spare.back());
-        spare.pop_back();
+    const auto large =
+        std::find_if(spare.begin(), spare.end(), [&](const auto& m) { return m->size() >= bytes; });
+    if (large != spare.end()) {
+        auto memory = std::move(*large);
+        spare.erase(large);
         co_return memory;
     }
+    std::shared_ptr<shard_memory> smaller;
+    if (!spare.empty()) {
+        smaller = std::move(spare.back());
+        spare.pop_back();
+    }
+    auto made = co_await to_.memory.replica_memory(s, rank, bytes, std::move(smaller));
+    if (made || made.error().code != errc::exhausted) co_return made;
+    s->free_replicas.erase(rank);
     co_return co_await to_.memory.replica_memory(s, rank, bytes);
 }
 

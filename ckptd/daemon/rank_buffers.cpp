@@ -29,18 +29,22 @@ class in_the_making {
     std::uint64_t bytes_;
 };
 
+bool can_grow(const std::shared_ptr<shard_memory>& m) { return m && files_of(m).size() < max_parts; }
+
 }  // namespace
 
-task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::uint64_t bytes) {
+task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::uint64_t bytes, bool in_one) {
     const auto held = co_await s->memory_lock->acquire();
     auto& r = s->ranks[rank];
     r.rank = rank;
     const std::uint64_t buffer_bytes = round_to_page(bytes);
-    if (r.memory && r.buffers == s->request.buffers && r.buffer_bytes >= buffer_bytes)
-        co_return result<void>{};
+    const bool fits = r.memory && r.buffers == s->request.buffers && (!in_one || r.memory->parts().empty());
+    if (fits && r.buffer_bytes >= buffer_bytes) co_return result<void>{};
     const std::uint32_t buffers = s->request.buffers;
     const auto name = fmt::format("banyan-buffers-{}-{}", s->job(), rank);
-    const auto wanted = rank_memory_bytes(buffers, buffer_bytes);
+    const auto from = fits && !in_one && can_grow(r.memory) ? r.memory : nullptr;
+    const auto more = from ? buffer_bytes - r.buffer_bytes : 0;
+    const auto wanted = from ? buffers * more : rank_memory_bytes(buffers, buffer_bytes);
     const auto limit = core_.config.job_limit();
     const auto is_short = [&] { return wanted > limit || s->memory_bytes() > limit - wanted; };
     // What no copy has come into yet gives way, and so does what is being made for one.
@@ -57,8 +61,9 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
                        "use fewer buffers, or have job_memory_limit in [ckptd] of banyan.conf raised");
     std::optional<in_the_making> counted(std::in_place, s, wanted);
     auto budget = core_.budget;
-    const auto work = [budget, name, buffers, buffer_bytes] {
-        return shard_memory::make(budget, name, rank_memory_bytes(buffers, buffer_bytes));
+    const auto work = [budget, name, buffers, buffer_bytes, from, more] {
+        return from ? shard_memory::grow(from, {page_bytes, buffers}, name, more)
+                    : shard_memory::make(budget, name, rank_memory_bytes(buffers, buffer_bytes));
     };
     auto made = co_await core_.compute.run(s->request.uid, work);
     if (!made && made.error().code == errc::exhausted && !s->free_replicas.empty()) {
@@ -71,15 +76,17 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
         made = co_await core_.compute.run(s->request.uid, work);
     }
     BANYAN_CO_TRY(auto memory, std::move(made));
-    auto& header = *new (memory->data()) rank_memory_header{};
-    header.magic = rank_memory_magic;
-    header.buffers = buffers;
-    header.rank = rank;
-    header.buffer_bytes = buffer_bytes;
-    header.job = s->job();
-    // Copies in the old memory live on until a newer step is complete; nobody writes there any more.
-    for (const auto& c : s->copies)
-        if (c->rank == rank && c->memory == s->ranks[rank].memory) c->buffer = -1;
+    if (!from) {
+        auto& header = *new (memory->data()) rank_memory_header{};
+        header.magic = rank_memory_magic;
+        header.buffers = buffers;
+        header.rank = rank;
+        header.job = s->job();
+        // Copies in the old memory live on until a newer step is complete; nobody writes there any more.
+        for (const auto& c : s->copies)
+            if (c->rank == rank && c->memory->shares_with(s->ranks[rank].memory.get())) c->buffer = -1;
+    }
+    reinterpret_cast<rank_memory_header*>(memory->data())->buffer_bytes = buffer_bytes;
     auto& target = s->ranks[rank];
     const auto before = std::exchange(target.memory, std::move(memory));
     counted.reset();
@@ -96,10 +103,11 @@ task<result<void>> rank_buffers::make_ready(session_ptr s, std::vector<std::uint
     co_return result<void>{};
 }
 
-task<result<std::shared_ptr<shard_memory>>> rank_buffers::replica_memory(session_ptr s, std::uint32_t rank,
-                                                                         std::uint64_t bytes) {
+task<result<std::shared_ptr<shard_memory>>> rank_buffers::replica_memory(
+    session_ptr s, std::uint32_t rank, std::uint64_t bytes, std::shared_ptr<shard_memory> smaller) {
     const auto name = fmt::format("banyan-replica-{}-{}", s->job(), rank);
-    const auto size = round_to_page(bytes);
+    if (!can_grow(smaller)) smaller.reset();
+    const auto size = round_to_page(bytes) - (smaller ? smaller->size() : 0);
     const auto limit = core_.config.job_limit();
     if (size > limit || s->memory_bytes() > limit - size)
         co_return fail(
@@ -108,7 +116,9 @@ task<result<std::shared_ptr<shard_memory>>> rank_buffers::replica_memory(session
                         format_bytes(size), s->job(), core_.config.node, format_bytes(limit)),
             "have job_memory_limit in [ckptd] of banyan.conf raised");
     const in_the_making counted(s, size);
-    const auto work = [budget = core_.budget, name, size] { return shard_memory::make(budget, name, size); };
+    const auto work = [budget = core_.budget, name, size, smaller] {
+        return smaller ? shard_memory::grow(smaller, {}, name, size) : shard_memory::make(budget, name, size);
+    };
     auto made = co_await run_blocking(core_.workers, work);
     std::erase_if(s->replica_memory, [](const auto& m) { return m.expired(); });
     if (made) s->replica_memory.push_back(*made);

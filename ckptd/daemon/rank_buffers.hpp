@@ -18,13 +18,15 @@ class rank_buffers {
     task<result<void>> make_ready(session_ptr s, std::vector<std::uint32_t> ranks);
     /// At least so much in each of the rank's buffers. errc::exhausted: neither the job nor the node has so
     /// much left.
-    task<result<void>> ensure(session_ptr s, std::uint32_t rank, std::uint64_t bytes);
+    /// What is there grows by what is new; `in_one` where the process can only map one file.
+    task<result<void>> ensure(session_ptr s, std::uint32_t rank, std::uint64_t bytes, bool in_one = false);
     /// Memory for the first copy of each of these ranks of other nodes, so that the first one need not wait
     /// for it. Where there is none the user is told at once, with numbers.
     task<void> expect_copies(session_ptr s, std::vector<std::uint32_t> ranks);
-    /// For one copy. errc::exhausted as above.
-    task<result<std::shared_ptr<shard_memory>>> replica_memory(session_ptr s, std::uint32_t rank,
-                                                               std::uint64_t bytes);
+    /// For one copy; where there is a `smaller` one that nobody uses, it grows. errc::exhausted as above.
+    task<result<std::shared_ptr<shard_memory>>> replica_memory(
+        session_ptr s, std::uint32_t rank, std::uint64_t bytes,
+        std::shared_ptr<shard_memory> smaller = nullptr);
 
   private:
     daemon_core& core_;

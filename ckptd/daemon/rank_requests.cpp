@@ -41,7 +41,8 @@ task<answer_meta> rank_requests::on_attach(client_ptr client, json meta) {
             errc::not_found,
             fmt::format("job {} has no checkpoint session of uid {} on this node", job, client->uid),
             "was it submitted with --train-ckpt? slurmd's log says what went wrong with it");
-    attach_request asked{static_cast<std::uint32_t>(rank), world, bytes, std::nullopt};
+    attach_request asked{static_cast<std::uint32_t>(rank), world, bytes, std::nullopt,
+                         json_fields(meta).flag("parts").value_or(false)};
     if (meta.contains("step")) {
         BANYAN_CO_TRY(const auto step, json_fields(meta).number("step", UINT32_MAX - 1));
         asked.step = static_cast<std::uint32_t>(step);
@@ -112,7 +113,8 @@ task<answer_meta> rank_requests::attach(client_ptr client, session_ptr s, const 
         co_return fail(errc::conflict, fmt::format("rank {} does not run on node {}", rank, s->self()));
     // Before the memory is made: of two that come at once the second one waits.
     BANYAN_CO_CHECK(co_await take_rank(client, s, rank, until));
-    BANYAN_CO_CHECK(co_await to_.memory.ensure(s, rank, std::max<std::uint64_t>(asked.bytes, page_bytes)));
+    BANYAN_CO_CHECK(
+        co_await to_.memory.ensure(s, rank, std::max<std::uint64_t>(asked.bytes, page_bytes), !asked.parts));
     if (s->closed || !client->socket.is_open()) co_return fail(errc::not_found, "the session ended");
     client->attached = s;
     client->rank = rank;
@@ -121,8 +123,14 @@ task<answer_meta> rank_requests::attach(client_ptr client, session_ptr s, const 
     to_.copies.scan_buffers(s, rank);
     s->publish();
     core_.keep(s);
-    client->passed = now.memory;
+    const auto files = files_of(now.memory);
+    client->passed = files.front();
     json out;
+    if (files.size() > 1) {
+        auto& each = out["parts"] = json::array();
+        for (const auto& f : files)
+            each.push_back((f->size() - (each.empty() ? page_bytes : 0)) / now.buffers);
+    }
     out["buffers"] = now.buffers;
     out["buffer_bytes"] = now.buffer_bytes;
     out["generation"] = now.generation;
@@ -140,6 +148,18 @@ void rank_requests::on_sealed(const client_ptr& client, const json& meta) {
         return;
     }
     to_.copies.note_sealed(s, client->rank, *buffer);
+}
+
+answer_meta rank_requests::on_attach_part(const client_ptr& client, const json& meta) {
+    const auto none = fail(errc::conflict, "no rank is attached on this connection");
+    const auto s = client->session_of_rank();
+    if (!s) return none;
+    const auto it = s->ranks.find(client->rank);
+    if (it == s->ranks.end() || it->second.owner != client->id || !it->second.memory) return none;
+    const auto files = files_of(it->second.memory);
+    BANYAN_TRY(const auto part, json_fields(meta).number("part", files.size() - 1));
+    client->passed = files[part];
+    return json{{"part", part}};
 }
 
 void rank_requests::on_skipped(const client_ptr& client, const json& meta) {

@@ -24,6 +24,8 @@ class rank_requests {
     task<answer_meta> on_attach(client_ptr client, json meta);
     void on_sealed(const client_ptr& client, const json& meta);
     void on_skipped(const client_ptr& client, const json& meta);
+    /// One more of the files of its memory.
+    answer_meta on_attach_part(const client_ptr& client, const json& meta);
     task<answer_meta> on_finalize(client_ptr client, json meta);
     void on_disconnect(const client_ptr& client);
 
@@ -32,6 +34,7 @@ class rank_requests {
         std::uint32_t rank = 0;
         std::uint64_t world = 0, bytes = 0;
         std::optional<std::uint32_t> step;  ///< of the job, that the process belongs to
+        bool parts = false;                 ///< it can map memory that is in several files
     };
     task<answer_meta> attach(client_ptr client, session_ptr s, const attach_request& asked);
     /// In the launch that the process belongs to, which begins with it where it is the first.

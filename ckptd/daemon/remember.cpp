@@ -20,6 +20,27 @@ using nlohmann::json;
 
 constexpr unsigned version = 3;
 
+json of_memory(const shard_memory& m) {
+    if (m.parts().empty()) return m.number();
+    json parts = json::array();
+    for (const auto& p : m.parts()) parts.push_back(p->number());
+    return {{"parts", parts}, {"header", m.shape().header}, {"buffers", m.shape().buffers}};
+}
+
+// Null where a part of it is not there.
+std::shared_ptr<shard_memory> take_memory(const json& in, const kept_memory& memory) {
+    const auto file = [&](const json& number) -> std::shared_ptr<shard_memory> {
+        const auto at = memory.find(number.get<std::uint64_t>());
+        return at == memory.end() ? nullptr : at->second;
+    };
+    if (!in.is_object()) return file(in);
+    std::vector<std::shared_ptr<shard_memory>> parts;
+    for (const auto& number : in.at("parts")) parts.push_back(file(number));
+    auto joined = shard_memory::join(
+        std::move(parts), {in.at("header").get<std::uint64_t>(), in.at("buffers").get<std::uint64_t>()});
+    return joined ? *joined : nullptr;
+}
+
 json of_rank(const rank_state& r) {
     json out{{"rank", r.rank},
              {"buffers", r.buffers},
@@ -29,7 +50,7 @@ json of_rank(const rank_state& r) {
              {"again", r.again},
              {"source", r.source},
              {"began", r.began != nullptr && r.began == r.last}};
-    if (r.memory) out["memory"] = r.memory->number();
+    if (r.memory) out["memory"] = of_memory(*r.memory);
     if (r.last) {
         out["pid"] = r.last->pid();
         out["started"] = r.last->started();
@@ -44,7 +65,7 @@ json of_copy(const shard_copy& c) {
             {"key", put(c.key)},
             {"bytes", c.bytes},
             {"chunks", put(c.chunks)},
-            {"memory", c.memory->number()},
+            {"memory", of_memory(*c.memory)},
             {"offset", c.offset},
             {"buffer", c.buffer},
             {"sequence", c.sequence},
@@ -65,9 +86,8 @@ void take_rank(const json& in, const kept_memory& memory, session& s) {
     take(in.at("again"), r.again);
     r.source = in.at("source").get<std::string>();
     if (in.contains("memory")) {
-        const auto at = memory.find(in.at("memory").get<std::uint64_t>());
-        if (at != memory.end()) {
-            r.memory = at->second;
+        if (auto found = take_memory(in.at("memory"), memory)) {
+            r.memory = std::move(found);
             take(in.at("buffers"), r.buffers);
             take(in.at("buffer_bytes"), r.buffer_bytes);
         }
@@ -94,14 +114,13 @@ copy_ptr take_copy(const json& in, const kept_memory& memory, const session& s) 
     take(in.at("sequence"), c->sequence);
     take(in.at("checked"), c->checked);
     take(in.at("chunks"), c->chunks);
-    const auto at = memory.find(in.at("memory").get<std::uint64_t>());
-    if (at == memory.end() || c->bytes > at->second->size() || c->offset > at->second->size() - c->bytes)
+    c->memory = take_memory(in.at("memory"), memory);
+    if (!c->memory || c->bytes > c->memory->size() || c->offset > c->memory->size() - c->bytes)
         return nullptr;
-    c->memory = at->second;
     if (c->checked && c->chunks.size() != chunk_count(c->bytes)) return nullptr;
     if (c->buffer < 0) return c->checked ? c : nullptr;
     const auto r = s.ranks.find(c->rank);
-    if (r == s.ranks.end() || r->second.memory != c->memory ||
+    if (r == s.ranks.end() || !c->memory->shares_with(r->second.memory.get()) ||
         static_cast<std::uint32_t>(c->buffer) >= r->second.buffers)
         return nullptr;
     const auto view = read_buffer(r->second.header().buffer[static_cast<std::size_t>(c->buffer)]);

@@ -48,7 +48,7 @@ task<result<copy_ptr>> restorer::into_buffer(session_ptr s, std::uint32_t rank) 
     const auto c = known ? s->find_copy(known->number) : nullptr;
     if (!c) co_return lost;
     auto& r = s->ranks[rank];
-    if (c->buffer >= 0 && c->memory == r.memory) co_return c;
+    if (c->buffer >= 0 && c->memory->shares_with(r.memory.get())) co_return c;
     if (c->bytes > r.buffer_bytes)
         co_return fail(errc::conflict,
                        fmt::format("step {} has {} for rank {}, whose regions have {}", key.step,

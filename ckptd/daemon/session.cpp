@@ -136,7 +136,7 @@ copy_ptr session::find_copy(agreement::shelf::id number) const {
 
 copy_ptr session::copy_in(const rank_state& r, std::size_t buffer) const {
     for (const auto& c : copies)
-        if (c->memory == r.memory && c->buffer == static_cast<int>(buffer)) return c;
+        if (c->buffer == static_cast<int>(buffer) && c->memory->shares_with(r.memory.get())) return c;
     return nullptr;
 }
 
@@ -159,7 +159,7 @@ void session::drop_copy(const copy_ptr& copy) {
     copy->dropped = true;
     if (copy->buffer >= 0) {
         const auto it = ranks.find(copy->rank);
-        if (it != ranks.end() && it->second.memory == copy->memory)
+        if (it != ranks.end() && copy->memory->shares_with(it->second.memory.get()))
             free_buffer(it->second, static_cast<std::size_t>(copy->buffer), copy->sequence);
     } else if (copy->offset == 0) {
         free_replicas[copy->rank].push_back(copy->memory);
@@ -258,7 +258,9 @@ std::uint64_t session::memory_bytes() const {
     std::unordered_set<const shard_memory*> seen;
     std::uint64_t sum = bytes_in_the_making;
     const auto add = [&](const std::shared_ptr<shard_memory>& m) {
-        if (m && seen.insert(m.get()).second) sum += m->size();
+        if (!m) return;
+        for (const auto& file : files_of(m))
+            if (seen.insert(file.get()).second) sum += file->size();
     };
     for (const auto& [rank, r] : ranks) add(r.memory);
     for (const auto& c : copies) add(c->memory);

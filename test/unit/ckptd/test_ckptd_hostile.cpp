@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,6 +134,54 @@ TEST_CASE("a rank's lies in its own buffer headers harm nobody", "[ckptd]") {
                              {}, soon()));
     CHECK(wire::call(fd->get(), static_cast<std::uint16_t>(ckpt::message::status), json::object(), soon()));
     CHECK(c.counter(1, 1, "seals") == 0);
+}
+
+TEST_CASE("memory in parts is passed to its rank alone, and in one to who knows no parts", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(1, 1, 1, "", 0));
+    {
+        auto ranks = start_ranks(c, 1, {1});
+        all_are(ask_all(ranks, "save 1"), "0");
+        all_are(ask_all(ranks, "grow 1000000"), "0");
+        all_are(ask_all(ranks, "save 2"), "0");
+        all_are(ask_all(ranks, "wait 2 1 5000"), "0");
+    }
+    auto fd = wire::connect_unix(c.socket(1), soon());
+    REQUIRE(fd);
+    const auto ask = [&](ckpt::message type, const json& meta, banyan::unique_fd* memory) {
+        REQUIRE(wire::send_frame(fd->get(), static_cast<std::uint16_t>(type), meta, {}, soon()));
+        const auto reply = wire::receive_frame(fd->get(), soon(), memory);
+        REQUIRE(reply);
+        return reply->meta;
+    };
+    const auto size_of = [](const banyan::unique_fd& memory) {
+        struct stat st {};
+        REQUIRE(::fstat(memory.get(), &st) == 0);
+        return static_cast<std::uint64_t>(st.st_size);
+    };
+    banyan::unique_fd first, second;
+    CHECK(ask(ckpt::message::attach_part, {{"part", 0}}, &first).contains("error"));
+    json attach{{"job", 1}, {"rank", 0}, {"world", 1}, {"bytes", 8192}, {"parts", true}};
+    const auto both = ask(ckpt::message::attach, attach, &first);
+    REQUIRE(both["parts"].size() == 2);
+    CHECK(both["parts"][0].get<std::uint64_t>() + both["parts"][1].get<std::uint64_t>() ==
+          both["buffer_bytes"]);
+    for (const auto& part : {json(2), json(-1), json("1"), json(nullptr)})
+        CHECK(ask(ckpt::message::attach_part, {{"part", part}}, &second).contains("error"));
+    CHECK_FALSE(second);
+    CHECK(ask(ckpt::message::attach_part, {{"part", 1}}, &second) == json{{"part", 1}});
+    REQUIRE(second);
+    CHECK(size_of(second) == 3 * both["parts"][1].get<std::uint64_t>());
+    CHECK(::ftruncate(second.get(), 0) != 0);
+    CHECK(::ftruncate(second.get(), 1 << 30) != 0);
+    attach.erase("parts");
+    attach["bytes"] = 11'000'000;
+    banyan::unique_fd whole;
+    const auto one = ask(ckpt::message::attach, attach, &whole);
+    CHECK_FALSE(one.contains("parts"));
+    REQUIRE(whole);
+    CHECK(size_of(whole) == 4096 + 3 * one["buffer_bytes"].get<std::uint64_t>());
+    CHECK(c.session(1, 1)["committed"]["step"] == 2);
 }
 
 TEST_CASE("garbage on the sockets ends the connection, never the daemon", "[ckptd]") {

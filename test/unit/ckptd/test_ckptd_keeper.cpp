@@ -149,6 +149,42 @@ TEST_CASE("daemons that are killed again and again lose nothing", "[ckptd]") {
     CHECK(from >= replicated);
 }
 
+TEST_CASE("memory that has grown is there after the daemon was killed", "[ckptd]") {
+    cluster c({2, "", {"--keeper"}});
+    c.open(c.request(7, 2, 1, "", 0));
+    auto ranks = start_ranks(c, 7, {1, 2});
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 2 5000"), "0");
+    all_are(ask_all(ranks, "grow 3000000"), "0");
+    const auto kill_both = [&] {
+        for (const int node : {1, 2}) {
+            const auto before = daemon_of(c, node);
+            kill_daemon(c, node);
+            REQUIRE(is_back(c, node, before));
+        }
+    };
+    std::string newest = "0 1 1 1";
+    SECTION("with steps of both layouts") {
+        for (int step = 2; step <= 5; ++step) all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
+        all_are(ask_all(ranks, "wait 5 2 5000"), "0");
+        kill_both();
+        all_are(ask_all(ranks, "save 6"), "0");
+        all_are(ask_all(ranks, "wait 6 2 5000"), "0");
+        newest = "0 6 1 1";
+    }
+    SECTION("with a step from before alone") {
+        CHECK(ranks[0].ask("save 2") == "0");  // grows, and the other one never saves it
+        kill_both();
+    }
+    for (auto& r : ranks) r.kill();
+    kill_both();
+    c.new_step(7, 1, {1, 2});
+    auto again = start_ranks(c, 7, {1, 2});
+    all_are(ask_all(again, "restart"), newest);
+    all_are(ask_all(again, "save 7"), "0");
+    all_are(ask_all(again, "wait 7 2 5000"), "0");
+}
+
 TEST_CASE("steps in storage go on after the daemon that leads was killed", "[ckptd]") {
     cluster c({2, "", {"--keeper"}});
     const auto dir = c.dir() + "/storage";

@@ -412,3 +412,56 @@ TEST_CASE("a process that went back, and could not take its state, saves nothing
     all_are(ask_all(ranks, "save 2"), "0");
     all_are(ask_all(ranks, "wait 2 2 5000"), "0");
 }
+
+TEST_CASE("a state that grows costs the bytes that are new, here and at the buddy", "[ckptd]") {
+    // Anything made a second time would not fit.
+    cluster c({2, "memory_limit = \"64M\"\n", {}});
+    c.open(c.request(22, 2, 1, "", 0));
+    const auto used = [&](int node) { return c.status(node)["memory_used"].get<std::uint64_t>(); };
+    constexpr std::uint64_t added = 1'000'000, copies = 6;  // of the rank here, and of the other one
+    {
+        auto ranks = start_ranks(c, 22, {1, 2});
+        int step = 0;
+        const auto save = [&](int times) {
+            for (int i = 0; i < times; ++i) {
+                all_are(ask_all(ranks, "save " + std::to_string(++step)), "0");
+                all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 5000"), "0");
+            }
+        };
+        save(6);
+        const auto before = used(1);
+        INFO("before: " << before);
+        all_are(ask_all(ranks, "grow " + std::to_string(added)), "0");
+        save(6);
+        INFO("then: " << used(1));
+        CHECK(used(1) >= before + 4 * added);
+        CHECK(used(1) <= before + copies * (added + 2 * 4096));
+        all_are(ask_all(ranks, "unprotect grown"), "0");
+        save(1);
+        all_are(ask_all(ranks, "save 14"), "0");  // and one that is left in the middle
+    }
+    c.new_step(22, 1, {1, 2});
+    auto ranks = start_ranks(c, 22, {1, 2});
+    const auto found = ask_all(ranks, "restart");
+    CHECK((found[0] == "0 14 1 1" || found[0] == "0 13 1 1"));
+    CHECK(found[0] == found[1]);
+    CHECK(c.counter(1, 22, "damaged") == 0);
+    CHECK(c.session(1, 22)["warning"] == "");
+}
+
+TEST_CASE("a state may grow as often as it likes", "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(23, 2, 1, "", 0));
+    {
+        auto ranks = start_ranks(c, 23, {1, 2}, 1, 1'000'000);
+        for (int step = 1; step <= 20; ++step) {
+            all_are(ask_all(ranks, "grow " + std::to_string(step * 50'000)), "0");
+            all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
+            all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 5000"), "0");
+        }
+    }
+    c.new_step(23, 1, {1, 2});
+    auto ranks = start_ranks(c, 23, {1, 2}, 1, 1'000'000);
+    all_are(ask_all(ranks, "restart"), "0 20 1 1");
+    CHECK(c.counter(1, 23, "damaged") == 0);
+}
