@@ -32,22 +32,29 @@ void flusher::on_flush_word(const session_ptr& s, const copy_key& key, const jso
     const auto folder = json_fields(meta).text("flush");
     if (!folder || !is_flush_name(*folder) || s->request.flush == 0) return;
     s->flush.epoch = std::max(s->flush.epoch, key.step / s->request.flush);
-    core_.spawn(write_part(s, key, *folder));
+    if (!meta.contains("for")) {
+        core_.spawn(write_part(s, key, *folder));
+        return;
+    }
+    const auto slot = json_fields(meta).number("for", s->request.nodes.size() - 1);
+    if (slot) core_.spawn(write_for(s, key, *folder, static_cast<std::uint32_t>(*slot)));
 }
 
-task<result<json>> flusher::write_files(session_ptr s, copy_key key, std::string folder) {
+task<result<json>> flusher::write_files(session_ptr s, copy_key key, std::string folder,
+                                        std::vector<std::uint32_t> ranks) {
     const auto user = s->user;
     const auto dir = s->request.dir;
     json files = json::array();
-    const auto ranks = s->own_ranks();
     for (const auto rank : ranks) {
         const auto c = s->find_copy(rank, key);
         if (!c)
             co_return fail(errc::conflict,
                            fmt::format("rank {}'s step {} is no longer in memory", rank, key.step));
-        const auto write = [user, dir, folder, c, s] {
-            return write_shard(user, dir, folder, c->key.step, c->rank, c->data(), c->chunks,
-                               [&](std::uint64_t n) { s->bytes.storage_written += n; });
+        const std::string writer = c->own ? "" : ".buddy";
+        const auto write = [user, dir, folder, writer, c, s] {
+            return write_shard(
+                user, dir, folder, c->key.step, c->rank, c->data(), c->chunks,
+                [&](std::uint64_t n) { s->bytes.storage_written += n; }, writer);
         };
         auto written = co_await core_.storage.run(user.uid, write);
         if (!written && written.error().code == errc::not_found)
@@ -80,7 +87,7 @@ task<void> flusher::write_part(session_ptr s, copy_key key, std::string folder) 
     for (const auto rank : s->own_ranks())
         if (const auto c = s->find_copy(rank, key)) pinned.push_back(c);
     for (const auto& c : pinned) c->pinned = true;
-    auto files = co_await write_files(s, key, folder);
+    auto files = co_await write_files(s, key, folder, s->own_ranks());
     for (const auto& c : pinned) s->unpin(c);
     s->flush.writing = false;
     s->notify();
@@ -94,6 +101,30 @@ task<void> flusher::write_part(session_ptr s, copy_key key, std::string folder) 
         report["failed"] = files.error().text();
     if (!files && s->committed > key) report["overtaken"] = true;
     s->flush.report = report;
+    co_await report_part(s, std::move(report));
+}
+
+// Told again while it writes, it writes the same once more.
+task<void> flusher::write_for(session_ptr s, copy_key key, std::string folder, std::uint32_t slot) {
+    if (!s->slot || s->closed || s->request.nodes[slot].buddy != s->slot) co_return;
+    const auto ranks = s->request.nodes[slot].ranks;
+    const auto name = s->request.nodes[slot].name;
+    std::vector<copy_ptr> pinned;
+    for (const auto rank : ranks)
+        if (const auto c = s->find_copy(rank, key); c && !c->pinned) pinned.push_back(c);
+    for (const auto& c : pinned) c->pinned = true;
+    auto files = co_await write_files(s, key, folder, ranks);
+    for (const auto& c : pinned) s->unpin(c);
+    s->notify();
+    json report = header_of(*s);
+    put_key(report, key);
+    report["folder"] = folder;
+    report["for"] = name;
+    if (files)
+        report["files"] = std::move(*files);
+    else
+        report["failed"] = files.error().text();
+    if (!files && s->committed > key) report["overtaken"] = true;
     co_await report_part(s, std::move(report));
 }
 

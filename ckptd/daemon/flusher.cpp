@@ -37,6 +37,12 @@ std::string does_not_reach(const session& s, const std::string& why) {
     return fmt::format("checkpoints do not reach storage in {}: {}", s.request.dir, why);
 }
 
+std::string names_of(const session& s, const std::vector<std::uint32_t>& slots) {
+    std::vector<std::string> names;
+    for (const auto slot : slots) names.push_back(s.request.nodes[slot].name);
+    return compress_hostlist(names);
+}
+
 // Nodes whose ranks' files are still missing.
 std::string missing_nodes(const session& s) {
     std::vector<std::string> names;
@@ -148,15 +154,16 @@ task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
                clock::now() < began + core_.config.complete_within;
     };
     while (mine() && goes_on()) {
-        const auto silent = s->detached ? silent_nodes(s) : std::string();
-        if (!silent.empty())
-            co_return fail(errc::unavailable, fmt::format("{} does not answer", silent),
-                           "the job has ended: its newest step stays in memory as long as its lease");
         if (clock::now() >= next) {
             peers_.broadcast(s, peer_message::flush, order);
             core_.spawn(write_part(s, key, folder));
             next = clock::now() + order_again;
+            s->flush.now->replaced.clear();
         }
+        const auto lost = have_replaced(s, silent_slots(s));
+        if (s->detached && !lost.empty())
+            co_return fail(errc::unavailable, fmt::format("{} does not answer", names_of(*s, lost)),
+                           "the job has ended: its newest step stays in memory as long as its lease");
         if (clock::now() > began + core_.config.complete_within)
             users_.warn(
                 s, s->request.dir,
@@ -173,13 +180,40 @@ task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
     co_return result<void>{};
 }
 
-std::string flusher::silent_nodes(const session_ptr& s) {
-    std::vector<std::string> names;
-    for (const auto& n : s->request.nodes)
-        if (n.name != s->self() && !s->flush.now->answered.contains(n.name) &&
+std::vector<std::uint32_t> flusher::silent_slots(const session_ptr& s) {
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t slot = 0; slot < s->request.nodes.size(); ++slot) {
+        const auto& n = s->request.nodes[slot];
+        if (slot != s->slot && !s->flush.now->answered.contains(n.name) &&
             peers_.link_to(n, false)->is_silent())
-            names.push_back(n.name);
-    return compress_hostlist(names);
+            out.push_back(slot);
+    }
+    return out;
+}
+
+std::vector<std::uint32_t> flusher::have_replaced(const session_ptr& s,
+                                                  const std::vector<std::uint32_t>& slots) {
+    std::vector<std::uint32_t> lost;
+    auto& flush = *s->flush.now;
+    const bool replicated = s->agreed->rules().committed(agreement::level::replicated) >= flush.key;
+    for (const auto slot : slots) {
+        const auto buddy = s->request.nodes[slot].buddy;
+        if (!replicated || buddy == slot || std::find(slots.begin(), slots.end(), buddy) != slots.end()) {
+            lost.push_back(slot);
+            continue;
+        }
+        if (!flush.replaced.insert(slot).second) continue;
+        if (buddy == s->slot) {
+            core_.spawn(write_for(s, flush.key, flush.folder, slot));
+            continue;
+        }
+        json order = header_of(*s);
+        put_key(order, flush.key);
+        order["flush"] = flush.folder;
+        order["for"] = slot;
+        peers_.tell_one(s, s->request.nodes[buddy], peer_message::flush, std::move(order));
+    }
+    return lost;
 }
 
 answer_meta flusher::take_files(const session_ptr& s, const std::string& node, const json& meta) {
@@ -205,7 +239,7 @@ answer_meta flusher::take_files(const session_ptr& s, const std::string& node, c
             place = std::move(file);
         }
     }
-    flush.answered.insert(node);
+    flush.answered.insert(in.has("for") ? in.text("for").value_or(node) : node);
     s->notify();
     return json::object();
 }

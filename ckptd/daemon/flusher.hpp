@@ -2,9 +2,10 @@
 //
 // From a commit in memory to a commit in storage. The leader starts one flush after the other, each for all
 // nodes and of the newest step that is due: it makes the folder, every node writes its ranks' shards into it
-// and reports, the leader commits. A flush that takes longer than a turn skips turns, and the next one is of
-// the newest step again. No failure here stops training: it is said once and tried at the next turn.
-// flusher.cpp has the leader's part, flush_part.cpp every node's.
+// and reports, the leader commits. For a node that does not answer its buddy writes. A flush that takes
+// longer than a turn skips turns, and the next one is of the newest step again. No failure here stops
+// training: it is said once and tried at the next turn. flusher.cpp has the leader's part, flush_part.cpp
+// every node's.
 #pragma once
 
 #include <string>
@@ -34,12 +35,17 @@ class flusher {
     task<void> lead(session_ptr s, bool now);
     task<result<void>> flush_once(session_ptr s);
     task<result<void>> gather_files(session_ptr s, std::string folder);
-    /// Of those that have not written their part.
-    std::string silent_nodes(const session_ptr& s);
+    /// Slots that have not written their part, and whose daemon does not answer.
+    std::vector<std::uint32_t> silent_slots(const session_ptr& s);
+    /// Has whoever keeps the copies of these slots write in their place; returns those for whom nobody can.
+    std::vector<std::uint32_t> have_replaced(const session_ptr& s, const std::vector<std::uint32_t>& slots);
     task<result<void>> commit_files(session_ptr s, claim owner);
 
     task<void> write_part(session_ptr s, copy_key key, std::string folder);
-    task<result<json>> write_files(session_ptr s, copy_key key, std::string folder);
+    /// The part of another slot of this node's copies.
+    task<void> write_for(session_ptr s, copy_key key, std::string folder, std::uint32_t slot);
+    task<result<json>> write_files(session_ptr s, copy_key key, std::string folder,
+                                   std::vector<std::uint32_t> ranks);
     task<void> report_part(session_ptr s, json report);
 
     daemon_core& core_;

@@ -31,6 +31,9 @@ class messenger {
     std::shared_ptr<link> new_link(const session_node& node);
     /// Sends to every other node of the assignment, without waiting.
     void broadcast(const session_ptr& s, peer_message type, json meta);
+    void tell_one(const session_ptr& s, const session_node& to, peer_message type, json meta) {
+        core_.spawn(tell(s, to, type, std::move(meta)));
+    }
     /// Asks the leader: the first living node in slot order. Nothing = we are it.
     task<std::optional<answer_meta>> ask_leader(session_ptr s, peer_message type, json meta,
                                                 milliseconds timeout);

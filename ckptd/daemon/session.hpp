@@ -115,9 +115,10 @@ struct flush_state {
     std::string folder;
     std::vector<std::optional<shard_file>> files;
     std::uint32_t count = 0;
-    std::set<std::string> answered;  ///< nodes, with files or with why there are none
-    std::string failed;              ///< why
-    bool overtaken = false;          ///< some node had a newer step by then: no failure
+    std::set<std::string> answered;    ///< nodes, with files or with why there are none
+    std::set<std::uint32_t> replaced;  ///< slots for which their buddies have been told to write, lately
+    std::string failed;                ///< why
+    bool overtaken = false;            ///< some node had a newer step by then: no failure
 };
 
 /// Storage, as flushes get on with it.

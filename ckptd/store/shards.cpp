@@ -23,7 +23,7 @@ namespace banyan::ckpt {
 result<shard_file> write_shard(const storage_user& user, const std::string& dir, const std::string& flush,
                                std::uint64_t step, std::uint32_t rank, std::span<const std::byte> image,
                                const std::vector<std::uint32_t>& chunks,
-                               const std::function<void(std::uint64_t)>& written) {
+                               const std::function<void(std::uint64_t)>& written, const std::string& writer) {
     BANYAN_TRY(const auto identity, as_user::take(user));
     if (chunks.size() != chunk_count(image.size()))
         return fail(errc::internal, "a shard without its checksums");
@@ -32,7 +32,7 @@ result<shard_file> write_shard(const storage_user& user, const std::string& dir,
     BANYAN_TRY(const auto top, open_directory(dir));
     BANYAN_TRY(const auto folder, open_folder(top.get(), flush, shown));
     const auto final_name = shard_name(rank);
-    const auto name = "." + final_name + ".tmp";
+    const auto name = "." + final_name + writer + ".tmp";
     const auto path = shown + "/" + name;
     BANYAN_TRY(auto file, big_file::create(folder.get(), name, image, modes_in(top.get()), path));
     const auto give_up = [&](error e) {

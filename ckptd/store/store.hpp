@@ -73,10 +73,12 @@ result<std::string> open_flush(const storage_user& user, const claim& owner);
 /// Writes one shard into the flush's folder, which somebody else has made. `chunks` are the checksums
 /// computed when the shard was sealed: what is read from memory now is compared with them, so that damage
 /// never gets the shard's name. `written` is called with the bytes of each piece, from several threads.
+/// `writer` tells nodes apart that write the same at once: the file has its own name only when it is whole.
 result<shard_file> write_shard(const storage_user& user, const std::string& dir, const std::string& flush,
                                std::uint64_t step, std::uint32_t rank, std::span<const std::byte> image,
                                const std::vector<std::uint32_t>& chunks,
-                               const std::function<void(std::uint64_t)>& written);
+                               const std::function<void(std::uint64_t)>& written,
+                               const std::string& writer = {});
 
 /// MANIFEST.json, a look at every file, COMMIT, the folder gets the step's name, and latest. An older
 /// generation's step of the same number is replaced without a moment in which neither is there.
