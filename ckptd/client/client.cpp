@@ -471,6 +471,9 @@ outcome client::finalize(bool drain) {
         nlohmann::json reply;
         out = ask(message::finalize, {{"drain", true}}, drain_timeout, &reply);
         if (connection_.attached()) tell_warning();
+    } else if (pid_ == ::getpid() && connection_.attached()) {
+        // So that what comes next is no rank's death. The answer is not waited for.
+        connection_.post(message::finalize, "drain", 0);
     }
     detach();
     initialised_ = false;

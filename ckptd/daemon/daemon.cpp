@@ -35,12 +35,13 @@ daemon::daemon(asio::io_context& io, settings s, std::shared_ptr<keeper::custody
       former_(core_, peers_, users_),
       launches_(core_, {peers_, users_, directories_, former_, copies_, flushes_, restores_}),
       departures_(core_, peers_),
-      ended_(core_, peers_, flushes_),
+      ended_(core_, flushes_),
+      emergencies_(core_, copies_, flushes_),
       memory_(core_, users_, ended_),
       jobs_(core_, {users_, directories_, launches_, memory_, ended_}),
-      ranks_(core_, {users_, copies_, launches_, memory_, ended_, jobs_}),
+      ranks_(core_, {users_, copies_, launches_, memory_, ended_, emergencies_, jobs_}),
       peer_requests_(core_, {users_, launches_, departures_, flushes_, memory_}),
-      handover_(core_, {users_, directories_, copies_, launches_, ended_}),
+      handover_(core_, {users_, directories_, copies_, launches_, ended_, emergencies_}),
       local_(core_, {[this](auto client, auto type, auto meta) {
                          return handle_local(std::move(client), type, std::move(meta));
                      },
@@ -124,7 +125,7 @@ task<answer_meta> daemon::handle_local(client_ptr client, std::uint16_t type, js
         case message::finalize:
             co_return co_await ranks_.on_finalize(client, std::move(meta));
         case message::seal_now:
-            co_return co_await copies_.seal_now(std::move(meta));
+            co_return co_await emergencies_.seal_now(std::move(meta));
         case message::status:
             co_return on_status(client->uid, root);
         default:

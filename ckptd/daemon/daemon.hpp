@@ -55,6 +55,7 @@ class daemon {
     launches launches_;
     departures departures_;
     ended_jobs ended_;
+    emergencies emergencies_;
     rank_buffers memory_;
     job_sessions jobs_;
     rank_requests ranks_;

@@ -13,8 +13,6 @@ namespace {
 
 constexpr milliseconds drain_timeout{60'000};
 constexpr milliseconds drain_settle{5000};
-constexpr milliseconds ask_timeout{5000};
-constexpr milliseconds ask_leader_again{1000};
 constexpr milliseconds letting_go{5000};
 /// Less than a prolog waits for a session, and a rank for its memory.
 constexpr milliseconds kept_from_others{20'000};
@@ -31,7 +29,7 @@ task<void> ended_jobs::leave_in_storage(session_ptr s) {
     s->notify();
     co_await settle(s, clock::now() + drain_timeout);
     const std::function<bool()> goes_on = [&] { return s->detached && s->generation == generation; };
-    co_await store_newest(s, goes_on, s->lease_end);
+    co_await flushes_.store_newest(s, goes_on, s->lease_end);
     s->ending = false;
     s->notify();
 }
@@ -40,7 +38,7 @@ task<void> ended_jobs::drain(session_ptr s) {
     const auto until = clock::now() + drain_timeout;
     co_await settle(s, until);
     const std::function<bool()> goes_on = [] { return true; };
-    co_await store_newest(s, goes_on, until);
+    co_await flushes_.store_newest(s, goes_on, until);
 }
 
 task<void> ended_jobs::settle(session_ptr s, clock::time_point until) {
@@ -55,23 +53,6 @@ task<void> ended_jobs::settle(session_ptr s, clock::time_point until) {
     };
     while (!s->closed && (s->pending != 0 ? clock::now() < until : open() && clock::now() < straggler))
         co_await s->changed->wait(std::min(until, clock::now() + milliseconds(50)));
-}
-
-task<void> ended_jobs::store_newest(session_ptr s, std::function<bool()> goes_on, clock::time_point until) {
-    if (s->request.dir.empty() || s->request.flush == 0 || !s->committed) co_return;
-    const auto failures = s->bytes.flush_failures.load();
-    auto ask_at = clock::now();
-    while (!s->closed && goes_on() && s->bytes.flush_failures == failures &&
-           (!s->durable || *s->durable < *s->committed) && clock::now() < until) {
-        if (clock::now() >= ask_at) {
-            json meta = header_of(*s);
-            const auto asked =
-                co_await peers_.ask_leader(s, peer_message::flush_now, std::move(meta), ask_timeout);
-            if (!asked) (void)flushes_.on_flush_now(s);
-            ask_at = clock::now() + ask_leader_again;
-        }
-        co_await s->changed->wait(std::min(until, ask_at));
-    }
 }
 
 // A lease keeps what a requeued job will want; a job that runs comes first. Of a user who has several the

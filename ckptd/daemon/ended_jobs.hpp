@@ -12,8 +12,7 @@ namespace banyan::ckpt {
 
 class ended_jobs {
   public:
-    ended_jobs(daemon_core& core, messenger& peers, flusher& flushes)
-        : core_(core), peers_(peers), flushes_(flushes) {}
+    ended_jobs(daemon_core& core, flusher& flushes) : core_(core), flushes_(flushes) {}
 
     /// Until what is sealed is complete, and in storage where the job flushes; a minute at most.
     task<void> drain(session_ptr s);
@@ -26,13 +25,10 @@ class ended_jobs {
   private:
     /// Until what is sealed here is complete, as far as it can become so.
     task<void> settle(session_ptr s, clock::time_point until);
-    /// Has the newest complete step written to storage, and waits for it or its failure.
-    task<void> store_newest(session_ptr s, std::function<bool()> goes_on, clock::time_point until);
     /// Of the user who has several here and most in them, else of whoever has most.
     bool give_up_one();
 
     daemon_core& core_;
-    messenger& peers_;
     flusher& flushes_;
 };
 

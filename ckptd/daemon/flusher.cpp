@@ -14,6 +14,8 @@ namespace {
 
 constexpr int most_overtaken = 8;
 constexpr milliseconds order_again{5000};  // a word that got lost, or a daemon that was started again
+constexpr milliseconds ask_timeout{5000};
+constexpr milliseconds ask_leader_again{1000};
 constexpr std::uint64_t lagging_turns = 3;
 constexpr auto about_lag = "durability";
 
@@ -57,7 +59,7 @@ std::string missing_nodes(const session& s) {
 void flusher::flush_if_due(const session_ptr& s) {
     if (!flush_due(*s)) return;
     if (s->flush.led_for != s->generation) {
-        core_.spawn(lead(s, false));
+        begin(s, false);
         return;
     }
     // Storage is slower than the turns: durability lags, training does not.
@@ -72,9 +74,14 @@ void flusher::flush_if_due(const session_ptr& s) {
             s->durable ? fmt::format("step {}", s->durable->step) : "none"));
 }
 
+// Noted before it runs: who asks in the meantime asks for the same one.
+void flusher::begin(const session_ptr& s, bool now) {
+    s->flush.led_for = s->generation;
+    core_.spawn(lead(s, now));
+}
+
 task<void> flusher::lead(session_ptr s, bool now) {
     const auto generation = s->generation;
-    s->flush.led_for = generation;
     int overtaken = 0;
     const auto mine = [&] { return !s->closed && s->generation == generation && s->committed; };
     while (mine() && (now || flush_due(*s))) {
@@ -272,8 +279,25 @@ answer_meta flusher::on_flush_now(const session_ptr& s) {
     if (!s->committed || s->request.dir.empty() || s->request.flush == 0) return json::object();
     if (s->durable && *s->durable >= *s->committed) return json::object();
     // When one is under way the caller asks again by waiting.
-    if (s->flush.led_for != s->generation) core_.spawn(lead(s, true));
+    if (s->flush.led_for != s->generation) begin(s, true);
     return json::object();
+}
+
+task<void> flusher::store_newest(session_ptr s, std::function<bool()> goes_on, clock::time_point until) {
+    if (s->request.dir.empty() || s->request.flush == 0 || !s->committed) co_return;
+    const auto failures = s->bytes.flush_failures.load();
+    auto ask_at = clock::now();
+    while (!s->closed && goes_on() && s->bytes.flush_failures == failures && s->committed &&
+           (!s->durable || *s->durable < *s->committed) && clock::now() < until) {
+        if (clock::now() >= ask_at) {
+            json meta = header_of(*s);
+            const auto asked =
+                co_await peers_.ask_leader(s, peer_message::flush_now, std::move(meta), ask_timeout);
+            if (!asked) (void)on_flush_now(s);
+            ask_at = clock::now() + ask_leader_again;
+        }
+        co_await s->changed->wait(std::min(until, ask_at));
+    }
 }
 
 void flusher::apply_durable(const session_ptr& s, const copy_key& key) {

@@ -8,6 +8,7 @@
 // every node's.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "ckptd/daemon/directories.hpp"
@@ -22,6 +23,9 @@ class flusher {
 
     /// At the leader, after every commit: starts a flush when one is due and none is under way.
     void flush_if_due(const session_ptr& s);
+    /// Has the newest complete step written to storage where the job flushes, and waits for it or its
+    /// failure.
+    task<void> store_newest(session_ptr s, std::function<bool()> goes_on, clock::time_point until);
     /// At the leader: the newest step, though it is not its turn.
     answer_meta on_flush_now(const session_ptr& s);
     /// At the leader: a node's files, or why there are none.
@@ -32,6 +36,7 @@ class flusher {
     void apply_durable(const session_ptr& s, const copy_key& key);
 
   private:
+    void begin(const session_ptr& s, bool now);
     task<void> lead(session_ptr s, bool now);
     task<result<void>> flush_once(session_ptr s);
     task<result<void>> gather_files(session_ptr s, std::string folder);

@@ -70,6 +70,9 @@ void handover::resume(const session_ptr& s) {
     // Sealed while no daemon was there.
     for (const auto& [rank, r] : s->ranks)
         if (r.generation == s->generation) to_.copies.scan_buffers(s, rank);
+    // Also those that ended meanwhile.
+    for (const auto& [rank, r] : s->ranks)
+        if (r.last) to_.watch.watch(s, rank);
     s->agreed->tick();
     s->publish();
 }

@@ -3,6 +3,7 @@
 // What a daemon that is started again makes of what its keeper holds. docs/decisions/012.
 #pragma once
 
+#include "ckptd/daemon/emergencies.hpp"
 #include "ckptd/daemon/ended_jobs.hpp"
 #include "ckptd/daemon/launches.hpp"
 
@@ -16,6 +17,7 @@ class handover {
         protector& copies;
         launches& starts;
         ended_jobs& ended;
+        emergencies& watch;
     };
     handover(daemon_core& core, const parts& p) : core_(core), to_(p) {}
 

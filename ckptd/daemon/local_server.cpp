@@ -92,6 +92,7 @@ task<result<std::pair<wire::header, json>>> read_request(client_ptr client, watc
     // A rank may be silent for hours; once it has begun to speak it is to finish.
     if (auto [ec] = co_await client->socket.async_wait(asio::socket_base::wait_read, as_result); ec)
         co_return fail(errc::unavailable, "the client closed the connection: " + ec.message());
+    client->busy = true;
     dog.arm();
     plain_reader reader{client};
     auto head = co_await wire::read_head(reader, client->uid == 0 ? wire::max_meta : user_meta);
@@ -259,6 +260,7 @@ task<void> local_server::serve(client_ptr client) {
     } catch (const std::exception& e) {
         spdlog::error("a request of uid {} ended with an exception: {}", client->uid, e.what());
     }
+    client->left = true;
     handlers_.left(client);
     boost::system::error_code ignored;
     client->socket.shutdown(asio::socket_base::shutdown_both, ignored);
@@ -278,6 +280,7 @@ task<void> local_server::converse(client_ptr client) {
                              type == static_cast<std::uint16_t>(message::skipped);
         auto answer = co_await handlers_.answer(client, type, std::move(asked->second));
         if (one_way) {
+            client->busy = false;
             co_await take_turn(client);
             continue;
         }
@@ -296,6 +299,7 @@ task<void> local_server::converse(client_ptr client) {
             if (!co_await wire::write_frame(client->socket, reply_type, std::move(meta))) co_return;
         }
         dog.disarm();
+        client->busy = false;
         co_await take_turn(client);
     }
 }

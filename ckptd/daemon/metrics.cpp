@@ -79,6 +79,8 @@ void add_counters(collection& c, const session& s, const label& job) {
                   "Flushes to storage, by outcome; done and skipped where they are led",
                   {job, {"outcome", outcome}}, count);
     c.counter("banyan_ckpt_commits_total", "Steps that became complete", {job}, b.commits);
+    c.counter("banyan_ckpt_deaths_total", "Processes of ranks that ended without bck_finalize", {job},
+              b.deaths);
     c.counter("banyan_ckpt_damaged_total", "Shards whose checksum did not hold", {job}, b.damaged);
     c.counter("banyan_ckpt_refused_total", "Messages of an older generation", {job}, b.refused);
     c.counter("banyan_ckpt_warnings_total", "Warnings about the job", {job}, s.warnings.count);

@@ -21,7 +21,9 @@ namespace {
 constexpr int SO_PEERPIDFD = 77;  // Linux 6.5; the headers may be older than the kernel
 #endif
 
-std::uint64_t start_of(pid_t pid) {
+}  // namespace
+
+std::uint64_t process::started_of(pid_t pid) {
     const auto text = read_file(fmt::format("/proc/{}/stat", pid), 4096);
     if (!text) return 0;
     // The name may hold blanks and parentheses: the fields are counted behind the last one.
@@ -34,20 +36,19 @@ std::uint64_t start_of(pid_t pid) {
     return ticks;
 }
 
-}  // namespace
-
-process::process(int socket, pid_t pid) : pid_(pid) {
+process::process(int socket, pid_t pid, std::uint64_t started) : pid_(pid) {
     int fd = -1;
     socklen_t bytes = sizeof fd;
     if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &bytes) != 0)
         fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
     fd_.reset(fd);
-    started_ = start_of(pid);
+    started_ = started_of(pid);
+    gone_ = started_ != started;
 }
 
 process::process(pid_t pid, std::uint64_t started) : pid_(pid), started_(started) {
     fd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    gone_ = started == 0 || start_of(pid) != started;
+    gone_ = started == 0 || started_of(pid) != started;
 }
 
 bool process::alive() const {

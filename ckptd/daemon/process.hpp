@@ -14,14 +14,19 @@ namespace banyan::ckpt {
 
 class process {
   public:
-    /// Of the process that connected `socket`; `pid` is what SO_PEERCRED says.
-    process(int socket, pid_t pid);
+    /// Of the process that connected `socket`; `pid` is what SO_PEERCRED says, `started` what started_of(pid)
+    /// was then: a connection may outlive its process in one that was forked.
+    process(int socket, pid_t pid, std::uint64_t started);
     /// One that a daemon before this one knew, by started(); another process of that number is not alive.
     process(pid_t pid, std::uint64_t started);
     pid_t pid() const { return pid_; }
     /// When it was started, in ticks since boot (proc(5), stat); 0 where that cannot be read.
     std::uint64_t started() const { return started_; }
     bool alive() const;
+    /// Readable once it has ended; -1 where there is none.
+    int fd() const { return fd_.get(); }
+    /// started() of the process that has this number now; 0 where there is none.
+    static std::uint64_t started_of(pid_t pid);
 
   private:
     pid_t pid_;

@@ -272,30 +272,32 @@ task<bool> protector::replicate(session_ptr s, copy_ptr c) {
     co_return false;
 }
 
+task<void> protector::settle(session_ptr s, clock::time_point until) {
+    const auto straggler = std::min(until, clock::now() + milliseconds(250));
+    const auto newest = [&s] {
+        copy_key key;
+        for (const auto& c : s->copies)
+            if (c->buffer >= 0 && c->key.generation == s->generation) key = std::max(key, c->key);
+        return key;
+    };
+    while (!s->closed && clock::now() < until) {
+        const bool reached = s->committed && newest() <= *s->committed;
+        if (s->pending == 0 && (reached || newest() == copy_key{} || clock::now() >= straggler)) break;
+        co_await s->changed->wait(std::min(until, clock::now() + milliseconds(20)));
+    }
+}
+
 task<answer_meta> protector::seal_now(json meta) {
     BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
     const auto timeout_ms = json_fields(meta).number("timeout_ms", 600'000).value_or(1000);
     const auto until = clock::now() + milliseconds(timeout_ms);
-    // What every rank has sealed commits within milliseconds; what one rank never seals is not waited for
-    // long.
-    const auto straggler = std::min(until, clock::now() + milliseconds(250));
     json jobs = json::array();
     const auto before = core_.sessions;
     for (const auto& [id, s] : before) {
         if (job != 0 && id != job) continue;
         for (const auto& [rank, r] : s->ranks)
             if (r.memory && r.owner != 0 && r.generation == s->generation) scan_buffers(s, rank);
-        const auto newest = [&s = s] {
-            copy_key key;
-            for (const auto& c : s->copies)
-                if (c->buffer >= 0 && c->key.generation == s->generation) key = std::max(key, c->key);
-            return key;
-        };
-        while (!s->closed && clock::now() < until) {
-            const bool reached = s->committed && newest() <= *s->committed;
-            if (s->pending == 0 && (reached || newest() == copy_key{} || clock::now() >= straggler)) break;
-            co_await s->changed->wait(std::min(until, clock::now() + milliseconds(20)));
-        }
+        co_await settle(s, until);
         json one;
         one["job"] = id;
         if (s->committed) one["step"] = s->committed->step;

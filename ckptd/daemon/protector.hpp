@@ -22,6 +22,9 @@ class protector {
     task<void> secure(session_ptr s, copy_ptr c, std::size_t buffer);
     /// Offers the copy to the buddy, and says how safe it has become.
     task<void> protect(session_ptr s, copy_ptr c);
+    /// Waits until what is sealed here is complete, or as complete as the others make it: what every rank has
+    /// sealed is within milliseconds, and what one rank never seals is not waited for long.
+    task<void> settle(session_ptr s, clock::time_point until);
     /// What lies sealed in this node's memory is complete, or as complete as the others make it, when this
     /// answers: the newest complete step of each job, or of "job".
     task<answer_meta> seal_now(json meta);

@@ -83,14 +83,22 @@ task<result<void>> rank_requests::take_rank(client_ptr client, session_ptr s, st
     if (taken())
         co_return fail(errc::conflict,
                        fmt::format("rank {} is held by process {}", rank, s->ranks[rank].process->pid()));
+    auto now = std::make_shared<const process>(client->socket.native_handle(), client->pid, client->started);
+    if (!now->alive())
+        co_return fail(errc::conflict,
+                       fmt::format("process {}, which opened this connection, has ended", client->pid),
+                       "a process that was forked has to open its own, by bck_init");
     auto& state = s->ranks[rank];
     state.owner = client->id;
+    state.client = client;
+    state.finalized.reset();
     // It may come a second time, over another connection or with larger regions.
     const bool same = state.last && state.last->pid() == client->pid && state.last->alive() &&
                       first_round(state.generation) == first_round(s->generation);
     if (!same) {
-        state.last = std::make_shared<const process>(client->socket.native_handle(), client->pid);
+        state.last = std::move(now);
         state.generation = s->generation;
+        to_.watch.watch(s, rank);
         // A process before this one has trained in this round: all begin anew.
         if (state.began) {
             state.again = true;
@@ -189,6 +197,10 @@ void rank_requests::on_disconnect(const client_ptr& client) {
 task<answer_meta> rank_requests::on_finalize(client_ptr client, json meta) {
     const auto s = client->session_of_rank();
     if (!s) co_return fail(errc::conflict, "no rank is attached on this connection");
+    if (auto& r = s->ranks[client->rank]; r.owner == client->id) {
+        r.finalized = r.last;
+        core_.keep(s);
+    }
     if (json_fields(meta).flag("drain").value_or(false)) {
         const auto generation = client->generation;
         co_await to_.ended.drain(s);

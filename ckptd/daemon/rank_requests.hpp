@@ -4,6 +4,7 @@
 // has restore.
 #pragma once
 
+#include "ckptd/daemon/emergencies.hpp"
 #include "ckptd/daemon/job_sessions.hpp"
 #include "ckptd/daemon/local_client.hpp"
 
@@ -17,6 +18,7 @@ class rank_requests {
         launches& starts;
         rank_buffers& memory;
         ended_jobs& ended;
+        emergencies& watch;
         job_sessions& jobs;
     };
     rank_requests(daemon_core& core, const parts& p) : core_(core), to_(p) {}

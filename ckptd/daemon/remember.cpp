@@ -49,7 +49,8 @@ json of_rank(const rank_state& r) {
              {"saved", r.saved},
              {"again", r.again},
              {"source", r.source},
-             {"began", r.began != nullptr && r.began == r.last}};
+             {"began", r.began != nullptr && r.began == r.last},
+             {"finalized", r.finalized != nullptr && r.finalized == r.last}};
     if (r.memory) out["memory"] = of_memory(*r.memory);
     if (r.last) {
         out["pid"] = r.last->pid();
@@ -96,6 +97,7 @@ void take_rank(const json& in, const kept_memory& memory, session& s) {
     r.last =
         std::make_shared<const process>(in.at("pid").get<pid_t>(), in.at("started").get<std::uint64_t>());
     if (in.at("began").get<bool>()) r.began = r.last;
+    if (in.value("finalized", false)) r.finalized = r.last;
     if (!r.last->alive()) return;
     r.process = r.last;
     r.owner = former_owner;

@@ -305,6 +305,7 @@ nlohmann::json describe(const session& s) {
                             {"damaged", b.damaged.load()},
                             {"refused", b.refused.load()},
                             {"skipped", b.skipped.load()},
+                            {"deaths", b.deaths.load()},
                             {"flushes", b.flushes.load()},
                             {"flush_failures", b.flush_failures.load()},
                             {"flushes_skipped", b.flushes_skipped.load()}};

@@ -30,6 +30,8 @@ namespace banyan::ckpt {
 
 class async_event;
 class async_lock;
+class process_watch;
+struct local_client;
 
 /// One rank's shard of one checkpoint, in a buffer or in a replica's memory.
 struct shard_copy {
@@ -82,6 +84,10 @@ struct rank_state {
     /// state: it belongs to that one until it asks for its state again.
     std::shared_ptr<const banyan::ckpt::process> last;
     std::uint64_t generation = 0;
+    std::weak_ptr<local_client> client;    ///< the connection over which that one came last
+    std::shared_ptr<process_watch> watch;  ///< of that one
+    /// The process that has ended its use of the library: its end is none of the training's.
+    std::shared_ptr<const banyan::ckpt::process> finalized;
     bool waits = false;  ///< the process waits for its state: it writes to no buffer
     /// Of this generation: the process that was given its state or has saved, and whether it has saved.
     std::shared_ptr<const banyan::ckpt::process> began;
@@ -119,6 +125,12 @@ struct flush_state {
     std::set<std::uint32_t> replaced;  ///< slots for which their buddies have been told to write, lately
     std::string failed;                ///< why
     bool overtaken = false;            ///< some node had a newer step by then: no failure
+};
+
+/// What is done at once where the job may not live on (emergencies.hpp).
+struct rescue {
+    bool wanted = false, running = false;
+    std::chrono::steady_clock::time_point by_word{};  ///< the newest that was not for a rank's death
 };
 
 /// Storage, as flushes get on with it.
@@ -168,8 +180,8 @@ struct directory_hold {
 struct byte_counters {
     std::atomic<std::uint64_t> storage_written{0}, storage_read{0}, peer_sent{0}, peer_received{0},
         memory_restored{0};
-    std::atomic<std::uint64_t> seals{0}, commits{0}, torn{0}, damaged{0}, refused{0}, skipped{0}, flushes{0},
-        flush_failures{0}, flushes_skipped{0};
+    std::atomic<std::uint64_t> seals{0}, commits{0}, torn{0}, damaged{0}, refused{0}, skipped{0}, deaths{0},
+        flushes{0}, flush_failures{0}, flushes_skipped{0};
 };
 
 /// What goes wrong, said once for each thing that it is about (a directory, a node) until that works again.
@@ -263,6 +275,7 @@ struct session {
     std::shared_ptr<job_agreement> agreed;
     directory_hold hold;
     flush_progress flush;
+    rescue saving;
     storage_view storage;
     slow_step incomplete;
     kept_record remembered;

@@ -15,6 +15,8 @@
 //     stat                  -> "code step NAME:DTYPE:SHAPE:BYTES ..."; a piece has "@OFFSET/GLOBAL" behind
 //     finalize DRAIN        -> code
 //     error                 -> bck_error()
+//     fork                  -> 0: a child has the connection, too, until nobody writes commands any more
+//     hang_up               -> code: bck_init once more; no word to the daemon
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -25,6 +27,7 @@
 
 #include <banyan/ckpt.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "state.hpp"
 
@@ -186,6 +189,15 @@ int main() {
             int drain = 0;
             words >> drain;
             std::cout << bck_finalize(drain) << std::endl;
+        } else if (command == "fork") {
+            if (::fork() == 0) {
+                char none = 0;
+                while (::read(0, &none, 1) > 0) continue;
+                ::_exit(0);
+            }
+            std::cout << 0 << std::endl;
+        } else if (command == "hang_up") {
+            std::cout << bck_init(nullptr, -1, -1) << std::endl;
         } else if (command == "error") {
             std::cout << bck_error() << std::endl;
         } else if (command == "loop") {

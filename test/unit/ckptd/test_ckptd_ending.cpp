@@ -3,45 +3,20 @@
 // Jobs that end otherwise than by bck_finalize: their newest step reaches storage, and the next job, which
 // has another number, begins from there.
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 
 #include <catch2/catch.hpp>
 #include <unistd.h>
 
 #include "cluster.hpp"
+#include "gate.hpp"
 
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
-namespace fs = std::filesystem;
 
 namespace {
 
 constexpr std::uint64_t rarely = 1000;  // steps between flushes: none is due in these tests
-
-class gate {
-  public:
-    gate() { std::ofstream{path_}; }
-    ~gate() { open(); }
-    gate(const gate&) = delete;
-    void open() const { fs::remove(path_); }
-    /// Nodes whose storage waits for it.
-    cluster::options on(std::initializer_list<int> nodes, int all, const std::string& extra = "") const {
-        cluster::options o{all, extra, {}};
-        for (const int node : nodes)
-            o.before[node] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_MATCH=.safetensors.tmp",
-                              "SLOW_GATE=" + path_};
-        return o;
-    }
-
-  private:
-    const std::string path_ = "/tmp/banyan-gate-" + std::to_string(::getpid());
-};
-
-bool is_stored(const cluster& c, int step) {
-    return fs::exists(c.dir() + "/store/step-" + std::string(step < 10 ? 11 : 10, '0') +
-                      std::to_string(step) + "/COMMIT");
-}
 
 // Trains to `step`, and is killed there, as at a time limit.
 void train_until_killed(const cluster& c, std::uint64_t job, const std::vector<int>& nodes, int step,

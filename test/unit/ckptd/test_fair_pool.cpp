@@ -135,14 +135,14 @@ TEST_CASE("a process is alive until it ends, whoever has its number next", "[ckp
     std::array<int, 2> pair{};
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair.data()) == 0);
     const banyan::unique_fd one(pair[0]), two(pair[1]);
-    const process own(one.get(), ::getpid());
+    const process own(one.get(), ::getpid(), process::started_of(::getpid()));
     CHECK(own.alive());
     const pid_t child = ::fork();
     if (child == 0) {
         ::pause();
         ::_exit(0);
     }
-    const process other(-1, child);
+    const process other(-1, child, process::started_of(child));
     CHECK(other.alive());
     ::kill(child, SIGKILL);
     siginfo_t info{};

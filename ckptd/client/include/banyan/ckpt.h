@@ -173,7 +173,8 @@ BCK_API int bck_restart_into(uint64_t* step, int* source, const bck_tensor* tens
 
 /* Ends the use of the library. `drain` != 0: waits (at most a minute) until what was saved is complete in
  * memory and, when the job has a checkpoint directory, in storage. The saved steps stay with the daemon
- * until the job ends, and for its lease after that unless every rank of the node has drained. */
+ * until the job ends, and for its lease after that unless every rank of the node has drained. A process that
+ * ends without it has died as far as the daemon knows, which brings the newest complete step to storage. */
 BCK_API int bck_finalize(int drain);
 
 /* What the last error of the calling thread was, in words; "" when there was none. Valid until its next call.

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Storage that stands still until the test lets it go on, and what has come there.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <string>
+
+#include <unistd.h>
+
+#include "cluster.hpp"
+
+namespace ckptd_test {
+
+class gate {
+  public:
+    gate() { std::ofstream{path_}; }
+    ~gate() { open(); }
+    gate(const gate&) = delete;
+    void open() const { std::filesystem::remove(path_); }
+    /// Nodes whose storage waits for it.
+    cluster::options on(std::initializer_list<int> nodes, int all, const std::string& extra = "") const {
+        cluster::options o{all, extra, {}};
+        for (const int node : nodes)
+            o.before[node] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_MATCH=.safetensors.tmp",
+                              "SLOW_GATE=" + path_};
+        return o;
+    }
+
+  private:
+    const std::string path_ = "/tmp/banyan-gate-" + std::to_string(::getpid());
+};
+
+inline bool is_stored(const cluster& c, int step) {
+    return std::filesystem::exists(c.dir() + "/store/step-" + std::string(step < 10 ? 11 : 10, '0') +
+                                   std::to_string(step) + "/COMMIT");
+}
+
+}  // namespace ckptd_test
