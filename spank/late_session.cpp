@@ -72,7 +72,7 @@ result<train::plan> plan_of(const train::plan_summary& told, const std::vector<s
     return out;
 }
 
-result<std::uint32_t> open_now(const daemon_paths& paths, std::uint32_t job,
+result<std::uint32_t> open_now(const settings& s, const daemon_paths& paths, std::uint32_t job,
                                const std::vector<std::string>& nodes, const std::string& asked) {
     BANYAN_TRY(const auto options, train::parse_checkpoint(asked));
     BANYAN_TRY(const auto facts, read_job(job, 0));
@@ -81,16 +81,17 @@ result<std::uint32_t> open_now(const daemon_paths& paths, std::uint32_t job,
     if (!told) return fail(errc::not_found, fmt::format("job {} has no plan of its ranks", job));
     BANYAN_TRY(const auto plan, plan_of(*told, nodes, facts.nodes));
     BANYAN_TRY(const auto session, make_session(plan, options, facts.uid, paths.node));
-    BANYAN_TRY([[maybe_unused]] const auto answer, ckpt::session_open(paths.socket, session, late_timeout));
+    BANYAN_TRY(const auto address, own_address(plan, paths.node));
+    BANYAN_TRY([[maybe_unused]] const auto answer, open_at_daemon(s, paths, address, session, late_timeout));
     return plan.restart;
 }
 
 }  // namespace
 
-result<std::uint32_t> open_late_session(const daemon_paths& paths, std::uint32_t job,
+result<std::uint32_t> open_late_session(const settings& s, const daemon_paths& paths, std::uint32_t job,
                                         const std::vector<std::string>& nodes, const std::string& asked) {
     const auto ask = [&] {
-        const auto restart = open_now(paths, job, nodes, asked);
+        const auto restart = open_now(s, paths, job, nodes, asked);
         return restart ? std::to_string(*restart) : restart.error().text();
     };
     BANYAN_TRY(const auto said, ask_forked(ask, std::chrono::steady_clock::now() + late_timeout));

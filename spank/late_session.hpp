@@ -3,7 +3,8 @@
 // A step that begins where no prolog was run for this run of its job. slurmd of 22.05 leaves the prolog out
 // when a job comes back within two seconds after anything else was started or ended on the node: it looks for
 // expired jobs no more often (last_scan in src/common/slurm_cred.c), finds the run before, and takes the new
-// run's prolog for done. A daemon that lost everything after the prolog is the same to a step.
+// run's prolog for done. A node that lost power is back with that knowledge, and without its daemon. A daemon
+// that lost everything after the prolog is the same to a step.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,10 @@
 namespace banyan::spank {
 
 /// Opens the session of the job's present run at the daemon, as its prolog would have: by the summary of the
-/// plan, which slurmctld tells. `nodes`: of the step, slot by slot; `asked`: --train-ckpt. Returns how often
-/// the job was requeued. Starts no daemon: what slurmstepd starts ends with the step. A few RPCs, in a
+/// plan, which slurmctld tells. Where no daemon answers, one is started, outside of the step. `nodes`: of the
+/// step, slot by slot; `asked`: --train-ckpt. Returns how often the job was requeued. A few RPCs, in a
 /// process of their own that gets 15 s: a step that cannot be ended for a minute drains the node.
-result<std::uint32_t> open_late_session(const daemon_paths& paths, std::uint32_t job,
+result<std::uint32_t> open_late_session(const settings& s, const daemon_paths& paths, std::uint32_t job,
                                         const std::vector<std::string>& nodes, const std::string& asked);
 
 }  // namespace banyan::spank

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Starting the checkpoint daemon where no service has: it must outlive the prolog, the step and the job.
+// Starting the checkpoint daemon where no service has: it must outlive the prolog, the step and the job, also
+// where a step starts it.
 // slurmd ends a prolog by killing its process group, hence a session of its own; the pipe of the prolog's
 // output must be closed, or slurmd waits. Its standard error is read until it answers or ends: what stands
 // there is why it ended.
@@ -45,7 +46,14 @@ bool answers(const std::string& socket) {
 bool is_gone(const error& e) { return e.code == errc::not_found || e.code == errc::unavailable; }
 
 /// In the grandchild: nothing but the daemon's own argument list and environment is taken along.
-[[noreturn]] void become(char* const* arguments, char* const* environment, int words) {
+[[noreturn]] void become(char* const* arguments, char* const* environment, int words,
+                         const std::vector<std::string>& cgroups) {
+    // One that cannot be entered is left to Slurm.
+    for (const auto& file : cgroups)
+        if (const int fd = ::open(file.c_str(), O_WRONLY | O_CLOEXEC); fd >= 0) {
+            [[maybe_unused]] const auto moved = ::write(fd, "0", 1);
+            ::close(fd);
+        }
     const int null = ::open("/dev/null", O_RDWR);
     ::dup2(words, STDERR_FILENO);
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO}) ::dup2(null, fd);
@@ -69,10 +77,12 @@ result<unique_fd> start(std::vector<std::string> command) {
     if (::pipe2(pipe.data(), O_CLOEXEC) != 0)
         return fail_errno("cannot start the checkpoint daemon: no pipe", errno);
     unique_fd from(pipe[0]), to(pipe[1]);
+    constexpr std::size_t most_cgroups = 16 * 1024;
+    const auto cgroups = cgroups_outside_job(read_file("/proc/self/cgroup", most_cgroups).value_or(""));
     const auto forked = run_forked([&] {
         ::setsid();
         const pid_t daemon = ::fork();
-        if (daemon == 0) become(arguments.data(), environment.data(), to.get());
+        if (daemon == 0) become(arguments.data(), environment.data(), to.get(), cgroups);
         return daemon < 0 ? 1 : 0;
     });
     if (!forked || forked->code != 0)
@@ -113,11 +123,33 @@ std::string reason_in(const std::string& words) {
 
 }  // namespace
 
+std::vector<std::string> cgroups_outside_job(std::string_view self) {
+    // "4:memory:/slurm/uid_0/job_7/step_0", or "0::/system.slice/slurmstepd.scope/job_7/step_0/slurm".
+    std::vector<std::string> out;
+    while (!self.empty()) {
+        const auto line = self.substr(0, self.find('\n'));
+        self.remove_prefix(std::min(line.size() + 1, self.size()));
+        const auto controllers = line.find(':'), path = line.find(":/");
+        const auto job = line.find("/job_");
+        if (path == line.npos || path <= controllers || job == line.npos || job < path) continue;
+        const auto user = line.find("/uid_");
+        const auto slurm = line.substr(path + 1, std::min(job, user) - path - 1);
+        if (path == controllers + 1)  // no controllers: version 2, where Slurm keeps what is no job's beside
+            out.push_back(fmt::format("/sys/fs/cgroup{}/system/cgroup.procs", slurm));
+        else
+            out.push_back(fmt::format("/sys/fs/cgroup/{}{}/cgroup.procs",
+                                      line.substr(controllers + 1, path - controllers - 1), slurm));
+    }
+    return out;
+}
+
 std::string installed_daemon() { return std::string(libexec_dir) + "/banyan-ckptd"; }
 
 std::string config_of(const settings& s) {
     return s.config.empty() ? installed_config_path().string() : s.config;
 }
+
+bool daemon_answers(const daemon_paths& paths) { return answers(paths.socket); }
 
 result<daemon_paths> find_daemon(const settings& s, const std::string& node) {
     daemon_paths out;

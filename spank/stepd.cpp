@@ -2,6 +2,9 @@
 //
 // In slurmstepd: before the tasks start the node's checkpoint daemon learns who holds which slot; then every
 // task gets its environment. Nothing here may fail the step: a task without checkpoints trains on.
+#include <chrono>
+#include <thread>
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -80,9 +83,14 @@ int open_step(spank_t sp, const settings& s) {
     ckpt::step_request request{job, step, *nodes};
     if (restart) request.restart = static_cast<std::uint32_t>(*restart);
     auto opened = ckpt::step_open(paths->socket, request, daemon_timeout);
-    // Where there is no socket, there is no daemon that could open anything.
-    if (!opened && opened.error().code == errc::not_found && ::access(paths->socket.c_str(), F_OK) == 0) {
-        const auto late = open_late_session(*paths, job, *nodes, job_variable(sp, checkpoint_variable));
+    // A keeper starts a daemon that was killed again at once.
+    const bool was_there = ::access(paths->socket.c_str(), F_OK) == 0;
+    for (int left = was_there ? 10 : 0; left > 0 && !opened && !daemon_answers(*paths); --left) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        opened = ckpt::step_open(paths->socket, request, daemon_timeout);
+    }
+    if (!opened && (opened.error().code == errc::not_found || !daemon_answers(*paths))) {
+        const auto late = open_late_session(s, *paths, job, *nodes, job_variable(sp, checkpoint_variable));
         if (late) {
             slurm_info("banyan: job %u: no prolog opened its checkpoint session; this step did", job);
             request.restart = *late;

@@ -9,6 +9,7 @@ import signal
 
 from harness import main
 from training import TrainingCase
+from trouble import Trouble
 
 
 class Restart(TrainingCase):
@@ -101,6 +102,27 @@ class Restart(TrainingCase):
                 break
         self.cluster.run("scancel", job)
         self.assertEqual(bool(seen), skips)
+
+    def test_a_node_that_lost_power_has_its_daemon_again(self):
+        """slurmd of 22.05 comes back with its knowledge of the job, and leaves the prolog of the next run out."""
+        trouble = Trouble(self.cluster)
+        self.addCleanup(trouble.return_nodes)
+        job = self.submit(4, steps=100000, step_ms=50, shape="tp=2,dp=4")
+        self.addCleanup(self.cluster.run, "scancel", job, check=False)
+        self.wait_step(job, 10)
+        victim = sorted({node for _, node in self.ranks(job).values()} - {self.cluster.job(job)["BatchHost"]})[1]
+        trouble.power_off(victim)
+        self.cluster.wait_for(lambda: self.cluster.job(job)["JobState"] == "PENDING", "the job waits for a fourth node")
+        trouble.repair(victim)
+        self.cluster.wait_for(lambda: len(self.log(job).starts) == 2, "the ranks begin", timeout=100)
+        self.wait_step(job, max(self.log(job).steps) + 3)
+        last = {entry["rank"]: entry for entry in self.log(job).restored[-8:]}
+        self.assertEqual(len(last), 8)
+        self.assertIn(victim, {entry["node"] for entry in last.values()})
+        self.assertLessEqual(self.log(job).replayed, 1)
+        skips = "22.05" in self.cluster.out("sinfo", "--version")
+        self.assertEqual("no prolog opened its checkpoint session" in self.slurmd_log(victim), skips)
+        self.cluster.run("scancel", job)
 
     def test_a_session_that_a_step_opened_ends_with_its_job(self):
         """Of a job that was submitted without checkpoints, where a daemon runs for another one."""

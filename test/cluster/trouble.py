@@ -42,10 +42,13 @@ class Trouble:
         os.kill(pid, number)
         self.cluster.wait_for(lambda: process.start_time(pid) is None and _threads(pid) <= 1, f"{part} has ended")
 
+    def host(self, node):
+        """The namespace that is the host of that name."""
+        return os.readlink(f"/proc/{self.cluster.parts()[f'slurmd-{node}']}/ns/uts")
+
     def power_off(self, node):
         """Ends whatever runs on the host of that name, which is a namespace of its own, and its agent first."""
-        known = self.cluster.parts()
-        host = os.readlink(f"/proc/{known[f'slurmd-{node}']}/ns/uts")
+        known, host = self.cluster.parts(), self.host(node)
         if f"faultd-{node}" in known:
             os.kill(known[f"faultd-{node}"], signal.SIGKILL)
         cut_power(host)
@@ -65,6 +68,22 @@ class Trouble:
             process.complain_if_dead(self.layout, child, "faultd-controller")
             return set(self.layout.node_names) <= (parts.connected_agents(self.layout) or set())
         self.cluster.wait_for(hears_all, "every agent is heard")
+
+    def repair(self, node):
+        """It has power, and is in service, as after a person has seen to it."""
+        registry = process.Registry(self.layout)
+        if not registry.alive(f"slurmd-{node}"):
+            parts.start_slurmd(self.layout, node)
+        if not registry.alive(f"faultd-{node}"):
+            self.start_agent(node)
+
+        def serves():
+            if not {"DOWN", "DRAIN"} & {state.rstrip("*") for state in self.cluster.node(node)["state"]}:
+                return True
+            if self.cluster.run("banyan-fault", "resume", node, check=False).returncode != 0:
+                self.cluster.run("scontrol", "update", f"nodename={node}", "state=resume", check=False)
+            return False
+        self.cluster.wait_for(serves, f"{node} is in service", pause=0.2)
 
     # -- undoing -----------------------------------------------------------------------------------------------------------
 

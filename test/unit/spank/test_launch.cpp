@@ -157,6 +157,19 @@ TEST_CASE("a daemon that leaves while a job asks it is followed by a new one", "
     }
 }
 
+TEST_CASE("a daemon that a step starts is none of the step's", "[launch]") {
+    using list = std::vector<std::string>;
+    CHECK(spank::cgroups_outside_job("0::/system.slice/slurmstepd.scope/job_7/step_0/slurm\n") ==
+          list{"/sys/fs/cgroup/system.slice/slurmstepd.scope/system/cgroup.procs"});
+    CHECK(spank::cgroups_outside_job(
+              "9:memory:/slurm/uid_0/job_7/step_0\n5:cpu,cpuacct:/system.slice/slurmd.service\n"
+              "4:freezer:/slurm_n01/uid_0/job_7/step_0\n1:name=systemd:/system.slice/slurmd.service\n") ==
+          list{"/sys/fs/cgroup/memory/slurm/cgroup.procs", "/sys/fs/cgroup/freezer/slurm_n01/cgroup.procs"});
+    for (const auto* outside :
+         {"", "0::/system.slice/slurmd.service\n", "0::/\n", "job_7", "::", "0:/job_7/:", "\n\n"})
+        CHECK(spank::cgroups_outside_job(outside).empty());
+}
+
 TEST_CASE("a new daemon waits until the old one is gone", "[launch]") {
     node n;
     unique_fd lock(::open((n.socket() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
