@@ -68,7 +68,7 @@ def requeued_by_user(lab, job, _):
 
 def slurmctld_restarts(lab, job, dice):
     """It is away for three seconds, with the fault in them."""
-    lab.saved(job.job)
+    lab.saved()
     lab.trouble.end("slurmctld")
     time.sleep(0.3)
     strike(lab, job, dice.choice(job.plain()))

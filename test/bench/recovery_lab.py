@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A cluster on which jobs train, for recovery_bench.py: starting a job, following it through a fault, and putting all in order again."""
+"""A cluster on which jobs train: starting a job, following it through a fault, and putting all in order again. For recovery_bench.py,
+and for test/live."""
 
 import sys
 import time
@@ -66,52 +67,76 @@ class Lab:
 
     # -- jobs --------------------------------------------------------------------------------------------------------------
 
-    def submit(self, spares, steps=100_000, step_ms=STEP_MS):
+    def submit(self, spares, steps=100_000, step_ms=STEP_MS, nodes=NODES, shape=SHAPE, ckpt="every=1", options=(), trainer=()):
         folder = self.cluster.dir / "tmp"
-        words = [f"-N{NODES + spares}", "--ntasks-per-node=2", "--gres=gpu:8", "--no-kill", "--requeue", "--open-mode=append",
-                 f"--train-parallel={SHAPE}", "--train-ckpt=every=1", f"--chdir={folder}", f"--output={folder}/slurm-%j.out"]
+        words = [f"-N{nodes + spares}", "--ntasks-per-node=2", "--gres=gpu:8", "--no-kill", "--requeue", "--open-mode=append",
+                 f"--train-parallel={shape}", f"--chdir={folder}", f"--output={folder}/slurm-%j.out", *options]
+        if ckpt:
+            words.append(f"--train-ckpt={ckpt}")
         if spares:
             words.append(f"--train-spares={spares}")
-        return int(self.cluster.out("sbatch", "--parsable", *words, REPOSITORY / "examples/trainer/job.sh", "--steps", steps, "--step-ms", step_ms))
+        return int(self.cluster.out("sbatch", "--parsable", *words, REPOSITORY / "examples/trainer/job.sh", "--steps", steps,
+                                    "--step-ms", step_ms, *trainer))
 
     def log(self, job):
         return trainer_log.read(self.cluster.dir / "tmp" / f"slurm-{job}.out")
 
-    def undisturbed(self):
-        job = self.submit(0, STEPS, 1)
-        self.cluster.wait_for_job(job, timeout=180)
+    def undisturbed(self, steps=STEPS, **options):
+        job = self.submit(0, steps, 1, ckpt=None, **options)  # which change nothing in what it computes
+        self.cluster.wait_for_job(job, timeout=600)
         self.reference = trainer_log.losses(self.log(job))
 
-    def start(self, spares, step):
-        job = self.submit(spares)
+    def start(self, spares, step, **options):
+        job = self.submit(spares, **options)
+
+        ended = self.has_ended(job)
 
         def reached():
-            state = self.cluster.job(job).get("JobState")
-            if state in ENDED:
+            if max(self.log(job).steps, default=0) >= step:
+                return True
+            if state := ended():
                 raise Failure(f"job {job} is {state}:\n{self.cluster.output(job)[-2000:]}")
-            return max(self.log(job).steps, default=0) >= step
+            return False
         self.cluster.wait_for(reached, f"step {step} of job {job}", pause=0.02)
         facts, ranks = self.cluster.job(job), trainer_processes.of_job(self.cluster.dir, job)
         used = {node for _, node in ranks.values()}
         return Training(job, facts["BatchHost"], ranks, [n for n in self.cluster.hosts(facts["NodeList"]) if n not in used])
 
-    def saved(self, job):
+    def has_ended(self, job, every=1):
+        """A look at the state in which a job has ended, if it has; Slurm is asked now and then, for that costs what is measured."""
+        state, asked = "", time.monotonic()
+
+        def look():
+            nonlocal state, asked
+            if not state and time.monotonic() - asked >= every:
+                now = self.cluster.job(job).get("JobState", "COMPLETED")
+                state, asked = now if now in ENDED else "", time.monotonic()
+            return state
+        return look
+
+    def saved(self):
         """Slurm saves its jobs seconds after a change, or at once: what was not saved is lost with it, whatever plugin it has."""
         file, now = self.cluster.dir / "ctld" / "job_state", time.time()
-        # Any change of any job makes slurmctld save them all; what was to be saved may have been by now.
-        self.cluster.run("scontrol", "update", f"JobId={job}", "Comment=saved")
+        # Any change of any job makes slurmctld save them all; what was to be saved may have been by now. One that has lost a
+        # node takes no change any more: another comes and goes, which never starts.
+        other = self.cluster.out("sbatch", "--parsable", "--hold", "-N1", "--output=/dev/null", "--wrap=true")
+        self.cluster.run("scancel", other)
         self.cluster.wait_for(lambda: file.exists() and file.stat().st_mtime > now, "the jobs are saved")
+
+    def ranks(self, job):
+        """{rank: (pid, node)} of what runs now."""
+        return trainer_processes.of_job(self.cluster.dir, job)
 
     def has_left(self, training, nodes):
         """Whether no rank of the job runs on any of the nodes, and all ranks run."""
-        ranks = trainer_processes.of_job(self.cluster.dir, training.job)
+        ranks = self.ranks(training.job)
         return len(ranks) == RANKS and not {node for _, node in ranks.values()} & set(nodes)
 
     def follow(self, training, kind):
         """Until the job trains again, or LIMIT_S."""
         out = Outcome(kind)
         before = len(self.log(training.job).starts)
-        end = time.monotonic() + LIMIT_S
+        end, ended = time.monotonic() + LIMIT_S, self.has_ended(training.job)
         while time.monotonic() < end:
             log = self.log(training.job)
             began = [at for at in log.starts if at > training.at_ms]
@@ -120,7 +145,7 @@ class Lab:
                 if len(after) >= SETTLED and self.has_left(training, training.broken):
                     out.first_step_s = (min(after) - training.at_ms) / 1000
                     break
-            if self.cluster.job(training.job).get("JobState", "COMPLETED") in ENDED:
+            if ended():
                 break
             time.sleep(0.05)
         log = self.log(training.job)

@@ -30,6 +30,18 @@ def cut_power(host):
                 continue  # it ended meanwhile
 
 
+def on_host(host, program):
+    """Process ids of a program of banyan's in that UTS namespace."""
+    found = []
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+        try:
+            if os.readlink(f"/proc/{pid}/ns/uts") == host and os.path.basename(os.readlink(f"/proc/{pid}/exe")) == program:
+                found.append(pid)
+        except OSError:
+            continue  # it ended meanwhile
+    return found
+
+
 class Trouble:
     """On one cluster (harness.Cluster)."""
 
@@ -46,6 +58,9 @@ class Trouble:
         """The namespace that is the host of that name."""
         return os.readlink(f"/proc/{self.cluster.parts()[f'slurmd-{node}']}/ns/uts")
 
+    def checkpoint_daemons(self, node):
+        return on_host(self.host(node), "banyan-ckptd")
+
     def power_off(self, node):
         """Ends whatever runs on the host of that name, which is a namespace of its own, and its agent first."""
         known, host = self.cluster.parts(), self.host(node)
@@ -59,14 +74,16 @@ class Trouble:
             "--log", self.layout.path("log", f"faultd-{node}.log")]))
         self.cluster.wait_for(lambda: node in (parts.connected_agents(self.layout) or set()), f"the agent of {node} is heard")
 
-    def start_faultd(self):
+    def start_faultd(self, heard=None):
+        """Until it hears the agents of those nodes; of all, where none are named."""
         child = parts.spawn(self.layout, "faultd-controller", parts.on_host(self.layout.controllers()[0][1], [
             FAULTD, "controller", "--config", self.layout.path("etc", "banyan.conf"), "--node", "controller",
             "--log", self.layout.path("log", "faultd-controller.log")]))
 
         def hears_all():
             process.complain_if_dead(self.layout, child, "faultd-controller")
-            return set(self.layout.node_names) <= (parts.connected_agents(self.layout) or set())
+            agents = parts.connected_agents(self.layout)
+            return agents is not None and set(self.layout.node_names if heard is None else heard) <= agents
         self.cluster.wait_for(hears_all, "every agent is heard")
 
     def repair(self, node):
@@ -109,7 +126,8 @@ class Trouble:
             if not incident["times"]["closed_ms"]:
                 self.cluster.run("banyan-fault", "resume", incident["object"]["node"], check=False)
                 self.cluster.run("banyan-fault", "close", incident["id"], check=False)
-        for name in self.layout.node_names:
-            if {"DOWN", "DRAIN"} & {state.rstrip("*") for state in self.cluster.node(name)["state"]}:
+        for line in self.cluster.out("sinfo", "-h", "-N", "-o", "%N %T").splitlines():
+            name, _, state = line.partition(" ")
+            if state.rstrip("*").startswith(("down", "drain")):
                 self.cluster.run("scontrol", "update", f"nodename={name}", "state=resume", check=False)
         self.cluster.run("banyan-fault", "reset-breaker", check=False)
