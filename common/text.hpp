@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@ namespace banyan {
 std::string_view trim(std::string_view text);
 /// Splits at every `separator`; empty parts are kept: "a,,b" gives three.
 std::vector<std::string_view> split(std::string_view text, char separator);
+/// Not of a string that ends with the call: what is returned would point into it.
+template <std::same_as<std::string> String>
+void split(String&& text, char separator) = delete;
 /// Non-negative decimal number without sign or blanks, at most `max`.
 result<std::uint64_t> parse_number(std::string_view text, std::uint64_t max = UINT64_MAX);
 /// "512", "64K", "4MiB", "1.5G": bytes; K, M, G, T are powers of 1024.

@@ -102,7 +102,7 @@ bool ufm_event::changes_fabric() const {
 std::uint32_t ufm_event::port_number() const {
     constexpr std::uint32_t most = 254;
     std::vector<std::uint32_t> numbers;
-    for (const auto part : split(port.substr(port.rfind(' ') + 1), '/')) {
+    for (const auto part : split(std::string_view(port).substr(port.rfind(' ') + 1), '/')) {
         const auto n = parse_number(part, most);
         if (!n) return 0;
         numbers.push_back(static_cast<std::uint32_t>(*n));

@@ -6,6 +6,14 @@
 
 using namespace banyan;
 
+// What split() returns points into the text.
+template <typename T>
+concept can_split = requires(T text) {
+    split(std::forward<T>(text), ',');
+};
+static_assert(can_split<const std::string&> && can_split<std::string_view> && can_split<const char*>);
+static_assert(!can_split<std::string>);
+
 TEST_CASE("numbers refuse signs, blanks, text and overflow", "[common]") {
     CHECK(parse_number("42").value() == 42);
     for (const auto* bad :
