@@ -162,7 +162,7 @@ task<void> daemon::stop() {
     const auto until = clock::now() + finish_timeout;
     const auto before = core_.sessions;
     for (const auto& [job, s] : before)
-        while ((s->pending != 0 || s->flush.writing) && clock::now() < until)
+        while ((s->pending != 0 || s->flush.writing()) && clock::now() < until)
             co_await s->changed->wait(std::min(until, clock::now() + milliseconds(100)));
     // A job that has just ended gives its directory up, so that the next one need not watch it.
     asio::steady_timer timer(core_.io);

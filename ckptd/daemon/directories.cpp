@@ -178,7 +178,7 @@ task<void> directories::beat(session_ptr s, claim c) {
     ++claims_;
     const auto mine = [&] { return s->hold.held && s->hold.held->number == c.number; };
     const auto ended = [&] {
-        return s->closed || (s->detached && !s->ending && !s->flush.now && !s->flush.writing);
+        return s->closed || (s->detached && !s->ending && !s->flush.now && !s->flush.writing());
     };
     const auto uid = s->user.uid;
     const auto user = s->user;

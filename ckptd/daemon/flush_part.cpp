@@ -32,12 +32,13 @@ void flusher::on_flush_word(const session_ptr& s, const copy_key& key, const jso
     const auto folder = json_fields(meta).text("flush");
     if (!folder || !is_flush_name(*folder) || s->request.flush == 0) return;
     s->flush.epoch = std::max(s->flush.epoch, key.step / s->request.flush);
-    if (!meta.contains("for")) {
-        core_.spawn(write_part(s, key, *folder));
-        return;
+    std::optional<std::uint32_t> instead_of;
+    if (meta.contains("for")) {
+        const auto slot = json_fields(meta).number("for", s->request.nodes.size() - 1);
+        if (!slot) return;
+        instead_of = static_cast<std::uint32_t>(*slot);
     }
-    const auto slot = json_fields(meta).number("for", s->request.nodes.size() - 1);
-    if (slot) core_.spawn(write_for(s, key, *folder, static_cast<std::uint32_t>(*slot)));
+    core_.spawn(write_part(s, key, *folder, instead_of));
 }
 
 task<result<json>> flusher::write_files(session_ptr s, copy_key key, std::string folder,
@@ -68,63 +69,45 @@ task<result<json>> flusher::write_files(session_ptr s, copy_key key, std::string
     co_return files;
 }
 
-task<void> flusher::write_part(session_ptr s, copy_key key, std::string folder) {
+task<void> flusher::write_part(session_ptr s, copy_key key, std::string folder,
+                               std::optional<std::uint32_t> instead_of) {
     if (!s->slot || s->closed) co_return;
-    const auto newest = [&] { return s->flush.folder == folder && !s->closed; };
+    if (instead_of && s->request.nodes[*instead_of].buddy != s->slot) co_return;
+    auto& part = instead_of ? s->flush.for_others[*instead_of] : s->flush.own;
+    const auto newest = [&] { return part.folder == folder && !s->closed; };
     if (newest()) {
         // Told again while it is written, or because our report got lost.
-        if (!s->flush.report.is_null()) co_await report_part(s, s->flush.report);
+        if (!part.report.is_null()) co_await report_part(s, part.report);
         co_return;
     }
-    s->flush.folder = folder;
-    s->flush.report = nullptr;
+    part.folder = folder;
+    part.report = nullptr;
+    json report;
+    if (instead_of) report["for"] = s->request.nodes[*instead_of].name;
     // One that was given up may still be in storage's hands. Nothing is pinned meanwhile: a buffer for each
     // would leave the rank none.
-    while (s->flush.writing && newest()) co_await s->changed->wait(clock::now() + milliseconds(500));
+    while (part.writing && newest()) co_await s->changed->wait(clock::now() + milliseconds(500));
     if (!newest()) co_return;
-    s->flush.writing = true;
-    std::vector<copy_ptr> pinned;
-    for (const auto rank : s->own_ranks())
-        if (const auto c = s->find_copy(rank, key)) pinned.push_back(c);
-    for (const auto& c : pinned) c->pinned = true;
-    auto files = co_await write_files(s, key, folder, s->own_ranks());
-    for (const auto& c : pinned) s->unpin(c);
-    s->flush.writing = false;
-    s->notify();
-    if (!newest()) co_return;
-    json report = header_of(*s);
-    put_key(report, key);
-    report["folder"] = folder;
-    if (files)
-        report["files"] = std::move(*files);
-    else
-        report["failed"] = files.error().text();
-    if (!files && s->committed > key) report["overtaken"] = true;
-    s->flush.report = report;
-    co_await report_part(s, std::move(report));
-}
-
-// Told again while it writes, it writes the same once more.
-task<void> flusher::write_for(session_ptr s, copy_key key, std::string folder, std::uint32_t slot) {
-    if (!s->slot || s->closed || s->request.nodes[slot].buddy != s->slot) co_return;
-    const auto ranks = s->request.nodes[slot].ranks;
-    const auto name = s->request.nodes[slot].name;
+    part.writing = true;
+    const auto ranks = instead_of ? s->request.nodes[*instead_of].ranks : s->own_ranks();
     std::vector<copy_ptr> pinned;
     for (const auto rank : ranks)
-        if (const auto c = s->find_copy(rank, key); c && !c->pinned) pinned.push_back(c);
+        if (const auto c = s->find_copy(rank, key)) pinned.push_back(c);
     for (const auto& c : pinned) c->pinned = true;
     auto files = co_await write_files(s, key, folder, ranks);
     for (const auto& c : pinned) s->unpin(c);
+    part.writing = false;
     s->notify();
-    json report = header_of(*s);
+    if (!newest()) co_return;
+    report.update(header_of(*s));
     put_key(report, key);
     report["folder"] = folder;
-    report["for"] = name;
     if (files)
         report["files"] = std::move(*files);
     else
         report["failed"] = files.error().text();
     if (!files && s->committed > key) report["overtaken"] = true;
+    part.report = report;
     co_await report_part(s, std::move(report));
 }
 

@@ -211,7 +211,7 @@ std::vector<std::uint32_t> flusher::have_replaced(const session_ptr& s,
         }
         if (!flush.replaced.insert(slot).second) continue;
         if (buddy == s->slot) {
-            core_.spawn(write_for(s, flush.key, flush.folder, slot));
+            core_.spawn(write_part(s, flush.key, flush.folder, slot));
             continue;
         }
         json order = header_of(*s);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "ckptd/daemon/directories.hpp"
@@ -46,9 +47,9 @@ class flusher {
     std::vector<std::uint32_t> have_replaced(const session_ptr& s, const std::vector<std::uint32_t>& slots);
     task<result<void>> commit_files(session_ptr s, claim owner);
 
-    task<void> write_part(session_ptr s, copy_key key, std::string folder);
-    /// The part of another slot of this node's copies.
-    task<void> write_for(session_ptr s, copy_key key, std::string folder, std::uint32_t slot);
+    /// This node's own part; with `instead_of` that of another slot, from the copies that are here.
+    task<void> write_part(session_ptr s, copy_key key, std::string folder,
+                          std::optional<std::uint32_t> instead_of = std::nullopt);
     task<result<json>> write_files(session_ptr s, copy_key key, std::string folder,
                                    std::vector<std::uint32_t> ranks);
     task<void> report_part(session_ptr s, json report);

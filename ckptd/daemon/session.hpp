@@ -5,6 +5,7 @@
 // (daemon.hpp) drive it, on one thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -133,15 +134,25 @@ struct rescue {
     std::chrono::steady_clock::time_point by_word{};  ///< the newest that was not for a rank's death
 };
 
+/// What this node writes in a flush: its own ranks' shards, or those of another slot.
+struct flush_part {
+    std::string folder;     ///< the newest flush that it was told of
+    nlohmann::json report;  ///< on its part in it, when it is done
+    bool writing = false;
+};
+
 /// Storage, as flushes get on with it.
 struct flush_progress {
     std::optional<flush_state> now;  ///< at the leader
     std::uint64_t led_for = 0;       ///< generation for which a flush is being led here; 0 = none
     std::uint64_t newest_turn = 0;   ///< of the newest flush begun here, in this generation
     std::uint64_t epoch = 0;         ///< step / request.flush of the newest flush begun
-    std::string folder;              ///< the newest flush that this node was told of
-    nlohmann::json report;           ///< its part in it, when it is done
-    bool writing = false;            ///< this node writes
+    flush_part own;
+    std::map<std::uint32_t, flush_part> for_others;  ///< by slot, which this node has copies of
+    bool writing() const {
+        return own.writing || std::any_of(for_others.begin(), for_others.end(),
+                                          [](const auto& part) { return part.second.writing; });
+    }
 };
 
 /// What the first slot's daemon finds in storage before a launch begins.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Loaded into a daemon by LD_PRELOAD: storage that is slow, or stands still. What is made or opened for
-// writing and has SLOW_MATCH in its name waits between SLOW_LO and SLOW_HI milliseconds, by chance from
-// SLOW_SEED, or, with SLOW_GATE, as long as that file exists.
+// writing and has SLOW_MATCH in its name, or gets another name and has SLOW_RENAME in its old one, waits
+// between SLOW_LO and SLOW_HI milliseconds, by chance from SLOW_SEED, or, with SLOW_GATE, as long as that
+// file exists.
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
@@ -21,8 +22,8 @@ long number(const char* name) {
     return text ? std::strtol(text, nullptr, 10) : 0;
 }
 
-void hold(const char* path) {
-    const char* match = std::getenv("SLOW_MATCH");
+void hold(const char* path, const char* what = "SLOW_MATCH") {
+    const char* match = std::getenv(what);
     if (!match || !path || !std::strstr(path, match)) return;
     if (const char* gate = std::getenv("SLOW_GATE")) {
         while (::access(gate, F_OK) == 0) ::usleep(5000);
@@ -63,6 +64,12 @@ int mkdirat(int folder, const char* path, mode_t mode) {
     static const auto next = real<int (*)(int, const char*, mode_t)>("mkdirat");
     hold(path);
     return next(folder, path, mode);
+}
+
+int renameat(int folder, const char* path, int to, const char* name) {
+    static const auto next = real<int (*)(int, const char*, int, const char*)>("renameat");
+    hold(path, "SLOW_RENAME");
+    return next(folder, path, to, name);
 }
 }
 #pragma GCC visibility pop

@@ -255,6 +255,22 @@ TEST_CASE("for a node that is dead its buddy brings the step to storage", "[ckpt
     all_are(ask_all(ranks, "restart"), "0 2 3 1");
 }
 
+TEST_CASE("a buddy that is told again while it writes for a dead node does not write twice", "[ckptd]") {
+    cluster::options o{3, "", {}};
+    // The leader repeats its word every five seconds.
+    for (const int node : {1, 3})
+        o.before[node] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_RENAME=.buddy.tmp", "SLOW_LO=6000",
+                          "SLOW_HI=6000"};
+    cluster c(o);
+    auto ranks = begin(c, {1, 2, 3}, 2);
+    save(ranks, 1);
+    c.kill(2, SIGKILL);
+    for (auto& r : ranks) r.kill();
+    CHECK(eventually([&] { return is_stored(c, 1) || c.counter(1, 7, "flush_failures") != 0; }, 30s));
+    CHECK(is_stored(c, 1));
+    CHECK(c.counter(1, 7, "flush_failures") == 0);
+}
+
 TEST_CASE("a connection whose process has ended gets no rank", "[ckptd]") {
     namespace wire = banyan::wire;
     cluster c({1, "", {}});
