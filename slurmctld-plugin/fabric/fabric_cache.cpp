@@ -7,7 +7,6 @@
 #include <ctime>
 #include <string_view>
 
-#include <banyan/topo/avoid.hpp>
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -20,6 +19,7 @@ namespace banyan::slurm {
 namespace {
 
 constexpr const char* topic = "fabric snapshot";
+constexpr const char* avoid_topic = "links to avoid";
 constexpr const char* plainly = "jobs are placed as by plain cons_tres until";
 constexpr const char* make_one = "it is there: run banyan-topo snapshot";
 constexpr std::int64_t look_again_s = 1;
@@ -98,7 +98,7 @@ void fabric_cache::load(std::int64_t now) {
                 topic, fmt::format("{}; {} {}", why.what, plainly, closed ? "then: " + why.hint : make_one));
         }
         fabric_ = std::move(*loaded);
-        avoid_seen_ = {};  // its marks are not in the snapshot
+        mark_avoided();
         log_info(fmt::format("fabric snapshot {}: {} hosts in {} leaf groups", path_, fabric_.hosts.size(),
                              fabric_.leaf_groups.size()));
     }
@@ -113,17 +113,16 @@ void fabric_cache::load(std::int64_t now) {
 }
 
 void fabric_cache::read_avoided() {
-    constexpr const char* avoid_topic = "links to avoid";
     if (avoid_path_.empty()) return;
     struct stat st {};
     if (::stat(avoid_path_.c_str(), &st) != 0) {
         const int err = errno;
         // The fault controller writes it at its start: where there is none, there is nothing to avoid.
         if (err == ENOENT) {
-            if (avoided_) topo::mark_avoided(fabric_, {});
-            avoided_ = false;
+            if (avoid_seen_ == file_state{}) return log_state(avoid_topic, "");
             avoid_seen_ = {};
-            return log_state(avoid_topic, "");
+            avoided_.clear();
+            return mark_avoided();
         }
         return log_state(
             avoid_topic,
@@ -138,15 +137,21 @@ void fabric_cache::read_avoided() {
     if (!links)
         return log_state(avoid_topic, fmt::format("{}: {}; jobs are kept off the links that it named last",
                                                   avoid_path_, links.error().text()));
-    const auto found = topo::mark_avoided(fabric_, *links);
-    if (avoided_ || !links->empty())
+    avoided_ = std::move(*links);
+    mark_avoided();
+}
+
+// The marks are not in the snapshot: each new one gets those of the last list that was whole.
+void fabric_cache::mark_avoided() {
+    const auto marked = std::ranges::count_if(fabric_.links, [](const auto& l) { return l.avoid; });
+    const auto found = topo::mark_avoided(fabric_, avoided_);
+    if (marked != 0 || !avoided_.empty())
         log_info(fmt::format("{}: new jobs are kept off {} links, of which the fabric has {}", avoid_path_,
-                             links->size(), found));
-    avoided_ = !links->empty();
-    log_state(avoid_topic, found == links->size()
+                             avoided_.size(), found));
+    log_state(avoid_topic, found == avoided_.size()
                                ? ""
                                : fmt::format("{} names {} links that the fabric snapshot lacks", avoid_path_,
-                                             links->size() - found));
+                                             avoided_.size() - found));
 }
 
 bool fabric_cache::joined_with(const ctld_tables& ctld) const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <banyan/topo/avoid.hpp>
 #include <banyan/topo/fabric.hpp>
 
 #include "slurmctld-plugin/ctld_tables.hpp"
@@ -43,6 +44,7 @@ class fabric_cache {
     void load(std::int64_t now);
     /// Marks the links that new jobs are kept off. What cannot be read changes nothing.
     void read_avoided();
+    void mark_avoided();
     void join(const ctld_tables& ctld);
     void read_risks(const ctld_tables& ctld);
     bool joined_with(const ctld_tables& ctld) const;
@@ -51,8 +53,8 @@ class fabric_cache {
     std::int64_t max_age_s_ = 0;
     std::int64_t checked_at_ = 0;
     file_state avoid_seen_;
-    bool avoided_ = false;  // some link is
-    file_state seen_;       // of the file that was loaded, or could not be
+    std::vector<topo::avoided_link> avoided_;  // as the last list said that made sense
+    file_state seen_;                          // of the file that was loaded, or could not be
     bool configured_ = false;
     bool loaded_ = false;  // fabric_ holds the file's content
     bool usable_ = false;  // and it is not too old

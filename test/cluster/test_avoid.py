@@ -2,6 +2,8 @@
 """A cable that flaps: new jobs are kept off its host while others are free, nothing is drained, and a word by hand ends it."""
 
 import json
+import os
+import shutil
 
 from harness import ClusterCase, main
 
@@ -64,6 +66,16 @@ class Avoid(ClusterCase):
         def elsewhere():  # the list is read once a second
             return sorted(self.placed()) == sorted(now)
         self.cluster.wait_for(elsewhere, "the next job goes elsewhere")
+        # A list that is damaged does not say that all is well, also not to a snapshot that comes after it.
+        whole, log = avoided.read_text(), self.cluster.dir / "log" / "slurmctld.log"
+        avoided.write_text(whole[:-1])
+        self.cluster.wait_for(lambda: self.placed() and "it is cut" in log.read_text(), "slurmctld has seen the damage")
+        snapshot, known = self.cluster.dir / "fabric.snapshot", log.read_text().count("fabric snapshot /")
+        shutil.copy(snapshot, snapshot.with_suffix(".new"))
+        os.replace(snapshot.with_suffix(".new"), snapshot)
+        self.cluster.wait_for(lambda: self.placed() and log.read_text().count("fabric snapshot /") > known, "slurmctld has read the snapshot again")
+        self.assertEqual(sorted(self.placed()), sorted(now))
+        avoided.write_text(whole)
         # Where there is no other node the job has it all the same, and explain says so.
         others = [f"n{i:02d}" for i in range(1, 9) if f"n{i:02d}" not in (victim, now[0])]
         job, nodes = self.start(f"--exclude={','.join(others)}")
