@@ -140,7 +140,7 @@ result<event> event_from(const json& meta) {
     BANYAN_TRY(e.text, in.text("text", max_text));
     BANYAN_TRY(e.uuid, in.text("uuid", max_name));
     BANYAN_TRY(e.repeats, in.number("repeats"));
-    BANYAN_TRY(const auto line_ms, in.number("line_ms", INT64_MAX));
+    BANYAN_TRY(const auto line_ms, in.number("line_ms", latest_ms));
     if (in.has("device")) {
         BANYAN_TRY(e.fault.device, in.text("device", max_device));
     }

@@ -15,6 +15,9 @@
 
 namespace banyan::fault {
 
+/// The end of the year 9999: a time that another host tells is not later, so that sums of two have room.
+constexpr std::uint64_t latest_ms = 253'402'300'799'999;
+
 struct event {
     std::string node, boot_id, stream;
     std::uint64_t position = 0;

@@ -123,7 +123,8 @@ task<void> avoidance::keep_off(std::uint64_t number, bool tripped) {
         if (!(i = records_.incidents().find(number)) || i->avoid_ms != 0) co_return;
         if (!room) co_return hold(*i, room.error().text());
         // Another may have been taken meanwhile, of the same switch.
-        if (avoided(number).size() != others.size()) co_return hold(*i, "another is kept off at this moment");
+        if (!std::ranges::equal(avoided(number), others, {}, &cable::incident, &cable::incident))
+            co_return hold(*i, "another is kept off at this moment");
     }
     i->avoid_ms = wall_ms();
     co_await records_.save(number);

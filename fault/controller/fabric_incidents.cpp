@@ -161,7 +161,7 @@ void fabric_incidents::apply(const fabric_step& step, const fabric_news& news) {
                                      fresh ? "" : fmt::format(", again; {} times so far", i->flaps)));
     }
     hear_(i->number, step.what == kind::open ? change::first : fresh ? change::worse : change::again);
-    if (step.back) close(*i, "the fabric: it was back at once");
+    if (step.back) close(*i, std::string(fabric_was_back));
 }
 
 void fabric_incidents::after_manager(const manager_news& news) {
@@ -177,7 +177,7 @@ void fabric_incidents::after_manager(const manager_news& news) {
     for (const auto number : well) {
         auto* i = records_.incidents().find(number);
         note(*i, "sminfo", news.words, now);
-        close(*i, "the fabric: the subnet manager answers again");
+        close(*i, std::string(fabric_manager_answers));
     }
     if (news.what == manager_news::kind::master) return;
     incident made;

@@ -107,7 +107,7 @@ task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire
     info.heard_ms = wall_ms();
     const auto& meta = frame.meta;
     const json_fields in(meta);
-    if (const auto sent = in.number("now_ms", INT64_MAX))
+    if (const auto sent = in.number("now_ms", latest_ms))
         info.clock.heard(static_cast<std::int64_t>(*sent), info.heard_ms);
     if (frame.type == code(message::events)) {
         const auto batch = in.number("batch");

@@ -106,7 +106,7 @@ class planner {
         if (gone.empty()) {
             const bool larger = covered_.contains(key);
             fabric_step done{step_of::close, i.number, {}, {}, false};
-            done.words = larger ? "the fabric: part of a larger fault" : "the fabric: it is back";
+            done.words = larger ? fabric_larger : fabric_is_back;
             done.fault.cause = cause_of_whole(i.object);
             steps_.push_back(std::move(done));
             return;

@@ -48,6 +48,11 @@ inline constexpr std::string_view manager_reason = "subnet-manager";
 
 /// How `closed_by` begins where the fabric itself shows that it is over.
 inline constexpr std::string_view fabric_closes = "the fabric: ";
+inline constexpr std::string_view fabric_is_back = "the fabric: it is back";
+inline constexpr std::string_view fabric_was_back = "the fabric: it was back at once";
+/// Not over: what is told of it stands in that incident.
+inline constexpr std::string_view fabric_larger = "the fabric: part of a larger fault";
+inline constexpr std::string_view fabric_manager_answers = "the fabric: the subnet manager answers again";
 
 struct action_record {
     std::string what;    ///< seal, node_down, node_drain, job, requeue, start_now ...

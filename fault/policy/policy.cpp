@@ -27,7 +27,9 @@ bool has_a_cable(const incident& i) {
            std::ranges::any_of(i.object.ends, [](const end_point& e) { return e.guid != 0 && e.port != 0; });
 }
 
-bool ended_by_itself(const incident& i) { return i.closed_ms != 0 && i.closed_by.starts_with(fabric_closes); }
+bool ended_by_itself(const incident& i) {
+    return i.closed_ms != 0 && i.closed_by.starts_with(fabric_closes) && i.closed_by != fabric_larger;
+}
 
 bool has_a_node(const incident& i) {
     const auto kind = i.object.kind;

@@ -142,6 +142,8 @@ TEST_CASE("what an agent's clock shows is told by when it sends", "[fault]") {
     CHECK(clock.ours(500) == 60'530);
     for (int n = 0; n < 8; ++n) clock.heard(70'000 + n, 70'005 + n);  // it was set
     CHECK(clock.ours(500) == 505);
+    clock.heard(10'000, 80'010);  // and set back
+    CHECK(clock.ours(10'000) == 80'010);
 }
 
 TEST_CASE("a fault that is told again hours later is the same one, with a count", "[fault]") {

@@ -256,9 +256,19 @@ TEST_CASE("a rule counts how often the part's fault was seen within its time", "
     CHECK(rule_after(begin + 4 * hour) == "again");
     CHECK(rule_after(begin + 25 * hour) == "rest");  // what was a day ago does not count
     CHECK(rule_after(begin + 26 * hour) == "again");
-    // Somebody has seen to those.
-    for (const auto& [number, i] : policy::incidents(e.all())) e.find(number)->closed_ms = 1;
-    CHECK(rule_after(begin + 27 * hour) == "rest");
+    const auto close = [&](std::string_view by) {
+        for (const auto& [number, i] : policy::incidents(e.all())) {
+            e.find(number)->closed_ms = 1;
+            e.find(number)->closed_by = by;
+        }
+    };
+    // It came back as it went.
+    close(fabric_is_back);
+    CHECK(rule_after(begin + 27 * hour) == "again");
+    // It was a part of something else, or somebody has seen to it.
+    const auto by = GENERATE(as<std::string>{}, std::string(fabric_larger), "uid 7");
+    close(by);
+    CHECK(rule_after(begin + 28 * hour) == "rest");
 }
 
 TEST_CASE("lines of what goes on for days count, and ask for a new look", "[fault]") {
