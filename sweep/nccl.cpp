@@ -40,7 +40,7 @@ result<nccl_functions> load_nccl(const std::string& library) {
     return f;
 }
 
-/// Small whole addends_: their sum over all GPUs is exact, in whatever order it was made.
+/// Small whole addends: their sum over all GPUs is exact, in whatever order it was made.
 float addend_at(std::size_t at, std::uint32_t gpu) { return static_cast<float>(at % 13 + gpu); }
 
 float sum_at(std::size_t at, std::uint32_t gpus) {

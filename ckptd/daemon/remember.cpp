@@ -18,7 +18,7 @@ using archive::put;
 using archive::take;
 using nlohmann::json;
 
-constexpr unsigned version = 3;
+constexpr unsigned version = 4, oldest = 3;  // 3 has no memory in parts
 
 json of_memory(const shard_memory& m) {
     if (m.parts().empty()) return m.number();
@@ -132,7 +132,7 @@ copy_ptr take_copy(const json& in, const kept_memory& memory, const session& s) 
 
 result<void> take_session(const json& in, const kept_memory& memory, session& s,
                           agreement::agreement& agreed) {
-    if (in.at("version").get<unsigned>() != version)
+    if (const auto has = in.at("version").get<unsigned>(); has < oldest || has > version)
         return fail(errc::invalid_input, "another version's session was kept");
     BANYAN_TRY(s.request, parse_session(json::from_cbor(in.at("request").get_binary())));
     for (const auto& n : s.request.nodes) s.addresses[n.name] = n.addr;
