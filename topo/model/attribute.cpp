@@ -10,7 +10,6 @@ namespace banyan::topo::build {
 namespace {
 
 constexpr double system_confidence = 0.95;
-constexpr double least_alignment = 0.8;  ///< below that, ports say nothing about hosts
 
 bool fits(const state& s, const grouping& g, std::uint32_t hca, std::uint32_t host) {
     const auto& h = s.out.hcas[hca];
@@ -91,7 +90,7 @@ void attribute_by_port(state& s, host_list& hosts, const grouping& g) {
     std::erase_if(hosts.unattributed, [&](std::uint32_t i) {
         const auto& hca = s.out.hcas[i];
         const auto group = hca.leaf == none ? none : g.group_of_leaf[hca.leaf];
-        if (group == none || g.agreement[group] < least_alignment) return false;
+        if (group == none || g.agreement[group] < ports_tell) return false;
         const auto host = g.host_at(group, hca.leaf_port);
         if (host == none || on_leaf(s, hosts.hcas[host], hca.leaf)) return false;
         give(s, hosts, i, host,

@@ -96,14 +96,28 @@ bool trades_places(const state& s, const host_list& hosts, const grouping& g, st
            });
 }
 
+/// Whether a host of another group sits where this HCA is, and lacks one there: GUIDs of two batches are in
+/// step by chance, two gaps fit each other by chance far less often.
+bool fills_gap_of_others(const state& s, const host_list& hosts, const grouping& g, std::uint32_t hca,
+                         std::uint32_t host) {
+    const auto& h = s.out.hcas[hca];
+    const auto group = h.leaf == none ? none : g.group_of_leaf[h.leaf];
+    if (group == none || group == g.group_of_host[host] || g.agreement[group] < ports_tell) return false;
+    const auto other = g.host_at(group, h.leaf_port);
+    return other != none && std::none_of(hosts.hcas[other].begin(), hosts.hcas[other].end(),
+                                         [&](auto i) { return s.out.hcas[i].leaf == h.leaf; });
+}
+
 }  // namespace
 
-void attribute_by_step(state& s, host_list& hosts) {
+void attribute_by_step(state& s, host_list& hosts, const grouping& groups) {
     s.told_by_guid.assign(s.out.hcas.size(), 0);
     const auto should = predicted(s, hosts);
     std::erase_if(hosts.unattributed, [&](std::uint32_t i) {
         const auto at = should.find(s.out.hcas[i].id);
-        if (at == should.end() || at->second.host == none) return false;
+        if (at == should.end() || at->second.host == none ||
+            fills_gap_of_others(s, hosts, groups, i, at->second.host))
+            return false;
         s.told_by_guid[i] = in_step;
         s.device_of_hca[i] = at->second.device;
         give(s, hosts, i, at->second.host, "its GUID is in step with those of its other HCAs", in_step);

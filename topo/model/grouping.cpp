@@ -46,8 +46,16 @@ leaf_set leaves_of(const fabric& f, const further_leaves& further, const std::ve
 
 constexpr std::size_t most_leaves = 32;  ///< of one host, of which every pair is compared
 
+std::vector<std::uint32_t> nameless_on(const fabric& f, const std::vector<std::uint32_t>& nameless) {
+    std::vector<std::uint32_t> out(f.switches.size());
+    for (const auto i : nameless)
+        if (f.hcas[i].leaf != none) ++out[f.hcas[i].leaf];
+    return out;
+}
+
 /// For each switch the smallest one of the set of leaves that it is in.
-std::vector<std::uint32_t> join_leaves(const fabric& f, const hcas_of_hosts& hosts) {
+std::vector<std::uint32_t> join_leaves(const fabric& f, const hcas_of_hosts& hosts,
+                                       const std::vector<std::uint32_t>& nameless) {
     // Most hosts of a group have the very same leaves: those are counted once.
     boost::unordered_flat_map<leaf_set, std::uint32_t, boost::hash<leaf_set>> alike;
     const auto further = further_leaves_of(f);
@@ -62,16 +70,23 @@ std::vector<std::uint32_t> join_leaves(const fabric& f, const hcas_of_hosts& hos
             for (std::size_t j = i + 1; j < last; ++j)
                 shared[std::uint64_t{leaves[i]} << 32 | leaves[j]] += count;
         }
+    const auto unknown_on = nameless_on(f, nameless);
     union_find out(f.switches.size());
     for (const auto& [pair, count] : shared) {
         const auto a = static_cast<std::uint32_t>(pair >> 32), b = static_cast<std::uint32_t>(pair);
-        if (2 * count > hosts_on[a] + hosts_on[b] - count) out.join(a, b);
+        const auto only_a = hosts_on[a] - count, only_b = hosts_on[b] - count;
+        // A host that is on one of them alone may have a nameless HCA on the other. No more of those are
+        // believed in than are seen on both.
+        const auto may_share =
+            std::min(count, std::min(only_a, unknown_on[b]) + std::min(only_b, unknown_on[a]));
+        if (count + may_share > only_a + only_b) out.join(a, b);
     }
     return out.smallest();
 }
 
-void place_hosts(grouping& g, const fabric& f, const hcas_of_hosts& hosts) {
-    const auto joined = join_leaves(f, hosts);
+void place_hosts(grouping& g, const fabric& f, const hcas_of_hosts& hosts,
+                 const std::vector<std::uint32_t>& nameless) {
+    const auto joined = join_leaves(f, hosts, nameless);
     std::vector<std::uint32_t> group_of_root(f.switches.size(), none), roots;
     for (std::size_t h = 0; h < hosts.size(); ++h) {
         roots.clear();
@@ -157,12 +172,25 @@ std::uint32_t grouping::host_at(std::uint32_t group, std::uint16_t port) const {
     return at == host_of_port.end() ? none : at->second;
 }
 
-grouping group_hosts(const fabric& f, const hcas_of_hosts& hosts) {
+std::vector<std::uint32_t> unattributed_hcas(const fabric& f) {
+    std::vector<std::uint32_t> out;
+    for (const auto& e : f.excluded) {
+        if (e.kind != "unattributed") continue;
+        const auto at = std::lower_bound(f.hcas.begin(), f.hcas.end(), e.id,
+                                         [](const hca& h, guid id) { return h.id < id; });
+        out.push_back(static_cast<std::uint32_t>(at - f.hcas.begin()));
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+grouping group_hosts(const fabric& f, const hcas_of_hosts& hosts,
+                     const std::vector<std::uint32_t>& nameless) {
     grouping g;
     g.group_of_leaf.assign(f.switches.size(), none);
     g.group_of_host.assign(hosts.size(), none);
     g.port_of_host.assign(hosts.size(), 0);
-    place_hosts(g, f, hosts);
+    place_hosts(g, f, hosts, nameless);
     place_stray_leaves(g, f, hosts);
     find_ports(g, f, hosts);
     return g;

@@ -15,6 +15,9 @@ namespace banyan::topo::build {
 /// For each host its HCAs, as indices into fabric::hcas.
 using hcas_of_hosts = std::vector<std::vector<std::uint32_t>>;
 
+/// Share of the HCAs of a group that agree on ports, from where on a port tells whose an HCA is.
+constexpr double ports_tell = 0.8;
+
 struct grouping {
     std::vector<std::uint32_t> group_of_leaf;  ///< by switch; none where no host is
     std::vector<std::uint32_t> group_of_host;  ///< by host; none without a connected HCA
@@ -32,7 +35,11 @@ struct grouping {
 
 /// Leaf groups are tolerant: two leaves belong together when most of the hosts on either are on both. Not
 /// equal host sets (one down link would split a group), not connected components (one odd cable would join
-/// two). A leaf that only few hosts reach goes where those hosts' other leaves are.
-grouping group_hosts(const fabric& f, const hcas_of_hosts& hosts);
+/// two). A leaf that only few hosts reach goes where those hosts' other leaves are. `nameless`: HCAs that
+/// some of these hosts have, though nobody knows which.
+grouping group_hosts(const fabric& f, const hcas_of_hosts& hosts, const std::vector<std::uint32_t>& nameless);
+
+/// The HCAs that were left out since nothing shows whose they are, ascending.
+std::vector<std::uint32_t> unattributed_hcas(const fabric& f);
 
 }  // namespace banyan::topo::build

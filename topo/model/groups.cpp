@@ -170,7 +170,7 @@ void group_leaves(state& s) {
     hcas_of_hosts hosts;
     hosts.reserve(f.hosts.size());
     for (const auto& h : f.hosts) hosts.push_back(h.hcas);
-    const auto g = group_hosts(f, hosts);
+    const auto g = group_hosts(f, hosts, unattributed_hcas(f));
     make_groups(f, g);
     rate_hosts(f, g);
     for (auto& group : f.leaf_groups) order_rails(s, group);

@@ -94,9 +94,9 @@ void take_hosts(state& s) {
     attribute_by_system(s, hosts);
     set_services_aside(s, hosts);
     agree_on_numbers(s, hosts);
-    const auto groups = group_hosts(s.out, hosts.hcas);
+    const auto groups = group_hosts(s.out, hosts.hcas, hosts.unattributed);
     settle_doubled_names(s, hosts, groups);
-    attribute_by_step(s, hosts);
+    attribute_by_step(s, hosts, groups);
     attribute_by_port(s, hosts, groups);
     attribute_by_neighbours(s, hosts, groups);
     report_unattributed(s, hosts, groups);

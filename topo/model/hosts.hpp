@@ -47,7 +47,7 @@ void attribute_by_port(state& s, host_list& hosts, const grouping& groups);
 
 /// Gives unattributed HCAs, with the number that they should have, to the host whose GUIDs theirs completes:
 /// before attribute_by_port, since a crossed cable sits where another host's should.
-void attribute_by_step(state& s, host_list& hosts);
+void attribute_by_step(state& s, host_list& hosts, const grouping& groups);
 /// And, after all others, to the host between whose GUIDs theirs lie, if another's sits in its place; those
 /// that the host has already get their number from that.
 void attribute_by_neighbours(state& s, host_list& hosts, const grouping& groups);

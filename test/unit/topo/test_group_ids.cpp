@@ -128,5 +128,5 @@ TEST_CASE("the evidence of a defect has the ids that are kept", "[topo][ids]") {
     std::vector<std::string> told;
     for (const auto& x : now.defects)
         if (x.kind == "missing-rail") told.push_back(x.evidence);
-    CHECK(told == std::vector<std::string>{"1 HCAs with a link, most hosts of g3 have 2"});
+    CHECK(told == std::vector<std::string>{"1 HCA with a link, most hosts of g3 have 2"});
 }
