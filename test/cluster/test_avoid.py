@@ -80,7 +80,7 @@ class Avoid(ClusterCase):
         others = [f"n{i:02d}" for i in range(1, 9) if f"n{i:02d}" not in (victim, now[0])]
         job, nodes = self.start(f"--exclude={','.join(others)}")
         self.assertIn(victim, nodes)
-        self.assertRegex(self.cluster.out("banyan-topo", "explain", job), rf"a link that new jobs are kept off for 1 nodes: .*{victim} mlx5_1 port 1")
+        self.assertRegex(self.cluster.out("banyan-topo", "explain", job), rf"a link that new jobs are kept off for 1 node: .*{victim} mlx5_1 port 1")
         self.cluster.run("scancel", job)
         self.cluster.wait_for_nodes_idle()
         self.cluster.run("banyan-fault", "cancel", incident["id"])

@@ -51,6 +51,15 @@ class Check(unittest.TestCase):
         hcas = json.loads(run("show", "--node", "n01", "--json", path).stdout)["hcas"]
         self.assertEqual({hca["name"]: hca["rail"] for hca in hcas}["n01 mlx5_2"], None)
 
+    def test_one_of_a_kind_is_told_as_one(self):
+        path = self.folder / "small"
+        run("gen", "--nodes", 2, "--group-size", 2, "--rails", 1, "--spines", 1, "-o", path)
+        self.assertRegex(run("show", path).stdout, r"^2 hosts, 3 HCAs, 2 switches \(1 leaf, 1 spine, 0 cores\)")
+        self.assertIn("g1: 2 hosts x 1 rail -", run("draw", path).stdout)
+        text = run("gen", "--nodes", 64, "--group-size", 16, "--rails", 4, "--spines", 16).stdout
+        path.write_text(text.replace('"n07 mlx5_2"', '"MT4129 ConnectX7   Mellanox Technologies"'))
+        self.assertTrue(run("check", path).stdout.endswith("\n1 defect on 64 hosts and 32 switches\n"), run("check", path).stdout)
+
     def test_a_new_lost_uplink_of_a_nameless_switch_is_not_accepted(self):
         whole = self.fabric("whole")
         leaf = "S-fc6a1c0300000080"

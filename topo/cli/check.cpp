@@ -11,6 +11,7 @@
 
 #include "topo/cli/cli.hpp"
 #include "topo/cli/defect_places.hpp"
+#include "topo/counted.hpp"
 
 namespace banyan::topo::cli {
 namespace {
@@ -123,17 +124,12 @@ std::size_t compare(const fabric& accepted, fabric& now) {
     return left;
 }
 
-std::size_t faults(const fabric& f) {
-    return static_cast<std::size_t>(
-        std::count_if(f.defects.begin(), f.defects.end(), [](const defect& d) { return !is_notice(d); }));
-}
-
 void print_missing(const std::vector<std::string>& cables, bool all) {
     constexpr std::size_t listed = 4;
     const auto count = all ? cables.size() : std::min(cables.size(), listed);
     for (std::size_t i = 0; i < count; ++i) fmt::print("      missing: {}\n", cables[i]);
     if (count < cables.size())
-        fmt::print("      and {} more missing cables: --all lists them\n", cables.size() - count);
+        fmt::print("      and {}: --all lists them\n", counted(cables.size() - count, "more missing cable"));
 }
 
 /// Those that are named above, where they stand.
@@ -162,9 +158,9 @@ void print_text(const fabric& f, std::size_t accepted, bool all) {
         }
     }
     print_nameless(f, places);
-    fmt::print("{}{} defects{} on {} hosts and {} switches\n", f.defects.empty() ? "" : "\n", faults(f),
-               accepted > 0 ? fmt::format(" beside {} accepted ones", accepted) : "", f.hosts.size(),
-               f.switches.size());
+    fmt::print("{}{}{} on {} and {}\n", f.defects.empty() ? "" : "\n", counted(faults(f), "defect"),
+               accepted > 0 ? " beside " + counted(accepted, "accepted one") : "",
+               counted(f.hosts.size(), "host"), counted(f.switches.size(), "switch", "switches"));
 }
 
 void print_json(const fabric& f) {

@@ -3,6 +3,7 @@
 // banyan-topo: one file per subcommand. Each adds itself to the parser and leaves behind what to run.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -33,6 +34,12 @@ void add_place(CLI::App& app, action& chosen);
 void add_show(CLI::App& app, action& chosen);
 void add_slurm(CLI::App& app, action& chosen);
 void add_snapshot(CLI::App& app, action& chosen);
+
+/// The defects that count: all but notices.
+inline std::size_t faults(const fabric& f) {
+    return static_cast<std::size_t>(
+        std::count_if(f.defects.begin(), f.defects.end(), [](const defect& d) { return !is_notice(d); }));
+}
 
 /// `text`, or its start and "..." where it is longer than `width` bytes.
 inline std::string cut(const std::string& text, std::size_t width) {

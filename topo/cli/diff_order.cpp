@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "topo/cli/csv.hpp"
+#include "topo/counted.hpp"
 #include "topo/model/names.hpp"
 
 namespace banyan::topo::cli {
@@ -49,7 +50,7 @@ std::string where(const link_end& e, const std::string& connector) {
 std::string note(const work_item& i) {
     std::string out;
     if (is_node(i))
-        out = fmt::format("{} links", i.links);
+        out = counted(i.links, "link");
     else if (i.what == change::moved)
         out = i.to_do;
     else if (i.what == change::slower || i.what == change::faster)

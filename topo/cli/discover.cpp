@@ -9,6 +9,7 @@
 #include "topo/cli/cli.hpp"
 #include "topo/cli/output.hpp"
 #include "topo/cli/output_of.hpp"
+#include "topo/counted.hpp"
 
 namespace banyan::topo::cli {
 
@@ -30,7 +31,7 @@ void add_discover(CLI::App& app, action& chosen) {
                                  "its own message stands above; it needs access to an InfiniBand port"));
             BANYAN_TRY(const auto dump, read_dump(text));
             BANYAN_CHECK(write_output(o->output, text));
-            if (!is_stream(o->output)) fmt::print("{}: {} nodes\n", o->output, dump.nodes.size());
+            if (!is_stream(o->output)) fmt::print("{}: {}\n", o->output, counted(dump.nodes.size(), "node"));
             return fine;
         };
     });

@@ -9,6 +9,7 @@
 #include <fmt/color.h>
 #include <fmt/format.h>
 
+#include "topo/counted.hpp"
 #include "topo/draw/escape.hpp"
 #include "topo/draw/scene.hpp"
 
@@ -43,9 +44,9 @@ class picture {
             spines += s.level == 1;
             cores += s.level == 2;
         }
-        if (cores) add("{:^{}}\n", fmt::format("[ {} cores ]", cores), columns);
+        if (cores) add("{:^{}}\n", fmt::format("[ {} ]", counted(cores, "core")), columns);
         if (spines) {
-            add("{:^{}}\n", fmt::format("[ {} spines ]", spines), columns);
+            add("{:^{}}\n", fmt::format("[ {} ]", counted(spines, "spine")), columns);
             add("{:^{}}\n", "|", columns);
         }
     }
@@ -127,7 +128,8 @@ class picture {
             width = std::max(
                 width, draw::columns(name(h)) + (at == marks_.end() ? 0 : at->second->label.size() + 1));
         }
-        const auto title = fmt::format("- {}: {} hosts x {} rails{} ", g.id, g.hosts.size(), g.leaves.size(),
+        const auto title = fmt::format("- {}: {} x {}{} ", g.id, counted(g.hosts.size(), "host"),
+                                       counted(g.leaves.size(), "rail"),
                                        marks_.empty() ? "" : fmt::format(", {} of the job", used));
         add("+{:-<{}}+\n", title, columns - 2);
         const auto per_row = std::max<std::size_t>(1, (columns - 4) / (width + 2));

@@ -14,6 +14,7 @@
 #include "common/text.hpp"
 #include "topo/cli/cli.hpp"
 #include "topo/cli/output_of.hpp"
+#include "topo/counted.hpp"
 #include "train/admin_comment_reader.hpp"
 
 namespace banyan::topo::cli {
@@ -168,16 +169,15 @@ nlohmann::json unsound_json(const std::vector<unsound_link>& all) {
 void print_unsound(const std::vector<unsound_link>& all) {
     constexpr std::size_t shown = 8;
     for (std::size_t i = 0; i < std::min(all.size(), shown); ++i)
-        fmt::print("{} for {} nodes: {}\n",
-                   all[i].avoided ? "a link that new jobs are kept off" : "a bad link", all[i].nodes,
-                   all[i].ends);
-    if (all.size() > shown) fmt::print("and {} more such links\n", all.size() - shown);
+        fmt::print("{} for {}: {}\n", all[i].avoided ? "a link that new jobs are kept off" : "a bad link",
+                   counted(all[i].nodes, "node"), all[i].ends);
+    if (all.size() > shown) fmt::print("and {}\n", counted(all.size() - shown, "more such link"));
 }
 
 void print_text(const fabric& f, const train::plan& p, const explanation& r) {
     fmt::print("{} on {}\n", r.asked.dims.text(), compress_hostlist(p.nodes));
     const auto s = spread_of(f, r.asked, r.placed);
-    for (const auto& [group, nodes] : s.groups) fmt::print("  {}: {} nodes\n", group, nodes);
+    for (const auto& [group, nodes] : s.groups) fmt::print("  {}: {}\n", group, counted(nodes, "node"));
     fmt::print("\n{:<4} {:>7} {:>12} {:>13} {:>7} {:>11} {:>11} {:>11} {:>11}\n", "dim", "groups",
                "> leaf group", "> spine group", "spread", "leaf", "spine", "core", "wan");
     for (const auto& d : r.cost.dimensions)

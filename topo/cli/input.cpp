@@ -16,6 +16,7 @@
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 #include "topo/cli/cli.hpp"
+#include "topo/counted.hpp"
 #include "train/plan_seal.hpp"
 
 namespace banyan::topo::cli {
@@ -64,8 +65,8 @@ result<void> take_avoided(fabric& f, const std::string& path, bool given) {
     const auto links = read_avoid(text);
     if (!links) return in_file(path)(links.error());
     if (const auto found = mark_avoided(f, *links); found < links->size())
-        fmt::print(stderr, "banyan-topo: {} names {} links that this fabric lacks\n", path,
-                   links->size() - found);
+        fmt::print(stderr, "banyan-topo: {} names {} that this fabric lacks\n", path,
+                   counted(links->size() - found, "link"));
     return {};
 }
 
@@ -136,10 +137,11 @@ result<void> fabric_input::look_at_health(fabric& f, health& found) const {
     }
     const auto taken = apply_health(f, found, limits);
     if (taken.strangers > 0)
-        fmt::print(stderr, "banyan-topo: {} ports with errors are on no link of this fabric\n",
-                   taken.strangers);
+        fmt::print(stderr, "banyan-topo: {} on no link of this fabric\n",
+                   counted(taken.strangers, "port with errors is", "ports with errors are"));
     if (found.skipped_lines > 0)
-        fmt::print(stderr, "banyan-topo: {} lines of --health could not be read\n", found.skipped_lines);
+        fmt::print(stderr, "banyan-topo: {} of --health could not be read\n",
+                   counted(found.skipped_lines, "line"));
     return {};
 }
 

@@ -11,6 +11,7 @@
 
 #include "common/text.hpp"
 #include "topo/cli/cli.hpp"
+#include "topo/counted.hpp"
 #include "topo/model/names.hpp"
 
 namespace banyan::topo::cli {
@@ -106,9 +107,8 @@ void print_confidence(const fabric& f) {
     std::size_t hosts = 0, hcas = 0;
     for (const auto& h : f.hosts) hosts += h.confidence < sure;
     for (const auto& h : f.hcas) hcas += h.host != none && h.confidence < sure;
-    fmt::print(
-        "\nsure of the leaf group of {} of {} hosts; {} HCAs are attributed by evidence, not by name\n",
-        f.hosts.size() - hosts, f.hosts.size(), hcas);
+    fmt::print("\nsure of the leaf group of {} of {}; {} attributed by evidence, not by name\n",
+               f.hosts.size() - hosts, counted(f.hosts.size(), "host"), counted(hcas, "HCA is", "HCAs are"));
 }
 
 void print_left_out(const fabric& f) {
@@ -135,7 +135,7 @@ void print_defects(const fabric& f) {
     std::string out;
     for (const auto& [kind, n] : by_kind) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", n, kind);
     fmt::print("defects: {}\n", out.empty() ? "none" : out + " (banyan-topo check tells)");
-    if (off > 0) fmt::print("off: {} leaves without a host\n", off);
+    if (off > 0) fmt::print("off: {} without a host\n", counted(off, "leaf", "leaves"));
 }
 
 }  // namespace
@@ -143,9 +143,10 @@ void print_defects(const fabric& f) {
 std::string hex(guid id) { return fmt::format("0x{:016x}", id); }
 
 void show_text(const fabric& f) {
-    fmt::print("{} hosts, {} HCAs, {} switches ({} leaves, {} spines, {} cores), {} links, {} levels\n\n",
-               f.hosts.size(), f.hcas.size(), f.switches.size(), at_level(f, 0), at_level(f, 1),
-               at_level(f, 2), f.links.size(), levels(f));
+    fmt::print("{}, {}, {} ({}, {}, {}), {}, {}\n\n", counted(f.hosts.size(), "host"),
+               counted(f.hcas.size(), "HCA"), counted(f.switches.size(), "switch", "switches"),
+               counted(at_level(f, 0), "leaf", "leaves"), counted(at_level(f, 1), "spine"),
+               counted(at_level(f, 2), "core"), counted(f.links.size(), "link"), counted(levels(f), "level"));
     print_managers(f);
     print_groups(f);
     print_capacity(f);

@@ -7,6 +7,7 @@
 
 #include "common/file.hpp"
 #include "topo/cli/show.hpp"
+#include "topo/counted.hpp"
 #include "topo/model/names.hpp"
 
 namespace banyan::topo::cli {
@@ -64,8 +65,8 @@ json node_json(const fabric& f, const host& h) {
 void print(const json& j) { fmt::print("{}\n", j.dump(1, ' ', true, json::error_handler_t::replace)); }
 
 void print_group(const fabric& f, const leaf_group& g) {
-    fmt::print("{}: {} hosts, {} rails, spine group {}\n\n", g.id, g.hosts.size(), g.leaves.size(),
-               g.spine_group);
+    fmt::print("{}: {}, {}, spine group {}\n\n", g.id, counted(g.hosts.size(), "host"),
+               counted(g.leaves.size(), "rail"), g.spine_group);
     fmt::print("{:<5} {:<36} {:<18} {:>5} {:>16}\n", "rail", "leaf", "GUID", "HCAs", "oversubscription");
     const auto loads = leaf_loads(f);
     const switch_names names(f);

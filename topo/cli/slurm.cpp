@@ -8,6 +8,7 @@
 #include "common/file.hpp"
 #include "topo/cli/cli.hpp"
 #include "topo/cli/output.hpp"
+#include "topo/counted.hpp"
 
 namespace banyan::topo::cli {
 namespace {
@@ -51,11 +52,10 @@ result<int> run(const slurm_options& o) {
         o.yaml ? topology_yaml(f, topology, how.plugin) : topology_conf(f, topology, how.plugin);
     BANYAN_CHECK(write_output(o.output, text));
     if (topology.left_out > 0)
-        fmt::print(
-            stderr,
-            "banyan-topo: {} hosts or nodes stand in no {}; the comments at the head of {} name them\n",
-            topology.left_out, how.plugin == slurm_plugin::tree ? "switch" : "block",
-            o.output.empty() ? "the output" : o.output);
+        fmt::print(stderr, "banyan-topo: {} in no {}; the comments at the head of {} name them\n",
+                   counted(topology.left_out, "host or node stands", "hosts or nodes stand"),
+                   how.plugin == slurm_plugin::tree ? "switch" : "block",
+                   o.output.empty() ? "the output" : o.output);
     return fine;
 }
 

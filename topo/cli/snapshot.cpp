@@ -9,6 +9,7 @@
 
 #include "topo/cli/cli.hpp"
 #include "topo/cli/output.hpp"
+#include "topo/counted.hpp"
 
 namespace banyan::topo::cli {
 
@@ -53,11 +54,9 @@ void add_snapshot(CLI::App& app, action& chosen) {
                 return fail(errc::invalid_input, fmt::format("{} has no compute host", o->input.path()),
                             "nothing was written");
             BANYAN_CHECK(write_output(o->output, encode_snapshot(f)));
-            fmt::print(is_stream(o->output) ? stderr : stdout,
-                       "{}: {} hosts in {} leaf groups, {} switches, {} defects\n", o->output, f.hosts.size(),
-                       f.leaf_groups.size(), f.switches.size(),
-                       std::count_if(f.defects.begin(), f.defects.end(),
-                                     [](const auto& d) { return !is_notice(d); }));
+            fmt::print(is_stream(o->output) ? stderr : stdout, "{}: {} in {}, {}, {}\n", o->output,
+                       counted(f.hosts.size(), "host"), counted(f.leaf_groups.size(), "leaf group"),
+                       counted(f.switches.size(), "switch", "switches"), counted(faults(f), "defect"));
             return fine;
         };
     });

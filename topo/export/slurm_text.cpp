@@ -4,16 +4,13 @@
 #include <fmt/format.h>
 
 #include "common/text.hpp"
+#include "topo/counted.hpp"
 #include "topo/export/slurm.hpp"
 
 namespace banyan::topo {
 namespace {
 
 const char* name_of(slurm_plugin plugin) { return plugin == slurm_plugin::tree ? "tree" : "block"; }
-
-std::string counted(std::size_t n, const char* one) {
-    return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
-}
 
 std::string head(const fabric& f, const slurm_topology& topology, slurm_plugin plugin,
                  const std::string& what) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "topo/counted.hpp"
 #include "topo/model/build.hpp"
 #include "topo/model/grouping.hpp"
 #include "topo/model/usual.hpp"
@@ -99,11 +100,11 @@ void missing_rails_of(state& s, const leaf_group& g, std::size_t expected, const
         const auto likely = open.likely(h);
         // As many are there: that they have no names was said of each.
         if (likely > short_of - 0.001 || s.counts_only("missing-rail")) continue;
-        s.report("missing-rail", {f.hosts[h].name},
-                 fmt::format("{} {} with a link, most hosts of {} have {}{}", f.hosts[h].rails,
-                             f.hosts[h].rails == 1 ? "HCA" : "HCAs", most, expected,
-                             likely > 0 ? "; some on its leaves have no name, and may be its own" : ""),
-                 0.95 * (1 - likely / short_of), free_ports(s, g, h));
+        s.report(
+            "missing-rail", {f.hosts[h].name},
+            fmt::format("{} with a link, most hosts of {} have {}{}", counted(f.hosts[h].rails, "HCA"), most,
+                        expected, likely > 0 ? "; some on its leaves have no name, and may be its own" : ""),
+            0.95 * (1 - likely / short_of), free_ports(s, g, h));
     }
 }
 

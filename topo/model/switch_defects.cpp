@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "topo/counted.hpp"
 #include "topo/model/build.hpp"
 #include "topo/model/names.hpp"
 #include "topo/model/usual.hpp"
@@ -31,8 +32,8 @@ void find_missing_leaves(state& s) {
             where.push_back(hex(f.switches[leaf].id));
         }
         s.report("missing-leaf", std::move(names),
-                 fmt::format("{} has {} leaves, most groups of such hosts have {}", g.id, g.leaves.size(),
-                             expected[i]),
+                 fmt::format("{} has {}, most groups of such hosts have {}", g.id,
+                             counted(g.leaves.size(), "leaf", "leaves"), expected[i]),
                  0.9, std::move(where));
     }
 }
@@ -96,14 +97,13 @@ void find_second_leaves(state& s) {
         const auto& h = f.hcas[hca.index];
         if (h.host != none && h.leaf != none && f.switches[sw.index].box != h.leaf) on_two[hca.index] = true;
     }
-    const auto many = std::count(on_two.begin(), on_two.end(), true);
+    const auto many = static_cast<std::size_t>(std::count(on_two.begin(), on_two.end(), true));
     if (many == 0) return;
-    s.report(
-        "unknown-shape", {"fabric"},
-        fmt::format("{} HCAs have ports on two switches: each counts for the leaf of its first port alone, "
-                    "and rails and capacity are what those give",
-                    many),
-        1.0);
+    s.report("unknown-shape", {"fabric"},
+             fmt::format("{} ports on two switches: each counts for the leaf of its first port alone, "
+                         "and rails and capacity are what those give",
+                         counted(many, "HCA has", "HCAs have")),
+             1.0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "topo/counted.hpp"
 #include "topo/model/build.hpp"
 #include "topo/model/mesh.hpp"
 #include "topo/model/missing_ports.hpp"
@@ -103,10 +104,11 @@ void report_gaps(state& s, const std::vector<gap>& gaps, const expected_links& e
                                   g.missing > 1 ? fmt::format(" ({})", g.missing) : "");
         }
         if (c->gaps.size() > peers_named)
-            to += fmt::format(" and {} more switches", c->gaps.size() - peers_named);
+            to +=
+                fmt::format(" and {}", counted(c->gaps.size() - peers_named, "more switch", "more switches"));
         s.report(c->upper ? "asymmetric-spine" : "missing-uplink", {label(s, c->sw)},
-                 fmt::format("{} of {} links missing, to {}", missing, expected.of(c->upper), to), 0.9,
-                 std::move(where));
+                 fmt::format("{} of {} missing, to {}", missing, counted(expected.of(c->upper), "link"), to),
+                 0.9, std::move(where));
     }
 }
 
