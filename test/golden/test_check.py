@@ -60,6 +60,23 @@ class Check(unittest.TestCase):
         path.write_text(text.replace('"n07 mlx5_2"', '"MT4129 ConnectX7   Mellanox Technologies"'))
         self.assertTrue(run("check", path).stdout.endswith("\n1 defect on 64 hosts and 32 switches\n"), run("check", path).stdout)
 
+    def test_a_fabric_without_hosts_carries_nothing(self):
+        text = run("gen", "--shape", "fat-tree", "--directors", "--nodes", 64, "--group-size", 16).stdout
+        path = self.folder / "hostless"
+        path.write_text("\n".join(line for line in "\n\n".join(record for record in text.split("\n\n") if "\nCa\t" not in "\n" + record).split("\n")
+                                  if '"H-' not in line))
+        self.assertIn("\nleaves are without a host: nothing to carry\n", run("show", path).stdout)
+
+    def test_a_cut_dump_counts_its_links(self):
+        text = run("gen", "--nodes", 8, "--group-size", 8, "--rails", 1, "--spines", 2).stdout
+        path = self.folder / "cut"
+        switch = text.index("\nSwitch\t") + 1
+        path.write_text(text[switch:text.index("\n\n", switch) + 1])
+        leads = sum(line.startswith("[") for line in path.read_text().splitlines())
+        told = re.search(r"of (\d+) links (\d+) stand in it from one end alone", run("show", path).stderr)
+        self.assertTrue(told, run("show", path).stderr)
+        self.assertEqual((int(told[1]), int(told[2])), (leads, leads))
+
     def test_a_new_lost_uplink_of_a_nameless_switch_is_not_accepted(self):
         whole = self.fabric("whole")
         leaf = "S-fc6a1c0300000080"

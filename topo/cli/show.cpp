@@ -86,7 +86,8 @@ void print_managers(const fabric& f) {
 
 void print_capacity(const fabric& f) {
     fmt::print("\n{:<20} {:>12}  {}\n", "capacity", "Gbit/s", "least and most of a rail");
-    for (const auto& t : capacity(f)) {
+    const auto tiers = capacity(f);
+    for (const auto& t : tiers) {
         std::string rails;
         if (t.by_rail.size() > 1) {
             const auto [least, most] = std::minmax_element(t.by_rail.begin(), t.by_rail.end());
@@ -97,9 +98,10 @@ void print_capacity(const fabric& f) {
         fmt::print("{:<20} {:>12}  {}\n", t.name, t.gbps, rails);
     }
     const auto ratio = oversubscription(f);
-    fmt::print("leaves are {}\n", ratio == 0   ? "the top: nothing leads up"
-                                  : ratio <= 1 ? "non-blocking"
-                                               : oversubscribed(ratio));
+    fmt::print("leaves are {}\n", tiers.empty() || tiers[0].gbps == 0 ? "without a host: nothing to carry"
+                                  : ratio == 0                        ? "the top: nothing leads up"
+                                  : ratio <= 1                        ? "non-blocking"
+                                                                      : oversubscribed(ratio));
     print_leaves(f);
 }
 

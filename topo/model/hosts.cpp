@@ -66,10 +66,12 @@ void report_unattributed(state& s, const host_list& hosts, const grouping& g) {
     const auto attachment = [&](const hca& h) {
         return std::pair(h.leaf == none ? none : g.group_of_leaf[h.leaf], h.leaf_port);
     };
-    for (const auto i : hosts.unattributed) ++together[attachment(s.out.hcas[i])];
+    for (const auto i : hosts.unattributed)
+        if (const auto at = attachment(s.out.hcas[i]); at.first != none) ++together[at];
     for (const auto i : hosts.unattributed) {
         const auto& h = s.out.hcas[i];
-        const auto others = together[attachment(h)] - 1;
+        const auto of_group = together.find(attachment(h));
+        const auto others = of_group == together.end() ? 0 : of_group->second - 1;
         const auto why = h.leaf == none ? std::string("it has no link")
                          : others > 0
                              ? fmt::format(

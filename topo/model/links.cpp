@@ -22,8 +22,13 @@ class port_index {
             std::iota(order_[n].begin(), order_[n].end(), 0u);
             std::sort(order_[n].begin(), order_[n].end(),
                       [&](auto a, auto b) { return ports[a].port < ports[b].port; });
+            for (std::size_t i = 1; i < ports.size() && !doubled_; ++i)
+                doubled_ = ports[order_[n][i - 1]].port == ports[order_[n][i]].port;
         }
     }
+
+    /// Whether a node whose ports do not ascend lists one of them twice.
+    bool doubled() const { return doubled_; }
 
     /// Whether node `n` lists the link from its port `port` to `peer`'s port `peer_port`.
     bool lists(std::uint32_t n, std::uint16_t port, guid peer, std::uint16_t peer_port) const {
@@ -45,6 +50,7 @@ class port_index {
   private:
     const state& s_;
     std::vector<std::vector<std::uint32_t>> order_;  ///< by node; empty where its ports ascend
+    bool doubled_ = false;
 };
 
 std::string node_name(const state& s, std::uint32_t n) {
@@ -111,8 +117,8 @@ void find_doubled_ports(state& s) {
 }  // namespace
 
 void take_links(state& s) {
-    bool doubtful = false;
     const port_index index(s);
+    bool doubtful = index.doubled();
     for (std::uint32_t n = 0; n < s.with_record; ++n)
         for (auto i = s.nodes[n].first_port, end = i + s.nodes[n].port_count; i < end; ++i) {
             if (s.peer_node[i] != n) {

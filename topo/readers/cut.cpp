@@ -31,7 +31,7 @@ bool all_from_both_ends(const dump& d) {
 
 cut_signs look_for_cut(const dump& d) {
     cut_signs out;
-    out.links = d.ports.size();
+    out.lines = d.ports.size();
     if (all_from_both_ends(d)) return out;
     boost::unordered_flat_set<guid> has_record;
     boost::unordered_flat_set<std::uint64_t> listed;

@@ -12,7 +12,7 @@
 namespace banyan::topo {
 
 struct cut_signs {
-    std::size_t links = 0;      ///< as the nodes list them: a whole one counts twice
+    std::size_t lines = 0;      ///< of links, as the nodes list them: a whole link is two
     std::size_t missing = 0;    ///< of these, to a node without a record
     std::size_t of_last = 0;    ///< to the node whose record is the last, which does not list them itself
     std::size_t elsewhere = 0;  ///< that another node does not list: no cut does that

@@ -116,13 +116,13 @@ result<dump> read_dump(std::string text) {
     // What could not be read is no proof.
     const auto of_last = out.complaints.empty() ? signs.of_last : 0;
     const auto lost = signs.missing + of_last;
-    if (torn || missing > out.nodes.size() / 5 || lost > signs.links / 5)
+    const auto from_one_end = signs.missing + signs.of_last + signs.elsewhere;
+    if (torn || missing > out.nodes.size() / 5 || lost > signs.lines / 5)
         return fail(
             errc::invalid_input,
             fmt::format("the dump is cut after line {}: {} nodes are named by their neighbours and have "
                         "no record, and of {} links {} stand in it from one end alone",
-                        lines, missing, signs.links - signs.links / 2,
-                        signs.missing + signs.of_last + signs.elsewhere),
+                        lines, missing, from_one_end + (signs.lines - from_one_end) / 2, from_one_end),
             "run the tool again and keep its whole output");
     if (of_last > 0 && signs.elsewhere == 0)
         complain(out, static_cast<std::uint32_t>(lines), 1,

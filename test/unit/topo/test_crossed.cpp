@@ -201,3 +201,11 @@ TEST_CASE("of two hosts that lack an HCA one has the nameless one: half sure of 
     CHECK(other[0].objects == std::vector<std::string>{"n6"});
     CHECK(other[0].confidence == Approx(0.95));
 }
+
+TEST_CASE("HCAs of no group are on no port of one together", "[topo][crossed]") {
+    rail_fabric d(2, 2, 2, 2);
+    const auto f = with_factory_name(d, {"g0n00 mlx5_0", "g0n00 mlx5_1", "g0n01 mlx5_0", "g0n01 mlx5_1",
+                                         "g1n00 mlx5_0", "g1n00 mlx5_1", "g1n01 mlx5_0", "g1n01 mlx5_1"});
+    REQUIRE(f.excluded.size() == 8);
+    for (const auto& e : f.excluded) CHECK(e.why == "nothing shows which host it belongs to");
+}

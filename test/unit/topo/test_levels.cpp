@@ -335,6 +335,29 @@ TEST_CASE("two links that claim one port, and where a router hangs", "[topo]") {
                         [](const auto& x) { return x.kind == "doubled-port"; }) == 1);
 }
 
+TEST_CASE("two links of one port that stand far apart in its record", "[topo]") {
+    rail_fabric d(2, 8, 1, 4);
+    auto text = d.text();
+    const auto other = d.add_hca("g0n08 mlx5_0");
+    d.link(other, 1, d.leaves[0][0], 1);
+    // Both HCAs and the leaf list both links, whose lines are the first and the last of the leaf's record.
+    const auto both = d.text();
+    const auto claim = both.find(fmt::format("[1]\t\"H-{:016x}\"", other));
+    REQUIRE(claim != std::string::npos);
+    const auto line = both.substr(claim, both.find('\n', claim) - claim + 1);
+    const auto leaf = text.find(fmt::format("\"S-{:016x}\"\t\t#", d.leaves[0][0]));
+    REQUIRE(leaf != std::string::npos);
+    text.insert(text.find("\n\n", leaf) + 1, line);
+    const auto record = both.find(fmt::format("\"H-{:016x}\"\t\t#", other));
+    REQUIRE(record != std::string::npos);
+    text +=
+        both.substr(both.rfind("\n\n", record), both.find("\n\n", record) - both.rfind("\n\n", record) + 1);
+    const auto f = built(text);
+    INFO(kinds_text(f) << text);
+    CHECK(std::count_if(f.defects.begin(), f.defects.end(),
+                        [](const auto& x) { return x.kind == "doubled-port"; }) == 1);
+}
+
 TEST_CASE("hosts stand as people count, and groups keep their numbers when one goes", "[topo]") {
     dump_writer d;
     std::vector<guid> leaves;
