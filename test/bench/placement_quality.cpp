@@ -204,6 +204,7 @@ void compare_trees(banyan::bench::figures& figures, const std::vector<site>& sit
 struct options {
     std::string json;
     std::uint64_t seeds = 2, held_out = 0;
+    std::uint32_t day = 2026;
     bool verbose = false, no_slurm = false, no_oracle = false, no_day = false;
     oracle_limits oracle;
 };
@@ -265,7 +266,7 @@ int run(const options& o) {
     figures.add("all weights: mean, all fabrics", ratio.mean(), "x", "best peer", "<=", 0.6);
     figures.add("all weights: worst, all fabrics", ratio.worst, "x", "best peer", "<=", 1);
     compare_trees(figures, sites, cases, slurm);
-    if (!o.no_day) replay_day(figures, table);
+    if (!o.no_day) replay_day(figures, o.day, table);
     if (table) fmt::print("\n");
     return figures.finish(o.json);
 }
@@ -285,6 +286,7 @@ int main(int argc, char** argv) {
     app.add_flag("--verbose", o.verbose, "each case in which a peer is better, to reproduce it");
     app.add_flag("--no-slurm", o.no_slurm, "ask no slurmctld");
     app.add_flag("--no-oracle", o.no_oracle, "no mixed-integer programs");
+    app.add_option("--day", o.day, "seed of the day that is replayed (default 2026)");
     app.add_flag("--no-day", o.no_day, "do not replay a day");
     CLI11_PARSE(app, argc, argv);
     return banyan::topo::quality::run(o);

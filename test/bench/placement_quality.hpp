@@ -116,6 +116,6 @@ std::optional<double> oracle_bound(const site& s, const test_case& c, const test
                                    const oracle_limits& limits);
 
 /// 2,000 jobs on 2,048 nodes, first come first served with backfill.
-void replay_day(banyan::bench::figures& figures, bool table);
+void replay_day(banyan::bench::figures& figures, std::uint32_t seed, bool table);
 
 }  // namespace banyan::topo::quality
