@@ -187,6 +187,25 @@ class Output(unittest.TestCase):
             done = run(("explain", "--fabric", DUMP, "--plan", str(plan)))
             self.assertEqual((done.returncode, done.stdout), (2, ""), text)
 
+    def test_a_node_has_one_slot_of_a_plan(self):
+        twice = '{"shape":"tp=8,dp=2","nodes":["gpu0001","gpu0001"]}'
+        spare_too = '{"shape":"tp=8,dp=2","nodes":["gpu0001","gpu0002"],"spares":["gpu0002"]}'
+        for words in (("explain", "--fabric", DUMP), ("draw", DUMP)):
+            for plan in (twice, spare_too):
+                done = run((*words, "--plan", plan))
+                self.assertEqual((done.returncode, done.stdout), (2, ""), plan)
+                self.assertIn(" twice; a node has one slot", done.stderr)
+
+    def test_a_node_that_the_fabric_lacks_is_told(self):
+        done = run(("draw", DUMP, "--plan", '{"shape":"tp=8,dp=2","nodes":["elsewhere","gpu0001"]}'))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("\nJob tp=8,dp=2: 16 ranks on 2 hosts, 0 spares; 1 host not on the fabric\n", done.stdout)
+
+    def test_one_free_node_is_told_as_one(self):
+        done = run(("place", DUMP, "--shape", "tp=8,dp=2", "--nodes", "2", "--free", "gpu0001"))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("2 nodes are needed (2 and 0 spares), 1 is free on the fabric", done.stderr)
+
     def test_a_switch_without_a_name_is_known_by_its_guid(self):
         whole = run(("gen", "--shape", "fat-tree", "--nodes", "64", "--group-size", "8", "--radix", "16")).stdout
         leaves = re.findall(r'"S-([0-9a-f]+)"\t\t# "MF0;leaf', whole)

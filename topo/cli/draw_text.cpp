@@ -19,8 +19,9 @@ namespace {
 class picture {
   public:
     picture(const fabric& f, const draw::job* j, bool color) : f_(f), color_(color) {
-        if (j)
-            for (const auto& m : j->marks) marks_[m.host] = &m;
+        if (!j) return;
+        job_ = j->text;
+        for (const auto& m : j->marks) marks_[m.host] = &m;
     }
 
     std::string text() {
@@ -146,9 +147,10 @@ class picture {
     }
 
     void add_legend() {
+        if (!job_.empty()) add("{}\n", job_);
         if (std::any_of(marks_.begin(), marks_.end(),
                         [](const auto& m) { return m.second->label.size() < 5 && m.second->label != "job"; }))
-            add("A0: pipeline unit A, slot 0; the slots of a unit exchange activations and share a leaf "
+            add("A0: pipeline unit A, slot 0; the slots of a unit exchange activations, best in one leaf "
                 "group\n");
     }
 
@@ -160,7 +162,7 @@ class picture {
     const fabric& f_;
     std::unordered_map<std::uint32_t, const draw::job_mark*> marks_;
     bool color_;
-    std::string out_;
+    std::string job_, out_;
 };
 
 }  // namespace

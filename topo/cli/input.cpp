@@ -188,6 +188,17 @@ result<train::plan> parse_placement(const nlohmann::json& json) {
     return out;
 }
 
+/// A node has one slot: with a list that names one twice, every figure would be wrong.
+result<void> each_node_once(const train::plan& p) {
+    auto all = p.nodes;
+    all.insert(all.end(), p.spares.begin(), p.spares.end());
+    std::sort(all.begin(), all.end());
+    const auto twice = std::adjacent_find(all.begin(), all.end());
+    if (twice == all.end()) return {};
+    return fail(errc::invalid_input, fmt::format("the plan names {} twice", printable(*twice)),
+                "a node has one slot, or is a spare");
+}
+
 }  // namespace
 
 result<train::plan> plan_from(const std::string& given) {
@@ -203,9 +214,13 @@ result<train::plan> plan_from(const std::string& given) {
                                     std::string(text)));
         return std::move(opened.what);
     };
-    if (trim(given).starts_with('{') || train::looks_sealed(trim(given))) return read(given);
-    BANYAN_TRY(const auto text, read_file(given == "-" ? "/dev/stdin" : given, max_side_file));
-    return read(text);
+    std::string text = given;
+    if (!trim(given).starts_with('{') && !train::looks_sealed(trim(given))) {
+        BANYAN_TRY(text, read_file(given == "-" ? "/dev/stdin" : given, max_side_file));
+    }
+    BANYAN_TRY(auto out, read(text));
+    BANYAN_CHECK(each_node_once(out));
+    return out;
 }
 
 }  // namespace banyan::topo::cli

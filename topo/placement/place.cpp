@@ -12,6 +12,7 @@
 #include <banyan/topo/placement.hpp>
 #include <fmt/format.h>
 
+#include "topo/counted.hpp"
 #include "topo/placement/buddies.hpp"
 #include "topo/placement/construct_units.hpp"
 #include "topo/placement/improve.hpp"
@@ -110,8 +111,9 @@ result<placement> place_within(const fabric& f, const candidates& from, const re
     const std::size_t needed = std::size_t{r.nodes} + r.spares;
     if (from.free.size() < needed)
         return fail(errc::exhausted,
-                    fmt::format("{} nodes are needed ({} and {} spares), {} are free on the fabric", needed,
-                                r.nodes, r.spares, from.free.size()));
+                    fmt::format("{} needed ({} and {}), {} free on the fabric",
+                                counted(needed, "node is", "nodes are"), r.nodes, counted(r.spares, "spare"),
+                                from.free.empty() ? "none is" : counted(from.free.size(), "is", "are")));
     for (const auto host : from.free)
         if (host >= f.hosts.size())
             return fail(errc::internal, fmt::format("host {} is not on the fabric", host));

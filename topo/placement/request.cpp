@@ -4,6 +4,7 @@
 #include <banyan/topo/placement.hpp>
 #include <fmt/format.h>
 
+#include "topo/counted.hpp"
 #include "topo/placement/job_slots.hpp"
 
 namespace banyan::topo {
@@ -12,12 +13,14 @@ result<request> make_request(const shape& dims, std::uint32_t total_nodes, std::
     const auto ranks = dims.ranks();
     if (total_nodes <= spares)
         return fail(errc::invalid_input,
-                    fmt::format("{} nodes with {} spares leave none to run on", total_nodes, spares),
+                    fmt::format("{} with {} leave none to run on", counted(total_nodes, "node"),
+                                counted(spares, "spare")),
                     fmt::format("ask for -N {} or more", spares + 1));
     const auto nodes = total_nodes - spares;
     if (ranks_per_node == 0 && ranks % nodes != 0)
         return fail(errc::invalid_input,
-                    fmt::format("{} ({} ranks) does not divide over {} nodes", dims.text(), ranks, nodes),
+                    fmt::format("{} ({}) does not divide over {}", dims.text(), counted(ranks, "rank"),
+                                counted(nodes, "node")),
                     "choose a number of nodes that divides the ranks, plus the spares");
     if (ranks_per_node == 0) ranks_per_node = ranks / nodes;
     if (ranks_per_node > max_ranks_per_node)
