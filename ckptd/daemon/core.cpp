@@ -50,7 +50,8 @@ session_ptr daemon_core::find_session(std::uint64_t job) const {
 void daemon_core::free_session(const session_ptr& s) {
     s->closed = true;
     s->remembered.where.reset();
-    sessions.erase(s->job());
+    // The job may have another one by now: whoever frees this one may have waited meanwhile.
+    if (find_session(s->job()) == s) sessions.erase(s->job());
     s->notify();
 }
 

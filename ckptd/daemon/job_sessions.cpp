@@ -27,6 +27,11 @@ result<void> check_restart(const json& meta, const session_request& session) {
                             session.job, restart, session.restart));
 }
 
+std::unexpected<error> closed_meanwhile(std::uint64_t job) {
+    return fail(errc::conflict, fmt::format("job {}: its session was closed while its memory was made", job),
+                "open it again, if the job runs");
+}
+
 }  // namespace
 
 task<answer_meta> job_sessions::on_open(json meta) {
@@ -35,7 +40,8 @@ task<answer_meta> job_sessions::on_open(json meta) {
     refusal refused{request.uid, {}, request, {}, clock::now()};
     auto answer = co_await open(std::move(request));
     refused_.erase(job);
-    if (answer || refused_.size() >= max_refused) co_return answer;
+    // Another request may have opened it meanwhile.
+    if (answer || core_.find_session(job) || refused_.size() >= max_refused) co_return answer;
     refused.why = answer.error();
     if (refused.why.code != errc::exhausted) refused.request.reset();
     refused_.emplace(job, std::move(refused));
@@ -80,6 +86,7 @@ task<answer_meta> job_sessions::open(session_request request) {
     const bool renewed = known && request.restart > s->request.restart;
     if (!known) {
         s = to_.starts.make_session();
+        s->fresh = true;
         core_.sessions[request.job] = s;
         core_.had_session = true;
     }
@@ -105,13 +112,20 @@ task<answer_meta> job_sessions::open(session_request request) {
         s->warnings = {};
     }
     auto here = s->own_ranks();
-    if (auto ready = co_await to_.memory.make_ready(s, std::move(here)); !ready) {
-        if (!known) core_.free_session(s);
+    ++s->opening;
+    const auto ready = co_await to_.memory.make_ready(s, std::move(here));
+    --s->opening;
+    if (!ready) {
+        // A request that came meanwhile, as of a requeue, may have been granted, or waits still.
+        if (s->fresh && s->opening == 0) core_.free_session(s);
         co_return std::unexpected(ready.error());
     }
+    if (s->closed) co_return closed_meanwhile(s->job());
+    s->fresh = false;
     core_.keep(s);
     core_.spawn(to_.memory.expect_copies(s, ranks_kept_in(s->request, assignment_of(s->request))));
     auto warning = co_await to_.dirs.prepare(s);
+    if (s->closed) co_return closed_meanwhile(s->job());
     if (!warning.empty()) to_.users.warn(s, s->request.dir, warning);
     spdlog::info("job {}: session {} for uid {}, {} ranks here of {}, restart {}", s->job(),
                  known ? "renewed" : "opened", s->request.uid, s->own_ranks().size(), s->request.world,
@@ -163,6 +177,7 @@ task<answer_meta> job_sessions::on_step_open(json meta) {
         core_.keep(s);
     }
     BANYAN_CO_CHECK(co_await to_.memory.make_ready(s, here));
+    if (s->closed) co_return closed_meanwhile(job);
     core_.spawn(to_.memory.expect_copies(s, std::move(kept)));
     s->notify();
     spdlog::info("job {}: step {} may come, {} ranks here", job, step, here.size());

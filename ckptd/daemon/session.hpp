@@ -268,7 +268,9 @@ struct session {
     std::set<std::uint32_t> finished;  ///< ranks that ended of their own will in this generation
     bool detached = false;
     bool closed = false;
-    bool ending = false;  ///< detached, and what storage lacks is on its way there
+    bool fresh = false;         ///< no request to open it has been granted yet
+    std::uint32_t opening = 0;  ///< requests to open it that wait for its memory
+    bool ending = false;        ///< detached, and what storage lacks is on its way there
     std::chrono::steady_clock::time_point lease_end{};
     std::chrono::steady_clock::time_point kept_until{};  ///< while it is ending: from others that need memory
 
