@@ -27,9 +27,10 @@ result<void> check_restart(const json& meta, const session_request& session) {
                             session.job, restart, session.restart));
 }
 
-std::unexpected<error> closed_meanwhile(std::uint64_t job) {
-    return fail(errc::conflict, fmt::format("job {}: its session was closed while its memory was made", job),
-                "open it again, if the job runs");
+// Not that of any other refusal: on_open() tells them apart.
+std::unexpected<error> left_meanwhile(std::uint64_t job) {
+    return fail(errc::not_found, fmt::format("job {} left this node while its memory was made", job),
+                "open its session again, if it runs");
 }
 
 }  // namespace
@@ -40,8 +41,11 @@ task<answer_meta> job_sessions::on_open(json meta) {
     refusal refused{request.uid, {}, request, {}, clock::now()};
     auto answer = co_await open(std::move(request));
     refused_.erase(job);
-    // Another request may have opened it meanwhile.
-    if (answer || core_.find_session(job) || refused_.size() >= max_refused) co_return answer;
+    // Another request may have opened it meanwhile. And of a job that has left no rank will ask: nothing
+    // would ever forget it.
+    if (answer || core_.find_session(job) || answer.error().code == errc::not_found ||
+        refused_.size() >= max_refused)
+        co_return answer;
     refused.why = answer.error();
     if (refused.why.code != errc::exhausted) refused.request.reset();
     refused_.emplace(job, std::move(refused));
@@ -117,15 +121,17 @@ task<answer_meta> job_sessions::open(session_request request) {
     --s->opening;
     if (!ready) {
         // A request that came meanwhile, as of a requeue, may have been granted, or waits still.
+        const bool left = s->closed || s->detached;
         if (s->fresh && s->opening == 0) core_.free_session(s);
+        if (left) co_return left_meanwhile(s->job());
         co_return std::unexpected(ready.error());
     }
-    if (s->closed) co_return closed_meanwhile(s->job());
+    if (s->closed) co_return left_meanwhile(s->job());
     s->fresh = false;
     core_.keep(s);
     core_.spawn(to_.memory.expect_copies(s, ranks_kept_in(s->request, assignment_of(s->request))));
     auto warning = co_await to_.dirs.prepare(s);
-    if (s->closed) co_return closed_meanwhile(s->job());
+    if (s->closed) co_return left_meanwhile(s->job());
     if (!warning.empty()) to_.users.warn(s, s->request.dir, warning);
     spdlog::info("job {}: session {} for uid {}, {} ranks here of {}, restart {}", s->job(),
                  known ? "renewed" : "opened", s->request.uid, s->own_ranks().size(), s->request.world,
@@ -177,7 +183,7 @@ task<answer_meta> job_sessions::on_step_open(json meta) {
         core_.keep(s);
     }
     BANYAN_CO_CHECK(co_await to_.memory.make_ready(s, here));
-    if (s->closed) co_return closed_meanwhile(job);
+    if (s->closed) co_return left_meanwhile(job);
     core_.spawn(to_.memory.expect_copies(s, std::move(kept)));
     s->notify();
     spdlog::info("job {}: step {} may come, {} ranks here", job, step, here.size());

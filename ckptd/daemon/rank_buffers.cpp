@@ -70,8 +70,8 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
         s->free_replicas.clear();
         made = co_await core_.compute.run(s->request.uid, work);
     }
-    // For a session that is gone nobody else's memory is taken.
-    while (!made && made.error().code == errc::exhausted && !s->closed) {
+    // For a job that has left nobody else's memory is taken.
+    while (!made && made.error().code == errc::exhausted && !s->closed && !s->detached) {
         const bool there_is_room = co_await ended_.make_room();
         if (!there_is_room) break;
         made = co_await core_.compute.run(s->request.uid, work);

@@ -19,7 +19,7 @@ constexpr std::uint64_t before = 7, waiting = 8, beside = 9;
 // Job `before` has ended and writes to storage that stands still: its memory goes to others when it is done.
 class full_node {
   public:
-    full_node() : c(g.on({1}, 1, "memory_limit = \"24M\"\n")) {
+    full_node() : c(options()) {
         c.open(c.request(before, 1, 1, c.dir() + "/store", 1000));
         c.new_step(before, 0, {1});
         auto ranks = start_ranks(c, before, {1}, 1, 5'000'000);
@@ -52,6 +52,12 @@ class full_node {
         auto ranks = start_ranks(c, job, {1}, 1, 100'000);
         all_are(ask_all(ranks, "save 1"), "0");
         all_are(ask_all(ranks, "wait 1 1 9000"), "0");
+    }
+
+    cluster::options options() const {
+        auto o = g.on({1}, 1, "memory_limit = \"24M\"\n");
+        o.arguments = {"--exit-when-idle"};
+        return o;
     }
 
     const gate g;
@@ -89,16 +95,23 @@ TEST_CASE("what is opened after a close outlives the wait of what was closed", "
     n.trains(waiting);
 }
 
-TEST_CASE("a session that was closed is not told to be ready, and takes nobody's memory", "[ckptd]") {
+TEST_CASE("for a job that has left nobody's memory is taken, and nothing of it is remembered", "[ckptd]") {
     full_node n;
+    const bool closed = GENERATE(true, false);
     auto first = n.open_and_wait();
-    REQUIRE(ckpt::session_close(n.c.socket(1), waiting, false, 5s));
+    const auto at = n.c.socket(1);
+    if (closed)
+        REQUIRE(ckpt::session_close(at, waiting, false, 5s));
+    else
+        REQUIRE(ckpt::session_detach(at, waiting, 5s));
     n.g.open();
     CHECK_FALSE(first.get());
     CHECK(n.c.session(1, waiting).is_null());
     // It has its lease: a requeue of it finds its step in memory.
     REQUIRE_FALSE(n.c.session(1, before).is_null());
     CHECK(n.c.session(1, before)["committed"]["step"] == 1);
+    REQUIRE(ckpt::session_close(at, before, false, 5s));
+    CHECK(eventually([&] { return !ckpt::status(at, 1s); }));  // it is idle
 }
 
 TEST_CASE("where every open is refused nothing of the job is left", "[ckptd]") {
