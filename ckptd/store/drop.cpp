@@ -23,6 +23,8 @@ result<void> drop_step(const storage_user& user, const std::string& dir, std::ui
     // A link or a file of that name is nobody's step; and what is being replaced this moment is a job's.
     const auto folder = open_folder(top.get(), step_name(step), shown);
     if (!folder) return std::unexpected(folder.error());
+    // What it has replaced may still be there after a crash, and would be the step of that number then.
+    BANYAN_CHECK(put_away(top.get(), replaced_name(step), dir));
     const auto away = fmt::format("{}{}", trash_prefix, unused_name("x").substr(3));
     if (::renameat(top.get(), step_name(step).c_str(), top.get(), away.c_str()) != 0)
         return fail_errno(fmt::format("cannot rename {}", shown), errno);

@@ -36,8 +36,11 @@ result<void> move_name(int from, int to, const std::string& name, const std::str
 
 result<unique_fd> aside_of(int top, const std::string& dir) {
     const auto shown = fmt::format("{}/{}", dir, set_aside_folder);
-    if (!is_there(top, set_aside_folder))
+    if (!is_there(top, set_aside_folder)) {
         BANYAN_CHECK(create_folder(top, set_aside_folder, modes_in(top), shown));
+        // Before anything is in it: what is moved into a folder that a crash takes away is lost.
+        BANYAN_CHECK(sync_folder(top, dir));
+    }
     return open_folder(top, set_aside_folder, shown);
 }
 

@@ -4,7 +4,9 @@
 // one folder are recorded as they succeed (crash_model.cpp stands in for the C library's functions), and
 // after each of them the tree can be written out as a crash at that moment may leave it: what was synced is
 // there, of the rest any part, each directory in one of the states that it has had since it was synced, but
-// for removals, each of which may have happened or not.
+// for removals, each of which may have happened or not. A write may have reached some sectors and not others.
+// A move from one folder to another is one act, as on every file system with a journal: what moved is in the
+// one or the other, and in the new one for sure when either folder was synced since.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +33,11 @@ class crash_model {
         names,     ///< all names, but of the files only what was synced
         by_chance  ///< of every directory and file one of its states
     };
+    /// Calls `act`; after each of its operations `each` gets the tree as crashes of every kind may leave it,
+    /// of the last one so many. Returns how many operations there were.
+    static std::size_t replay(const std::string& dir, const std::function<void()>& act,
+                              const std::function<void(const std::string& crashed, survives what)>& each,
+                              int chances = 4);
     /// Writes the tree to `into`, which does not exist.
     void write_out(const std::string& into, survives what, std::mt19937& random) const;
 
@@ -48,19 +55,32 @@ class crash_model {
     bool covers(const std::string& path) const { return path == root_ || path.starts_with(root_ + "/"); }
 
   private:
+    using names = std::map<std::string, int>;
     struct node {
         bool folder = false;
-        std::vector<std::map<std::string, int>> names{{}};  ///< states since the last sync, the newest last
-        std::map<std::string, int> removed;                 ///< since the last sync; they may go in any order
+        std::vector<names> states{{}};  ///< a folder's since the last sync, the newest last
+        names removed;                  ///< since the last sync; they may go in any order
         std::vector<std::string> content{{}};
+    };
+    struct move {
+        int what, from, to;
+        std::string old_name, name;
+        bool lasts = false;
     };
     int load(const std::string& path);
     int find(const std::string& path) const;
-    std::map<std::string, int>& change(const std::string& path, std::string& name);
-    void write_node(int which, const std::string& path, survives what, std::mt19937& random) const;
+    int folder_of(const std::string& path) const;
+    names& change(const std::string& path, std::string& name);
+    void rename_to(const operation& o);
+    std::vector<names> choose_names(survives what, std::mt19937& random) const;
+    void settle(const move& m, std::vector<names>& chosen, std::mt19937& random) const;
+    std::string choose_content(const node& n, survives what, std::mt19937& random) const;
+    void write_node(int which, const std::string& path, const std::vector<names>& chosen, survives what,
+                    std::mt19937& random) const;
 
     std::string root_;
     std::vector<node> nodes_;
+    std::vector<move> moves_;
     std::function<void(const std::string&)> each_;
 };
 

@@ -36,36 +36,21 @@ found look(const std::string& dir) {
 struct replay {
     std::string dir;
     found before, after;
-    std::uint32_t chances = 4;
     std::size_t operations = 0;
-    found last_synced = {};
 
     void run(const std::function<void()>& act) {
-        std::mt19937 random(7);
-        const auto scratch = fs::path(dir).parent_path() / "crashed";
-        crash_model model(dir);
-        model.watch([&](const std::string& operation) {
-            ++operations;
-            using survives = crash_model::survives;
-            std::vector<survives> ways{survives::all, survives::synced, survives::names};
-            ways.insert(ways.end(), chances, survives::by_chance);
-            for (const auto way : ways) {
-                INFO("operation " << operations << ", " << operation << ", way " << static_cast<int>(way));
-                fs::remove_all(scratch);
-                model.write_out(scratch, way, random);
-                const auto now = look(scratch);
+        found last_synced;
+        operations =
+            crash_model::replay(dir, act, [&](const std::string& crashed, crash_model::survives way) {
+                const auto now = look(crashed);
                 CHECK((now == before || now == after));
-                if (way == survives::synced) last_synced = now;
-                own(scratch, 12, 9);
-                CHECK(look(scratch) == now);
-            }
-        });
-        act();
+                if (way == crash_model::survives::synced) last_synced = now;
+                own(crashed, 12, 9);
+                CHECK(look(crashed) == now);
+            });
         // What the caller was told is there for good.
         CHECK(last_synced == after);
-        fs::remove_all(scratch);
-        model.write_out(scratch, crash_model::survives::all, random);
-        CHECK(look(scratch) == look(dir));
+        CHECK(look(dir) == after);
     }
 };
 
