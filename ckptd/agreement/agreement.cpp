@@ -218,6 +218,9 @@ effects agreement::safe(shelf::id number, level safety) {
     effects out;
     auto* c = shelf_.find(number);
     if (!c || !c->own || !c->checked || c->voted || !is_of_this_round(c->what.key)) return out;
+    // A copy of a rank that was here in an earlier launch: another daemon has its vote now.
+    const auto& slots = launch_.slot_of_rank;
+    if (c->what.rank >= slots.size() || slots[c->what.rank] != launch_.self) return out;
     saves_.try_emplace(c->what.rank, saved_steps{});
     c->voted = safety;
     cast(out, c->what.rank);

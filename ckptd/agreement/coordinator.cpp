@@ -155,6 +155,9 @@ std::optional<copy_key> coordinator::newest_if_whole() const {
     for (const auto& [slot, i] : inventories_)
         for (const auto& h : i.copies) newest = std::max(newest, std::optional(h.key));
     if (!newest) return std::nullopt;
+    // Who has lost its part of a newer one holds nothing of that any more, and the rest may be elsewhere.
+    for (const auto& [slot, i] : inventories_)
+        if (i.had > newest) return std::nullopt;
     std::set<std::uint32_t> ranks;
     for (const auto& [slot, i] : inventories_)
         for (const auto& h : i.copies)

@@ -60,7 +60,7 @@ class coordinator {
     std::pair<ballot, phase> stage() const { return {ballot_, phase_}; }
     /// The newest checkpoint of which any node of the assignment holds anything, if it is there for every
     /// rank. Who took part in a launch has a part of all that was acknowledged in it, as long as nothing was
-    /// found damaged or gone.
+    /// found damaged or gone: here, or by a member that says so.
     std::optional<copy_key> newest_if_whole() const;
     /// Whom it waits for, ascending.
     std::vector<std::uint32_t> waits_for() const;

@@ -19,6 +19,7 @@ inventory member::what_i_hold(const shelf& copies) const {
     out.accepted = accepted_;
     out.key = key_;
     out.forgetful = forgetful_;
+    out.had = copies.newest_part();
     return out;
 }
 

@@ -59,6 +59,8 @@ struct inventory {
     /// This daemon was started after the generation and has kept nothing: it may have accepted what it does
     /// not know of.
     bool forgetful = false;
+    /// The newest checkpoint in which it had a part that was whole, or may have been, though none is left.
+    std::optional<copy_key> had{};
 };
 
 /// Coordinator to all: bring and check your ranks' shards of this checkpoint.

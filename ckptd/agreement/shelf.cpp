@@ -56,6 +56,12 @@ std::optional<copy_key> shelf::newest(level safety) const {
     return safety == level::replicated ? replicated_ : memory_;
 }
 
+std::optional<copy_key> shelf::newest_part() const {
+    auto out = std::max(memory_, replicated_);
+    if (!lost_.empty()) out = std::max(out, std::optional(lost_.rbegin()->key));
+    return out;
+}
+
 bool shelf::may_go(const copy& c) const {
     const auto& key = c.what.key;
     if (key == memory_ || key == replicated_) return false;

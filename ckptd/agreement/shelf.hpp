@@ -53,6 +53,8 @@ class shelf {
 
     /// The newest commit at this level or a better one.
     std::optional<copy_key> newest(level safety) const;
+    /// The newest in which there was a part here that somebody may rest on, though it may be lost.
+    std::optional<copy_key> newest_part() const;
     bool may_go(const copy& c) const;
     /// Removes what may go and returns it. `keep` are those that somebody reads just now.
     std::vector<id> sweep(const std::vector<id>& keep = {});

@@ -43,6 +43,7 @@ struct writer {
         may(out, "key", m.key);
         may(out, "replicated", m.replicated);
         if (m.forgetful) out["forgetful"] = true;
+        may(out, "had", m.had);
         return out;
     }
     json operator()(const prepare& m) const {
@@ -168,6 +169,7 @@ struct reader {
         BANYAN_TRY(m.key, may_key("key"));
         BANYAN_TRY(m.replicated, may_key("replicated"));
         BANYAN_TRY(m.forgetful, may_flag("forgetful"));
+        BANYAN_TRY(m.had, may_key("had"));  // not there in those of older daemons
         return m;
     }
     result<body> read_prepare() const {

@@ -65,9 +65,14 @@ bool books::begin(const std::optional<copy_key>& key, const agreement::agreement
     // Who had heard that it is replicated may be gone; then it was good for this one restart.
     auto& second = newest_[static_cast<std::size_t>(level::replicated)];
     if (second && a.committed(level::replicated) < second->key) second.reset();
-    // What all begin from has reached memory on all ranks: what is older has been overtaken there.
-    if (key) newest_[static_cast<std::size_t>(level::memory)] = look(*key, m, a.world());
+    reached_all(key, a, m);
     return older;
+}
+
+void books::reached_all(const std::optional<copy_key>& key, const agreement::agreement& a,
+                        const machines& m) {
+    auto& newest = newest_[static_cast<std::size_t>(level::memory)];
+    if (key && (!newest || newest->key <= *key)) newest = look(*key, m, a.world());
 }
 
 std::optional<copy_key> books::newest(level safety) const {

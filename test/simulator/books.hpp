@@ -33,6 +33,8 @@ class books {
     /// when something newer has not.
     bool begin(const std::optional<copy_key>& key, const agreement::agreement& a, const assignment& nodes,
                const machines& m);
+    /// What all were to begin from has reached memory on all ranks: what is older has been overtaken there.
+    void reached_all(const std::optional<copy_key>& key, const agreement::agreement& a, const machines& m);
     std::optional<copy_key> newest(agreement::level safety) const;
 
   private:

@@ -5,21 +5,9 @@ namespace banyan::ckpt::simulator {
 
 using agreement::launch;
 
-namespace {
-
-constexpr time_us outside_timeout = 1'000'000;  // longer than anything here is cut off or stopped
-
-}  // namespace
-
-job::job(std::uint64_t seed, const settings& s) : machines(seed, s) {
+job::job(std::uint64_t seed, const settings& s) : launch_nodes(seed, s) {
     for (std::uint32_t i = 0; i < s.slots; ++i) assignment_.push_back(i);
     ranks_.resize(s.slots);
-}
-
-std::optional<std::uint32_t> job::slot_of(std::uint32_t node) const {
-    const auto at = std::find(assignment_.begin(), assignment_.end(), node);
-    if (at == assignment_.end()) return std::nullopt;
-    return static_cast<std::uint32_t>(at - assignment_.begin());
 }
 
 std::uint32_t job::buddy(std::uint32_t slot) const { return (slot + 1) % settings_.slots; }
@@ -66,8 +54,9 @@ void job::open(std::uint32_t i, std::uint32_t slot, bool forgetful) {
     l.nonce = number();
     l.forgetful = forgetful;
     auto& n = nodes_[i];
-    n.former.insert(n.had.begin(), n.had.end());
-    n.had = {assignment_.begin(), assignment_.end()};
+    n.former.insert(n.members.begin(), n.members.end());
+    n.members = assignment_;
+    n.asks_since.reset();
     act(i, nodes_[i].agreed.open(l));
     if (slot == 0) look_at_storage(i);
 }
@@ -84,10 +73,12 @@ void job::look_at_storage(std::uint32_t i) {
             if (!c) return;
             if (settings_.moves && !n.agreed.has_begun()) {
                 if (settings_.claims) claim_.take(n.former, assignment_);
-                if (!c->waits_for().empty()) return look_at_storage(i);  // all say first what they hold
+                // All say first what they hold.
+                if (!c->waits_for().empty() || waits_for_former(i)) return look_at_storage(i);
             }
             n.looked = look;
             const auto known = former_nodes(i);
+            if (known) say("slot 0 asks {}", fmt::join(*known, " "));
             act(i, nodes_[i].agreed.storage_holds(
                        {}, known ? std::optional(held_outside(i, *known)) : std::nullopt));
         });
@@ -100,42 +91,6 @@ void job::move_on() {
         const auto to = below(nodes_.size());
         if (nodes_[to].up && !slot_of(to)) slot = to;
     }
-}
-
-std::optional<std::set<std::uint32_t>> job::former_nodes(std::uint32_t i) {
-    std::set<std::uint32_t> known;
-    if (!settings_.moves) {  // all are of the job's allocation
-        for (std::uint32_t other = 0; other < nodes_.size(); ++other) known.insert(other);
-        return known;
-    }
-    auto& n = nodes_[i];
-    if (n.agreed.has_begun()) return std::nullopt;
-    const auto claimed = std::exchange(claim_.generation, generation_);
-    for (const auto member : assignment_)
-        known.insert(nodes_[member].former.begin(), nodes_[member].former.end());
-    // What is promised does not hang on what is known where there is a directory.
-    for (std::uint32_t other = 0; other < nodes_.size(); ++other)
-        if (reaches(i, other) && nodes_[other].daemon_runs && !nodes_[other].paused &&
-            (settings_.claims || known.contains(other)))
-            promised_.insert(other);
-    const auto newest = n.agreed.coordinating()->newest_if_whole();
-    if (settings_.claims && claimed != 0 && newest && newest->generation >= first_round(claimed))
-        return std::nullopt;
-    return known;
-}
-
-// Only nodes that answer: nobody waits for the others.
-std::vector<std::vector<agreement::held>> job::held_outside(std::uint32_t asks,
-                                                            const std::set<std::uint32_t>& known) {
-    std::vector<std::vector<agreement::held>> out;
-    outside_.clear();
-    for (const auto other : known) {
-        const auto& n = nodes_[other];
-        if (slot_of(other) || !reaches(asks, other) || !n.daemon_runs || n.paused) continue;
-        outside_.push_back(other);
-        out.push_back(n.agreed.copies().checked());
-    }
-    return out;
 }
 
 void job::start_process(std::uint32_t slot) {
@@ -158,19 +113,18 @@ void job::relaunch() {
 }
 
 void job::act(std::uint32_t i, const effects& e) {
-    const auto slot = slot_of(i);
+    const auto slot = nodes_[i].agreed.slot();
     for (const auto id : e.gone) nodes_[i].memory.erase(id);
     for (const auto& [to, m] : e.send) {
-        if (to >= assignment_.size() || !slot) continue;
-        const auto target = assignment_[to];
-        deliver(i, target,
-                [this, from = *slot, target, m] { act(target, nodes_[target].agreed.receive(from, m)); });
+        // To the nodes of the launch that it knows, whoever is in the newest.
+        const auto target = nodes_[i].members.at(to);
+        deliver(i, target, [this, slot, target, m] { act(target, nodes_[target].agreed.receive(slot, m)); });
     }
-    if (e.fenced && slot && ranks_[*slot].now == rank_process::doing::trains) fence(*slot);
+    if (e.fenced && is_current(i) && ranks_[slot].now == rank_process::doing::trains) fence(slot);
     if (e.bring) bring(i, *e.bring);
     if (e.go) go(i);
     acknowledge(i);
-    if (nodes_[i].agreed.asks_outside() && slot == 0u && nodes_[i].looked == nodes_[i].look)
+    if (nodes_[i].agreed.asks_outside() && slot_of(i) == 0u && nodes_[i].looked == nodes_[i].look)
         look_at_storage(i);
 }
 
@@ -185,16 +139,15 @@ void job::fence(std::uint32_t slot) {
 }
 
 void job::bring(std::uint32_t i, const prepare& p) {
-    const auto slot = slot_of(i);
-    if (!slot) return;
+    const auto slot = nodes_[i].agreed.slot();
     const auto life = nodes_[i].daemon_life;
     in(static_cast<time_us>(uniform(200, 10'000)),
-       [=, this] { at_daemon(i, life, [=, this] { bring_now(i, *slot, p, 0); }); });
+       [=, this] { at_daemon(i, life, [=, this] { bring_now(i, slot, p, 0); }); });
 }
 
 void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::size_t at) {
     auto& n = nodes_[i];
-    if (assignment_[slot] != i) return;
+    if (n.members.empty() || n.members[slot] != i) return;
     const auto done = [&](bool good) {
         act(i, n.agreed.brought(p.number, good ? std::vector<std::uint32_t>() : std::vector{slot}));
     };
@@ -205,21 +158,26 @@ void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::
         drop(i, own->number);
     }
     const auto& holders = p.what.holders[slot];
-    if (at >= holders.size()) return done(false);
-    const bool is_outside = holders[at] >= assignment_.size();
-    if (is_outside && holders[at] - assignment_.size() >= outside_.size())
-        return bring_now(i, slot, p, at + 1);
-    const auto from = is_outside ? outside_[holders[at] - assignment_.size()] : assignment_[holders[at]];
+    if (at >= holders.size()) {
+        say("slot {} finds step {} with none of {} holders", slot, p.what.key->step, holders.size());
+        return done(false);
+    }
+    const auto& members = n.members;
+    const auto& outside = nodes_[members.front()].outside;
+    const bool is_outside = holders[at] >= members.size();
+    if (is_outside && holders[at] - members.size() >= outside.size()) return bring_now(i, slot, p, at + 1);
+    const auto from = is_outside ? outside[holders[at] - members.size()] : members[holders[at]];
     const auto retry = [=, this](std::size_t next) {
         const auto life = nodes_[i].daemon_life;
         in(5'000, [=, this] { at_daemon(i, life, [=, this] { bring_now(i, slot, p, next); }); });
     };
-    if (!reaches(i, from) || !nodes_[from].daemon_runs || nodes_[from].paused) {
-        if (generation_ != first_round(n.agreed.generation())) return;  // over
+    if (!answers(i, from)) {
+        if (!is_current(i)) return;  // over
         if (!is_outside || !settings_.moves) return retry(is_outside ? at + 1 : at);
         const auto since = silent_since_.try_emplace(from, now()).first->second;
         if (now() < since + outside_timeout) return retry(at);
         promised_.erase(from);  // given up
+        say("slot {} gives node {} up", slot, from);
         return retry(at + 1);
     }
     silent_since_.erase(from);
@@ -239,11 +197,8 @@ void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::
 }
 
 void job::restart_forgotten(std::uint32_t i) {
-    const auto slot = *slot_of(i);
-    auto& r = ranks_[slot];
     auto& n = nodes_[i];
-    if (r.now == rank_process::doing::waits && n.agreed.has_begun() &&
-        first_round(n.agreed.generation()) == generation_)
+    if (is_current(i) && ranks_[n.agreed.slot()].now == rank_process::doing::waits && n.agreed.has_begun())
         act(i, n.agreed.begin_again());
 }
 

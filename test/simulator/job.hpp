@@ -4,6 +4,7 @@
 #pragma once
 
 #include "test/simulator/books.hpp"
+#include "test/simulator/launch_nodes.hpp"
 
 namespace banyan::ckpt::simulator {
 
@@ -19,12 +20,11 @@ struct rank_process {
     std::uint64_t number = 0;  ///< of the process
 };
 
-class job : public machines {
+class job : public launch_nodes {
   public:
     job(std::uint64_t seed, const settings& s);
 
   protected:
-    std::optional<std::uint32_t> slot_of(std::uint32_t node) const;
     std::uint32_t buddy(std::uint32_t slot) const;
     void start_launch();
     /// slurmstepd tells its node's daemon, and waits until that is there.
@@ -33,10 +33,12 @@ class job : public machines {
     void look_at_storage(std::uint32_t i);
     /// Some slots go to other nodes, though theirs live.
     void move_on();
-    /// Whom the coordinator asks besides, when all members have said what they hold; null: nobody is asked.
-    std::optional<std::set<std::uint32_t>> former_nodes(std::uint32_t i);
-    std::vector<std::vector<agreement::held>> held_outside(std::uint32_t asks,
-                                                           const std::set<std::uint32_t>& known);
+    /// What a daemon finds out counts though its launch is over: it frees what that overtakes. When a newer
+    /// one has begun it is known to nobody any more.
+    bool is_news(std::uint32_t node) const {
+        return begun_.empty() ||
+               first_round(begun_.rbegin()->first) <= first_round(nodes_[node].agreed.generation());
+    }
     void start_process(std::uint32_t slot);
     void relaunch();
     void act(std::uint32_t i, const effects& e);
@@ -57,29 +59,11 @@ class job : public machines {
     /// A process that waits though its round has gone (it was fenced before) asks again.
     void restart_forgotten(std::uint32_t i);
 
-    std::uint64_t generation_ = 0;  ///< of the launch
-    std::vector<std::uint32_t> assignment_;
-    std::vector<std::uint32_t>
-        outside_;  ///< nodes that the launch's coordinator has asked, and that answered
-    /// Whose memory the launch is to begin from if it can: its nodes, and those that could be asked.
-    std::set<std::uint32_t> promised_;
-    std::map<std::uint32_t, time_us> silent_since_;  ///< of the former nodes
     std::vector<rank_process> ranks_;
     books books_;
     outcome out_;
 
   private:
-    /// Of the directory: names the launch's nodes and all former ones that are known.
-    struct claim {
-        std::uint64_t generation = 0;
-        std::set<std::uint32_t> nodes;
-        void take(std::set<std::uint32_t>& former, const std::vector<std::uint32_t>& launch) {
-            former.insert(nodes.begin(), nodes.end());
-            nodes = former;
-            nodes.insert(launch.begin(), launch.end());
-        }
-    };
-    claim claim_;
     std::uint32_t launches_ = 0;
     std::uint64_t processes_ = 0;
     std::set<std::uint32_t> arrived_;                         ///< ranks at the end of their step

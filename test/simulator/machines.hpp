@@ -42,8 +42,10 @@ struct node {
     std::uint64_t life = 1, daemon_life = 1;
     agreement::agreement agreed;
     std::uint64_t look = 0, looked = 0;  ///< at storage: the newest, and that which has ended
-    std::set<std::uint32_t> had;         ///< the job's nodes in the launch that this one knows
-    std::set<std::uint32_t> former;      ///< and in those before, while they may be needed
+    std::optional<time_us> asks_since;   ///< former nodes, and not all have answered
+    std::vector<std::uint32_t> members;  ///< by slot, of the launch that this one knows
+    std::set<std::uint32_t> former;      ///< nodes of those before, while they may be needed
+    std::vector<std::uint32_t> outside;  ///< whom it has asked besides and who has answered, at slot 0
     std::map<shelf::id, stored> memory;
     std::vector<std::function<void()>> held_back;  ///< while paused
 };
@@ -79,6 +81,9 @@ class machines : public schedule {
 
     bool reaches(std::uint32_t a, std::uint32_t b) const {
         return nodes_[a].up && nodes_[b].up && (a == b || !cut_.contains({std::min(a, b), std::max(a, b)}));
+    }
+    bool answers(std::uint32_t asks, std::uint32_t node) const {
+        return reaches(asks, node) && nodes_[node].daemon_runs && !nodes_[node].paused;
     }
     /// `what` runs at `to`'s daemon, if it is there then.
     void deliver(std::uint32_t from, std::uint32_t to, std::function<void()> what) {

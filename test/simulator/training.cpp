@@ -19,26 +19,29 @@ content after(content before, std::uint64_t generation, std::uint64_t step) {
 using agreement::level;
 
 void job::go(std::uint32_t i) {
-    const auto slot = slot_of(i);
-    if (!slot) return;
     auto& n = nodes_[i];
+    if (!is_current(i)) {  // the ranks of that launch have ended
+        if (is_news(i)) books_.reached_all(n.agreed.begun_from(), n.agreed, *this);
+        return;
+    }
+    const auto slot = n.agreed.slot();
     const auto key = n.agreed.begun_from();
     const auto generation = n.agreed.generation();
     ++out_.releases;
-    say("slot {} goes with {} in {:x}", *slot,
+    say("slot {} goes with {} in {:x}", slot,
         key ? fmt::format("{:x}/{}", key->generation, key->step) : "nothing", generation);
     const auto [at, first] = begun_.try_emplace(generation, key);
     if (!first && at->second != key)
         for (const auto& other : ranks_)
             if (other.now == rank_process::doing::trains && !other.off && other.generation == generation)
-                throw breach{fmt::format("slot {} begins from another step than the rest", *slot)};
+                throw breach{fmt::format("slot {} begins from another step than the rest", slot)};
     if ((first || at->second != key) &&
         books_.begin(key, n.agreed, {promised_.begin(), promised_.end()}, *this))
         ++out_.restored_older;
     at->second = key;
-    auto& r = ranks_[*slot];
+    auto& r = ranks_[slot];
     if (r.now != rank_process::doing::waits) return;
-    begin(*slot, generation, key);
+    begin(slot, generation, key);
 }
 
 void job::begin(std::uint32_t slot, std::uint64_t generation, const std::optional<copy_key>& key) {
@@ -123,8 +126,8 @@ void job::check_copy(std::uint32_t i, std::uint32_t slot, shelf::id id) {
 
 void job::replicate(std::uint32_t i, std::uint32_t slot, shelf::id id, int tries) {
     const auto* c = find(i, id);
-    if (!c || slot_of(i) != slot) return;
-    const auto to = assignment_[buddy(slot)];
+    if (!c || nodes_[i].members.empty() || nodes_[i].agreed.slot() != slot) return;
+    const auto to = nodes_[i].members[buddy(slot)];
     const auto life = nodes_[i].daemon_life;
     const auto later = [=, this](bool replicated) {
         at_daemon(i, life, [=, this] {
@@ -157,7 +160,7 @@ void job::replicate(std::uint32_t i, std::uint32_t slot, shelf::id id, int tries
 }
 
 void job::acknowledge(std::uint32_t i) {
-    if (!slot_of(i) || !nodes_[i].agreed.has_begun()) return;
+    if (nodes_[i].members.empty() || !nodes_[i].agreed.has_begun() || !is_news(i)) return;
     if (settings_.moves && nodes_[i].agreed.stands_alone()) {  // what was acknowledged needs no former nodes
         nodes_[i].former.clear();
         if (slot_of(i) == 0u && claim_.generation == generation_)

@@ -43,13 +43,12 @@ class world : public job {
     void tick(std::uint32_t i) {
         in(between(tick_every / 2, tick_every * 3 / 2), [=, this] {
             auto& n = nodes_[i];
-            if (n.up && n.daemon_runs && !n.paused && slot_of(i)) {
+            // Whoever has left the job does not know it.
+            if (n.up && n.daemon_runs && !n.paused && !n.members.empty()) {
                 if (chance(0.1)) n.agreed.follow(below(settings_.slots));
                 act(i, n.agreed.tick());
                 const auto* c = n.agreed.coordinating();
-                if (c && c->now() == agreement::coordinator::phase::lost &&
-                    first_round(n.agreed.generation()) == generation_)
-                    relaunch();
+                if (c && c->now() == agreement::coordinator::phase::lost && is_current(i)) relaunch();
                 restart_forgotten(i);
             }
             tick(i);
@@ -89,7 +88,7 @@ class world : public job {
         n.up = false;
         n.memory.clear();
         n.agreed = {};
-        n.had.clear();
+        n.members.clear();
         n.former.clear();
         ++n.life;
         ++n.daemon_life;
@@ -132,11 +131,10 @@ class world : public job {
             m.paused = false;
             m.agreed = kept_of(m.agreed);
             m.agreed.recall(number());
-            const auto slot = slot_of(i);
-            if (!slot) return;
-            if (*slot == 0) look_at_storage(i);
-            for (const auto& c : own_copies(i, *slot))  // what was under way begins anew
-                if (!c.voted) check_copy(i, *slot, c.number);
+            if (slot_of(i) == 0u) look_at_storage(i);
+            const auto slot = m.agreed.slot();
+            for (const auto& c : own_copies(i, slot))  // what was under way begins anew
+                if (!c.voted) check_copy(i, slot, c.number);
         });
     }
     void daemon_loses_all(std::uint32_t i) {
@@ -147,7 +145,7 @@ class world : public job {
         if (const auto slot = slot_of(i)) ranks_[*slot].off = true;
         n.memory.clear();
         n.agreed = {};
-        n.had.clear();
+        n.members.clear();
         n.former.clear();
         n.held_back.clear();
         n.paused = n.daemon_runs = false;
@@ -175,8 +173,10 @@ class world : public job {
         auto at = memory.begin();
         std::advance(at, below(memory.size()));
         at->second.state ^= 1;
-        if (const auto* c = find(i, at->first)) books_.damaged(i, c->what.key);
-        say("a copy on node {} is damaged", i);
+        if (const auto* c = find(i, at->first)) {
+            books_.damaged(i, c->what.key);
+            say("rank {}'s copy of step {} on node {} is damaged", c->what.rank, c->what.key.step, i);
+        }
     }
 
     void heal() {

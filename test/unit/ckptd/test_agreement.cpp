@@ -18,10 +18,13 @@ namespace {
 
 constexpr std::uint64_t round_one = 1u << round_bits, round_two = round_one + 1;
 
-/// Of one to six nodes, each with one to eight faults.
+/// Of one to six nodes, with one to eight faults, whose launches leave nodes that live and come back to them.
 simulator::settings some_settings(std::uint64_t seed) {
     simulator::settings s;
     s.slots = static_cast<std::uint32_t>(1 + seed % 6);
+    s.spares = static_cast<std::uint32_t>(1 + seed / 5 % (s.slots + 1));
+    s.moves = true;
+    s.claims = seed % 3 != 0;
     s.faults = static_cast<int>(1 + seed / 6 % 8);
     s.waits = seed % 4 == 0 ? 0 : 20;
     return s;
@@ -112,18 +115,16 @@ TEST_CASE("schedules that broke an earlier form of the rules", "[ckptd]") {
 }
 
 TEST_CASE("schedules of launches that move, which broke an earlier form of the rules", "[ckptd]") {
-    // Former nodes that were not asked in a launch's first round, and were needed: in its second one (1142),
-    // or when a member's copy was found damaged (7750; 27152: then the step was not tried with theirs).
-    // And two at which the books counted as acknowledged what had been overtaken.
-    const std::uint64_t seed = GENERATE(1142, 7750, 27152, 7994, 18994);
-    simulator::settings s;
-    s.slots = static_cast<std::uint32_t>(1 + seed % 6);
-    s.spares = 1 + s.slots;
-    s.faults = static_cast<int>(1 + seed / 6 % 8);
-    s.waits = seed % 4 == 0 ? 0 : 20;
-    s.moves = true;
-    s.claims = seed % 3 != 0;
-    CHECK(simulator::run(seed, s).breach == "");
+    const std::uint64_t seed = GENERATE(  //
+        4163, 10045,    // a question that was not asked in one attempt was not asked in the next
+        466, 12646,     // nor in the launch's second round
+        29983,          // a step that one holder had damaged was not tried with another's
+        1505227,        // a member had lost its part of the newest step, so that nobody asked for the rest
+        1602183,        // a daemon voted for a rank that had been on its node a launch ago
+        14054, 15997,   // the books: what a daemon of an ended launch finds committed is overtaken there
+        1487, 1035823,  // the same, and what its round begins from
+        2050695);       // the books: nobody is left who knows where the job was
+    CHECK(simulator::run(seed, some_settings(seed)).breach == "");
 }
 
 TEST_CASE("no attempt of a round has the ballot of another round's", "[ckptd]") {
@@ -297,6 +298,66 @@ TEST_CASE("what nodes outside of the assignment hold is chosen, and is all that 
     c.on(0, holds(second, {{newer, 0}, {older, 0}}));
     c.on(1, holds(second, {{older, 1}}));
     CHECK(c.chosen().key == older);
+}
+
+TEST_CASE("nodes outside are asked where a member had a part of something newer", "[ckptd]") {
+    agreement::coordinator c(2, 2, 7);
+    const copy_key newer{round_one, 9}, older{round_one, 8};
+    auto one = holds({1, 7}, {{older, 0}, {older, 1}});
+    SECTION("and has lost it") {
+        one.had = newer;
+        c.on(0, one);
+        c.on(1, holds({1, 7}, {}));
+        CHECK_FALSE(c.newest_if_whole());
+    }
+    SECTION("not where what it had is there") {
+        one.had = older;
+        c.on(0, one);
+        c.on(1, holds({1, 7}, {}));
+        CHECK(c.newest_if_whole() == older);
+    }
+}
+
+TEST_CASE("a daemon tells of the newest part that it had", "[ckptd]") {
+    shelf copies;
+    CHECK_FALSE(copies.newest_part());
+    copies.note_release(copy_key{round_one, 5}, std::nullopt, round_two);
+    CHECK(copies.newest_part() == copy_key{round_one, 5});
+    // A vote is a promise: others may have heard of the commit.
+    auto c = own(1, {round_two, 6});
+    c.voted = level::memory;
+    copies.add(c);
+    CHECK(copies.newest_part() == copy_key{round_one, 5});
+    copies.lose(1);
+    CHECK(copies.newest_part() == copy_key{round_two, 6});
+}
+
+TEST_CASE("a daemon votes for no rank that has gone elsewhere", "[ckptd]") {
+    const auto votes = [](std::uint32_t slot_of_rank_0) {
+        agreement::launch l;
+        l.generation = round_one;
+        l.nodes = l.world = 2;
+        l.slot_of_rank = {slot_of_rank_0, 1 - slot_of_rank_0};
+        l.nonce = 7;
+        agreement::agreement a;
+        a.add(own(1, {round_one - 1, 9}));
+        const auto number = std::get<agreement::collect>(a.open(l).send.at(0).second.what).number;
+        const auto receive = [&](std::uint32_t from, agreement::body what) {
+            return a.receive(from, {round_one, std::move(what)});
+        };
+        a.storage_holds({});
+        receive(0, holds(number, {{{round_one - 1, 9}, 0}}));
+        const auto asked = receive(1, holds(number, {{{round_one - 1, 9}, 1}}));
+        const auto what = std::get<agreement::prepare>(asked.send.at(0).second.what).what;
+        receive(0, agreement::collect{number});
+        receive(0, agreement::prepare{number, what, 7});
+        a.brought(number, {});
+        receive(0, agreement::release{number, what.key, std::nullopt});
+        REQUIRE(a.has_begun());
+        return a.safe(1, level::memory).send.size();
+    };
+    CHECK(votes(0) == 1);
+    CHECK(votes(1) == 0);
 }
 
 TEST_CASE("nodes outside that were not asked are asked when what made it needless is gone", "[ckptd]") {

@@ -16,7 +16,7 @@ const std::vector<std::uint32_t> ranks{1, 3};
 std::vector<body> one_of_each() {
     const ballot b{7, 0xffffffffffffffff};
     const copy_key key{1ull << 44, 1000};
-    inventory i{b, 77, {{key, 0}, {{5, 6}, 3}}, ballot{6, 9}, key, copy_key{1, 2}, true};
+    inventory i{b, 77, {{key, 0}, {{5, 6}, 3}}, ballot{6, 9}, key, copy_key{1, 2}, true, copy_key{3, 4}};
     prepare p{b, {key, true, {{0}, {1, 2}, {}, {2}}}, 78};
     return {collect{b},
             i,
@@ -61,7 +61,7 @@ TEST_CASE("what is out of range, of another type or not there is refused", "[agr
         for (const auto& [name, value] : good.items()) {
             // These may be missing.
             const bool optional = name == "accepted" || name == "replicated" || name == "forgetful" ||
-                                  name == "storage" ||
+                                  name == "storage" || name == "had" ||
                                   (name == "key" && !std::holds_alternative<commit>(m) &&
                                    !std::holds_alternative<passed_over>(m));
             for (const json& bad :

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "test/simulator/launch_nodes.hpp"
+
+namespace banyan::ckpt::simulator {
+
+std::optional<std::uint32_t> launch_nodes::slot_of(std::uint32_t node) const {
+    const auto at = std::find(assignment_.begin(), assignment_.end(), node);
+    if (at == assignment_.end()) return std::nullopt;
+    return static_cast<std::uint32_t>(at - assignment_.begin());
+}
+
+std::set<std::uint32_t> launch_nodes::known_former() const {
+    std::set<std::uint32_t> known;
+    for (const auto member : assignment_)
+        known.insert(nodes_[member].former.begin(), nodes_[member].former.end());
+    return known;
+}
+
+bool launch_nodes::waits_for_former(std::uint32_t i) {
+    auto& since = nodes_[i].asks_since;
+    const auto known = known_former();
+    const auto silent = [&](auto other) { return !slot_of(other) && !answers(i, other); };
+    if (std::any_of(known.begin(), known.end(), silent)) {
+        if (!since) since = now();
+        if (now() < *since + outside_timeout) return true;
+    }
+    since.reset();
+    return false;
+}
+
+std::optional<std::set<std::uint32_t>> launch_nodes::former_nodes(std::uint32_t i) {
+    std::set<std::uint32_t> known;
+    if (!settings_.moves) {  // all are of the job's allocation
+        for (std::uint32_t other = 0; other < nodes_.size(); ++other) known.insert(other);
+        return known;
+    }
+    auto& n = nodes_[i];
+    if (n.agreed.has_begun()) return std::nullopt;
+    const auto claimed = std::exchange(claim_.generation, generation_);
+    known = known_former();
+    // What is promised does not hang on what is known where there is a directory. Who is silent is given up,
+    // though he may have answered in an earlier life of this daemon, and so is who is known to nobody now.
+    promised_ = {assignment_.begin(), assignment_.end()};
+    for (std::uint32_t other = 0; other < nodes_.size(); ++other)
+        if (answers(i, other) && (settings_.claims || known.contains(other))) promised_.insert(other);
+    const auto newest = n.agreed.coordinating()->newest_if_whole();
+    if (settings_.claims && claimed != 0 && newest && newest->generation >= first_round(claimed))
+        return std::nullopt;
+    return known;
+}
+
+// Only nodes that answer: nobody waits for the others.
+std::vector<std::vector<agreement::held>> launch_nodes::held_outside(std::uint32_t asks,
+                                                                     const std::set<std::uint32_t>& known) {
+    std::vector<std::vector<agreement::held>> out;
+    auto& outside = nodes_[asks].outside;
+    outside.clear();
+    for (const auto other : known) {
+        if (slot_of(other) || !answers(asks, other)) continue;
+        outside.push_back(other);
+        out.push_back(nodes_[other].agreed.copies().checked());
+    }
+    return out;
+}
+
+}  // namespace banyan::ckpt::simulator

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The nodes of the launch that is, and those of former ones that may hold what it is to begin from.
+#pragma once
+
+#include "test/simulator/machines.hpp"
+
+namespace banyan::ckpt::simulator {
+
+class launch_nodes : public machines {
+  protected:
+    using machines::machines;
+    /// Longer than anything here is cut off or stopped.
+    static constexpr time_us outside_timeout = 1'000'000;
+
+    std::optional<std::uint32_t> slot_of(std::uint32_t node) const;
+    /// Whether the node knows of the launch that is: an older one's ranks have ended.
+    bool is_current(std::uint32_t node) const {
+        return first_round(nodes_[node].agreed.generation()) == generation_;
+    }
+    /// What some member knows of.
+    std::set<std::uint32_t> known_former() const;
+    /// Some former node is silent, and may still answer.
+    bool waits_for_former(std::uint32_t i);
+    /// Whom the coordinator asks besides, when all members have said what they hold; null: nobody is asked.
+    std::optional<std::set<std::uint32_t>> former_nodes(std::uint32_t i);
+    std::vector<std::vector<agreement::held>> held_outside(std::uint32_t asks,
+                                                           const std::set<std::uint32_t>& known);
+
+    /// Of the directory: names the launch's nodes and all former ones that are known.
+    struct claim {
+        std::uint64_t generation = 0;
+        std::set<std::uint32_t> nodes;
+        void take(std::set<std::uint32_t>& former, const std::vector<std::uint32_t>& launch) {
+            former.insert(nodes.begin(), nodes.end());
+            nodes = former;
+            nodes.insert(launch.begin(), launch.end());
+        }
+    };
+    claim claim_;
+
+    std::uint64_t generation_ = 0;  ///< of the launch
+    std::vector<std::uint32_t> assignment_;
+    /// Whose memory the launch is to begin from if it can: its nodes, and those that could be asked.
+    std::set<std::uint32_t> promised_;
+    std::map<std::uint32_t, time_us> silent_since_;  ///< of the former nodes
+};
+
+}  // namespace banyan::ckpt::simulator
