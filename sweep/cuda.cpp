@@ -11,7 +11,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include "sweep/loaded.hpp"
+#include "hardware/loaded.hpp"
 
 namespace banyan::sweep {
 namespace {
@@ -46,19 +46,20 @@ result<cuda> cuda::open(const std::string& library) {
                     "it comes with the driver");
     cuda out;
     auto& f = out.f_;
-    if (!find_function(handle, "cuInit", f.init) || !find_function(handle, "cuDeviceGetCount", f.count) ||
-        !find_function(handle, "cuDeviceGet", f.device) ||
-        !find_function(handle, "cuDeviceGetPCIBusId", f.bus_id) ||
-        !find_function(handle, "cuDevicePrimaryCtxRetain", f.retain) ||
-        !find_function(handle, "cuCtxSetCurrent", f.set_current) ||
-        !find_function(handle, "cuMemAlloc_v2", f.allocate) ||
-        !find_function(handle, "cuMemHostAlloc", f.allocate_on_host) ||
-        !find_function(handle, "cuMemFreeHost", f.free_on_host) ||
-        !find_function(handle, "cuMemcpyHtoD_v2", f.to_gpu) ||
-        !find_function(handle, "cuMemcpyDtoH_v2", f.from_gpu) ||
-        !find_function(handle, "cuStreamCreate", f.make_stream) ||
-        !find_function(handle, "cuStreamSynchronize", f.wait_for) ||
-        !find_function(handle, "cuGetErrorString", f.text))
+    if (!hardware::find_function(handle, "cuInit", f.init) ||
+        !hardware::find_function(handle, "cuDeviceGetCount", f.count) ||
+        !hardware::find_function(handle, "cuDeviceGet", f.device) ||
+        !hardware::find_function(handle, "cuDeviceGetPCIBusId", f.bus_id) ||
+        !hardware::find_function(handle, "cuDevicePrimaryCtxRetain", f.retain) ||
+        !hardware::find_function(handle, "cuCtxSetCurrent", f.set_current) ||
+        !hardware::find_function(handle, "cuMemAlloc_v2", f.allocate) ||
+        !hardware::find_function(handle, "cuMemHostAlloc", f.allocate_on_host) ||
+        !hardware::find_function(handle, "cuMemFreeHost", f.free_on_host) ||
+        !hardware::find_function(handle, "cuMemcpyHtoD_v2", f.to_gpu) ||
+        !hardware::find_function(handle, "cuMemcpyDtoH_v2", f.from_gpu) ||
+        !hardware::find_function(handle, "cuStreamCreate", f.make_stream) ||
+        !hardware::find_function(handle, "cuStreamSynchronize", f.wait_for) ||
+        !hardware::find_function(handle, "cuGetErrorString", f.text))
         return fail(errc::not_found, fmt::format("{} lacks functions that it has had since CUDA 7", library));
     BANYAN_CHECK(out.done("CUDA does not start", f.init(0)));
     int count = 0;

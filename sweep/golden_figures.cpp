@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/json_fields.hpp"
-#include "sweep/small_file.hpp"
+#include "hardware/small_file.hpp"
 
 namespace banyan::sweep {
 namespace {
@@ -59,7 +59,7 @@ void hold_to(finding& f, const golden_figures& golden, std::uint32_t percent) {
 
 void hold_to(finding& f, const std::string& path, std::uint32_t percent) {
     if (path.empty()) return;
-    const auto text = read_small(path, max_figures_bytes);
+    const auto text = hardware::read_small(path, max_figures_bytes);
     const auto golden = text ? read_figures(*text, path) : std::unexpected(text.error());
     golden ? hold_to(f, *golden, percent) : add(f, unknown(golden.error()));
 }

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "common/text.hpp"
-#include "sweep/small_file.hpp"
+#include "hardware/small_file.hpp"
 
 namespace banyan::sweep {
 
@@ -29,7 +29,7 @@ finding judge_memory(std::uint64_t available, std::uint64_t wanted) {
 
 result<std::uint64_t> available_memory(const std::filesystem::path& root) {
     constexpr std::size_t most = 1u << 20;
-    BANYAN_TRY(const auto text, read_small(root / "proc/meminfo", most));
+    BANYAN_TRY(const auto text, hardware::read_small(root / "proc/meminfo", most));
     return meminfo_bytes(text, "MemAvailable");
 }
 

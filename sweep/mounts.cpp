@@ -8,7 +8,7 @@
 #include <sys/statvfs.h>
 
 #include "common/text.hpp"
-#include "sweep/small_file.hpp"
+#include "hardware/small_file.hpp"
 
 namespace banyan::sweep {
 namespace {
@@ -70,7 +70,7 @@ finding judge_mount(const std::string& point, const std::vector<mount_line>& mou
 finding check_mount(const std::filesystem::path& root, const std::string& point) {
     struct statvfs st {};
     const int answer = ::statvfs(point.c_str(), &st) == 0 ? 0 : errno;  // has the automounter mount it, too
-    const auto text = read_small(root / "proc/self/mountinfo", most_mountinfo);
+    const auto text = hardware::read_small(root / "proc/self/mountinfo", most_mountinfo);
     if (!text) return unknown(text.error());
     return judge_mount(point, parse_mountinfo(*text), answer);
 }

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <nccl.h>
 
+#include "hardware/loaded.hpp"
 #include "sweep/allreduce.hpp"
 #include "sweep/cuda.hpp"
-#include "sweep/loaded.hpp"
 
 namespace banyan::sweep {
 namespace {
@@ -32,10 +32,11 @@ result<nccl_functions> load_nccl(const std::string& library) {
         return fail(errc::not_found, fmt::format("NCCL's library {} is not on this node", library),
                     "install it, or take allreduce out of [sweep]");
     nccl_functions f;
-    if (!find_function(handle, "ncclCommInitAll", f.init) ||
-        !find_function(handle, "ncclAllReduce", f.all_reduce) ||
-        !find_function(handle, "ncclGroupStart", f.begin) || !find_function(handle, "ncclGroupEnd", f.end) ||
-        !find_function(handle, "ncclGetErrorString", f.text))
+    if (!hardware::find_function(handle, "ncclCommInitAll", f.init) ||
+        !hardware::find_function(handle, "ncclAllReduce", f.all_reduce) ||
+        !hardware::find_function(handle, "ncclGroupStart", f.begin) ||
+        !hardware::find_function(handle, "ncclGroupEnd", f.end) ||
+        !hardware::find_function(handle, "ncclGetErrorString", f.text))
         return fail(errc::not_found, fmt::format("{} lacks functions that NCCL has had since 2.0", library));
     return f;
 }

@@ -8,8 +8,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "hardware/loaded.hpp"
 #include "sweep/gpus.hpp"
-#include "sweep/loaded.hpp"
 
 namespace banyan::sweep {
 namespace {
@@ -88,14 +88,14 @@ result<std::unique_ptr<gpu_library>> open_nvml() {
         return fail(errc::not_found, "NVIDIA's library libnvidia-ml.so.1 is not on this node",
                     "it comes with the driver");
     functions f;
-    if (!find_function(library, "nvmlInit_v2", f.init) ||
-        !find_function(library, "nvmlDeviceGetCount_v2", f.count) ||
-        !find_function(library, "nvmlDeviceGetHandleByIndex_v2", f.by_index) ||
-        !find_function(library, "nvmlDeviceGetPciInfo_v3", f.pci) ||
-        !find_function(library, "nvmlDeviceGetTotalEccErrors", f.ecc_errors) ||
-        !find_function(library, "nvmlErrorString", f.text))
+    if (!hardware::find_function(library, "nvmlInit_v2", f.init) ||
+        !hardware::find_function(library, "nvmlDeviceGetCount_v2", f.count) ||
+        !hardware::find_function(library, "nvmlDeviceGetHandleByIndex_v2", f.by_index) ||
+        !hardware::find_function(library, "nvmlDeviceGetPciInfo_v3", f.pci) ||
+        !hardware::find_function(library, "nvmlDeviceGetTotalEccErrors", f.ecc_errors) ||
+        !hardware::find_function(library, "nvmlErrorString", f.text))
         return fail(errc::not_found, "libnvidia-ml.so.1 lacks functions that it has had since driver 450");
-    find_function(library, "nvmlDeviceGetRemappedRows", f.remapped);
+    hardware::find_function(library, "nvmlDeviceGetRemappedRows", f.remapped);
     if (const code why = f.init(); why != success)
         return fail(why == driver_not_loaded ? errc::conflict : errc::unavailable,
                     fmt::format("NVIDIA's library does not start: {}", f.text(why)));

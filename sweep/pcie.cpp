@@ -10,8 +10,8 @@
 #include <sched.h>
 
 #include "common/text.hpp"
+#include "hardware/small_file.hpp"
 #include "sweep/cuda.hpp"
-#include "sweep/small_file.hpp"
 
 namespace banyan::sweep {
 namespace {
@@ -22,7 +22,7 @@ constexpr double giga = 1e9;
 
 /// The memory that the driver pins is that of the CPU which asks for it.
 void go_near(const std::filesystem::path& root, const std::string& bus_id) {
-    const auto list = read_small(root / "sys/bus/pci/devices" / bus_id / "local_cpulist");
+    const auto list = hardware::read_small(root / "sys/bus/pci/devices" / bus_id / "local_cpulist");
     if (!list) return;  // slower, perhaps: that is then what is measured
     cpu_set_t near;
     CPU_ZERO(&near);

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/text.hpp"
-#include "sweep/small_file.hpp"
+#include "hardware/small_file.hpp"
 
 namespace banyan::sweep {
 namespace {
@@ -56,7 +56,7 @@ finding judge_topology(const machine_parts& golden, const machine_parts& here) {
 }
 
 finding check_topology(const std::string& golden) {
-    const auto xml = read_small(golden, max_golden_bytes);
+    const auto xml = hardware::read_small(golden, max_golden_bytes);
     if (!xml) return unknown(xml.error());
     const auto wanted = read_golden(*xml, golden);
     if (!wanted) return unknown(wanted.error());

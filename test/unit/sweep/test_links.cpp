@@ -5,7 +5,7 @@
 
 #include "scratch_folder.hpp"
 #include "sweep/links.hpp"
-#include "sweep/small_file.hpp"
+#include "hardware/small_file.hpp"
 
 using namespace banyan::sweep;
 
@@ -104,9 +104,9 @@ TEST_CASE("words that no kernel writes are not an active port", "[sweep]") {
 
 TEST_CASE("a small file is read to its end, and no further than it may", "[sweep]") {
     const scratch root;
-    CHECK(read_small(root.write("a", "  x y\n\n")).value() == "x y");
-    CHECK(read_small(root.write("b", std::string(10, 'x')), 10).value().size() == 10);
-    CHECK(!read_small(root.write("c", std::string(11, 'x')), 10));
-    CHECK(!read_small(root.path / "none"));
-    CHECK(!read_small("/dev/null"));
+    CHECK(banyan::hardware::read_small(root.write("a", "  x y\n\n")).value() == "x y");
+    CHECK(banyan::hardware::read_small(root.write("b", std::string(10, 'x')), 10).value().size() == 10);
+    CHECK(!banyan::hardware::read_small(root.write("c", std::string(11, 'x')), 10));
+    CHECK(!banyan::hardware::read_small(root.path / "none"));
+    CHECK(!banyan::hardware::read_small("/dev/null"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sweep/small_file.hpp"
+#include "hardware/small_file.hpp"
 
 #include <cerrno>
 
@@ -10,7 +10,7 @@
 #include "common/fd.hpp"
 #include "common/text.hpp"
 
-namespace banyan::sweep {
+namespace banyan::hardware {
 
 result<std::string> read_small(const std::filesystem::path& path, std::size_t most) {
     const unique_fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -33,4 +33,4 @@ result<std::string> read_small(const std::filesystem::path& path, std::size_t mo
     return std::string(trim(out));
 }
 
-}  // namespace banyan::sweep
+}  // namespace banyan::hardware

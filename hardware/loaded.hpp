@@ -5,7 +5,7 @@
 
 #include <dlfcn.h>
 
-namespace banyan::sweep {
+namespace banyan::hardware {
 
 /// False where it has none of that name.
 template <class F>
@@ -14,4 +14,4 @@ bool find_function(void* library, const char* name, F*& into) {
     return into != nullptr;
 }
 
-}  // namespace banyan::sweep
+}  // namespace banyan::hardware
