@@ -111,7 +111,16 @@ constexpr std::array keys{
                "logger(1) unless the file receives facility kern and nothing else. "
                "injected: also what root writes to the device, and lines without any head: for drills.",
                0, 0, "kernel syslog injected"},
-    config_key{"fault", "root", path, R"("/")", "The root under which the agent looks for proc/driver/nvidia."},
+    config_key{"fault", "root", path, R"("/")",
+               "The root under which the agent looks for proc/driver/nvidia and sys/class/infiniband."},
+    config_key{"fault", "hca_look", duration, R"("30s")",
+               "How often the agent reads the error counters of the node's HCAs. \"0s\" for never."},
+    config_key{"fault", "hca_counters", list,
+               R"(["symbol_error:120/1h", "link_error_recovery:5/1m", "link_downed:2/1h", "port_rcv_errors:600/1m", )"
+               R"("local_link_integrity_errors:0/1h", "excessive_buffer_overrun_errors:0/1h"])",
+               "How many errors of a port are too many, each as COUNTER:MORE_THAN/TIME with a time from 1s to 24h, 64 at most. "
+               "The counters are files of /sys/class/infiniband/DEVICE/ports/N/counters or, where it has none of that name, of hw_counters. "
+               "A counter beyond its limit is an event of that HCA."},
     config_key{"fault", "logs", list, R"([])",
                "Logs of programs that the agent reads beside the kernel's, each as FORMAT:PATH: \"fabric-manager:/var/log/fabricmanager.log\" "
                "for NVIDIA's fabric manager, \"nccl:PATH\" for a file with NCCL's warnings, such as NCCL_DEBUG_FILE names it; of a file "

@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> program_logs{"fabric-manager", "nccl"};
 constexpr std::size_t most_logs = 16;  // each takes an inotify instance, of which root has 128
+constexpr std::size_t most_counters = 64;
 
 // "nccl:/var/log/nccl/%n.log"
 result<log_source> log_source_from(std::string_view text, const std::string& node) {
@@ -53,6 +54,18 @@ result<void> check_logs(const config& c) {
     return {};
 }
 
+result<void> check_counters(const config& c) {
+    if (c.hca_counters.size() > most_counters)
+        return fail(errc::invalid_input,
+                    fmt::format("[fault] hca_counters has {} entries", c.hca_counters.size()),
+                    fmt::format("at most {} are possible", most_counters));
+    for (const auto& text : c.hca_counters)
+        if (const auto limit = counter_limit_from(text); !limit)
+            return fail(errc::invalid_input, "[fault] hca_counters: " + limit.error().what,
+                        limit.error().hint);
+    return {};
+}
+
 }  // namespace
 
 std::string_view name_of(program_log format) { return program_logs[static_cast<std::size_t>(format)]; }
@@ -60,6 +73,12 @@ std::string_view name_of(program_log format) { return program_logs[static_cast<s
 std::vector<log_source> config::log_sources() const {
     std::vector<log_source> out;
     for (const auto& text : logs) out.push_back(log_source_from(text, node).value());
+    return out;
+}
+
+std::vector<counter_limit> config::counter_limits() const {
+    std::vector<counter_limit> out;
+    for (const auto& text : hca_counters) out.push_back(counter_limit_from(text).value());
     return out;
 }
 
@@ -84,6 +103,8 @@ void fault_fields(Section& section, Config& c) {
     section.field("kmsg", c.kmsg);
     section.field("kmsg_trust", c.kmsg_trust_word);
     section.field("root", c.root);
+    section.field("hca_look", c.hca_look);
+    section.field("hca_counters", c.hca_counters);
     section.field("logs", c.logs);
     section.field("discover", c.discover);
     section.field("manager", c.manager);
@@ -122,6 +143,7 @@ result<config> load_config(const std::filesystem::path& path, std::string node) 
     c.snapshot = topo.text("snapshot");
     c.avoid = topo.text("avoid");
     BANYAN_CHECK(check_logs(c));
+    BANYAN_CHECK(check_counters(c));
     return c;
 }
 

@@ -11,6 +11,7 @@
 
 #include "common/result.hpp"
 #include "fault/policy/limiter.hpp"
+#include "fault/sources/hca_rates.hpp"
 #include "fault/sources/kernel_log.hpp"
 
 namespace banyan::fault {
@@ -45,17 +46,22 @@ struct config {
     bool dry_run = true;
     bool encrypt = false;         ///< what goes between agents and controller; done where either wants it
     std::string kmsg_trust_word;  ///< kernel, syslog or injected
-    std::vector<std::string> discover, manager, logs;
+    std::vector<std::string> discover, manager, logs, hca_counters;
     std::chrono::milliseconds window{}, seal_timeout{}, discover_timeout{}, settle{}, manager_grace{},
-        breaker_window{}, max_event_age{}, avoid_for{};
+        breaker_window{}, max_event_age{}, avoid_for{}, hca_look{};
     std::chrono::milliseconds avoid_pause{
         10'000};                 ///< in no file: how often links are looked at that are kept off
     verification_limits verify;  ///< in no file: what the ladder itself needs
+    /// In no file: the program that looks at the node's hardware for the agent, which is this one, and how
+    /// long it may take.
+    std::string look_program = "/proc/self/exe";
+    std::chrono::milliseconds look_timeout{20'000};
     std::uint32_t drains_per_hour = 0, drains_percent = 0, breaker_percent = 0, avoid_percent = 0;
 
     policy_limits limits() const;
     kmsg_trust kmsg_belief() const;
     std::vector<log_source> log_sources() const;
+    std::vector<counter_limit> counter_limits() const;
     /// As TOML, every key.
     std::string dump() const;
 };

@@ -12,6 +12,7 @@
 #include "common/log.hpp"
 #include "common/log_file.hpp"
 #include "fault/daemon.hpp"
+#include "fault/look_main.hpp"
 #include "fault/policy/policy_file.hpp"
 
 int main(int argc, char** argv) {
@@ -30,6 +31,13 @@ int main(int argc, char** argv) {
     app.add_flag("--dump-config", dump, "print the configuration in force, and end");
     const auto* agent = app.add_subcommand("agent", "reads this node's kernel log");
     app.add_subcommand("controller", "judges and acts, once per cluster");
+    auto* look =
+        app.add_subcommand("look", "prints once what the agent sees of this node's hardware, as JSON");
+    std::string what, root = "/";
+    std::vector<std::string> names;
+    look->add_option("--root", root, "where sys/ is (default: /)");
+    look->add_option("WHAT", what, "hcas: error counters of their ports")->required();
+    look->add_option("COUNTER", names, "which of them, as their files in /sys are called");
     app.set_version_flag("--version", banyan::version_line("banyan-faultd"));
     try {
         app.parse(argc, argv);
@@ -39,6 +47,8 @@ int main(int argc, char** argv) {
                           std::string(e.what()) + "; run banyan-faultd --help");
         return 2;
     }
+
+    if (look->parsed()) return banyan::fault::print_look(what, root, names);
 
     auto settings = banyan::fault::load_config(config_path, node);
     // Agents judge nothing, and need not have the file.

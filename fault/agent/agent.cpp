@@ -43,10 +43,15 @@ agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings,
       config_(std::move(settings)),
       metrics_(std::move(counters)),
       log_(config_.kmsg_belief(), is_device(config_.kmsg)),
-      programs_(io, config_, [this](kernel_fault fault, const log_line& line, std::uint32_t job) {
-          const auto text = printable(line.raw.substr(0, 480));
-          after_fault(std::move(fault), line, text, job);
-      }) {
+      programs_(io, config_,
+                [this](kernel_fault fault, const log_line& line, std::uint32_t job) {
+                    const auto text = printable(line.raw.substr(0, 480));
+                    after_fault(std::move(fault), line, text, job);
+                }),
+      hca_counters_(
+          io, config_, metrics_,
+          [this](kernel_fault fault, const std::string& text) { after_finding(std::move(fault), text); }),
+      finding_stream_(fmt::format("look:{}", wall_ms())) {
     peer_ = peer::settings::of(peer_role, config_.node, config_.munge_socket, config_.encrypt, munge_, pool_);
     boot_id_ = read_boot_id(config_.root);
     ckptd_socket_ = config_.ckptd_socket;
@@ -58,6 +63,7 @@ void agent::start() {
                  config_.controller, config_.port);
     asio::co_spawn(io_, follow_log(), asio::detached);
     programs_.start();
+    hca_counters_.start();
     asio::co_spawn(io_, stay_connected(), asio::detached);
     asio::co_spawn(io_, tick(), asio::detached);
 }

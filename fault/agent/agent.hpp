@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The agent of one node: reads the kernel log, has the local checkpoint daemon seal at once when a line is
-// grave, and sends every fault to the controller until it is acknowledged. It judges nothing and touches
-// nothing else.
+// The agent of one node: reads the kernel log and looks at the hardware, has the local checkpoint daemon seal
+// at once when a line is grave, and sends every fault to the controller until it is acknowledged. It judges
+// nothing and touches nothing else.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,7 @@
 
 #include "common/log.hpp"
 #include "common/peer/handshake.hpp"
+#include "fault/agent/counter_watch.hpp"
 #include "fault/agent/event_queue.hpp"
 #include "fault/agent/program_watch.hpp"
 #include "fault/config.hpp"
@@ -35,6 +36,7 @@ class agent {
     void after_line(const log_line& line);
     void take_text(const log_line& line, std::string_view text);
     void after_fault(kernel_fault fault, const log_line& line, std::string_view text, std::uint32_t job = 0);
+    void after_finding(kernel_fault fault, const std::string& text);
     std::uint32_t job_of(const kernel_fault& fault);
 
     task<void> stay_connected();
@@ -62,6 +64,9 @@ class agent {
     kernel_parser parser_;
     event_queue queue_;
     program_watch programs_;
+    counter_watch hca_counters_;
+    std::string finding_stream_;
+    std::uint64_t findings_ = 0;
     std::unique_ptr<file_follower> file_;
     std::unique_ptr<kmsg_device> device_;
     std::shared_ptr<channel> link_;

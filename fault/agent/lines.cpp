@@ -94,6 +94,11 @@ void agent::after_fault(kernel_fault fault, const log_line& line, std::string_vi
         asio::co_spawn(io_, seal_by_itself(), asio::detached);
 }
 
+// What a look found has no line: its place is the number of the finding, of this run of the agent.
+void agent::after_finding(kernel_fault fault, const std::string& text) {
+    after_fault(std::move(fault), {text, finding_stream_, ++findings_, wall_ms()}, text);
+}
+
 void agent::read_what_was_missed(const nlohmann::json& welcome) {
     if (!file_ || gap_read_) return;
     gap_read_ = true;

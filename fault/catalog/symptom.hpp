@@ -23,6 +23,7 @@ enum class symptom : std::uint32_t {
     hca_cable,
     hca_transmit,
     hca_port_down,
+    hca_errors,
     pcie_corrected = 20,
     pcie_nonfatal,
     pcie_fatal,

@@ -33,6 +33,10 @@ struct metrics::impl {
                                 .Name("banyan_fault_queued_events")
                                 .Help("Events not yet acknowledged")
                                 .Register(*registry);
+    Family<Gauge>& blind = BuildGauge()
+                               .Name("banyan_fault_blind")
+                               .Help("Things of this node that the agent wants to look at, and cannot")
+                               .Register(*registry);
     Family<Gauge>& agents_family =
         BuildGauge().Name("banyan_fault_agents").Help("Agents connected").Register(*registry);
     Family<Gauge>& open_family =
@@ -94,6 +98,9 @@ void metrics::count_action(const std::string& what, bool done) {
 }
 
 void metrics::set_queue(std::size_t events) { impl_->queued.Set(static_cast<double>(events)); }
+void metrics::set_blind(const std::string& of, std::size_t things) {
+    impl_->blind.Add({{"of", of}}).Set(static_cast<double>(things));
+}
 void metrics::set_agents(std::size_t connected) { impl_->agents.Set(static_cast<double>(connected)); }
 void metrics::set_open(std::size_t incidents) { impl_->open.Set(static_cast<double>(incidents)); }
 void metrics::set_breaker(bool open) { impl_->breaker.Set(open); }

@@ -29,6 +29,8 @@ class metrics {
     void count_incident(const std::string& reason, double line_to_incident_seconds);
     void count_action(const std::string& what, bool done);
     void set_queue(std::size_t events);
+    /// How many things of a kind ("hcas") the agent wants to look at, and cannot.
+    void set_blind(const std::string& of, std::size_t things);
     void set_agents(std::size_t connected);
     void set_open(std::size_t incidents);
     /// Of incidents that are open: how many there are of each reason, and how many wait for room or a word.

@@ -23,6 +23,7 @@ TEST_CASE("every series of the alert rules is one of the daemon's", "[fault]") {
     m.set_reasons({{"gpu-reset", 2}, {"disk", 1}}, 3);
     m.set_reasons({{"disk", 1}}, 3);
     m.set_breaker(true);
+    m.set_blind("hcas", 1);
     const auto where = m.serve("127.0.0.1:0");
     REQUIRE(where);
     const auto shown = page(*where);

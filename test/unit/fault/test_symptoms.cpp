@@ -178,6 +178,8 @@ TEST_CASE("what the kernel says of the parts of a node", "[fault]") {
     for (const auto& row : catalog::symptoms()) {
         CAPTURE(row.name);
         if (row.reason == "job-nccl") continue;  // of another log
+        // No line: looks at the hardware tell these.
+        if (row.code == catalog::symptom::hca_errors) continue;
         CHECK(met.contains(row.code));
     }
 }
