@@ -113,6 +113,9 @@ constexpr std::array keys{
                0, 0, "kernel syslog injected"},
     config_key{"fault", "root", path, R"("/")",
                "The root under which the agent looks for proc/driver/nvidia and sys/class/infiniband."},
+    config_key{"fault", "hca_events", flag, "true",
+               "Whether the agent listens to what the node's HCAs tell by libibverbs: a device that failed, a port that went down or came "
+               "up. It keeps /dev/infiniband/uverbs* open for that."},
     config_key{"fault", "hca_look", duration, R"("30s")",
                "How often the agent reads the error counters of the node's HCAs. \"0s\" for never."},
     config_key{"fault", "hca_counters", list,

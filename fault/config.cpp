@@ -103,6 +103,7 @@ void fault_fields(Section& section, Config& c) {
     section.field("kmsg", c.kmsg);
     section.field("kmsg_trust", c.kmsg_trust_word);
     section.field("root", c.root);
+    section.field("hca_events", c.hca_events);
     section.field("hca_look", c.hca_look);
     section.field("hca_counters", c.hca_counters);
     section.field("logs", c.logs);

@@ -52,6 +52,9 @@ struct config {
     std::chrono::milliseconds avoid_pause{
         10'000};                 ///< in no file: how often links are looked at that are kept off
     verification_limits verify;  ///< in no file: what the ladder itself needs
+    bool hca_events = false;
+    /// In no file, as what follows. libibverbs, as dlopen finds it.
+    std::string verbs_library = "libibverbs.so.1";
     /// In no file: the program that looks at the node's hardware for the agent, which is this one, and how
     /// long it may take.
     std::string look_program = "/proc/self/exe";

@@ -31,13 +31,14 @@ int main(int argc, char** argv) {
     app.add_flag("--dump-config", dump, "print the configuration in force, and end");
     const auto* agent = app.add_subcommand("agent", "reads this node's kernel log");
     app.add_subcommand("controller", "judges and acts, once per cluster");
-    auto* look =
-        app.add_subcommand("look", "prints once what the agent sees of this node's hardware, as JSON");
+    auto* look = app.add_subcommand("look", "prints what the agent sees of this node's hardware, as JSON");
     std::string what, root = "/";
     std::vector<std::string> names;
     look->add_option("--root", root, "where sys/ is (default: /)");
-    look->add_option("WHAT", what, "hcas: error counters of their ports")->required();
-    look->add_option("COUNTER", names, "which of them, as their files in /sys are called");
+    look->add_option("WHAT", what, "hcas: error counters of their ports; hca-events: what the HCAs tell")
+        ->required();
+    look->add_option("NAME", names,
+                     "hcas: the counters, as their files in /sys are called; hca-events: the library");
     app.set_version_flag("--version", banyan::version_line("banyan-faultd"));
     try {
         app.parse(argc, argv);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hardware/hca_counters.hpp"
 
+#include <set>
+
 #include <nlohmann/json.hpp>
 
 #include "common/json_fields.hpp"
@@ -63,6 +65,7 @@ json to_json(const std::vector<port_counters>& ports) {
 result<std::vector<port_counters>> counters_from(const json& told) {
     BANYAN_TRY(const auto ports, json_fields(told).list("ports", most_ports));
     std::vector<port_counters> out;
+    std::set<std::string> names;
     for (const auto& p : ports) {
         port_counters one;
         BANYAN_TRY(one.device, p.text("device", max_name));
@@ -80,6 +83,8 @@ result<std::vector<port_counters>> counters_from(const json& told) {
             BANYAN_TRY(auto why, u.text("why"));
             one.unread.emplace(std::move(name), why.substr(0, max_why));
         }
+        if (!names.insert(one.name()).second)
+            return fail(errc::invalid_input, printable(one.name()) + " is told twice");
         out.push_back(std::move(one));
     }
     return out;

@@ -48,9 +48,8 @@ agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings,
                     const auto text = printable(line.raw.substr(0, 480));
                     after_fault(std::move(fault), line, text, job);
                 }),
-      hca_counters_(
-          io, config_, metrics_,
-          [this](kernel_fault fault, const std::string& text) { after_finding(std::move(fault), text); }),
+      hca_counters_(io, config_, metrics_, findings()),
+      hcas_(io, config_, metrics_, findings()),
       finding_stream_(fmt::format("look:{}", wall_ms())) {
     peer_ = peer::settings::of(peer_role, config_.node, config_.munge_socket, config_.encrypt, munge_, pool_);
     boot_id_ = read_boot_id(config_.root);
@@ -64,6 +63,7 @@ void agent::start() {
     asio::co_spawn(io_, follow_log(), asio::detached);
     programs_.start();
     hca_counters_.start();
+    hcas_.start();
     asio::co_spawn(io_, stay_connected(), asio::detached);
     asio::co_spawn(io_, tick(), asio::detached);
 }

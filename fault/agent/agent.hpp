@@ -15,6 +15,7 @@
 #include "common/peer/handshake.hpp"
 #include "fault/agent/counter_watch.hpp"
 #include "fault/agent/event_queue.hpp"
+#include "fault/agent/hca_watch.hpp"
 #include "fault/agent/program_watch.hpp"
 #include "fault/config.hpp"
 #include "fault/metrics/metrics.hpp"
@@ -36,7 +37,7 @@ class agent {
     void after_line(const log_line& line);
     void take_text(const log_line& line, std::string_view text);
     void after_fault(kernel_fault fault, const log_line& line, std::string_view text, std::uint32_t job = 0);
-    void after_finding(kernel_fault fault, const std::string& text);
+    finding_sink findings();
     std::uint32_t job_of(const kernel_fault& fault);
 
     task<void> stay_connected();
@@ -65,6 +66,7 @@ class agent {
     event_queue queue_;
     program_watch programs_;
     counter_watch hca_counters_;
+    hca_watch hcas_;
     std::string finding_stream_;
     std::uint64_t findings_ = 0;
     std::unique_ptr<file_follower> file_;

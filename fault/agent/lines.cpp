@@ -95,8 +95,10 @@ void agent::after_fault(kernel_fault fault, const log_line& line, std::string_vi
 }
 
 // What a look found has no line: its place is the number of the finding, of this run of the agent.
-void agent::after_finding(kernel_fault fault, const std::string& text) {
-    after_fault(std::move(fault), {text, finding_stream_, ++findings_, wall_ms()}, text);
+finding_sink agent::findings() {
+    return [this](kernel_fault fault, const std::string& text) {
+        after_fault(std::move(fault), {text, finding_stream_, ++findings_, wall_ms()}, text);
+    };
 }
 
 void agent::read_what_was_missed(const nlohmann::json& welcome) {

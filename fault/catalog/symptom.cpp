@@ -25,6 +25,7 @@ constexpr auto symptom_rows = std::to_array<symptom_row>({
     {hca_port_down, "hca-port-down", part::hca, asks::nothing, "hca-alert", "the HCA's port went down"},
     {hca_errors, "hca-errors", part::hca, asks::look, "hca-alert",
      "a port of the HCA counts errors too fast"},
+    {hca_port_up, "hca-port-up", part::hca, asks::nothing, "hca-alert", "the HCA's port is up again"},
     {pcie_corrected, "pcie-corrected", part::pcie, asks::nothing, "pcie", "PCIe errors that were corrected"},
     {pcie_nonfatal, "pcie-nonfatal", part::pcie, asks::look, "pcie", "a PCIe error lost a transaction"},
     {pcie_fatal, "pcie-fatal", part::pcie, asks::drain, "pcie", "the PCIe link is not reliable any more"},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -118,6 +119,14 @@ bool is_the_culprits(const incident& i, const kernel_fault& f) {
     if (f.kind == fault_kind::sxid) return i.sxid == f.code;
     if (f.kind == fault_kind::symptom) return !i.symptom.empty() && i.symptom == symptom_of(f);
     return i.xid == f.code;
+}
+
+// The kernel and the HCA itself tell of the same loss: one that follows a return is another.
+void count_flap(incident& home, const kernel_fault& f) {
+    if (f.kind != fault_kind::symptom) return;
+    const auto code = static_cast<catalog::symptom>(f.code);
+    if (code == catalog::symptom::hca_port_up) home.back = true;
+    if (code == catalog::symptom::hca_port_down && std::exchange(home.back, false)) ++home.flaps;
 }
 
 std::string_view verdict_words(std::uint32_t code) {
@@ -259,6 +268,7 @@ void engine::add(incident& home, const event& e, bool decides) {
         {e.line_ms, e.node, e.text, e.repeats, decides || first_of_kind || e.fault.recovery.has_value()});
     if (counted) home.codes[e.fault.code] += 1 + e.repeats;
     if (e.fault.recovery) home.verdict = e.fault.recovery;
+    count_flap(home, e.fault);
     if (is_the_culprits(home, e.fault)) home.add_seen(e.line_ms, window_ms_);
     if (home.accused == 0 && e.job != 0 && is_the_culprits(home, e.fault)) {
         home.accused = e.job;

@@ -97,6 +97,7 @@ struct incident {
     std::vector<action_record> actions;
     std::vector<evidence_line> evidence;
     std::uint64_t flaps = 0;  ///< how often it was back, and broke again
+    bool back = false;        ///< of an HCA's port: it is up again, by the newest line
     std::uint64_t lines = 0;  ///< all of them, those not kept included
     std::string boot_id;
     std::map<std::uint32_t, std::uint64_t> codes;  ///< Xid -> lines

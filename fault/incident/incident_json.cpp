@@ -171,6 +171,7 @@ result<incident> read_incident(const json_fields& in) {
     BANYAN_CHECK(in.may("accused", i.accused));
     BANYAN_CHECK(in.may("lines", i.lines));
     BANYAN_CHECK(in.may("flaps", i.flaps));
+    BANYAN_CHECK(in.may("back", i.back));
     BANYAN_CHECK(in.may("boot", i.boot_id));
     BANYAN_CHECK(in.may("precedence", i.root_precedence));
     BANYAN_CHECK(in.may("closed_by", i.closed_by));
@@ -224,6 +225,7 @@ json to_json(const incident& i, bool with_evidence) {
                 {"evidence", std::move(evidence)},
                 {"lines", i.lines},
                 {"flaps", i.flaps},
+                {"back", i.back},
                 {"boot", i.boot_id},
                 {"codes", std::move(codes)},
                 {"precedence", i.root_precedence},

@@ -113,7 +113,7 @@ TEST_CASE("a look that hangs, crashes or prints nonsense is told, and the next o
         return
             [&w, what] { return !w.blind().empty() && w.blind().begin()->find(what) != std::string::npos; };
     };
-    b.program("sleep 1000");
+    b.program("exec sleep 1000");
     w.start();
     CHECK(b.wait(says("no answer within 0.5 s")));
     b.program("kill -SEGV $$");
@@ -126,9 +126,9 @@ TEST_CASE("a look that hangs, crashes or prints nonsense is told, and the next o
     CHECK(b.wait(says("\"ports[0].device\" is 3")));
     b.program("echo '{\"error\":\"there is no /sys\"}'");
     CHECK(b.wait(says("there is no /sys")));
-    b.program("yes");
+    b.program("exec yes 2>/dev/null");
     CHECK(b.wait(says("the answer is larger than")));
-    b.program("exec >&-; sleep 1000");  // says nothing and stays
+    b.program("exec >&-; exec sleep 1000");  // says nothing and stays
     CHECK(b.wait(says("did not print what it should")));
     b.program("cat " + (b.dir / "told").string());
     b.tell(1);
