@@ -109,6 +109,8 @@ std::string incident_story(const json_fields& i) {
                           count_in(end, "port") != 0 ? fmt::format(" port {}", count_in(end, "port")) : "",
                           text_in(end, "guid")));
     field("cause", text_in(i, "cause", ""));
+    if (const auto sure = part_of(i, "confidence"); sure.has("level"))
+        field("sure", fmt::format("{}: {}", text_in(sure, "level"), text_in(sure, "why", "")));
     field("advice", text_in(i, "advice", ""));
     field("rule", text_in(i, "rule", ""));
     field("page", fmt::format("{}/runbook/{}.md", doc_dir, text_in(i, "reason", "")));

@@ -9,7 +9,7 @@ namespace banyan::fault {
 namespace {
 
 // They are no part of what a look at the fabric finds missing.
-constexpr std::string_view manager_boot = "subnet-manager", ufm_boot = "ufm";
+constexpr std::string_view manager_boot = "subnet-manager";
 
 bool same(const object& a, const object& b) {
     return a.kind == b.kind && a.node == b.node && a.ends == b.ends;
@@ -212,13 +212,13 @@ void fabric_incidents::after_told(const ufm_event& told, std::int64_t line_ms) {
     incident made;
     made.object = ufm_object(told);
     made.reason = "fabric-errors";
-    made.boot_id = ufm_boot;
+    made.boot_id = told_by_ufm;
     made.severity = severity::warning;
     made.line_ms = line_ms;
     made.cause =
         fmt::format("UFM: {} at {}{}", told.kind, told.node, told.port.empty() ? "" : " " + told.port);
     const auto text = printable(told.text);
-    auto* i = recent(ufm_boot, made.object);
+    auto* i = recent(told_by_ufm, made.object);
     // A counter's event comes every few minutes for as long as it rises.
     if (i && i->closed_ms == 0) {
         i->add_seen(line_ms, window_ms_);

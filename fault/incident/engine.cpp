@@ -216,6 +216,7 @@ void engine::become_root(incident& i, const event& e, precedence w) {
         i.sxid = e.fault.kind == fault_kind::sxid ? std::optional(e.fault.code) : std::nullopt;
         i.symptom = symptom_of(e.fault);
         i.seen.clear();
+        i.verdict_on_culprit = false;
         i.accused = e.job;
         if (e.job != 0) {
             i.jobs = {e.job};
@@ -269,6 +270,8 @@ void engine::add(incident& home, const event& e, bool decides) {
     if (counted) home.codes[e.fault.code] += 1 + e.repeats;
     if (e.fault.recovery) home.verdict = e.fault.recovery;
     count_flap(home, e.fault);
+    if (e.fault.recovery && e.fault.bdf == home.object.bdf && precedence_of(e.fault) >= precedence::reset)
+        home.verdict_on_culprit = true;
     if (is_the_culprits(home, e.fault)) home.add_seen(e.line_ms, window_ms_);
     if (home.accused == 0 && e.job != 0 && is_the_culprits(home, e.fault)) {
         home.accused = e.job;

@@ -49,10 +49,13 @@ inline constexpr std::string_view manager_reason = "subnet-manager";
 /// How `closed_by` begins where the fabric itself shows that it is over.
 inline constexpr std::string_view fabric_closes = "the fabric: ";
 inline constexpr std::string_view fabric_is_back = "the fabric: it is back";
+/// The whole of it, where the subnet manager told of a port whose link was there at the next look.
 inline constexpr std::string_view fabric_was_back = "the fabric: it was back at once";
 /// Not over: what is told of it stands in that incident.
 inline constexpr std::string_view fabric_larger = "the fabric: part of a larger fault";
 inline constexpr std::string_view fabric_manager_answers = "the fabric: the subnet manager answers again";
+/// The `boot_id` of what UFM told.
+inline constexpr std::string_view told_by_ufm = "ufm";
 
 struct action_record {
     std::string what;    ///< seal, node_down, node_drain, job, requeue, start_now ...
@@ -102,6 +105,7 @@ struct incident {
     std::string boot_id;
     std::map<std::uint32_t, std::uint64_t> codes;  ///< Xid -> lines
     std::optional<std::uint32_t> verdict;          ///< of Xid 154
+    bool verdict_on_culprit = false;               ///< one on the culprit asks for a reset or a reboot
     std::optional<std::uint32_t> xid, sxid;        ///< of the culprit's line, if it was one
     std::string symptom;                           ///< the same, in the catalogue's words
     std::vector<std::int64_t> seen;  ///< when the culprit's fault was, lines close to each other once

@@ -9,6 +9,7 @@
 
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
+#include "fault/incident/confidence.hpp"
 #include "fault/incident/incident.hpp"
 #include "fault/policy/rule.hpp"
 
@@ -184,6 +185,7 @@ result<incident> read_incident(const json_fields& in) {
     if (in.has("verdict")) {
         BANYAN_TRY(i.verdict, in.number("verdict", UINT32_MAX));
     }
+    BANYAN_CHECK(in.may("verdict_on_culprit", i.verdict_on_culprit));
     return i;
 }
 
@@ -246,6 +248,10 @@ json to_json(const incident& i, bool with_evidence) {
     if (i.decided < action_words().size()) out["asked"] = action_words()[i.decided];
     if (i.accused != 0) out["accused"] = i.accused;
     if (i.verdict) out["verdict"] = *i.verdict;
+    if (i.verdict_on_culprit) out["verdict_on_culprit"] = true;
+    // For readers: it is judged anew from the rest.
+    const auto sure = sureness_of(i);
+    out["confidence"] = {{"level", name_of(sure.how)}, {"why", sure.why}};
     if (i.xid) out["xid"] = *i.xid;
     if (i.sxid) out["sxid"] = *i.sxid;
     if (!i.symptom.empty()) out["symptom"] = i.symptom;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault/incident/confidence.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "fault/catalog/symptom.hpp"
+#include "fault/catalog/xid.hpp"
+#include "fault/event.hpp"
+#include "fault/policy/rule.hpp"
+
+namespace banyan::fault {
+namespace {
+
+using enum confidence;
+
+sureness of_the_fabric(const incident& i) {
+    if (i.object.kind == object_kind::manager)
+        return {likely, "the subnet manager was asked; the way to it may be at fault, too"};
+    if (i.boot_id == told_by_ufm) return {likely, "UFM tells of it, and a look at the fabric cannot show it"};
+    if (i.reason == "fabric-switch" || i.reason == "host-lost")
+        return {likely, "it is inferred: all its links are missing from the fabric"};
+    if (i.closed_by == fabric_was_back)
+        return {likely, "the subnet manager told of its port; a look at the fabric found it there again"};
+    return {certain, "the fabric was looked at, and compared with the accepted one"};
+}
+
+sureness of_a_symptom(const incident& i) {
+    using catalog::part;
+    const auto rows = catalog::symptoms();
+    const auto row = std::ranges::find(rows, i.symptom, &catalog::symptom_row::name);
+    if (row == rows.end()) return {suspected, "the line is of a kind that is not known"};
+    switch (row->part) {
+        case part::job:
+            return {suspected, "the line speaks of the job; what it ran on is not known to be at fault"};
+        case part::pcie:
+            return {suspected, "a PCIe link has two ends, and the line comes from one"};
+        case part::kernel:
+            return {suspected, "the line tells that the kernel stands still, not why"};
+        case part::file_system:
+            return {suspected, "the disk or the server below the file system may be at fault"};
+        default:
+            break;
+    }
+    if (row->code == catalog::symptom::hca_port_down || row->code == catalog::symptom::hca_transmit)
+        return {suspected, "the cable or its other end may be at fault"};
+    return {likely, "the kernel's line names the part"};
+}
+
+sureness of_a_gpu(const incident& i) {
+    if (i.verdict_on_culprit)
+        return {certain, "the driver's own verdict (Xid 154) asks for a reset or a reboot of it"};
+    const auto* row = i.xid ? catalog::find_xid(*i.xid) : nullptr;
+    if (row && row->bucket == catalog::bucket::nvlink)
+        return {suspected, "an NVLink has two ends, and the line comes from one"};
+    switch (static_cast<precedence>(i.root_precedence)) {
+        case precedence::app:
+            return {suspected, "the line accuses the application; the GPU only if other jobs meet it, too"};
+        case precedence::sympathetic:
+            return {suspected, "the line is the echo of a fault that was not seen"};
+        case precedence::alert:
+            return {suspected, "the line's number is not one that names the part at fault"};
+        default:
+            return {likely, "the driver's line names the GPU"};
+    }
+}
+
+constexpr std::array<std::string_view, 3> names{"suspected", "likely", "certain"};
+
+}  // namespace
+
+sureness sureness_of(const incident& i) {
+    switch (kind_of(i)) {
+        case line_kind::xid:
+            return of_a_gpu(i);
+        case line_kind::sxid:
+            return {suspected, "an NVLink has two ends, and the line comes from one"};
+        case line_kind::symptom:
+            return of_a_symptom(i);
+        case line_kind::fabric:
+            return of_the_fabric(i);
+        case line_kind::silence:
+            return {suspected, "nothing on it answers: the node, its power or the way to it"};
+        case line_kind::stuck:
+            return {likely, "all other nodes that were asked have ended the job's last run"};
+    }
+    return {};
+}
+
+std::string_view name_of(confidence c) { return names[static_cast<std::size_t>(c)]; }
+
+}  // namespace banyan::fault
