@@ -3,6 +3,7 @@
 // Leaf groups against groups of the same kind of hosts, leaves without hosts, and names of switches.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -106,6 +107,18 @@ void find_second_leaves(state& s) {
              1.0);
 }
 
+/// On how many leaves most hosts of the group are, also on those that other hosts made another group of.
+std::size_t leaves_of_a_host(const fabric& f, const leaf_group& g) {
+    std::vector<std::size_t> counts;
+    for (const auto h : g.hosts) {
+        std::set<std::uint32_t> leaves;
+        for (const auto i : f.hosts[h].hcas)
+            if (f.hcas[i].leaf != none) leaves.insert(f.hcas[i].leaf);
+        counts.push_back(leaves.size());
+    }
+    return usual(std::move(counts)).value;
+}
+
 }  // namespace
 
 /// Groups of such hosts have so many leaves. One that has far fewer has hosts of another kind (two HCAs
@@ -126,7 +139,9 @@ std::vector<std::size_t> expected_leaves(const fabric& f) {
         const auto have = g.leaves.size();
         const bool hole = !g.rails.empty() && g.rails.back() >= have;
         const bool few_lack = most.value > have && most.value - have <= std::max<std::size_t>(1, have / 3);
-        out.push_back(have > 0 && (hole || (few_lack && have > 1)) ? std::max(have, most.value) : have);
+        const bool lacks = have > 0 && (hole || (few_lack && have > 1)) && most.value > have &&
+                           leaves_of_a_host(f, g) < most.value;
+        out.push_back(lacks ? most.value : have);
     }
     return out;
 }

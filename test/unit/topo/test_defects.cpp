@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include "dump_writer.hpp"
 
@@ -168,4 +169,26 @@ TEST_CASE("a host that is called as an installer's image calls it", "[topo]") {
     CHECK(f.excluded.size() == 4);
     CHECK(f.defects.size() == 4);
     for (const auto& each : f.defects) CHECK(each.kind == "factory-name");
+}
+
+TEST_CASE("no leaf is missing where half of the hosts have fewer HCAs", "[topo]") {
+    rail_fabric d(4, 8, 4, 4);
+    for (unsigned h = 0; h < 4; ++h)
+        for (const unsigned r : {2u, 3u}) {
+            d.forget(d.hcas[1][h][r], 1);
+            d.forget(d.leaves[1][r], h + 1);
+        }
+    auto text = d.text();
+    // The HCAs are not there at all.
+    for (unsigned h = 0; h < 4; ++h)
+        for (const unsigned r : {2u, 3u}) {
+            const auto head = text.find(fmt::format("\"H-{:016x}\"\t\t#", d.hcas[1][h][r]));
+            REQUIRE(head != std::string::npos);
+            const auto begin = text.rfind("\n\n", head), end = text.find("\n\n", head);
+            text.erase(begin, (end == std::string::npos ? text.size() - 1 : end) - begin);
+        }
+    const auto f = build_fabric(read_ibnetdiscover(text).value());
+    for (const auto& x : f.defects) UNSCOPED_INFO(x.kind + ": " + x.evidence);
+    CHECK(f.defects.empty());
+    for (const auto& h : f.hosts) CHECK_FALSE(h.slow);
 }
