@@ -14,6 +14,7 @@
 #include "ckptd/keeper/ledger.hpp"
 #include "cluster.hpp"
 #include "common/file.hpp"
+#include "ends_at.hpp"
 
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
@@ -43,6 +44,17 @@ bool is_back(const cluster& c, int node, pid_t before) {
 
 std::string log_of(const cluster& c, int node) {
     return banyan::read_file(c.dir() + "/" + c.name(node) + ".log", 1 << 20).value_or("");
+}
+
+bool is_stopped(pid_t pid) {
+    const auto stat = banyan::read_file(fmt::format("/proc/{}/stat", pid), 1000);
+    return stat && stat->find(") T ") != std::string::npos;
+}
+
+std::size_t how_often(const std::string& text, const std::string& what) {
+    std::size_t count = 0;
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+    return count;
 }
 
 }  // namespace
@@ -147,6 +159,48 @@ TEST_CASE("daemons that are killed again and again lose nothing", "[ckptd]") {
     CHECK(std::sscanf(got[0].c_str(), "%lu %lu", &code, &from) == 2);
     CHECK(code == 0);
     CHECK(from >= replicated);
+}
+
+TEST_CASE("a daemon that is killed while it takes over leaves all to the next one", "[ckptd]") {
+    const ends_at ends;
+    cluster::options o{2, "", {"--keeper"}};
+    o.before[1] = ends.before();
+    cluster c(std::move(o));
+    c.open(c.request(8, 2, 1, "", 0));
+    auto ranks = start_ranks(c, 8, {1, 2}, 1, 300'000);
+    int step = 1;
+    const auto save = [&] {
+        all_are(ask_all(ranks, fmt::format("save {}", step)), "0");
+        all_are(ask_all(ranks, fmt::format("wait {} 2 10000", step)), "0");
+    };
+    save();
+    // Before each of the first of its calls, and some of those that follow when it serves again.
+    const std::vector<int> calls{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30};
+    for (const int call : calls) {
+        INFO("call " << call);
+        // The one that goes makes calls, too, and is to make none of these.
+        const auto before = daemon_of(c, 1);
+        REQUIRE(before > 0);
+        ::kill(before, SIGSTOP);
+        REQUIRE(eventually([&] { return is_stopped(before); }));
+        ends.call("takeover", call, SIGKILL);
+        // An end on request does not count as one that came early: see keeper::judge().
+        c.kill(1, SIGUSR1);
+        // What is asked are calls of a daemon that has got further than that.
+        REQUIRE(eventually([&] { return ends.has_come("takeover") || (daemon_of(c, 1), false); }));
+        REQUIRE(eventually([&] { return daemon_of(c, 1) > 0; }));
+        CHECK(c.session(1, 8)["committed"]["step"] == step);
+        ++step;
+        save();
+    }
+    CHECK(how_often(log_of(c, 1), "ended by signal 9: 1 sessions") == calls.size());
+    // Those that were killed before they had taken over have said nothing.
+    CHECK(how_often(log_of(c, 1), "ended by replaced") < calls.size());
+    for (auto& r : ranks) r.kill();
+    ranks.clear();
+    c.new_step(8, 1, {1, 2});
+    auto again = start_ranks(c, 8, {1, 2}, 1, 300'000);
+    all_are(ask_all(again, "restart"), fmt::format("0 {} 1 1", step));
 }
 
 TEST_CASE("memory that has grown is there after the daemon was killed", "[ckptd]") {
