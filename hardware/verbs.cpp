@@ -18,7 +18,7 @@
 namespace banyan::hardware {
 namespace {
 
-struct functions {
+struct verbs_functions {
     ibv_device** (*list)(int*) = nullptr;
     void (*free_list)(ibv_device**) = nullptr;
     ibv_context* (*open)(ibv_device*) = nullptr;
@@ -29,7 +29,7 @@ struct functions {
 
 class verbs final : public verbs_events {
   public:
-    verbs(const functions& f, std::filesystem::path root) : f_(f), root_(std::move(root)) {}
+    verbs(const verbs_functions& f, std::filesystem::path root) : f_(f), root_(std::move(root)) {}
     ~verbs() override {
         for (const auto& [name, context] : open_) f_.close(context);
     }
@@ -40,12 +40,12 @@ class verbs final : public verbs_events {
     const std::set<std::string>& blind() const override { return blind_; }
 
   private:
-    void open(ibv_device* device, std::vector<hca_event>& out);
+    void open(ibv_device* one, std::vector<hca_event>& out);
     /// False where the device is of no use any more.
     bool take(const std::string& name, ibv_context* context, std::vector<hca_event>& out);
     void close(const std::string& name);
 
-    functions f_;
+    verbs_functions f_;
     std::filesystem::path root_;
     std::map<std::string, ibv_context*> open_;
     std::set<std::string> blind_;
@@ -74,9 +74,9 @@ std::vector<hca_event> verbs::rescan() {
     return out;
 }
 
-void verbs::open(ibv_device* device, std::vector<hca_event>& out) {
-    const std::string name = device->name;
-    ibv_context* context = f_.open(device);
+void verbs::open(ibv_device* one, std::vector<hca_event>& out) {
+    const std::string name = one->name;
+    ibv_context* context = f_.open(one);
     if (!context) {
         blind_.insert(fail_errno("cannot open " + name, errno).error().text());
         return;
@@ -150,7 +150,7 @@ result<std::unique_ptr<verbs_events>> open_verbs(const std::string& library,
     if (!loaded)
         return fail(errc::not_found, fmt::format("{} is not on this node", library),
                     "it comes with the HCAs' drivers");
-    functions f;
+    verbs_functions f;
     if (!find_function(loaded, "ibv_get_device_list", f.list) ||
         !find_function(loaded, "ibv_free_device_list", f.free_list) ||
         !find_function(loaded, "ibv_open_device", f.open) ||

@@ -44,7 +44,7 @@ std::string time_words(milliseconds t) {
     return seconds >= 60 ? fmt::format("{:.3g} min", seconds / 60) : fmt::format("{:.3g} s", seconds);
 }
 
-bool is_name(std::string_view text) {
+bool is_counter_name(std::string_view text) {
     return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     });
@@ -64,7 +64,7 @@ result<counter_limit> counter_limit_from(std::string_view text) {
     const auto count = parse_number(text.substr(colon + 1, slash - colon - 1), UINT32_MAX);
     const auto within = parse_duration(text.substr(slash + 1));
     // The name becomes one of a file.
-    if (!is_name(text.substr(0, colon)) || !count || !within || *within < std::chrono::seconds(1) ||
+    if (!is_counter_name(text.substr(0, colon)) || !count || !within || *within < std::chrono::seconds(1) ||
         *within > std::chrono::hours(24))
         return wrong();
     return counter_limit{std::string(text.substr(0, colon)), *count, *within};

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "hardware/small_file.hpp"
 #include "scratch_folder.hpp"
 #include "sweep/links.hpp"
-#include "hardware/small_file.hpp"
 
 using namespace banyan::sweep;
 
