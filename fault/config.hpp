@@ -48,7 +48,7 @@ struct config {
     std::string kmsg_trust_word;  ///< kernel, syslog or injected
     std::vector<std::string> discover, manager, logs, hca_counters;
     std::chrono::milliseconds window{}, seal_timeout{}, discover_timeout{}, settle{}, manager_grace{},
-        breaker_window{}, max_event_age{}, avoid_for{}, hca_look{};
+        breaker_window{}, max_event_age{}, avoid_for{}, hca_look{}, gpu_look{};
     std::chrono::milliseconds avoid_pause{
         10'000};                 ///< in no file: how often links are looked at that are kept off
     verification_limits verify;  ///< in no file: what the ladder itself needs

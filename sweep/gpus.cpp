@@ -23,7 +23,7 @@ result<std::uint32_t> count_in_proc(const std::filesystem::path& root, const err
 }
 
 std::string broken(const gpu_health& g, bool ecc) {
-    if (g.lost) return fmt::format("GPU {} is lost, or waits for a reset", g.bus_id);
+    if (!g.usable()) return fmt::format("GPU {} is lost, or waits for a reset", g.bus_id);
     if (ecc && g.uncorrected > 0)
         return fmt::format("GPU {} has {} memory errors that were not corrected", g.bus_id, g.uncorrected);
     if (ecc && g.remap_failed)
@@ -58,9 +58,13 @@ gpu_view look_at_gpus(const std::filesystem::path& root, result<std::unique_ptr<
                                                            : count_in_proc(root, library.error());
         return out;
     }
-    out.count = (*library)->count();
-    if (!out.count) return out;
-    for (std::uint32_t i = 0; i < *out.count && i < most_gpus; ++i) out.each.push_back((*library)->health(i));
+    auto all = hardware::ask_all(**library);
+    if (!all) {
+        out.count = std::unexpected(all.error());
+        return out;
+    }
+    out.count = static_cast<std::uint32_t>(all->size());
+    out.each = std::move(*all);
     return out;
 }
 

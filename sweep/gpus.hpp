@@ -10,28 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "hardware/gpus.hpp"
 #include "sweep/finding.hpp"
 
 namespace banyan::sweep {
 
-struct gpu_health {
-    std::string bus_id{};
-    bool lost = false;              ///< fell off the bus, or waits for a reset
-    std::uint64_t uncorrected = 0;  ///< memory errors since the driver was loaded
-    bool remap_failed = false;      ///< a row of its memory is broken, and there is none to take its place
-    std::string ecc_unknown{};      ///< why the errors could not be asked for; empty: they were
-};
-
-/// Where GPUs are asked for. The real one is NVIDIA's library; the tests' is fake_gpus.
-class gpu_library {
-  public:
-    virtual ~gpu_library() = default;
-    virtual result<std::uint32_t> count() = 0;
-    virtual result<gpu_health> health(std::uint32_t index) = 0;
-};
-
-/// libnvidia-ml by dlopen. not_found: there is none on this node. conflict: the driver is not loaded.
-result<std::unique_ptr<gpu_library>> open_nvml();
+using hardware::gpu_health;
+using hardware::gpu_library;
+using hardware::open_nvml;
 
 struct gpu_view {
     result<std::uint32_t> count = fail(errc::unavailable, "not looked at");

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Stands for libnvidia-ml.so.1, as far as banyan-sweep calls it: FAKE_NVML has a letter for each GPU, or is
- * "none" (the driver is not loaded). w well, e with errors, l lost, n without ECC, r no row to remap to. */
+ * Stands for libnvidia-ml.so.1, as far as banyan calls it: FAKE_NVML has a letter for each GPU, or is
+ * "none" (the driver is not loaded). w well, e with errors, l lost, n without ECC, r no row to remap to, p a
+ * row waits to be remapped, q wants a reset, s slowed down by heat, k an NVLink down. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { success = 0, not_supported = 3, driver_not_loaded = 9, gpu_is_lost = 15 };
+enum { success = 0, not_supported = 3, driver_not_loaded = 9, gpu_is_lost = 15, reset_required = 16 };
 
 static const char* gpus(void) {
     const char* text = getenv("FAKE_NVML");
@@ -41,12 +42,25 @@ int nvmlDeviceGetPciInfo_v3(void* device, struct pci* into) {
 int nvmlDeviceGetTotalEccErrors(void* device, int type, int counter, unsigned long long* errors) {
     if (type != 1 || counter != 0) return not_supported;
     *errors = letter(device) == 'e' ? 3 : 0;
+    if (letter(device) == 'q') return reset_required;
     return letter(device) == 'n' ? not_supported : success;
+}
+
+int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
+    *reasons = letter(device) == 's' ? 0x40 : 0x1; /* heat; idle */
+    return success;
+}
+
+int nvmlDeviceGetNvLinkState(void* device, unsigned link, int* active) {
+    if (link >= 2) return not_supported;
+    *active = letter(device) != 'k' || link == 0;
+    return success;
 }
 
 int nvmlDeviceGetRemappedRows(void* device, unsigned* corrected, unsigned* uncorrected, unsigned* pending,
                               unsigned* failed) {
-    *corrected = *uncorrected = *pending = 0;
+    *corrected = *uncorrected = 0;
+    *pending = letter(device) == 'p';
     *failed = letter(device) == 'r';
     return success;
 }

@@ -8,10 +8,10 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "hardware/gpus.hpp"
 #include "hardware/loaded.hpp"
-#include "sweep/gpus.hpp"
 
-namespace banyan::sweep {
+namespace banyan::hardware {
 namespace {
 
 using device = void*;
@@ -19,6 +19,9 @@ using code = int;
 
 constexpr code success = 0, driver_not_loaded = 9, gpu_is_lost = 15, reset_required = 16;
 constexpr int uncorrected_errors = 1, since_driver_load = 0;
+/// Clocks that the hardware takes down: in general, for heat, by the power supply's word.
+constexpr unsigned long long hardware_slowdown = 0x08 | 0x40 | 0x80;
+constexpr unsigned nvml_links = 18;
 
 /// nvmlPciInfo_t: the last of it is the bus id as newer releases write it.
 struct pci_info {
@@ -27,20 +30,22 @@ struct pci_info {
     std::array<char, 32> bus_id;
 };
 
-struct functions {
+struct nvml_functions {
     code (*init)() = nullptr;
     code (*count)(unsigned*) = nullptr;
     code (*by_index)(unsigned, device*) = nullptr;
     code (*pci)(device, pci_info*) = nullptr;
     code (*ecc_errors)(device, int, int, unsigned long long*) = nullptr;
     const char* (*text)(code) = nullptr;
-    /// Newer than the others: may be missing.
+    /// Newer than the others, or not of every card: may be missing.
     code (*remapped)(device, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
+    code (*slowdown)(device, unsigned long long*) = nullptr;
+    code (*link_state)(device, unsigned, int*) = nullptr;
 };
 
 class nvml final : public gpu_library {
   public:
-    explicit nvml(const functions& f) : f_(f) {}
+    explicit nvml(const nvml_functions& f) : f_(f) {}
 
     result<std::uint32_t> count() override {
         unsigned n = 0;
@@ -53,8 +58,9 @@ class nvml final : public gpu_library {
         out.bus_id = fmt::format("number {}", index);
         device d = nullptr;
         if (const code why = f_.by_index(index, &d); why != success) {
-            out.lost = why == gpu_is_lost || why == reset_required;
-            if (out.lost) return out;
+            out.lost = why == gpu_is_lost;
+            out.needs_reset = why == reset_required;
+            if (!out.usable()) return out;
             return failed(fmt::format("cannot ask GPU {}", out.bus_id), why);
         }
         pci_info pci{};
@@ -62,44 +68,60 @@ class nvml final : public gpu_library {
             out.bus_id = std::string(pci.bus_id.data(), ::strnlen(pci.bus_id.data(), pci.bus_id.size()));
         unsigned long long errors = 0;
         const code why = f_.ecc_errors(d, uncorrected_errors, since_driver_load, &errors);
-        out.lost = why == gpu_is_lost || why == reset_required;
+        out.lost = why == gpu_is_lost;
+        out.needs_reset = why == reset_required;
         out.uncorrected = why == success ? errors : 0;
-        if (why != success && !out.lost) out.ecc_unknown = f_.text(why);
-        unsigned corrected = 0, uncorrected = 0, pending = 0, failure = 0;
-        if (f_.remapped && f_.remapped(d, &corrected, &uncorrected, &pending, &failure) == success)
-            out.remap_failed = failure != 0;
+        if (why != success && out.usable()) out.ecc_unknown = f_.text(why);
+        if (out.usable()) ask_more(d, out);
         return out;
     }
 
   private:
+    void ask_more(device d, gpu_health& out) const {
+        unsigned corrected = 0, uncorrected = 0, pending = 0, failure = 0;
+        if (f_.remapped && f_.remapped(d, &corrected, &uncorrected, &pending, &failure) == success) {
+            out.remap_failed = failure != 0;
+            out.remap_pending = pending != 0;
+        }
+        unsigned long long reasons = 0;
+        if (f_.slowdown && f_.slowdown(d, &reasons) == success)
+            out.slowed = (reasons & hardware_slowdown) != 0;
+        int active = 0;
+        for (unsigned n = 0; f_.link_state && n < nvml_links && f_.link_state(d, n, &active) == success; ++n)
+            out.links.push_back(active != 0);
+    }
+
     std::unexpected<error> failed(const std::string& doing, code why) const {
         return fail(errc::unavailable, fmt::format("{}: NVIDIA's library says {}", doing, f_.text(why)));
     }
 
-    functions f_;
+    nvml_functions f_;
 };
 
 }  // namespace
 
-result<std::unique_ptr<gpu_library>> open_nvml() {
+result<std::unique_ptr<gpu_library>> open_nvml(const std::string& name) {
     // Never closed: the process is a look, which ends soon.
-    void* library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return fail(errc::not_found, "NVIDIA's library libnvidia-ml.so.1 is not on this node",
+        return fail(errc::not_found, fmt::format("NVIDIA's library {} is not on this node", name),
                     "it comes with the driver");
-    functions f;
-    if (!hardware::find_function(library, "nvmlInit_v2", f.init) ||
-        !hardware::find_function(library, "nvmlDeviceGetCount_v2", f.count) ||
-        !hardware::find_function(library, "nvmlDeviceGetHandleByIndex_v2", f.by_index) ||
-        !hardware::find_function(library, "nvmlDeviceGetPciInfo_v3", f.pci) ||
-        !hardware::find_function(library, "nvmlDeviceGetTotalEccErrors", f.ecc_errors) ||
-        !hardware::find_function(library, "nvmlErrorString", f.text))
-        return fail(errc::not_found, "libnvidia-ml.so.1 lacks functions that it has had since driver 450");
-    hardware::find_function(library, "nvmlDeviceGetRemappedRows", f.remapped);
+    nvml_functions f;
+    if (!find_function(library, "nvmlInit_v2", f.init) ||
+        !find_function(library, "nvmlDeviceGetCount_v2", f.count) ||
+        !find_function(library, "nvmlDeviceGetHandleByIndex_v2", f.by_index) ||
+        !find_function(library, "nvmlDeviceGetPciInfo_v3", f.pci) ||
+        !find_function(library, "nvmlDeviceGetTotalEccErrors", f.ecc_errors) ||
+        !find_function(library, "nvmlErrorString", f.text))
+        return fail(errc::not_found,
+                    fmt::format("{} lacks functions that it has had since driver 450", name));
+    find_function(library, "nvmlDeviceGetRemappedRows", f.remapped);
+    find_function(library, "nvmlDeviceGetCurrentClocksThrottleReasons", f.slowdown);
+    find_function(library, "nvmlDeviceGetNvLinkState", f.link_state);
     if (const code why = f.init(); why != success)
         return fail(why == driver_not_loaded ? errc::conflict : errc::unavailable,
                     fmt::format("NVIDIA's library does not start: {}", f.text(why)));
     return std::make_unique<nvml>(f);
 }
 
-}  // namespace banyan::sweep
+}  // namespace banyan::hardware
