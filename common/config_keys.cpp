@@ -124,6 +124,10 @@ constexpr std::array keys{
                "How many errors of a port are too many, each as COUNTER:MORE_THAN/TIME with a time from 1s to 24h, 64 at most. "
                "The counters are files of /sys/class/infiniband/DEVICE/ports/N/counters or, where it has none of that name, of hw_counters. "
                "A counter beyond its limit is an event of that HCA."},
+    config_key{"fault", "gpu_look", duration, R"("20s")",
+               "How often the agent asks NVIDIA's library how the GPUs are, shorter than window at best, so that what the kernel and the "
+               "library both tell is one incident. Where nvidia-persistenced does not run the driver starts anew for it each time. "
+               "\"0s\" for never."},
     config_key{"fault", "logs", list, R"([])",
                "Logs of programs that the agent reads beside the kernel's, each as FORMAT:PATH: \"fabric-manager:/var/log/fabricmanager.log\" "
                "for NVIDIA's fabric manager, \"nccl:PATH\" for a file with NCCL's warnings, such as NCCL_DEBUG_FILE names it; of a file "

@@ -106,6 +106,7 @@ void fault_fields(Section& section, Config& c) {
     section.field("hca_events", c.hca_events);
     section.field("hca_look", c.hca_look);
     section.field("hca_counters", c.hca_counters);
+    section.field("gpu_look", c.gpu_look);
     section.field("logs", c.logs);
     section.field("discover", c.discover);
     section.field("manager", c.manager);

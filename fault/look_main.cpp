@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <thread>
@@ -13,6 +14,7 @@
 
 #include "common/child.hpp"
 #include "common/log_file.hpp"
+#include "hardware/gpus.hpp"
 #include "hardware/hca_counters.hpp"
 #include "hardware/hca_ports.hpp"
 #include "hardware/verbs.hpp"
@@ -23,6 +25,22 @@ namespace {
 nlohmann::json look_at_hcas(const std::string& root, const std::vector<std::string>& names) {
     const auto ports = hardware::read_counters(root, names);
     return ports ? hardware::to_json(*ports) : nlohmann::json{{"error", ports.error().text()}};
+}
+
+/// Whether the driver shows a GPU; also where that cannot be told.
+bool may_have_gpus(const std::string& root) {
+    std::error_code failed;
+    const std::filesystem::path folder = root + "/proc/driver/nvidia/gpus";
+    if (!std::filesystem::exists(folder, failed)) return static_cast<bool>(failed);
+    return !std::filesystem::is_empty(folder, failed) || failed;
+}
+
+nlohmann::json look_at_gpus(const std::string& root, const std::string& library) {
+    auto nvml = hardware::open_nvml(library);
+    if (!nvml && !may_have_gpus(root)) return hardware::to_json(hardware::gpu_answers{});
+    if (!nvml) return {{"error", nvml.error().text()}};
+    const auto all = hardware::ask_all(**nvml);
+    return all ? hardware::to_json(*all) : nlohmann::json{{"error", all.error().text()}};
 }
 
 void say(const nlohmann::json& told) {
@@ -71,11 +89,14 @@ int print_look(const std::string& what, const std::string& root, const std::vect
     nlohmann::json told;
     if (what == "hcas") {
         told = look_at_hcas(root, names);
+    } else if (what == "gpus") {
+        told = look_at_gpus(root, names.empty() ? hardware::nvml_library : names.front());
     } else if (what == "hca-events") {
         return listen_to_hcas(root, names.empty() ? "libibverbs.so.1" : names.front());
     } else {
-        say_fatal("banyan-faultd", "",
-                  "there is nothing to look at that is called \"" + what + "\"; try hcas or hca-events");
+        say_fatal(
+            "banyan-faultd", "",
+            "there is nothing to look at that is called \"" + what + "\"; try hcas, hca-events or gpus");
         return 2;
     }
     say(told);

@@ -35,10 +35,13 @@ int main(int argc, char** argv) {
     std::string what, root = "/";
     std::vector<std::string> names;
     look->add_option("--root", root, "where sys/ is (default: /)");
-    look->add_option("WHAT", what, "hcas: error counters of their ports; hca-events: what the HCAs tell")
+    look->add_option("WHAT", what,
+                     "hcas: error counters of their ports; hca-events: what the HCAs tell; gpus: how "
+                     "NVIDIA's library says they are")
         ->required();
-    look->add_option("NAME", names,
-                     "hcas: the counters, as their files in /sys are called; hca-events: the library");
+    look->add_option(
+        "NAME", names,
+        "hcas: the counters, as their files in /sys are called; hca-events and gpus: the library");
     app.set_version_flag("--version", banyan::version_line("banyan-faultd"));
     try {
         app.parse(argc, argv);

@@ -15,6 +15,7 @@
 #include "common/peer/handshake.hpp"
 #include "fault/agent/counter_watch.hpp"
 #include "fault/agent/event_queue.hpp"
+#include "fault/agent/gpu_watch.hpp"
 #include "fault/agent/hca_watch.hpp"
 #include "fault/agent/program_watch.hpp"
 #include "fault/config.hpp"
@@ -67,6 +68,7 @@ class agent {
     program_watch programs_;
     counter_watch hca_counters_;
     hca_watch hcas_;
+    gpu_watch gpu_looks_;
     std::string finding_stream_;
     std::uint64_t findings_ = 0;
     std::unique_ptr<file_follower> file_;

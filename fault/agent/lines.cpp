@@ -53,7 +53,10 @@ void agent::after_line(const log_line& line) {
 void agent::take_text(const log_line& line, std::string_view text) {
     auto found = parser_.line(text);
     if (found.identity) gpus_.learn(found.identity->bdf, found.identity->uuid);
-    if (found.fault) after_fault(std::move(*found.fault), line, text);
+    if (!found.fault) return;
+    const bool of_a_gpu = found.fault->kind == fault_kind::xid || found.fault->kind == fault_kind::bus_loss;
+    after_fault(std::move(*found.fault), line, text);
+    if (of_a_gpu) gpu_looks_.hurry();
 }
 
 // The driver names the process whose work failed. It may be gone by now.

@@ -62,9 +62,19 @@ severity severity_of(precedence w) {
     return w == precedence::alert ? severity::warning : severity::notice;
 }
 
+// The driver's count of memory errors says less than its line on one.
+bool counts_what_was_told(const incident& i, const event& e) {
+    if (e.fault.kind != fault_kind::symptom || e.fault.bdf != i.object.bdf) return false;
+    if (e.fault.code != static_cast<std::uint32_t>(catalog::symptom::gpu_memory)) return false;
+    for (const std::uint32_t code : {48, 63, 64, 94, 95})
+        if (i.codes.contains(code)) return true;
+    return false;
+}
+
 // 94 and 95 follow a 48; a 145 on another GPU than the culprit's is a healthy peer that lost its partner.
 bool is_consequence(const incident& i, const event& e) {
     const auto code = e.fault.kind == fault_kind::xid ? e.fault.code : 0;
+    if (counts_what_was_told(i, e)) return true;
     if ((code == 94 || code == 95) && i.codes.contains(48) && e.fault.bdf == i.object.bdf) return true;
     return code == 145 && e.fault.bdf != i.object.bdf &&
            i.root_precedence >= static_cast<std::uint8_t>(precedence::alert);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/text.hpp"
+#include "fault/sources/gpu_facts.hpp"
 #include "fault/sources/hca_links.hpp"
 #include "fault/sources/hca_rates.hpp"
 #include "test/fuzz/fuzz_input.hpp"
@@ -32,6 +33,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         hca_links links;
         const auto fault = links.after(*e);
         must(!fault || is_printable(fault->device));
+    }
+    if (const auto gpus = hardware::gpu_answers_from(told)) {
+        gpu_facts facts;
+        for (int n = 0; n < 3; ++n)
+            for (const auto& f : facts.after_look(*gpus).faults) must(!f.bdf.empty());
+        must(hardware::gpu_answers_from(hardware::to_json(*gpus)).has_value());
     }
     return 0;
 }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The agent's looks at the GPUs: by a library that hangs with a card, and soon after the kernel told of one.
+#include <filesystem>
+#include <fstream>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fault/agent/gpu_watch.hpp"
+
+using namespace banyan;
+using namespace banyan::fault;
+using namespace std::chrono_literals;
+using hardware::gpu_answers;
+using hardware::gpu_health;
+
+namespace {
+
+class bench {
+  public:
+    std::filesystem::path dir =
+        std::filesystem::temp_directory_path() / ("banyan-gpus-" + std::to_string(::getpid()));
+    asio::io_context io;
+    config settings = load_config({}, "n03").value();
+    std::vector<kernel_fault> found;
+
+    bench() {
+        std::filesystem::remove_all(dir);
+        std::filesystem::create_directories(dir);
+        settings.gpu_look = 10ms;
+        settings.look_timeout = 500ms;
+        settings.look_program = (dir / "look").string();
+        program("echo . >>" + (dir / "looks").string() + "; cat " + (dir / "told").string());
+    }
+    ~bench() { std::filesystem::remove_all(dir); }
+    void program(const std::string& line) {
+        std::ofstream(dir / "look.new") << "#!/bin/sh\n" << line << "\n";
+        ::chmod((dir / "look.new").c_str(), 0700);
+        std::filesystem::rename(dir / "look.new", dir / "look");
+    }
+    void tell(const gpu_answers& gpus) {
+        std::ofstream(dir / "told.new") << to_json(gpus).dump();
+        std::filesystem::rename(dir / "told.new", dir / "told");
+    }
+    std::uintmax_t looks() {
+        std::error_code none;
+        const auto bytes = std::filesystem::file_size(dir / "looks", none);
+        return none ? 0 : bytes / 2;
+    }
+    gpu_watch watch() {
+        return {io, settings, std::make_shared<metrics>(),
+                [this](kernel_fault fault, const std::string&) { found.push_back(std::move(fault)); }};
+    }
+    template <class Condition>
+    bool wait(Condition condition) {
+        const auto until = std::chrono::steady_clock::now() + 30s;
+        while (!condition() && std::chrono::steady_clock::now() < until) io.run_one_for(50ms);
+        return condition();
+    }
+};
+
+gpu_health at(const std::string& bus_id) {
+    gpu_health out;
+    out.bus_id = bus_id;
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("a library that hangs with a lost card is told, and what it then says is believed", "[fault]") {
+    bench b;
+    b.tell({at("00000000:01:00.0"), at("00000000:02:00.0")});
+    auto w = b.watch();
+    w.start();
+    REQUIRE(b.wait([&] { return w.gpus() == 2; }));
+    b.program("exec sleep 1000");
+    REQUIRE(b.wait([&] { return !w.blind().empty(); }));
+    CHECK(w.blind().begin()->find("no answer within") != std::string::npos);
+    CHECK(b.found.empty());
+    auto lost = at("number 1");
+    lost.lost = true;
+    b.tell({at("00000000:01:00.0"), lost});
+    b.program("cat " + (b.dir / "told").string());
+    REQUIRE(b.wait([&] { return !b.found.empty(); }));
+    CHECK(b.found[0].kind == fault_kind::bus_loss);
+    CHECK(b.found[0].bdf == "0000:02:00");
+    CHECK(w.blind().empty());
+}
+
+TEST_CASE("after a line of the kernel the next look comes soon, and a storm brings no storm of looks",
+          "[fault]") {
+    bench b;
+    b.settings.gpu_look = 1h;
+    b.tell({at("00000000:01:00.0")});
+    auto w = b.watch();
+    w.start();
+    REQUIRE(b.wait([&] { return w.gpus() == 1; }));
+    CHECK(b.looks() == 1);
+    auto more = at("00000000:01:00.0");
+    more.uncorrected = 2;
+    b.tell({more});
+    for (int line = 0; line < 1'000; ++line) w.hurry();
+    REQUIRE(b.wait([&] { return !b.found.empty(); }));
+    CHECK(b.looks() == 2);
+}
+
+TEST_CASE("a node without GPUs is no node whose GPUs went", "[fault]") {
+    bench b;
+    b.tell({});
+    auto w = b.watch();
+    w.start();
+    CHECK(b.wait([&] { return b.looks() >= 3; }));
+    CHECK(w.gpus() == 0);
+    CHECK(w.blind().empty());
+    CHECK(b.found.empty());
+}
