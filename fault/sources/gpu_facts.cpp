@@ -108,8 +108,7 @@ void gpu_facts::after_nameless(std::span<const gpu_health> nameless, outcome& ou
     for (const auto& bdf : absent) {
         auto& c = cards_[bdf];
         if (!nameless.empty()) {
-            gpu_health same = nameless.front();
-            after_card(bdf, c, same, out);
+            after_card(bdf, c, nameless.front(), out);
             continue;
         }
         if (c.missing.after(true))
