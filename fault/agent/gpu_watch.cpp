@@ -15,7 +15,7 @@ using clock = helper::clock;
 namespace {
 
 // However many lines a storm has: so long between two looks, at least.
-constexpr std::chrono::seconds soon(5);
+constexpr std::chrono::seconds look_soon(5);
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void gpu_watch::start() {
 }
 
 void gpu_watch::hurry() {
-    const auto at = looked_ + soon;
+    const auto at = looked_ + look_soon;
     if (at < timer_.expiry()) timer_.expires_at(at);
 }
 
@@ -42,7 +42,7 @@ task<void> gpu_watch::run() {
         const auto told = co_await look_.ask();
         const bool again = after_look(told);
         looked_ = clock::now();
-        timer_.expires_at(looked_ + (again ? std::min<clock::duration>(soon, config_.gpu_look)
+        timer_.expires_at(looked_ + (again ? std::min<clock::duration>(look_soon, config_.gpu_look)
                                            : clock::duration(config_.gpu_look)));
         // Whoever hurries sets another time.
         while (clock::now() < timer_.expiry()) co_await timer_.async_wait(as_result);

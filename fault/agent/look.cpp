@@ -12,21 +12,21 @@ using clock = helper::clock;
 
 namespace {
 
-double seconds(clock::duration d) { return std::chrono::duration<double>(d).count(); }
+double in_seconds(clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
 }  // namespace
 
 task<result<nlohmann::json>> look::ask() {
     if (running_ && !running_->ended())
         co_return fail(errc::unavailable, fmt::format("a look that began {:.0f} s ago hangs in the kernel",
-                                                      seconds(clock::now() - begun_)));
+                                                      in_seconds(clock::now() - begun_)));
     begun_ = clock::now();
     BANYAN_CO_TRY(running_, helper::start(io_, words_));
     auto text = co_await running_->all(begun_ + timeout_);
     if (!text) {
         running_->kill();
         if (text.error().code == errc::unavailable)
-            text = fail(errc::unavailable, fmt::format("no answer within {:.3g} s", seconds(timeout_)));
+            text = fail(errc::unavailable, fmt::format("no answer within {:.3g} s", in_seconds(timeout_)));
     }
     constexpr std::chrono::seconds a_moment(1);
     if (co_await running_->ends_by(clock::now() + a_moment)) {
