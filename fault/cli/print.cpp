@@ -116,6 +116,12 @@ std::string incident_story(const json_fields& i) {
     field("page", fmt::format("{}/runbook/{}.md", doc_dir, text_in(i, "reason", "")));
     if (const auto jobs = i.numbers<std::uint64_t>("jobs", SIZE_MAX); jobs && !jobs->empty())
         field("jobs", fmt::format("{}", fmt::join(*jobs, ", ")));
+    for (const auto& r : list_in(i, "ranks"))
+        field("ranks",
+              r.has("unknown")
+                  ? fmt::format("of job {}: not known, {}", count_in(r, "job"), text_in(r, "unknown"))
+                  : fmt::format("{} of the {} of job {} were on the node (step {})", text_in(r, "ranks"),
+                                count_in(r, "of"), count_in(r, "job"), count_in(r, "step")));
     field("lines", fmt::format("{}", count_in(i, "lines")));
     if (const auto flaps = count_in(i, "flaps")) field("flaps", fmt::format("broke again {} times", flaps));
     if (const auto since = time_in(times, "avoid_ms"))

@@ -12,6 +12,7 @@
 #include "fault/controller/controller.hpp"
 #include "fault/controller/job_follower.hpp"
 #include "fault/controller/leaving.hpp"
+#include "fault/controller/rank_search.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -127,9 +128,9 @@ task<void> controller::act_once(std::uint64_t number) {
         i->jobs.clear();
         for (const auto& job : how.jobs) i->jobs.push_back(job.id);
     }
-    if (tells) co_await tell_users(number, std::move(how.jobs));
-    if (what.step < step_kind::seal) co_return;
-    co_await seal_jobs(number, how.jobs);
+    if (tells) co_await tell_users(number, how.jobs);
+    if (what.step >= step_kind::seal) co_await seal_jobs(number, how.jobs);
+    co_await note_ranks(records_, pool_, *slurm_, number, how.jobs);
     if (what.step < step_kind::drain) co_return;
     if (!what.allowed) {
         const std::string verb = how.leave ? "node_down" : "node_drain";

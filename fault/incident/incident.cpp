@@ -60,6 +60,18 @@ void incident::add_seen(std::int64_t at_ms, std::int64_t window_ms) {
     seen.push_back(at_ms);
 }
 
+std::string ranges_text(const std::vector<std::uint32_t>& numbers) {
+    std::string out;
+    for (std::size_t from = 0; from < numbers.size();) {
+        auto last = from;
+        while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+        out += fmt::format("{}{}", out.empty() ? "" : ",", numbers[from]);
+        if (last > from) out += fmt::format("-{}", numbers[last]);
+        from = last + 1;
+    }
+    return out;
+}
+
 const action_record* incident::find_action(const std::string& what, const std::string& target) const {
     const auto it =
         std::ranges::find_if(actions, [&](const auto& a) { return a.what == what && a.target == target; });

@@ -82,8 +82,19 @@ struct followed_job {
     bool operator==(const followed_job&) const = default;
 };
 
+/// The ranks of a job on the culprit's node, before anything was done.
+struct job_ranks {
+    std::uint32_t job = 0, restarts = 0;  ///< which run of it
+    std::uint32_t step = 0, of = 0;       ///< of: all ranks of that step
+    std::string ranks;                    ///< "0-3,8"; which of them use a GPU is not known
+    std::string unknown;                  ///< why there are none here; empty: they are known
+    bool operator==(const job_ranks&) const = default;
+};
+/// {0, 1, 2, 3, 8} -> "0-3,8". Rising.
+std::string ranges_text(const std::vector<std::uint32_t>& numbers);
+
 struct incident {
-    static constexpr std::size_t max_evidence = 64, max_seen = 256;
+    static constexpr std::size_t max_evidence = 64, max_seen = 256, max_ranked = 16;
 
     std::uint64_t number = 0;
     struct object object;
@@ -95,6 +106,7 @@ struct incident {
     std::string rule;          ///< the policy's rule that decided
     std::uint8_t decided = 0;  ///< the step_kind that it asked for
     std::vector<std::uint64_t> jobs;
+    std::vector<job_ranks> ranks;        ///< of those jobs that were looked at, at most max_ranked
     std::uint32_t accused = 0;           ///< the job whose process the culprit's line names; 0: not known
     std::vector<followed_job> followed;  ///< goes on over a restart of the controller
     std::vector<action_record> actions;

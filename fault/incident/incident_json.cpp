@@ -105,6 +105,30 @@ result<void> read_followed(const json_fields& in, incident& i) {
     return {};
 }
 
+result<void> read_ranks(const json_fields& in, incident& i) {
+    BANYAN_TRY(const auto jobs, list_of(in, "ranks"));
+    for (const auto& item : jobs) {
+        job_ranks r;
+        BANYAN_CHECK(item.may("job", r.job));
+        BANYAN_CHECK(item.may("restarts", r.restarts));
+        BANYAN_CHECK(item.may("step", r.step));
+        BANYAN_CHECK(item.may("of", r.of));
+        BANYAN_CHECK(item.may("ranks", r.ranks));
+        BANYAN_CHECK(item.may("unknown", r.unknown));
+        i.ranks.push_back(std::move(r));
+    }
+    return {};
+}
+
+json ranks_json(const job_ranks& r) {
+    json out = {{"job", r.job}, {"restarts", r.restarts}};
+    if (!r.unknown.empty())
+        out["unknown"] = r.unknown;
+    else
+        out.update({{"ranks", r.ranks}, {"of", r.of}, {"step", r.step}});
+    return out;
+}
+
 result<void> read_codes(const json_fields& in, incident& i) {
     if (!in.has("codes")) return {};
     BANYAN_TRY(const auto codes, in.object("codes"));
@@ -180,6 +204,7 @@ result<incident> read_incident(const json_fields& in) {
     BANYAN_CHECK(in.may("cancelled_by", i.cancelled_by));
     BANYAN_CHECK(read_lists(in, i));
     BANYAN_CHECK(read_followed(in, i));
+    BANYAN_CHECK(read_ranks(in, i));
     BANYAN_CHECK(read_codes(in, i));
     BANYAN_CHECK(read_times(in, i));
     if (in.has("verdict")) {
@@ -245,6 +270,7 @@ json to_json(const incident& i, bool with_evidence) {
                                    {"since_ms", f.since_ms},
                                    {"script", f.script},
                                    {"nodes", compress_hostlist(f.nodes)}});
+    for (const auto& r : i.ranks) out["ranks"].push_back(ranks_json(r));
     if (i.decided < action_words().size()) out["asked"] = action_words()[i.decided];
     if (i.accused != 0) out["accused"] = i.accused;
     if (i.verdict) out["verdict"] = *i.verdict;

@@ -47,6 +47,12 @@ struct step_status {
 /// within Slurm's message timeout: it waits for a slurmstepd that stands still.
 enum class left_behind : std::uint8_t { none, some, no_answer };
 
+/// What runs on a node of a training step.
+struct node_ranks {
+    std::uint32_t step = 0, of = 0;    ///< of: all ranks of the step
+    std::vector<std::uint32_t> ranks;  ///< rising, at least one
+};
+
 class cluster {
   public:
     virtual ~cluster() = default;
@@ -63,6 +69,9 @@ class cluster {
     /// How many nodes a job that runs needs to go on, spares not counted; empty when it was placed without a
     /// plan. unavailable: slurmctld did not tell; other errors: what it told cannot be believed.
     virtual result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) = 0;
+    /// Of the training step that the job runs now. not_found: it was placed without a plan, or has no such
+    /// step there; unavailable: slurmctld did not tell; other errors: what it told cannot be believed.
+    virtual result<node_ranks> ranks_on(const job_status& job, const std::string& node) = 0;
     /// Ends the node's part of every job, and keeps it out until it is resumed.
     virtual result<void> set_down(const std::string& node, const std::string& reason) = 0;
     /// Ends the node's part of every job. Whether it is back when its slurmd registers, Slurm decides

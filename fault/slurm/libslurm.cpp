@@ -15,6 +15,7 @@
 #include "common/text.hpp"
 #include "fault/slurm/cluster.hpp"
 #include "fault/slurm/processes_left.hpp"
+#include "fault/slurm/step_ranks.hpp"
 #include "train/slurm/plan_query.hpp"
 
 namespace banyan::fault {
@@ -150,6 +151,26 @@ class slurm_cluster final : public cluster {
         BANYAN_CHECK(ready());
         BANYAN_TRY(const auto plan, train::query_plan(job.id, job.restarts));
         return plan ? std::optional(plan->nodes) : std::nullopt;
+    }
+
+    result<node_ranks> ranks_on(const job_status& job, const std::string& node) override {
+        BANYAN_CHECK(ready());
+        BANYAN_TRY(const auto plan, train::query_plan(job.id, job.restarts));
+        if (!plan) return fail(errc::not_found, fmt::format("job {} was placed without a plan", job.id));
+        BANYAN_TRY(const auto running, steps(job.id));
+        result<node_ranks> out =
+            fail(errc::not_found, fmt::format("no training step of job {} runs on {}", job.id, node));
+        for (const auto& step : running) {
+            if (std::ranges::find(step.nodes, node) == step.nodes.end()) continue;
+            auto found = ranks_in(job.id, step, *plan, node);
+            if (!found && found.error().code == errc::not_found) continue;
+            if (found && out)
+                return fail(errc::conflict,
+                            fmt::format("job {} runs two steps that may be its training", job.id));
+            out = std::move(found);
+            if (!out) return out;
+        }
+        return out;
     }
 
     result<void> set_down(const std::string& node, const std::string& reason) override {

@@ -21,17 +21,18 @@ struct fake_state {
     std::map<std::uint32_t, job_status> jobs;
     std::map<std::uint32_t, result<std::optional<std::uint32_t>>> needed;  // by job
     std::map<std::uint32_t, std::vector<step_status>> steps;               // by job
-    int unanswered = 0;                                                    // of questions for that
-    std::string told;                                                      // the last that a user was
-    std::vector<std::string> holding;                                      // do not end a job's last run
-    std::vector<std::string> silent, unreachable;                          // as to that
-    std::vector<std::string> asked;                                        // about it
-    std::function<void()> when_requeued;                                   // with the lock held
-    std::function<void()> when_asked;                                      // with the lock held
-    int tell_fails = 0;                                                    // so many times
-    std::string refuse_node;                                               // every change of it
-    int refused = 0;                                                       // changes of a node
-    std::vector<std::string> calls;                                        // what was changed
+    std::map<std::uint32_t, result<node_ranks>> ranks;  // by job, on any node while the job has it
+    int unanswered = 0;                                 // of questions for that
+    std::string told;                                   // the last that a user was
+    std::vector<std::string> holding;                   // do not end a job's last run
+    std::vector<std::string> silent, unreachable;       // as to that
+    std::vector<std::string> asked;                     // about it
+    std::function<void()> when_requeued;                // with the lock held
+    std::function<void()> when_asked;                   // with the lock held
+    int tell_fails = 0;                                 // so many times
+    std::string refuse_node;                            // every change of it
+    int refused = 0;                                    // changes of a node
+    std::vector<std::string> calls;                     // what was changed
 };
 
 class fake_cluster final : public cluster {
@@ -77,6 +78,15 @@ class fake_cluster final : public cluster {
             return fail(errc::unavailable, "slurmctld is busy");
         }
         return s_.needed[job.id];
+    }
+    result<node_ranks> ranks_on(const job_status& job, const std::string& node) override {
+        const std::lock_guard hold(s_.lock);
+        const auto& nodes = s_.jobs[job.id].nodes;
+        if (std::ranges::find(nodes, node) == nodes.end())
+            return fail(errc::not_found, "the job has left the node");
+        const auto found = s_.ranks.find(job.id);
+        if (found != s_.ranks.end()) return found->second;
+        return fail(errc::not_found, "no training step runs there");
     }
     result<void> set_down(const std::string& node, const std::string& reason) override {
         const std::lock_guard hold(s_.lock);

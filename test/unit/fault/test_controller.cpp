@@ -29,6 +29,34 @@ TEST_CASE("79 takes the node out once and leaves a job with spares to banyan-run
     CHECK(b.slurm.calls.size() == 1);
 }
 
+TEST_CASE("the ranks on the node are kept as they were before it went out", "[fault]") {
+    controller_bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+    b.slurm.ranks[7] = node_ranks{4, 32, {16, 17, 18, 19}};
+    const job_ranks known{7, 0, 4, 32, "16-19", ""};
+    SECTION("over a second controller, too, which finds the node without the job") {
+        CHECK(b.live({b.xid79()}).front().ranks == std::vector{known});
+        CHECK(b.live({b.xid79()}).front().ranks == std::vector{known});
+    }
+    SECTION("for one of two jobs they are not known, which is said") {
+        b.job(8, {"n03"}, std::nullopt);
+        b.slurm.ranks[8] = fail(errc::not_found, "job 8 was placed without a plan");
+        const auto got = b.live({b.xid79()}).front().ranks;
+        CHECK(got == std::vector{known, job_ranks{8, 0, 0, 0, "", "job 8 was placed without a plan"}});
+    }
+    SECTION("in dry run, too") {
+        b.settings.dry_run = true;
+        CHECK(b.live({b.xid79()}).front().ranks == std::vector{known});
+    }
+    SECTION("of the accused job alone, where only the application is") {
+        b.job(8, {"n03"}, std::nullopt);
+        auto e = event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), wall_ms(), 1);
+        e.job = 7;
+        CHECK(b.live({e}).front().ranks == std::vector{known});
+        CHECK(b.slurm.calls.empty());
+    }
+}
+
 TEST_CASE("too few nodes left: requeued, and started now", "[fault]") {
     controller_bench b;
     b.job(7, {"n01", "n02", "n03", "n04"}, without);

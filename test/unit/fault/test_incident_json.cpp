@@ -26,6 +26,7 @@ incident example() {
     i.actions = {{"drain", "n04", 5, "done"}};
     i.evidence = {{3, "kernel", "NVRM: Xid", 2}};
     i.codes = {{79, 2}};
+    i.ranks = {{7, 2, 0, 32, "8-15", ""}, {9, 0, 0, 0, "", "job 9 was placed without a plan"}};
     i.followed = {{7, 2, true, 5, "n01", {"n01", "n04"}}};
     i.verdict = 2;
     i.line_ms = 3;
@@ -41,6 +42,17 @@ TEST_CASE("an incident is read as it was written", "[incident]") {
     REQUIRE(back);
     CHECK(to_json(*back) == text);
     CHECK(back->followed == example().followed);
+    CHECK(back->ranks == example().ranks);
+}
+
+TEST_CASE("ranks are shown, and those that are not known are told of", "[incident]") {
+    CHECK(ranges_text({}).empty());
+    CHECK(ranges_text({4}) == "4");
+    CHECK(ranges_text({0, 1, 2, 3, 8, 10, 11}) == "0-3,8,10-11");
+    const auto text = json::parse(to_json(example()).dump());
+    const auto story = incident_story(json_fields(text));
+    CHECK(story.find("8-15 of the 32 of job 7 were on the node (step 0)") != std::string::npos);
+    CHECK(story.find("of job 9: not known, job 9 was placed without a plan") != std::string::npos);
 }
 
 TEST_CASE("an incident that is not readable says where", "[incident]") {
@@ -55,6 +67,7 @@ TEST_CASE("an incident that is not readable says where", "[incident]") {
         {"/evidence/0/repeats", -1, "\"evidence[0].repeats\" is -1, expected a number from 0"},
         {"/followed/0/nodes", "n[1", "\"n[1\" is not a host list: a bracket is not closed"},
         {"/followed/0/job", -1, "\"followed[0].job\" is -1, expected a number from 0"},
+        {"/ranks/0/of", "x", "\"ranks[0].of\" is a text of 1 bytes, expected a number"},
         {"/actions", 5, "\"actions\" is 5, expected a list"},
         {"/codes/79", "x", "\"codes.79\" is a text of 1 bytes, expected a number"},
         {"/verdict", 5'000'000'000, "\"verdict\" is 5000000000, expected a number from 0 to 4294967295"},
