@@ -42,8 +42,16 @@ sureness of_a_symptom(const incident& i) {
         default:
             break;
     }
-    if (row->code == catalog::symptom::hca_port_down || row->code == catalog::symptom::hca_transmit)
-        return {suspected, "the cable or its other end may be at fault"};
+    switch (row->code) {
+        using enum catalog::symptom;
+        case hca_port_down:
+        case hca_port_up:
+        case hca_transmit:
+        case hca_errors:
+            return {suspected, "the cable or its other end may be at fault"};
+        default:
+            break;
+    }
     return {likely, "the kernel's line names the part"};
 }
 

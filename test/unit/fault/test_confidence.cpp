@@ -65,6 +65,7 @@ TEST_CASE("what names one of several is a suspicion", "[fault]") {
     i.object.kind = object_kind::hca;
     for (const auto& [symptom, how] : {std::pair{"hca-health", likely},
                                        {"hca-port-down", suspected},
+                                       {"hca-errors", suspected},
                                        {"memory-uncorrected", likely},
                                        {"pcie-fatal", suspected},
                                        {"soft-lockup", suspected},
