@@ -176,6 +176,8 @@ class Configuration(unittest.TestCase):
                     good = ['""', f'"{REPOSITORY / "etc" / "banyan-policy.toml"}"']
                 if key == "logs":  # each with its format
                     good, bad = ["[]", '["nccl:/x", "fabric-manager:/y"]'], [*bad, '["a"]', '["nccl:relative"]']
+                if key == "hca_counters":  # each with its limit
+                    good, bad = ["[]", '["a:0/1s", "b:5/24h"]'], [*bad, '["a"]', '["a:1"]', '["a:1/25h"]', '["../a:1/1h"]']
             if table not in self.CHECKED_BY:
                 continue
             with self.subTest(table=table, key=key):
