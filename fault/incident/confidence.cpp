@@ -73,7 +73,7 @@ sureness of_a_gpu(const incident& i) {
     }
 }
 
-constexpr std::array<std::string_view, 3> names{"suspected", "likely", "certain"};
+constexpr std::array<std::string_view, 3> levels{"suspected", "likely", "certain"};
 
 }  // namespace
 
@@ -95,6 +95,6 @@ sureness sureness_of(const incident& i) {
     return {};
 }
 
-std::string_view name_of(confidence c) { return names[static_cast<std::size_t>(c)]; }
+std::string_view name_of(confidence c) { return levels[static_cast<std::size_t>(c)]; }
 
 }  // namespace banyan::fault

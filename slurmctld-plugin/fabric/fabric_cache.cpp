@@ -133,7 +133,7 @@ void fabric_cache::read_avoided() {
     if (now_there == avoid_seen_) return;
     avoid_seen_ = now_there;
     const auto text = read_file(avoid_path_, topo::max_avoid_bytes);
-    const auto links = text ? topo::read_avoid(*text) : std::unexpected(text.error());
+    auto links = text ? topo::read_avoid(*text) : std::unexpected(text.error());
     if (!links)
         return log_state(avoid_topic, fmt::format("{}: {}; jobs are kept off the links that it named last",
                                                   avoid_path_, links.error().text()));
