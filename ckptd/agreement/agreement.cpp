@@ -2,6 +2,7 @@
 #include "ckptd/agreement/agreement.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace banyan::ckpt::agreement {
 namespace {
@@ -70,11 +71,16 @@ effects agreement::open(const launch& l) {
     if (l.generation <= launch_.generation) return out;
     launch_ = l;
     launch_.generation = 0;
+    over_ = false;
     enter(l.generation, l.forgetful);
     out.fenced = true;
     again_ = l.forgetful;
     urge(out);
     return out;
+}
+
+bool agreement::end_launch(std::uint64_t later) {
+    return later > last_round(launch_.generation) && !std::exchange(over_, true);
 }
 
 void agreement::next_round(effects& out) {
@@ -91,6 +97,7 @@ void agreement::urge(effects& out) const {
 
 effects agreement::tick() {
     effects out;
+    if (over_) return out;
     urge(out);
     if (again_) say(out, coordinating_slot, again{member_.is_forgetful()});
     if (has_begun())
@@ -106,7 +113,7 @@ effects agreement::storage_holds(std::vector<copy_key> committed, std::optional<
     effects out;
     storage_ = std::move(committed);
     outside_ = std::move(outside);
-    if (!coordinator_) return out;
+    if (!coordinator_ || over_) return out;
     const auto before = coordinator_->stage();
     tell_outside();
     coordinator_->set_storage(*storage_, outside_.has_value());
@@ -126,13 +133,14 @@ void agreement::carry_out(effects& out, std::uint32_t coordinator, member::order
 
 effects agreement::brought(const ballot& number, std::vector<std::uint32_t> failed) {
     effects out;
+    if (over_) return out;
     carry_out(out, coordinating_slot, member_.brought(number, std::move(failed)));
     return out;
 }
 
 effects agreement::begin_again() {
     effects out;
-    if (!has_begun()) return out;  // the round is still open: its end answers this one, too
+    if (!has_begun() || over_) return out;  // a round that is still open: its end answers this one, too
     again_ = true;
     say(out, coordinating_slot, again{member_.is_forgetful()});
     return out;
@@ -140,6 +148,7 @@ effects agreement::begin_again() {
 
 effects agreement::receive(std::uint32_t from, const message& m) {
     effects out;
+    if (over_) return out;
     const auto* asks = std::get_if<again>(&m.what);
     const bool lost_count =
         asks && asks->forgetful && first_round(m.generation) == first_round(launch_.generation);
@@ -217,7 +226,7 @@ void agreement::promised(shelf::id number) {
 effects agreement::safe(shelf::id number, level safety) {
     effects out;
     auto* c = shelf_.find(number);
-    if (!c || !c->own || !c->checked || c->voted || !is_of_this_round(c->what.key)) return out;
+    if (over_ || !c || !c->own || !c->checked || c->voted || !is_of_this_round(c->what.key)) return out;
     // A copy of a rank that was here in an earlier launch: another daemon has its vote now.
     const auto& slots = launch_.slot_of_rank;
     if (c->what.rank >= slots.size() || slots[c->what.rank] != launch_.self) return out;

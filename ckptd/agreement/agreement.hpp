@@ -66,6 +66,11 @@ class agreement {
         return storage_ ? storage_holds(*storage_, std::move(outside)) : effects{};
     }
     effects brought(const ballot& number, std::vector<std::uint32_t> failed);
+    /// A daemon of the launch `later`, in which this one may have no part, asks what is held here. If that is
+    /// indeed a later one, this launch is over here: until another is opened nothing of it is heard, said,
+    /// committed or freed, for what is answered is rested on. True when that is news, and has to be kept
+    /// before the answer.
+    bool end_launch(std::uint64_t later);
     /// A process that has gone with this round was started anew and asks for its state.
     effects begin_again();
     /// The daemon was started again with fields(): work under way is forgotten, votes are counted and the
@@ -80,6 +85,7 @@ class agreement {
         f("storage", a.storage_);
         f("saves", a.saves_);
         f("again", a.again_);
+        f("over", a.over_);
     }
 
     /// A copy in this daemon's memory, its own ranks' or another node's.
@@ -144,6 +150,7 @@ class agreement {
     std::map<std::uint32_t, saved_steps> saves_;  ///< by rank
     std::uint32_t leader_ = 0;
     bool again_ = false;  // a rank waits for another round
+    bool over_ = false;   // a later launch rests on what is held here
 };
 
 }  // namespace banyan::ckpt::agreement

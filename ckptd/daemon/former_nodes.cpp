@@ -75,7 +75,8 @@ result<void> former_nodes::take_holders(session& s, const json& in) {
     return {};
 }
 
-json former_nodes::tell(const session& s) {
+json former_nodes::tell(session& s, std::uint64_t generation) {
+    s.agreed->end_launch(generation);
     agreement::inventory what;
     what.copies = s.agreed->rules().copies().checked();
     return agreement::encode({s.generation, std::move(what)}, {});

@@ -35,8 +35,8 @@ class former_nodes {
     static result<void> take_names(session& s, const json& in);
     static result<void> take_holders(session& s, const json& in);
 
-    /// To a daemon of a later launch.
-    static json tell(const session& s);
+    /// To a daemon of the launch `generation`. It will rest on it: a launch of ours before that is over.
+    static json tell(session& s, std::uint64_t generation);
 
   private:
     struct inquiry;

@@ -67,6 +67,10 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
         act(rules_.outside_holds(std::move(outside)));
     }
     void brought(const agreement::ballot& number, std::vector<std::uint32_t> failed);
+    /// As agreement's; it is kept when this returns.
+    void end_launch(std::uint64_t later) {
+        if (rules_.end_launch(later)) host_.keep();
+    }
     void begin_again() { act(rules_.begin_again()); }
     void safe(agreement::shelf::id number, agreement::level safety) { act(rules_.safe(number, safety)); }
 

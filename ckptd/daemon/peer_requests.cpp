@@ -118,8 +118,10 @@ task<answer_meta> peer_requests::answer(peer_state* from, peer_message type, jso
             co_return to_.flushes.on_flush_now(s);
         case peer_message::warning:
             co_return to_.users.on_warning(s, meta);
-        case peer_message::holdings:
-            co_return former_nodes::tell(*s);
+        case peer_message::holdings: {
+            BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
+            co_return former_nodes::tell(*s, generation);
+        }
         case peer_message::leave: {
             BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
             BANYAN_CO_CHECK(to_.leaving.on_leave(s, generation));

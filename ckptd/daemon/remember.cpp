@@ -153,7 +153,9 @@ result<void> take_session(const json& in, const kept_memory& memory, session& s,
     take(in.at("durable"), s.durable);
     take(in.at("committed_replicated"), s.committed_replicated);
     take(in.at("flush_epoch"), s.flush.epoch);
-    take(in.at("agreed"), agreed);
+    json rules = in.at("agreed");
+    rules.emplace("over", false);  // earlier builds do not write it
+    take(rules, agreed);
     for (const auto& one : in.at("ranks")) take_rank(one, memory, s);
     std::set<std::uint64_t> agreed_on;
     for (const auto& c : agreed.copies().copies()) agreed_on.insert(c.number);

@@ -58,6 +58,7 @@ std::vector<std::vector<agreement::held>> launch_nodes::held_outside(std::uint32
     for (const auto other : known) {
         if (slot_of(other) || !answers(asks, other)) continue;
         outside.push_back(other);
+        nodes_[other].agreed.end_launch(nodes_[asks].agreed.generation());
         out.push_back(nodes_[other].agreed.copies().checked());
     }
     return out;

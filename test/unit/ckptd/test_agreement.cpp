@@ -116,11 +116,12 @@ TEST_CASE("schedules that broke an earlier form of the rules", "[ckptd]") {
 
 TEST_CASE("schedules of launches that move, which broke an earlier form of the rules", "[ckptd]") {
     const std::uint64_t seed = GENERATE(  //
-        4163, 10045,    // a question that was not asked in one attempt was not asked in the next
-        466, 12646,     // nor in the launch's second round
-        29983,          // a step that one holder had damaged was not tried with another's
-        1505227,        // a member had lost its part of the newest step, so that nobody asked for the rest
-        1602183,        // a daemon voted for a rank that had been on its node a launch ago
+        4163, 10045,  // a question that was not asked in one attempt was not asked in the next
+        466, 12646,   // nor in the launch's second round
+        29983,        // a step that one holder had damaged was not tried with another's
+        1505227,      // a member had lost its part of the newest step, so that nobody asked for the rest
+        1602183,      // a daemon voted for a rank that had been on its node a launch ago
+        1691708,  // one that had told a later launch what it holds let go of that for its own launch's next
         14054, 15997,   // the books: what a daemon of an ended launch finds committed is overtaken there
         1487, 1035823,  // the same, and what its round begins from
         2050695);       // the books: nobody is left who knows where the job was
@@ -358,6 +359,49 @@ TEST_CASE("a daemon votes for no rank that has gone elsewhere", "[ckptd]") {
     };
     CHECK(votes(0) == 1);
     CHECK(votes(1) == 0);
+}
+
+TEST_CASE("what a later launch was told of stays until another is opened", "[ckptd]") {
+    agreement::launch l;
+    l.generation = round_one;
+    l.nodes = l.world = 1;
+    l.slot_of_rank = {0};
+    l.nonce = 7;
+    agreement::agreement a;
+    const auto hear = [&](agreement::body what) { return a.receive(0, {round_one, std::move(what)}); };
+    const auto number = std::get<agreement::collect>(a.open(l).send.at(0).second.what).number;
+    hear(agreement::collect{number});
+    hear(agreement::prepare{number, {}, 7});
+    a.brought(number, {});
+    hear(agreement::release{number, {}, {}});
+    REQUIRE(a.has_begun());
+    const copy_key older{round_one, 1}, newer{round_one, 2};
+    a.add(own(1, older));
+    a.add(own(2, newer));
+    REQUIRE(a.safe(1, level::memory).send.size() == 1);
+    REQUIRE(hear(commit{older, level::memory}).gone.empty());
+    const auto later = round_one << 1;
+
+    SECTION("of this launch nothing more is heard or said") {
+        CHECK(a.end_launch(later));
+        CHECK_FALSE(a.end_launch(later));  // known
+        CHECK(hear(commit{newer, level::memory}).gone.empty());
+        CHECK(hear(agreement::collect{{number.number + 1, 7}}).send.empty());
+        CHECK(a.safe(2, level::memory).send.empty());
+        CHECK(a.tick().send.empty());
+        CHECK(a.begin_again().send.empty());
+        CHECK(a.committed(level::memory) == older);
+        CHECK(a.copies().copies().size() == 2);
+        // Another one: this node has a part again.
+        l.generation = later;
+        CHECK(a.open(l).send.size() == 1);
+        CHECK(a.end_launch(later << 1));
+    }
+    SECTION("a question of the same launch, or an older one, ends nothing") {
+        CHECK_FALSE(a.end_launch(round_one));
+        CHECK_FALSE(a.end_launch(last_round(round_one)));
+        CHECK(hear(commit{newer, level::memory}).gone == std::vector<shelf::id>{1});
+    }
 }
 
 TEST_CASE("nodes outside that were not asked are asked when what made it needless is gone", "[ckptd]") {

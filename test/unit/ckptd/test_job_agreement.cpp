@@ -108,3 +108,13 @@ TEST_CASE("what has changed is kept before anybody hears of it", "[ckptd]") {
     b.run();
     CHECK(b.voters() == std::vector<std::uint32_t>{2});
 }
+
+TEST_CASE("that a launch is over is kept before a later one has its answer", "[ckptd]") {
+    bench b;
+    b.begin();
+    const int before = b.kept;
+    b.agreed->end_launch(make_generation(1, 0));
+    CHECK(b.kept == before + 1);
+    b.save(1, 2, 1);
+    CHECK(b.voters().empty());
+}

@@ -115,6 +115,23 @@ TEST_CASE("a session is what it was after a daemon has written and another one r
     CHECK(remember(k.s) == changed);
 }
 
+TEST_CASE("that a later launch rests on what is held is kept, too", "[ckptd]") {
+    constexpr auto later = make_generation(3, 0);
+    kept_session k;
+    k.s.agreed->end_launch(later);
+    const auto text = remember(k.s);
+    session again;
+    agreement::agreement agreed;
+    REQUIRE(read(text, k.memory, again, agreed));
+    CHECK_FALSE(agreed.end_launch(later));  // no news
+    // An earlier build has not written it.
+    auto before = json::from_cbor(text);
+    REQUIRE(before["agreed"].erase("over") == 1);
+    session of_before;
+    REQUIRE(read(json::to_cbor(before), k.memory, of_before, agreed));
+    CHECK(agreed.end_launch(later));
+}
+
 TEST_CASE("a copy whose memory is not there is lost, to the agreement too", "[ckptd]") {
     kept_session k;
     session again;
