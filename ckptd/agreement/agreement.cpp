@@ -51,11 +51,7 @@ void agreement::coordinate() {
 void agreement::tell_outside() {
     if (!outside_) return;
     auto from = launch_.nodes;
-    for (const auto& copies : *outside_) {
-        inventory what;
-        what.copies = copies;
-        coordinator_->on(from++, what);
-    }
+    for (const auto& what : *outside_) coordinator_->on(from++, what);
 }
 
 void agreement::recall(std::uint64_t nonce) {

@@ -54,7 +54,8 @@ class agreement {
     /// What nobody has answered is said once more.
     effects tick();
 
-    using holdings = std::vector<std::vector<held>>;  ///< of several nodes
+    /// Of several nodes: their copies and what they know to be replicated.
+    using holdings = std::vector<inventory>;
 
     /// At the first slot, once for a launch: the steps that are committed in storage, and what nodes outside
     /// of the assignment hold, the first of them as `choice` counts slots: slots(). Null where these were not

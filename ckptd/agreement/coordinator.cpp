@@ -25,7 +25,7 @@ void coordinator::set_storage(std::vector<copy_key> committed, bool outside_aske
 
 void coordinator::on(std::uint32_t from, const inventory& m) {
     if (from >= slots_) {
-        outside_[from] = m.copies;
+        outside_[from] = m;
         return;
     }
     if (!current(m.number)) return;
@@ -98,7 +98,7 @@ std::map<copy_key, choice> coordinator::candidates() const {
             if (h.rank < world_) entry(h.key).holders[h.rank].push_back(holder);
     };
     for (const auto& [slot, i] : inventories_) add(slot, i.copies);
-    for (const auto& [holder, copies] : outside_) add(holder, copies);
+    for (const auto& [holder, i] : outside_) add(holder, i.copies);
     for (const auto& key : *storage_) entry(key).storage = true;
     std::erase_if(out, [&](const auto& one) {
         const auto& c = one.second;
@@ -113,6 +113,7 @@ void coordinator::choose() {
     const auto complete = candidates();
     for (const auto& [slot, i] : inventories_) replicated_ = std::max(replicated_, i.replicated);
     choice_ = {};
+    replicated_outside_.reset();
     answered_.clear();
     phase_ = phase::preparing;
     if (const auto key = forced()) {
@@ -124,19 +125,35 @@ void coordinator::choose() {
         choice_.key = *key;
         if (!choice_.key) return;
         const auto at = complete.find(*choice_.key);
-        if (at != complete.end() && !is_spoilt(at->second))
-            choice_ = at->second;
-        else
+        if (at == complete.end() || is_spoilt(at->second)) {
             phase_ = phase::lost;  // some ranks have gone with what the others cannot get any more
+            return;
+        }
+        choice_ = at->second;
+        replicated_outside_ = replicated_outside(complete);
         return;
     }
     for (auto at = complete.rbegin(); at != complete.rend(); ++at)
         if (!is_spoilt(at->second)) {
             choice_ = at->second;
+            replicated_outside_ = replicated_outside(complete);
             return;
         }
     // What was to be brought and could not was a checkpoint, too, even if nobody has it now.
     if (!complete.empty() || !unavailable_.empty()) phase_ = phase::lost;
+}
+
+// What is older than that they free, and so may the members. Only of the round whose step is chosen, from
+// which that step came, and only what is whole: in a launch since then they may have let go of their part.
+std::optional<copy_key> coordinator::replicated_outside(const std::map<copy_key, choice>& complete) const {
+    std::optional<copy_key> out;
+    for (const auto& [holder, i] : outside_) {
+        const auto& key = i.replicated;
+        if (!key || key > choice_.key || key->generation != choice_.key->generation) continue;
+        const auto at = complete.find(*key);
+        if (at != complete.end() && !is_spoilt(at->second)) out = std::max(out, key);
+    }
+    return out;
 }
 
 bool coordinator::is_spoilt(const choice& c) const {
@@ -182,7 +199,7 @@ std::vector<coordinator::envelope> coordinator::due() const {
         else if (phase_ == phase::preparing)
             out.push_back({slot, prepare{ballot_, choice_, inventories_.at(slot).life}});
         else
-            out.push_back({slot, release{ballot_, choice_.key, replicated_}});
+            out.push_back({slot, release{ballot_, choice_.key, std::max(replicated_, replicated_outside_)}});
     }
     return out;
 }

@@ -78,6 +78,8 @@ class coordinator {
     /// What the ranks of some daemon may have begun with already.
     std::optional<std::optional<copy_key>> forced() const;
     std::map<copy_key, choice> candidates() const;
+    /// What those outside know to be replicated, if it can take the place of what the members know.
+    std::optional<copy_key> replicated_outside(const std::map<copy_key, choice>& complete) const;
 
     std::uint32_t slots_, world_;
     ballot ballot_;
@@ -85,12 +87,12 @@ class coordinator {
     std::optional<std::vector<copy_key>> storage_;
     bool outside_asked_ = false;
     std::map<std::uint32_t, inventory> inventories_;
-    std::map<std::uint32_t, std::vector<held>> outside_;
+    std::map<std::uint32_t, inventory> outside_;
     std::set<std::uint32_t> answered_;  ///< of preparing and releasing
     /// Could be brought from none of these holders, nor from storage. One that is heard of later may have it.
     std::map<shard, std::set<std::uint32_t>> unavailable_;
     choice choice_;
-    std::optional<copy_key> replicated_;
+    std::optional<copy_key> replicated_, replicated_outside_;
 };
 
 }  // namespace banyan::ckpt::agreement

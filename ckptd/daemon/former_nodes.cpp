@@ -47,7 +47,7 @@ result<std::vector<session_node>> nodes_in(const json& in, const char* key) {
 
 struct former_nodes::inquiry {
     std::vector<session_node> nodes;
-    std::vector<std::optional<std::vector<agreement::held>>> answers;  ///< none yet, or none in time
+    std::vector<std::optional<agreement::inventory>> answers;  ///< none yet, or none in time
     std::vector<bool> over;
     std::size_t next = 0, ended = 0;
     clock::time_point until;
@@ -76,9 +76,14 @@ result<void> former_nodes::take_holders(session& s, const json& in) {
 }
 
 json former_nodes::tell(session& s, std::uint64_t generation) {
+    if (generation > last_round(s.generation))
+        spdlog::info("job {}: launch {:x} asks what is held here: {:x} is over", s.job(), generation,
+                     s.generation);
     s.agreed->end_launch(generation);
     agreement::inventory what;
-    what.copies = s.agreed->rules().copies().checked();
+    const auto& rules = s.agreed->rules();
+    what.copies = rules.copies().checked();
+    what.replicated = rules.committed(agreement::level::replicated);
     return agreement::encode({s.generation, std::move(what)}, {});
 }
 
@@ -92,12 +97,11 @@ task<void> former_nodes::ask_one(session_ptr s, std::shared_ptr<inquiry> of, std
     s->notify();
     // A refusal is an answer: there is nothing for us there.
     if (!said && said.error().code == errc::unavailable) co_return;
-    auto& copies = of->answers[i].emplace();
+    auto& answer = of->answers[i].emplace();
     if (!said) co_return;
     const agreement::limits most{0, s->request.world, max_step};
     auto read = agreement::decode(*said, most);
-    if (auto* has = read ? std::get_if<agreement::inventory>(&read->what) : nullptr)
-        copies = std::move(has->copies);
+    if (auto* has = read ? std::get_if<agreement::inventory>(&read->what) : nullptr) answer = std::move(*has);
 }
 
 // One after the other. To connect may take longer than anybody here waits: its place goes to the next.
@@ -143,7 +147,7 @@ task<std::optional<former_nodes::holdings>> former_nodes::ask(session_ptr s, std
     const auto asked = std::exchange(of->next, of->nodes.size());  // nobody asks on
     for (std::size_t i = 0; i < asked; ++i) {
         if (!of->answers[i]) silent.push_back(of->nodes[i].name);
-        if (!of->answers[i] || of->answers[i]->empty()) continue;
+        if (!of->answers[i] || of->answers[i]->copies.empty()) continue;
         s->former.holders.push_back(of->nodes[i]);
         out.push_back(std::move(*of->answers[i]));
     }

@@ -24,7 +24,8 @@ enum class peer_message : std::uint16_t {
     durable,            ///< from the leader: key is committed in storage
     flush_now,          ///< to the leader: flush the newest commit though it is not its turn
     warning,            ///< to the leader: "about" and "text", which the user is to be told once
-    holdings,           ///< from a later launch on other nodes: "uid"; reply {"copies"}, as an inventory's
+    holdings,           ///< from a later launch on other nodes: "uid"; reply {"copies", "replicated"}, as an
+                        ///< inventory's
     leave,              ///< from a later launch, which needs nothing of the node any more: "uid"
 };
 

@@ -50,7 +50,7 @@ bool books::survived(const entry& e, const assignment& nodes, const machines& m)
 }
 
 bool books::begin(const std::optional<copy_key>& key, const agreement::agreement& a, const assignment& nodes,
-                  const machines& m) {
+                  const assignment& heard, const machines& m) {
     bool older = false;
     for (auto& newest : newest_) {
         if (!newest || (key && newest->key <= *key)) continue;
@@ -62,9 +62,18 @@ bool books::begin(const std::optional<copy_key>& key, const agreement::agreement
         older = true;
         newest.reset();
     }
-    // Who had heard that it is replicated may be gone; then it was good for this one restart.
+    // Who had heard that it is replicated may be gone; then it was good for this one restart. Not if one of
+    // those who have answered still knows it: what all begin from came from it, and all of it is there.
     auto& second = newest_[static_cast<std::size_t>(level::replicated)];
-    if (second && a.committed(level::replicated) < second->key) second.reset();
+    const bool unknown = second && a.committed(level::replicated) < second->key;
+    const auto knows = [&](auto node) {
+        return m.nodes()[node].agreed.committed(level::replicated) >= second->key;
+    };
+    if (unknown && key && second->key < *key && second->key.generation == key->generation &&
+        std::any_of(heard.begin(), heard.end(), knows) && survived(*second, heard, m))
+        throw breach{fmt::format("step {} of {:x} is replicated, which is forgotten", second->key.step,
+                                 second->key.generation)};
+    if (unknown) second.reset();
     reached_all(key, a, m);
     return older;
 }

@@ -29,10 +29,11 @@ class books {
 
     /// A daemon has heard of a commit that nobody had heard of: true. Throws breach when it is not so.
     bool acknowledge(const agreement::agreement& a, agreement::level safety, const machines& m);
-    /// All ranks begin from `key`: throws breach when something newer was acknowledged and has survived. True
-    /// when something newer has not.
+    /// All ranks begin from `key`: throws breach when something newer was acknowledged and has survived on
+    /// `nodes`, or when what some of `heard` know to be replicated is not known any more. True when something
+    /// newer has not survived.
     bool begin(const std::optional<copy_key>& key, const agreement::agreement& a, const assignment& nodes,
-               const machines& m);
+               const assignment& heard, const machines& m);
     /// What all were to begin from has reached memory on all ranks: what is older has been overtaken there.
     void reached_all(const std::optional<copy_key>& key, const agreement::agreement& a, const machines& m);
     std::optional<copy_key> newest(agreement::level safety) const;

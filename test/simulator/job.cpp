@@ -25,7 +25,7 @@ void job::start_launch() {
             if (!nodes_[slot].up) restart_node(slot);
         }
     if (settings_.moves && launches_ > 1) move_on();
-    promised_ = {assignment_.begin(), assignment_.end()};
+    promised_ = heard_ = {assignment_.begin(), assignment_.end()};
     silent_since_.clear();
     say("launch {} on {}", launches_, fmt::join(assignment_, " "));
     for (std::uint32_t slot = 0; slot < settings_.slots; ++slot) {

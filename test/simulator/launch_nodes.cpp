@@ -50,16 +50,19 @@ std::optional<std::set<std::uint32_t>> launch_nodes::former_nodes(std::uint32_t 
 }
 
 // Only nodes that answer: nobody waits for the others.
-std::vector<std::vector<agreement::held>> launch_nodes::held_outside(std::uint32_t asks,
-                                                                     const std::set<std::uint32_t>& known) {
-    std::vector<std::vector<agreement::held>> out;
+agreement::agreement::holdings launch_nodes::held_outside(std::uint32_t asks,
+                                                          const std::set<std::uint32_t>& known) {
+    agreement::agreement::holdings out;
     auto& outside = nodes_[asks].outside;
     outside.clear();
     for (const auto other : known) {
         if (slot_of(other) || !answers(asks, other)) continue;
         outside.push_back(other);
+        heard_.insert(other);
         nodes_[other].agreed.end_launch(nodes_[asks].agreed.generation());
-        out.push_back(nodes_[other].agreed.copies().checked());
+        auto& said = out.emplace_back();
+        said.copies = nodes_[other].agreed.copies().checked();
+        said.replicated = nodes_[other].agreed.committed(agreement::level::replicated);
     }
     return out;
 }

@@ -24,8 +24,7 @@ class launch_nodes : public machines {
     bool waits_for_former(std::uint32_t i);
     /// Whom the coordinator asks besides, when all members have said what they hold; null: nobody is asked.
     std::optional<std::set<std::uint32_t>> former_nodes(std::uint32_t i);
-    std::vector<std::vector<agreement::held>> held_outside(std::uint32_t asks,
-                                                           const std::set<std::uint32_t>& known);
+    agreement::agreement::holdings held_outside(std::uint32_t asks, const std::set<std::uint32_t>& known);
 
     /// Of the directory: names the launch's nodes and all former ones that are known.
     struct claim {
@@ -43,6 +42,8 @@ class launch_nodes : public machines {
     std::vector<std::uint32_t> assignment_;
     /// Whose memory the launch is to begin from if it can: its nodes, and those that could be asked.
     std::set<std::uint32_t> promised_;
+    /// Its nodes, and those that were asked and have answered.
+    std::set<std::uint32_t> heard_;
     std::map<std::uint32_t, time_us> silent_since_;  ///< of the former nodes
 };
 

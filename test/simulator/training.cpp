@@ -35,8 +35,8 @@ void job::go(std::uint32_t i) {
         for (const auto& other : ranks_)
             if (other.now == rank_process::doing::trains && !other.off && other.generation == generation)
                 throw breach{fmt::format("slot {} begins from another step than the rest", slot)};
-    if ((first || at->second != key) &&
-        books_.begin(key, n.agreed, {promised_.begin(), promised_.end()}, *this))
+    if ((first || at->second != key) && books_.begin(key, n.agreed, {promised_.begin(), promised_.end()},
+                                                     {heard_.begin(), heard_.end()}, *this))
         ++out_.restored_older;
     at->second = key;
     auto& r = ranks_[slot];

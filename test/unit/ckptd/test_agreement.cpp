@@ -121,6 +121,7 @@ TEST_CASE("schedules of launches that move, which broke an earlier form of the r
         29983,        // a step that one holder had damaged was not tried with another's
         1505227,      // a member had lost its part of the newest step, so that nobody asked for the rest
         1602183,      // a daemon voted for a rank that had been on its node a launch ago
+        133, 421,     // what only such a one knew to be replicated was let go of by the members
         1691708,  // one that had told a later launch what it holds let go of that for its own launch's next
         14054, 15997,   // the books: what a daemon of an ended launch finds committed is overtaken there
         1487, 1035823,  // the same, and what its round begins from
@@ -301,6 +302,40 @@ TEST_CASE("what nodes outside of the assignment hold is chosen, and is all that 
     CHECK(c.chosen().key == older);
 }
 
+TEST_CASE("what nodes outside know to be replicated is not forgotten", "[ckptd]") {
+    agreement::coordinator c(2, 2, 7);
+    const agreement::ballot first{1, 7};
+    const copy_key newest{round_one, 9}, theirs{round_one, 8}, ours{round_one, 7};
+    auto one = holds(first, {{newest, 0}, {theirs, 0}}), other = holds(first, {{newest, 1}, {theirs, 1}}),
+         outside = holds({}, {{newest, 0}});
+    one.replicated = ours;
+    outside.replicated = theirs;
+    const auto released_with = [&] {
+        c.on(0, one);
+        c.on(1, other);
+        c.on(2, outside);
+        c.set_storage({});
+        c.on(0, agreement::prepared{first, {}});
+        c.on(1, agreement::prepared{first, {}});
+        return std::get<agreement::release>(c.due().at(0).what).replicated;
+    };
+    SECTION("else the members would free what is left of it") { CHECK(released_with() == theirs); }
+    SECTION("but nothing that is no longer whole") {
+        other.copies.pop_back();
+        CHECK(released_with() == ours);
+    }
+    SECTION("nor from another round than what all begin from") {
+        const copy_key later{round_two, 1};
+        one.copies.push_back({later, 0});
+        other.copies.push_back({later, 1});
+        CHECK(released_with() == ours);
+    }
+    SECTION("nor what is newer than that") {
+        outside.replicated = copy_key{round_one, 10};
+        CHECK(released_with() == ours);
+    }
+}
+
 TEST_CASE("nodes outside are asked where a member had a part of something newer", "[ckptd]") {
     agreement::coordinator c(2, 2, 7);
     const copy_key newer{round_one, 9}, older{round_one, 8};
@@ -424,7 +459,7 @@ TEST_CASE("nodes outside that were not asked are asked when what made it needles
     a.storage_holds({}, std::nullopt);
     REQUIRE(a.coordinating()->now() == agreement::coordinator::phase::preparing);
     CHECK(a.coordinating()->chosen().key == newest);
-    const std::vector<std::vector<agreement::held>> outside{{{newest, 1}}};
+    const std::vector outside{holds({}, {{newest, 1}})};
 
     SECTION("a shard was damaged: the same step, with theirs") {
         receive(1, agreement::prepared{number, {1}});
@@ -485,7 +520,7 @@ TEST_CASE("a coordinator that begins again asks storage and the nodes outside on
         a.receive(0, {round_one, holds(number, {{older, 0}, {older, 1}})});
         return a.receive(1, {round_one, holds(number, {})});
     };
-    const std::vector<std::vector<agreement::held>> outside{{{newer, 0}, {newer, 1}}};
+    const std::vector outside{holds({}, {{newer, 0}, {newer, 1}})};
     const auto asked = a.open(l);
     CHECK(a.storage_holds({}, outside).send.empty());
     CHECK(hear_all(asked).send.size() == 2);
