@@ -2,6 +2,7 @@
 #include "ckptd/agreement/vote_counter.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace banyan::ckpt::agreement {
@@ -37,7 +38,12 @@ vote_counter::outcome vote_counter::count(std::uint64_t generation, const std::o
         t.passed_over = true;
         out.passed_over.push_back(key);
     }
-    while (tallies_.size() > most) tallies_.erase(tallies_.begin());
+    // Not that of what all began from, which is the oldest: who has not heard of its end asks for that with
+    // every vote, and keeps a buffer until then.
+    while (tallies_.size() > most) {
+        const auto oldest = tallies_.begin();
+        tallies_.erase(oldest->first == base ? std::next(oldest) : oldest);
+    }
     return out;
 }
 
