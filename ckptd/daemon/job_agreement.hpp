@@ -52,7 +52,7 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
     };
     std::optional<silence> missing() const;
     /// Where the votes go: the first slot whose daemon answers.
-    bool leads() const { return leader() == self_; }
+    std::uint32_t leader() const;
 
     void open(const agreement::launch& l);
     /// In place of open(): the daemon was started again with what it had kept.
@@ -96,7 +96,6 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
     void carry_out(event e);
     void post(std::uint32_t slot, agreement::message m);
     task<void> pump(std::uint32_t slot, std::uint64_t launch);
-    std::uint32_t leader() const;
 
     host host_;
     agreement::agreement rules_;

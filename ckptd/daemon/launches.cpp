@@ -218,7 +218,7 @@ void launches::on_changed(const session_ptr& s) {
             s->committed = newest;
             ++s->bytes.commits;
             s->warnings.works_again(user_warnings::votes);
-            if (s->agreed->leads()) to_.flushes.flush_if_due(s);
+            if (s->agreed->leader() == rules.slot()) to_.flushes.flush_if_due(s);
         }
         if (!s->former.nodes.empty() && rules.stands_alone()) {
             s->former.nodes.clear();

@@ -68,7 +68,9 @@ answer_meta reporter::on_warning(const session_ptr& s, const json& meta) {
 
 // A daemon that never came up says nothing: its node is known by what the others miss.
 void reporter::watch_votes(const session_ptr& s) {
-    if (s->detached || !s->slot || !s->agreed->has_begun() || !s->agreed->leads()) return;
+    if (s->detached || !s->slot || !s->agreed->has_begun() ||
+        s->agreed->leader() != s->agreed->rules().slot())
+        return;
     const auto& votes = s->agreed->rules().votes();
     const auto open = votes.open();
     const auto oldest = open.empty() ? std::nullopt : std::optional(open.front());
