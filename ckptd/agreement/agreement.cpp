@@ -294,10 +294,4 @@ void agreement::free(effects& out, const let_go& said) {
     shelf_.lose(c->number);
 }
 
-effects agreement::sweep(const std::vector<shelf::id>& keep) {
-    effects out;
-    out.gone = shelf_.sweep(keep);
-    return out;
-}
-
 }  // namespace banyan::ckpt::agreement

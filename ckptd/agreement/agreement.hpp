@@ -101,8 +101,6 @@ class agreement {
     void promised(shelf::id number);
     /// The rank had no room to save this step.
     void skipped(std::uint32_t rank, std::uint64_t step);
-    /// Copies that somebody reads stay; call with none when they have been read.
-    effects sweep(const std::vector<shelf::id>& keep = {});
 
     /// To whom this daemon's votes go. Any daemon may count: a commit is a fact about votes, whoever adds
     /// them up, so that two who count at once do no harm.

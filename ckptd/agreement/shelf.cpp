@@ -75,10 +75,10 @@ bool shelf::may_go(const copy& c) const {
     return overtaken(memory_);
 }
 
-std::vector<shelf::id> shelf::sweep(const std::vector<id>& keep) {
+std::vector<shelf::id> shelf::sweep() {
     std::vector<id> out;
     for (const auto& c : copies_)
-        if (may_go(c) && std::find(keep.begin(), keep.end(), c.number) == keep.end()) out.push_back(c.number);
+        if (may_go(c)) out.push_back(c.number);
     std::erase_if(copies_,
                   [&](const auto& c) { return std::find(out.begin(), out.end(), c.number) != out.end(); });
     std::erase_if(came_to_less_, [&](const auto& one) {

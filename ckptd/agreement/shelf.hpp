@@ -56,8 +56,8 @@ class shelf {
     /// The newest in which there was a part here that somebody may rest on, though it may be lost.
     std::optional<copy_key> newest_part() const;
     bool may_go(const copy& c) const;
-    /// Removes what may go and returns it. `keep` are those that somebody reads just now.
-    std::vector<id> sweep(const std::vector<id>& keep = {});
+    /// Removes what may go and returns it.
+    std::vector<id> sweep();
     /// The copy is gone before its time (damaged, overwritten).
     void lose(id number);
     /// Whether a copy that is kept for one of our ranks elsewhere may still be of use.
