@@ -20,6 +20,14 @@ std::optional<std::uint32_t> optional_number(const json_fields& in, const char* 
     return n ? std::optional(static_cast<std::uint32_t>(*n)) : std::nullopt;
 }
 
+result<link_registers> registers_from(const json_fields& in) {
+    link_registers out;
+    BANYAN_TRY(out.unit, in.text("unit", longest_unit));
+    BANYAN_TRY(out.words, in.numbers<std::uint32_t>("words", most_registers));
+    BANYAN_CHECK(in.may("branch", out.branch));
+    return out;
+}
+
 /// -1: not known.
 int small_number(const json_fields& in, const char* key, int most) {
     return static_cast<int>(std::clamp<std::int64_t>(in.integer(key).value_or(-1), -1, most));
@@ -56,7 +64,28 @@ precedence symptom_precedence(std::uint32_t code) {
     return precedence::alert;
 }
 
+precedence link_precedence(const kernel_fault& fault) {
+    switch (ruling_of(fault).action) {
+        case catalog::link_action::ignore:
+            return precedence::note;
+        case catalog::link_action::verdict:
+            return precedence::app;
+        case catalog::link_action::reset_gpu:
+            return precedence::reset;
+        default:
+            return precedence::alert;
+    }
+}
+
 }  // namespace
+
+catalog::link_ruling ruling_of(const kernel_fault& fault) {
+    if (fault.kind != fault_kind::xid || !fault.registers) return {};
+    const auto& r = *fault.registers;
+    if (fault.code == 74) return catalog::rule_nvlink4(r.words);
+    if (r.words.size() < 2) return {};
+    return catalog::rule_nvlink5(fault.code, r.unit, r.words[0], r.words[1], r.branch);
+}
 
 std::string event::key() const { return fmt::format("{}\n{}\n{}\n{}", node, boot_id, stream, position); }
 
@@ -86,6 +115,8 @@ precedence precedence_of(const kernel_fault& fault) {
             return precedence::reset;
         case catalog::bucket::restart_node:
             return precedence::node_out;
+        case catalog::bucket::nvlink:
+            return link_precedence(fault);
         default:
             return precedence::alert;
     }
@@ -96,8 +127,10 @@ bool calls_for_seal(const kernel_fault& fault) {
     if (w == precedence::node_out || w == precedence::reset) return true;
     // Precursors: a row waits for remapping, an NVLink fails. The healthy peers have milliseconds left to be
     // saved.
-    return fault.kind == fault_kind::xid &&
-           (fault.code == 63 || fault.code == 74 || (fault.code >= 144 && fault.code <= 150));
+    if (fault.kind != fault_kind::xid) return false;
+    if (fault.code == 63) return true;
+    const bool of_a_link = fault.code == 74 || (fault.code >= 144 && fault.code <= 150);
+    return of_a_link && ruling_of(fault).action != catalog::link_action::ignore;
 }
 
 json to_json(const event& e) {
@@ -121,6 +154,9 @@ json to_json(const event& e) {
     if (f.recovery) out["recovery"] = *f.recovery;
     if (!f.device.empty()) out["device"] = f.device;
     if (f.link) out["link"] = *f.link;
+    if (f.registers)
+        out["registers"] = {
+            {"unit", f.registers->unit}, {"words", f.registers->words}, {"branch", f.registers->branch}};
     if (f.gpu_instance) out["gpu_instance"] = *f.gpu_instance;
     return out;
 }
@@ -154,6 +190,10 @@ result<event> event_from(const json& meta) {
     e.fault.caused_by = optional_number(in, "caused_by");
     e.fault.recovery = optional_number(in, "recovery");
     e.fault.gpu_instance = optional_number(in, "gpu_instance");
+    if (in.has("registers")) {
+        BANYAN_TRY(const auto registers, in.object("registers"));
+        BANYAN_TRY(e.fault.registers, registers_from(registers));
+    }
     if (in.has("link")) e.fault.link = small_number(in, "link", 4095);
     return e;
 }

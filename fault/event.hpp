@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/result.hpp"
+#include "fault/catalog/nvlink.hpp"
 #include "fault/sources/kernel_fault.hpp"
 
 namespace banyan::fault {
@@ -44,6 +45,8 @@ enum class precedence : std::uint8_t {
     node_out,     ///< the machine must be restarted
 };
 precedence precedence_of(const kernel_fault& fault);
+/// Of a line on an NVLink: what its registers ask for; unknown for any other.
+catalog::link_ruling ruling_of(const kernel_fault& fault);
 /// Worth sealing a checkpoint at once, before anybody has judged.
 bool calls_for_seal(const kernel_fault& fault);
 

@@ -56,6 +56,7 @@ agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings,
     boot_id_ = read_boot_id(config_.root);
     ckptd_socket_ = config_.ckptd_socket;
     gpus_.refresh(config_.root);
+    parser_.set_branch(driver_branch(config_.root));
 }
 
 void agent::start() {

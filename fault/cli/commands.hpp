@@ -56,8 +56,9 @@ int policy_check(const policy_call& call);
 int policy_explain(const policy_call& call);
 int policy_test(const policy_call& call, const std::string& log, const std::string& format);
 
-/// The events in a log, one JSON object a line; asks no controller. "-" is the standard input.
-int parse_log(const std::string& path, const std::string& format);
+/// The events in a log, one JSON object a line; asks no controller. "-" is the standard input. `branch`: the
+/// GPU driver's, 0 for not known.
+int parse_log(const std::string& path, const std::string& format, std::uint32_t branch);
 
 // Tables of at most 100 columns (print.cpp), of whatever the controller has said.
 std::string incident_header();

@@ -4,6 +4,7 @@
 //
 // Exit codes: 0 done; 1 the controller does not answer, or a policy is wrong (policy check); 2 wrong use or
 // configuration; 3 there is no such thing, or it is refused.
+#include <cstdint>
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
@@ -63,6 +64,11 @@ int main(int argc, char** argv) {
     parse->add_option("FILE", file, "the log (default: -, the standard input)");
     parse->add_option("--format", format,
                       "guess, kmsg, syslog, json, opensm, ufm, fabric-manager or nccl (default: guess)");
+    std::uint32_t branch = 0;
+    parse
+        ->add_option("--driver-branch", branch,
+                     "the GPU driver's, such as 570, until the log itself tells it (default: not known)")
+        ->check(CLI::Range(0, 9'999));
     auto* rules = app.add_subcommand("policy", "what is done about which incident; asks no controller");
     rules->require_subcommand(1);
     policy_call call;
@@ -86,7 +92,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& e) {
         return app.exit(e) == 0 ? 0 : 2;
     }
-    if (parse->parsed()) return parse_log(file, format);
+    if (parse->parsed()) return parse_log(file, format, branch);
     call.config = config_path;
     if (check_rules->parsed()) return policy_check(call);
     if (explain_rules->parsed()) return policy_explain(call);

@@ -28,10 +28,10 @@ void tell(const any_log& log, std::uint64_t cut) {
     std::fputs(text.c_str(), stderr);
 }
 
-int parse_log(const std::string& path, const std::string& format) {
+int parse_log(const std::string& path, const std::string& format, std::uint32_t branch) {
     const auto wanted = log_format_from(format);
     if (!wanted) return complain(wanted.error(), 2);
-    any_log log(*wanted);
+    any_log log(*wanted, branch);
     const auto show = [](const reading& r) {
         const auto text = json_line(r) + '\n';
         std::fwrite(text.data(), 1, text.size(), stdout);

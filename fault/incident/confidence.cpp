@@ -59,9 +59,18 @@ sureness of_a_gpu(const incident& i) {
     if (i.verdict_on_culprit)
         return {certain, "the driver's own verdict (Xid 154) asks for a reset or a reboot of it"};
     const auto* row = i.xid ? catalog::find_xid(*i.xid) : nullptr;
-    if (row && row->bucket == catalog::bucket::nvlink)
+    if (i.fallen == link_end::own)
+        return {likely, "the registers in the driver's line say that the link went down at this end"};
+    if (i.fallen == link_end::peer)
+        return {suspected, "the other end of the link went down first: its GPU or NVSwitch may be at fault"};
+    if (i.fallen == link_end::unclear)
+        return {suspected, "the link went down, and the line does not say at which end"};
+    const auto weight = static_cast<precedence>(i.root_precedence);
+    if (row && row->bucket == catalog::bucket::nvlink && weight == precedence::reset)
+        return {likely, "the registers in the driver's line name the GPU's own part of the link"};
+    if (row && row->bucket == catalog::bucket::nvlink && weight != precedence::app)
         return {suspected, "an NVLink has two ends, and the line comes from one"};
-    switch (static_cast<precedence>(i.root_precedence)) {
+    switch (weight) {
         case precedence::app:
             return {suspected, "the line accuses the application; the GPU only if other jobs meet it, too"};
         case precedence::sympathetic:

@@ -29,8 +29,14 @@ std::string cause_words(const event& e) {
     }
     if (f.code == 79) return fmt::format("Xid 79 {} fell off the bus", gpu_words(e));
     const auto* row = catalog::find_xid(f.code);
-    return fmt::format("Xid {} {}: {}", f.code, gpu_words(e),
-                       row ? row->description : "a number that is not known");
+    auto out = fmt::format("Xid {} {}: {}", f.code, gpu_words(e),
+                           row ? row->description : "a number that is not known");
+    if (row && row->bucket == catalog::bucket::nvlink) {
+        if (f.link && *f.link >= 0) out += fmt::format(", link {}", *f.link);
+        if (const auto words = catalog::words_for(ruling_of(f).look); !words.empty())
+            out += fmt::format(": {}", words);
+    }
+    return out;
 }
 
 std::string reason_of(const event& e, precedence w) {
@@ -71,12 +77,51 @@ bool counts_what_was_told(const incident& i, const event& e) {
     return false;
 }
 
+// A line that says that a link went down, and that the GPU needs a reset for it. A weak signal is met at
+// either end.
+link_end fallen_end(const kernel_fault& f) {
+    using catalog::link_look;
+    if (f.kind != fault_kind::xid || f.code != 149 || !f.registers) return link_end::none;
+    const auto& unit = f.registers->unit;
+    const bool of_a_link = unit.starts_with("NETIR_LINK_") || unit == "NETIR" || unit == "NETIR_INT";
+    const auto ruling = ruling_of(f);
+    if (!of_a_link || ruling.action != catalog::link_action::reset_gpu) return link_end::none;
+    if (ruling.look == link_look::peer) return link_end::peer;
+    return ruling.look == link_look::software ? link_end::own : link_end::unclear;
+}
+
+bool speaks_of_an_nvlink(std::uint32_t xid) { return xid == 74 || (xid >= 144 && xid <= 148); }
+
+bool is_fatal_switch_line(const kernel_fault& f) {
+    return f.kind == fault_kind::sxid && !f.follow_up && f.severity == link_severity::fatal;
+}
+
+// A link that went down, or a switch's fatal error, is heard on all that used it.
+bool follows_a_fallen_link(const incident& i, const event& e) {
+    if (i.fallen == link_end::none && !(i.reason == "nvswitch" && i.severity >= severity::warning))
+        return false;
+    const auto end = fallen_end(e.fault);
+    if (end != link_end::none) return e.fault.bdf != i.object.bdf && end != link_end::own && end <= i.fallen;
+    return e.fault.kind == fault_kind::xid && speaks_of_an_nvlink(e.fault.code) &&
+           precedence_of(e.fault) < precedence::reset;
+}
+
+// Of lines that ask for the same: the one that names the end where the link went down is the cause, and so is
+// a link or a switch that failed beside links that only met errors.
+bool is_the_cause(const incident& i, const event& e, precedence w) {
+    if (w != static_cast<precedence>(i.root_precedence)) return false;
+    if (w == precedence::reset) return i.fallen != link_end::none && fallen_end(e.fault) > i.fallen;
+    if (w != precedence::alert || !i.xid || !speaks_of_an_nvlink(*i.xid)) return false;
+    return is_fatal_switch_line(e.fault) || (e.fault.kind == fault_kind::xid && e.fault.code == 149);
+}
+
 // 94 and 95 follow a 48; a 145 on another GPU than the culprit's is a healthy peer that lost its partner.
 bool is_consequence(const incident& i, const event& e) {
+    if (follows_a_fallen_link(i, e)) return true;
     const auto code = e.fault.kind == fault_kind::xid ? e.fault.code : 0;
     if (counts_what_was_told(i, e)) return true;
     if ((code == 94 || code == 95) && i.codes.contains(48) && e.fault.bdf == i.object.bdf) return true;
-    return code == 145 && e.fault.bdf != i.object.bdf &&
+    return code == 145 && e.fault.bdf != i.object.bdf && precedence_of(e.fault) < precedence::reset &&
            i.root_precedence >= static_cast<std::uint8_t>(precedence::alert);
 }
 
@@ -91,7 +136,7 @@ bool of_another_job(const incident& i, const event& e, precedence w) {
 bool is_another_fault(const incident& i, const event& e, precedence w) {
     return w >= precedence::reset && i.root_precedence == static_cast<std::uint8_t>(precedence::reset) &&
            i.object.kind == object_kind::gpu && e.fault.kind != fault_kind::sxid &&
-           e.fault.bdf != i.object.bdf && !is_consequence(i, e);
+           e.fault.bdf != i.object.bdf && !is_consequence(i, e) && !is_the_cause(i, e, w);
 }
 
 // A symptom may be the first sign of what a card's own lines then tell, and the other way round.
@@ -213,7 +258,9 @@ void engine::become_root(incident& i, const event& e, precedence w) {
     // A verdict (154) speaks about the fault before it: the earlier line stays the cause, unless it was
     // harmless.
     const bool verdict = e.fault.kind == fault_kind::xid && e.fault.code == 154;
-    const bool keep = verdict && before == precedence::alert && i.object.bdf == e.fault.bdf;
+    const bool of_an_nvlink = i.xid && speaks_of_an_nvlink(*i.xid);
+    const bool named = before >= (of_an_nvlink ? precedence::app : precedence::alert);
+    const bool keep = verdict && named && i.object.bdf == e.fault.bdf;
     if (!keep) {
         i.object.kind = kind_of(e.fault);
         i.object.node = e.node;
@@ -225,6 +272,7 @@ void engine::become_root(incident& i, const event& e, precedence w) {
         i.xid = xid_of(e.fault);
         i.sxid = e.fault.kind == fault_kind::sxid ? std::optional(e.fault.code) : std::nullopt;
         i.symptom = symptom_of(e.fault);
+        i.fallen = fallen_end(e.fault);
         i.seen.clear();
         i.verdict_on_culprit = false;
         i.accused = e.job;
@@ -260,6 +308,8 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     } else if (w > static_cast<precedence>(home->root_precedence)) {
         become_root(*home, e, w);
         out.escalated = true;
+    } else if (is_the_cause(*home, e, w)) {
+        become_root(*home, e, w);
     } else if (w >= precedence::reset && e.line_ms - home->last_ms > window_ms_) {
         // It is out, or was: somebody may have returned the node meanwhile.
         home->line_ms = e.line_ms;

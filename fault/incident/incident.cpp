@@ -82,10 +82,12 @@ namespace {
 constexpr std::array<std::string_view, 6> kinds{"gpu", "hca", "link", "switch", "node", "manager"};
 constexpr std::array<std::string_view, 4> severities{"notice", "warning", "error", "fatal"};
 constexpr std::array<std::string_view, 4> states{"open", "acting", "done", "held"};
+constexpr std::array<std::string_view, 4> link_ends{"none", "peer", "unclear", "own"};
 }  // namespace
 
 std::string_view name_of(object_kind k) { return kinds[static_cast<std::size_t>(k)]; }
 std::string_view name_of(severity s) { return severities[static_cast<std::size_t>(s)]; }
 std::string_view name_of(incident_state s) { return states[static_cast<std::size_t>(s)]; }
+std::string_view name_of(link_end e) { return link_ends[static_cast<std::size_t>(e)]; }
 
 }  // namespace banyan::fault

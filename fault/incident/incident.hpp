@@ -39,6 +39,14 @@ struct object {
     std::string text() const;     ///< "n03 GPU 3 (0000:5d:00)"
 };
 
+/// Which end of an NVLink that went down the culprit's line speaks of, as its registers tell.
+enum class link_end : std::uint8_t {
+    none,     ///< no such line
+    peer,     ///< the other end went down first
+    unclear,  ///< it follows from another fault, where there is one
+    own,
+};
+
 /// Of a node on which nothing answers.
 inline constexpr std::string_view silent_reason = "node-silent";
 /// Of a node that does not end the last run of a job, which waits for that.
@@ -120,6 +128,7 @@ struct incident {
     bool verdict_on_culprit = false;               ///< one on the culprit asks for a reset or a reboot
     std::optional<std::uint32_t> xid, sxid;        ///< of the culprit's line, if it was one
     std::string symptom;                           ///< the same, in the catalogue's words
+    link_end fallen = link_end::none;              ///< the same: of a link that went down
     std::vector<std::int64_t> seen;  ///< when the culprit's fault was, lines close to each other once
     std::uint8_t root_precedence = 0;
     std::int64_t line_ms = 0, incident_ms = 0, sealed_ms = 0, node_out_ms = 0, last_ms = 0, closed_ms = 0;
@@ -141,6 +150,7 @@ std::optional<std::uint64_t> number_of(std::string_view id);
 std::string_view name_of(object_kind k);
 std::string_view name_of(severity s);
 std::string_view name_of(incident_state s);
+std::string_view name_of(link_end e);
 
 nlohmann::json to_json(const incident& i, bool with_evidence = true);
 /// Reads what to_json wrote (from the history); checked, since a file can be damaged.

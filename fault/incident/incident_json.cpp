@@ -166,6 +166,9 @@ result<void> read_decision(const json_fields& in, incident& i) {
         if (step < were.size()) i.decided = static_cast<std::uint8_t>(were.at(step));
     }
     BANYAN_CHECK(in.may("symptom", i.symptom));
+    if (in.has("fallen")) {
+        BANYAN_TRY(i.fallen, (read_enum<link_end, 4>(in, "fallen")));
+    }
     if (in.has("xid")) {
         BANYAN_TRY(i.xid, in.number("xid", UINT32_MAX));
     }
@@ -281,6 +284,7 @@ json to_json(const incident& i, bool with_evidence) {
     if (i.xid) out["xid"] = *i.xid;
     if (i.sxid) out["sxid"] = *i.sxid;
     if (!i.symptom.empty()) out["symptom"] = i.symptom;
+    if (i.fallen != link_end::none) out["fallen"] = name_of(i.fallen);
     for (const auto at : i.seen)
         out["seen"].push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(at, 0)));
     return out;

@@ -38,7 +38,9 @@ any_log::host& any_log::host_of(std::string_view name) {
     if (const auto it = hosts_.find(name); it != hosts_.end()) return it->second;
     if (hosts_.size() >= max_hosts) hosts_.clear();  // what they waited for is lost: names come from the file
     const auto trust = format_ == log_format::syslog ? kmsg_trust::syslog : kmsg_trust::kernel;
-    return hosts_.emplace(std::string(name), host{kernel_log(trust, false), {}}).first->second;
+    auto& fresh = hosts_.emplace(std::string(name), host{kernel_log(trust, false), {}}).first->second;
+    fresh.parser.set_branch(branch_);
+    return fresh;
 }
 
 // Each format's head differs from all others'.

@@ -38,7 +38,8 @@ class any_log {
     };
     using sink = std::function<void(const reading&)>;
 
-    explicit any_log(log_format format) : format_(format) {}
+    /// `branch`: of the GPU driver whose lines come, such as 570, until it says so itself; 0: not known.
+    explicit any_log(log_format format, std::uint32_t branch = 0) : format_(format), branch_(branch) {}
 
     void line(std::string_view raw, const sink& out);
     log_format format() const { return format_; }
@@ -59,6 +60,7 @@ class any_log {
 
     static constexpr std::size_t max_hosts = 65'536;
     log_format format_;
+    std::uint32_t branch_;
     opensm_parser opensm_;
     std::map<std::string, host, std::less<>> hosts_;
     counters seen_;

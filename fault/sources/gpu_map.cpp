@@ -34,6 +34,12 @@ void gpu_map::refresh(const std::filesystem::path& root) {
     }
 }
 
+std::uint32_t driver_branch(const std::filesystem::path& root) {
+    constexpr std::size_t most_bytes = 4096;
+    const auto text = read_file(root / "proc/driver/nvidia/version", most_bytes);
+    return text ? driver_branch_in(*text).value_or(0) : 0;
+}
+
 const gpu_place* gpu_map::find(const std::string& bdf) const {
     const auto it = places_.find(bdf);
     return it == places_.end() ? nullptr : &it->second;

@@ -4,6 +4,7 @@
 // by what the kernel log tells.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -26,5 +27,8 @@ class gpu_map {
   private:
     std::map<std::string, gpu_place> places_;
 };
+
+/// Of the driver that is loaded, such as 570, by <root>/proc/driver/nvidia/version; 0: not known.
+std::uint32_t driver_branch(const std::filesystem::path& root);
 
 }  // namespace banyan::fault

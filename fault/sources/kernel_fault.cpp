@@ -24,9 +24,10 @@ std::string bounded(std::string_view text) { return std::string(text.substr(0, m
 // A process name is free text that its owner chooses and may hold ", "; it has at most 15 characters. It ends
 // at the last comma in reach after which a known message begins, else at the first one.
 std::size_t end_of_name(std::string_view text) {
-    static constexpr std::array<std::string_view, 16> starts{
+    static constexpr std::array<std::string_view, 23> starts{
         "Ch",   "GPU ", "Row ",  "Timeout", "Contained", "Uncontained", "NVLink", "Graphics",
-        "MMU ", "chan", "pbdma", "DBE",     "RC ",       "Engine",      "RST",    "recovery"};
+        "MMU ", "chan", "pbdma", "DBE",     "RC ",       "Engine",      "RST",    "recovery",
+        "SAW_", "RLW_", "TLW_",  "TREX",    "NVLPW",     "NETIR",       "MSE"};
     const auto first = text.find(", ");
     auto known = std::string_view::npos;
     for (auto at = first; at <= max_comm; at = text.find(", ", at + 1)) {  // npos is more
@@ -109,7 +110,10 @@ std::optional<kernel_fault> parse_xid(std::string_view rest) {
     drop(rest, " ");
     take_process(rest, out);
     out.message = bounded(rest);
-    if (speaks_of_links(out.code)) out.link = link_in(rest);
+    if (speaks_of_links(out.code)) {
+        out.link = link_in(rest);
+        out.registers = registers_in(out.code, rest);
+    }
     if (out.code == 154) out.recovery = verdict_of(rest);
     out.caused_by = cause_of(rest);
     return out;
@@ -232,7 +236,20 @@ kernel_parser::found kernel_parser::line(std::string_view text) {
         if (!symptom) return {};
         return {symptom_of(std::move(*symptom), text), {}};
     }
-    if (drop(rest, "Xid (")) return {parse_xid(rest), {}};
+    return driver_line(rest);
+}
+
+// After "NVRM: ".
+kernel_parser::found kernel_parser::driver_line(std::string_view rest) {
+    if (drop(rest, "Xid (")) {
+        found out{parse_xid(rest), {}};
+        if (out.fault && out.fault->registers) out.fault->registers->branch = branch_;
+        return out;
+    }
+    if (drop(rest, "loading NVIDIA UNIX ")) {
+        set_branch(driver_branch_in(rest).value_or(0));
+        return {};
+    }
     if (drop(rest, "GPU at PCI:")) {
         auto place = take_bdf(rest);
         if (!place || !drop(place->second, ": ") || !place->second.starts_with("GPU-")) return {};

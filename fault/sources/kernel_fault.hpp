@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "fault/sources/link_lines.hpp"
+
 namespace banyan::fault {
 
 enum class fault_kind : std::uint8_t { xid, sxid, bus_loss, symptom };
@@ -29,6 +31,7 @@ struct kernel_fault {
     std::optional<std::uint32_t> caused_by;                       ///< 45: "caused by previous Xid N"
     std::optional<std::uint32_t> recovery;                        ///< 154: the new action's number
     std::optional<int> link;
+    std::optional<link_registers> registers;       ///< of an NVLink; none where the line is not whole
     link_severity severity = link_severity::none;  ///< SXid
     bool follow_up = false;                        ///< SXid: a Severity or Data line of the event before it
     std::string message;
@@ -51,10 +54,15 @@ class kernel_parser {
         std::optional<gpu_identity> identity;
     };
     found line(std::string_view text);
+    /// Of the driver whose lines come next, such as 570; 0: not known. It says so itself when it is loaded.
+    void set_branch(std::uint32_t branch) { branch_ = branch; }
+    std::uint32_t branch() const { return branch_; }
 
   private:
+    found driver_line(std::string_view rest);
     found lost_in_parts(std::string_view rest);
 
+    std::uint32_t branch_ = 0;
     std::string pending_bdf_;     // of "The NVIDIA GPU <bdf>", waiting for "fallen off the bus"
     int pending_lines_ = 0;       // texts left until it is forgotten
     bool pending_named_ = false;  // the card's PCI ID was seen
