@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 # Slurm appends "/spool/n01/n01_<job>.<step>" for its sockets, which hold 107 bytes.
 LONGEST_DIRECTORY = 68
 FOLDERS = ("bin", "ctld", "etc", "fabric/osm", "fabric/cli", "first", "kmsg", "left-out", "log", "nodes", "run", "spool", "tmp")
-PORTS = range(20000, 32000)
+PORTS = range(8000, 20000)  # below those that jobs have for their ranks: another cluster's daemons would stand in their way
 SLURM_USER = "slurm"  # whom Debian's package makes
 
 
