@@ -119,7 +119,7 @@ class Lab:
         file, now = self.cluster.dir / "ctld" / "job_state", time.time()
         # Any change of any job makes slurmctld save them all; what was to be saved may have been by now. One that has lost a
         # node takes no change any more: another comes and goes, which never starts.
-        other = self.cluster.out("sbatch", "--parsable", "--hold", "-N1", "--output=/dev/null", "--wrap=true")
+        other = self.cluster.out("sbatch", "--parsable", "--hold", "-N1", "--job-name=saved", "--output=/dev/null", "--wrap=true")
         self.cluster.run("scancel", other)
         self.cluster.wait_for(lambda: file.exists() and file.stat().st_mtime > now, "the jobs are saved")
 
@@ -192,3 +192,5 @@ class Lab:
 
     def start_slurmctld(self):
         parts.start_slurmctld(self.trouble.layout)
+        # What was saved may be what was before the last job of saved() went.
+        self.cluster.run("scancel", "--name=saved", check=False)
