@@ -123,7 +123,7 @@ def leaves(layout):
     return dict(sorted(found.items()))
 
 
-def _cables(stage, what):
+def cables(stage, what):
     """[(id, port)] of links: `uplink N` of the leaves to the spines, `hca r1 RAIL`, `host r1` with all of its."""
     kind, *words = what.split()
     if kind in ("hca", "host"):
@@ -133,14 +133,32 @@ def _cables(stage, what):
 
 
 def link_down(stage, what):
-    cables = _cables(stage, what)
+    cut = cables(stage, what)
 
     def heal():
-        for node, port in cables:
+        for node, port in cut:
             fabric.link(stage.trouble.layout, "up", node, port)
-    for node, port in cables:
+    for node, port in cut:
         fabric.link(stage.trouble.layout, "down", node, port)
     return heal
+
+
+def host_comes_back(stage, who):
+    """All links of a host go down, and come up one by one, each seen by the subnet manager before the next."""
+    log = stage.trouble.layout.path("log", "opensm.log")
+    earlier = {i["id"] for i in stage.trouble.incidents()}
+
+    def mine(closed):
+        return any(bool(i["times"]["closed_ms"]) == closed for i in stage.trouble.incidents() if i["id"] not in earlier)
+    ports = cables(stage, f"host {who}")
+    for node, port in ports:
+        fabric.link(stage.trouble.layout, "down", node, port)
+    stage.lab.cluster.wait_for(lambda: mine(False), "the host is seen to be lost")
+    for node, port in ports:
+        swept = log.read_bytes().count(b"SUBNET UP")
+        fabric.link(stage.trouble.layout, "up", node, port)
+        stage.lab.cluster.wait_for(lambda swept=swept: log.read_bytes().count(b"SUBNET UP") > swept, "the subnet manager has swept")
+    stage.lab.cluster.wait_for(lambda: mine(True), "the host is seen to be back")
 
 
 def leaf_ends(stage, number):

@@ -55,6 +55,17 @@ class Run:
             found[(incident["object"]["kind"], where, incident["reason"], action if incident["state"] == "done" else incident["state"])] += 1
         return found
 
+    def incomplete(self):
+        """What the incidents since do not say: the job that had the node when it broke, and where it is known from."""
+        new = [i for i in self.lab.trouble.incidents() if i["id"] not in self.earlier]
+        found, first = [], {i["object"]["node"]: i for i in reversed(new)}
+        for node in set(self.before.values()) & set(first):
+            about_jobs = first[node]["reason"] in ("gpu-app", "job-nccl", "job-memory") or first[node].get("asked") in TAKEN_OUT
+            if about_jobs and self.job.job not in first[node]["jobs"]:
+                found.append(f"incident {first[node]['id']} about {node} has jobs {first[node]['jobs']}")
+        known = {line["source"] for i in new for line in i["evidence"]}
+        return found + [f"no evidence from {source}" for source in set(self.scenario.sources) - known]
+
     def gone(self):
         """Nodes that have to be out of service."""
         parts = {part for _, part, _, action in self.scenario.culprits if action in TAKEN_OUT} | set(self.scenario.also_out)
@@ -84,6 +95,7 @@ class Run:
         found += [f"no incident {key}" for key in (expected - blamed)] + [f"incident {key} is not expected" for key in (blamed - expected)]
         out, gone = self.lab.out_of_service(), self.gone()
         found += [f"{node} is in service" for node in sorted(gone - out)] + [f"{node} is out of service" for node in sorted(out - gone)]
+        found += self.incomplete()
         log, fields = self.lab.log(self.job.job), self.lab.cluster.job(self.job.job)
         way = self.way(log, fields)
         if way != self.scenario.outcome:

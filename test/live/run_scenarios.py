@@ -3,7 +3,7 @@
 """Runs the scenarios of scenarios.py, one after the other, on one live cluster of 16 nodes: the right culprit, the right action, and the
 job trains again with the same loss, bit for bit, or is stopped for its own bug.
 
-    run_scenarios.py [--json FILE] [--names TEXT,...] [--quick] [--list] [--keep DIR]
+    run_scenarios.py [--json FILE] [--names TEXT,...] [--skip N] [--quick] [--list] [--keep DIR]
 
 A row of result each; the exit status says whether all are as they should be. The logs of one that is not are kept (--keep, or
 $BANYAN_KEEP). Where the cluster itself fails, a new one follows. Needs root, Slurm and munge.
@@ -135,6 +135,7 @@ def main():
     parser = argparse.ArgumentParser(description="Scripted faults on a live cluster: culprit, action and what becomes of the job.")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--names", metavar="TEXT,...", help="those whose name has one of the texts in it")
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="leave out the first N, to go on where a run was cut")
     parser.add_argument("--quick", action="store_true", help="the few that are of every kind")
     parser.add_argument("--list", action="store_true", help="print the table and end")
     parser.add_argument("--keep", metavar="DIR", default=os.environ.get("BANYAN_KEEP"), help="where logs of what went wrong are kept")
@@ -143,6 +144,7 @@ def main():
     chosen = [s for s in SCENARIOS if not options.quick or s.quick]
     if options.names:
         chosen = [s for s in chosen if any(text in s.name for text in options.names.split(","))]
+    chosen = chosen[options.skip:]
     if options.list:
         for s in chosen:
             print(f"{s.name} ({NODES + s.spares} nodes, {s.spares} of them spare): {s.outcome}; "

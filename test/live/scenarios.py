@@ -1,65 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table: what happens to a job that trains, who is to blame, what is done about it, and what becomes of the job.
+"""The table: what happens to a job that trains, who is to blame, what is done about it, and what becomes of the job. What a row says:
+scenario.py. What other logs than the kernel's tell: log_scenarios.py."""
 
-faults    moves (moves.py) in order, each with its words
-culprits  (part that broke, its node, reason, action) of each incident; none other may be opened. The node is one of moves.py, or "-".
-          The action is what was done: "down", "drain"; or else what the policy asked for: "seal", "alert", "note"
-outcome   "untouched": the same run trains on; "in place": a new step on the same nodes; "swap": a new step without the broken ones;
-          "requeue": it runs again, from the queue; "stopped": it ended, and its output says why it is not started again
-out       nodes that are out of service at the end: those of the culprits that were taken out, and `also_out` but for `back`
-"""
-
-from dataclasses import dataclass
-
-from moves import (administrator_drains, end, end_opensm, everywhere, flap, hang, kernel, kill_ckptd, kill_rank, leaf_ends, link_down, pause,
-                   power_off, repair, requeue, start, trains_without)
+from log_scenarios import LOGS
+from moves import (administrator_drains, end, end_opensm, everywhere, flap, hang, host_comes_back, kernel, kill_ckptd, kill_rank, leaf_ends,
+                   link_down, pause, power_off, repair, requeue, start, trains_without)
+from scenario import (GONE, RESET, XID_13, XID_31, XID_43, XID_45, XID_48, XID_79, XID_94, XID_95, Scenario, heard, node_lost, verdict,
+                      xid)
 
 BUG_AT = 60  # the training step at which a job with a bug ends
-
-
-@dataclass(frozen=True)
-class Scenario:
-    name: str
-    spares: int
-    faults: tuple
-    culprits: tuple
-    outcome: str
-    lost: int = 1          # training steps, at most
-    also_out: tuple = ()
-    back: tuple = ()
-    bug: bool = False      # all ranks end with code 3 at step BUG_AT
-    quick: bool = False    # of the few that are of every kind
-
-
-def xid(rest, gpu=3):
-    return f"NVRM: Xid (PCI:0000:{0x10 + gpu:02x}:00): {rest}"
-
-
-def verdict(number, words):
-    return xid(f"154, pid=77, name=python3, GPU recovery action changed from 0x0 (None) to 0x{number} ({words})")
-
-
-XID_79 = xid("79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")
-XID_95 = xid("95, pid=77, name=python3, Uncontained: LTC TAG (0x2,0x1). RST: Yes, D-RST: No")
-XID_48 = xid("48, pid=77, name=python3, An uncorrectable double bit error (DBE) has been detected")
-XID_94 = xid("94, pid=77, name=python3, Contained: CE User Channel (0x9). RST: No, D-RST: No")
-XID_13 = xid("13, pid=77, name=python3, Graphics SM Warp Exception on (GPC 0, TPC 1, SM 0): Out Of Range Address")
-XID_31 = xid("31, pid=77, name=python3, Ch 00000008, MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_0 faulted @ 0x7fc0_3c000000")
-XID_43 = xid("43, pid=77, name=python3, Ch 00000008")
-XID_45 = xid("45, pid=77, name=python3, Ch 00000008")
-
-
-def node_lost(name, spares, line, reason, kind="gpu", **more):
-    """One line after which the job has to leave the node."""
-    return Scenario(name, spares, ((kernel, "r2", line),), ((kind, "r2", reason, "down"),), "swap" if spares else "requeue", **more)
-
-
-def heard(name, spares, line, culprit, **more):
-    """One line for which no job and no node is touched."""
-    return Scenario(name, spares, ((kernel, "r2", line),), (culprit,) if culprit else (), "untouched", **more)
-
-
-GONE, RESET = "gpu-xid-79", "gpu-reset"
 
 # One fault that takes the node away: of the GPU, and of any other part.
 LOSSES = (
@@ -69,6 +18,11 @@ LOSSES = (
     node_lost("xid 79, four spares", 4, XID_79, GONE),
     node_lost("xid 79, no spare", 0, XID_79, GONE),
     node_lost("bus loss without a number", 1, "NVRM: GPU 0000:13:00.0: GPU has fallen off the bus.", GONE),
+    node_lost("bus loss in one sentence", 2, "NVRM: The NVIDIA GPU 0000:13:00.0 (PCI ID: 10de:2330) installed in this system has fallen off "
+              "the bus and is not responding to commands.", GONE),
+    Scenario("bus loss in three lines", 1, ((kernel, "r2", "NVRM: The NVIDIA GPU 0000:13:00.0",
+             "NVRM: (PCI ID: 10de:2330) installed in this system has", "NVRM: fallen off the bus and is not responding to commands."),),
+             (("gpu", "r2", GONE, "down"),), "swap"),
     node_lost("154: reboot", 2, verdict(2, "Node Reboot Required"), "gpu-reboot"),
     node_lost("xid 48", 1, XID_48, RESET),
     node_lost("xid 62", 2, xid("62, pid=77, name=python3, 0a4f 7e"), RESET),
@@ -96,6 +50,8 @@ LOSSES = (
     node_lost("disk lost", 1, "nvme nvme0: Removing after probe failure status: -19", "disk", "node"),
     node_lost("file system read-only", 1, "EXT4-fs (sda2): Remounting filesystem read-only", "file-system", "node"),
 )
+
+XID_119_OF_ANOTHER = xid("119, pid=77, name=python3, Timeout after 6s of waiting for RPC response from GPU5 GSP!", 5)
 
 # What a person should look at, what is known and harmless, and what speaks of the application.
 WORDS = (
@@ -151,6 +107,8 @@ FABRIC = (
     Scenario("a host's link", 1, ((link_down, "hca r2 3"),), (("hca", "r2", "host-link", "seal"),), "untouched"),
     Scenario("a host's link that flaps", 1, ((flap, "hca r3 2"),), (("hca", "r3", "host-link", "avoid"),), "untouched"),
     Scenario("all links of a host", 1, ((link_down, "host r4"),), (("node", "r4", "host-lost", "seal"),), "untouched"),
+    Scenario("a host comes back, one link after the other", 1, ((host_comes_back, "r5"),), (("node", "r5", "host-lost", "seal"),),
+             "untouched"),
     Scenario("a leaf switch", 1, ((leaf_ends, 2),), (("switch", "-", "fabric-switch", "alert"),), "untouched"),
     Scenario("a link, and a GPU", 1, ((link_down, "uplink 7"), (kernel, "r2", XID_79)),
              (("link", "-", "fabric-link", "alert"), ("gpu", "r2", GONE, "down")), "swap"),
@@ -175,6 +133,10 @@ ON_ONE_NODE = (
     Scenario("an application xid, then 79", 1, ((kernel, "r2", XID_13, XID_31), (kernel, "r2", XID_79)), (("gpu", "r2", GONE, "down"),), "swap"),
     Scenario("a storm that ends in a verdict", 1, ((kernel, "r2", *[XID_95] * 200, verdict(2, "Node Reboot Required")),),
              (("gpu", "r2", "gpu-reboot", "down"),), "swap"),
+    Scenario("two GPUs of a node, each its own fault", 2, ((kernel, "r2", XID_95, XID_119_OF_ANOTHER),),
+             (("gpu", "r2", RESET, "down"),) * 2, "swap"),
+    Scenario("the same GPU, again and late", 1, ((kernel, "r2", XID_79), (trains_without, "r2"), (pause, 32), (kernel, "r2", XID_79)),
+             (("gpu", "r2", GONE, "down"),), "swap"),
     Scenario("a node that an administrator had drained: 79", 1, ((administrator_drains, "r2"), (kernel, "r2", XID_79)),
              (("gpu", "r2", GONE, "down"),), "swap", quick=True),
     Scenario("a node that an administrator had drained: 95", 2, ((administrator_drains, "r2"), (kernel, "r2", XID_95)),
@@ -213,6 +175,9 @@ SEVERAL = (
              (trains_without, *(f"r{m}" for m in range(2, n + 1))))), tuple(("gpu", f"r{n}", GONE, "down") for n in range(2, 6)), "swap", lost=4),
     Scenario("a repaired node comes back", 1, ((kernel, "r2", XID_79), (trains_without, "r2"), (repair, "r2"), (kernel, "r5", XID_79)), TWO,
              "requeue", lost=2, back=("r2",)),
+    Scenario("three repaired nodes are back, and a fourth goes", 0, tuple(move for n in (2, 3, 4) for move in ((kernel, f"r{n}", XID_79),
+             (trains_without, f"r{n}"), (repair, f"r{n}"))) + ((kernel, "r5", XID_79),),
+             tuple(("gpu", f"r{n}", GONE, "down") for n in range(2, 6)), "requeue", lost=4, back=("r2", "r3", "r4")),
     Scenario("the node of the script: 79", 1, ((kernel, "script", XID_79),), (("gpu", "script", GONE, "down"),), "requeue"),
     Scenario("the node of the script: 95", 2, ((kernel, "script", XID_95),), (("gpu", "script", RESET, "down"),), "requeue"),
     Scenario("its user requeues it", 0, ((requeue,),), (), "requeue"),
@@ -239,4 +204,4 @@ SLOW_MANAGER = (
     Scenario("the subnet manager ends", 1, ((end_opensm,),), (("manager", "-", "subnet-manager", "alert"),), "untouched"),
 )
 
-SCENARIOS = WORDS + DAEMONS + FABRIC + SLOW_MANAGER + LOSSES + RANKS + ON_ONE_NODE + SILENCE + SEVERAL + IN_THE_MIDDLE
+SCENARIOS = WORDS + DAEMONS + FABRIC + LOGS + SLOW_MANAGER + LOSSES + RANKS + ON_ONE_NODE + SILENCE + SEVERAL + IN_THE_MIDDLE

@@ -170,6 +170,8 @@ socket = "{d}/run/faultd.sock"
 dry_run = false
 history = "{d}/incidents.db"
 opensm_log = "{d}/log/opensm.log"
+ufm_log = "{d}/log/ufm.log"
+logs = ["fabric-manager:{d}/log/fabricmanager-%n.log", "nccl:{d}/log/nccl-%n.log"]
 kmsg = "{d}/kmsg/%n.log"
 kmsg_trust = "injected"
 root = "{d}/nodes/%n"
@@ -202,10 +204,14 @@ def write_all(layout):
 
 
 def write_nodes(layout):
-    """Each node's GPUs as plain files: the devices that gres.conf names, and what the driver says about them."""
+    """Each node's GPUs as plain files: the devices that gres.conf names, and what the driver says about them. Logs that nobody writes but
+    a test."""
+    layout.path("log", "ufm.log").touch()
     for node_index, name in enumerate(layout.node_names):
         layout.path("spool", name).mkdir()
         layout.path("kmsg", f"{name}.log").touch()
+        for program in ("fabricmanager", "nccl"):
+            layout.path("log", f"{program}-{name}.log").touch()
         devices = layout.path("nodes", name, "dev")
         devices.mkdir(parents=True)
         for gpu in range(layout.gpus):
