@@ -110,6 +110,22 @@ fabric_fault lost_host(const std::string& host, std::vector<end_point> ends) {
     return out;
 }
 
+using port_id = std::pair<topo::guid, std::uint16_t>;
+
+port_id port_of(const topo::fabric& f, const topo::port_ref& p) {
+    return {p.kind == topo::node_kind::hca ? f.hcas[p.index].id : f.switches[p.index].id, p.port};
+}
+
+// What is new is accepted, but not that a link got slower: that is told until it is as it was.
+void keep_former_rates(topo::fabric& now, const std::vector<topo::changed_link>& changed) {
+    std::map<port_id, topo::link_rate> former;
+    for (const auto& l : changed)
+        if (topo::gbps(l.after) < topo::gbps(l.before)) former[{l.a.id, l.a.port}] = l.before;
+    if (former.empty()) return;
+    for (auto& l : now.links)
+        if (const auto at = former.find(port_of(now, l.a)); at != former.end()) l.rate = at->second;
+}
+
 // A dead switch or host stands for its links.
 std::vector<fabric_fault> collapse(const topo::fabric& before, const topo::fabric_diff& d) {
     const directory names(before);
@@ -207,7 +223,10 @@ result<std::vector<fabric_fault>> fabric_memory::compare(std::string_view text) 
                 d.lost_nodes.size(), nodes),
             "check the HCA that [fault] discover uses");
     auto out = collapse(*impl_->accepted, d);
-    if (out.empty() && d.lost_links.empty() && d.lost_nodes.empty()) impl_->accepted = std::move(now);
+    if (d.lost_links.empty() && d.lost_nodes.empty()) {
+        keep_former_rates(now, d.changed_rates);
+        impl_->accepted = std::move(now);
+    }
     return out;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Looks at the fabric, one after the other: one physical fault is one incident.
+#include <fstream>
+#include <set>
+
 #include <catch2/catch.hpp>
 
 #include "fault/fabric/fabric_plan.hpp"
@@ -186,4 +189,36 @@ TEST_CASE("a thousand faults at once are planned in no time", "[fault]") {
     CHECK(b.look({}).size() == 1000);
     CHECK(b.look(many).size() == 1000);
     CHECK(b.all.size() == 1000);
+}
+
+TEST_CASE("what is new is accepted while a link is slow, and the link stays slow", "[fault]") {
+    const auto dump = [](bool slow, bool all) {
+        std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+        std::string out, section;
+        for (std::string line; std::getline(in, line);) {
+            if (!all && line.find("gpu0016") != std::string::npos) continue;
+            if (line.starts_with("Switch")) section = line;
+            const bool here = line.starts_with("[33]") && section.find("leaf-08") != std::string::npos;
+            if (slow && (here || line.starts_with("[29]\t\"S-fc6a1c0300000200\"")))
+                if (const auto at = line.find(" 4x"); at != std::string::npos) line.replace(at, 3, " 1x");
+            out += line + "\n";
+        }
+        return out;
+    };
+    fabric_memory watched;
+    const auto reasons = [&](bool slow, bool all) {
+        std::multiset<std::string> out;
+        const auto found = watched.compare(dump(slow, all));
+        REQUIRE(found);
+        for (const auto& f : *found) out.insert(f.reason);
+        return out;
+    };
+    using told = std::multiset<std::string>;
+    CHECK(reasons(false, false).empty());
+    CHECK(reasons(true, false) == told{"link-slow"});
+    CHECK(reasons(true, true) == told{"link-slow"});
+    CHECK(reasons(true, false) == told{"link-slow", "host-lost"});  // it was there, and is missed
+    CHECK(reasons(true, true) == told{"link-slow"});
+    CHECK(reasons(false, true).empty());
+    CHECK(reasons(true, true) == told{"link-slow"});
 }
