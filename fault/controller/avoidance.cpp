@@ -117,9 +117,8 @@ task<void> avoidance::keep_off(std::uint64_t number, bool tripped) {
             co_return hold(*i, "its fault was last seen longer ago than max_event_age");
         const auto others = avoided(number);
         const auto one = cable_of(*i);
-        const auto room = co_await run_blocking(pool_, [this, &others, &one] {
-            return can_spare(config_.snapshot, others, one, config_.avoid_percent);
-        });
+        const auto room =
+            co_await run_blocking(pool_, [this, &others, &one] { return spare_.room(others, one); });
         if (!(i = records_.incidents().find(number)) || i->avoid_ms != 0) co_return;
         if (!room) co_return hold(*i, room.error().text());
         // Another may have been taken meanwhile, of the same switch.

@@ -26,7 +26,11 @@ std::int64_t well_since(const incident& i);
 class avoidance {
   public:
     avoidance(asio::io_context& io, asio::thread_pool& pool, const config& settings, records& known)
-        : io_(io), pool_(pool), config_(settings), records_(known) {}
+        : io_(io),
+          pool_(pool),
+          config_(settings),
+          records_(known),
+          spare_(settings.snapshot, settings.avoid_percent) {}
 
     /// Writes the file from what the incidents say, and begins to let go what is well.
     void start();
@@ -41,6 +45,8 @@ class avoidance {
 
     /// So many.
     std::size_t size() const { return avoided(0).size(); }
+    /// How often the snapshot was read for it.
+    std::uint64_t snapshot_reads() const { return spare_.reads(); }
 
   private:
     task<void> run();
@@ -56,6 +62,7 @@ class avoidance {
     asio::thread_pool& pool_;
     const config& config_;
     records& records_;
+    spare_links spare_;
     bool ready_ = false;    // the incidents of an earlier controller are known
     bool written_ = false;  // the file is as they say
     bool tripped_ = false;  // at the last question

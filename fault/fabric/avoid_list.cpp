@@ -6,6 +6,7 @@
 #include <banyan/topo/avoid.hpp>
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "common/file.hpp"
 
@@ -39,13 +40,29 @@ cable cable_of(const incident& i) {
     return out;
 }
 
-result<void> can_spare(const std::string& snapshot, const std::vector<cable>& all, const cable& one,
-                       std::uint32_t percent) {
-    if (percent == 0) return fail(errc::exhausted, "avoid_percent is 0");
+result<std::shared_ptr<const topo::fabric>> spare_links::read() {
+    const std::scoped_lock held(guard_);
+    struct stat now {};
+    stamp found{};
+    // It is replaced, never written into.
+    if (::stat(path_.c_str(), &now) == 0)
+        found = {static_cast<std::int64_t>(now.st_dev), static_cast<std::int64_t>(now.st_ino), now.st_size,
+                 now.st_mtim.tv_sec * 1'000'000'000 + now.st_mtim.tv_nsec};
+    if (fabric_ && found == is_) return fabric_;
+    fabric_.reset();
+    ++reads_;
+    BANYAN_TRY(auto loaded, topo::load_snapshot(path_));
+    fabric_ = std::make_shared<const topo::fabric>(std::move(loaded));
+    is_ = found;
+    return fabric_;
+}
+
+result<void> spare_links::room(const std::vector<cable>& all, const cable& one) {
+    if (percent_ == 0) return fail(errc::exhausted, "avoid_percent is 0");
     if (all.size() >= topo::max_avoided_links)
         return fail(errc::exhausted, fmt::format("{} links are kept off already", all.size()));
-    BANYAN_TRY(const auto fabric, topo::load_snapshot(snapshot));
-    return topo::room_to_avoid(fabric, links_of(all), link_of(one), percent);
+    BANYAN_TRY(const auto fabric, read());
+    return topo::room_to_avoid(*fabric, links_of(all), link_of(one), percent_);
 }
 
 result<void> write_avoided(const std::string& path, const std::vector<cable>& all) {

@@ -4,12 +4,19 @@
 // the pool.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "common/result.hpp"
 #include "fault/incident/incident.hpp"
+
+namespace banyan::topo {
+struct fabric;
+}
 
 namespace banyan::fault {
 
@@ -20,10 +27,31 @@ struct cable {
 };
 cable cable_of(const incident& i);
 
-/// Whether `one` may be kept off beside `all`, by the snapshot and `percent` of a switch's links. not_found:
-/// no such link; exhausted: no more can be spared; anything else: the snapshot cannot be read.
-result<void> can_spare(const std::string& snapshot, const std::vector<cable>& all, const cable& one,
-                       std::uint32_t percent);
+/// How many links the fabric of the snapshot can spare. The file is read again when it is another one. Any
+/// thread.
+class spare_links {
+  public:
+    /// `percent`: of a switch's links.
+    spare_links(std::string snapshot, std::uint32_t percent)
+        : path_(std::move(snapshot)), percent_(percent) {}
+
+    /// Whether `one` may be kept off beside `all`. not_found: no such link; exhausted: no more can be spared;
+    /// anything else: the snapshot cannot be read.
+    result<void> room(const std::vector<cable>& all, const cable& one);
+    /// How often the file was read.
+    std::uint64_t reads() const { return reads_; }
+
+  private:
+    using stamp = std::array<std::int64_t, 4>;  // device, inode, size, time
+    result<std::shared_ptr<const topo::fabric>> read();
+
+    std::string path_;
+    std::uint32_t percent_;
+    std::mutex guard_;
+    std::shared_ptr<const topo::fabric> fabric_;
+    stamp is_{};
+    std::uint64_t reads_ = 0;
+};
 
 /// Replaces the file.
 result<void> write_avoided(const std::string& path, const std::vector<cable>& all);

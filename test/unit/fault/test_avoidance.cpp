@@ -167,6 +167,8 @@ TEST_CASE("no switch loses more cables than it can spare, unless somebody says s
     CHECK(b.last("avoid", 1).starts_with("held back: 1 of the "));
     CHECK(b.file().size() == 1);
     REQUIRE_FALSE(b.rule(ruling::retry, 2));
+    // However often it is tried again, a snapshot that is as it was is not read again.
+    CHECK(b.daemon->look().avoided.snapshot_reads() == 1);
     SECTION("by hand") {
         REQUIRE(b.rule(ruling::approve, 2));
         REQUIRE(b.keeps_off(2));
