@@ -149,7 +149,8 @@ void agent::send_heartbeat() {
     const auto position = device_ ? device_->position() : file_ ? file_->position() : 0;
     const bool moved = queue_.empty() && position != told_position_;
     if (!moved && ++beats_ % 5 != 0) return;
-    json meta = {{"now_ms", wall_ms()}, {"queued", queue_.size()}, {"dropped", queue_.dropped()}};
+    json meta = {
+        {"now_ms", wall_ms()}, {"queued", queue_.size()}, {"dropped", queue_.dropped()}, {"lost", lost_}};
     if (moved && file_) {
         meta["cursor"] = {{"boot", boot_id_},
                           {"stream", file_->stream()},

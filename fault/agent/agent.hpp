@@ -37,6 +37,7 @@ class agent {
     task<void> follow_log();
     void after_line(const log_line& line);
     void take_text(const log_line& line, std::string_view text);
+    void after_loss(std::uint64_t records);
     void after_fault(kernel_fault fault, const log_line& line, std::string_view text, std::uint32_t job = 0);
     finding_sink findings();
     std::uint32_t job_of(const kernel_fault& fault);
@@ -70,7 +71,7 @@ class agent {
     hca_watch hcas_;
     gpu_watch gpu_looks_;
     std::string finding_stream_;
-    std::uint64_t findings_ = 0;
+    std::uint64_t findings_ = 0, lost_ = 0;  // lost_: records of the kernel log
     std::unique_ptr<file_follower> file_;
     std::unique_ptr<kmsg_device> device_;
     std::shared_ptr<channel> link_;

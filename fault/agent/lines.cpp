@@ -23,7 +23,8 @@ task<void> agent::follow_log() {
     for (;;) {
         result<void> ended;
         if (log_.of_device()) {
-            device_ = std::make_unique<kmsg_device>(config_.kmsg, sink);
+            device_ = std::make_unique<kmsg_device>(config_.kmsg, sink,
+                                                    [this](std::uint64_t records) { after_loss(records); });
             ended = co_await device_->run();
         } else {
             // What is in the file already was read by an earlier agent; the controller knows how far.
@@ -36,6 +37,18 @@ task<void> agent::follow_log() {
         asio::steady_timer again(io_, std::chrono::seconds(1));
         co_await again.async_wait(as_result);
     }
+}
+
+// What was in them nobody knows: no event is made of it.
+void agent::after_loss(std::uint64_t records) {
+    lost_ += records;
+    metrics_->count_lost(records);
+    std::uint64_t held = 0;
+    if (quiet_.pass("lost", std::chrono::steady_clock::now(), held))
+        spdlog::warn(
+            "{} records of {} were overwritten before they were read, {} since the agent began: a larger "
+            "log_buf_len of the kernel keeps more",
+            records, config_.kmsg, lost_);
 }
 
 void agent::after_line(const log_line& line) {

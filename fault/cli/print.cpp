@@ -134,14 +134,14 @@ std::string incident_story(const json_fields& i) {
 }
 
 std::string agent_table(const std::vector<json_fields>& agents) {
-    auto out = fmt::format("{:<24} {:<10} {:<18} {:<18} {:>4} {:>7} {:>6} {:>7}\n", "NODE", "STATE",
-                           "ADDRESS", "HEARD", "GPUS", "EVENTS", "QUEUED", "DROPPED");
+    auto out = fmt::format("{:<24} {:<10} {:<18} {:<18} {:>4} {:>7} {:>6} {:>7} {:>6}\n", "NODE", "STATE",
+                           "ADDRESS", "HEARD", "GPUS", "EVENTS", "QUEUED", "DROPPED", "LOST");
     for (const auto& a : agents)
         out += fmt::format(
-            "{:<24} {:<10} {:<18} {:<18} {:>4} {:>7} {:>6} {:>7}\n", cut(text_in(a, "node"), 24),
+            "{:<24} {:<10} {:<18} {:<18} {:>4} {:>7} {:>6} {:>7} {:>6}\n", cut(text_in(a, "node"), 24),
             a.flag("connected").value_or(false) ? "connected" : "away", cut(text_in(a, "address", ""), 18),
             clock_text(time_in(a, "heard_ms"), true), count_in(a, "gpus"), count_in(a, "events"),
-            count_in(a, "queued"), count_in(a, "dropped"));
+            count_in(a, "queued"), count_in(a, "dropped"), count_in(a, "lost"));
     return out;
 }
 

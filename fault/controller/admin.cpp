@@ -234,10 +234,10 @@ json admin_server::agents(uid_t uid) {
     const auto began = std::chrono::steady_clock::now();
     json out = json::array();
     for (const auto& [node, a] : controller_.look().agents.agents()) {
-        json one = {{"node", node},           {"connected", a.connected}, {"address", a.address},
-                    {"boot", a.boot_id},      {"gpus", a.gpus},           {"since_ms", a.since_ms},
-                    {"heard_ms", a.heard_ms}, {"events", a.events},       {"queued", a.queued},
-                    {"dropped", a.dropped}};
+        json one = {
+            {"node", node},       {"connected", a.connected}, {"address", a.address},   {"boot", a.boot_id},
+            {"gpus", a.gpus},     {"since_ms", a.since_ms},   {"heard_ms", a.heard_ms}, {"events", a.events},
+            {"queued", a.queued}, {"dropped", a.dropped},     {"lost", a.lost}};
         out.push_back(std::move(one));
     }
     callers_.took(uid, 2 * (std::chrono::steady_clock::now() - began));

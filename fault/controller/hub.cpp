@@ -137,6 +137,7 @@ task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire
     } else if (frame.type == code(message::heartbeat)) {
         info.queued = in.number("queued").value_or(0);
         info.dropped = in.number("dropped").value_or(0);
+        info.lost = in.number("lost").value_or(0);
         const auto at = in.object("cursor");
         if (!at) co_return;
         const auto boot = at->text("boot", 256), stream = at->text("stream", 256);

@@ -36,7 +36,7 @@ struct seal_report {
 struct agent_info {
     std::string boot_id, address;
     std::int64_t since_ms = 0, heard_ms = 0;
-    std::uint64_t gpus = 0, queued = 0, dropped = 0, events = 0;
+    std::uint64_t gpus = 0, queued = 0, dropped = 0, lost = 0, events = 0;
     bool connected = false;
     agent_clock clock;
 };

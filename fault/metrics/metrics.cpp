@@ -17,6 +17,11 @@ struct metrics::impl {
     std::shared_ptr<Registry> registry = std::make_shared<Registry>();
     Family<Counter>& lines =
         BuildCounter().Name("banyan_fault_log_lines_total").Help("Kernel log lines read").Register(*registry);
+    Counter& lost = BuildCounter()
+                        .Name("banyan_fault_log_lines_lost_total")
+                        .Help("Kernel log lines that were overwritten before they were read")
+                        .Register(*registry)
+                        .Add({});
     Family<Counter>& events = BuildCounter()
                                   .Name("banyan_fault_events_total")
                                   .Help("Fault lines understood, by kind and number")
@@ -77,6 +82,8 @@ result<std::string> metrics::serve(const std::string& address) {
 }
 
 void metrics::count_line(bool dirty) { (dirty ? impl_->dirty : impl_->clean).Increment(); }
+
+void metrics::count_lost(std::uint64_t lines) { impl_->lost.Increment(static_cast<double>(lines)); }
 
 void metrics::count_event(const kernel_fault& fault) {
     static constexpr const char* kinds[] = {"xid", "sxid", "bus_loss", "symptom"};

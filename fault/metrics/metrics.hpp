@@ -25,6 +25,7 @@ class metrics {
     result<std::string> serve(const std::string& address);
 
     void count_line(bool dirty);
+    void count_lost(std::uint64_t lines);
     void count_event(const kernel_fault& fault);
     void count_incident(const std::string& reason, double line_to_incident_seconds);
     void count_action(const std::string& what, bool done);

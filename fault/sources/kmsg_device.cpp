@@ -13,8 +13,8 @@
 
 namespace banyan::fault {
 
-kmsg_device::kmsg_device(std::filesystem::path path, line_sink sink)
-    : path_(std::move(path)), sink_(std::move(sink)) {
+kmsg_device::kmsg_device(std::filesystem::path path, line_sink sink, loss_sink lost)
+    : path_(std::move(path)), sink_(std::move(sink)), lost_(std::move(lost)) {
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);  // the clock of the records
     boot_ms_ = wall_ms() - (static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000);
@@ -25,7 +25,12 @@ void kmsg_device::give(std::string_view record) {
     const auto first = record.substr(0, record.find('\n'));
     bool dirty = false;
     const auto head = parse_kmsg(first, dirty);
-    position_ = head.sequence;
+    if (head.has_head && position_ && head.sequence > *position_ + 1) {
+        const auto records = head.sequence - *position_ - 1;
+        counters_.lost += records;
+        lost_(records);
+    }
+    if (head.has_head) position_ = head.sequence;
     ++counters_.lines;
     const auto when = boot_ms_ + static_cast<std::int64_t>(head.usec / 1000);
     sink_({first, "kmsg", head.sequence, std::min(when, wall_ms())});
@@ -44,7 +49,7 @@ task<result<void>> kmsg_device::run() {
             if (n > 0) {
                 give({buffer.data(), static_cast<std::size_t>(n)});
             } else if (n < 0 && errno == EPIPE) {
-                ++counters_.lost;  // the ring ran over us: the next read gives the oldest record there is
+                continue;  // the ring ran over us: the next read gives the oldest record there is
             } else if (n < 0 && errno == EINVAL) {
                 ++counters_.cut;
             } else if (n == 0 || errno != EINTR) {
