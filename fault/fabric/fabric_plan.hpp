@@ -17,8 +17,6 @@ namespace banyan::fault {
 /// Whose culprit is of the fabric, as their boot_id says.
 inline constexpr std::string_view fabric_boot = "fabric";
 
-/// What is closed for no longer than this is the same fault when it breaks again.
-inline constexpr std::int64_t flaps_within_ms = 10 * 60'000;
 /// HCAs that go, one after the other, within this time may turn out to be one host that goes.
 inline constexpr std::int64_t grows_within_ms = 60'000;
 

@@ -176,6 +176,20 @@ bool is_the_culprits(const incident& i, const kernel_fault& f) {
     return i.xid == f.code;
 }
 
+bool is_port(const kernel_fault& f, catalog::symptom code) {
+    return f.kind == fault_kind::symptom && f.code == static_cast<std::uint32_t>(code);
+}
+
+// A port that is up again is well, where nothing was done about it: nobody need close it.
+void close_where_back(incident& i, const kernel_fault& f, std::int64_t now_ms) {
+    if (!is_port(f, catalog::symptom::hca_port_up) || i.node_out_ms != 0 || i.closed_ms != 0) return;
+    const auto* down = catalog::find_symptom(static_cast<std::uint32_t>(catalog::symptom::hca_port_down));
+    if (i.symptom != down->name && i.symptom != symptom_of(f)) return;  // the HCA has more than that
+    i.closed_ms = now_ms;
+    i.closed_by = fabric_is_back;
+    i.state = incident_state::done;
+}
+
 // The kernel and the HCA itself tell of the same loss: one that follows a return is another.
 void count_flap(incident& home, const kernel_fault& f) {
     if (f.kind != fault_kind::symptom) return;
@@ -253,6 +267,22 @@ incident* engine::past_home_of(const event& e, precedence w) {
     return nullptr;
 }
 
+// A port that goes down again a short while after it was back: flaps are one incident.
+incident* engine::broken_again(const event& e, std::int64_t now_ms) {
+    if (!is_port(e.fault, catalog::symptom::hca_port_down)) return nullptr;
+    for (auto it = incidents_.rbegin(); it != incidents_.rend(); ++it) {
+        auto& i = it->second;
+        if (i.closed_by != fabric_is_back || now_ms - i.closed_ms > flaps_within_ms ||
+            i.object.node != e.node || i.boot_id != e.boot_id || i.object.device != e.fault.device ||
+            !is_the_culprits(i, e.fault))
+            continue;
+        i.closed_ms = 0;
+        i.closed_by.clear();
+        return &i;
+    }
+    return nullptr;
+}
+
 void engine::become_root(incident& i, const event& e, precedence w) {
     const auto before = static_cast<precedence>(i.root_precedence);
     // A verdict (154) speaks about the fault before it: the earlier line stays the cause, unless it was
@@ -295,6 +325,7 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     auto w = precedence_of(e.fault);
     auto* home = home_of(e, w);
     if (!home && (home = past_home_of(e, w))) out.past = true;
+    if (!home) home = broken_again(e, now_ms);
     if (home && is_consequence(*home, e)) w = precedence::sympathetic;
     if (!home) {
         incident fresh;
@@ -316,6 +347,7 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
         out.escalated = true;
     }
     add(*home, e, out.created || out.escalated);
+    close_where_back(*home, e.fault, now_ms);
     out.number = home->number;
     touch();
     return out;

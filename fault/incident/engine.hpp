@@ -42,6 +42,7 @@ class engine {
     bool belongs(const incident& i, const event& e, precedence w) const;
     incident* home_of(const event& e, precedence w);
     incident* past_home_of(const event& e, precedence w);
+    incident* broken_again(const event& e, std::int64_t now_ms);
     void add(incident& home, const event& e, bool decides);
     void become_root(incident& i, const event& e, precedence w);
     void forget_old();

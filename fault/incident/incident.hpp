@@ -57,6 +57,8 @@ inline constexpr std::string_view manager_reason = "subnet-manager";
 /// How `closed_by` begins where the fabric itself shows that it is over.
 inline constexpr std::string_view fabric_closes = "the fabric: ";
 inline constexpr std::string_view fabric_is_back = "the fabric: it is back";
+/// What breaks again within this time of being back is the same incident.
+inline constexpr std::int64_t flaps_within_ms = 10 * 60'000;
 /// The whole of it, where the subnet manager told of a port whose link was there at the next look.
 inline constexpr std::string_view fabric_was_back = "the fabric: it was back at once";
 /// Not over: what is told of it stands in that incident.

@@ -38,6 +38,9 @@ std::optional<kernel_fault> hca_links::after(const hardware::hca_event& e) {
     known.is = up ? state::up : state::down;
     if (up) {
         if (!std::exchange(known.lost, false)) return {};
+        // The HCA is well when all its ports are.
+        for (const auto& [port, other] : links_)
+            if (port.first == e.device && other.lost) return {};
         return fault_of(e, symptom::hca_port_up, "the link is up again");
     }
     // At the first look at it a port may be one without a cable.

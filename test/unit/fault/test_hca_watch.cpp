@@ -172,8 +172,13 @@ TEST_CASE("flaps that kernel and HCA both tell are one incident with their numbe
         CHECK(e.find(number)->flaps == static_cast<std::uint64_t>(flap));
         if (flap == 4) break;
         CHECK(e.absorb(event_of(*links.after(port(hca_news::port_up)), ++position), 1).number == number);
+        // Nobody need close what is well again.
+        CHECK(e.find(number)->closed_ms == 1);
+        CHECK(e.find(number)->closed_by == fabric_is_back);
+        CHECK(e.find(number)->state == incident_state::done);
     }
     CHECK(e.all().size() == 1);
+    CHECK(e.find(number)->closed_ms == 0);
     const auto& i = *e.find(number);
     CHECK(i.object.kind == object_kind::hca);
     CHECK(i.flaps == 4);
@@ -185,6 +190,41 @@ TEST_CASE("flaps that kernel and HCA both tell are one incident with their numbe
     const auto kept = incident_from(to_json(*e.find(number)));
     REQUIRE(kept);
     CHECK(kept->flaps == 4);
+}
+
+TEST_CASE("an incident of a port ends when all ports of the HCA are up, and nothing was done", "[fault]") {
+    hca_links links;
+    engine e;
+    std::uint64_t position = 0;
+    const auto say = [&](hca_news news, std::uint32_t number, std::int64_t now) {
+        const auto fault = links.after({"mlx5_0", "0000:3b:00.0", number, news});
+        return fault ? e.absorb(event_of(*fault, ++position), now).number : 0;
+    };
+    const auto number = say(hca_news::port_down, 1, 1);
+    CHECK(say(hca_news::port_down, 2, 2) == number);
+    CHECK(say(hca_news::port_up, 1, 3) == 0);
+    CHECK(e.find(number)->closed_ms == 0);
+    SECTION("the other one, too") {
+        CHECK(say(hca_news::port_up, 2, 4) == number);
+        CHECK(e.find(number)->closed_ms == 4);
+        // Long after that it is another one.
+        const auto next = say(hca_news::port_down, 1, 5 + flaps_within_ms);
+        CHECK(next != number);
+        CHECK(e.find(next)->flaps == 0);
+        CHECK(e.find(number)->closed_ms == 4);
+    }
+    SECTION("a node that was taken out stays so") {
+        e.find(number)->node_out_ms = 3;
+        say(hca_news::port_up, 2, 4);
+        CHECK(e.find(number)->closed_ms == 0);
+    }
+    SECTION("somebody closed it") {
+        e.find(number)->closed_ms = 3;
+        e.find(number)->closed_by = "uid 7";
+        const auto back = say(hca_news::port_up, 2, 4);
+        CHECK(e.find(back)->closed_ms != 0);
+        CHECK(say(hca_news::port_down, 1, 5) != number);
+    }
 }
 
 TEST_CASE("the process that listens may end, hang or print nonsense", "[fault]") {
