@@ -19,17 +19,6 @@ std::vector<std::string> words_of(const config& c) {
     return out;
 }
 
-kernel_fault fault_of(const counter_excess& e) {
-    kernel_fault out;
-    out.kind = fault_kind::symptom;
-    out.code = static_cast<std::uint32_t>(catalog::symptom::hca_errors);
-    // As the kernel's lines name it, so that both speak of one HCA.
-    if (auto place = take_bdf(e.bdf)) out.bdf = std::move(place->first);
-    out.device = out.bdf.empty() ? printable(e.device) : out.bdf;
-    out.message = e.text();
-    return out;
-}
-
 }  // namespace
 
 counter_watch::counter_watch(asio::io_context& io, const config& settings, std::shared_ptr<metrics> counters,
@@ -66,7 +55,9 @@ void counter_watch::after_look(const result<nlohmann::json>& told, hca_rates::cl
     ports_ = ports->size();
     auto found = rates_.after_look(*ports, now);
     sight_.after_look(std::move(found.blind));
-    for (const auto& one : found.excess) sink_(fault_of(one), printable(one.text()));
+    for (const auto& one : found.excess)
+        sink_(symptom_at(catalog::symptom::hca_errors, one.bdf, one.device, one.text()),
+              printable(one.text()));
 }
 
 }  // namespace banyan::fault

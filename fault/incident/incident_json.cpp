@@ -27,9 +27,25 @@ result<Enum> read_enum(const json_fields& in, const char* key) {
     return static_cast<Enum>(at);
 }
 
-/// One that is missing has no entries.
-result<std::vector<json_fields>> list_of(const json_fields& in, const char* key) {
-    return in.has(key) ? in.list(key) : std::vector<json_fields>();
+/// Fields that may be missing, each with where it goes.
+result<void> may_all(const json_fields&) { return {}; }
+template <class T, class... More>
+result<void> may_all(const json_fields& in, const char* key, T& into, More&&... more) {
+    BANYAN_CHECK(in.may(key, into));
+    return may_all(in, std::forward<More>(more)...);
+}
+
+/// A list of objects; one that is missing has none.
+template <class T, class Read>
+result<void> read_each(const json_fields& in, const char* key, std::vector<T>& into, Read read) {
+    if (!in.has(key)) return {};
+    BANYAN_TRY(const auto list, in.list(key));
+    for (const auto& item : list) {
+        T one;
+        BANYAN_CHECK(read(item, one));
+        into.push_back(std::move(one));
+    }
+    return {};
 }
 
 json ends_json(const std::vector<end_point>& ends) {
@@ -45,79 +61,37 @@ json ends_json(const std::vector<end_point>& ends) {
 result<object> object_from(const json_fields& in) {
     object o;
     BANYAN_TRY(o.kind, (read_enum<object_kind, 6>(in, "kind")));
-    BANYAN_CHECK(in.may("node", o.node));
-    BANYAN_CHECK(in.may("gpu", o.gpu));
-    BANYAN_CHECK(in.may("bdf", o.bdf));
-    BANYAN_CHECK(in.may("uuid", o.uuid));
-    BANYAN_CHECK(in.may("hca", o.hca));
-    BANYAN_CHECK(in.may("device", o.device));
-    BANYAN_TRY(const auto ends, list_of(in, "ends"));
-    for (const auto& end : ends) {
-        end_point e;
+    BANYAN_CHECK(may_all(in, "node", o.node, "gpu", o.gpu, "bdf", o.bdf, "uuid", o.uuid, "hca", o.hca,
+                         "device", o.device));
+    BANYAN_CHECK(read_each(in, "ends", o.ends, [](const json_fields& end, end_point& e) -> result<void> {
         std::string guid;
-        BANYAN_CHECK(end.may("node", e.node));
-        BANYAN_CHECK(end.may("name", e.name));
-        BANYAN_CHECK(end.may("port", e.port));
-        BANYAN_CHECK(end.may("guid", guid));
+        BANYAN_CHECK(may_all(end, "node", e.node, "name", e.name, "port", e.port, "guid", guid));
         e.guid = std::strtoull(guid.c_str(), nullptr, 16);
-        o.ends.push_back(std::move(e));
-    }
+        return {};
+    }));
     return o;
 }
 
 result<void> read_lists(const json_fields& in, incident& i) {
-    BANYAN_TRY(const auto actions, list_of(in, "actions"));
-    for (const auto& item : actions) {
-        action_record a;
-        BANYAN_CHECK(item.may("what", a.what));
-        BANYAN_CHECK(item.may("target", a.target));
-        BANYAN_CHECK(item.may("at_ms", a.at_ms));
-        BANYAN_CHECK(item.may("result", a.result));
-        i.actions.push_back(std::move(a));
-    }
-    BANYAN_TRY(const auto evidence, list_of(in, "evidence"));
-    for (const auto& item : evidence) {
-        evidence_line e;
-        BANYAN_CHECK(item.may("at_ms", e.at_ms));
-        BANYAN_CHECK(item.may("source", e.source));
-        BANYAN_CHECK(item.may("text", e.text));
-        BANYAN_CHECK(item.may("repeats", e.repeats));
-        BANYAN_CHECK(item.may("decides", e.decides));
-        i.evidence.push_back(std::move(e));
-    }
-    return {};
-}
-
-result<void> read_followed(const json_fields& in, incident& i) {
-    BANYAN_TRY(const auto jobs, list_of(in, "followed"));
-    for (const auto& item : jobs) {
-        followed_job f;
-        std::string nodes;
-        BANYAN_CHECK(item.may("job", f.job));
-        BANYAN_CHECK(item.may("restarts", f.restarts));
-        BANYAN_CHECK(item.may("may_requeue", f.may_requeue));
-        BANYAN_CHECK(item.may("since_ms", f.since_ms));
-        BANYAN_CHECK(item.may("script", f.script));
-        BANYAN_CHECK(item.may("nodes", nodes));
-        BANYAN_TRY(f.nodes, expand_hostlist(nodes));
-        i.followed.push_back(std::move(f));
-    }
-    return {};
-}
-
-result<void> read_ranks(const json_fields& in, incident& i) {
-    BANYAN_TRY(const auto jobs, list_of(in, "ranks"));
-    for (const auto& item : jobs) {
-        job_ranks r;
-        BANYAN_CHECK(item.may("job", r.job));
-        BANYAN_CHECK(item.may("restarts", r.restarts));
-        BANYAN_CHECK(item.may("step", r.step));
-        BANYAN_CHECK(item.may("of", r.of));
-        BANYAN_CHECK(item.may("ranks", r.ranks));
-        BANYAN_CHECK(item.may("unknown", r.unknown));
-        i.ranks.push_back(std::move(r));
-    }
-    return {};
+    BANYAN_CHECK(read_each(in, "actions", i.actions, [](const json_fields& item, action_record& a) {
+        return may_all(item, "what", a.what, "target", a.target, "at_ms", a.at_ms, "result", a.result);
+    }));
+    BANYAN_CHECK(read_each(in, "evidence", i.evidence, [](const json_fields& item, evidence_line& e) {
+        return may_all(item, "at_ms", e.at_ms, "source", e.source, "text", e.text, "repeats", e.repeats,
+                       "decides", e.decides);
+    }));
+    BANYAN_CHECK(
+        read_each(in, "followed", i.followed, [](const json_fields& item, followed_job& f) -> result<void> {
+            std::string nodes;
+            BANYAN_CHECK(may_all(item, "job", f.job, "restarts", f.restarts, "may_requeue", f.may_requeue,
+                                 "since_ms", f.since_ms, "script", f.script, "nodes", nodes));
+            BANYAN_TRY(f.nodes, expand_hostlist(nodes));
+            return {};
+        }));
+    return read_each(in, "ranks", i.ranks, [](const json_fields& item, job_ranks& r) {
+        return may_all(item, "job", r.job, "restarts", r.restarts, "step", r.step, "of", r.of, "ranks",
+                       r.ranks, "unknown", r.unknown);
+    });
 }
 
 json ranks_json(const job_ranks& r) {
@@ -206,8 +180,6 @@ result<incident> read_incident(const json_fields& in) {
     BANYAN_CHECK(in.may("approved_by", i.approved_by));
     BANYAN_CHECK(in.may("cancelled_by", i.cancelled_by));
     BANYAN_CHECK(read_lists(in, i));
-    BANYAN_CHECK(read_followed(in, i));
-    BANYAN_CHECK(read_ranks(in, i));
     BANYAN_CHECK(read_codes(in, i));
     BANYAN_CHECK(read_times(in, i));
     if (in.has("verdict")) {

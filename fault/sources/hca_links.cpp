@@ -16,14 +16,8 @@ namespace {
 constexpr std::size_t most_links = 4096;
 
 kernel_fault fault_of(const hardware::hca_event& e, symptom code, const std::string& words) {
-    kernel_fault out;
-    out.kind = fault_kind::symptom;
-    out.code = static_cast<std::uint32_t>(code);
-    if (auto place = take_bdf(e.bdf)) out.bdf = std::move(place->first);
-    out.device = out.bdf.empty() ? printable(e.device) : out.bdf;
-    out.message = e.port == 0 ? fmt::format("HCA {}: {}", e.device, words)
-                              : fmt::format("HCA {} port {}: {}", e.device, e.port, words);
-    return out;
+    const auto of = e.port == 0 ? std::string() : fmt::format(" port {}", e.port);
+    return symptom_at(code, e.bdf, e.device, fmt::format("HCA {}{}: {}", e.device, of, words));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "common/text.hpp"
 #include "fault/sources/scan.hpp"
 #include "fault/sources/symptom_lines.hpp"
 
@@ -214,6 +215,17 @@ std::optional<std::pair<std::string, std::string_view>> take_bdf(std::string_vie
     if (at + 1 < text.size() && text[at] == '.' && std::isdigit(static_cast<unsigned char>(text[at + 1])))
         at += 2;
     return std::pair{std::move(out), text.substr(at)};
+}
+
+kernel_fault symptom_at(catalog::symptom code, std::string_view address, std::string_view name,
+                        std::string message) {
+    kernel_fault out;
+    out.kind = fault_kind::symptom;
+    out.code = static_cast<std::uint32_t>(code);
+    if (auto place = take_bdf(address)) out.bdf = std::move(place->first);
+    out.device = out.bdf.empty() ? printable(name) : out.bdf;
+    out.message = std::move(message);
+    return out;
 }
 
 bool begins_as_fault(std::string_view text) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "fault/catalog/symptom.hpp"
 #include "fault/sources/link_lines.hpp"
 
 namespace banyan::fault {
@@ -41,6 +42,11 @@ struct kernel_fault {
 struct gpu_identity {
     std::string bdf, uuid;
 };
+
+/// What is known of a device by other means, named as the kernel's lines name it, so that both speak of one.
+/// `address`: on the PCI bus, "0000:3b:00.0"; a simulated device has none, but a name.
+kernel_fault symptom_at(catalog::symptom code, std::string_view address, std::string_view name,
+                        std::string message);
 
 /// The text begins as one of the driver's messages on faults does (also one that turns out to be damaged).
 bool begins_as_fault(std::string_view text);
