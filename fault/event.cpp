@@ -150,6 +150,7 @@ json to_json(const event& e) {
                 {"severity", static_cast<unsigned>(f.severity)},
                 {"follow_up", f.follow_up}};
     if (e.job != 0) out["job"] = e.job;
+    if (e.place) out["place"] = to_json(*e.place);
     if (f.caused_by) out["caused_by"] = *f.caused_by;
     if (f.recovery) out["recovery"] = *f.recovery;
     if (!f.device.empty()) out["device"] = f.device;
@@ -190,6 +191,9 @@ result<event> event_from(const json& meta) {
     e.fault.caused_by = optional_number(in, "caused_by");
     e.fault.recovery = optional_number(in, "recovery");
     e.fault.gpu_instance = optional_number(in, "gpu_instance");
+    if (in.has("place")) {
+        BANYAN_TRY(e.place, neighbours_from(*in.find("place")));
+    }
     if (in.has("registers")) {
         BANYAN_TRY(const auto registers, in.object("registers"));
         BANYAN_TRY(e.fault.registers, registers_from(registers));

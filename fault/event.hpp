@@ -12,6 +12,7 @@
 
 #include "common/result.hpp"
 #include "fault/catalog/nvlink.hpp"
+#include "fault/neighbours.hpp"
 #include "fault/sources/kernel_fault.hpp"
 
 namespace banyan::fault {
@@ -28,9 +29,10 @@ struct event {
     kernel_fault fault;
     int gpu = -1;  ///< device minor, -1 when not known
     std::string uuid;
-    std::string text;           ///< the line, cleaned and cut
-    std::uint64_t repeats = 0;  ///< equal lines that were held back since the last one sent
-    std::uint32_t job = 0;      ///< whose process the line names, as its cgroup says; 0: not known
+    std::string text;                   ///< the line, cleaned and cut
+    std::uint64_t repeats = 0;          ///< equal lines that were held back since the last one sent
+    std::uint32_t job = 0;              ///< whose process the line names, as its cgroup says; 0: not known
+    std::optional<neighbours> place{};  ///< of its GPU or HCA, where the agent knows it
 
     std::string key() const;
 };

@@ -17,6 +17,7 @@
 #include "hardware/gpus.hpp"
 #include "hardware/hca_counters.hpp"
 #include "hardware/hca_ports.hpp"
+#include "hardware/pci_places.hpp"
 #include "hardware/verbs.hpp"
 
 namespace banyan::fault {
@@ -40,6 +41,11 @@ nlohmann::json look_at_gpus(const std::string& root, const std::string& library)
     if (!nvml && !may_have_gpus(root)) return hardware::to_json(hardware::gpu_answers{});
     if (!nvml) return {{"error", nvml.error().text()}};
     const auto all = hardware::ask_all(**nvml);
+    return all ? hardware::to_json(*all) : nlohmann::json{{"error", all.error().text()}};
+}
+
+nlohmann::json look_for_pci() {
+    const auto all = hardware::look_at_pci();
     return all ? hardware::to_json(*all) : nlohmann::json{{"error", all.error().text()}};
 }
 
@@ -91,12 +97,14 @@ int print_look(const std::string& what, const std::string& root, const std::vect
         told = look_at_hcas(root, names);
     } else if (what == "gpus") {
         told = look_at_gpus(root, names.empty() ? hardware::nvml_library : names.front());
+    } else if (what == "pci") {
+        told = look_for_pci();
     } else if (what == "hca-events") {
         return listen_to_hcas(root, names.empty() ? "libibverbs.so.1" : names.front());
     } else {
         say_fatal(
             "banyan-faultd", "",
-            "there is nothing to look at that is called \"" + what + "\"; try hcas, hca-events or gpus");
+            "there is nothing to look at that is called \"" + what + "\"; try hcas, hca-events, gpus or pci");
         return 2;
     }
     say(told);

@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
     look->add_option("--root", root, "where sys/ is (default: /)");
     look->add_option("WHAT", what,
                      "hcas: error counters of their ports; hca-events: what the HCAs tell; gpus: how "
-                     "NVIDIA's library says they are")
+                     "NVIDIA's library says they are; pci: which of them share a PCIe switch")
         ->required();
     look->add_option(
         "NAME", names,

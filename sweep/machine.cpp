@@ -1,36 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // hwloc's objects as machine parts. Link speeds are left out: an idle GPU lowers its own.
-#include <memory>
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <hwloc.h>
 #include <unistd.h>
 
 #include "common/child.hpp"
+#include "hardware/machine_topology.hpp"
 #include "sweep/topology.hpp"
 
 namespace banyan::sweep {
 namespace {
-
-struct destroy {
-    void operator()(hwloc_topology* t) const { hwloc_topology_destroy(t); }
-};
-using owned_topology = std::unique_ptr<hwloc_topology, destroy>;
-
-result<owned_topology> fresh() {
-    hwloc_topology_t raw = nullptr;
-    if (hwloc_topology_init(&raw) != 0) return fail(errc::exhausted, "libhwloc cannot make a topology");
-    owned_topology t(raw);
-    // What PCI tells is enough: these would start the libraries of GPUs, on which others compute.
-    for (const char* component : {"cuda", "gl", "levelzero", "nvml", "opencl", "rsmi"})
-        (void)hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
-    // All that is there, whatever cgroup we run in; devices, but not every bridge.
-    hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-    return t;
-}
 
 /// "2 packages with 64 cores" is told core by core: each by the numbers that the kernel gives it.
 void take(hwloc_obj_t obj, machine_parts& out) {
@@ -82,7 +63,7 @@ bool survives(const std::string& xml) {
     const auto tried = run_forked([&] {
         const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
         ::dup2(nowhere, STDERR_FILENO);
-        const auto t = fresh();
+        const auto t = hardware::fresh_topology();
         if (!t || !load(t->get(), xml)) return 1;
         return parts_of(t->get()).empty() ? 1 : 0;
     });
@@ -92,9 +73,7 @@ bool survives(const std::string& xml) {
 }  // namespace
 
 result<machine_parts> look_at_machine(std::string* xml) {
-    BANYAN_TRY(const auto t, fresh());
-    if (hwloc_topology_load(t.get()) != 0)
-        return fail(errc::unavailable, "libhwloc cannot look at this machine", "is /sys mounted?");
+    BANYAN_TRY(const auto t, hardware::machine_topology());
     if (xml) {
         char* text = nullptr;
         int length = 0;
@@ -113,7 +92,7 @@ result<machine_parts> read_golden(const std::string& xml, const std::string& nam
     };
     if (xml.size() > max_golden_bytes || xml.find('\0') != std::string::npos || !survives(xml))
         return unreadable();
-    BANYAN_TRY(const auto t, fresh());
+    BANYAN_TRY(const auto t, hardware::fresh_topology());
     if (!load(t.get(), xml)) return unreadable();
     return parts_of(t.get());
 }

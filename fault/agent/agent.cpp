@@ -51,6 +51,7 @@ agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings,
       hca_counters_(io, config_, metrics_, findings()),
       hcas_(io, config_, metrics_, findings()),
       gpu_looks_(io, config_, metrics_, findings()),
+      places_(io, config_, metrics_),
       finding_stream_(fmt::format("look:{}", wall_ms())) {
     peer_ = peer::settings::of(peer_role, config_.node, config_.munge_socket, config_.encrypt, munge_, pool_);
     boot_id_ = read_boot_id(config_.root);
@@ -67,6 +68,7 @@ void agent::start() {
     hca_counters_.start();
     hcas_.start();
     gpu_looks_.start();
+    places_.start();
     asio::co_spawn(io_, stay_connected(), asio::detached);
     asio::co_spawn(io_, tick(), asio::detached);
 }

@@ -17,6 +17,7 @@
 #include "fault/agent/event_queue.hpp"
 #include "fault/agent/gpu_watch.hpp"
 #include "fault/agent/hca_watch.hpp"
+#include "fault/agent/place_watch.hpp"
 #include "fault/agent/program_watch.hpp"
 #include "fault/config.hpp"
 #include "fault/metrics/metrics.hpp"
@@ -36,8 +37,8 @@ class agent {
   private:
     task<void> follow_log();
     void after_line(const log_line& line);
-    void take_text(const log_line& line, std::string_view text);
     void after_loss(std::uint64_t records);
+    void take_text(const log_line& line, std::string_view text);
     void after_fault(kernel_fault fault, const log_line& line, std::string_view text, std::uint32_t job = 0);
     finding_sink findings();
     std::uint32_t job_of(const kernel_fault& fault);
@@ -70,6 +71,7 @@ class agent {
     counter_watch hca_counters_;
     hca_watch hcas_;
     gpu_watch gpu_looks_;
+    place_watch places_;
     std::string finding_stream_;
     std::uint64_t findings_ = 0, lost_ = 0;  // lost_: records of the kernel log
     std::unique_ptr<file_follower> file_;

@@ -99,6 +99,7 @@ void agent::after_fault(kernel_fault fault, const log_line& line, std::string_vi
             e.uuid = place->uuid;
         }
     }
+    e.place = places_.of(fault.bdf);
     e.text = text.substr(0, max_text);
     e.job = job != 0 ? job : job_of(fault);
     e.fault = std::move(fault);

@@ -36,6 +36,8 @@ constexpr auto symptom_rows = std::to_array<symptom_row>({
     {pcie_fatal, "pcie-fatal", part::pcie, asks::drain, "pcie", "the PCIe link is not reliable any more"},
     {pcie_lost, "pcie-lost", part::pcie, asks::drain, "pcie", "the PCIe device did not come back"},
     {pcie_slot, "pcie-slot", part::pcie, asks::look, "pcie", "a PCIe slot lost its link or card"},
+    {pcie_switch, "pcie-switch", part::pcie, asks::drain, "pcie",
+     "several cards below one PCIe switch were lost together"},
     {memory_corrected, "memory-corrected", part::memory, asks::nothing, "memory",
      "memory errors that were corrected"},
     {memory_uncorrected, "memory-uncorrected", part::memory, asks::drain, "memory",

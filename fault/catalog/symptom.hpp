@@ -33,6 +33,7 @@ enum class symptom : std::uint32_t {
     pcie_fatal,
     pcie_lost,
     pcie_slot,
+    pcie_switch,
     memory_corrected = 30,
     memory_uncorrected,
     memory_page,

@@ -11,8 +11,10 @@
 
 #include "common/build_info.hpp"
 #include "common/json_fields.hpp"
+#include "common/text.hpp"
 #include "fault/cli/commands.hpp"
 #include "fault/cli/terminal.hpp"
+#include "fault/neighbours.hpp"
 
 namespace banyan::fault {
 
@@ -126,6 +128,8 @@ std::string incident_story(const json_fields& i) {
     if (const auto flaps = count_in(i, "flaps")) field("flaps", fmt::format("broke again {} times", flaps));
     if (const auto since = time_in(times, "avoid_ms"))
         field("avoided", fmt::format("new jobs are kept off this cable since {}", clock_text(since, true)));
+    if (const auto* told = i.find("place"))
+        if (const auto place = neighbours_from(*told)) field("place", printable(place->text()));
     const auto start = time_in(times, "line_ms");
     out += fmt::format("\n  {:<18} {:>9}\n", "TIME", "MS");
     for (const auto& m : moments_of(i))

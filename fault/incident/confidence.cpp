@@ -30,6 +30,11 @@ sureness of_a_symptom(const incident& i) {
     const auto rows = catalog::symptoms();
     const auto row = std::ranges::find(rows, i.symptom, &catalog::symptom_row::name);
     if (row == rows.end()) return {suspected, "the line is of a kind that is not known"};
+    if (row->code == catalog::symptom::pcie_switch) {
+        const bool all = i.place && i.lost.size() > i.place->beside.size();
+        return all ? sureness{likely, "all GPUs and HCAs below the switch were lost together"}
+                   : sureness{suspected, "several below the switch were lost together, others were not"};
+    }
     switch (row->part) {
         case part::job:
             return {suspected, "the line speaks of the job; what it ran on is not known to be at fault"};

@@ -198,6 +198,38 @@ void count_flap(incident& home, const kernel_fault& f) {
     if (code == catalog::symptom::hca_port_down && std::exchange(home.back, false)) ++home.flaps;
 }
 
+// The whole card is out of reach: not an error that it met.
+bool is_gone(const kernel_fault& f) {
+    if (f.kind == fault_kind::bus_loss) return true;
+    if (f.kind == fault_kind::xid) return f.code == 79;
+    using enum catalog::symptom;
+    for (const auto code : {hca_health, hca_command, pcie_fatal, pcie_lost})
+        if (is_port(f, code)) return true;
+    return false;
+}
+
+bool is_root_gone(const incident& i) {
+    return i.xid == 79u || i.symptom == "hca-health" || i.symptom == "hca-command" ||
+           i.symptom == "pcie-fatal" || i.symptom == "pcie-lost" || !i.lost.empty();
+}
+
+// Below the switch of the culprit, or of the switch that is accused.
+bool shares_a_switch(const incident& i, const event& e) {
+    return i.place && e.place && !e.place->pci_switch.empty() && i.place->pci_switch == e.place->pci_switch;
+}
+
+// Two cards below one PCIe switch were lost within the window: the switch may be the cause.
+bool accuses_a_switch(const incident& i, const event& e) {
+    return shares_a_switch(i, e) && is_gone(e.fault) && is_root_gone(i) &&
+           (!i.lost.empty() || i.object.bdf != e.fault.bdf);
+}
+
+neighbours::card card_of(const incident& i, const event& e) {
+    for (const auto& c : i.place->beside)
+        if (c.bdf == e.fault.bdf) return c;
+    return {e.fault.bdf, {}};
+}
+
 std::string_view verdict_words(std::uint32_t code) {
     switch (static_cast<recovery>(code)) {
         case recovery::none:
@@ -224,6 +256,11 @@ bool engine::repeats(const incident& i, const event& e) {
     return root == precedence::app ? e.job != 0 && e.job == i.accused : root >= precedence::alert;
 }
 
+// The cards of an accused switch go on about it.
+bool is_of_the_switch(const incident& i, const event& e) {
+    return !i.lost.empty() && std::ranges::find(i.lost, e.fault.bdf, &neighbours::card::bdf) != i.lost.end();
+}
+
 // What goes on about one part of a node is one incident, however long it does. What a card's own lines
 // tell and what is told of its place on the bus are one fault.
 bool engine::belongs_to_symptom(const incident& i, const event& e, bool near) {
@@ -238,12 +275,13 @@ bool engine::belongs_to_symptom(const incident& i, const event& e, bool near) {
 bool engine::belongs(const incident& i, const event& e, precedence w) const {
     if (i.object.node != e.node || i.boot_id != e.boot_id) return false;
     const bool near = std::abs(e.line_ms - i.last_ms) <= window_ms_;
+    const bool settled = i.node_out_ms != 0 || !i.cancelled_by.empty();
+    if ((near && accuses_a_switch(i, e)) || ((near || settled) && is_of_the_switch(i, e))) return true;
     if (!i.object.device.empty() || e.fault.kind == fault_kind::symptom)
         return belongs_to_symptom(i, e, near);
     if (i.object.kind == object_kind::link || i.object.kind == object_kind::hca) return false;
     if (is_another_fault(i, e, w) || of_another_job(i, e, w)) return false;
     // The driver goes on about a card that is already out, or is to stay: that is no new incident.
-    const bool settled = i.node_out_ms != 0 || !i.cancelled_by.empty();
     return near || (settled && i.object.bdf == e.fault.bdf) || repeats(i, e);
 }
 
@@ -303,6 +341,8 @@ void engine::become_root(incident& i, const event& e, precedence w) {
         i.sxid = e.fault.kind == fault_kind::sxid ? std::optional(e.fault.code) : std::nullopt;
         i.symptom = symptom_of(e.fault);
         i.fallen = fallen_end(e.fault);
+        i.place = e.place;
+        i.lost.clear();
         i.seen.clear();
         i.verdict_on_culprit = false;
         i.accused = e.job;
@@ -318,6 +358,41 @@ void engine::become_root(incident& i, const event& e, precedence w) {
     i.root_precedence = static_cast<std::uint8_t>(w);
     if (i.line_ms == 0 || w >= precedence::reset)
         i.line_ms = e.line_ms;  // latencies count from the line that decides
+}
+
+// What is done follows from the heaviest of them, as before.
+void engine::accuse_switch(incident& i, const event& e, precedence w) {
+    const auto add = [&](neighbours::card c) {
+        if (std::ranges::find(i.lost, c.bdf, &neighbours::card::bdf) == i.lost.end())
+            i.lost.push_back(std::move(c));
+    };
+    if (i.lost.empty()) {
+        // The place of the first is the others', but that it is itself among them.
+        neighbours::card first{i.object.bdf, {}};
+        for (const auto& c : e.place->beside)
+            if (c.bdf == first.bdf) first = c;
+        add(std::move(first));
+        const auto words = catalog::find_symptom(static_cast<std::uint32_t>(catalog::symptom::pcie_switch));
+        i.object.kind = object_kind::node;
+        i.object.device = "PCIe switch " + i.place->pci_switch;
+        i.object.bdf.clear();
+        i.object.uuid.clear();
+        i.object.gpu = -1;
+        i.xid.reset();
+        i.sxid.reset();
+        i.symptom = words->name;
+        i.reason = words->reason;
+        i.fallen = link_end::none;
+        i.verdict_on_culprit = false;
+    }
+    add(card_of(i, e));
+    std::string names;
+    for (const auto& c : i.lost) names += (names.empty() ? "" : ", ") + c.text();
+    i.cause = fmt::format("{}: {} of the {} cards below it were lost together: {}", i.object.device,
+                          i.lost.size(), i.place->beside.size() + 1, names);
+    const auto heaviest = std::max(w, static_cast<precedence>(i.root_precedence));
+    i.root_precedence = static_cast<std::uint8_t>(heaviest);
+    i.severity = severity_of(heaviest);
 }
 
 engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
@@ -336,6 +411,11 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
         out.escalated = w > precedence::sympathetic;
     } else if (out.past) {
         // It is evidence, and changes nothing.
+    } else if (accuses_a_switch(*home, e)) {
+        out.escalated = w > static_cast<precedence>(home->root_precedence);
+        accuse_switch(*home, e, w);
+    } else if (is_of_the_switch(*home, e)) {
+        w = precedence::sympathetic;
     } else if (w > static_cast<precedence>(home->root_precedence)) {
         become_root(*home, e, w);
         out.escalated = true;

@@ -44,6 +44,7 @@ class engine {
     incident* past_home_of(const event& e, precedence w);
     incident* broken_again(const event& e, std::int64_t now_ms);
     void add(incident& home, const event& e, bool decides);
+    static void accuse_switch(incident& i, const event& e, precedence w);
     void become_root(incident& i, const event& e, precedence w);
     void forget_old();
 

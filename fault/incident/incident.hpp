@@ -13,6 +13,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "common/result.hpp"
+#include "fault/neighbours.hpp"
 
 namespace banyan::fault {
 
@@ -131,6 +132,8 @@ struct incident {
     std::optional<std::uint32_t> xid, sxid;        ///< of the culprit's line, if it was one
     std::string symptom;                           ///< the same, in the catalogue's words
     link_end fallen = link_end::none;              ///< the same: of a link that went down
+    std::optional<neighbours> place;               ///< of the culprit, where it is known
+    std::vector<neighbours::card> lost;            ///< of a PCIe switch: those below it that were lost
     std::vector<std::int64_t> seen;  ///< when the culprit's fault was, lines close to each other once
     std::uint8_t root_precedence = 0;
     std::int64_t line_ms = 0, incident_ms = 0, sealed_ms = 0, node_out_ms = 0, last_ms = 0, closed_ms = 0;

@@ -103,6 +103,15 @@ json ranks_json(const job_ranks& r) {
     return out;
 }
 
+result<void> read_place(const json_fields& in, incident& i) {
+    if (in.has("place")) {
+        BANYAN_TRY(i.place, neighbours_from(*in.find("place")));
+    }
+    return read_each(in, "lost", i.lost, [](const json_fields& item, neighbours::card& c) {
+        return may_all(item, "bdf", c.bdf, "name", c.name);
+    });
+}
+
 result<void> read_codes(const json_fields& in, incident& i) {
     if (!in.has("codes")) return {};
     BANYAN_TRY(const auto codes, in.object("codes"));
@@ -181,6 +190,7 @@ result<incident> read_incident(const json_fields& in) {
     BANYAN_CHECK(in.may("cancelled_by", i.cancelled_by));
     BANYAN_CHECK(read_lists(in, i));
     BANYAN_CHECK(read_codes(in, i));
+    BANYAN_CHECK(read_place(in, i));
     BANYAN_CHECK(read_times(in, i));
     if (in.has("verdict")) {
         BANYAN_TRY(i.verdict, in.number("verdict", UINT32_MAX));
@@ -245,6 +255,8 @@ json to_json(const incident& i, bool with_evidence) {
                                    {"since_ms", f.since_ms},
                                    {"script", f.script},
                                    {"nodes", compress_hostlist(f.nodes)}});
+    if (i.place) out["place"] = to_json(*i.place);
+    for (const auto& c : i.lost) out["lost"].push_back({{"bdf", c.bdf}, {"name", c.name}});
     for (const auto& r : i.ranks) out["ranks"].push_back(ranks_json(r));
     if (i.decided < action_words().size()) out["asked"] = action_words()[i.decided];
     if (i.accused != 0) out["accused"] = i.accused;
