@@ -43,15 +43,9 @@ void agreement::coordinate() {
     constexpr std::uint64_t odd =
         0x9e3779b97f4a7c15;  // 2^64 over the golden ratio: other high bits each time
     coordinator_.emplace(launch_.nodes, launch_.world, launch_.nonce ^ launch_.generation * odd);
-    tell_outside();
+    if (outside_) coordinator_->set_outside(*outside_);
     // Those outside who were not asked may be needed in this round. Not if it has been decided.
     if (storage_ && (outside_ || has_begun())) coordinator_->set_storage(*storage_, outside_.has_value());
-}
-
-void agreement::tell_outside() {
-    if (!outside_) return;
-    auto from = launch_.nodes;
-    for (const auto& what : *outside_) coordinator_->on(from++, what);
 }
 
 void agreement::recall(std::uint64_t nonce) {
@@ -111,7 +105,7 @@ effects agreement::storage_holds(std::vector<copy_key> committed, std::optional<
     outside_ = std::move(outside);
     if (!coordinator_ || over_) return out;
     const auto before = coordinator_->stage();
-    tell_outside();
+    if (outside_) coordinator_->set_outside(*outside_);
     coordinator_->set_storage(*storage_, outside_.has_value());
     if (coordinator_->stage() != before) urge(out);
     return out;

@@ -54,12 +54,11 @@ class agreement {
     /// What nobody has answered is said once more.
     effects tick();
 
-    /// Of several nodes: their copies and what they know to be replicated.
-    using holdings = std::vector<inventory>;
+    using holdings = std::vector<holding>;
 
     /// At the first slot, once for a launch: the steps that are committed in storage, and what nodes outside
-    /// of the assignment hold, the first of them as `choice` counts slots: slots(). Null where these were not
-    /// asked: that holds for one attempt, and then for none.
+    /// of the assignment hold. Null where these were not asked: that holds for one attempt, and then for
+    /// none.
     effects storage_holds(std::vector<copy_key> committed, std::optional<holdings> outside = holdings{});
     /// What storage holds is known, and the nodes outside have to be asked (again): then outside_holds().
     bool asks_outside() const { return storage_ && coordinator_ && !coordinator_->knows_storage(); }
@@ -127,7 +126,6 @@ class agreement {
     void say(effects& out, std::uint32_t to, body what) const;
     void enter(std::uint64_t generation, bool forgetful);
     void coordinate();
-    void tell_outside();
     void next_round(effects& out);
     void urge(effects& out) const;
     void carry_out(effects& out, std::uint32_t coordinator, member::orders what);

@@ -24,11 +24,7 @@ void coordinator::set_storage(std::vector<copy_key> committed, bool outside_aske
 }
 
 void coordinator::on(std::uint32_t from, const inventory& m) {
-    if (from >= slots_) {
-        outside_[from] = m;
-        return;
-    }
-    if (!current(m.number)) return;
+    if (!current(m.number) || from >= slots_) return;
     if (phase_ == phase::collecting) {
         inventories_[from] = m;
         choose();
@@ -89,8 +85,10 @@ std::map<copy_key, choice> coordinator::candidates() const {
     std::map<copy_key, choice> out;
     const auto entry = [&](const copy_key& key) -> choice& {
         auto& c = out[key];
-        c.key = key;
-        c.holders.resize(world_);
+        if (!c.key) {
+            c.key = key;
+            c.holders.resize(world_);
+        }
         return c;
     };
     const auto add = [&](std::uint32_t holder, const std::vector<held>& copies) {
@@ -98,7 +96,8 @@ std::map<copy_key, choice> coordinator::candidates() const {
             if (h.rank < world_) entry(h.key).holders[h.rank].push_back(holder);
     };
     for (const auto& [slot, i] : inventories_) add(slot, i.copies);
-    for (const auto& [holder, i] : outside_) add(holder, i.copies);
+    auto number = slots_;
+    for (const auto& o : outside_) add(number++, o.has.copies);
     for (const auto& key : *storage_) entry(key).storage = true;
     std::erase_if(out, [&](const auto& one) {
         const auto& c = one.second;
@@ -129,26 +128,30 @@ void coordinator::choose() {
             phase_ = phase::lost;  // some ranks have gone with what the others cannot get any more
             return;
         }
-        choice_ = at->second;
-        replicated_outside_ = replicated_outside(complete);
+        choose(at->second, complete);
         return;
     }
     for (auto at = complete.rbegin(); at != complete.rend(); ++at)
         if (!is_spoilt(at->second)) {
-            choice_ = at->second;
-            replicated_outside_ = replicated_outside(complete);
+            choose(at->second, complete);
             return;
         }
     // What was to be brought and could not was a checkpoint, too, even if nobody has it now.
     if (!complete.empty() || !unavailable_.empty()) phase_ = phase::lost;
 }
 
+void coordinator::choose(const choice& what, const std::map<copy_key, choice>& complete) {
+    choice_ = what;
+    for (const auto& o : outside_) choice_.outside.push_back(o.where);
+    replicated_outside_ = replicated_outside(complete);
+}
+
 // What is older than that they free, and so may the members. Only of the round whose step is chosen, from
 // which that step came, and only what is whole: in a launch since then they may have let go of their part.
 std::optional<copy_key> coordinator::replicated_outside(const std::map<copy_key, choice>& complete) const {
     std::optional<copy_key> out;
-    for (const auto& [holder, i] : outside_) {
-        const auto& key = i.replicated;
+    for (const auto& o : outside_) {
+        const auto& key = o.has.replicated;
         if (!key || key > choice_.key || key->generation != choice_.key->generation) continue;
         const auto at = complete.find(*key);
         if (at != complete.end() && !is_spoilt(at->second)) out = std::max(out, key);
@@ -180,6 +183,12 @@ std::optional<copy_key> coordinator::newest_if_whole() const {
         for (const auto& h : i.copies)
             if (h.key == *newest) ranks.insert(h.rank);
     return ranks.size() == world_ ? newest : std::nullopt;
+}
+
+std::vector<node_address> coordinator::former() const {
+    std::vector<node_address> out;
+    for (const auto& [slot, i] : inventories_) out.insert(out.end(), i.former.begin(), i.former.end());
+    return out;
 }
 
 std::vector<std::uint32_t> coordinator::waits_for() const {

@@ -45,8 +45,9 @@ class coordinator {
     /// members have said in this attempt alone: the next one waits until it is said anew.
     void set_storage(std::vector<copy_key> committed, bool outside_asked = true);
     bool knows_storage() const { return storage_.has_value(); }
-    /// Numbers from `slots` on are of nodes outside of the assignment that may still hold copies: what they
-    /// say only adds, in every attempt, and nobody waits for it.
+    /// Nodes outside of the assignment that may still hold copies, numbered from `slots` on: what they say
+    /// only adds, in every attempt, and nobody waits for it.
+    void set_outside(std::vector<holding> all) { outside_ = std::move(all); }
     void on(std::uint32_t from, const inventory& m);
     void on(std::uint32_t from, const prepared& m);
     void on(std::uint32_t from, const released& m);
@@ -62,6 +63,8 @@ class coordinator {
     /// rank. Who took part in a launch has a part of all that was acknowledged in it, as long as nothing was
     /// found damaged or gone: here, or by a member that says so.
     std::optional<copy_key> newest_if_whole() const;
+    /// Nodes of earlier launches, as the members have named them in this attempt.
+    std::vector<node_address> former() const;
     /// Whom it waits for, ascending.
     std::vector<std::uint32_t> waits_for() const;
     /// With what the ranks go. Precondition: releasing or done.
@@ -73,6 +76,7 @@ class coordinator {
     bool current(const ballot& number) const { return number == ballot_; }
     void attempt(std::uint64_t number);
     void choose();
+    void choose(const choice& what, const std::map<copy_key, choice>& complete);
     /// Some shard of it was looked for in vain wherever it is said to be.
     bool is_spoilt(const choice& c) const;
     /// What the ranks of some daemon may have begun with already.
@@ -87,7 +91,7 @@ class coordinator {
     std::optional<std::vector<copy_key>> storage_;
     bool outside_asked_ = false;
     std::map<std::uint32_t, inventory> inventories_;
-    std::map<std::uint32_t, inventory> outside_;
+    std::vector<holding> outside_;
     std::set<std::uint32_t> answered_;  ///< of preparing and releasing
     /// Could be brought from none of these holders, nor from storage. One that is heard of later may have it.
     std::map<shard, std::set<std::uint32_t>> unavailable_;

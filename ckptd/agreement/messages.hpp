@@ -5,8 +5,10 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -36,12 +38,24 @@ struct held {
     auto operator<=>(const held&) const = default;
 };
 
+/// Nodes of earlier launches that are known or asked at most.
+constexpr std::size_t most_outside = 4096;
+
+/// A node as those who drive the rules find it; the rules do not look into it.
+struct node_address {
+    std::string name, addr;
+    auto operator<=>(const node_address&) const = default;
+};
+
 /// What all ranks of a generation begin from.
 struct choice {
     std::optional<copy_key> key;  ///< nothing: from the beginning
     bool storage = false;         ///< the step is committed in storage
-    /// rank -> slots whose daemon holds its shard; from the number of slots on, nodes of an earlier launch
+    /// rank -> slots whose daemon holds its shard; from the number of slots on, those of `outside`
     std::vector<std::vector<std::uint32_t>> holders;
+    /// Nodes of an earlier launch that were asked. They go with the choice: numbers of another list would
+    /// name other nodes.
+    std::vector<node_address> outside{};
 };
 
 /// Coordinator to all: promise to obey no lower ballot, and tell what you hold.
@@ -61,6 +75,14 @@ struct inventory {
     bool forgetful = false;
     /// The newest checkpoint in which it had a part that was whole, or may have been, though none is left.
     std::optional<copy_key> had{};
+    /// Nodes of earlier launches that it knows of.
+    std::vector<node_address> former{};
+};
+
+/// What a node outside of the assignment has answered: its copies, and what it knows to be replicated.
+struct holding {
+    node_address where;
+    inventory has;
 };
 
 /// Coordinator to all: bring and check your ranks' shards of this checkpoint.

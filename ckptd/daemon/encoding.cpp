@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/json_fields.hpp"
+#include "common/text.hpp"
 
 namespace banyan::ckpt::agreement {
 namespace {
@@ -20,10 +21,21 @@ constexpr std::array<std::string_view, std::variant_size_v<body>> names{
     "collect", "inventory", "prepare", "prepared",    "release",      "released", "outbid",
     "again",   "vote",      "commit",  "passed_over", "still_needed", "let_go"};
 
+constexpr std::size_t most_name_bytes = 255;
+
 // Numbers in pairs and triples: what is sent most is lists of them.
 json put(const ballot& b) { return {b.number, b.nonce}; }
 json put(const copy_key& k) { return {k.generation, k.step}; }
 json put(const held& h) { return {h.key.generation, h.key.step, h.rank}; }
+// Names and addresses in turn.
+json put(const std::vector<node_address>& nodes) {
+    auto out = json::array();
+    for (const auto& n : nodes) {
+        out.push_back(n.name);
+        out.push_back(n.addr);
+    }
+    return out;
+}
 
 struct writer {
     std::span<const std::uint32_t> ranks;
@@ -44,6 +56,7 @@ struct writer {
         may(out, "replicated", m.replicated);
         if (m.forgetful) out["forgetful"] = true;
         may(out, "had", m.had);
+        if (!m.former.empty()) out["former"] = put(m.former);
         return out;
     }
     json operator()(const prepare& m) const {
@@ -55,6 +68,7 @@ struct writer {
         for (const auto rank : ranks)
             if (rank < m.what.holders.size())
                 holders.push_back({{"rank", rank}, {"slots", m.what.holders[rank]}});
+        if (!m.what.outside.empty()) out["outside"] = put(m.what.outside);
         return out;
     }
     json operator()(const prepared& m) const {
@@ -149,6 +163,17 @@ struct reader {
     result<bool> may_flag(const char* name) const {
         return in.has(name) ? in.flag(name) : result<bool>(false);
     }
+    result<std::vector<node_address>> may_nodes(const char* name) const {
+        std::vector<node_address> out;
+        if (!in.has(name)) return out;
+        BANYAN_TRY(auto all, in.texts(name, 2 * most_outside, most_name_bytes));
+        if (all.size() % 2 != 0) return wrong(name);
+        for (std::size_t i = 0; i < all.size(); i += 2) {
+            if (all[i].empty() || !is_printable(all[i]) || !is_printable(all[i + 1])) return wrong(name);
+            out.push_back({std::move(all[i]), std::move(all[i + 1])});
+        }
+        return out;
+    }
     result<held> what() const {
         BANYAN_TRY(const auto n, tuple<3>("what"));
         return held_of(n);
@@ -169,7 +194,8 @@ struct reader {
         BANYAN_TRY(m.key, may_key("key"));
         BANYAN_TRY(m.replicated, may_key("replicated"));
         BANYAN_TRY(m.forgetful, may_flag("forgetful"));
-        BANYAN_TRY(m.had, may_key("had"));  // not there in those of older daemons
+        BANYAN_TRY(m.had, may_key("had"));
+        BANYAN_TRY(m.former, may_nodes("former"));
         return m;
     }
     result<body> read_prepare() const {
@@ -178,13 +204,15 @@ struct reader {
         BANYAN_TRY(m.life, in.number("life"));
         BANYAN_TRY(m.what.key, may_key("key"));
         BANYAN_TRY(m.what.storage, may_flag("storage"));
+        BANYAN_TRY(m.what.outside, may_nodes("outside"));
+        const auto holders_at_most = most.slots + m.what.outside.size();
         m.what.holders.resize(most.world);
         BANYAN_TRY(const auto holders, in.list("holders", most.world));
         for (const auto& one : holders) {
             BANYAN_TRY(const auto rank, one.number("rank", most.world - 1));
-            BANYAN_TRY(m.what.holders[rank], one.numbers("slots", most.slots));
+            BANYAN_TRY(m.what.holders[rank], one.numbers("slots", holders_at_most));
             for (const auto slot : m.what.holders[rank])
-                if (slot >= most.slots) return wrong("slots");
+                if (slot >= holders_at_most) return wrong("slots");
         }
         return m;
     }

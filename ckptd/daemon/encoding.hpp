@@ -15,7 +15,7 @@ namespace banyan::ckpt::agreement {
 
 /// What a message may name at most.
 struct limits {
-    std::uint32_t slots = 0;  ///< of holders, with those outside of the assignment
+    std::uint32_t slots = 0;  ///< of the assignment
     std::uint32_t world = 0;
     std::uint64_t max_step = 0;
 };

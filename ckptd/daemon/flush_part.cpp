@@ -80,10 +80,20 @@ task<void> flusher::write_part(session_ptr s, copy_key key, std::string folder,
         if (!part.report.is_null()) co_await report_part(s, part.report);
         co_return;
     }
-    part.folder = folder;
-    part.report = nullptr;
     json report;
     if (instead_of) report["for"] = s->request.nodes[*instead_of].name;
+    report.update(header_of(*s));
+    put_key(report, key);
+    report["folder"] = folder;
+    if (key < part.key) {  // late: it does not end what a newer word has begun
+        report["failed"] = fmt::format("step {} is on its way to storage", part.key.step);
+        report["overtaken"] = true;
+        co_await report_part(s, std::move(report));
+        co_return;
+    }
+    part.key = key;
+    part.folder = folder;
+    part.report = nullptr;
     // One that was given up may still be in storage's hands. Nothing is pinned meanwhile: a buffer for each
     // would leave the rank none.
     while (part.writing && newest()) co_await s->changed->wait(clock::now() + milliseconds(500));
@@ -99,9 +109,6 @@ task<void> flusher::write_part(session_ptr s, copy_key key, std::string folder,
     part.writing = false;
     s->notify();
     if (!newest()) co_return;
-    report.update(header_of(*s));
-    put_key(report, key);
-    report["folder"] = folder;
     if (files)
         report["files"] = std::move(*files);
     else

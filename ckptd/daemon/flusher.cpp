@@ -238,9 +238,13 @@ answer_meta flusher::take_files(const session_ptr& s, const std::string& node, c
             flush.overtaken = overtaken;
         }
     } else {
-        BANYAN_TRY(const auto files, in.list("files"));
-        for (const auto& entry : files) {
+        BANYAN_TRY(const auto listed, in.list("files"));
+        std::vector<shard_file> files;
+        for (const auto& entry : listed) {
             BANYAN_TRY(auto file, parse_file(entry, s->request.world));
+            files.push_back(std::move(file));
+        }
+        for (auto& file : files) {
             auto& place = flush.files[file.rank];
             if (!place) ++flush.count;
             place = std::move(file);

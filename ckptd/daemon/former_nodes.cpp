@@ -9,7 +9,6 @@
 
 #include "ckptd/daemon/encoding.hpp"
 #include "ckptd/net/peer.hpp"
-#include "common/json_fields.hpp"
 #include "common/text.hpp"
 
 namespace banyan::ckpt {
@@ -19,29 +18,7 @@ constexpr milliseconds inquiry_timeout{1000};
 constexpr milliseconds inquiry_in_all{3000};  // a job that was started again waits no longer for who is gone
 constexpr std::size_t asked_at_once = 256;
 constexpr milliseconds look_again_at{250};  // whether all members have said what they hold
-constexpr std::size_t most_name_bytes = 255;
 constexpr auto about_former = "former nodes";
-
-json pairs(const std::map<std::string, std::string>& nodes) {
-    auto out = json::array();
-    for (const auto& [name, addr] : nodes) {
-        out.push_back(name);
-        out.push_back(addr);
-    }
-    return out;
-}
-
-// Names and addresses in turn.
-result<std::vector<session_node>> nodes_in(const json& in, const char* key) {
-    std::vector<session_node> out;
-    BANYAN_TRY(const auto all, json_fields(in).texts(key, 2 * former_launches::most, most_name_bytes));
-    for (std::size_t i = 0; i + 1 < all.size(); i += 2) {
-        if (all[i].empty() || !is_printable(all[i]) || !is_printable(all[i + 1]))
-            return fail(errc::invalid_input, fmt::format("\"{}\" has a name that is none", key));
-        out.push_back({all[i], all[i + 1], {}, 0});
-    }
-    return out;
-}
 
 }  // namespace
 
@@ -53,26 +30,10 @@ struct former_nodes::inquiry {
     clock::time_point until;
 };
 
-json former_nodes::names_of(const session& s) { return pairs(s.former.nodes); }
-
-json former_nodes::holders_of(const session& s) {
-    auto out = json::array();
-    for (const auto& n : s.former.holders) {
-        out.push_back(n.name);
-        out.push_back(n.addr);
-    }
+std::vector<agreement::node_address> former_nodes::names_of(const session& s) {
+    std::vector<agreement::node_address> out;
+    for (const auto& [name, addr] : s.former.nodes) out.push_back({name, addr});
     return out;
-}
-
-result<void> former_nodes::take_names(session& s, const json& in) {
-    BANYAN_TRY(const auto nodes, nodes_in(in, "former"));
-    for (const auto& n : nodes) s.former.add(n.name, n.addr);
-    return {};
-}
-
-result<void> former_nodes::take_holders(session& s, const json& in) {
-    BANYAN_TRY(s.former.holders, nodes_in(in, "outside"));
-    return {};
 }
 
 json former_nodes::tell(session& s, std::uint64_t generation) {
@@ -122,7 +83,7 @@ task<std::optional<former_nodes::holdings>> former_nodes::ask(session_ptr s, std
     const auto heard = [&] { return !rules->coordinating() || rules->coordinating()->waits_for().empty(); };
     while (wanted() && !heard()) co_await s->changed->wait(clock::now() + look_again_at);
     if (!wanted() || !rules->coordinating() || rules->has_begun()) co_return std::nullopt;
-    s->former.holders.clear();
+    for (const auto& n : rules->coordinating()->former()) s->former.add(n.name, n.addr);
     const auto newest = rules->coordinating()->newest_if_whole();
     if (newest && s->former.generation != 0 && newest->generation >= first_round(s->former.generation))
         co_return std::nullopt;
@@ -148,8 +109,7 @@ task<std::optional<former_nodes::holdings>> former_nodes::ask(session_ptr s, std
     for (std::size_t i = 0; i < asked; ++i) {
         if (!of->answers[i]) silent.push_back(of->nodes[i].name);
         if (!of->answers[i] || of->answers[i]->copies.empty()) continue;
-        s->former.holders.push_back(of->nodes[i]);
-        out.push_back(std::move(*of->answers[i]));
+        out.push_back({{of->nodes[i].name, of->nodes[i].addr}, std::move(*of->answers[i])});
     }
     if (!silent.empty())
         users_.warn(s, about_former,

@@ -23,17 +23,12 @@ class former_nodes {
     former_nodes(daemon_core& core, messenger& peers, reporter& users)
         : core_(core), peers_(peers), users_(users) {}
 
-    /// Once every node of the launch has said what it holds: what the others hold, in the order of
-    /// `s->former.holders`. Null where they were not asked: nothing is missing, or `look` is no longer the
-    /// newest.
+    /// Once every node of the launch has said what it holds: what the others hold. Null where they were not
+    /// asked: nothing is missing, or `look` is no longer the newest.
     task<std::optional<holdings>> ask(session_ptr s, std::uint64_t look);
 
-    /// Names that go along with a member's inventory, and with a coordinator's `prepare`.
-    static json names_of(const session& s);
-    static json holders_of(const session& s);
-    /// What came of the two from another daemon.
-    static result<void> take_names(session& s, const json& in);
-    static result<void> take_holders(session& s, const json& in);
+    /// What goes along with a member's inventory.
+    static std::vector<agreement::node_address> names_of(const session& s);
 
     /// To a daemon of the launch `generation`. It will rest on it: a launch of ours before that is over.
     static json tell(session& s, std::uint64_t generation);

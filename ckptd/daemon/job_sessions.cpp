@@ -154,7 +154,6 @@ task<answer_meta> job_sessions::on_step_open(json meta) {
     }
     if (!s) co_return fail(errc::not_found, fmt::format("job {} has no session on this node", job));
     BANYAN_CO_CHECK(check_restart(meta, s->request));
-    s->detached = s->ending = false;  // it had left the node, and takes it again
     BANYAN_CO_TRY(const auto names, parse_step_nodes(meta, s->request));
     std::vector<std::uint32_t> buddies;
     if (meta.contains("buddies")) {
@@ -174,6 +173,7 @@ task<answer_meta> job_sessions::on_step_open(json meta) {
     if (g == current ? !is_same(assignment_of(s->request).nodes)
                      : known != s->announced.end() && !is_same(known->second.nodes))
         co_return fail(errc::conflict, fmt::format("job {}: step {} is open with other nodes", job, step));
+    s->detached = s->ending = false;  // it had left the node, and takes it again
     const auto here = ranks_in(s->request, wanted);
     auto kept = ranks_kept_in(s->request, wanted);
     if (g != current) {

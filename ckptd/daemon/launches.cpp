@@ -63,12 +63,10 @@ std::shared_ptr<job_agreement> launches::make_agreement(const std::weak_ptr<sess
         const auto to = s->request.nodes[slot];
         json meta = header_of(*s);
         auto& list = meta["messages"] = json::array();
-        for (const auto& m : what) {
+        for (auto& m : what) {
+            if (auto* mine = std::get_if<agreement::inventory>(&m.what))
+                mine->former = former_nodes::names_of(*s);
             list.push_back(agreement::encode(m, to.ranks));
-            if (std::holds_alternative<agreement::inventory>(m.what))
-                meta["former"] = former_nodes::names_of(*s);
-            if (std::holds_alternative<agreement::prepare>(m.what))
-                meta["outside"] = former_nodes::holders_of(*s);
         }
         const auto answer =
             co_await to_.peers.link_to(to, false)->call(peer_message::agree, std::move(meta), agree_timeout);
@@ -173,11 +171,9 @@ task<answer_meta> launches::on_agree(session_ptr s, std::string node, json meta)
     const auto from = s->slot_of(node);
     if (!from) co_return fail(errc::denied, fmt::format("node {} has no ranks of job {}", node, s->job()));
     BANYAN_CO_TRY(const auto list, json_fields(meta).list("messages"));
-    if (meta.contains("former")) BANYAN_CO_CHECK(former_nodes::take_names(*s, meta));
-    if (meta.contains("outside")) BANYAN_CO_CHECK(former_nodes::take_holders(*s, meta));
-    const agreement::limits most{
-        static_cast<std::uint32_t>(s->request.nodes.size() + s->former.holders.size()), s->request.world,
-        max_step};
+    // Nothing of it changes anything before the rules have judged of which round and attempt it is.
+    const agreement::limits most{static_cast<std::uint32_t>(s->request.nodes.size()), s->request.world,
+                                 max_step};
     job_agreement::messages what;
     for (const auto& entry : meta["messages"]) {
         BANYAN_CO_TRY(auto m, agreement::decode(entry, most));

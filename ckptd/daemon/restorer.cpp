@@ -18,9 +18,9 @@ constexpr milliseconds outside_timeout{10'000};  // for a holder outside of the 
 constexpr int storage_attempts = 3;
 
 // Of a silent holder: one outside of the assignment may be gone for good.
-bool is_waited_for(session& s, std::uint32_t slot) {
-    if (slot < s.request.nodes.size()) return true;
-    const auto since = s.former.silent_since.try_emplace(slot, clock::now()).first->second;
+bool is_waited_for(session& s, const std::string& holder) {
+    if (s.slot_of(holder)) return true;
+    const auto since = s.former.silent_since.try_emplace(holder, clock::now()).first->second;
     return clock::now() < since + outside_timeout;
 }
 
@@ -108,10 +108,9 @@ void restorer::give_back(const session_ptr& s, const copy_ptr& c) {
     std::erase(s->copies, c);
 }
 
-task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what, std::uint32_t slot) {
-    const auto holder = *holder_of(*s, slot);
+task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what, session_node holder) {
     // Outside of the assignment it is asked for this and no more.
-    const auto to = slot < s->request.nodes.size() ? peers_.link_to(holder, true) : peers_.new_link(holder);
+    const auto to = s->slot_of(holder.name) ? peers_.link_to(holder, true) : peers_.new_link(holder);
     json meta = header_of(*s);
     put_key(meta, what.key);
     meta["rank"] = what.rank;
@@ -192,10 +191,9 @@ task<bool> restorer::take_from_storage(session_ptr s, agreement::held what) {
 
 // The job goes back behind a step that was acknowledged: never without a word.
 void restorer::tell_of_loss(const session_ptr& s, agreement::held what,
-                            const std::vector<std::uint32_t>& holders) {
+                            const std::vector<session_node>& holders) {
     std::vector<std::string> names;
-    for (const auto slot : holders)
-        if (const auto* h = holder_of(*s, slot)) names.push_back(h->name);
+    for (const auto& h : holders) names.push_back(h.name);
     users_.warn(s, fmt::format("step {}", what.key.step),
                 fmt::format("step {} cannot be restored, an older one is looked for: rank {}'s shard was on "
                             "{}, which {} it any more",
@@ -207,7 +205,10 @@ task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice 
                            agreement::ballot number) {
     const agreement::held what{*from.key, rank};
     const auto wanted = [&] { return !s->closed && s->bringing == number; };
-    const auto holders = rank < from.holders.size() ? from.holders[rank] : std::vector<std::uint32_t>();
+    std::vector<session_node> holders;
+    if (rank < from.holders.size())
+        for (const auto slot : from.holders[rank])
+            if (auto h = holder_of(*s, from, slot)) holders.push_back(std::move(*h));
     while (wanted()) {
         const bool here = co_await take_local(s, what);
         if (here) {
@@ -215,13 +216,13 @@ task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice 
             co_return true;
         }
         bool may_come = false;
-        for (const auto slot : holders) {
-            if (!wanted() || !holder_of(*s, slot) || slot == s->slot) continue;
-            const auto taken = co_await take_from(s, what, slot);
+        for (const auto& holder : holders) {
+            if (!wanted() || holder.name == s->self()) continue;
+            const auto taken = co_await take_from(s, what, holder);
             if (taken == fetched::done) co_return true;
             if (taken == fetched::no_room) may_come = true;
-            if (taken == fetched::silent && is_waited_for(*s, slot)) may_come = true;
-            if (taken != fetched::silent) s->former.silent_since.erase(slot);
+            if (taken == fetched::silent && is_waited_for(*s, holder.name)) may_come = true;
+            if (taken != fetched::silent) s->former.silent_since.erase(holder.name);
         }
         if (from.storage && wanted()) {
             const bool read = co_await take_from_storage(s, what);

@@ -35,10 +35,9 @@ class restorer {
     /// False: the shard is damaged or gone wherever it was.
     task<bool> bring(session_ptr s, std::uint32_t rank, agreement::choice from, agreement::ballot number);
     task<bool> take_local(session_ptr s, agreement::held what);
-    /// `slot` as in session.hpp's holder_of().
-    task<fetched> take_from(session_ptr s, agreement::held what, std::uint32_t slot);
+    task<fetched> take_from(session_ptr s, agreement::held what, session_node holder);
     task<bool> take_from_storage(session_ptr s, agreement::held what);
-    void tell_of_loss(const session_ptr& s, agreement::held what, const std::vector<std::uint32_t>& holders);
+    void tell_of_loss(const session_ptr& s, agreement::held what, const std::vector<session_node>& holders);
     task<result<copy_ptr>> room_for(session_ptr s, agreement::held what, std::uint64_t bytes);
     void settle(const session_ptr& s, const copy_ptr& c, const char* source);
     void give_back(const session_ptr& s, const copy_ptr& c);

@@ -91,10 +91,11 @@ std::optional<std::uint32_t> session::slot_of(const std::string& node) const {
     return std::nullopt;
 }
 
-const session_node* holder_of(const session& s, std::uint32_t number) {
-    if (number < s.request.nodes.size()) return &s.request.nodes[number];
+std::optional<session_node> holder_of(const session& s, const agreement::choice& c, std::uint32_t number) {
+    if (number < s.request.nodes.size()) return s.request.nodes[number];
     const auto outside = number - s.request.nodes.size();
-    return outside < s.former.holders.size() ? &s.former.holders[outside] : nullptr;
+    if (outside >= c.outside.size()) return std::nullopt;
+    return session_node{c.outside[outside].name, c.outside[outside].addr, {}, 0};
 }
 
 bool session::all_finished() const {

@@ -136,7 +136,8 @@ struct rescue {
 
 /// What this node writes in a flush: its own ranks' shards, or those of another slot.
 struct flush_part {
-    std::string folder;     ///< the newest flush that it was told of
+    copy_key key;           ///< of the newest flush that it was told of
+    std::string folder;     ///< of that one
     nlohmann::json report;  ///< on its part in it, when it is done
     bool writing = false;
 };
@@ -222,10 +223,8 @@ struct user_warnings {
 struct former_launches {
     /// Name and address of those that are known; until a step of the launch that runs is complete.
     std::map<std::string, std::string> nodes;
-    /// Those of them that said what they hold, as a choice counts them: from the number of slots on.
-    std::vector<session_node> holders;
-    /// Holders, as a choice counts them, that have not answered since.
-    std::map<std::uint32_t, std::chrono::steady_clock::time_point> silent_since;
+    /// Holders among them that have not answered since, by their names.
+    std::map<std::string, std::chrono::steady_clock::time_point> silent_since;
     std::uint64_t generation = 0;  ///< of the newest launch that is known of; 0: none is
 
     /// Name and address of nodes that had a part in the job, and are to be told that they have none any more.
@@ -233,7 +232,7 @@ struct former_launches {
     bool telling = false;                             ///< it is under way
     std::chrono::steady_clock::time_point tell_at{};  ///< not before
 
-    static constexpr std::size_t most = 4096;  ///< nodes
+    static constexpr std::size_t most = agreement::most_outside;
     void add(const std::string& name, const std::string& addr) {
         if (nodes.size() < most) nodes.try_emplace(name, addr);
     }
@@ -356,8 +355,8 @@ struct session {
 };
 using session_ptr = std::shared_ptr<session>;
 
-/// A holder as a choice counts them; null when it is not known.
-const session_node* holder_of(const session& s, std::uint32_t number);
+/// A holder as `c` counts them; nothing when it is not known.
+std::optional<session_node> holder_of(const session& s, const agreement::choice& c, std::uint32_t number);
 /// One session for `status`.
 nlohmann::json describe(const session& s);
 nlohmann::json describe_key(const std::optional<copy_key>& key);

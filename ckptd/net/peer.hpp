@@ -30,6 +30,6 @@ enum class peer_message : std::uint16_t {
 };
 
 /// With the number of these messages: daemons of another one are refused before they say anything.
-constexpr const char* peer_role = "ckptd 2";
+constexpr const char* peer_role = "ckptd 3";
 
 }  // namespace banyan::ckpt

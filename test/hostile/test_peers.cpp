@@ -17,6 +17,7 @@
 #include "common/munge.hpp"
 #include "impostor.hpp"
 #include "unit/ckptd/cluster.hpp"
+#include "unit/ckptd/gate.hpp"
 
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
@@ -293,6 +294,33 @@ TEST_CASE("a daemon that stops in the middle of a copy holds its rank up for a m
     INFO(begun->dump());
     REQUIRE((begun->empty() && !begun->contains("busy")));
     job.saves(2);  // waits up to 20 s
+}
+
+TEST_CASE("a late word of a flush does not end a newer one", "[hostile]") {
+    const gate storage;
+    cluster c(storage.on({1}, 2));
+    c.open(c.request(1, 2, 1, c.dir() + "/store", 10));
+    auto ranks = start_ranks(c, 1, {1, 2});
+    all_are(ask_all(ranks, "save 10"), "0");
+    all_are(ask_all(ranks, "wait 10 2 20000"), "0");
+    // The second node has written its part; the first one's stands still.
+    REQUIRE(eventually([&] { return c.counter(2, 1, "storage_bytes_written") > state_bytes; }));
+    hostile::caller late(c.addr(1), c.port(), "n2", "n1");
+    REQUIRE(late.greet());
+    REQUIRE(late.prove(munge::encode(munge_socket(c), late.statement().text(true)).value()) ==
+            hostile::welcome);
+    const auto generation = c.session(1, 1)["generation"];
+    const auto answer = late.ask(0x107, {{"job", 1},
+                                         {"generation", generation},
+                                         {"key_generation", generation},
+                                         {"step", 5},
+                                         {"flush", ".flush.1"}});
+    REQUIRE(answer);
+    CHECK(answer->empty());
+    storage.open();
+    CHECK(eventually([&] { return is_stored(c, 10); }));
+    const auto once = c.counter(2, 1, "storage_bytes_written");
+    CHECK(c.counter(1, 1, "storage_bytes_written") == once);
 }
 
 TEST_CASE("a header makes the daemon hold no more than it brought", "[hostile]") {

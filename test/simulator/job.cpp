@@ -163,10 +163,10 @@ void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::
         return done(false);
     }
     const auto& members = n.members;
-    const auto& outside = nodes_[members.front()].outside;
     const bool is_outside = holders[at] >= members.size();
-    if (is_outside && holders[at] - members.size() >= outside.size()) return bring_now(i, slot, p, at + 1);
-    const auto from = is_outside ? outside[holders[at] - members.size()] : members[holders[at]];
+    const auto from =
+        is_outside ? static_cast<std::uint32_t>(std::stoul(p.what.outside[holders[at] - members.size()].name))
+                   : members[holders[at]];
     const auto retry = [=, this](std::size_t next) {
         const auto life = nodes_[i].daemon_life;
         in(5'000, [=, this] { at_daemon(i, life, [=, this] { bring_now(i, slot, p, next); }); });

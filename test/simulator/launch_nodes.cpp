@@ -53,14 +53,12 @@ std::optional<std::set<std::uint32_t>> launch_nodes::former_nodes(std::uint32_t 
 agreement::agreement::holdings launch_nodes::held_outside(std::uint32_t asks,
                                                           const std::set<std::uint32_t>& known) {
     agreement::agreement::holdings out;
-    auto& outside = nodes_[asks].outside;
-    outside.clear();
     for (const auto other : known) {
         if (slot_of(other) || !answers(asks, other)) continue;
-        outside.push_back(other);
         heard_.insert(other);
         nodes_[other].agreed.end_launch(nodes_[asks].agreed.generation());
-        auto& said = out.emplace_back();
+        auto& [where, said] = out.emplace_back();
+        where.name = std::to_string(other);
         said.copies = nodes_[other].agreed.copies().checked();
         said.replicated = nodes_[other].agreed.committed(agreement::level::replicated);
     }

@@ -45,7 +45,6 @@ struct node {
     std::optional<time_us> asks_since;   ///< former nodes, and not all have answered
     std::vector<std::uint32_t> members;  ///< by slot, of the launch that this one knows
     std::set<std::uint32_t> former;      ///< nodes of those before, while they may be needed
-    std::vector<std::uint32_t> outside;  ///< whom it has asked besides and who has answered, at slot 0
     std::map<shelf::id, stored> memory;
     std::vector<std::function<void()>> held_back;  ///< while paused
 };

@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "cluster.hpp"
@@ -82,6 +83,22 @@ TEST_CASE("a node that is back in the job keeps its memory", "[ckptd]") {
     // The one that has no slot now.
     CHECK(eventually([&] { return c.session(3, 7).is_null(); }));
     CHECK_FALSE(c.session(2, 7).is_null());
+}
+
+TEST_CASE("a step that is announced too late takes no memory back into use", "[ckptd]") {
+    cluster c({1, lease, {}});
+    CHECK(c.open(c.request(7, 1, 1, "", 0)).empty());
+    for (const std::uint32_t step : {1u, 2u}) {
+        c.new_step(7, step, {1});
+        auto ranks = start_ranks(c, 7, {1}, 1, 100'000);
+        ranks[0].ask("restart");
+        all_are(ask_all(ranks, fmt::format("save {}", step)), "0");
+        all_are(ask_all(ranks, fmt::format("wait {} 1 9000", step)), "0");
+        ranks[0].kill();
+    }
+    REQUIRE(ckpt::session_detach(c.socket(1), 7, 5s));
+    CHECK_FALSE(ckpt::step_open(c.socket(1), {7, 1, {c.name(1)}}, 5s));
+    CHECK(eventually([&] { return c.session(1, 7).is_null(); }));
 }
 
 TEST_CASE("a job of one node that went to another one frees the first", "[ckptd]") {

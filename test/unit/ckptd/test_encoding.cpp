@@ -16,8 +16,16 @@ const std::vector<std::uint32_t> ranks{1, 3};
 std::vector<body> one_of_each() {
     const ballot b{7, 0xffffffffffffffff};
     const copy_key key{1ull << 44, 1000};
-    inventory i{b, 77, {{key, 0}, {{5, 6}, 3}}, ballot{6, 9}, key, copy_key{1, 2}, true, copy_key{3, 4}};
-    prepare p{b, {key, true, {{0}, {1, 2}, {}, {2}}}, 78};
+    inventory i{b,
+                77,
+                {{key, 0}, {{5, 6}, 3}},
+                ballot{6, 9},
+                key,
+                copy_key{1, 2},
+                true,
+                copy_key{3, 4},
+                {{"n7", "10.0.0.7"}, {"n8", ""}}};
+    prepare p{b, {key, true, {{0}, {1, 2}, {}, {3}}, {{"n9", "10.0.0.9"}}}, 78};
     return {collect{b},
             i,
             p,
@@ -52,7 +60,8 @@ TEST_CASE("what is encoded is decoded, whatever it is", "[agreement]") {
     REQUIRE(brought);
     const auto& holders = std::get<prepare>(brought->what).what.holders;
     // Only of the ranks that were asked for.
-    CHECK(holders == std::vector<std::vector<std::uint32_t>>{{}, {1, 2}, {}, {2}});
+    CHECK(holders == std::vector<std::vector<std::uint32_t>>{{}, {1, 2}, {}, {3}});
+    CHECK(std::get<prepare>(brought->what).what.outside == std::vector<node_address>{{"n9", "10.0.0.9"}});
 }
 
 TEST_CASE("what is out of range, of another type or not there is refused", "[agreement]") {
@@ -61,7 +70,7 @@ TEST_CASE("what is out of range, of another type or not there is refused", "[agr
         for (const auto& [name, value] : good.items()) {
             // These may be missing.
             const bool optional = name == "accepted" || name == "replicated" || name == "forgetful" ||
-                                  name == "storage" || name == "had" ||
+                                  name == "storage" || name == "had" || name == "former" ||
                                   (name == "key" && !std::holds_alternative<commit>(m) &&
                                    !std::holds_alternative<passed_over>(m));
             for (const json& bad :
@@ -83,6 +92,11 @@ TEST_CASE("what is out of range, of another type or not there is refused", "[agr
     refuses(R"({"generation":1,"is":"commit","key":[1,2],"level":2})");
     refuses(R"({"generation":1,"is":"prepared","ballot":[1,2],"failed":[4]})");
     refuses(R"({"generation":1,"is":"prepare","ballot":[1,2],"life":1,"holders":[{"rank":0,"slots":[3]}]})");
+    refuses(R"({"generation":1,"is":"prepare","ballot":[1,2],"life":1,"outside":["n9","a"],
+                "holders":[{"rank":0,"slots":[4]}]})");
+    refuses(R"({"generation":1,"is":"prepare","ballot":[1,2],"life":1,"outside":["n9"],"holders":[]})");
+    refuses(
+        R"({"generation":1,"is":"prepare","ballot":[1,2],"life":1,"outside":["n\u001b","a"],"holders":[]})");
     refuses(R"({"generation":1,"is":"nothing"})");
     refuses("[]");
 }

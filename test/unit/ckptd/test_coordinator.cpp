@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What all ranks begin from, and who is asked before that is chosen.
+#include <catch2/catch.hpp>
+
+#include "agreement_parts.hpp"
+
+using namespace banyan::ckpt;
+using namespace ckptd_test;
+using agreement::shelf;
+
+TEST_CASE("nothing is chosen before all have answered and storage was looked at", "[ckptd]") {
+    agreement::coordinator c(2, 2, 7);
+    const agreement::ballot first{1, 7};
+    const copy_key newer{round_one, 9}, older{round_one, 8};
+    CHECK(c.due().size() == 2);
+    c.on(0, holds(first, {{newer, 0}, {older, 0}}));
+    c.on(1, holds(first, {{older, 1}}));
+    CHECK(c.now() == agreement::coordinator::phase::collecting);
+    c.set_storage({});
+    REQUIRE(c.now() == agreement::coordinator::phase::preparing);
+    CHECK(c.chosen().key == older);
+
+    SECTION("a shard that is nowhere whole: the next one, and never a beginning from nothing") {
+        c.on(1, agreement::prepared{first, {1}});
+        CHECK(c.now() == agreement::coordinator::phase::collecting);
+        const agreement::ballot second{2, 7};
+        c.on(0, holds(second, {{older, 0}}));
+        c.on(1, holds(second, {{older, 1}}));
+        CHECK(c.now() == agreement::coordinator::phase::lost);
+    }
+    SECTION("nobody goes before all are prepared") {
+        c.on(0, agreement::prepared{first, {}});
+        CHECK(c.now() == agreement::coordinator::phase::preparing);
+        CHECK(c.waits_for() == std::vector<std::uint32_t>{1});
+        c.on(1, agreement::prepared{first, {}});
+        CHECK(c.now() == agreement::coordinator::phase::releasing);
+    }
+    SECTION("an answer to another attempt does not count") {
+        c.on(0, agreement::prepared{{1, 6}, {}});
+        c.on(1, agreement::prepared{{2, 7}, {}});
+        CHECK(c.waits_for() == std::vector<std::uint32_t>{0, 1});
+    }
+}
+
+TEST_CASE("an answer is no reason to ask the others once more", "[ckptd]") {
+    agreement::launch l;
+    l.generation = round_one;
+    l.nodes = l.world = 4;
+    l.slot_of_rank = {0, 1, 2, 3};
+    l.nonce = 7;
+    agreement::agreement a;
+    const auto asked = a.open(l).send;
+    REQUIRE(asked.size() == 4);
+    const auto number = std::get<agreement::collect>(asked[0].second.what).number;
+    CHECK(a.storage_holds({}).send.empty());
+    for (const std::uint32_t slot : {0u, 1u, 2u}) {
+        const auto e = a.receive(slot, {round_one, holds(number, {})});
+        CHECK(e.send.empty());
+    }
+    CHECK(a.tick().send.size() == 1);
+    CHECK(a.receive(3, {round_one, holds(number, {})}).send.size() == 4);  // what to begin from
+    CHECK(a.receive(3, {round_one, agreement::prepared{number, {}}}).send.empty());
+}
+
+TEST_CASE("what nodes outside of the assignment hold is chosen, and is all that is new", "[ckptd]") {
+    agreement::coordinator c(2, 2, 7);
+    const agreement::ballot first{1, 7};
+    const copy_key newer{round_one, 9}, older{round_one, 8};
+    c.on(0, holds(first, {{newer, 0}, {older, 0}}));
+    c.on(1, holds(first, {{older, 1}}));
+    CHECK_FALSE(c.newest_if_whole());
+    c.set_outside({{{"n7", "10.0.0.7"}, holds({}, {{newer, 1}})}});
+    c.set_storage({});
+    REQUIRE(c.now() == agreement::coordinator::phase::preparing);
+    CHECK(c.chosen().key == newer);
+    CHECK(c.chosen().holders == std::vector<std::vector<std::uint32_t>>{{0}, {2}});
+    CHECK(c.chosen().outside == std::vector<agreement::node_address>{{"n7", "10.0.0.7"}});
+    // Gone when it was to be fetched: the next one, which all have.
+    c.on(0, agreement::prepared{first, {}});
+    c.on(1, agreement::prepared{first, {1}});
+    const agreement::ballot second{2, 7};
+    c.on(0, holds(second, {{newer, 0}, {older, 0}}));
+    c.on(1, holds(second, {{older, 1}}));
+    CHECK(c.chosen().key == older);
+}
+
+TEST_CASE("what nodes outside know to be replicated is not forgotten", "[ckptd]") {
+    agreement::coordinator c(2, 2, 7);
+    const agreement::ballot first{1, 7};
+    const copy_key newest{round_one, 9}, theirs{round_one, 8}, ours{round_one, 7};
+    auto one = holds(first, {{newest, 0}, {theirs, 0}}), other = holds(first, {{newest, 1}, {theirs, 1}}),
+         outside = holds({}, {{newest, 0}});
+    one.replicated = ours;
+    outside.replicated = theirs;
+    const auto released_with = [&] {
+        c.on(0, one);
+        c.on(1, other);
+        c.set_outside({{{}, outside}});
+        c.set_storage({});
+        c.on(0, agreement::prepared{first, {}});
+        c.on(1, agreement::prepared{first, {}});
+        return std::get<agreement::release>(c.due().at(0).what).replicated;
+    };
+    SECTION("else the members would free what is left of it") { CHECK(released_with() == theirs); }
+    SECTION("but nothing that is no longer whole") {
+        other.copies.pop_back();
+        CHECK(released_with() == ours);
+    }
+    SECTION("nor from another round than what all begin from") {
+        const copy_key later{round_two, 1};
+        one.copies.push_back({later, 0});
+        other.copies.push_back({later, 1});
+        CHECK(released_with() == ours);
+    }
+    SECTION("nor what is newer than that") {
+        outside.replicated = copy_key{round_one, 10};
+        CHECK(released_with() == ours);
+    }
+}
+
+TEST_CASE("nodes outside are asked where a member had a part of something newer", "[ckptd]") {
+    agreement::coordinator c(2, 2, 7);
+    const copy_key newer{round_one, 9}, older{round_one, 8};
+    auto one = holds({1, 7}, {{older, 0}, {older, 1}});
+    SECTION("and has lost it") {
+        one.had = newer;
+        c.on(0, one);
+        c.on(1, holds({1, 7}, {}));
+        CHECK_FALSE(c.newest_if_whole());
+    }
+    SECTION("not where what it had is there") {
+        one.had = older;
+        c.on(0, one);
+        c.on(1, holds({1, 7}, {}));
+        CHECK(c.newest_if_whole() == older);
+    }
+}
+
+TEST_CASE("nodes outside that were not asked are asked when what made it needless is gone", "[ckptd]") {
+    agreement::launch l;
+    l.generation = round_one;
+    l.nodes = l.world = 2;
+    l.slot_of_rank = {0, 1};
+    l.nonce = 7;
+    agreement::agreement a;
+    const copy_key newest{round_one - 1, 9}, older{round_one - 1, 8};
+    auto generation = round_one;
+    auto number = std::get<agreement::collect>(a.open(l).send.at(0).second.what).number;
+    const auto receive = [&](std::uint32_t from, agreement::body what) {
+        return a.receive(from, {generation, std::move(what)});
+    };
+    receive(0, holds(number, {{newest, 0}, {older, 0}}));
+    receive(1, holds(number, {{newest, 1}, {older, 1}}));
+    REQUIRE(a.coordinating()->newest_if_whole() == newest);
+    CHECK_FALSE(a.asks_outside());  // what storage holds comes first
+    a.storage_holds({}, std::nullopt);
+    REQUIRE(a.coordinating()->now() == agreement::coordinator::phase::preparing);
+    CHECK(a.coordinating()->chosen().key == newest);
+    const agreement::agreement::holdings outside{{{"n7", ""}, holds({}, {{newest, 1}})}};
+
+    SECTION("a shard was damaged: the same step, with theirs") {
+        receive(1, agreement::prepared{number, {1}});
+        ++number.number;
+        receive(0, holds(number, {{newest, 0}, {older, 0}}));
+        receive(1, holds(number, {{older, 1}}));
+        CHECK(a.coordinating()->now() == agreement::coordinator::phase::collecting);
+        REQUIRE(a.asks_outside());
+        CHECK_FALSE(a.coordinating()->newest_if_whole());
+        a.outside_holds(outside);
+        CHECK_FALSE(a.asks_outside());
+        REQUIRE(a.coordinating()->now() == agreement::coordinator::phase::preparing);
+        CHECK(a.coordinating()->chosen().key == newest);
+        CHECK(a.coordinating()->chosen().holders == std::vector<std::vector<std::uint32_t>>{{0}, {2}});
+        // Neither there: the older one.
+        receive(1, agreement::prepared{number, {1}});
+        ++number.number;
+        receive(0, holds(number, {{newest, 0}, {older, 0}}));
+        receive(1, holds(number, {{older, 1}}));
+        CHECK(a.coordinating()->chosen().key == older);
+    }
+    SECTION("a node has lost its memory in the next round") {
+        ++generation;
+        a.receive(1, {generation, agreement::outbid{}});
+        const auto again = a.tick();
+        number = {};
+        for (const auto& [to, m] : again.send)
+            if (const auto* c = std::get_if<agreement::collect>(&m.what)) number = c->number;
+        receive(0, holds(number, {{newest, 0}}));
+        receive(1, holds(number, {}));
+        CHECK(a.coordinating()->now() == agreement::coordinator::phase::collecting);
+        REQUIRE(a.asks_outside());
+        a.outside_holds(outside);
+        CHECK(a.coordinating()->chosen().key == newest);
+    }
+}
+
+TEST_CASE("a checkpoint that nobody has any more when it is to be brought is no beginning from nothing",
+          "[ckptd]") {
+    agreement::coordinator c(1, 1, 7);
+    c.set_storage({});
+    c.on(0, holds({1, 7}, {{{round_one, 9}, 0}}));
+    c.on(0, agreement::prepared{{1, 7}, {0}});
+    c.on(0, holds({2, 7}, {}));
+    CHECK(c.now() == agreement::coordinator::phase::lost);
+}
+
+TEST_CASE("a coordinator that begins again asks storage and the nodes outside once more", "[ckptd]") {
+    agreement::launch l;
+    l.generation = round_one;
+    l.nodes = l.world = 2;
+    l.slot_of_rank = {0, 1};
+    l.nonce = 7;
+    agreement::agreement a;
+    const copy_key newer{round_one - 1, 9}, older{round_one - 1, 8};
+    const auto hear_all = [&](const agreement::effects& asked) {
+        const auto number = std::get<agreement::collect>(asked.send.at(0).second.what).number;
+        a.receive(0, {round_one, holds(number, {{older, 0}, {older, 1}})});
+        return a.receive(1, {round_one, holds(number, {})});
+    };
+    const agreement::agreement::holdings outside{{{"n7", ""}, holds({}, {{newer, 0}, {newer, 1}})}};
+    const auto asked = a.open(l);
+    CHECK(a.storage_holds({}, outside).send.empty());
+    CHECK(hear_all(asked).send.size() == 2);
+    CHECK(a.coordinating()->chosen().key == newer);
+    a.recall(8);
+    // Else the older step would be chosen before those outside are heard.
+    CHECK(hear_all(a.tick()).send.empty());
+    a.storage_holds({}, outside);
+    CHECK(a.coordinating()->chosen().key == newer);
+}
+
+TEST_CASE("a coordinator that begins again keeps what some ranks may have gone with", "[ckptd]") {
+    agreement::coordinator c(2, 2, 8);
+    const agreement::ballot number{1, 8};
+    const copy_key gone_with{round_one, 3}, newer{round_one, 5};
+    c.set_storage({});
+    auto one = holds(number, {{gone_with, 0}, {newer, 0}}),
+         other = holds(number, {{gone_with, 1}, {newer, 1}});
+    one.accepted = agreement::ballot{1, 2};
+    one.key = gone_with;
+    SECTION("all have accepted it") {
+        other.accepted = one.accepted;
+        other.key = gone_with;
+        c.on(0, one);
+        c.on(1, other);
+        CHECK(c.chosen().key == gone_with);
+    }
+    SECTION("one has not: nobody has gone") {
+        c.on(0, one);
+        c.on(1, other);
+        CHECK(c.chosen().key == newer);
+    }
+    SECTION("one does not know: only another round helps") {
+        other.forgetful = true;
+        c.on(0, one);
+        c.on(1, other);
+        CHECK(c.now() == agreement::coordinator::phase::stale);
+    }
+}
+
+TEST_CASE("what a late message says of other nodes changes nothing", "[ckptd]") {
+    const copy_key newest{round_one, 9};
+    SECTION("a member names former nodes in an answer to another attempt") {
+        agreement::coordinator c(2, 2, 7);
+        auto late = holds({1, 6}, {}), now = holds({1, 7}, {});
+        late.former = {{"n8", ""}};
+        now.former = {{"n9", ""}};
+        c.on(1, late);
+        CHECK(c.former().empty());
+        c.on(1, now);
+        CHECK(c.former() == now.former);
+    }
+    SECTION("the coordinator names the holders of an attempt that is over") {
+        const shelf nothing;
+        agreement::member m(7);
+        const agreement::ballot first{1, 5}, second{2, 5};
+        const auto asks = [&](const agreement::ballot& number, const char* holder) {
+            m.on(agreement::collect{number}, nothing);
+            return agreement::prepare{number, {newest, false, {{}, {2}}, {{holder, ""}}}, 7};
+        };
+        const auto late = asks(first, "n8"), now = asks(second, "n9");
+        CHECK(m.on(now, nothing).bring->what.outside == now.what.outside);
+        CHECK_FALSE(m.on(late, nothing).bring);
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The agreement in simulated clusters (test/simulator).
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "test/simulator/world.hpp"
+
+using namespace banyan::ckpt;
+
+namespace {
+
+simulator::settings some_settings(std::uint64_t seed) {
+    simulator::settings s;
+    s.slots = static_cast<std::uint32_t>(1 + seed % 6);
+    s.spares = static_cast<std::uint32_t>(1 + seed / 5 % (s.slots + 1));
+    s.moves = true;
+    s.claims = seed % 3 != 0;
+    s.faults = static_cast<int>(1 + seed / 6 % 8);
+    s.waits = seed % 4 == 0 ? 0 : 20;
+    return s;
+}
+
+struct sums {
+    std::uint64_t commits = 0, releases = 0, relaunches = 0, restored_older = 0;
+    std::vector<std::string> breaches;
+};
+
+sums simulate(std::uint64_t first, std::uint64_t count) {
+    sums out;
+    for (auto seed = first; seed < first + count && out.breaches.size() < 10; ++seed) {
+        const auto o = simulator::run(seed, some_settings(seed));
+        out.commits += o.commits;
+        out.releases += o.releases;
+        out.relaunches += o.relaunches;
+        out.restored_older += o.restored_older;
+        if (!o.breach.empty()) out.breaches.push_back("seed " + std::to_string(seed) + ": " + o.breach);
+    }
+    return out;
+}
+
+void check(const sums& s) {
+    for (const auto& breach : s.breaches) UNSCOPED_INFO(breach);
+    CHECK(s.breaches.empty());
+    // Otherwise nothing was put to the test.
+    CHECK(s.commits > 0);
+    CHECK(s.releases > 0);
+    CHECK(s.relaunches > 0);
+    CHECK(s.restored_older > 0);
+}
+
+}  // namespace
+
+TEST_CASE("100,000 schedules of faults: nothing acknowledged is lost, all ranks begin alike", "[ckptd]") {
+    check(simulate(1, 100'000));
+}
+
+// In two processes, at once where there are two processors.
+TEST_CASE("a million schedules of faults, the first half", "[.million-1]") {
+    check(simulate(1'000'000, 500'000));
+}
+TEST_CASE("a million schedules of faults, the second half", "[.million-2]") {
+    check(simulate(1'500'000, 500'000));
+}
+
+TEST_CASE("schedules that broke an earlier form of the rules", "[ckptd]") {
+    struct found {
+        std::uint64_t seed;
+        std::uint32_t slots;
+        int faults;
+    };
+    const auto [seed, slots, faults] = GENERATE(
+        found{8, 3, 4},    // a daemon that has forgotten lets its ranks begin in a round that others train in
+        found{234, 3, 4},  // the same, in a round of which it has not heard
+        found{107, 3, 4},  // ranks hold different steps that none of them can complete
+        found{478, 3, 4},  // a step that is replicated late was let go of by then
+        found{178, 3, 4},  // copies for others that their owners have given up fill the room
+        found{100032, 2, 6},  // what all began from counts as replicated, too
+        found{100815, 4, 6},  // what all began from is overtaken before its second copies are made
+        found{500595, 4, 5},  // whoever knew that it is replicated has died
+        found{100987, 6, 6},  // a word about a step that is passed over was lost
+        found{9263, 6, 8},    // a shard that was brought for one round answered another round's attempt
+        found{80398, 5, 8},   // the same
+        found{22930, 5, 6},   // a daemon that forgets what it has answered takes part in the same attempt
+        found{37295, 6, 8},   // the same
+        found{9579, 4, 5});   // the same, and the word that it has forgotten was lost
+    simulator::settings s;
+    s.slots = slots;
+    s.faults = faults;
+    CHECK(simulator::run(seed, s).breach == "");
+}
+
+TEST_CASE("schedules of launches that move, which broke an earlier form of the rules", "[ckptd]") {
+    const std::uint64_t seed = GENERATE(  //
+        4163, 10045,    // a question that was not asked in one attempt was not asked in the next
+        466, 12646,     // nor in the launch's second round
+        29983,          // a step that one holder had damaged was not tried with another's
+        1505227,        // a member had lost its part of the newest step, so that nobody asked for the rest
+        1602183,        // a daemon voted for a rank that had been on its node a launch ago
+        1691708,        // one that had told a later launch what it holds let go of it for a commit of its own
+        133, 421,       // what only such a one knew to be replicated was let go of by the members
+        1233868,        // who had not heard how far the beginning came was told so by nobody
+        14054, 15997,   // the books: what a daemon of an ended launch finds committed is overtaken there
+        1487, 1035823,  // the same, and what its round begins from
+        2050695);       // the books: nobody is left who knows where the job was
+    CHECK(simulator::run(seed, some_settings(seed)).breach == "");
+}
