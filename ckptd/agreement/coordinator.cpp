@@ -110,7 +110,9 @@ std::map<copy_key, choice> coordinator::candidates() const {
 void coordinator::choose() {
     if (phase_ != phase::collecting || !storage_ || inventories_.size() < slots_) return;
     const auto complete = candidates();
-    for (const auto& [slot, i] : inventories_) replicated_ = std::max(replicated_, i.replicated);
+    for (const auto& [slot, i] : inventories_)
+        if (i.replicated && counts(*i.replicated, complete))
+            replicated_ = std::max(replicated_, i.replicated);
     choice_ = {};
     replicated_outside_.reset();
     answered_.clear();
@@ -144,6 +146,15 @@ void coordinator::choose(const choice& what, const std::map<copy_key, choice>& c
     choice_ = what;
     for (const auto& o : outside_) choice_.outside.push_back(o.where);
     replicated_outside_ = replicated_outside(complete);
+}
+
+bool coordinator::counts(const copy_key& replicated, const std::map<copy_key, choice>& complete) const {
+    if (const auto at = complete.find(replicated); at != complete.end() && !is_spoilt(at->second))
+        return true;
+    const auto overtakes = [&](const inventory& i) { return i.begun.overtakes(replicated); };
+    return std::none_of(inventories_.begin(), inventories_.end(),
+                        [&](const auto& one) { return overtakes(one.second); }) &&
+           std::none_of(outside_.begin(), outside_.end(), [&](const auto& o) { return overtakes(o.has); });
 }
 
 // What is older than that they free, and so may the members. Only of the round whose step is chosen, from

@@ -82,6 +82,9 @@ class coordinator {
     /// What the ranks of some daemon may have begun with already.
     std::optional<std::optional<copy_key>> forced() const;
     std::map<copy_key, choice> candidates() const;
+    /// What a member has heard to be replicated. Not where all have since begun from an older step: then it
+    /// came to be so behind their backs, and their parts of it are gone.
+    bool counts(const copy_key& replicated, const std::map<copy_key, choice>& complete) const;
     /// What those outside know to be replicated, if it can take the place of what the members know.
     std::optional<copy_key> replicated_outside(const std::map<copy_key, choice>& complete) const;
 

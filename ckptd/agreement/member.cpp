@@ -20,6 +20,7 @@ inventory member::what_i_hold(const shelf& copies) const {
     out.key = key_;
     out.forgetful = forgetful_;
     out.had = copies.newest_part();
+    out.begun = copies.begun();
     return out;
 }
 

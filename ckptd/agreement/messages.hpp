@@ -63,6 +63,15 @@ struct collect {
     ballot number;
 };
 
+/// What all ranks began a round from. Newer checkpoints of older rounds are dead from then on.
+struct beginning {
+    std::uint64_t generation = 0;  ///< 0: of none yet
+    std::optional<copy_key> key{};
+    bool overtakes(const copy_key& other) const {
+        return other.generation < generation && std::optional(other) > key;
+    }
+};
+
 struct inventory {
     ballot number;
     std::uint64_t life = 0;  ///< of the daemon; its next one may know less
@@ -77,6 +86,7 @@ struct inventory {
     std::optional<copy_key> had{};
     /// Nodes of earlier launches that it knows of.
     std::vector<node_address> former{};
+    beginning begun{};  ///< the newest that it has taken part in
 };
 
 /// What a node outside of the assignment has answered: its copies, and what it knows to be replicated.
@@ -103,7 +113,8 @@ struct prepared {
 struct release {
     ballot number;
     std::optional<copy_key> key;
-    std::optional<copy_key> replicated;  ///< the newest commit at that level that anybody has heard of
+    /// The newest commit at that level that anybody has heard of, and that still counts.
+    std::optional<copy_key> replicated;
 };
 
 struct released {

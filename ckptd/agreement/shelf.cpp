@@ -43,7 +43,7 @@ void shelf::note_passed_over(const copy_key& key) { came_to_less_[key] = false; 
 void shelf::note_release(const std::optional<copy_key>& key, const std::optional<copy_key>& replicated,
                          std::uint64_t generation) {
     memory_ = base_ = key;
-    replicated_ = std::max(replicated_, replicated);
+    replicated_ = replicated;
     if (replicated_ > key)
         replicated_.reset();  // what was acknowledged is lost: more has failed than it stood
     generation_ = generation;

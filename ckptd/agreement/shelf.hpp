@@ -47,7 +47,7 @@ class shelf {
     void note_passed_over(const copy_key& key);
     /// All ranks begin `generation` from `key`: newer checkpoints of older generations are dead. It stays
     /// until it is known how far it has come: it may have been replicated, and who knew that may be gone.
-    /// `replicated`: the newest commit at that level that anybody has heard of.
+    /// `replicated`: the newest commit at that level that anybody has heard of, and that still counts.
     void note_release(const std::optional<copy_key>& key, const std::optional<copy_key>& replicated,
                       std::uint64_t generation);
 
@@ -55,6 +55,7 @@ class shelf {
     std::optional<copy_key> newest(level safety) const;
     /// The newest in which there was a part here that somebody may rest on, though it may be lost.
     std::optional<copy_key> newest_part() const;
+    beginning begun() const { return {generation_, base_}; }
     bool may_go(const copy& c) const;
     /// Removes what may go and returns it.
     std::vector<id> sweep();

@@ -56,6 +56,10 @@ struct writer {
         may(out, "replicated", m.replicated);
         if (m.forgetful) out["forgetful"] = true;
         may(out, "had", m.had);
+        if (m.begun.generation != 0) {
+            out["begun"] = m.begun.generation;
+            may(out, "from", m.begun.key);
+        }
         if (!m.former.empty()) out["former"] = put(m.former);
         return out;
     }
@@ -196,6 +200,10 @@ struct reader {
         BANYAN_TRY(m.forgetful, may_flag("forgetful"));
         BANYAN_TRY(m.had, may_key("had"));
         BANYAN_TRY(m.former, may_nodes("former"));
+        if (in.has("begun")) {
+            BANYAN_TRY(m.begun.generation, in.number("begun"));
+        }
+        BANYAN_TRY(m.begun.key, may_key("from"));
         return m;
     }
     result<body> read_prepare() const {

@@ -45,6 +45,7 @@ json former_nodes::tell(session& s, std::uint64_t generation) {
     const auto& rules = s.agreed->rules();
     what.copies = rules.copies().checked();
     what.replicated = rules.committed(agreement::level::replicated);
+    what.begun = rules.copies().begun();
     return agreement::encode({s.generation, std::move(what)}, {});
 }
 

@@ -84,6 +84,19 @@ void books::reached_all(const std::optional<copy_key>& key, const agreement::agr
     if (key && (!newest || newest->key <= *key)) newest = look(*key, m, a.world());
 }
 
+void books::give_up(std::uint32_t node, std::uint64_t generation) {
+    for (auto& e : newest_) {
+        if (!e || e->key.generation >= generation) continue;
+        for (auto& holders : e->holders)
+            std::erase_if(holders, [&](const auto& h) { return h.first == node; });
+    }
+}
+
+void books::renew(const agreement::agreement& a, const machines& m) {
+    auto& e = newest_[static_cast<std::size_t>(level::replicated)];
+    if (e) e = look(e->key, m, a.world());
+}
+
 std::optional<copy_key> books::newest(level safety) const {
     const auto& e = newest_[static_cast<std::size_t>(safety)];
     return e ? std::optional(e->key) : std::nullopt;

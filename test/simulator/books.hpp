@@ -34,6 +34,10 @@ class books {
     /// newer has not survived.
     bool begin(const std::optional<copy_key>& key, const agreement::agreement& a, const assignment& nodes,
                const assignment& heard, const machines& m);
+    /// A silent node's part in what was acknowledged in launches before `generation` is not counted on.
+    void give_up(std::uint32_t node, std::uint64_t generation);
+    /// What is replicated has its copies anew.
+    void renew(const agreement::agreement& a, const machines& m);
     /// What all were to begin from has reached memory on all ranks: what is older has been overtaken there.
     void reached_all(const std::optional<copy_key>& key, const agreement::agreement& a, const machines& m);
     std::optional<copy_key> newest(agreement::level safety) const;

@@ -27,6 +27,7 @@ void job::start_launch() {
     if (settings_.moves && launches_ > 1) move_on();
     promised_ = heard_ = {assignment_.begin(), assignment_.end()};
     silent_since_.clear();
+    given_up_.clear();
     say("launch {} on {}", launches_, fmt::join(assignment_, " "));
     for (std::uint32_t slot = 0; slot < settings_.slots; ++slot) {
         ranks_[slot] = {};
@@ -175,8 +176,9 @@ void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::
         if (!is_current(i)) return;  // over
         if (!is_outside || !settings_.moves) return retry(is_outside ? at + 1 : at);
         const auto since = silent_since_.try_emplace(from, now()).first->second;
-        if (now() < since + outside_timeout) return retry(at);
+        if (now() < since + settings_.patience_us) return retry(at);
         promised_.erase(from);  // given up
+        given_up_.insert(from);
         say("slot {} gives node {} up", slot, from);
         return retry(at + 1);
     }

@@ -56,6 +56,7 @@ class job : public launch_nodes {
     /// To the buddy; then the vote, with or without.
     void replicate(std::uint32_t i, std::uint32_t slot, shelf::id id, int tries);
     void acknowledge(std::uint32_t i);
+    bool copies_are_anew(const std::optional<copy_key>& key) const;
     /// A process that waits though its round has gone (it was fenced before) asks again.
     void restart_forgotten(std::uint32_t i);
 

@@ -22,7 +22,7 @@ bool launch_nodes::waits_for_former(std::uint32_t i) {
     const auto silent = [&](auto other) { return !slot_of(other) && !answers(i, other); };
     if (std::any_of(known.begin(), known.end(), silent)) {
         if (!since) since = now();
-        if (now() < *since + outside_timeout) return true;
+        if (now() < *since + settings_.patience_us) return true;
     }
     since.reset();
     return false;
@@ -41,8 +41,11 @@ std::optional<std::set<std::uint32_t>> launch_nodes::former_nodes(std::uint32_t 
     // What is promised does not hang on what is known where there is a directory. Who is silent is given up,
     // though he may have answered in an earlier life of this daemon, and so is who is known to nobody now.
     promised_ = {assignment_.begin(), assignment_.end()};
-    for (std::uint32_t other = 0; other < nodes_.size(); ++other)
+    given_up_.clear();
+    for (std::uint32_t other = 0; other < nodes_.size(); ++other) {
         if (answers(i, other) && (settings_.claims || known.contains(other))) promised_.insert(other);
+        if (!answers(i, other) && !slot_of(other)) given_up_.insert(other);
+    }
     const auto newest = n.agreed.coordinating()->newest_if_whole();
     if (settings_.claims && claimed != 0 && newest && newest->generation >= first_round(claimed))
         return std::nullopt;
@@ -61,6 +64,7 @@ agreement::agreement::holdings launch_nodes::held_outside(std::uint32_t asks,
         where.name = std::to_string(other);
         said.copies = nodes_[other].agreed.copies().checked();
         said.replicated = nodes_[other].agreed.committed(agreement::level::replicated);
+        said.begun = nodes_[other].agreed.copies().begun();
     }
     return out;
 }

@@ -10,8 +10,6 @@ namespace banyan::ckpt::simulator {
 class launch_nodes : public machines {
   protected:
     using machines::machines;
-    /// Longer than anything here is cut off or stopped.
-    static constexpr time_us outside_timeout = 1'000'000;
 
     std::optional<std::uint32_t> slot_of(std::uint32_t node) const;
     /// Whether the node knows of the launch that is: an older one's ranks have ended.
@@ -44,6 +42,9 @@ class launch_nodes : public machines {
     std::set<std::uint32_t> promised_;
     /// Its nodes, and those that were asked and have answered.
     std::set<std::uint32_t> heard_;
+    /// Who was silent when it was asked. What it had of earlier launches is not counted on when this one has
+    /// begun: it may still go on with its own.
+    std::set<std::uint32_t> given_up_;
     std::map<std::uint32_t, time_us> silent_since_;  ///< of the former nodes
 };
 

@@ -39,6 +39,7 @@ void job::go(std::uint32_t i) {
                                                      {heard_.begin(), heard_.end()}, *this))
         ++out_.restored_older;
     at->second = key;
+    for (const auto silent : given_up_) books_.give_up(silent, generation_);
     auto& r = ranks_[slot];
     if (r.now != rank_process::doing::waits) return;
     begin(slot, generation, key);
@@ -159,6 +160,16 @@ void job::replicate(std::uint32_t i, std::uint32_t slot, shelf::id id, int tries
     });
 }
 
+// Of what was begun from, if that is the newest that was acknowledged as replicated.
+bool job::copies_are_anew(const std::optional<copy_key>& key) const {
+    if (!key || books_.newest(level::replicated) != key) return false;
+    for (std::uint32_t slot = 0; slot < settings_.slots; ++slot) {
+        const auto* c = nodes_[assignment_[slot]].agreed.copies().find({*key, slot}, true);
+        if (!c || c->voted != level::replicated) return false;
+    }
+    return true;
+}
+
 void job::acknowledge(std::uint32_t i) {
     if (nodes_[i].members.empty() || !nodes_[i].agreed.has_begun() || !is_news(i)) return;
     if (settings_.moves && nodes_[i].agreed.stands_alone()) {  // what was acknowledged needs no former nodes
@@ -166,6 +177,8 @@ void job::acknowledge(std::uint32_t i) {
         if (slot_of(i) == 0u && claim_.generation == generation_)
             claim_.nodes = {assignment_.begin(), assignment_.end()};
     }
+    if (is_current(i) && copies_are_anew(nodes_[i].agreed.begun_from()))
+        books_.renew(nodes_[i].agreed, *this);
     for (const auto safety : {level::memory, level::replicated})
         if (books_.acknowledge(nodes_[i].agreed, safety, *this)) {
             ++out_.commits;

@@ -21,7 +21,10 @@ struct settings {
     /// the former nodes only what they have kept, and what the claim of the directory says.
     bool moves = false;
     bool claims = false;  ///< the job has a directory
-    bool trace = false;   ///< every event to stderr
+    /// For how long a former node that is silent is waited for; less than they are: what is theirs is given
+    /// up, and they may go on with the launch before.
+    int patience_us = 1'000'000;
+    bool trace = false;  ///< every event to stderr
 };
 
 struct outcome {

@@ -7,6 +7,7 @@
 
 using namespace banyan::ckpt;
 using namespace ckptd_test;
+using agreement::level;
 using agreement::shelf;
 
 TEST_CASE("nothing is chosen before all have answered and storage was looked at", "[ckptd]") {
@@ -117,6 +118,48 @@ TEST_CASE("what nodes outside know to be replicated is not forgotten", "[ckptd]"
         outside.replicated = copy_key{round_one, 10};
         CHECK(released_with() == ours);
     }
+}
+
+TEST_CASE("what became replicated behind the others' backs does not count", "[ckptd]") {
+    // The second node was silent when a launch began from `base` without it, and went on with the one before.
+    agreement::coordinator c(2, 2, 7);
+    const copy_key newest{round_two, 5}, base{round_one, 7}, theirs{round_one, 8};
+    auto one = holds({1, 7}, {{newest, 0}, {newest, 1}, {base, 0}, {base, 1}}), other = holds({1, 7}, {});
+    one.begun = {round_two, base};
+    one.replicated = base;
+    other.begun = {round_one, std::nullopt};
+    other.replicated = theirs;
+    const auto released_with = [&] {
+        c.on(0, one);
+        c.on(1, other);
+        c.set_storage({});
+        c.on(0, agreement::prepared{{1, 7}, {}});
+        c.on(1, agreement::prepared{{1, 7}, {}});
+        return std::get<agreement::release>(c.due().at(0).what).replicated;
+    };
+    SECTION("else the first node would free what is replicated there") { CHECK(released_with() == base); }
+    SECTION("but where all of it is still there") {
+        other.copies = {{theirs, 0}, {theirs, 1}};
+        CHECK(released_with() == theirs);
+    }
+    SECTION("nor what a node outside says that has taken part in the later launch") {
+        one.begun = {};
+        auto outside = holds({}, {{base, 0}});
+        outside.begun = {round_two, base};
+        c.set_outside({{{"n7", ""}, outside}});
+        CHECK(released_with() == base);
+    }
+}
+
+TEST_CASE("who is told what is replicated forgets what does not count", "[ckptd]") {
+    shelf copies;
+    const copy_key base{round_one, 7}, theirs{round_one, 8};
+    copies.note_release(std::nullopt, std::nullopt, round_one);
+    copies.add(own(1, base));
+    copies.note_commit(theirs, level::replicated);
+    copies.note_release(copy_key{round_two, 5}, base, round_two + 1);
+    CHECK(copies.newest(level::replicated) == base);
+    CHECK(copies.sweep().empty());
 }
 
 TEST_CASE("nodes outside are asked where a member had a part of something newer", "[ckptd]") {

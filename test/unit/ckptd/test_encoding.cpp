@@ -24,7 +24,8 @@ std::vector<body> one_of_each() {
                 copy_key{1, 2},
                 true,
                 copy_key{3, 4},
-                {{"n7", "10.0.0.7"}, {"n8", ""}}};
+                {{"n7", "10.0.0.7"}, {"n8", ""}},
+                {7, copy_key{1, 2}}};
     prepare p{b, {key, true, {{0}, {1, 2}, {}, {3}}, {{"n9", "10.0.0.9"}}}, 78};
     return {collect{b},
             i,
@@ -70,7 +71,8 @@ TEST_CASE("what is out of range, of another type or not there is refused", "[agr
         for (const auto& [name, value] : good.items()) {
             // These may be missing.
             const bool optional = name == "accepted" || name == "replicated" || name == "forgetful" ||
-                                  name == "storage" || name == "had" || name == "former" ||
+                                  name == "storage" || name == "had" || name == "former" || name == "begun" ||
+                                  name == "from" ||
                                   (name == "key" && !std::holds_alternative<commit>(m) &&
                                    !std::holds_alternative<passed_over>(m));
             for (const json& bad :

@@ -29,10 +29,18 @@ struct sums {
     std::vector<std::string> breaches;
 };
 
-sums simulate(std::uint64_t first, std::uint64_t count) {
+/// Former nodes are given up before they answer.
+simulator::settings impatient(std::uint64_t seed) {
+    auto s = some_settings(seed);
+    s.patience_us = 20'000;
+    return s;
+}
+
+sums simulate(std::uint64_t first, std::uint64_t count,
+              simulator::settings (*settings)(std::uint64_t) = some_settings) {
     sums out;
     for (auto seed = first; seed < first + count && out.breaches.size() < 10; ++seed) {
-        const auto o = simulator::run(seed, some_settings(seed));
+        const auto o = simulator::run(seed, settings(seed));
         out.commits += o.commits;
         out.releases += o.releases;
         out.relaunches += o.relaunches;
@@ -56,6 +64,10 @@ void check(const sums& s) {
 
 TEST_CASE("100,000 schedules of faults: nothing acknowledged is lost, all ranks begin alike", "[ckptd]") {
     check(simulate(1, 100'000));
+}
+
+TEST_CASE("20,000 schedules in which former nodes are silent, and go on with their launch", "[ckptd]") {
+    check(simulate(1, 20'000, impatient));
 }
 
 // In two processes, at once where there are two processors.
