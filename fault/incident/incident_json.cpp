@@ -58,18 +58,28 @@ json ends_json(const std::vector<end_point>& ends) {
     return out;
 }
 
+result<void> read_end(const json_fields& in, end_point& e) {
+    std::string guid;
+    BANYAN_CHECK(may_all(in, "node", e.node, "name", e.name, "port", e.port, "guid", guid));
+    e.guid = std::strtoull(guid.c_str(), nullptr, 16);
+    return {};
+}
+
 result<object> object_from(const json_fields& in) {
     object o;
     BANYAN_TRY(o.kind, (read_enum<object_kind, 6>(in, "kind")));
     BANYAN_CHECK(may_all(in, "node", o.node, "gpu", o.gpu, "bdf", o.bdf, "uuid", o.uuid, "hca", o.hca,
                          "device", o.device));
-    BANYAN_CHECK(read_each(in, "ends", o.ends, [](const json_fields& end, end_point& e) -> result<void> {
-        std::string guid;
-        BANYAN_CHECK(may_all(end, "node", e.node, "name", e.name, "port", e.port, "guid", guid));
-        e.guid = std::strtoull(guid.c_str(), nullptr, 16);
-        return {};
-    }));
+    BANYAN_CHECK(read_each(in, "ends", o.ends, read_end));
     return o;
+}
+
+result<void> read_followed(const json_fields& in, followed_job& f) {
+    std::string nodes;
+    BANYAN_CHECK(may_all(in, "job", f.job, "restarts", f.restarts, "may_requeue", f.may_requeue, "since_ms",
+                         f.since_ms, "script", f.script, "nodes", nodes));
+    BANYAN_TRY(f.nodes, expand_hostlist(nodes));
+    return {};
 }
 
 result<void> read_lists(const json_fields& in, incident& i) {
@@ -80,14 +90,7 @@ result<void> read_lists(const json_fields& in, incident& i) {
         return may_all(item, "at_ms", e.at_ms, "source", e.source, "text", e.text, "repeats", e.repeats,
                        "decides", e.decides);
     }));
-    BANYAN_CHECK(
-        read_each(in, "followed", i.followed, [](const json_fields& item, followed_job& f) -> result<void> {
-            std::string nodes;
-            BANYAN_CHECK(may_all(item, "job", f.job, "restarts", f.restarts, "may_requeue", f.may_requeue,
-                                 "since_ms", f.since_ms, "script", f.script, "nodes", nodes));
-            BANYAN_TRY(f.nodes, expand_hostlist(nodes));
-            return {};
-        }));
+    BANYAN_CHECK(read_each(in, "followed", i.followed, read_followed));
     return read_each(in, "ranks", i.ranks, [](const json_fields& item, job_ranks& r) {
         return may_all(item, "job", r.job, "restarts", r.restarts, "step", r.step, "of", r.of, "ranks",
                        r.ranks, "unknown", r.unknown);
