@@ -147,3 +147,63 @@ TEST_CASE("a requeue in the middle of it goes on from memory", "[ckptd]") {
     for (auto& rank : ranks) rank.kill();
     CHECK(eventually([&] { return is_stored(c, 8); }));
 }
+
+TEST_CASE("of several jobs that end at once one whose storage hangs goes with its lease, the others do not",
+          "[ckptd]") {
+    const gate g;
+    auto o = g.on({1}, 1, "lease = \"8s\"\n");
+    o.before[1].at(2) = "SLOW_MATCH=rank-000001";  // which the first job alone has
+    cluster c(std::move(o));
+    const auto store_of = [&](std::uint64_t job) { return c.dir() + "/store-" + std::to_string(job); };
+    const std::vector<std::uint64_t> jobs{7, 8, 9};
+    for (const auto job : jobs) {
+        const int ranks_here = job == 7 ? 2 : 1;
+        c.open(c.request(job, 1, ranks_here, store_of(job), rarely));
+        c.new_step(job, 0, {1});
+        auto ranks = start_ranks(c, job, {1}, ranks_here, 100'000);
+        all_are(ask_all(ranks, "save 1"), "0");
+        all_are(ask_all(ranks, "wait 1 1 9000"), "0");
+        for (auto& r : ranks) r.kill();
+    }
+    for (const auto job : jobs) leave(c, job, {1});
+    const auto stored = [&](std::uint64_t job) {
+        return std::filesystem::exists(store_of(job) + "/step-000000000001/COMMIT");
+    };
+    CHECK(eventually([&] { return stored(8) && stored(9); }));
+    CHECK(c.session(1, 7)["state"] == "ending");
+    CHECK(eventually([&] { return c.session(1, 7).is_null(); }, 20s));
+    CHECK_FALSE(stored(7));
+    // The thread that hangs there holds up nobody.
+    c.open(c.request(10, 1, 1, store_of(8), rarely));
+    c.new_step(10, 0, {1});
+    auto next = start_ranks(c, 10, {1}, 1, 100'000);
+    all_are(ask_all(next, "restart"), "0 1 3 1");
+    // What it still writes after that is nobody's step.
+    g.open();
+    all_are(ask_all(next, "save 2"), "0");
+    all_are(ask_all(next, "wait 2 1 9000"), "0");
+    CHECK_FALSE(stored(7));
+}
+
+TEST_CASE("a daemon that is killed while an ended job's step is on its way brings it there", "[ckptd]") {
+    const gate g;
+    auto o = g.on({1}, 1);
+    o.arguments = {"--keeper"};
+    cluster c(std::move(o));
+    train_until_killed(c, 7, {1}, 3);
+    leave(c, 7, {1});
+    REQUIRE(eventually([&] { return c.session(1, 7)["state"] == "ending"; }));
+    const auto before = c.status(1)["pid"].get<pid_t>();
+    REQUIRE(before != c.pid(1));  // which is its keeper's
+    ::kill(before, SIGKILL);
+    REQUIRE(eventually([&] {
+        const auto now = c.status(1);
+        return now.is_object() && now["pid"].get<pid_t>() != before;
+    }));
+    CHECK(eventually([&] { return c.session(1, 7)["state"] == "ending"; }));
+    CHECK_FALSE(is_stored(c, 3));
+    g.open();
+    CHECK(eventually([&] { return is_stored(c, 3); }));
+    auto ranks = next_job(c, 8, {1});
+    all_are(ask_all(ranks, "restart"), "0 3 3 1");
+}
