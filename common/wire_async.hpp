@@ -44,18 +44,23 @@ task<result<void>> read_bytes(Stream& stream, std::span<std::byte> into) {
     co_return result<void>{};
 }
 
-/// As many bytes as a header announced. Memory grows with what has arrived: a header alone costs its sender
-/// as much as us.
-template <class Stream>
-task<result<std::vector<std::byte>>> read_announced(Stream& stream, std::size_t bytes) {
+/// As many bytes as a header announced, by `read`, which fills a span. Memory grows with what has arrived: a
+/// header alone costs its sender as much as us.
+template <class Read>
+task<result<std::vector<std::byte>>> read_announced_by(Read read, std::size_t bytes) {
     constexpr std::size_t first = 16 * 1024;
     std::vector<std::byte> out;
     while (out.size() < bytes) {
         const auto have = out.size();
         out.resize(std::min(bytes, std::max(first, 2 * have)));
-        BANYAN_CO_CHECK(co_await read_bytes(stream, std::span(out).subspan(have)));
+        BANYAN_CO_CHECK(co_await read(std::span(out).subspan(have)));
     }
     co_return std::move(out);
+}
+
+template <class Stream>
+task<result<std::vector<std::byte>>> read_announced(Stream& stream, std::size_t bytes) {
+    return read_announced_by([&stream](auto into) { return read_bytes(stream, into); }, bytes);
 }
 
 /// Header and metadata; the body, if any, stays in the stream.

@@ -14,10 +14,11 @@ using namespace asio::experimental::awaitable_operators;
 
 namespace {
 
-constexpr std::size_t worth_a_thread = 64 * 1024;  // below, arithmetic takes less than changing threads
+constexpr std::size_t worth_a_thread = 64 * 1024;  // above; else arithmetic takes less than changing threads
 constexpr std::size_t sent_at_once = 256 * 1024;   // stays in the cache between its seal and its copy
 constexpr std::size_t opened_at_once = 512 * 1024;
-constexpr std::size_t looked_at_once = 64 * 1024;  // by the cipher, then by the checksum
+constexpr std::size_t looked_at_once = 16 * 1024;  // by the cipher and by the checksum: stays in the cache
+constexpr std::size_t read_ahead = 8 * 1024;
 constexpr unsigned silence_ms = 30'000;
 
 result<void> not_from_the_peer() {
@@ -65,7 +66,7 @@ void channel::close() {
 }
 
 task<result<void>> channel::write_frame(std::uint16_t type, nlohmann::json meta,
-                                        std::span<const std::byte> body) {
+                                        std::span<const std::byte> body, std::uint32_t* crc) {
     auto text = meta.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     if (text.size() > wire::max_meta || body.size() > wire::max_body)
         co_return fail(errc::internal, "a message is longer than the protocol allows");
@@ -75,7 +76,24 @@ task<result<void>> channel::write_frame(std::uint16_t type, nlohmann::json meta,
     const auto text_tag = sending_.seal(head, plain, encrypt_ ? plain.data() : nullptr);
     const lead before{asio::buffer(head), asio::buffer(text), asio::buffer(text_tag)};
     if (body.empty()) co_return co_await send(before);
-    co_return co_await send_body(before, body);
+    co_return co_await send_body(before, body, crc);
+}
+
+// A short message is one look at the socket, whatever it is made of.
+task<result<void>> channel::read(std::span<std::byte> into) {
+    for (;;) {
+        const auto n = std::min(into.size(), ahead_to_ - ahead_from_);
+        std::copy_n(ahead_.begin() + static_cast<std::ptrdiff_t>(ahead_from_), n, into.begin());
+        ahead_from_ += n;
+        into = into.subspan(n);
+        if (into.empty()) co_return result<void>{};
+        if (into.size() >= read_ahead) co_return co_await wire::read_bytes(socket_, into);
+        ahead_.resize(read_ahead);
+        const auto [ec, got] = co_await socket_.async_read_some(asio::buffer(ahead_), as_result);
+        if (ec) co_return fail(errc::unavailable, "the peer closed the connection: " + ec.message());
+        ahead_from_ = 0;
+        ahead_to_ = got;
+    }
 }
 
 task<result<void>> channel::send(std::span<const asio::const_buffer> parts) {
@@ -86,35 +104,36 @@ task<result<void>> channel::send(std::span<const asio::const_buffer> parts) {
 
 // What leaves for the piece: itself, or its encryption.
 task<std::span<const std::byte>> channel::seal_piece(std::span<const std::byte> piece,
-                                                     std::vector<std::byte>& scratch) {
-    if (!encrypt_) {
-        sending_.seal_piece(piece, nullptr);
-        co_return piece;
-    }
-    scratch.resize(std::max(scratch.size(), piece.size()));
-    const auto work = [this, piece, out = scratch.data()] {
-        sending_.seal_piece(piece, out);
+                                                     std::vector<std::byte>& scratch, std::uint32_t* crc) {
+    if (encrypt_) scratch.resize(std::max(scratch.size(), piece.size()));
+    const auto work = [this, piece, crc, out = encrypt_ ? scratch.data() : nullptr] {
+        for (std::size_t at = 0; at < piece.size(); at += looked_at_once) {
+            const auto part = piece.subspan(at, std::min(looked_at_once, piece.size() - at));
+            if (crc) *crc = crc32c(part, *crc);
+            sending_.seal_piece(part, out ? out + at : nullptr);
+        }
         return true;
     };
-    if (piece.size() < worth_a_thread || !pool_)
+    if (!encrypt_ || piece.size() <= worth_a_thread || !pool_)
         work();
     else
         co_await run_blocking(*pool_, work);
-    co_return std::span(scratch).first(piece.size());
+    co_return encrypt_ ? std::span<const std::byte>(scratch).first(piece.size()) : piece;
 }
 
 // To encrypt takes as long as to send: one piece is encrypted while the one before it leaves.
-task<result<void>> channel::send_body(lead before, std::span<const std::byte> body) {
+task<result<void>> channel::send_body(lead before, std::span<const std::byte> body, std::uint32_t* crc) {
+    if (crc) *crc = 0;
     sending_.begin_seal({});
     auto piece = body.first(std::min(sent_at_once, body.size()));
-    auto out = co_await seal_piece(piece, scratch_[0]);
+    auto out = co_await seal_piece(piece, scratch_[0], crc);
     for (std::size_t at = piece.size(), turn = 1; at < body.size(); at += piece.size(), ++turn) {
         const std::array<asio::const_buffer, 4> parts{before[0], before[1], before[2],
                                                       asio::buffer(out.data(), out.size())};
         before = {};
         piece = body.subspan(at, std::min(sent_at_once, body.size() - at));
         auto sending = send(parts);
-        auto sealing = seal_piece(piece, scratch_[turn % scratch_.size()]);
+        auto sealing = seal_piece(piece, scratch_[turn % scratch_.size()], crc);
         if (encrypt_) {
             const auto [sent, next] = co_await (std::move(sending) && std::move(sealing));
             if (!sent) co_return std::unexpected(sent.error());
@@ -133,7 +152,7 @@ task<result<void>> channel::send_body(lead before, std::span<const std::byte> bo
 // Reads the tag that follows and holds it against what came before.
 task<result<void>> channel::check(std::span<const std::byte> clear, std::span<std::byte> text) {
     tag t{};
-    BANYAN_CO_CHECK(co_await wire::read_bytes(socket_, t));
+    BANYAN_CO_CHECK(co_await read(t));
     if (receiving_.open(clear, text, t, encrypt_)) co_return result<void>{};
     close();
     co_return not_from_the_peer();
@@ -148,7 +167,7 @@ task<void> channel::open_piece(std::span<std::byte> piece, std::uint32_t* crc) {
         }
         return true;
     };
-    if (piece.size() < worth_a_thread || !pool_)
+    if (piece.size() <= worth_a_thread || !pool_)
         work();
     else
         co_await run_blocking(*pool_, work);
@@ -157,11 +176,11 @@ task<void> channel::open_piece(std::span<std::byte> piece, std::uint32_t* crc) {
 // One piece is looked at while the next one comes in.
 task<result<void>> channel::read_and_open(std::span<std::byte> into, std::uint32_t* crc) {
     auto piece = into.first(std::min(opened_at_once, into.size()));
-    BANYAN_CO_CHECK(co_await wire::read_bytes(socket_, piece));
+    BANYAN_CO_CHECK(co_await read(piece));
     for (auto rest = into.subspan(piece.size()); !rest.empty(); rest = rest.subspan(piece.size())) {
         const auto next = rest.first(std::min(opened_at_once, rest.size()));
         auto opening = open_piece(piece, crc);
-        auto reading = wire::read_bytes(socket_, next);
+        auto reading = read(next);
         BANYAN_CO_CHECK(co_await (std::move(reading) && std::move(opening)));
         piece = next;
     }
@@ -171,11 +190,12 @@ task<result<void>> channel::read_and_open(std::span<std::byte> into, std::uint32
 
 task<result<std::pair<wire::header, nlohmann::json>>> channel::read_head(std::size_t most_meta) {
     std::array<std::byte, wire::header_bytes> head{};
-    BANYAN_CO_CHECK(co_await wire::read_bytes(socket_, head));
+    BANYAN_CO_CHECK(co_await read(head));
     BANYAN_CO_TRY(const auto h, wire::decode_header(head));
     if (h.meta_bytes > most_meta)
         co_return fail(errc::invalid_input, "a message is longer than it may be here");
-    BANYAN_CO_TRY(auto text, co_await wire::read_announced(socket_, h.meta_bytes));
+    const auto take = [this](auto into) { return read(into); };
+    BANYAN_CO_TRY(auto text, co_await wire::read_announced_by(take, h.meta_bytes));
     BANYAN_CO_CHECK(co_await check(head, text));
     BANYAN_CO_TRY(auto meta, wire::decode_meta(text));
     co_return std::pair(h, std::move(meta));
@@ -186,7 +206,7 @@ task<result<void>> channel::read_body(std::span<std::byte> into, std::uint32_t* 
     receiving_.begin_open({});
     BANYAN_CO_CHECK(co_await read_and_open(into, crc));
     tag t{};
-    BANYAN_CO_CHECK(co_await wire::read_bytes(socket_, t));
+    BANYAN_CO_CHECK(co_await read(t));
     if (receiving_.end_open(t)) co_return result<void>{};
     close();
     co_return not_from_the_peer();

@@ -45,9 +45,10 @@ class channel {
     void close();
     asio::any_io_executor executor() { return socket_.get_executor(); }
 
-    /// `body` (at most wire::max_body) must stay valid until the task is done.
+    /// `body` (at most wire::max_body) must stay valid until the task is done. `crc` gets the CRC-32C of what
+    /// has left.
     task<result<void>> write_frame(std::uint16_t type, nlohmann::json meta,
-                                   std::span<const std::byte> body = {});
+                                   std::span<const std::byte> body = {}, std::uint32_t* crc = nullptr);
     /// Header and metadata. Where the header has a body, read_body must follow.
     task<result<std::pair<wire::header, nlohmann::json>>> read_head(std::size_t most_meta = wire::max_meta);
     /// `into` is as long as the header said. Until this returns its content is not to be trusted. `crc` gets
@@ -58,10 +59,11 @@ class channel {
 
   private:
     using lead = std::array<asio::const_buffer, 3>;  ///< what goes before a body
+    task<result<void>> read(std::span<std::byte> into);
     task<result<void>> send(std::span<const asio::const_buffer> parts);
-    task<result<void>> send_body(lead before, std::span<const std::byte> body);
+    task<result<void>> send_body(lead before, std::span<const std::byte> body, std::uint32_t* crc);
     task<std::span<const std::byte>> seal_piece(std::span<const std::byte> piece,
-                                                std::vector<std::byte>& scratch);
+                                                std::vector<std::byte>& scratch, std::uint32_t* crc);
     task<result<void>> check(std::span<const std::byte> clear, std::span<std::byte> text);
     task<result<void>> read_and_open(std::span<std::byte> into, std::uint32_t* crc);
     task<void> open_piece(std::span<std::byte> piece, std::uint32_t* crc);
@@ -72,6 +74,8 @@ class channel {
     const std::string node_;
     std::string address_;
     asio::thread_pool* pool_;
+    std::vector<std::byte> ahead_;                   // come in with what was read before it
+    std::size_t ahead_from_ = 0, ahead_to_ = 0;      // of that, not read yet
     std::array<std::vector<std::byte>, 2> scratch_;  // encrypted pieces of a body
 };
 
