@@ -256,6 +256,7 @@ void agreement::count(effects& out, std::uint32_t from, const vote& v) {
         tell(passed_over{key});
         pass_over(out, key);
     }
+    out.counted = !out.fenced && decided.committed.empty() && decided.passed_over.empty();
 }
 
 void agreement::apply(effects& out, const commit& c) {

@@ -44,6 +44,7 @@ struct effects {
     bool go = false;               ///< the ranks may begin with begun_from()
     bool fenced = false;           ///< processes of an older round must not save any more
     std::vector<shelf::id> gone;   ///< copies whose memory is free
+    bool counted = false;          ///< a vote that has decided nothing: there is no more to keep than before
 };
 
 class agreement {

@@ -29,14 +29,15 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
         /// All of `what` in one frame. An error when the daemon of that slot did not answer, or has no
         /// session of the job (not_found).
         std::function<task<result<void>>(std::uint32_t slot, messages what)> send;
-        /// A moment in which the node's other ranks may vote, too: one frame then has all their votes.
-        std::function<task<void>()> gather;
+        /// Until the node's other ranks have voted for this checkpoint, too, or for a moment: one frame then
+        /// has all their votes.
+        std::function<task<void>(copy_key)> gather;
         std::function<void()> keep;  ///< what must be remembered, before anything else is done
         std::function<void(agreement::prepare)> bring;
         std::function<void()> begin;   ///< the ranks may begin with rules().begun_from()
         std::function<void()> fenced;  ///< another generation: processes of an older one save no more
         std::function<void(agreement::shelf::id)> free;
-        std::function<void()> changed;  ///< after each event
+        std::function<void()> changed;  ///< after each event but votes that decide nothing
     };
 
     explicit job_agreement(host h) : host_(std::move(h)) {}

@@ -14,7 +14,9 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr milliseconds agree_timeout{2000};
-constexpr milliseconds votes_within{2};  // of a node's ranks: little beside what a copy to the buddy takes
+// Of a node's ranks: little beside what a copy to the buddy takes. Nothing is committed before all have
+// voted, so that the first ones' votes lose nothing if they wait for the others' copies.
+constexpr milliseconds votes_within{2}, votes_at_most{100};
 constexpr milliseconds settle_timeout{2000};  // for checksums of what an older launch has sealed
 constexpr milliseconds look_again_after{1000};
 constexpr std::size_t enough_steps = 8;  // of storage: more than can be damaged and still be worth a start
@@ -73,9 +75,18 @@ std::shared_ptr<job_agreement> launches::make_agreement(const std::weak_ptr<sess
         if (!answer) co_return std::unexpected(answer.error());
         co_return result<void>{};
     };
-    h.gather = [this]() -> task<void> {
+    h.gather = [this, of](copy_key newest) -> task<void> {
+        const auto until = clock::now() + votes_at_most;
         asio::steady_timer moment(core_.io, votes_within);
         co_await moment.async_wait(as_result);
+        const auto s = of.lock();
+        const auto on_their_way = [&] {
+            return std::any_of(s->copies.begin(), s->copies.end(), [&](const auto& c) {
+                return c->own && !c->handled && !c->dropped && c->key <= newest &&
+                       c->key.generation == s->generation;
+            });
+        };
+        while (s && !s->closed && on_their_way() && clock::now() < until) co_await s->changed->wait(until);
     };
     h.keep = [this, of] {
         if (const auto s = of.lock()) core_.keep(s);

@@ -21,7 +21,7 @@ struct bench {
     asio::io_context io;
     std::vector<agreement::message> sent;
     bool answers = true;
-    int kept = 0;
+    int kept = 0, changed = 0;
     std::shared_ptr<job_agreement> agreed;
 
     bench() {
@@ -32,10 +32,11 @@ struct bench {
             sent.insert(sent.end(), what.begin(), what.end());
             co_return banyan::result<void>{};
         };
-        h.gather = []() -> task<void> { co_return; };
+        h.gather = [](copy_key) -> task<void> { co_return; };
         h.keep = [this] { ++kept; };
         h.bring = [this](agreement::prepare p) { number = p.number; };
-        h.begin = h.fenced = h.changed = [] {};
+        h.begin = h.fenced = [] {};
+        h.changed = [this] { ++changed; };
         h.free = [](agreement::shelf::id) {};
         agreed = std::make_shared<job_agreement>(std::move(h));
         agreement::launch l;
@@ -117,4 +118,18 @@ TEST_CASE("that a launch is over is kept before a later one has its answer", "[c
     CHECK(b.kept == before + 1);
     b.save(1, 2, 1);
     CHECK(b.voters().empty());
+}
+
+TEST_CASE("of the votes that are counted here only the deciding one is kept and shown", "[ckptd]") {
+    bench b;
+    b.begin();
+    const agreement::vote::one what{{generation, 1}, agreement::level::replicated};
+    const int kept = b.kept, changed = b.changed;
+    for (const std::uint32_t rank : {0u, 1u, 2u}) b.hear(agreement::vote{rank, {what}, 1, 1});
+    CHECK(b.kept == kept);
+    CHECK(b.changed == changed);
+    b.hear(agreement::vote{3, {what}, 1, 1});
+    CHECK(b.kept > kept);
+    CHECK(b.changed > changed);
+    CHECK(b.agreed->rules().committed(agreement::level::replicated) == what.key);
 }
