@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ckptd/daemon/encoding.hpp"
+#include "ckptd/daemon/packing.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "common/json_fields.hpp"
@@ -64,14 +65,15 @@ std::shared_ptr<job_agreement> launches::make_agreement(const std::weak_ptr<sess
         if (!s || slot >= s->request.nodes.size()) co_return fail(errc::internal, "no such slot");
         const auto to = s->request.nodes[slot];
         json meta = header_of(*s);
-        auto& list = meta["messages"] = json::array();
+        std::vector<std::byte> packed;
         for (auto& m : what) {
+            if (agreement::pack(m, packed)) continue;
             if (auto* mine = std::get_if<agreement::inventory>(&m.what))
                 mine->former = former_nodes::names_of(*s);
-            list.push_back(agreement::encode(m, to.ranks));
+            meta["messages"].push_back(agreement::encode(m, to.ranks));
         }
-        const auto answer =
-            co_await to_.peers.link_to(to, false)->call(peer_message::agree, std::move(meta), agree_timeout);
+        const auto answer = co_await to_.peers.link_to(to, false)->call(peer_message::agree, std::move(meta),
+                                                                        agree_timeout, packed);
         if (!answer) co_return std::unexpected(answer.error());
         co_return result<void>{};
     };
@@ -167,7 +169,8 @@ task<result<void>> launches::enter(session_ptr s, std::uint64_t generation, std:
     co_return result<void>{};
 }
 
-task<answer_meta> launches::on_agree(session_ptr s, std::string node, json meta) {
+task<answer_meta> launches::on_agree(session_ptr s, std::string node, json meta,
+                                     std::vector<std::byte> packed) {
     BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
     const auto launch = first_round(generation);
     if (launch >= make_generation(s->request.restart + 1, std::nullopt))
@@ -181,14 +184,16 @@ task<answer_meta> launches::on_agree(session_ptr s, std::string node, json meta)
     }
     const auto from = s->slot_of(node);
     if (!from) co_return fail(errc::denied, fmt::format("node {} has no ranks of job {}", node, s->job()));
-    BANYAN_CO_TRY(const auto list, json_fields(meta).list("messages"));
     // Nothing of it changes anything before the rules have judged of which round and attempt it is.
     const agreement::limits most{static_cast<std::uint32_t>(s->request.nodes.size()), s->request.world,
                                  max_step};
-    job_agreement::messages what;
-    for (const auto& entry : meta["messages"]) {
-        BANYAN_CO_TRY(auto m, agreement::decode(entry, most));
-        what.push_back(std::move(m));
+    BANYAN_CO_TRY(auto what, agreement::unpack(packed, most));
+    if (meta.contains("messages")) {
+        BANYAN_CO_TRY(const auto list, json_fields(meta).list("messages"));
+        for (const auto& entry : meta["messages"]) {
+            BANYAN_CO_TRY(auto m, agreement::decode(entry, most));
+            what.push_back(std::move(m));
+        }
     }
     s->agreed->receive(*from, what);
     co_return json::object();

@@ -37,7 +37,7 @@ class launches {
     /// count.
     task<result<void>> enter(session_ptr s, std::uint64_t generation, std::uint64_t but);
     /// Messages of another daemon's agreement.
-    task<answer_meta> on_agree(session_ptr s, std::string node, json meta);
+    task<answer_meta> on_agree(session_ptr s, std::string node, json meta, std::vector<std::byte> packed);
     /// At the first slot: tells the agreement what storage holds, as soon as that is known. A look before
     /// this one is void.
     void look_at_storage(const session_ptr& s);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ckptd/daemon/packing.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "common/crc32c.hpp"
 #include "common/json_fields.hpp"
@@ -49,7 +50,7 @@ task<void> peer_requests::serve(std::shared_ptr<peer::channel> connection) {
             auto head = co_await state->connection->read_head();
             if (!head) break;
             state->handling = true;
-            whole = co_await handle(state.get(), head->first, std::move(head->second));
+            whole = co_await handle(state, head->first, std::move(head->second));
             state->handling = false;
         }
     } catch (...) {
@@ -83,12 +84,17 @@ result<session_ptr> peer_requests::fence(const peer_state& from, peer_message ty
     return s;
 }
 
-task<result<void>> peer_requests::handle(peer_state* from, wire::header head, json meta) {
+task<result<void>> peer_requests::handle(const std::shared_ptr<peer_state>& from, wire::header head,
+                                         json meta) {
     const auto type = static_cast<peer_message>(head.type);
-    if (type == peer_message::put_chunk) co_return co_await on_put_chunk(from, head, std::move(meta));
+    if (type == peer_message::put_chunk) co_return co_await on_put_chunk(from.get(), head, std::move(meta));
+    if (type == peer_message::put_begin && head.body_bytes != 0)
+        co_return co_await on_put_whole(from, head, std::move(meta));
+    if (type == peer_message::agree && head.body_bytes != 0)
+        co_return co_await on_packed(from.get(), head, std::move(meta));
     if (head.body_bytes != 0) co_return fail(errc::invalid_input, "a body where none belongs");
-    if (type == peer_message::get) co_return co_await on_get(from, std::move(meta));
-    auto said = co_await answer(from, type, std::move(meta));
+    if (type == peer_message::get) co_return co_await on_get(from.get(), std::move(meta));
+    auto said = co_await answer(from.get(), type, std::move(meta));
     co_return co_await reply_to(from->connection.get(), std::move(said));
 }
 
@@ -101,7 +107,7 @@ task<answer_meta> peer_requests::answer(peer_state* from, peer_message type, jso
         case peer_message::put_begin:
             co_return co_await on_put_begin(from, s, std::move(meta));
         case peer_message::agree:
-            co_return co_await to_.starts.on_agree(s, node, std::move(meta));
+            co_return co_await to_.starts.on_agree(s, node, std::move(meta), {});
         case peer_message::flush: {
             BANYAN_CO_TRY(const auto key, get_key(meta));
             to_.flushes.on_flush_word(s, key, meta);
@@ -230,8 +236,43 @@ task<answer_meta> peer_requests::on_put_begin(peer_state* state, session_ptr s, 
     co_return out;
 }
 
+task<result<void>> peer_requests::on_packed(peer_state* from, wire::header head, json meta) {
+    if (head.body_bytes > agreement::most_packed)
+        co_return fail(errc::invalid_input, "messages of the agreement that are too long");
+    std::vector<std::byte> packed(head.body_bytes);
+    BANYAN_CO_CHECK(co_await from->connection->read_body(packed));
+    const auto s = fence(*from, peer_message::agree, meta);
+    answer_meta said = json::object();
+    if (s)
+        said = co_await to_.starts.on_agree(*s, from->connection->node(), std::move(meta), std::move(packed));
+    else
+        said = std::unexpected(s.error());
+    co_return co_await reply_to(from->connection.get(), std::move(said));
+}
+
+// Where it is not taken its body is read all the same: the stream goes on behind it.
+task<result<void>> peer_requests::on_put_whole(const std::shared_ptr<peer_state>& state, wire::header head,
+                                               json meta) {
+    if (head.body_bytes > put_at_once)
+        co_return fail(errc::invalid_input, "a shard that is too long to be put at once");
+    auto said = co_await answer(state.get(), peer_message::put_begin, std::move(meta));
+    if (said && said->empty()) {
+        watch_transfer(state);
+        BANYAN_CO_CHECK(co_await take_chunk(state.get(), head, 0));
+        said = co_await on_put_end(state.get());
+    } else {
+        std::vector<std::byte> none(head.body_bytes);
+        BANYAN_CO_CHECK(co_await state->connection->read_body(none));
+    }
+    co_return co_await reply_to(state->connection.get(), std::move(said));
+}
+
 task<result<void>> peer_requests::on_put_chunk(peer_state* state, wire::header head, json meta) {
     BANYAN_CO_TRY(const auto i, json_fields(meta).number("i"));
+    co_return co_await take_chunk(state, head, i);
+}
+
+task<result<void>> peer_requests::take_chunk(peer_state* state, wire::header head, std::uint64_t i) {
     if (!state->incoming || i >= state->incoming->good.size())
         co_return fail(errc::invalid_input, "a chunk of no transfer");
     const auto copy = state->incoming->copy;

@@ -40,12 +40,15 @@ class peer_requests {
         std::uint64_t generation = 0;  ///< of who sends `incoming`
         bool overtaken = false;        ///< `incoming` has given its place up
     };
-    task<result<void>> handle(peer_state* from, wire::header head, json meta);
+    task<result<void>> handle(const std::shared_ptr<peer_state>& from, wire::header head, json meta);
     task<answer_meta> answer(peer_state* from, peer_message type, json meta);
+    task<result<void>> on_packed(peer_state* from, wire::header head, json meta);
+    task<result<void>> on_put_whole(const std::shared_ptr<peer_state>& state, wire::header head, json meta);
     task<answer_meta> on_put_begin(peer_state* state, session_ptr s, json meta);
     task<result<std::shared_ptr<shard_memory>>> room_for(session_ptr s, std::uint32_t rank,
                                                          std::uint64_t bytes);
     task<result<void>> on_put_chunk(peer_state* state, wire::header head, json meta);
+    task<result<void>> take_chunk(peer_state* state, wire::header head, std::uint64_t i);
     task<answer_meta> on_put_end(peer_state* state);
     void end_incoming(peer_state* state);
     void watch_transfer(const std::shared_ptr<peer_state>& state);

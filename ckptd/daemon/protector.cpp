@@ -14,6 +14,7 @@ namespace {
 constexpr milliseconds busy_timeout{5000};
 constexpr milliseconds look_again{20};
 constexpr milliseconds look_at_buddy{100};
+constexpr std::uint64_t summed_at_once = 64 * 1024;  // takes less than to change threads
 constexpr auto about_checksums = "checksums";
 
 void show_whether_stalled(const session_ptr& s) {
@@ -108,7 +109,11 @@ task<bool> protector::checksum(session_ptr s, copy_ptr c) {
         if (c->dropped) return fail(errc::conflict, "dropped meanwhile");
         return chunk_checksums(c->data());
     };
-    auto sums = co_await core_.compute.run(s->request.uid, work);
+    result<std::vector<std::uint32_t>> sums;
+    if (c->bytes <= summed_at_once)
+        sums = work();
+    else
+        sums = co_await core_.compute.run(s->request.uid, work);
     if (!sums) {
         if (sums.error().code == errc::exhausted)
             users_.warn(s, about_checksums,
@@ -228,6 +233,7 @@ task<bool> protector::replicate(session_ptr s, copy_ptr c) {
         });
     };
     while (wanted() && older() && clock::now() < until) co_await s->changed->wait(until);
+    link::put_place place;
     while (wanted() && clock::now() < until) {
         // A buddy that does not answer holds up one save, not each: it is looked for behind their backs.
         if (to->is_silent()) {
@@ -245,7 +251,8 @@ task<bool> protector::replicate(session_ptr s, copy_ptr c) {
         meta["bytes"] = c->bytes;
         meta["chunks"] = c->chunks;
         std::uint64_t sent = 0;
-        const auto put = co_await to->put(std::move(meta), image, needs_memory(s, c, name), wanted, &sent);
+        place.new_memory = needs_memory(s, c, name);
+        const auto put = co_await to->put(std::move(meta), image, place, wanted, &sent);
         s->bytes.peer_sent += sent;
         if (put && *put == link::put_result::done) {
             note_taken(s, c, name);
@@ -267,6 +274,7 @@ task<bool> protector::replicate(session_ptr s, copy_ptr c) {
                               put.error().text());
             co_return false;
         }
+        place.was_busy = true;
         co_await s->changed->wait(clock::now() + milliseconds(10));
     }
     co_return false;

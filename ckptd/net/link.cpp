@@ -21,6 +21,14 @@ constexpr int max_rounds = 4;
 constexpr patience::bounds late_after{8, std::chrono::milliseconds(100), chunk_timeout};
 constexpr patience::bounds given_up_after{32, std::chrono::seconds(2), chunk_timeout};
 
+result<std::vector<std::uint32_t>> bad_chunks(const nlohmann::json& ended, std::uint64_t bytes) {
+    BANYAN_TRY(auto out, json_fields(ended).numbers("bad", chunk_count(bytes)));
+    for (const auto i : out)
+        if (i >= chunk_count(bytes))
+            return fail(errc::invalid_input, "the peer asks for a chunk that is not there");
+    return out;
+}
+
 }  // namespace
 
 link::link(asio::any_io_executor executor, link_options options)
@@ -87,26 +95,27 @@ task<result<void>> link::connect() {
     co_return result<void>{};
 }
 
-task<result<nlohmann::json>> link::exchange(peer_message type, nlohmann::json meta) {
-    BANYAN_CO_CHECK(co_await channel_->write_frame(static_cast<std::uint16_t>(type), std::move(meta)));
+task<result<nlohmann::json>> link::exchange(peer_message type, nlohmann::json meta,
+                                            std::span<const std::byte> body) {
+    BANYAN_CO_CHECK(co_await channel_->write_frame(static_cast<std::uint16_t>(type), std::move(meta), body));
     BANYAN_CO_TRY(auto reply, co_await channel_->read_frame());
     co_return std::move(reply.meta);
 }
 
 task<result<nlohmann::json>> link::call(peer_message type, nlohmann::json meta,
-                                        std::chrono::milliseconds timeout) {
+                                        std::chrono::milliseconds timeout, std::span<const std::byte> body) {
     const auto self = shared_from_this();
     const auto held = co_await lock_.acquire();
     const bool fresh = !channel_ || !channel_->is_open();
     BANYAN_CO_CHECK(co_await connect());
     watch(timeout);
-    auto reply = co_await exchange(type, meta);
+    auto reply = co_await exchange(type, meta, body);
     if (!reply && !fresh && clock::now() < watchdog_.expiry()) {
         // An old connection may have ended with a daemon that was started again since.
         close();
         BANYAN_CO_CHECK(co_await connect());
         watch(timeout);
-        reply = co_await exchange(type, std::move(meta));
+        reply = co_await exchange(type, std::move(meta), body);
     }
     watchdog_.cancel();
     note(reply.has_value());
@@ -119,11 +128,15 @@ task<result<nlohmann::json>> link::call(peer_message type, nlohmann::json meta,
 }
 
 task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const std::byte> image,
-                                            bool new_memory, std::function<bool()> wanted,
+                                            put_place place, std::function<bool()> wanted,
                                             std::uint64_t* sent) {
-    await_part(part::place, new_memory);
-    BANYAN_CO_TRY(const auto begun, co_await exchange(peer_message::put_begin, std::move(meta)));
+    await_part(part::place, place.new_memory);
+    // A small one goes along with the question.
+    const bool at_once = image.size() <= put_at_once && !place.new_memory && !place.was_busy;
+    const auto body = at_once ? image : std::span<const std::byte>();
+    BANYAN_CO_TRY(const auto begun, co_await exchange(peer_message::put_begin, std::move(meta), body));
     got_part();
+    *sent += body.size();
     if (auto refused = wire::error_from(begun)) {
         if (refused->code != errc::exhausted) refused->code = errc::conflict;
         co_return std::unexpected(std::move(*refused));
@@ -132,6 +145,9 @@ task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const
     if (begun.contains("busy")) co_return put_result::busy;
     std::vector<std::uint32_t> missing(chunk_count(image.size()));
     for (std::uint32_t i = 0; i < missing.size(); ++i) missing[i] = i;
+    if (at_once) {
+        BANYAN_CO_TRY(missing, bad_chunks(begun, image.size()));
+    }
     for (int round = 0; round < max_rounds && !missing.empty(); ++round) {
         for (const auto i : missing) {
             if (!wanted()) break;
@@ -153,10 +169,7 @@ task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const
             refused->code = errc::conflict;
             co_return std::unexpected(std::move(*refused));
         }
-        BANYAN_CO_TRY(missing, json_fields(ended).numbers("bad", chunk_count(image.size())));
-        for (const auto i : missing)
-            if (i >= chunk_count(image.size()))
-                co_return fail(errc::invalid_input, "the peer asks for a chunk that is not there");
+        BANYAN_CO_TRY(missing, bad_chunks(ended, image.size()));
         if (!missing.empty() && !wanted()) co_return fail(errc::conflict, "overtaken by a newer step");
     }
     if (!missing.empty())
@@ -166,18 +179,18 @@ task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const
 }
 
 task<result<link::put_result>> link::put(nlohmann::json meta, std::span<const std::byte> image,
-                                         bool new_memory, std::function<bool()> wanted, std::uint64_t* sent) {
+                                         put_place place, std::function<bool()> wanted, std::uint64_t* sent) {
     const auto self = shared_from_this();
     const auto held = co_await lock_.acquire();
     awaited_ = part::place;
-    memory_is_made_ = new_memory;
+    memory_is_made_ = place.new_memory;
     waits_since_ = clock::now();
     auto connected = co_await connect();
     if (!connected) {
         waits_since_.reset();
         co_return std::unexpected(std::move(connected.error()));
     }
-    auto out = co_await put_on(std::move(meta), image, new_memory, std::move(wanted), sent);
+    auto out = co_await put_on(std::move(meta), image, place, std::move(wanted), sent);
     watchdog_.cancel();
     // A transfer that ended half-way leaves the stream in an unknown state.
     const bool answered = !out && (out.error().code == errc::conflict || out.error().code == errc::exhausted);

@@ -31,14 +31,18 @@ class link : public std::enable_shared_from_this<link> {
     link(asio::any_io_executor executor, link_options options);
 
     /// One request, one reply; a refusal by the peer comes as its error. errc::unavailable = the peer is
-    /// dead.
+    /// dead. `body` must stay.
     task<result<nlohmann::json>> call(peer_message type, nlohmann::json meta,
-                                      std::chrono::milliseconds timeout);
+                                      std::chrono::milliseconds timeout,
+                                      std::span<const std::byte> body = {});
 
     enum class put_result { done, busy };
-    /// Sends a shard and has it checked. `image` must stay; `wanted` says whether it still matters;
-    /// `new_memory` that the peer may have to make memory for it first.
-    task<result<put_result>> put(nlohmann::json meta, std::span<const std::byte> image, bool new_memory,
+    struct put_place {
+        bool new_memory = false;  ///< the peer may have to make memory for it first
+        bool was_busy = false;    ///< it had no room a moment ago
+    };
+    /// Sends a shard and has it checked. `image` must stay; `wanted` says whether it still matters.
+    task<result<put_result>> put(nlohmann::json meta, std::span<const std::byte> image, put_place place,
                                  std::function<bool()> wanted, std::uint64_t* sent);
     /// Where a shard of so many bytes may be put.
     using room = std::function<task<result<std::span<std::byte>>>(std::uint64_t bytes)>;
@@ -60,8 +64,9 @@ class link : public std::enable_shared_from_this<link> {
 
   private:
     task<result<void>> connect();
-    task<result<nlohmann::json>> exchange(peer_message type, nlohmann::json meta);
-    task<result<put_result>> put_on(nlohmann::json meta, std::span<const std::byte> image, bool new_memory,
+    task<result<nlohmann::json>> exchange(peer_message type, nlohmann::json meta,
+                                          std::span<const std::byte> body = {});
+    task<result<put_result>> put_on(nlohmann::json meta, std::span<const std::byte> image, put_place place,
                                     std::function<bool()> wanted, std::uint64_t* sent);
     task<result<std::uint64_t>> get_on(nlohmann::json meta, room into, std::vector<std::uint32_t>* chunks);
     void watch(clock::duration timeout);

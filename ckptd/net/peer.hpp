@@ -6,30 +6,36 @@
 // `leave`, and those as a daemon of a later launch: with the job's user in "uid".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace banyan::ckpt {
 
 enum class peer_message : std::uint16_t {
     reply = 1,
-    put_begin = 0x100,  ///< a shard follows: rank, key, bytes, checksums; reply {"have"} or {"busy"}
-    put_chunk,          ///< [no reply] {"i"} and the chunk as body
-    put_end,            ///< reply {"bad": [chunks whose checksum differed]}
-    get,                ///< rank and key; reply {"bytes", "chunks"}, then one get_chunk per chunk
-    get_chunk,          ///< [part of a reply] the chunk as body
-    ping,               ///< are you there; no job
-    agree,              ///< messages of ckptd/agreement; their generation may be an older one
-    flush,              ///< from the leader: bring key to storage
-    flushed,            ///< to the leader: the node's files of key, or "failed"
-    durable,            ///< from the leader: key is committed in storage
-    flush_now,          ///< to the leader: flush the newest commit though it is not its turn
-    warning,            ///< to the leader: "about" and "text", which the user is to be told once
-    holdings,           ///< from a later launch on other nodes: "uid"; reply {"copies", "replicated"}, as an
-                        ///< inventory's
-    leave,              ///< from a later launch, which needs nothing of the node any more: "uid"
+    put_begin =
+        0x100,  ///< a shard follows: rank, key, bytes, checksums; reply {"have"} or {"busy"}. Of at
+                ///< most put_at_once it may be the body; then the reply is put_end's where it is taken
+    put_chunk,  ///< [no reply] {"i"} and the chunk as body
+    put_end,    ///< reply {"bad": [chunks whose checksum differed]}
+    get,        ///< rank and key; reply {"bytes", "chunks"}, then one get_chunk per chunk
+    get_chunk,  ///< [part of a reply] the chunk as body
+    ping,       ///< are you there; no job
+    agree,      ///< messages of ckptd/agreement, those of every step as the body (daemon/packing.hpp);
+                ///< their generation may be an older one
+    flush,      ///< from the leader: bring key to storage
+    flushed,    ///< to the leader: the node's files of key, or "failed"
+    durable,    ///< from the leader: key is committed in storage
+    flush_now,  ///< to the leader: flush the newest commit though it is not its turn
+    warning,    ///< to the leader: "about" and "text", which the user is to be told once
+    holdings,   ///< from a later launch on other nodes: "uid"; reply {"copies", "replicated"}, as an
+                ///< inventory's
+    leave,      ///< from a later launch, which needs nothing of the node any more: "uid"
 };
 
+constexpr std::size_t put_at_once = 256 * 1024;
+
 /// With the number of these messages: daemons of another one are refused before they say anything.
-constexpr const char* peer_role = "ckptd 3";
+constexpr const char* peer_role = "ckptd 4";
 
 }  // namespace banyan::ckpt

@@ -127,16 +127,29 @@ std::uint16_t caller::prove(const std::string& credential) {
     return answer->type;
 }
 
-std::optional<json> caller::ask(std::uint16_t type, const json& meta) {
+bool caller::say(std::uint16_t type, const json& meta, std::string body, std::size_t kept_back) {
     auto text = meta.dump();
-    const auto head = wire::encode_header({type, static_cast<std::uint32_t>(text.size()), 0});
-    const auto tag = sending_->seal(head, std::as_bytes(std::span(text)), nullptr);
+    const auto head = wire::encode_header(
+        {type, static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(body.size())});
     std::string out(reinterpret_cast<const char*>(head.data()), head.size());
+    const auto add = [&out](const banyan::peer::tag& t) {
+        out.append(reinterpret_cast<const char*>(t.data()), t.size());
+    };
     out += text;
-    out.append(reinterpret_cast<const char*>(tag.data()), tag.size());
-    if (::send(fd_.get(), out.data(), out.size(), MSG_NOSIGNAL) < 0) return std::nullopt;
+    add(sending_->seal(head, std::as_bytes(std::span(text)), nullptr));
+    if (!body.empty()) {
+        out += body;
+        add(sending_->seal({}, std::as_bytes(std::span(body)), nullptr));
+    }
+    const auto bytes = out.size() - kept_back;
+    return ::send(fd_.get(), out.data(), bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
+}
+
+std::optional<json> caller::ask(std::uint16_t type, const json& meta, const std::string& body) {
+    if (!say(type, meta, body)) return std::nullopt;
     const auto answer = wire::receive_frame(fd_.get(), soon());
-    if (!answer) return std::nullopt;
+    banyan::peer::tag behind{};  // the next answer begins after it
+    if (!answer || ::recv(fd_.get(), behind.data(), behind.size(), MSG_WAITALL) <= 0) return std::nullopt;
     return answer->meta;
 }
 

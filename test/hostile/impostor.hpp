@@ -34,15 +34,17 @@ bool is_closed(int fd, std::chrono::milliseconds timeout = std::chrono::seconds(
 class caller {
   public:
     caller(const std::string& to, std::uint16_t port, std::string node, std::string wanted,
-           const std::string& role = "ckptd 3", const std::string& from = "127.0.0.1");
+           const std::string& role = "ckptd 4", const std::string& from = "127.0.0.1");
     /// Sends hello and reads the challenge; nothing when there is none.
     std::optional<json> greet();
     /// What a true caller would state now.
     const banyan::peer::statement& statement() const { return statement_; }
     /// Sends `credential` as the proof and returns the frame type of the answer, 0 when there is none.
     std::uint16_t prove(const std::string& credential);
-    /// After a welcome: one request without a body on the protected connection, and its answer.
-    std::optional<json> ask(std::uint16_t type, const json& meta);
+    /// After a welcome: one request on the protected connection, and its answer.
+    std::optional<json> ask(std::uint16_t type, const json& meta, const std::string& body = {});
+    /// The same without waiting for an answer, and of the body's end so many bytes are kept back.
+    bool say(std::uint16_t type, const json& meta, std::string body, std::size_t kept_back = 0);
     int fd() const { return fd_.get(); }
 
   private:

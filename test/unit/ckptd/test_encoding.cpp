@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ckptd/daemon/encoding.hpp"
+#include "ckptd/daemon/packing.hpp"
 
 using namespace banyan::ckpt;
 using namespace banyan::ckpt::agreement;
@@ -101,4 +102,57 @@ TEST_CASE("what is out of range, of another type or not there is refused", "[agr
         R"({"generation":1,"is":"prepare","ballot":[1,2],"life":1,"outside":["n\u001b","a"],"holders":[]})");
     refuses(R"({"generation":1,"is":"nothing"})");
     refuses("[]");
+}
+
+TEST_CASE("what every step has is packed, and comes back as it was", "[agreement]") {
+    std::vector<std::byte> packed;
+    std::vector<message> sent;
+    for (const auto& m : one_of_each()) {
+        const auto before = packed.size();
+        const bool done = pack({42, m}, packed);
+        CHECK(done == (packed.size() != before));
+        CHECK(done == (m.index() >= body(vote{}).index()));
+        if (done) sent.push_back({42, m});
+    }
+    const auto back = unpack(packed, most);
+    REQUIRE(back);
+    REQUIRE(back->size() == sent.size());
+    for (std::size_t i = 0; i < sent.size(); ++i) CHECK(encode((*back)[i], ranks) == encode(sent[i], ranks));
+    CHECK(unpack({}, most)->empty());
+}
+
+TEST_CASE("of what is packed nothing is taken that is cut off, unknown or out of range", "[agreement]") {
+    for (const auto& m : one_of_each()) {
+        std::vector<std::byte> good;
+        if (!pack({1, m}, good)) continue;
+        for (std::size_t n = 1; n < good.size(); ++n) CHECK_FALSE(unpack(std::span(good).first(n), most));
+        auto unknown = good;
+        unknown[0] = std::byte{99};
+        CHECK_FALSE(unpack(unknown, most));
+    }
+    const auto refuses = [](const body& m) {
+        std::vector<std::byte> out;
+        REQUIRE(pack({1, m}, out));
+        CHECK_FALSE(unpack(out, most));
+    };
+    const copy_key good{1, 2}, late{1, 1001};
+    refuses(vote{4, {{good, level::memory}}, 1, 1});
+    refuses(vote{0, {{late, level::memory}}, 1, 1});
+    refuses(commit{late, level::memory});
+    refuses(commit{good, static_cast<level>(2)});
+    refuses(passed_over{late});
+    refuses(still_needed{{good, 4}});
+    refuses(let_go{{late, 0}});
+    std::vector<std::byte> none;
+    REQUIRE(pack({1, let_go{{good, 0}}}, none));
+    CHECK_FALSE(unpack(none, {0, 0, 1000}));  // of no rank at all
+}
+
+TEST_CASE("a frame of packed messages ends where it is full", "[agreement]") {
+    std::vector<std::byte> out;
+    std::size_t count = 0;
+    while (pack({1, commit{{1, 2}, level::memory}}, out)) ++count;
+    CHECK(out.size() <= most_packed);
+    CHECK(unpack(out, most)->size() == count);
+    CHECK_FALSE(pack({1, vote{0, std::vector<vote::one>(2000), 1, 1}}, out));
 }
