@@ -333,17 +333,16 @@ task<result<void>> peer_requests::on_get(peer_state* from, json meta) {
     BANYAN_CO_CHECK(co_await reply_to(from->connection.get(), std::move(found)));
     for (std::size_t i = 0; i < copy->chunks.size(); ++i) {
         const auto chunk = chunk_of(data, i);
+        json none = json::object();
+        std::uint32_t crc = 0;
+        BANYAN_CO_CHECK(co_await from->connection->write_frame(
+            static_cast<std::uint16_t>(peer_message::get_chunk), std::move(none), chunk, &crc));
+        s->bytes.peer_sent += chunk.size();
         // Whoever asks finds damage himself, but then it would still be offered to the next one.
-        const auto work = [chunk, memory] { return crc32c(chunk); };
-        const auto crc = co_await run_blocking(core_.workers, work);
         if (crc != copy->chunks[i] && !copy->dropped) {
             to_.users.note_damage(s, copy->rank, copy->key);
             s->lose_copy(copy);
         }
-        json none = json::object();
-        BANYAN_CO_CHECK(co_await from->connection->write_frame(
-            static_cast<std::uint16_t>(peer_message::get_chunk), std::move(none), chunk));
-        s->bytes.peer_sent += chunk.size();
     }
     co_return result<void>{};
 }
