@@ -42,7 +42,8 @@ void agreement::coordinate() {
     // Its ballots are of this round alone: what is still being brought for another one answers none of them.
     constexpr std::uint64_t odd =
         0x9e3779b97f4a7c15;  // 2^64 over the golden ratio: other high bits each time
-    coordinator_.emplace(launch_.nodes, launch_.world, launch_.nonce ^ launch_.generation * odd);
+    coordinator_.emplace(launch_.nodes, launch_.world, launch_.nonce ^ launch_.generation * odd,
+                         launch_.group);
     if (outside_) coordinator_->set_outside(*outside_);
     // Those outside who were not asked may be needed in this round. Not if it has been decided.
     if (storage_ && (outside_ || has_begun())) coordinator_->set_storage(*storage_, outside_.has_value());

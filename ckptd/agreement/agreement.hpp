@@ -30,6 +30,9 @@ struct launch {
     /// The daemon was started after the step and has lost all: the process that asks may be another than the
     /// one that had gone. (One that had gone and lives on trains without saves: its memory is lost.)
     bool forgetful = false;
+    /// Ranks that are a multiple of so many apart hold the same state, in earlier launches with another
+    /// number of ranks, too; 0 = every rank's is its own.
+    std::uint32_t group = 0;
 };
 
 /// The steps of this round that a daemon knows of one of its ranks.
@@ -87,6 +90,7 @@ class agreement {
         f("saves", a.saves_);
         f("again", a.again_);
         f("over", a.over_);
+        f("group", a.launch_.group);
     }
 
     /// A copy in this daemon's memory, its own ranks' or another node's.

@@ -5,8 +5,8 @@
 
 namespace banyan::ckpt::agreement {
 
-coordinator::coordinator(std::uint32_t slots, std::uint32_t world, std::uint64_t nonce)
-    : slots_(slots), world_(world), ballot_{1, nonce} {}
+coordinator::coordinator(std::uint32_t slots, std::uint32_t world, std::uint64_t nonce, std::uint32_t group)
+    : slots_(slots), world_(world), group_(group), ballot_{1, nonce} {}
 
 void coordinator::attempt(std::uint64_t number) {
     ballot_.number = number;
@@ -91,20 +91,53 @@ std::map<copy_key, choice> coordinator::candidates() const {
         }
         return c;
     };
+    // Of ranks that there are no more, by which others may begin.
+    std::map<copy_key, std::map<std::uint32_t, std::vector<std::uint32_t>>> beyond;
     const auto add = [&](std::uint32_t holder, const std::vector<held>& copies) {
-        for (const auto& h : copies)
-            if (h.rank < world_) entry(h.key).holders[h.rank].push_back(holder);
+        for (const auto& h : copies) {
+            if (h.rank >= world_ && group_ == 0) continue;
+            auto& c = entry(h.key);
+            (h.rank < world_ ? c.holders[h.rank] : beyond[h.key][h.rank]).push_back(holder);
+        }
     };
     for (const auto& [slot, i] : inventories_) add(slot, i.copies);
     auto number = slots_;
     for (const auto& o : outside_) add(number++, o.has.copies);
     for (const auto& key : *storage_) entry(key).storage = true;
+    if (group_ != 0)
+        for (auto& [key, c] : out) stand_in(c, beyond[key]);
     std::erase_if(out, [&](const auto& one) {
         const auto& c = one.second;
         const auto has = [&](const auto& holders) { return !holders.empty(); };
         return !c.storage && !std::all_of(c.holders.begin(), c.holders.end(), has);
     });
     return out;
+}
+
+void coordinator::stand_in(choice& c,
+                           const std::map<std::uint32_t, std::vector<std::uint32_t>>& beyond) const {
+    const auto ranks = beyond.empty() ? world_ : std::max(world_, beyond.rbegin()->first + 1);
+    const auto own = c.holders;
+    const auto holders_of = [&](std::uint32_t rank) {
+        if (rank < world_) return own[rank];
+        const auto at = beyond.find(rank);
+        return at == beyond.end() ? std::vector<std::uint32_t>() : at->second;
+    };
+    for (std::uint32_t rank = 0; rank < world_; ++rank) {
+        if (!own[rank].empty()) continue;
+        const auto tried = unavailable_.find({*c.key, rank});
+        for (auto other = rank % group_; other < ranks; other += group_) {
+            auto holders = holders_of(other);
+            if (other == rank || holders.empty()) continue;
+            const bool in_vain =
+                tried != unavailable_.end() &&
+                std::ranges::all_of(holders, [&](auto holder) { return tried->second.contains(holder); });
+            if (in_vain && c.instead.contains(rank)) continue;
+            c.holders[rank] = std::move(holders);
+            c.instead[rank] = other;
+            if (!in_vain) break;
+        }
+    }
 }
 
 void coordinator::choose() {
@@ -192,8 +225,8 @@ std::optional<copy_key> coordinator::newest_if_whole() const {
     std::set<std::uint32_t> ranks;
     for (const auto& [slot, i] : inventories_)
         for (const auto& h : i.copies)
-            if (h.key == *newest) ranks.insert(h.rank);
-    return ranks.size() == world_ ? newest : std::nullopt;
+            if (h.key == *newest) ranks.insert(group_ != 0 ? h.rank % group_ : h.rank);
+    return ranks.size() == (group_ != 0 ? group_ : world_) ? newest : std::nullopt;
 }
 
 std::vector<node_address> coordinator::former() const {

@@ -36,8 +36,9 @@ class coordinator {
         body what;
     };
 
-    /// `world` ranks on `slots` nodes. `nonce`: another one for each life of this daemon.
-    coordinator(std::uint32_t slots, std::uint32_t world, std::uint64_t nonce);
+    /// `world` ranks on `slots` nodes. `nonce`: another one for each life of this daemon. `group`: as that of
+    /// a launch.
+    coordinator(std::uint32_t slots, std::uint32_t world, std::uint64_t nonce, std::uint32_t group = 0);
 
     /// What is committed in storage. Until it is known nothing is chosen: a directory that could not be
     /// looked at is not an empty one.
@@ -85,10 +86,12 @@ class coordinator {
     /// What a member has heard to be replicated. Not where all have since begun from an older step: then it
     /// came to be so behind their backs, and their parts of it are gone.
     bool counts(const copy_key& replicated, const std::map<copy_key, choice>& complete) const;
+    /// Of the ranks for which `c` has no holder, another rank's shard.
+    void stand_in(choice& c, const std::map<std::uint32_t, std::vector<std::uint32_t>>& beyond) const;
     /// What those outside know to be replicated, if it can take the place of what the members know.
     std::optional<copy_key> replicated_outside(const std::map<copy_key, choice>& complete) const;
 
-    std::uint32_t slots_, world_;
+    std::uint32_t slots_, world_, group_;
     ballot ballot_;
     phase phase_ = phase::collecting;
     std::optional<std::vector<copy_key>> storage_;

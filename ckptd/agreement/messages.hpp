@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -56,6 +57,9 @@ struct choice {
     /// Nodes of an earlier launch that were asked. They go with the choice: numbers of another list would
     /// name other nodes.
     std::vector<node_address> outside{};
+    /// Ranks that begin with another rank's shard, since nobody holds one of their own: with that of a rank
+    /// whose state is the same (launch::group). `holders` are that one's.
+    std::map<std::uint32_t, std::uint32_t> instead{};
 };
 
 /// Coordinator to all: promise to obey no lower ballot, and tell what you hold.

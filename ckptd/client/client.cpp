@@ -358,8 +358,10 @@ outcome client::ask_for_state(bool test, nlohmann::json* reply, const region_tab
     if (test) meta["test"] = true;
     std::string said;
     for (;;) {
-        if (auto asked = ask(message::restore, meta, answer_timeout, reply, make_ready); asked.code != 0)
+        if (auto asked = ask(message::restore, meta, answer_timeout, reply, make_ready); asked.code != 0) {
+            if (connection_.attached()) tell_warning();  // it may say why
             return asked;
+        }
         if (const auto generation = json_fields(*reply).number("generation"))
             connection_.set_generation(*generation);
         const auto why = json_fields(*reply).text("waits");
@@ -419,14 +421,17 @@ outcome client::stat(image_contents* found) {
     must_restart_ = must_restart_ || before != connection_.generation();
     std::span<std::byte> image;
     if (auto r = find_image(reply, *step, &image); r.code != 0) return r;
-    return read(image, *step, rank_, found);
+    return read(image, *step,
+                static_cast<std::uint32_t>(json_fields(reply).number("of", 1'048'575).value_or(rank_)),
+                found);
 }
 
-outcome client::take(std::span<std::byte> image, std::uint64_t step, const region_table& table) {
+outcome client::take(std::span<std::byte> image, std::uint64_t step, std::optional<std::uint32_t> of,
+                     const region_table& table) {
     image_contents contents;
-    if (auto r = read(image, step, rank_, &contents); r.code != 0) return r;
+    if (auto r = read(image, step, of.value_or(rank_), &contents); r.code != 0) return r;
     std::vector<std::uint64_t> offsets;
-    if (auto found = table.find_in(contents, &offsets); found.code != 0) return found;
+    if (auto found = table.find_in(contents, &offsets, of.has_value()); found.code != 0) return found;
     for (std::size_t i = 0; i < table.size(); ++i) {
         const auto* from = image.data() + offsets[i];
         const auto& r = table.at(i);
@@ -453,7 +458,9 @@ outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
     must_restart_ = must_restart_ || std::exchange(has_saved_, false);
     std::span<std::byte> image;
     if (auto r = find_image(reply, *found, &image); r.code != 0) return r;
-    if (auto taken = take(image, *found, *table); taken.code != 0) return taken;
+    std::optional<std::uint32_t> of;
+    if (const auto rank = json_fields(reply).number("of", 1'048'575)) of = static_cast<std::uint32_t>(*rank);
+    if (auto taken = take(image, *found, of, *table); taken.code != 0) return taken;
     sealed_ = *found + 1;
     saved_.reset();
     must_restart_ = false;

@@ -57,7 +57,9 @@ class client {
     bool is_behind() const;
     int free_buffer();
     outcome fill(std::byte* buffer, std::uint64_t step, region_table& table);
-    outcome take(std::span<std::byte> image, std::uint64_t step, const region_table& table);
+    /// `of`: the rank that saved it, if it was another one, or one of another number of ranks.
+    outcome take(std::span<std::byte> image, std::uint64_t step, std::optional<std::uint32_t> of,
+                 const region_table& table);
     void tell_warning();
     void detach();
 

@@ -205,7 +205,8 @@ outcome given_tables::find(std::span<const bck_tensor> described, const region_t
 }
 
 // Most often the image has the same regions in the same order; the rest is found by name.
-outcome region_table::find_in(const image_contents& image, std::vector<std::uint64_t>* offsets) const {
+outcome region_table::find_in(const image_contents& image, std::vector<std::uint64_t>* offsets,
+                              bool of_another) const {
     std::unordered_map<std::string_view, const region*> named;
     const auto find = [&](std::size_t i) -> const region* {
         if (i < image.regions.size() && image.regions[i].name == regions_[i].name) return &image.regions[i];
@@ -226,6 +227,12 @@ outcome region_table::find_in(const image_contents& image, std::vector<std::uint
             !same_piece(*found, regions_[i]))
             return {BCK_E_LAYOUT, fmt::format("region \"{}\" is another piece of its tensor in step {}",
                                               regions_[i].name, image.step)};
+        if (of_another && regions_[i].bytes != 0 && !same_piece(*found, regions_[i]))
+            return {BCK_E_LAYOUT,
+                    fmt::format(
+                        "region \"{}\" of step {} is what rank {} of {} has saved: it is taken only as the "
+                        "same piece (bck_protect_piece)",
+                        regions_[i].name, image.step, image.rank, image.world)};
         offsets->push_back(found->offset);
     }
     return {};

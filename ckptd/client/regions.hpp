@@ -48,8 +48,10 @@ class region_table {
     result<void> make_header(std::uint64_t job, std::uint32_t rank, std::uint32_t world);
     image_header& header() { return header_; }
 
-    /// Where each region lies in an image; every one must be there as it is here.
-    outcome find_in(const image_contents& image, std::vector<std::uint64_t>* offsets) const;
+    /// Where each region lies in an image; every one must be there as it is here. `of_another`: what another
+    /// rank has saved, which is taken only where both say that it is the same piece.
+    outcome find_in(const image_contents& image, std::vector<std::uint64_t>* offsets,
+                    bool of_another = false) const;
 
   private:
     struct hash : std::hash<std::string_view> {

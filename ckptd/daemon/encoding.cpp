@@ -69,9 +69,12 @@ struct writer {
         may(out, "key", m.what.key);
         if (m.what.storage) out["storage"] = true;
         auto& holders = out["holders"] = json::array();
-        for (const auto rank : ranks)
-            if (rank < m.what.holders.size())
-                holders.push_back({{"rank", rank}, {"slots", m.what.holders[rank]}});
+        for (const auto rank : ranks) {
+            if (rank >= m.what.holders.size()) continue;
+            holders.push_back({{"rank", rank}, {"slots", m.what.holders[rank]}});
+            const auto instead = m.what.instead.find(rank);
+            if (instead != m.what.instead.end()) holders.back()["of"] = instead->second;
+        }
         if (!m.what.outside.empty()) out["outside"] = put(m.what.outside);
         return out;
     }
@@ -218,6 +221,10 @@ struct reader {
         BANYAN_TRY(const auto holders, in.list("holders", most.world));
         for (const auto& one : holders) {
             BANYAN_TRY(const auto rank, one.number("rank", most.world - 1));
+            if (one.has("of")) {
+                BANYAN_TRY(m.what.instead[static_cast<std::uint32_t>(rank)],
+                           one.number("of", most.world - 1));
+            }
             BANYAN_TRY(m.what.holders[rank], one.numbers("slots", holders_at_most));
             for (const auto slot : m.what.holders[rank])
                 if (slot >= holders_at_most) return wrong("slots");

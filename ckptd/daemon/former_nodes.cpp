@@ -61,7 +61,7 @@ task<void> former_nodes::ask_one(session_ptr s, std::shared_ptr<inquiry> of, std
     if (!said && said.error().code == errc::unavailable) co_return;
     auto& answer = of->answers[i].emplace();
     if (!said) co_return;
-    const agreement::limits most{0, s->request.world, max_step};
+    const agreement::limits most{0, most_ranks(s->request), max_step};
     auto read = agreement::decode(*said, most);
     if (auto* has = read ? std::get_if<agreement::inventory>(&read->what) : nullptr) answer = std::move(*has);
 }

@@ -24,13 +24,16 @@ constexpr std::size_t enough_steps = 8;  // of storage: more than can be damaged
 
 // The newest committed steps in storage; of this job with their generation, of others as the oldest of all.
 result<std::vector<copy_key>> committed_steps(const storage_user& user, const std::string& dir,
-                                              std::uint64_t job, std::uint32_t world) {
+                                              std::uint64_t job, std::uint32_t world, std::uint32_t group) {
     std::vector<copy_key> out;
     BANYAN_TRY(const auto listed, list_steps(user, dir));
     std::string why;
     for (const auto step : listed) {
         if (out.size() >= enough_steps) break;
-        const auto m = scan_step(user, dir, step, world);
+        auto m = scan_step(user, dir, step, group != 0 ? 0 : world);
+        if (m && group != 0 && m->world % group != 0)
+            m = fail(errc::conflict,
+                     fmt::format("it is of {} ranks, which are no whole groups of {}", m->world, group));
         if (m)
             out.push_back({m->job == job ? m->generation : 0, m->step});
         else if (why.empty())
@@ -157,6 +160,7 @@ task<result<void>> launches::enter(session_ptr s, std::uint64_t generation, std:
     for (std::uint32_t slot = 0; slot < l.nodes; ++slot)
         for (const auto rank : s->request.nodes[slot].ranks) l.slot_of_rank[rank] = slot;
     l.nonce = core_.nonce;
+    l.group = s->request.group;
     s->launched = clock::now();
     s->agreed->open(l);
     to_.users.report_untold(s);
@@ -185,7 +189,7 @@ task<answer_meta> launches::on_agree(session_ptr s, std::string node, json meta,
     const auto from = s->slot_of(node);
     if (!from) co_return fail(errc::denied, fmt::format("node {} has no ranks of job {}", node, s->job()));
     // Nothing of it changes anything before the rules have judged of which round and attempt it is.
-    const agreement::limits most{static_cast<std::uint32_t>(s->request.nodes.size()), s->request.world,
+    const agreement::limits most{static_cast<std::uint32_t>(s->request.nodes.size()), most_ranks(s->request),
                                  max_step};
     BANYAN_CO_TRY(auto what, agreement::unpack(packed, most));
     if (meta.contains("messages")) {
@@ -284,8 +288,9 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
                 co_return;
             }
         }
-        const auto work = [user = s->user, dir, job = s->job(), world = s->request.world] {
-            return committed_steps(user, dir, job, world);
+        const auto work = [user = s->user, dir, job = s->job(), world = s->request.world,
+                           group = s->request.group] {
+            return committed_steps(user, dir, job, world, group);
         };
         auto found = co_await core_.storage.run(s->user.uid, work);
         if (s->closed || s->storage.look != number) co_return;

@@ -317,7 +317,7 @@ task<result<void>> peer_requests::on_get(peer_state* from, json meta) {
         co_return co_await reply_to(from->connection.get(), std::move(refused));
     }
     const auto& s = *fenced;
-    const auto rank = json_fields(meta).number("rank", s->request.world - 1);
+    const auto rank = json_fields(meta).number("rank", most_ranks(s->request) - 1);
     const auto key = get_key(meta);
     const auto copy = rank && key ? s->find_copy(static_cast<std::uint32_t>(*rank), *key) : nullptr;
     if (!copy) {

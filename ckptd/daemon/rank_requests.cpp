@@ -111,11 +111,15 @@ task<result<void>> rank_requests::take_rank(client_ptr client, session_ptr s, st
 
 task<answer_meta> rank_requests::attach(client_ptr client, session_ptr s, const attach_request& asked) {
     const auto rank = asked.rank;
-    if (asked.world != s->request.world)
-        co_return fail(errc::conflict,
-                       fmt::format("job {} has {} ranks, not {}", s->job(), s->request.world, asked.world));
+    const auto other_world = [&] {
+        return fail(errc::conflict,
+                    fmt::format("job {} has {} ranks, not {}", s->job(), s->request.world, asked.world));
+    };
+    // Of a job that may shrink the launch tells how many there are.
+    if (asked.world != s->request.world && s->request.slots.empty()) co_return other_world();
     const auto until = clock::now() + owner_timeout;
     BANYAN_CO_CHECK(co_await enter_launch(client, s, asked, until));
+    if (asked.world != s->request.world) co_return other_world();
     const auto& mine = s->own_ranks();
     if (std::find(mine.begin(), mine.end(), rank) == mine.end())
         co_return fail(errc::conflict, fmt::format("rank {} does not run on node {}", rank, s->self()));

@@ -154,7 +154,8 @@ result<void> take_session(const json& in, const kept_memory& memory, session& s,
     take(in.at("committed_replicated"), s.committed_replicated);
     take(in.at("flush_epoch"), s.flush.epoch);
     json rules = in.at("agreed");
-    rules.emplace("over", false);  // earlier builds do not write it
+    rules.emplace("over", false);  // earlier builds do not write these
+    rules.emplace("group", 0);
     take(rules, agreed);
     for (const auto& one : in.at("ranks")) take_rank(one, memory, s);
     std::set<std::uint64_t> agreed_on;

@@ -76,6 +76,53 @@ result<void> check_ranks(const session_request& r) {
     return {};
 }
 
+/// Slots that a step may have beyond `nodes`, or is to do without.
+result<void> parse_slots(const json_fields& in, session_request& r) {
+    if (!in.has("slots")) return {};
+    BANYAN_TRY(const auto listed, in.list("slots", max_world));
+    BANYAN_TRY(r.min_nodes, in.number("min_nodes", max_world));
+    BANYAN_TRY(r.group, in.number("group", max_world));
+    std::vector<bool> seen_ranks(max_world), seen_buddies(listed.size());
+    std::uint32_t ranks = 0, most = 0;
+    const auto wrong = [](const char* what) {
+        return fail(errc::invalid_input, fmt::format("the slots of a session that may shrink: {}", what));
+    };
+    if (r.group == 0) return wrong("a group has no ranks");
+    for (const auto& entry : listed) {
+        session_slot s;
+        BANYAN_TRY(s.ranks, entry.numbers("ranks", max_world));
+        BANYAN_TRY(s.buddy, entry.number("buddy", max_world));
+        if (s.buddy >= listed.size() || seen_buddies[s.buddy])
+            return wrong("their buddies are no permutation");
+        seen_buddies[s.buddy] = true;
+        for (const auto rank : s.ranks) {
+            if (rank >= max_world || seen_ranks[rank]) return wrong("a rank is there twice");
+            seen_ranks[rank] = true;
+            most = std::max(most, rank);
+            ++ranks;
+        }
+        // Those of the first groups are the first ranks: whatever number of groups there is.
+        if (ranks % r.group == 0 && ranks != 0 && most != ranks - 1)
+            return wrong("those of the first groups do not have the first ranks");
+        r.slots.push_back(std::move(s));
+    }
+    if (r.nodes.size() > r.slots.size() || r.min_nodes == 0 || r.min_nodes > r.nodes.size())
+        return wrong("there are fewer, or more, nodes than may be");
+    if (ranks % r.group != 0) return wrong("the groups do not divide the ranks");
+    for (std::size_t i = 0; i < r.nodes.size(); ++i)
+        if (r.nodes[i].ranks != r.slots[i].ranks) return wrong("a node has other ranks than its slot");
+    return {};
+}
+
+/// Whether so many nodes may have the first slots.
+bool may_have(const session_request& session, std::size_t nodes) {
+    if (nodes == session.nodes.size()) return true;
+    if (session.slots.empty() || nodes < session.min_nodes || nodes > session.slots.size()) return false;
+    std::size_t ranks = 0;
+    for (std::size_t i = 0; i < nodes; ++i) ranks += session.slots[i].ranks.size();
+    return ranks % session.group == 0;
+}
+
 result<void> check_names(const session_request& r) {
     std::unordered_set<std::string> names;
     for (const auto& n : r.nodes)
@@ -124,12 +171,13 @@ result<session_request> parse_session(const json& meta) {
     }
     BANYAN_CHECK(check_ranks(r));
     BANYAN_CHECK(check_names(r));
+    BANYAN_CHECK(parse_slots(in, r));
     return r;
 }
 
 result<std::vector<std::string>> parse_step_nodes(const json& meta, const session_request& session) {
     BANYAN_TRY(auto names, json_fields(meta).texts("nodes", max_world, max_name));
-    if (names.size() != session.nodes.size())
+    if (!may_have(session, names.size()))
         return fail(errc::invalid_input, fmt::format("the step names {} nodes, the job has {} slots",
                                                      names.size(), session.nodes.size()));
     std::unordered_set<std::string> known, used;

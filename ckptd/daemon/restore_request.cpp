@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ckptd/daemon/restorer.hpp"
+#include "ckptd/store/safetensors.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 
@@ -162,6 +163,11 @@ task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
     out["source"] = source;
     out["buffer"] = copy->buffer;
     out["bytes"] = copy->bytes;
+    // Another rank's, or one of another number of ranks: the process takes only the same pieces of it.
+    if (s->request.group != 0)
+        if (const auto has = read_image(copy->data());
+            has && (has->rank != rank || has->world != s->request.world))
+            out["of"] = has->rank;
     co_return out;
 }
 

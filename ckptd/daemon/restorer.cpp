@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "ckptd/daemon/request.hpp"
+#include "ckptd/store/safetensors.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 
@@ -50,6 +51,59 @@ task<bool> restorer::take_local(session_ptr s, agreement::held what) {
         co_return true;
     }
     co_return false;
+}
+
+task<bool> restorer::take_local_instead(session_ptr s, agreement::held what, std::uint32_t as) {
+    const auto from = s->find_copy(what.rank, what.key);
+    if (!from) co_return false;
+    const agreement::held own{what.key, as};
+    auto into = co_await room_for(s, own, from->bytes);
+    if (!into) {
+        users_.warn(s, "memory", into.error().text());
+        co_return false;
+    }
+    const auto to = *into;
+    const auto work = [from, to, keep = from->memory, room = to->memory]() -> result<bool> {
+        std::memcpy(to->data().data(), from->data().data(), to->data().size());
+        return chunk_checksums(to->data()) == from->chunks;
+    };
+    const auto same = co_await core_.compute.run(s->request.uid, work);
+    if (s->closed || !same || !*same) {
+        give_back(s, to);
+        if (!s->closed && same && !from->dropped) {
+            users_.note_damage(s, what.rank, what.key);
+            s->lose_copy(from);
+        }
+        co_return false;
+    }
+    to->chunks = from->chunks;
+    settle(s, to, "local");
+    co_return true;
+}
+
+bool restorer::may_begin_with(const session_ptr& s, std::uint32_t rank, const copy_key& key) {
+    if (s->request.group == 0) return true;
+    const auto copy = s->find_copy(rank, key);
+    if (!copy) return false;
+    const auto has = read_image(copy->data());
+    if (has && has->rank == rank && has->world == s->request.world) return true;
+    const auto unsaid = [](const region& r) { return r.global_shape.empty() && r.bytes != 0; };
+    const auto without = has ? std::ranges::find_if(has->regions, unsaid) : std::vector<region>::iterator();
+    if (has && without == has->regions.end()) return true;
+    const auto why =
+        has ? fmt::format(
+                  "its region \"{}\" does not say which part of which tensor it is (bck_protect_piece)",
+                  without->name)
+            : has.error().what;
+    users_.warn(
+        s, fmt::format("step {}", key.step),
+        has ? fmt::format("step {} cannot be restored with {} ranks: rank {} would begin with what rank {} "
+                          "of {} has saved, and {}",
+                          key.step, s->request.world, rank, has->rank, has->world, why)
+            : fmt::format("step {}: rank {}'s shard cannot be read: {}", key.step, rank, why));
+    // Under this rank's name nobody is to find it.
+    if (!has || has->rank != rank) s->lose_copy(copy);
+    return false;
 }
 
 // A free buffer of the rank, where its process cannot come between; else memory of its own.
@@ -108,7 +162,8 @@ void restorer::give_back(const session_ptr& s, const copy_ptr& c) {
     std::erase(s->copies, c);
 }
 
-task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what, session_node holder) {
+task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what, std::uint32_t as,
+                                            session_node holder) {
     // Outside of the assignment it is asked for this and no more.
     const auto to = s->slot_of(holder.name) ? peers_.link_to(holder, true) : peers_.new_link(holder);
     json meta = header_of(*s);
@@ -118,7 +173,8 @@ task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what,
     copy_ptr copy;
     std::vector<std::uint32_t> chunks;
     const link::room into = [&](std::uint64_t bytes) -> task<result<std::span<std::byte>>> {
-        BANYAN_CO_TRY(copy, co_await room_for(s, what, bytes));
+        const agreement::held own{what.key, as};
+        BANYAN_CO_TRY(copy, co_await room_for(s, own, bytes));
         co_return copy->data();
     };
     const auto got = co_await to->get(std::move(meta), into, &chunks);
@@ -147,15 +203,23 @@ task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what,
 task<bool> restorer::take_from_storage(session_ptr s, agreement::held what) {
     const auto user = s->user;
     const auto dir = s->request.dir;
-    const auto world = s->request.world;
+    const auto world = s->request.world, group = s->request.group;
     std::string why;
     for (int attempt = 0; attempt < storage_attempts; ++attempt) {
         const auto look = [=]() -> result<shard_file> {
             shard_file mine;
+            auto rank = what.rank;
             const auto keep = [&](const shard_file& f) {
-                if (f.rank == what.rank) mine = f;
+                if (f.rank == rank) mine = f;
             };
-            BANYAN_CHECK(scan_step(user, dir, what.key.step, world, keep));
+            if (group != 0) {
+                // Of fewer ranks than there are now: that of one with the same state.
+                BANYAN_TRY(const auto of, scan_step(user, dir, what.key.step, 0));
+                if (of.world == 0 || of.world % group != 0)
+                    return fail(errc::conflict, fmt::format("it is of {} ranks", of.world));
+                rank %= of.world;
+            }
+            BANYAN_CHECK(scan_step(user, dir, what.key.step, group != 0 ? 0 : world, keep));
             return mine;
         };
         const auto file = co_await core_.storage.run(user.uid, look);
@@ -203,14 +267,18 @@ void restorer::tell_of_loss(const session_ptr& s, agreement::held what,
 
 task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice from,
                            agreement::ballot number) {
-    const agreement::held what{*from.key, rank};
+    const auto instead = from.instead.find(rank);
+    const bool is_own = instead == from.instead.end();
+    const agreement::held own{*from.key, rank}, what{*from.key, is_own ? rank : instead->second};
     const auto wanted = [&] { return !s->closed && s->bringing == number; };
     std::vector<session_node> holders;
     if (rank < from.holders.size())
         for (const auto slot : from.holders[rank])
             if (auto h = holder_of(*s, from, slot)) holders.push_back(std::move(*h));
     while (wanted()) {
-        const bool here = co_await take_local(s, what);
+        // What was brought by an attempt before this one is there under the rank's own name.
+        bool here = co_await take_local(s, own);
+        if (!here && !is_own) here = co_await take_local_instead(s, what, rank);
         if (here) {
             if (s->ranks[rank].source.empty()) s->ranks[rank].source = "local";
             co_return true;
@@ -218,14 +286,14 @@ task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice 
         bool may_come = false;
         for (const auto& holder : holders) {
             if (!wanted() || holder.name == s->self()) continue;
-            const auto taken = co_await take_from(s, what, holder);
+            const auto taken = co_await take_from(s, what, rank, holder);
             if (taken == fetched::done) co_return true;
             if (taken == fetched::no_room) may_come = true;
             if (taken == fetched::silent && is_waited_for(*s, holder.name)) may_come = true;
             if (taken != fetched::silent) s->former.silent_since.erase(holder.name);
         }
         if (from.storage && wanted()) {
-            const bool read = co_await take_from_storage(s, what);
+            const bool read = co_await take_from_storage(s, own);
             if (read) co_return true;
         }
         // A holder that does not answer says nothing about what it holds.
@@ -252,7 +320,7 @@ task<void> restorer::bring_all(session_ptr s, agreement::prepare what) {
         if (!what.what.key) continue;
         const bool brought = co_await bring(s, rank, what.what, number);
         if (s->closed || s->bringing != number) co_return;
-        if (brought) continue;
+        if (brought && may_begin_with(s, rank, *what.what.key)) continue;
         failed.push_back(rank);
         break;  // one is enough for another step
     }

@@ -35,7 +35,13 @@ class restorer {
     /// False: the shard is damaged or gone wherever it was.
     task<bool> bring(session_ptr s, std::uint32_t rank, agreement::choice from, agreement::ballot number);
     task<bool> take_local(session_ptr s, agreement::held what);
-    task<fetched> take_from(session_ptr s, agreement::held what, session_node holder);
+    /// Makes rank `as`'s own shard of what is here of another rank.
+    task<bool> take_local_instead(session_ptr s, agreement::held what, std::uint32_t as);
+    /// `as`: the rank that begins with it.
+    task<fetched> take_from(session_ptr s, agreement::held what, std::uint32_t as, session_node holder);
+    /// Whether the shard that rank `rank` is to begin with says of all that it holds which part of which
+    /// tensor that is, if it was another rank's, or one of another number of ranks.
+    bool may_begin_with(const session_ptr& s, std::uint32_t rank, const copy_key& key);
     task<bool> take_from_storage(session_ptr s, agreement::held what);
     void tell_of_loss(const session_ptr& s, agreement::held what, const std::vector<session_node>& holders);
     task<result<copy_ptr>> room_for(session_ptr s, agreement::held what, std::uint64_t bytes);

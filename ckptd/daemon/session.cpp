@@ -23,6 +23,22 @@ void wake(rank_memory_header& header) {
 
 std::uint64_t word(const std::optional<copy_key>& key) { return key ? key->step + 1 : 0; }
 
+const std::vector<std::uint32_t>& ranks_of(const session_request& request, std::size_t slot) {
+    return slot < request.nodes.size() ? request.nodes[slot].ranks : request.slots[slot].ranks;
+}
+
+/// Of the slots of an assignment, which may be more or fewer than those in force.
+std::vector<std::uint32_t> buddies_in(const session_request& request, const assignment& a) {
+    if (!a.buddies.empty()) return a.buddies;
+    std::vector<std::uint32_t> out;
+    if (a.nodes.size() == request.nodes.size()) {
+        for (const auto& n : request.nodes) out.push_back(n.buddy);
+        return out;
+    }
+    for (const auto& s : request.slots) out.push_back(s.buddy);
+    return buddies_of_first(out, static_cast<std::uint32_t>(a.nodes.size()));
+}
+
 }  // namespace
 
 void session::notify() { changed->notify(); }
@@ -35,6 +51,16 @@ const std::vector<std::uint32_t>& session::own_ranks() const {
 void session::assign(const assignment& a) {
     slot.reset();
     const auto before = request.nodes;
+    if (a.nodes.size() != request.nodes.size() && a.nodes.size() <= request.slots.size()) {
+        const auto buddies = buddies_in(request, a);
+        request.nodes.resize(a.nodes.size());
+        request.world = 0;
+        for (std::uint32_t i = 0; i < a.nodes.size(); ++i) {
+            request.nodes[i].ranks = request.slots[i].ranks;
+            request.nodes[i].buddy = buddies[i];
+            request.world += static_cast<std::uint32_t>(request.slots[i].ranks.size());
+        }
+    }
     for (std::uint32_t i = 0; i < a.nodes.size(); ++i) {
         auto& node = request.nodes[i];
         node.name = a.nodes[i];
@@ -60,19 +86,25 @@ assignment assignment_of(const session_request& request) {
     return out;
 }
 
+std::uint32_t most_ranks(const session_request& request) {
+    std::size_t out = 0;
+    for (const auto& s : request.slots) out += s.ranks.size();
+    return std::max(request.world, static_cast<std::uint32_t>(out));
+}
+
 std::vector<std::uint32_t> ranks_in(const session_request& request, const assignment& a) {
     const auto at = std::find(a.nodes.begin(), a.nodes.end(), request.self);
     if (at == a.nodes.end()) return {};
-    return request.nodes[static_cast<std::size_t>(at - a.nodes.begin())].ranks;
+    return ranks_of(request, static_cast<std::size_t>(at - a.nodes.begin()));
 }
 
 std::vector<std::uint32_t> ranks_kept_in(const session_request& request, const assignment& a) {
     std::vector<std::uint32_t> out;
+    const auto buddies = buddies_in(request, a);
     for (std::size_t i = 0; i < a.nodes.size(); ++i) {
-        const auto& node = request.nodes[i];
-        const auto buddy = a.buddies.empty() ? node.buddy : a.buddies[i];
-        if (buddy != i && a.nodes[buddy] == request.self)
-            out.insert(out.end(), node.ranks.begin(), node.ranks.end());
+        const auto& ranks = ranks_of(request, i);
+        if (buddies[i] != i && a.nodes[buddies[i]] == request.self)
+            out.insert(out.end(), ranks.begin(), ranks.end());
     }
     return out;
 }

@@ -249,6 +249,8 @@ struct assignment {
 
 /// The one in force, with the session's buddies.
 assignment assignment_of(const session_request& request);
+/// All ranks that the job may come to have.
+std::uint32_t most_ranks(const session_request& request);
 /// The ranks of this node in an assignment.
 std::vector<std::uint32_t> ranks_in(const session_request& request, const assignment& a);
 /// The ranks of other nodes whose copies this node keeps in an assignment.

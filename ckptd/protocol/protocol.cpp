@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ckptd/protocol/protocol.hpp"
 
+#include <utility>
+
 #include "ckptd/protocol/session_json.hpp"
 #include "common/json_fields.hpp"
 #include "common/wire.hpp"
@@ -28,6 +30,22 @@ session_answer answer_of(const json& meta) {
 
 }  // namespace
 
+std::vector<std::uint32_t> buddies_of_first(const std::vector<std::uint32_t>& all, std::uint32_t slots) {
+    if (slots >= all.size()) return all;
+    std::vector<std::uint32_t> out(slots), alone;
+    for (std::uint32_t slot = 0; slot < slots; ++slot) {
+        auto buddy = all[slot];
+        while (buddy >= slots) buddy = all[buddy];
+        out[slot] = buddy;
+        if (buddy == slot) alone.push_back(slot);
+    }
+    // Those whose buddies have all gone keep each other's copies; a single one comes between two others.
+    if (slots < 2 || alone.empty()) return out;
+    if (alone.size() == 1) alone.push_back(alone[0] == 0 ? 1 : 0);
+    for (std::size_t i = 0; i + 1 < alone.size(); ++i) std::swap(out[alone[i]], out[alone[i + 1]]);
+    return out;
+}
+
 nlohmann::json session_to_json(const session_request& r) {
     json nodes = json::array();
     for (const auto& n : r.nodes)
@@ -37,20 +55,26 @@ nlohmann::json session_to_json(const session_request& r) {
         for (const auto& s : of) out.push_back({{"name", s.name}, {"addr", s.addr}});
         return out;
     };
-    return {{"job", r.job},
-            {"restart", r.restart},
-            {"uid", r.uid},
-            {"gid", r.gid},
-            {"self", r.self},
-            {"world", r.world},
-            {"nodes", nodes},
-            {"spares", listed(r.spares)},
-            {"former", listed(r.former)},
-            {"dir", r.dir},
-            {"every", r.every},
-            {"flush", r.flush},
-            {"buffers", r.buffers},
-            {"bytes", r.bytes}};
+    json out{{"job", r.job},
+             {"restart", r.restart},
+             {"uid", r.uid},
+             {"gid", r.gid},
+             {"self", r.self},
+             {"world", r.world},
+             {"nodes", nodes},
+             {"spares", listed(r.spares)},
+             {"former", listed(r.former)},
+             {"dir", r.dir},
+             {"every", r.every},
+             {"flush", r.flush},
+             {"buffers", r.buffers},
+             {"bytes", r.bytes}};
+    if (r.slots.empty()) return out;
+    auto& slots = out["slots"] = json::array();
+    for (const auto& s : r.slots) slots.push_back({{"ranks", s.ranks}, {"buddy", s.buddy}});
+    out["min_nodes"] = r.min_nodes;
+    out["group"] = r.group;
+    return out;
 }
 
 std::string socket_path(const std::string& configured, const std::string& node) {

@@ -47,6 +47,13 @@ struct session_node {
     bool operator==(const session_node&) const = default;
 };
 
+/// A slot whatever node has it.
+struct session_slot {
+    std::vector<std::uint32_t> ranks;
+    std::uint32_t buddy = 0;
+    bool operator==(const session_slot&) const = default;
+};
+
 struct session_spare {
     std::string name;
     std::string addr;
@@ -62,6 +69,12 @@ struct session_request {
     std::uint32_t world = 0;  ///< all ranks; every one appears in exactly one node
     std::vector<session_node> nodes;
     std::vector<session_spare> spares;
+    /// Of a job whose later steps may have fewer data parallel groups (--train-min-dp), or have them now: all
+    /// slots, of which `nodes` are the first; and how few of them are enough. Empty and 0 for others.
+    std::vector<session_slot> slots;
+    std::uint32_t min_nodes = 0;
+    /// Of that one: ranks that are a multiple of so many apart hold the same state.
+    std::uint32_t group = 0;
     /// Of earlier runs of the job; the daemon leaves out those that have a part in this one.
     std::vector<session_spare> former;
     std::string dir;            ///< absolute path of the checkpoints in storage; empty = memory only
@@ -83,10 +96,15 @@ struct session_answer {
 result<session_answer> session_open(const std::string& socket, const session_request& request,
                                     std::chrono::milliseconds timeout);
 
+/// The buddies of the first `slots` slots, where there are no others: each takes the next of those behind it
+/// that is there. No slot is its own buddy where there are two.
+std::vector<std::uint32_t> buddies_of_first(const std::vector<std::uint32_t>& all, std::uint32_t slots);
+
 struct step_request {
     std::uint64_t job = 0;
     std::uint32_t step = 0;
-    std::vector<std::string> nodes;  ///< of every slot: names from the session's nodes and spares
+    std::vector<std::string>
+        nodes;  ///< of every slot, or of the first: names from the session's nodes and spares
     /// How often the job had been requeued when this step began. Without it the session is taken for that of
     /// this run.
     std::optional<std::uint32_t> restart{};

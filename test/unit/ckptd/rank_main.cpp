@@ -7,6 +7,7 @@
 //     restart               -> "code step source same": `same` is 1 when every byte is that step's
 //     grow BYTES            -> code: one more region
 //     protect               -> code: everything, as at the start, layer.weight as a piece
+//     pieces PARTS PART     -> code: everything, each region as that part of so many, with that part's state
 //     unprotect NAME        -> code
 //     given STEP NAME[:BYTES] ...
 //                           -> code: a save of these alone, in new memory; without BYTES a protected one
@@ -104,6 +105,7 @@ int main() {
     bck_protect_bytes("rest", state.data() + half * 4, bytes - half * 4);
     bck_protect("step", &step, sizeof step, "U64", nullptr, 0);
     bool moves = true;  // each save's state lies elsewhere
+    auto part = rank;   // whose state it is
     std::size_t allocated = 0;
     std::string line;
     while (std::getline(std::cin, line)) {
@@ -114,7 +116,7 @@ int main() {
             std::cout << init << std::endl;
         } else if (command == "save") {
             words >> step;
-            auto now = ckptd_test::state_of(rank, step, bytes);
+            auto now = ckptd_test::state_of(part, step, bytes);
             if (moves) {
                 state = std::move(now);
                 bck_protect("layer.weight", state.data(), half * 4, "F32", &half, 1);
@@ -164,7 +166,7 @@ int main() {
             int source = 0;
             const int code = bck_restart(&found, &source);
             const bool same =
-                code == BCK_OK && step == found && state == ckptd_test::state_of(rank, found, bytes);
+                code == BCK_OK && step == found && state == ckptd_test::state_of(part, found, bytes);
             std::cout << code << " " << found << " " << source << " " << same << std::endl;
         } else if (command == "grow") {
             std::size_t more = 0;
@@ -177,6 +179,20 @@ int main() {
             int code = bck_protect_piece("layer.weight", state.data(), half * 4, "F32", &half, 1, &all, &at);
             if (code == BCK_OK) code = bck_protect_bytes("rest", state.data() + half * 4, bytes - half * 4);
             if (code == BCK_OK) code = bck_protect("step", &step, sizeof step, "U64", nullptr, 0);
+            std::cout << code << std::endl;
+        } else if (command == "pieces") {
+            moves = false;
+            std::uint64_t parts = 0;
+            words >> parts >> part;
+            const std::uint64_t rest = bytes - half * 4, one = 1;
+            const auto piece = [&](const char* name, void* at, const char* dtype, std::size_t size,
+                                   std::uint64_t count) {
+                const std::uint64_t all = parts * count, begin = part * count;
+                return bck_protect_piece(name, at, size, dtype, &count, 1, &all, &begin);
+            };
+            int code = piece("layer.weight", state.data(), "F32", half * 4, half);
+            if (code == BCK_OK) code = piece("rest", state.data() + half * 4, "U8", rest, rest);
+            if (code == BCK_OK) code = piece("step", &step, "U64", sizeof step, one);
             std::cout << code << std::endl;
         } else if (command == "unprotect") {
             std::string name;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What all ranks begin from, and who is asked before that is chosen.
+#include <set>
+
 #include <catch2/catch.hpp>
 
 #include "agreement_parts.hpp"
@@ -9,6 +11,53 @@ using namespace banyan::ckpt;
 using namespace ckptd_test;
 using agreement::level;
 using agreement::shelf;
+
+TEST_CASE("a rank begins with what another one of its kind has, when nobody has its own", "[ckptd]") {
+    // Three ranks are left of four; with groups of one all of them have the same.
+    agreement::coordinator c(3, 3, 7, 1);
+    const agreement::ballot first{1, 7};
+    const copy_key newest{round_one, 9};
+    c.on(0, holds(first, {{newest, 0}}));
+    c.on(1, holds(first, {{newest, 3}}));
+    c.on(2, holds(first, {{newest, 2}}));
+    c.set_storage({});
+    REQUIRE(c.now() == agreement::coordinator::phase::preparing);
+    CHECK(c.chosen().key == newest);
+    CHECK(c.chosen().instead.size() == 1);
+    const auto other = c.chosen().instead.at(1);
+    CHECK(c.chosen().holders[1] == c.chosen().holders[other == 3 ? 1 : other]);
+    CHECK(c.newest_if_whole() == newest);
+
+    SECTION("where that is damaged another one is taken, and then an older step") {
+        const auto on_all = [&](const agreement::ballot& number) {
+            c.on(0, holds(number, {{newest, 0}}));
+            c.on(1, holds(number, {{newest, 3}}));
+            c.on(2, holds(number, {{newest, 2}}));
+        };
+        std::set<std::uint32_t> tried;
+        for (std::uint64_t number = 1; c.now() == agreement::coordinator::phase::preparing; ++number) {
+            REQUIRE(number < 5);
+            tried.insert(c.chosen().instead.at(1));
+            c.on(1, agreement::prepared{{number, 7}, {1}});
+            on_all({number + 1, 7});
+        }
+        CHECK(tried.size() == 3);
+        CHECK(c.now() == agreement::coordinator::phase::lost);
+    }
+}
+
+TEST_CASE("of another kind nobody stands in, nor without groups", "[ckptd]") {
+    const bool groups = GENERATE(true, false);
+    agreement::coordinator c(2, 4, 7, groups ? 2 : 0);
+    const agreement::ballot first{1, 7};
+    const copy_key newest{round_one, 9}, older{round_one, 8};
+    // Of `newest` the odd ranks' shards are gone, of `older` nothing is.
+    c.on(0, holds(first, {{newest, 0}, {older, 0}, {older, 1}}));
+    c.on(1, holds(first, {{newest, 2}, {older, 2}, {older, 3}, {newest, 6}}));
+    c.set_storage({});
+    CHECK(c.chosen().key == older);
+    CHECK(c.chosen().instead.empty());
+}
 
 TEST_CASE("nothing is chosen before all have answered and storage was looked at", "[ckptd]") {
     agreement::coordinator c(2, 2, 7);

@@ -83,7 +83,9 @@ BCK_API int bck_protect_bytes(const char* name, void* ptr, size_t bytes);
 /* The same for a region that is a part of a larger tensor: `global_shape` is the tensor's, `offset` where in
  * it the region begins, both with `ndim` extents. It is written into the checkpoint, so that a program with
  * another number of ranks can put the tensor together; and bck_restart refuses a piece that was saved as
- * another one (BCK_E_LAYOUT). */
+ * another one (BCK_E_LAYOUT). A whole tensor is a piece, too. In a job with --train-min-dp a rank may begin
+ * with what a rank of another data parallel group has saved: only with regions of which both say that they
+ * are the same piece. */
 BCK_API int bck_protect_piece(const char* name, void* ptr, size_t bytes, const char* dtype,
                               const uint64_t* shape, int ndim, const uint64_t* global_shape,
                               const uint64_t* offset);
