@@ -89,7 +89,10 @@ int open_step(spank_t sp, const settings& s) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
         opened = ckpt::step_open(paths->socket, request, daemon_timeout);
     }
-    if (!opened && (opened.error().code == errc::not_found || !daemon_answers(*paths))) {
+    // The session may be of a time when a node of the step was none of the job's.
+    const bool knows_less =
+        !opened && (opened.error().code == errc::not_found || opened.error().code == errc::denied);
+    if (!opened && (knows_less || !daemon_answers(*paths))) {
         const auto late = open_late_session(s, *paths, job, *nodes, job_variable(sp, checkpoint_variable));
         if (late) {
             slurm_info("banyan: job %u: no prolog opened its checkpoint session; this step did", job);

@@ -27,6 +27,16 @@ result<void> check_restart(const json& meta, const session_request& session) {
                             session.job, restart, session.restart));
 }
 
+// A node has come into the running job: its later steps may have it.
+void learn_nodes(session& s, const session_request& request) {
+    const auto learn = [&](const auto& node) {
+        if (s.addresses.try_emplace(node.name, node.addr).second)
+            s.request.spares.push_back({node.name, node.addr});
+    };
+    for (const auto& n : request.nodes) learn(n);
+    for (const auto& n : request.spares) learn(n);
+}
+
 // Not that of any other refusal: on_open() tells them apart.
 std::unexpected<error> left_meanwhile(std::uint64_t job) {
     return fail(errc::not_found, fmt::format("job {} left this node while its memory was made", job),
@@ -115,6 +125,7 @@ task<answer_meta> job_sessions::open(session_request request) {
         s->assign({names, {}});
         s->warnings = {};
     }
+    if (known && !renewed) learn_nodes(*s, request);
     auto here = s->own_ranks();
     ++s->opening;
     const auto ready = co_await to_.memory.make_ready(s, std::move(here));

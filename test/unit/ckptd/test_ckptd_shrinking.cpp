@@ -84,6 +84,26 @@ TEST_CASE("a job goes on with fewer groups, and with all of them again", "[ckptd
     CHECK(c.session(lost, 7)["world"] == 4 * per_node);
 }
 
+TEST_CASE("a step has a node that came into the running job", "[ckptd]") {
+    cluster c({4, "", {}});
+    auto r = elastic(c, 3, 1);
+    r.spares.clear();
+    CHECK(c.open(r).empty());
+    auto ranks = begin(c, {1, 2, 3}, 1);
+    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    save(ranks, "1");
+    end(ranks);
+    const std::vector<std::string> names{c.name(1), c.name(2), c.name(4)};
+    CHECK(ckpt::step_open(c.socket(1), {7, 1, names}, 5s).error().code == banyan::errc::denied);
+    r.nodes[2].name = c.name(4);
+    r.nodes[2].addr = c.addr(4);
+    CHECK(c.open(r).empty());
+    c.new_step(7, 1, {1, 2, 4});
+    ranks = begin(c, {1, 2, 4}, 1);
+    all_begin_with(ranks, "1");
+    save(ranks, "2");
+}
+
 TEST_CASE("two losses in a row, the second before a step of the first is complete", "[ckptd]") {
     cluster c({4, "", {}});
     CHECK(c.open(elastic(c, 4, 1)).empty());
