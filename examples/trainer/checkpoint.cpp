@@ -10,9 +10,13 @@
 namespace trainer {
 namespace {
 
-void protect(const char* name, void* data, std::size_t bytes, const char* type, std::uint64_t count) {
+/// As a piece of the model: every data parallel group has the same, so that a rank of one may begin with what
+/// that of another has saved, in a run with another number of groups, too.
+void protect(const identity& self, const char* name, void* data, std::size_t bytes, const char* type,
+             std::uint64_t count) {
     if (bytes == 0) return;
-    if (bck_protect(name, data, bytes, type, &count, 1) != BCK_OK)
+    const std::uint64_t all = count * model_parts(self), begin = count * model_part(self);
+    if (bck_protect_piece(name, data, bytes, type, &count, 1, &all, &begin) != BCK_OK)
         throw failure(std::string("cannot register ") + name + " for checkpoints: " + bck_error());
 }
 
@@ -31,16 +35,17 @@ const char* name_of(int source) {
 
 }  // namespace
 
-checkpoint::checkpoint(const identity& self, state& s, report& out)
-    : self_(self), state_(s), report_(out), active_(self.checkpoints) {
+checkpoint::checkpoint(const task& work, const identity& self, state& s, report& out)
+    : work_(work), self_(self), state_(s), report_(out), active_(self.checkpoints) {
     if (!active_) return;
     if (const int code = bck_init(nullptr, static_cast<int>(self.rank), static_cast<int>(self.world));
         code == BCK_E_INVALID)
         throw failure(std::string("checkpoints: ") + bck_error());
-    protect("weights", s.weights.data(), s.weights.size() * sizeof(float), "F32", s.weights.size());
-    protect("momentum", s.momentum.data(), s.momentum.size() * sizeof(float), "F32", s.momentum.size());
-    protect("counters", &s.count, sizeof s.count, "U64", sizeof s.count / sizeof(std::uint64_t));
-    protect("padding", s.padding.data(), s.padding.size() * sizeof(std::uint64_t), "U64", s.padding.size());
+    protect(self, "weights", s.weights.data(), s.weights.size() * sizeof(float), "F32", s.weights.size());
+    protect(self, "momentum", s.momentum.data(), s.momentum.size() * sizeof(float), "F32", s.momentum.size());
+    protect(self, "counters", &s.count, sizeof s.count, "U64", sizeof s.count / sizeof(std::uint64_t));
+    protect(self, "padding", s.padding.data(), s.padding.size() * sizeof(std::uint64_t), "U64",
+            s.padding.size());
 }
 
 checkpoint::~checkpoint() {
@@ -58,6 +63,7 @@ std::optional<restored_from> checkpoint::restore() {
         throw failure("the checkpoint of step " + std::to_string(step) + " holds the state of step " +
                       std::to_string(state_.count.step));
     check_padding(state_, self_);
+    keep_own_sequence(state_, work_, self_);
     return restored_from{name_of(source)};
 }
 

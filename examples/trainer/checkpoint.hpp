@@ -20,7 +20,7 @@ struct restored_from {
 class checkpoint {
   public:
     /// Without a promised daemon all calls do nothing. `s` must stay where it is.
-    checkpoint(const identity& self, state& s, report& out);
+    checkpoint(const task& work, const identity& self, state& s, report& out);
     ~checkpoint();
     checkpoint(const checkpoint&) = delete;
     checkpoint& operator=(const checkpoint&) = delete;
@@ -33,6 +33,7 @@ class checkpoint {
     void finish();
 
   private:
+    const task& work_;
     const identity& self_;
     state& state_;
     report& report_;

@@ -46,7 +46,7 @@ void run(const settings& conf) {
     const auto& self = conf.self;
     report out(conf.log);
     auto s = initial_state(conf.work, self);
-    checkpoint saves(self, s, out);
+    checkpoint saves(conf.work, self, s, out);
     if (const auto from = saves.restore()) out.restored(self, s.count.step, from->source, s.bytes());
 
     const auto listener = listen_on(in_addr{}, 0, clock::now());

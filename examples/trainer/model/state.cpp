@@ -15,16 +15,16 @@ namespace {
 
 constexpr std::size_t page_words = 4096 / sizeof(std::uint64_t);
 
-std::uint64_t still_word(std::uint32_t rank, std::size_t index) {
-    return (index + 1) * 0x9e3779b97f4a7c15U + rank;
+std::uint64_t still_word(std::uint32_t part, std::size_t index) {
+    return (index + 1) * 0x9e3779b97f4a7c15U + part;
 }
-std::uint64_t moving_word(std::uint32_t rank, std::size_t index, std::uint64_t step) {
-    return mix(rank, index, step);
+std::uint64_t moving_word(std::uint32_t part, std::size_t index, std::uint64_t step) {
+    return mix(part, index, step);
 }
 
-void move_padding(state& s, std::uint32_t rank) {
+void move_padding(state& s, std::uint32_t part) {
     for (std::size_t i = 0; i < s.padding.size(); i += page_words)
-        s.padding[i] = moving_word(rank, i, s.count.step);
+        s.padding[i] = moving_word(part, i, s.count.step);
 }
 
 }  // namespace
@@ -41,22 +41,33 @@ state initial_state(const task& work, const identity& self) {
     out.count.random = mix(work.seed, self.place[axis::dp]);
     if (work.state_bytes > out.bytes()) {
         out.padding.resize((work.state_bytes - out.bytes()) / sizeof(std::uint64_t));
-        for (std::size_t i = 0; i < out.padding.size(); ++i) out.padding[i] = still_word(self.rank, i);
-        move_padding(out, self.rank);
+        for (std::size_t i = 0; i < out.padding.size(); ++i) out.padding[i] = still_word(model_part(self), i);
+        move_padding(out, model_part(self));
     }
     return out;
+}
+
+std::uint32_t model_parts(const identity& self) { return self.sizes[axis::tp] * self.sizes[axis::pp]; }
+
+std::uint32_t model_part(const identity& self) {
+    return self.place[axis::pp] * self.sizes[axis::tp] + self.place[axis::tp];
+}
+
+void keep_own_sequence(state& s, const task& work, const identity& self) {
+    s.count.random = mix(work.seed, self.place[axis::dp]);
+    for (std::uint64_t step = 0; step < s.count.step; ++step) s.count.random = mix(s.count.random);
 }
 
 void advance(state& s, const identity& self) {
     ++s.count.step;
     s.count.random = mix(s.count.random);
-    move_padding(s, self.rank);
+    move_padding(s, model_part(self));
 }
 
 void check_padding(const state& s, const identity& self) {
+    const auto part = model_part(self);
     for (std::size_t i = 0; i < s.padding.size(); ++i) {
-        const auto expected =
-            i % page_words == 0 ? moving_word(self.rank, i, s.count.step) : still_word(self.rank, i);
+        const auto expected = i % page_words == 0 ? moving_word(part, i, s.count.step) : still_word(part, i);
         if (s.padding[i] != expected)
             throw failure("the restored state is not what rank " + std::to_string(self.rank) +
                           " had at step " + std::to_string(s.count.step) + " (word " + std::to_string(i) +

@@ -28,6 +28,13 @@ struct state {
 
 /// The state before the first step, as the seed says.
 state initial_state(const task& work, const identity& self);
+/// Into how many parts tensor and pipeline parallelism cut the model, and which of them this rank has: that
+/// of its peers in every data parallel group, too.
+std::uint32_t model_parts(const identity& self);
+std::uint32_t model_part(const identity& self);
+/// What is restored may be what another data parallel group had: the random sequence is its own again, as if
+/// the rank had been there from the first step on.
+void keep_own_sequence(state& s, const task& work, const identity& self);
 /// Moves step, random sequence and padding on by one step.
 void advance(state& s, const identity& self);
 /// Throws failure unless the padding is what the step wrote: a save that is torn or of another rank shows
