@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurmctld-plugin/job_request.hpp"
 
+#include "train/min_dp.hpp"
 #include "train/numbers.hpp"
 
 namespace banyan::slurm {
@@ -17,7 +18,11 @@ result<std::optional<job_request>> read(char** env, std::uint32_t env_size,
     BANYAN_TRY(auto options, reader.finish());
     BANYAN_TRY(auto placement, train::request_from(options, stated));
     if (!placement) return std::nullopt;
-    return job_request{std::move(options), std::move(*placement)};
+    std::uint32_t min_nodes = 0;
+    if (options.min_dp) {
+        BANYAN_TRY(min_nodes, train::nodes_of_groups(*placement, *options.min_dp));
+    }
+    return job_request{std::move(options), std::move(*placement), min_nodes};
 }
 
 /// Whether it was Slurm's programs that counted the tasks, and nobody gave a number: one a node for

@@ -14,8 +14,9 @@
 namespace banyan::slurm {
 
 struct job_request {
-    train::options options;   ///< as they were given
-    topo::request placement;  ///< what follows from them and from the numbers of nodes, tasks and GPUs
+    train::options options;       ///< as they were given
+    topo::request placement;      ///< what follows from them and from the numbers of nodes, tasks and GPUs
+    std::uint32_t min_nodes = 0;  ///< that may run ranks when others are lost; 0 = all of `placement`
 };
 
 /// Empty for a job without --train-parallel. An error says why it cannot be placed.

@@ -13,6 +13,7 @@
 #include "spank/job_facts.hpp"
 #include "spank/session.hpp"
 #include "spank/spank_slurm.hpp"
+#include "train/plan_fields.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -46,7 +47,7 @@ std::vector<std::string> addresses_of(const std::vector<std::string>& names,
 
 result<train::plan> plan_of(const train::plan_summary& told, const std::vector<std::string>& nodes,
                             const std::vector<std::string>& allocated) {
-    if (nodes.size() != told.nodes)
+    if (!train::check_ranks(told, nodes.size()))
         return fail(errc::invalid_input, fmt::format("the step has {} nodes, and the plan of job {} has {}",
                                                      nodes.size(), told.job, told.nodes));
     if (told.buddies.empty())

@@ -115,8 +115,10 @@ int announce_step(spank_t sp) {
     const auto text = option_text(train::parallel);
     if (!text) return SLURM_SUCCESS;
     if (this_step().role == step_role::helper) return SLURM_SUCCESS;
-    const auto shape = topo::parse_shape(*text);
+    auto shape = topo::parse_shape(*text);
     if (!shape) return SLURM_SUCCESS;
+    // That of fewer groups, where the job goes on with those.
+    if (const auto& now = this_step().request; now && this_step().fewer) shape = now->dims;
     slurm_step_id_t id{job, NO_VAL, step};
     const step_layout layout(slurm_job_step_layout_get(&id));
     if (!layout) {

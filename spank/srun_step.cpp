@@ -11,6 +11,7 @@
 #include "spank/srun_options.hpp"
 #include "spank/srun_words.hpp"
 #include "train/launchers.hpp"
+#include "train/min_dp.hpp"
 #include "train/numbers.hpp"
 
 namespace banyan::spank {
@@ -115,6 +116,22 @@ void check_own_shape(const topo::shape& typed, const std::string& placed, std::u
         typed.text(), job, placed));
 }
 
+/// With --train-min-dp the training is what the nodes that are left hold. Who typed the numbers of all of it
+/// means the training still.
+void go_on_with_fewer(topo::request& request, const job_facts& job, train::step_words& words) {
+    const auto* plan = job.known_plan();
+    const auto left = static_cast<std::uint32_t>(job.nodes.size());
+    const auto fewer = plan ? train::request_on(request, plan->min_nodes, left) : std::nullopt;
+    decided.fewer = fewer && fewer->nodes != request.nodes;
+    if (!decided.fewer) return;
+    if (words.tasks == request.tasks()) words.tasks = 0;
+    if (words.min_nodes == request.nodes && words.max_nodes == request.nodes)
+        words.min_nodes = words.max_nodes = 0;
+    slurm_info("banyan: %zu nodes are left: the training goes on as %s, and not %s", job.nodes.size(),
+               fewer->dims.text().c_str(), request.dims.text().c_str());
+    request = *fewer;
+}
+
 void settle_in_job(const srun_options& srun, std::uint32_t id) {
     const auto component = component_of(srun);
     const bool here = variable("SLURM_JOB_ID") == std::to_string(id);
@@ -161,8 +178,9 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
         return;
     }
     if (!plan && !inherited) return settle_own(srun, *asked, words, *job);
-    const auto request = request_of(*job, *asked);
+    auto request = request_of(*job, *asked);
     if (!request) return;
+    go_on_with_fewer(*request, *job, words);
     const auto numbers = train::numbers_of_step(
         {*request, job->nodes, plan ? plan->spares : std::vector<std::string>{}}, words);
     if (!numbers) refuse(numbers.error().text());

@@ -24,6 +24,7 @@ struct step_decision {
     std::optional<topo::request> request;
     std::optional<std::uint32_t> restart;  ///< how often the job was requeued, where slurmctld has told it
     bool own_shape = false;                ///< a step in a job that has a --train-parallel of its own
+    bool fewer = false;                    ///< `request` has fewer groups of ranks than the job asked for
 };
 
 /// Decides, and sets srun's options. Ends the process when the step is refused.

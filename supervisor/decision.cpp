@@ -21,7 +21,7 @@ constexpr int not_reached = 1001 & 0xff;
 /// Restarts in a row that did not bring the training further. The loss of a node is not the program's doing:
 /// it neither counts nor clears.
 std::uint32_t idle_after(const situation& s, bool node_lost) {
-    if (s.end.code == not_reached) node_lost = true;
+    if (s.end.code == not_reached || s.grows) node_lost = true;
     const bool further = s.saved_after && (!s.saved_before || *s.saved_after > *s.saved_before);
     if (further) return 0;
     return node_lost ? s.idle_restarts : s.idle_restarts + 1;
@@ -34,6 +34,12 @@ bool could_not_run(const situation& s) {
     const bool says_so =
         code == ENOENT || code == ENOEXEC || code == EACCES || code == ENOTDIR || code == 126 || code == 127;
     return says_so && s.end.ran < soon && s.restarts == 0 && !s.saved_after;
+}
+
+/// A restart with fewer groups that ended by itself, without a new training step.
+bool was_shrunk_in_vain(const situation& s, bool node_lost) {
+    return s.recovering && s.began && !node_lost && !s.grows && s.end.code != not_reached &&
+           s.nodes_before.size() < s.nodes_of_all && s.now.nodes.size() < s.nodes_of_all;
 }
 
 }  // namespace
@@ -70,6 +76,11 @@ decision decide(const situation& s) {
         if (s.now.no_requeue.empty()) return {action::requeue, idle, why};
         return {action::wait, idle, fmt::format("{}, and {}", why, s.now.no_requeue)};
     }
+    // What cannot train with fewer groups may with all of them: the rung below is tried, and not that again.
+    if (was_shrunk_in_vain(s, node_lost) && s.now.no_requeue.empty())
+        return {action::requeue, idle,
+                fmt::format("on {} of {} nodes the job did not come to train", s.nodes_before.size(),
+                            s.nodes_of_all)};
     if (!without_step) return {action::restart, idle, {}};
     if (s.stood < s.start_within) return {action::again, idle, {}};
     const auto why = fmt::format("Slurm gave no step in {} s (--start-within)", s.stood.count() / 1000);
@@ -96,6 +107,7 @@ std::string restart_line(const situation& s, const std::string& step,
         line += fmt::format(" with {} of {} instead", lost.size(), compress_hostlist(spares));
     else
         line += fmt::format(" on {}", compress_hostlist(s.now.nodes));
+    if (s.now.nodes.size() < s.nodes_of_all) line += ", with fewer data parallel groups";
     return line + fmt::format(", restart {}", s.restarts + 1);
 }
 

@@ -35,7 +35,9 @@ struct situation {
     std::vector<std::string> nodes_before;  ///< of the allocation when the step began
     allocation now;
     std::uint32_t nodes_needed = 1;
-    bool planned = false;  ///< the job has a plan (--train-parallel)
+    std::uint32_t nodes_of_all = 1;  ///< for all groups of ranks; more than are needed with --train-min-dp
+    bool grows = false;              ///< we ended the step, since there are nodes for more groups
+    bool planned = false;            ///< the job has a plan (--train-parallel)
     std::optional<std::uint64_t> saved_before,
         saved_after;                                ///< newest complete step; empty = none or unknown
     std::uint32_t restarts = 0, idle_restarts = 0;  ///< so far

@@ -13,6 +13,7 @@
 
 #include "common/text.hpp"
 #include "supervisor/progress.hpp"
+#include "train/min_dp.hpp"
 
 namespace banyan::supervisor {
 namespace {
@@ -54,7 +55,22 @@ void correct_environment(const std::vector<std::string>& nodes, std::optional<st
 }  // namespace
 
 job_plan plan_of(const train::plan_summary& told) {
-    return {told.nodes, told.ranks(), told.tasks(), told.spares, {}};
+    job_plan out{told.nodes, told.ranks(), told.tasks(), told.spares, {}, {}, told.min_nodes};
+    const auto dims = topo::parse_shape(told.shape);
+    if (told.min_nodes != 0 && dims)
+        out.elastic = topo::request{*dims, told.nodes, told.ranks_per_node, 0, std::nullopt, told.launchers};
+    return out;
+}
+
+job_plan plan_on(const job_plan& plan, std::size_t nodes) {
+    if (!plan.elastic || nodes >= plan.nodes) return plan;
+    const auto fewer = train::request_on(*plan.elastic, plan.min_nodes, static_cast<std::uint32_t>(nodes));
+    if (!fewer) return plan;
+    auto out = plan;
+    out.nodes = fewer->nodes;
+    out.ranks = fewer->dims.ranks();
+    out.tasks = fewer->tasks();
+    return out;
 }
 
 std::vector<std::string> spares_to_leave_out(const job_plan& plan, const std::vector<std::string>& nodes) {
@@ -122,10 +138,10 @@ int supervisor::run() {
 
 result<step_end> supervisor::run_step() {
     correct_environment(nodes_, plan_.component);
-    const auto words = srun_words(plan_, nodes_, opts_.srun, recovery_.runs());
+    const auto words = srun_words(plan_on(plan_, nodes_.size()), nodes_, opts_.srun, recovery_.runs());
     detail(fmt::format("running {}", fmt::join(words, " ")));
     step_.reset();
-    overdue_ = false;
+    overdue_ = grows_ = false;
     return run_child(words, signals_, [this](pid_t srun) { return look_at_step(srun); });
 }
 
@@ -140,10 +156,28 @@ milliseconds supervisor::look_at_step(pid_t srun) {
         recovery_.has_begun(clock::now());
         detail(fmt::format("step {} runs on {}", step_name(), compress_hostlist(step->nodes)));
     }
-    if (socket_.empty() || recovery_.trains()) return {};
-    look_at_training(srun);
-    if (recovery_.trains()) return {};
+    if (!socket_.empty() && !recovery_.trains()) look_at_training(srun);
+    if (socket_.empty() || recovery_.trains())
+        return shrunk() && look_for_nodes(srun) ? now_and_then : milliseconds(0);
     return recovery_.stood(clock::now()) < std::chrono::seconds(30) ? soon_again : now_and_then;
+}
+
+/// The step has fewer groups than the job asked for.
+bool supervisor::shrunk() const { return plan_on(plan_, nodes_.size()).nodes < plan_.nodes; }
+
+/// Ends the step when the allocation has nodes for more groups again. True: to be called again.
+bool supervisor::look_for_nodes(pid_t srun) {
+    if (grows_) return false;
+    const auto now = query_job(job_);
+    if (!now || !now->running) return true;
+    const auto here = plan_on(plan_, nodes_.size()), there = plan_on(plan_, now->nodes.size());
+    if (now->nodes.size() <= nodes_.size() || there.nodes <= here.nodes) return true;
+    grows_ = true;
+    say(fmt::format(
+        "the allocation has {} nodes again: step {} ends, and goes on with {} ranks instead of {}",
+        now->nodes.size(), step_name(), there.ranks, here.ranks));
+    ::kill(srun, SIGTERM);
+    return false;
 }
 
 void supervisor::look_at_training(pid_t srun) {
@@ -193,7 +227,9 @@ situation supervisor::look(const step_end& end) {
     situation s;
     s.end = end;
     s.nodes_before = nodes_;
-    s.nodes_needed = std::max(plan_.nodes, 1U);
+    s.nodes_needed = plan_.elastic ? plan_.min_nodes : std::max(plan_.nodes, 1U);
+    s.nodes_of_all = std::max(plan_.nodes, 1U);
+    s.grows = grows_;
     s.planned = plan_.nodes != 0;
     s.restarts = restarts_;
     s.idle_restarts = idle_restarts_;
@@ -205,7 +241,7 @@ situation supervisor::look(const step_end& end) {
     s.began = began(end);
     s.stood = recovery_.stood(clock::now());
     s.start_within = opts_.start_within;
-    if (overdue_) s.end.cancelled = signals_.cancelled();  // that end was our own doing
+    if (overdue_ || grows_) s.end.cancelled = signals_.cancelled();  // that end was our own doing
     if (auto now = query_job(job_)) {
         job_now_ = std::move(*now);
         s.now = {true, job_now_.running, job_now_.name, job_now_.nodes,

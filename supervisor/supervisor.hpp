@@ -25,7 +25,11 @@ struct job_plan {
     std::uint32_t tasks = 0;  ///< of a step: the ranks, or a launcher on each node
     std::vector<std::string> spares;
     std::optional<std::uint32_t> component;  ///< of a heterogeneous job
+    std::optional<topo::request> elastic{};  ///< of a job with --train-min-dp: what it asked for
+    std::uint32_t min_nodes = 0;             ///< of that one
 };
+/// The same for the nodes that are left: with fewer groups of ranks, where the job may do with those.
+job_plan plan_on(const job_plan& plan, std::size_t nodes);
 job_plan plan_of(const train::plan_summary& told);
 
 /// The spares that the next step does not need, the last of the plan first, when the allocation has `nodes`.
@@ -46,6 +50,8 @@ class supervisor {
 
   private:
     result<step_end> run_step();
+    bool shrunk() const;
+    bool look_for_nodes(pid_t srun);
     std::chrono::milliseconds look_at_step(pid_t srun);
     void look_at_training(pid_t srun);
     situation look(const step_end& end);
@@ -72,6 +78,7 @@ class supervisor {
     std::optional<std::uint64_t> saved_;  ///< newest complete step of the training when the step began
     recovery recovery_;                   ///< whether the step trains, and what is complete
     bool overdue_ = false;                ///< we ended a step that should long have trained
+    bool grows_ = false;                  ///< we ended a step, for there are nodes for more groups
     std::chrono::milliseconds pause_{0};  ///< before srun is asked again
     std::uint32_t restarts_ = 0, idle_restarts_ = 0;
     job_state job_now_;    ///< the latest answer of slurmctld

@@ -6,6 +6,8 @@
 
 #include "common/text.hpp"
 #include "train/admin_comment_reader.hpp"
+#include "train/min_dp.hpp"
+#include "train/plan_fields.hpp"
 
 namespace banyan::train {
 namespace {
@@ -43,6 +45,16 @@ result<better_later> parse_later(std::string_view text) {
     return out;
 }
 
+/// That runs on the plan's nodes.
+std::string shape_of(const plan& p) {
+    const auto dims = topo::parse_shape(p.shape);
+    const auto slots = slots_of(p);
+    if (!dims || !slots || p.nodes.size() >= *slots) return p.shape;
+    const auto now = request_on({*dims, *slots, p.ranks_per_node, 0, std::nullopt, p.launchers}, p.min_nodes,
+                                static_cast<std::uint32_t>(p.nodes.size()));
+    return now ? now->dims.text() : p.shape;
+}
+
 std::string spares_word(const std::vector<std::string>& names) {
     return names.empty() ? " spares=0"
                          : fmt::format(" spares={}({})", names.size(), compress_hostlist(names));
@@ -61,11 +73,14 @@ std::string spread_in_words(const topo::request& r, const topo::spread& s) {
 
 std::string admin_comment(const plan& p) {
     const auto nodes = p.nodes.size();
-    return fmt::format("{}{} nodes={} ranks={}{}{}{}{}{}", comment_head, p.shape, nodes,
+    // One that goes on with fewer groups shows the shape that runs, and says which it asked for.
+    const auto shape = shape_of(p);
+    return fmt::format("{}{} nodes={} ranks={}{}{}{}{}{}{}", comment_head, shape, nodes,
                        nodes * p.ranks_per_node, p.launchers ? fmt::format(" tasks={}", nodes) : "",
                        spares_word(p.spares), p.spread.empty() ? "" : " " + p.spread,
                        p.model ? " model=" + topo::text_of(*p.model) : "",
-                       p.later ? fmt::format(" waiting={}m:-{}%", p.later->minutes, p.later->per_cent) : "");
+                       p.later ? fmt::format(" waiting={}m:-{}%", p.later->minutes, p.later->per_cent) : "",
+                       shape == p.shape ? "" : " of=" + p.shape);
 }
 
 bool is_admin_comment(std::string_view text) {

@@ -18,8 +18,8 @@ namespace banyan::train {
 std::string spread_in_words(const topo::request& r, const topo::spread& s);
 
 /// "banyan: tp=2,pp=2,dp=4 nodes=8 ranks=16 spares=1(n09) groups=g1:8 straddling-pp=0/4". " tasks=8" follows
-/// the ranks of a job that starts launchers; " model=..." and " waiting=60m:-45%" end the line where the plan
-/// has them.
+/// the ranks of a job that starts launchers; " model=...", " waiting=60m:-45%" and, of one that goes on with
+/// fewer groups, " of=" and the shape that it asked for end the line where the plan has them.
 std::string admin_comment(const plan& p);
 
 /// Whether a text begins as such a line does, so that the line can be replaced and the rest kept.

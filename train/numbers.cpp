@@ -8,6 +8,7 @@
 
 #include "common/text.hpp"
 #include "train/launchers.hpp"
+#include "train/min_dp.hpp"
 
 namespace banyan::train {
 namespace {
@@ -18,6 +19,7 @@ result<void> check_lone(const options& asked) {
                        : asked.checkpoint       ? "--train-ckpt"
                        : asked.wait_minutes > 0 ? "--train-wait"
                        : asked.model            ? "--train-model"
+                       : asked.min_dp           ? "--train-min-dp"
                                                 : nullptr;
     if (!lone) return {};
     return fail(errc::invalid_input, fmt::format("{} needs --train-parallel", lone),
@@ -80,13 +82,8 @@ result<std::optional<topo::request>> launchers_from(const options& asked, std::u
                     ranks_each));
 }
 
-}  // namespace
-
-result<std::optional<topo::request>> request_from(const options& asked, const stated_numbers& stated) {
-    if (!asked.parallel) {
-        BANYAN_CHECK(check_lone(asked));
-        return std::nullopt;
-    }
+/// Of a job with a shape.
+result<std::optional<topo::request>> full_request(const options& asked, const stated_numbers& stated) {
     if (stated.min_nodes != 0 && stated.max_nodes != 0 && stated.min_nodes != stated.max_nodes)
         return fail(errc::invalid_input, "a train job needs a fixed number of nodes, not a range",
                     "write -N NODES");
@@ -113,6 +110,20 @@ result<std::optional<topo::request>> request_from(const options& asked, const st
     BANYAN_CHECK(check_tasks(asked, stated, *request));
     request->model = asked.model;
     return std::optional(std::move(*request));
+}
+
+}  // namespace
+
+result<std::optional<topo::request>> request_from(const options& asked, const stated_numbers& stated) {
+    if (!asked.parallel) {
+        BANYAN_CHECK(check_lone(asked));
+        return std::nullopt;
+    }
+    BANYAN_TRY(auto request, full_request(asked, stated));
+    if (request && asked.min_dp) {
+        BANYAN_CHECK(nodes_of_groups(*request, *asked.min_dp));
+    }
+    return request;
 }
 
 std::uint32_t gpus_in(std::string_view gres, bool all_are_gpus) {

@@ -22,6 +22,8 @@ const std::array<option_name, option_count> option_names{{
      "_SLURM_SPANK_OPTION_banyan_train_model", "BANYAN_TRAIN_MODEL"},
     {"train-wait", "MINUTES", "[banyan] start that much later if the job is placed better then",
      "_SLURM_SPANK_OPTION_banyan_train_wait", "BANYAN_TRAIN_WAIT"},
+    {"train-min-dp", "GROUPS", "[banyan] go on with so few data parallel groups when nodes are lost",
+     "_SLURM_SPANK_OPTION_banyan_train_min_dp", "BANYAN_TRAIN_MIN_DP"},
 }};
 
 result<std::uint32_t> parse_spares(std::string_view text) {
@@ -38,6 +40,14 @@ result<std::uint32_t> parse_wait(std::string_view text) {
         return fail(errc::invalid_input, fmt::format("--train-wait: {}", number.error().what),
                     "write minutes, such as --train-wait=60");
     return static_cast<std::uint32_t>(*number);
+}
+
+result<std::uint32_t> parse_min_dp(std::string_view text) {
+    const auto number = parse_number(text, topo::max_ranks);
+    if (number && *number != 0) return static_cast<std::uint32_t>(*number);
+    return fail(errc::invalid_input,
+                "--train-min-dp: " + (number ? "0 groups cannot train" : number.error().what),
+                "write the fewest data parallel groups that may train on, such as --train-min-dp=6");
 }
 
 result<checkpoint_options> parse_checkpoint(std::string_view text) {
@@ -135,6 +145,9 @@ result<options> env_reader::finish() const {
     }
     if (text_[wait]) {
         BANYAN_TRY(out.wait_minutes, parse_wait(*text_[wait]));
+    }
+    if (text_[min_dp]) {
+        BANYAN_TRY(out.min_dp, parse_min_dp(*text_[min_dp]));
     }
     return out;
 }

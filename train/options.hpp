@@ -37,12 +37,14 @@ struct options {
     std::optional<topo::shape> parallel;
     std::uint32_t spares = 0;
     std::optional<topo::model_size> model;
-    std::uint32_t wait_minutes = 0;  ///< that the job may start later for a better place
+    std::uint32_t wait_minutes = 0;       ///< that the job may start later for a better place
+    std::optional<std::uint32_t> min_dp;  ///< data parallel groups with which it may go on
     std::optional<checkpoint_options> checkpoint;
 };
 
 result<std::uint32_t> parse_spares(std::string_view text);
 result<std::uint32_t> parse_wait(std::string_view text);
+result<std::uint32_t> parse_min_dp(std::string_view text);
 result<checkpoint_options> parse_checkpoint(std::string_view text);
 
 /// One option as Slurm knows it. `env` is the name under which Slurm itself carries the value (job's SPANK
@@ -60,7 +62,7 @@ struct option_name {
 constexpr const char* step_mark = "BANYAN_STEP";
 constexpr const char* step_mark_value = "srun";
 
-enum which : std::size_t { parallel, spares, checkpoint, model, wait, option_count };
+enum which : std::size_t { parallel, spares, checkpoint, model, wait, min_dp, option_count };
 extern const std::array<option_name, option_count> option_names;
 
 /// Checks one option's text; what srun and sbatch print when it is wrong.

@@ -54,7 +54,8 @@ result<plan> parse_plan(std::string_view text) {
     BANYAN_TRY(out.former, names_at(from, "former"));
     BANYAN_TRY(out.former_addrs, names_at(from, "former_addrs"));
     BANYAN_CHECK(check_ranks(out, out.nodes.size()));
-    BANYAN_TRY(out.buddies, buddies_at(from, "buddies", out.nodes.size()));
+    BANYAN_TRY(const auto slots, slots_of(out));
+    BANYAN_TRY(out.buddies, buddies_at(from, "buddies", slots));
     BANYAN_TRY(const auto model, text_at(from, "model"));
     if (!model.empty()) {
         BANYAN_TRY(out.model, topo::parse_model(model));

@@ -29,10 +29,14 @@ struct plan_head {
     std::string shape;             ///< as shape::text()
     std::uint32_t ranks_per_node = 0;
     bool launchers = false;  ///< a step has one task a node, which starts the node's ranks
+    /// That may run the ranks of fewer data parallel groups, once others are lost; 0 = all that the shape
+    /// needs.
+    std::uint32_t min_nodes = 0;
 };
 
 struct plan : plan_head {
-    std::vector<std::string> nodes;        ///< slot -> node name
+    /// slot -> node name; of a job that goes on with fewer nodes only the first slots have one
+    std::vector<std::string> nodes;
     std::vector<std::string> addrs;        ///< slot -> address; empty = the names are the addresses
     std::vector<std::string> spares;       ///< node names
     std::vector<std::string> spare_addrs;  ///< as addrs
@@ -40,7 +44,7 @@ struct plan : plan_head {
     /// may be in their memory alone. At most max_former_runs times as many as the plan has.
     std::vector<std::string> former;
     std::vector<std::string> former_addrs;  ///< as addrs
-    std::vector<std::uint32_t> buddies;     ///< slot -> slot
+    std::vector<std::uint32_t> buddies;     ///< slot -> slot, of all that the shape has
     std::optional<topo::model_size> model;
     std::optional<better_later> later;  ///< than it started
     std::string spread;  ///< how it sits on the fabric, in words for people (spread_in_words); may be empty
@@ -50,6 +54,8 @@ constexpr std::size_t max_plan_text = 4u << 20;
 constexpr std::size_t max_plan_nodes = 65'536;
 constexpr std::size_t max_former_runs = 2;
 constexpr std::uint32_t plan_version = 3;
+/// Of a plan with min_nodes. Others are still of the version before, which any daemon reads.
+constexpr std::uint32_t elastic_plan_version = 4;
 
 /// One line of JSON without a newline: names and addresses as host lists, buddies as runs of the distance
 /// from the slot, its own version as "version".

@@ -6,6 +6,7 @@
 
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
+#include "train/min_dp.hpp"
 
 namespace banyan::train {
 
@@ -89,9 +90,14 @@ result<std::vector<std::uint32_t>> buddies_at(const json& from, const char* key,
 }
 
 json head_fields(const plan_head& head) {
-    json out{{"version", plan_version}, {"job", head.job},     {"generation", head.generation},
-             {"restart", head.restart}, {"shape", head.shape}, {"ranks_per_node", head.ranks_per_node}};
+    json out{{"version", head.min_nodes ? elastic_plan_version : plan_version},
+             {"job", head.job},
+             {"generation", head.generation},
+             {"restart", head.restart},
+             {"shape", head.shape},
+             {"ranks_per_node", head.ranks_per_node}};
     if (head.launchers) out["launchers"] = true;
+    if (head.min_nodes) out["min_nodes"] = head.min_nodes;
     return out;
 }
 
@@ -102,16 +108,32 @@ result<void> read_head(const json& from, plan_head& into) {
     BANYAN_TRY(into.ranks_per_node, number_at(from, "ranks_per_node"));
     BANYAN_TRY(into.shape, text_at(from, "shape"));
     BANYAN_TRY(into.launchers, flag_at(from, "launchers"));
+    if (from.contains("min_nodes")) {
+        BANYAN_TRY(into.min_nodes, number_at(from, "min_nodes"));
+    }
     return {};
+}
+
+result<std::uint32_t> slots_of(const plan_head& head) {
+    BANYAN_TRY(const auto dims, topo::parse_shape(head.shape));
+    if (head.ranks_per_node == 0 || dims.ranks() % head.ranks_per_node != 0)
+        return fail(errc::invalid_input, fmt::format("{} ranks on each of the plan's nodes do not divide {}",
+                                                     head.ranks_per_node, head.shape));
+    return dims.ranks() / head.ranks_per_node;
 }
 
 result<void> check_ranks(const plan_head& head, std::uint64_t nodes) {
     BANYAN_TRY(const auto dims, topo::parse_shape(head.shape));
-    if (nodes == 0 || nodes * head.ranks_per_node != dims.ranks())
-        return fail(errc::invalid_input,
-                    fmt::format("the plan's {} nodes with {} ranks each are not the {} ranks of {}", nodes,
-                                head.ranks_per_node, dims.ranks(), head.shape));
-    return {};
+    if (nodes != 0 && nodes * head.ranks_per_node == dims.ranks()) return {};
+    if (nodes != 0 && head.min_nodes != 0 && nodes < max_plan_nodes) {
+        BANYAN_TRY(const auto slots, slots_of(head));
+        const topo::request full{dims, slots, head.ranks_per_node, 0, std::nullopt, false};
+        const auto fewer = request_on(full, head.min_nodes, static_cast<std::uint32_t>(nodes));
+        if (nodes < slots && fewer && fewer->nodes == nodes) return {};
+    }
+    return fail(errc::invalid_input,
+                fmt::format("the plan's {} nodes with {} ranks each are not the {} ranks of {}", nodes,
+                            head.ranks_per_node, dims.ranks(), head.shape));
 }
 
 result<std::uint32_t> number_at(const json& from, const char* key) {
@@ -122,7 +144,7 @@ result<json> fields_of(std::string_view text) {
     auto from = json::parse(text, nullptr, false);
     if (!from.is_object()) return fail(errc::invalid_input, "the plan is not a JSON object");
     BANYAN_TRY(const auto version, number_at(from, "version"));
-    if (version != plan_version)
+    if (version != (from.contains("min_nodes") ? elastic_plan_version : plan_version))
         return fail(errc::invalid_input,
                     fmt::format("the plan is of version {}, not {}", version, plan_version),
                     "use the release of banyan on all nodes that slurmctld has");

@@ -17,14 +17,17 @@
 
 namespace banyan::train {
 
-/// An object of plan_version.
+/// An object of plan_version, or of elastic_plan_version.
 result<nlohmann::json> fields_of(std::string_view text);
 
 /// The version and the head, and back.
 nlohmann::json head_fields(const plan_head& head);
 result<void> read_head(const nlohmann::json& from, plan_head& into);
-/// That so many nodes have the ranks of the shape.
+/// That so many nodes have the ranks of the shape, or of fewer data parallel groups where the job may do with
+/// those.
 result<void> check_ranks(const plan_head& head, std::uint64_t nodes);
+/// The nodes that all ranks of the shape need.
+result<std::uint32_t> slots_of(const plan_head& head);
 
 /// The buddies of the slots as [distance from the slot, how many slots in turn, distance, ...]: they mostly
 /// follow a stride.

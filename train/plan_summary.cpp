@@ -10,7 +10,7 @@ namespace banyan::train {
 
 std::string summary_text(const plan& p) {
     auto out = head_fields(p);
-    out["nodes"] = p.nodes.size();
+    out["nodes"] = slots_of(p).value_or(static_cast<std::uint32_t>(p.nodes.size()));
     const auto text = [&] { return out.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace); };
     auto best = text();
     const auto add = [&](const char* key, nlohmann::json value) {
@@ -36,6 +36,10 @@ result<plan_summary> parse_summary(std::string_view text) {
     BANYAN_TRY(out.nodes, number_at(from, "nodes"));
     BANYAN_TRY(out.spares, names_at(from, "spares"));
     BANYAN_CHECK(check_ranks(out, out.nodes));
+    BANYAN_TRY(const auto slots, slots_of(out));
+    if (out.nodes != slots || out.min_nodes > slots)
+        return fail(errc::invalid_input, fmt::format("the plan's {} nodes, {} at least, are not the {} of {}",
+                                                     out.nodes, out.min_nodes, slots, out.shape));
     if (from.contains("buddies")) {
         BANYAN_TRY(out.buddies, buddies_at(from, "buddies", out.nodes));
     }

@@ -18,7 +18,7 @@
 namespace banyan::train {
 
 struct plan_summary : plan_head {
-    std::uint32_t nodes = 0;          ///< that run ranks
+    std::uint32_t nodes = 0;          ///< that run ranks, when none is lost
     std::vector<std::string> spares;  ///< the last the first to be left out of a step; empty: none or unknown
     std::vector<std::uint32_t> buddies;  ///< slot -> slot; empty: unknown
 

@@ -150,7 +150,8 @@ class slurm_cluster final : public cluster {
     result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) override {
         BANYAN_CHECK(ready());
         BANYAN_TRY(const auto plan, train::query_plan(job.id, job.restarts));
-        return plan ? std::optional(plan->nodes) : std::nullopt;
+        if (!plan) return std::nullopt;
+        return plan->min_nodes ? plan->min_nodes : plan->nodes;
     }
 
     result<node_ranks> ranks_on(const job_status& job, const std::string& node) override {

@@ -22,14 +22,18 @@ result<node_ranks> ranks_in(std::uint32_t job, const step_status& step, const tr
     const auto none = [&](const char* why) {
         return fail(errc::not_found, fmt::format("step {}.{} {}", job, step.id, why));
     };
-    if (layout->task_cnt != plan.tasks() || layout->node_cnt != plan.nodes || !layout->tasks || !layout->tids)
+    // Of a job that goes on with fewer groups of ranks, all on the nodes that it has.
+    const bool fewer = plan.min_nodes != 0 && layout->node_cnt >= plan.min_nodes;
+    const auto of = layout->node_cnt * plan.ranks_per_node;
+    if ((layout->node_cnt != plan.nodes && !(fewer && layout->node_cnt < plan.nodes)) ||
+        layout->task_cnt != (plan.launchers ? layout->node_cnt : of) || !layout->tasks || !layout->tids)
         return none("is none of the training");
     BANYAN_TRY(const auto names, expand_hostlist(layout->node_list ? layout->node_list : ""));
     const auto at = static_cast<std::size_t>(std::ranges::find(names, node) - names.begin());
     if (at >= names.size() || at >= layout->node_cnt || !layout->tids[at]) return none("has no task there");
     node_ranks out;
     out.step = step.id;
-    out.of = plan.ranks();
+    out.of = of;
     // A launcher numbers its ranks one after the other, in the order of the nodes: see docs/launchers.md.
     const std::uint32_t each = plan.launchers ? plan.ranks_per_node : 1;
     for (std::uint16_t t = 0; t < layout->tasks[at]; ++t)

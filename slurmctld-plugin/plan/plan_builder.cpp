@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
 #include "train/admin_comment.hpp"
 
@@ -51,6 +52,7 @@ void save_placement(job_record_t& job, const std::optional<train::plan>& before,
     plan.shape = request.dims.text();
     plan.ranks_per_node = request.ranks_per_node;
     plan.launchers = request.launchers;
+    if (const auto asked = request_of(job); asked && *asked) plan.min_nodes = (*asked)->min_nodes;
     plan.buddies = placement.buddies;
     plan.model = request.model;
     plan.later = later;

@@ -15,6 +15,7 @@
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
 #include "slurmctld-plugin/plan/plan_builder.hpp"
+#include "train/min_dp.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -123,6 +124,21 @@ void order_by_plan(job_record_t& job, const std::optional<train::plan>& plan, co
                  "its nodes are not in a fabric snapshot; the ranks of its step stay in Slurm's order");
 }
 
+/// The numbers of the training on the nodes that the job has left: all of it, or what --train-min-dp allows.
+topo::request request_now(const job_record_t& job, const job_request& asked) {
+    if (asked.min_nodes == 0 || !job.node_bitmap) return asked.placement;
+    const auto left = static_cast<std::uint32_t>(bit_set_count(job.node_bitmap));
+    return train::request_on(asked.placement, asked.min_nodes, left).value_or(asked.placement);
+}
+
+/// Whether the plan and the step are not both of all slots: then no fabric is asked which node comes in
+/// where.
+bool changes_size(const std::optional<train::plan>& plan, const topo::request& full,
+                  const topo::request& now) {
+    return plan && plan->min_nodes != 0 && plan->shape == full.dims.text() &&
+           (now.nodes != full.nodes || plan->nodes.size() != full.nodes);
+}
+
 }  // namespace
 
 void order_step(step_record_t& step) {
@@ -133,7 +149,8 @@ void order_step(step_record_t& step) {
     auto& job = *step.job_ptr;
     const auto asked = request_of(job);
     if (!asked || !*asked) return;
-    const auto& request = (*asked)->placement;
+    const auto& full = (*asked)->placement;
+    const auto request = request_now(job, **asked);
     const bool launchers = request.launchers && layout->task_cnt == request.nodes;
     if ((!launchers && layout->task_cnt != request.dims.ranks()) || layout->node_cnt != request.nodes ||
         !even(*layout, launchers ? 1 : request.ranks_per_node))
@@ -146,6 +163,13 @@ void order_step(step_record_t& step) {
     const auto hosts =
         fabric ? fabric->map.known_hosts_of(ctld->find_nodes(names)) : std::vector<std::uint32_t>{};
     const auto plan = stored_plan(job);
+    if (changes_size(plan, full, request)) {
+        const auto nodes = train::keep_nodes(plan->nodes, names);
+        if (give_ranks(*layout, request, names, nodes, launchers)) save_nodes(job, *ctld, *plan, nodes);
+        return;
+    }
+    // Without a plan its numbers tell nobody that the step is one of fewer groups.
+    if (request.nodes != full.nodes) return;
     if (hosts.size() != layout->node_cnt)
         return order_by_plan(job, plan, *ctld, *layout, request, names, launchers);
     const auto placement = placement_for(plan, *fabric, *ctld, request, hosts);

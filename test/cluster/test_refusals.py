@@ -43,7 +43,7 @@ class Refusals(TrainingCase):
 
     def test_help_names_the_options(self):
         text = self.cluster.out("srun", "--help")
-        for option in ("--train-parallel", "--train-spares", "--train-ckpt", "--train-model", "--train-wait"):
+        for option in ("--train-parallel", "--train-spares", "--train-ckpt", "--train-model", "--train-wait", "--train-min-dp"):
             self.assertIn(option, text)
         self.assertIn("[banyan]", text)
 

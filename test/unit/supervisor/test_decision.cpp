@@ -154,6 +154,61 @@ const row rows[] = {
          s.saved_after = 4;
      },
      action::restart, 1},
+    {"fewer nodes than all groups need, and the job may do with them",
+     [](situation& s) {
+         s.now.nodes = {"n01", "n02"};
+         s.nodes_of_all = 3;
+     },
+     action::restart, 0},
+    {"fewer than it may do with",
+     [](situation& s) {
+         s.now.nodes = {"n01"};
+         s.nodes_of_all = 3;
+     },
+     action::requeue, 0},
+    {"with fewer groups it did not come to train",
+     [](situation& s) {
+         s.nodes_before = s.now.nodes = {"n01", "n02"};
+         s.nodes_of_all = 3;
+         s.recovering = true;
+         s.saved_after = 4;
+     },
+     action::requeue, 1},
+    {"nor then, and the job may not be requeued",
+     [](situation& s) {
+         s.nodes_before = s.now.nodes = {"n01", "n02"};
+         s.nodes_of_all = 3;
+         s.recovering = true;
+         s.saved_after = 4;
+         s.now.no_requeue = "it may not be requeued";
+     },
+     action::restart, 1},
+    {"with fewer groups it trained, and a rank failed",
+     [](situation& s) {
+         s.nodes_before = s.now.nodes = {"n01", "n02"};
+         s.nodes_of_all = 3;
+     },
+     action::restart, 0},
+    {"a second node is lost before it came to train with fewer groups",
+     [](situation& s) {
+         s.nodes_before = {"n01", "n02", "n03"};
+         s.now.nodes = {"n01", "n02"};
+         s.nodes_of_all = 4;
+         s.recovering = true;
+         s.saved_after = 4;
+         s.idle_restarts = 3;
+     },
+     action::restart, 3},
+    {"there are nodes for all groups again",
+     [](situation& s) {
+         s.nodes_before = {"n01", "n02"};
+         s.now.nodes = {"n01", "n02", "n03"};
+         s.nodes_of_all = 3;
+         s.grows = true;
+         s.saved_after = 4;
+         s.idle_restarts = 3;
+     },
+     action::restart, 3},
     {"no plan: a failure is srun's", [](situation& s) { s.planned = false; }, action::finish, 0},
     {"no plan, a node left",
      [](situation& s) {

@@ -164,6 +164,7 @@ void check_same(const options& a, const options& b) {
     if (a.parallel) CHECK(a.parallel->text() == b.parallel->text());
     CHECK(a.spares == b.spares);
     CHECK(a.wait_minutes == b.wait_minutes);
+    CHECK(a.min_dp == b.min_dp);
     REQUIRE(a.model.has_value() == b.model.has_value());
     if (a.model) CHECK(topo::text_of(*a.model) == topo::text_of(*b.model));
     REQUIRE(a.checkpoint.has_value() == b.checkpoint.has_value());
@@ -221,6 +222,7 @@ TEST_CASE("random job specifications give options or an error with a hint", "[sp
         }
         if (texts[spares]) again[spares] = std::to_string(parsed->spares);
         if (texts[wait]) again[wait] = std::to_string(parsed->wait_minutes);
+        if (parsed->min_dp) again[min_dp] = std::to_string(*parsed->min_dp);
         if (parsed->model) again[model] = topo::text_of(*parsed->model);
         if (parsed->checkpoint) again[checkpoint] = text_of(*parsed->checkpoint);
         const auto twice = read(again);
