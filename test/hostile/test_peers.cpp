@@ -297,7 +297,6 @@ TEST_CASE("a daemon that stops in the middle of a copy holds its rank up for a m
     job.saves(2);  // waits up to 20 s
 }
 
-<<<<<<< HEAD
 TEST_CASE("a late word of a flush does not end a newer one", "[hostile]") {
     const gate storage;
     cluster c(storage.on({1}, 2));
@@ -323,7 +322,8 @@ TEST_CASE("a late word of a flush does not end a newer one", "[hostile]") {
     CHECK(eventually([&] { return is_stored(c, 10); }));
     const auto once = c.counter(2, 1, "storage_bytes_written");
     CHECK(c.counter(1, 1, "storage_bytes_written") == once);
-=======
+}
+
 TEST_CASE("what comes along with a question ends no more than the question", "[hostile]") {
     cluster c({2, "", {}});
     training job(c);
@@ -358,7 +358,6 @@ TEST_CASE("what comes along with a question ends no more than the question", "[h
     auto hung = n1_at_n2();
     CHECK(hung.say(put_begin, of(1, 79, crc), shard, 1000));
     job.saves(2);  // waits up to 20 s
->>>>>>> 59ecf0f (ckptd: Fewer and shorter messages for a step)
 }
 
 TEST_CASE("what comes along with a question ends no more than the question", "[hostile]") {
