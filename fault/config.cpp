@@ -130,6 +130,7 @@ void fault_fields(Section& section, Config& c) {
 result<config> load_config(const std::filesystem::path& path, std::string node) {
     BANYAN_TRY(const auto file, config_file::load(path));
     config c;
+    c.file = path.string();
     c.node = node.empty() ? short_host_name() : std::move(node);
     const auto own = file.section("fault", c.node), peers = file.section("peers", c.node);
     // Other parts check their own tables; here they are only read.

@@ -50,7 +50,12 @@ struct config {
     std::chrono::milliseconds window{}, seal_timeout{}, discover_timeout{}, settle{}, manager_grace{},
         breaker_window{}, max_event_age{}, avoid_for{}, hca_look{}, gpu_look{};
     std::chrono::milliseconds avoid_pause{
-        10'000};                 ///< in no file: how often links are looked at that are kept off
+        10'000};  ///< in no file: how often links are looked at that are kept off
+    /// In no file: what of it the agent is to run when a sweep is asked for, how long that may take, and for
+    /// how long what it found stands.
+    std::string sweep_program = "banyan-sweep";
+    std::chrono::milliseconds sweep_timeout{60'000}, sweep_again{300'000};
+    std::string file;            ///< which was loaded; empty: none
     verification_limits verify;  ///< in no file: what the ladder itself needs
     bool hca_events = false;
     /// In no file, as what follows. libibverbs, as dlopen finds it.

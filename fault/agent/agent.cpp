@@ -52,6 +52,7 @@ agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings,
       hcas_(io, config_, metrics_, findings()),
       gpu_looks_(io, config_, metrics_, findings()),
       places_(io, config_, metrics_),
+      sweeps_(io, config_),
       finding_stream_(fmt::format("look:{}", wall_ms())) {
     peer_ = peer::settings::of(peer_role, config_.node, config_.munge_socket, config_.encrypt, munge_, pool_);
     boot_id_ = read_boot_id(config_.root);
@@ -130,6 +131,9 @@ task<void> agent::read_replies(std::shared_ptr<channel> link) {
             pump();
         } else if (frame->type == code(message::seal)) {
             after_seal_request(frame->meta);
+        } else if (frame->type == code(message::sweep)) {
+            if (const auto request = json_fields(frame->meta).number("request"))
+                asio::co_spawn(io_, sweep_for(*request), asio::detached);
         }
     }
 }
@@ -190,6 +194,13 @@ task<void> agent::seal_for(std::uint64_t request, std::uint64_t job, millisecond
     auto meta = co_await seal(job, timeout);
     meta["request"] = request;
     if (link_) link_->send(message::sealed, std::move(meta));
+}
+
+task<void> agent::sweep_for(std::uint64_t request) {
+    const auto found = co_await sweeps_.ask();
+    spdlog::info("swept for the controller: {}: {}", found.verdict, found.text);
+    json meta = {{"request", request}, {"verdict", found.verdict}, {"text", found.text}};
+    if (link_) link_->send(message::swept, std::move(meta));
 }
 
 task<void> agent::seal_by_itself() {

@@ -17,6 +17,7 @@
 #include "fault/agent/event_queue.hpp"
 #include "fault/agent/gpu_watch.hpp"
 #include "fault/agent/hca_watch.hpp"
+#include "fault/agent/node_sweep.hpp"
 #include "fault/agent/place_watch.hpp"
 #include "fault/agent/program_watch.hpp"
 #include "fault/config.hpp"
@@ -53,6 +54,7 @@ class agent {
     void after_seal_request(const nlohmann::json& meta);
 
     task<void> seal_for(std::uint64_t request, std::uint64_t job, std::chrono::milliseconds timeout);
+    task<void> sweep_for(std::uint64_t request);
     task<void> seal_by_itself();
     task<nlohmann::json> seal(std::uint64_t job, std::chrono::milliseconds timeout);
 
@@ -72,6 +74,7 @@ class agent {
     hca_watch hcas_;
     gpu_watch gpu_looks_;
     place_watch places_;
+    node_sweep sweeps_;
     std::string finding_stream_;
     std::uint64_t findings_ = 0, lost_ = 0;  // lost_: records of the kernel log
     std::unique_ptr<file_follower> file_;

@@ -10,9 +10,11 @@
 #include <fmt/format.h>
 
 #include "fault/controller/controller.hpp"
+#include "fault/controller/interruption.hpp"
 #include "fault/controller/job_follower.hpp"
 #include "fault/controller/leaving.hpp"
 #include "fault/controller/rank_search.hpp"
+#include "fault/controller/sweeping.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -72,12 +74,12 @@ decision controller::judge(incident& i) {
     const bool current = boot.empty() || boot == i.boot_id || kind_of(i) == line_kind::fabric;
     const bool tripped = limiter_.tripped();
     auto out = rules_.decide(i, incidents().all());
-    if (out.step == step_kind::avoid && !i.cancelled_by.empty()) {
-        out.allowed = false;
-        out.why = "cancelled by " + i.cancelled_by;
-    } else if (out.step >= step_kind::drain && !i.approved_by.empty()) {
-        limiter_.count(i.object.node, wall_ms());
-    } else if (out.step >= step_kind::drain && !i.cancelled_by.empty()) {
+    if (has_limits(out.step) && !i.approved_by.empty()) {
+        if (keeps_the_node(out.step))
+            limiter_.count_where_node_stays(i.number, wall_ms());
+        else
+            limiter_.count(i.object.node, wall_ms());
+    } else if (out.step >= step_kind::avoid && !i.cancelled_by.empty()) {
         out.allowed = false;
         out.why = "cancelled by " + i.cancelled_by;
     } else {
@@ -99,7 +101,7 @@ task<void> controller::act_once(std::uint64_t number) {
         (over && (!ended_by_itself(*i) || rules_.decide(*i, incidents().all()).step != step_kind::avoid)))
         co_return;
     i->state = incident_state::acting;
-    if (nodes_ == 0 && rules_.decide(*i, incidents().all()).step >= step_kind::drain) {
+    if (nodes_ == 0 && has_limits(rules_.decide(*i, incidents().all()).step)) {
         const auto count = co_await run_blocking(pool_, [this] { return slurm_->node_count(); });
         if (count) nodes_ = *count;
     }
@@ -114,7 +116,7 @@ task<void> controller::act_once(std::uint64_t number) {
     if (what.step == step_kind::ignore || (what.step < step_kind::seal && !accuses_job && !tells)) co_return;
     auto jobs = co_await run_blocking(pool_, [this, &node] { return slurm_->jobs_on(node); });
     if (!jobs) records_.complain(jobs.error());
-    if (!jobs && (tells || what.step >= step_kind::drain)) {
+    if (!jobs && (tells || has_limits(what.step))) {
         put_off(number, "jobs", jobs.error().text());
         co_return;
     }
@@ -131,15 +133,32 @@ task<void> controller::act_once(std::uint64_t number) {
     if (tells) co_await tell_users(number, how.jobs);
     if (what.step >= step_kind::seal) co_await seal_jobs(number, how.jobs);
     co_await note_ranks(records_, pool_, *slurm_, number, how.jobs);
-    if (what.step < step_kind::drain) co_return;
+    if (!has_limits(what.step)) co_return;
     if (!what.allowed) {
-        const std::string verb = how.leave ? "node_down" : "node_drain";
+        const std::string verb = keeps_the_node(what.step) ? std::string(name_of(what.step))
+                                 : how.leave               ? "node_down"
+                                                           : "node_drain";
         const auto text = "held back: " + what.why;
         i = records_.incidents().find(number);
         if (what.later || how.stuck)
             put_off(number, verb, what.why);
         else if (i && !was_said(*i, verb, text))
             records_.record(number, verb, node, text, false);
+        co_return;
+    }
+    if (what.step == step_kind::sweep) {
+        // What it found may match another rule.
+        const sweep_wish wish{.busy = what.busy, .dry_run = config_.dry_run, .jobs = how.jobs.size()};
+        const bool told = co_await sweep_node(records_, hub_, number, wish);
+        // Who approved a sweep did not approve what follows from it.
+        if ((i = records_.incidents().find(number)) && told) i->approved_by.clear();
+        if (told) again_.insert(number);
+        co_return;
+    }
+    if (is_for_jobs(what.step)) {
+        auto done = co_await interrupt_jobs(verifier_, number, what.step, std::move(how.jobs));
+        if (!done.queued.empty()) co_await follow_jobs(number, std::move(done.queued), true);
+        if (done.failed) put_off(number, std::string(name_of(what.step)), done.failed->text());
         co_return;
     }
     if (!how.leave && !how.jobs.empty()) {
@@ -165,11 +184,11 @@ task<void> controller::act_once(std::uint64_t number) {
     if (vacated) co_await follow_jobs(number, std::move(how.jobs));
 }
 
-task<void> controller::follow_jobs(std::uint64_t number, std::vector<job_status> jobs) {
+task<void> controller::follow_jobs(std::uint64_t number, std::vector<job_status> jobs, bool requeued) {
     auto left = std::make_shared<std::size_t>(jobs.size());
     auto all_done = std::make_shared<asio::steady_timer>(io_, asio::steady_timer::time_point::max());
     for (const auto& job : jobs)
-        asio::co_spawn(io_, follow_job(verifier_, number, job),
+        asio::co_spawn(io_, follow_job(verifier_, number, job, std::chrono::steady_clock::now(), requeued),
                        [this, number, job, left, all_done](const std::exception_ptr&, bool goes_on) {
                            // On its own: what the incident asks for is done.
                            if (goes_on)

@@ -96,7 +96,7 @@ class controller {
     /// What the rules and limits say of it now; puts it into words, too.
     decision judge(incident& i);
     task<bool> take_node_out(std::uint64_t number, taking how);
-    task<void> follow_jobs(std::uint64_t number, std::vector<job_status> jobs);
+    task<void> follow_jobs(std::uint64_t number, std::vector<job_status> jobs, bool requeued = false);
     /// For the verification: the newest training step that is complete.
     task<std::optional<std::int64_t>> trained(std::uint32_t job, std::vector<std::string> nodes);
 

@@ -20,10 +20,18 @@ constexpr std::chrono::milliseconds again(500);
 bool is_held_back(const incident& i) {
     if (i.state == incident_state::held || !i.cancelled_by.empty()) return true;
     const auto last = std::ranges::find_if(i.actions.rbegin(), i.actions.rend(), [](const auto& a) {
-        return a.what == "node_down" || a.what == "node_drain";
+        return a.what == "node_down" || a.what == "node_drain" || a.what == name_of(step_kind::sweep) ||
+               a.what == name_of(step_kind::restart) || a.what == name_of(step_kind::requeue);
     });
     return last != i.actions.rend() && last->result.starts_with("held back: ");
 }
+
+bool node_stays(const incident& i) {
+    return i.decided < action_words().size() && keeps_the_node(static_cast<step_kind>(i.decided));
+}
+
+/// Of one that was held back: `room` for another node to go out, `for_others` for what leaves the node in.
+bool may_now(const incident& i, bool room, bool for_others) { return node_stays(i) ? for_others : room; }
 
 result<void> can_rule_on(const incident& i, const decision& asked) {
     if (i.closed_ms != 0)
@@ -34,7 +42,7 @@ result<void> can_rule_on(const incident& i, const decision& asked) {
             fmt::format("incident {} is of a moment: its node may have ended the job's last run since",
                         i.id()),
             "the node is looked at anew when it holds up a job again");
-    if (asked.step < step_kind::drain)
+    if (!has_limits(asked.step))
         return fail(errc::conflict,
                     fmt::format("nothing of incident {} is held back: what is asked for is \"{}\"", i.id(),
                                 name_of(asked.step)));
@@ -53,7 +61,7 @@ void controller::put_off(std::uint64_t number, const std::string& what, std::str
     if (i->reason == stuck_reason) return give_up(number, what, std::move(why));
     const auto node = i->object.node;
     i->state = incident_state::held;
-    if (i->node_out_ms == 0) limiter_.returned(node);
+    if (i->node_out_ms == 0 && !node_stays(*i)) limiter_.returned(node);
     const auto text = "held back: " + why;
     const auto said = std::ranges::find(i->actions.rbegin(), i->actions.rend(), what, &action_record::what);
     if (i->held_ms == 0) i->held_ms = wall_ms();
@@ -92,8 +100,11 @@ task<result<std::string>> controller::rule_on(std::uint64_t number, ruling what,
         i->advice = "cancelled " + by;
         records_.record(number, "cancel", node, by, true);
         co_await records_.save(number);
-        co_return fmt::format("{} is not taken out for incident {} unless banyan-fault approve {} says so",
-                              node, id, id);
+        co_return fmt::format("{} for incident {} unless banyan-fault approve {} says so",
+                              asked.step == step_kind::sweep ? node + " is not swept"
+                              : is_for_jobs(asked.step)      ? "its jobs are not interrupted"
+                                                             : node + " is not taken out",
+                              id, id);
     }
     if (what == ruling::retry) {
         if (i->state != incident_state::held)
@@ -115,6 +126,11 @@ task<result<std::string>> controller::rule_on(std::uint64_t number, ruling what,
     asio::co_spawn(io_, act(number), asio::detached);
     if (config_.dry_run)
         co_return fmt::format("dry run: {} stays in; incident {} says what would be done", node, id);
+    if (is_for_jobs(asked.step))
+        co_return fmt::format("its jobs are interrupted now ({}): banyan-fault explain {}",
+                              name_of(asked.step), id);
+    if (asked.step == step_kind::sweep)
+        co_return fmt::format("the agent of {} is asked for a sweep now: banyan-fault explain {}", node, id);
     co_return fmt::format("{} is taken out now ({}): banyan-fault explain {}", node, name_of(asked.step), id);
 }
 
@@ -123,10 +139,11 @@ task<void> controller::take_up_held() {
     for (;;) {
         timer.expires_after(again);
         co_await timer.async_wait(as_result);
-        const bool room = limiter_.has_room(wall_ms());
+        const bool room = limiter_.has_room(wall_ms()),
+                   for_others = limiter_.has_room_where_nodes_stay(wall_ms());
         for (const auto& [number, i] : records_.incidents().all())
             if (i.state == incident_state::held && i.closed_ms == 0 && !acting_.contains(number) &&
-                (room || !i.approved_by.empty()))
+                (may_now(i, room, for_others) || !i.approved_by.empty()))
                 asio::co_spawn(io_, act(number), asio::detached);
     }
 }

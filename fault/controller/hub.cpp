@@ -17,8 +17,10 @@ namespace banyan::fault {
 using nlohmann::json;
 
 namespace {
+constexpr std::chrono::seconds on_its_way(10);
+constexpr std::size_t longest_finding = 1'000;
 constexpr std::chrono::seconds life(3);  // a host that is gone without a word is asked for soon
-}
+}  // namespace
 
 std::string seal_report::text() const {
     std::vector<std::string> parts;
@@ -41,7 +43,8 @@ hub::hub(asio::io_context& io, asio::thread_pool& pool, const config& settings,
           io.get_executor(),
           peer::settings::of(peer_role, settings.node, settings.munge_socket, settings.encrypt, munge_, pool),
           {.waiting = 4096, .proven = 20'000},
-          [this](auto connection) { return serve(std::move(connection)); }) {}
+          [this](auto connection) { return serve(std::move(connection)); }),
+      sweep_timeout_(settings.sweep_timeout + on_its_way) {}
 
 result<void> hub::listen(const std::string& address, std::uint16_t port) {
     return listener_.open(address, port);
@@ -130,6 +133,8 @@ task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire
         if (kept) link->send(message::ack, std::move(reply));
     } else if (frame.type == code(message::sealed)) {
         take_sealed(node, meta);
+    } else if (frame.type == code(message::swept)) {
+        take_swept(node, meta);
     } else if (frame.type == code(message::self_sealed)) {
         const auto at = in.number("at_ms", INT64_MAX);
         const auto text = in.text("text");
@@ -196,6 +201,31 @@ task<seal_report> hub::seal(std::vector<std::string> nodes, std::uint64_t job,
     s.report.silent.insert(s.report.silent.end(), s.waiting.begin(), s.waiting.end());
     std::ranges::sort(s.report.silent);
     co_return std::move(s.report);
+}
+
+void hub::take_swept(const std::string& node, const json& meta) {
+    const json_fields in(meta);
+    const auto request = in.number("request");
+    const auto it = request ? sweepings_.find(*request) : sweepings_.end();
+    if (it == sweepings_.end() || it->second.node != node) return;
+    const auto verdict = in.text("verdict", 32), text = in.text("text", longest_finding);
+    if (!verdict || !text) return;
+    it->second.report = sweep_report{*verdict, printable(*text)};
+    it->second.done->cancel();
+}
+
+task<sweep_report> hub::sweep(std::string node) {
+    const auto request = next_request_++;
+    const auto it = links_.find(node);
+    json meta = {{"request", request}};
+    if (it == links_.end() || !it->second->send(message::sweep, std::move(meta)))
+        co_return sweep_report{.text = "its agent is not connected"};
+    auto timer = std::make_shared<asio::steady_timer>(io_, sweep_timeout_);
+    sweepings_[request] = {std::move(node), std::nullopt, timer};
+    co_await timer->async_wait(as_result);
+    auto report = std::move(sweepings_[request].report);
+    sweepings_.erase(request);
+    co_return report ? std::move(*report) : sweep_report{.text = "its agent did not answer in time"};
 }
 
 std::string hub::boot_of(const std::string& node) const {

@@ -33,6 +33,11 @@ struct seal_report {
     std::string text() const;
 };
 
+/// What the agent of a node found when it was asked for a sweep.
+struct sweep_report {
+    std::string verdict = "unknown", text;
+};
+
 struct agent_info {
     std::string boot_id, address;
     std::int64_t since_ms = 0, heard_ms = 0;
@@ -60,6 +65,8 @@ class hub {
     /// Asks the agents of `nodes`; back when all answered or after `timeout`. job 0 = all jobs.
     task<seal_report> seal(std::vector<std::string> nodes, std::uint64_t job,
                            std::chrono::milliseconds timeout);
+    /// Asks the node's agent for a sweep; unknown where it does not answer.
+    task<sweep_report> sweep(std::string node);
     const std::map<std::string, agent_info>& agents() const { return agents_; }
     /// The boot that a node runs now, as its agent said; empty when unknown.
     std::string boot_of(const std::string& node) const;
@@ -68,6 +75,11 @@ class hub {
     struct session {
         std::string node;
         std::shared_ptr<channel> link;
+    };
+    struct sweeping {
+        std::string node;
+        std::optional<sweep_report> report;
+        std::shared_ptr<asio::steady_timer> done;
     };
     struct sealing {
         std::set<std::string> waiting;
@@ -78,6 +90,7 @@ class hub {
     task<void> serve(std::shared_ptr<peer::channel> connection);
     task<result<void>> welcome(std::shared_ptr<channel> link, std::string node);
     task<void> take_frame(std::shared_ptr<channel> link, std::string node, wire::frame frame);
+    void take_swept(const std::string& node, const nlohmann::json& meta);
     void take_sealed(const std::string& node, const nlohmann::json& meta);
 
     asio::io_context& io_;
@@ -88,6 +101,8 @@ class hub {
     std::map<std::string, std::shared_ptr<channel>> links_;
     std::map<std::string, agent_info> agents_;
     std::map<std::uint64_t, sealing> sealings_;
+    std::map<std::uint64_t, sweeping> sweepings_;
+    const std::chrono::milliseconds sweep_timeout_;
     std::uint64_t next_request_ = 1;
 };
 

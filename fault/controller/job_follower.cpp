@@ -28,14 +28,15 @@ constexpr std::int64_t credential_gap_s = 2;
 class job_follower {
   public:
     job_follower(const recovery_tools& tools, std::uint64_t number, std::string node, job_status before,
-                 steady_clock::time_point ending_since)
+                 steady_clock::time_point ending_since, bool requeued)
         : timer_(tools.io),
           tools_(tools),
           number_(number),
           node_(std::move(node)),
           before_(std::move(before)),
           target_(std::to_string(before_.id)),
-          search_(before_, ending_since, {tools.limits.step, tools.limits.holding}) {}
+          search_(before_, ending_since, {tools.limits.step, tools.limits.holding}),
+          requeued_(requeued) {}
 
     /// True: it is said to go on.
     task<bool> run() {
@@ -78,7 +79,7 @@ class job_follower {
     holder_search search_;
     const steady_clock::time_point begun_ = steady_clock::now();
     milliseconds pause_ = first_pause;
-    bool requeued_ = false, started_ = false, goes_on_ = false;
+    bool requeued_, started_ = false, goes_on_ = false;
     std::time_t pending_since_ = 0;
     int start_tries_ = 0;
     std::vector<std::string> still_ending_;  // nodes that at the last look had not ended the job's last run
@@ -182,10 +183,10 @@ void job_follower::when_time_is_over() {
 }  // namespace
 
 task<bool> follow_job(const recovery_tools& tools, std::uint64_t number, job_status before,
-                      steady_clock::time_point ending_since) {
+                      steady_clock::time_point ending_since, bool requeued) {
     const auto* incident = tools.known.incidents().find(number);
     if (!incident) co_return false;
-    job_follower it(tools, number, incident->object.node, std::move(before), ending_since);
+    job_follower it(tools, number, incident->object.node, std::move(before), ending_since, requeued);
     const bool goes_on = co_await it.run();
     co_return goes_on;
 }

@@ -31,8 +31,9 @@ struct recovery_tools {
 /// Follows the job of incident `number`, which was `before` when its node was taken out, until it is known
 /// how it goes on, or for a few minutes. What it does and finds is recorded with the incident. The tools must
 /// outlive the task. `ending_since`: its last step is being ended since then. True: the job is said to go on,
-/// which is to be verified.
+/// which is to be verified. `requeued`: it was put back into the queue for the incident.
 task<bool> follow_job(const recovery_tools& tools, std::uint64_t number, job_status before,
-                      std::chrono::steady_clock::time_point ending_since = std::chrono::steady_clock::now());
+                      std::chrono::steady_clock::time_point ending_since = std::chrono::steady_clock::now(),
+                      bool requeued = false);
 
 }  // namespace banyan::fault

@@ -19,7 +19,8 @@ bool has(const std::vector<std::string>& nodes, const std::string& node) {
 }  // namespace
 
 result<std::optional<last_run>> look_at_last_run(cluster& slurm, const job_status& job,
-                                                 const std::string& lost) {
+                                                 const std::string& lost,
+                                                 std::optional<std::uint32_t> ended_step) {
     const auto until = steady_clock::now() + longest;
     BANYAN_TRY(const auto needed, slurm.nodes_needed(job));
     BANYAN_TRY(const auto steps, slurm.steps(job.id));
@@ -28,9 +29,10 @@ result<std::optional<last_run>> look_at_last_run(cluster& slurm, const job_statu
     std::map<std::string, int> worst;
     const auto is = [&](const std::string& node, int how) { worst[node] = std::max(worst[node], how); };
     for (const auto& step : steps) {
-        if (!has(step.nodes, lost) || (needed && step.nodes.size() < *needed)) continue;
+        const bool of_last_run = ended_step ? step.id == *ended_step : has(step.nodes, lost);
+        if (!of_last_run || (needed && step.nodes.size() < *needed)) continue;
         for (const auto& node : step.nodes) {
-            if (node == lost || !has(job.nodes, node)) continue;
+            if ((node == lost && !ended_step) || !has(job.nodes, node)) continue;
             auto found =
                 steady_clock::now() < until
                     ? slurm.processes(job.id, step, node)

@@ -21,10 +21,11 @@ struct last_run {
 };
 
 /// The steps of `job`, as it is now, that had the node `lost`: those of a run that has not lost it are none
-/// of its last run. Nor are the steps of helpers, which are smaller than the job needs. Empty: the job is not
-/// what it was when the look began, so that nothing is known of it. Blocks, for a minute at most and one
-/// node.
+/// of its last run. Where no node was lost, that is `ended_step` alone, and `lost` may hold it up, too. Nor
+/// are the steps of helpers, which are smaller than the job needs. Empty: the job is not what it was when the
+/// look began, so that nothing is known of it. Blocks, for a minute at most and one node.
 result<std::optional<last_run>> look_at_last_run(cluster& slurm, const job_status& job,
-                                                 const std::string& lost);
+                                                 const std::string& lost,
+                                                 std::optional<std::uint32_t> ended_step = {});
 
 }  // namespace banyan::fault

@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "fault/controller/interruption.hpp"
 #include "fault/policy/rule.hpp"
 #include "fault/sources/log_line.hpp"
 
@@ -37,6 +38,9 @@ result<std::vector<std::uint64_t>> records::open(const std::string& path, limite
     for (const auto& [node, at] : taken) limits.count(node, at);
     std::vector<std::uint64_t> unfinished;
     for (auto& i : kept) {
+        for (const auto& a : i.actions)
+            if (is_interruption(a) || (a.what == name_of(step_kind::sweep) && !i.swept.empty()))
+                limits.count_where_node_stays(i.number, a.at_ms);
         if (i.state != incident_state::done) unfinished.push_back(i.number);
         engine_.restore(std::move(i));
     }

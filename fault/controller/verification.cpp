@@ -44,7 +44,8 @@ std::optional<std::uint32_t> verifications::silence_shared(std::uint32_t job, st
     return std::nullopt;
 }
 
-task<void> verify_job(const verification_tools& tools, std::uint64_t number, job_status before) {
+task<void> verify_job(const verification_tools& tools, std::uint64_t number, job_status before,
+                      std::optional<std::uint32_t> ended_step) {
     auto* incident = tools.known.incidents().find(number);
     if (!incident) co_return;
     const auto id = before.id;
@@ -52,9 +53,9 @@ task<void> verify_job(const verification_tools& tools, std::uint64_t number, job
     no_longer(*incident, id);
     const auto since_ms = wall_ms();
     incident->followed.push_back(
-        {id, before.restarts, before.may_requeue, since_ms, before.batch_host, before.nodes});
+        {id, before.restarts, before.may_requeue, since_ms, before.batch_host, before.nodes, ended_step});
     tools.known.save_soon(number);
-    verification_run it(tools, number, incident->object.node, std::move(before), since_ms);
+    verification_run it(tools, number, incident->object.node, std::move(before), since_ms, ended_step);
     co_await it.run();
     tools.others->end(id, number);
     if ((incident = tools.known.incidents().find(number))) no_longer(*incident, id);
@@ -74,7 +75,8 @@ task<void> verify_again(const verification_tools& tools, std::uint64_t number, f
     before.batch_host = std::move(kept.script);
     before.may_requeue = kept.may_requeue;
     before.restarts = kept.restarts;
-    verification_run it(tools, number, incident->object.node, std::move(before), kept.since_ms);
+    verification_run it(tools, number, incident->object.node, std::move(before), kept.since_ms,
+                        kept.ended_step);
     co_await it.go_on();
     tools.others->end(kept.job, number);
     if ((incident = tools.known.incidents().find(number))) no_longer(*incident, kept.job);

@@ -43,8 +43,10 @@ struct verification_tools : recovery_tools {
 
 /// Follows the job of incident `number`, which was `before` when its node was taken out and is said to go on.
 /// What is found is recorded with the incident, with the time of each phase. The tools must outlive the task.
-/// Until it is over, the history says that it is under way.
-task<void> verify_job(const verification_tools& tools, std::uint64_t number, job_status before);
+/// `ended_step`: its node stays, and that step was ended to start again. Until it is over, the history says
+/// that it is under way.
+task<void> verify_job(const verification_tools& tools, std::uint64_t number, job_status before,
+                      std::optional<std::uint32_t> ended_step = {});
 
 /// Goes on with what an earlier controller had begun, which is kept with the incident.
 task<void> verify_again(const verification_tools& tools, std::uint64_t number, followed_job kept);

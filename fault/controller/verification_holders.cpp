@@ -15,8 +15,8 @@ task<verification_run::look_back> verification_run::find_holders() {
     result<std::optional<last_run>> seen =
         now ? result<std::optional<last_run>>() : std::unexpected(now.error());
     if (now)
-        seen = co_await run_blocking(tools_.pool,
-                                     [this, &now] { return look_at_last_run(tools_.slurm, *now, node_); });
+        seen = co_await run_blocking(
+            tools_.pool, [this, &now] { return look_at_last_run(tools_.slurm, *now, node_, ended_step_); });
     if (!tools_.others->follows(before_.id, number_)) co_return look_back::not_known;
     if (seen && !*seen) co_return look_back::not_known;  // it goes on meanwhile, or waits in the queue
     holders found;

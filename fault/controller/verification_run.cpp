@@ -23,8 +23,28 @@ task<result<job_status>> verification_run::look() {
     co_return out;
 }
 
-/// A step without the lost node, or any of a later run. Time in which the job waits in the queue, or
-/// slurmctld does not answer, does not count.
+task<std::optional<step_status>> verification_run::new_step(job_status now) {
+    const auto steps = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.steps(before_.id); });
+    if (!steps) co_return std::nullopt;
+    const auto is_new = [&](const step_status& s) {
+        const bool has_node = std::ranges::find(s.nodes, node_) != s.nodes.end();
+        // One that runs again may have the node, too: it was seen to, and is back.
+        return anew(now) || (ended_step_ ? s.id > *ended_step_ : !has_node);
+    };
+    const auto found = std::ranges::find_if(*steps, is_new);
+    if (found == steps->end() || !ended_step_ || anew(now)) {
+        co_return found == steps->end() ? std::nullopt : std::optional(*found);
+    }
+    // A helper may have begun since.
+    const auto training =
+        co_await run_blocking(tools_.pool, [&] { return tools_.slurm.ranks_on(now, node_); });
+    if (!training) co_return std::nullopt;
+    const auto its = std::ranges::find(*steps, training->step, &step_status::id);
+    co_return its == steps->end() || !is_new(*its) ? std::nullopt : std::optional(*its);
+}
+
+/// A step without the lost node; where the node stays, the next training step; or any of a later run. Time in
+/// which the job waits in the queue, or slurmctld does not answer, does not count.
 task<verification_run::outcome> verification_run::await_step(steady_clock::time_point since) {
     while (steady_clock::now() - since < tools_.limits.step) {
         const auto now = co_await look();
@@ -42,13 +62,8 @@ task<verification_run::outcome> verification_run::await_step(steady_clock::time_
             continue;
         }
         queued_ = false;
-        auto steps = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.steps(before_.id); });
-        if (!steps) continue;
-        // One that runs again may have the node, too: it was seen to, and is back.
-        const auto found = std::ranges::find_if(*steps, [&](const auto& s) {
-            return anew(*now) || std::ranges::find(s.nodes, node_) == s.nodes.end();
-        });
-        if (found == steps->end()) continue;
+        auto found = co_await new_step(*now);
+        if (!found) continue;
         step_ = std::move(*found);
         step_ms_ = wall_ms();
         co_return outcome::reached;

@@ -19,14 +19,15 @@ inline constexpr const char* still_none = "has no new step after it was requeued
 class verification_run {
   public:
     verification_run(const verification_tools& tools, std::uint64_t number, std::string node,
-                     job_status before, std::int64_t since_ms)
+                     job_status before, std::int64_t since_ms, std::optional<std::uint32_t> ended_step)
         : tools_(tools),
           timer_(tools.io),
           number_(number),
           node_(std::move(node)),
           before_(std::move(before)),
           target_(std::to_string(before_.id)),
-          since_ms_(since_ms) {}
+          since_ms_(since_ms),
+          ended_step_(ended_step) {}
 
     task<void> run();
     /// What an earlier controller had begun.
@@ -38,9 +39,10 @@ class verification_run {
     enum class look_back : std::uint8_t { nobody, taken_out, left_alone, not_known };
 
     task<void> verify();
-    /// A step without the lost node, or any of a later run.
+    /// A step without the lost node; where the node stays, the next training step; or any of a later run.
     task<outcome> await_step(std::chrono::steady_clock::time_point since);
     std::chrono::milliseconds already(std::int64_t since_ms, std::int64_t started_s) const;
+    task<std::optional<step_status>> new_step(job_status now);
     task<look_back> find_holders();
     /// The job runs again since it lost the node: none of what it has is of the run before.
     bool anew(const job_status& now) const { return now.restarts > before_.restarts; }
@@ -66,7 +68,8 @@ class verification_run {
     const std::string node_;
     const job_status before_;
     const std::string target_;
-    const std::int64_t since_ms_;  // the job is followed
+    const std::int64_t since_ms_;                    // the job is followed
+    const std::optional<std::uint32_t> ended_step_;  // the node stays
     std::optional<std::int64_t> before_training_;
     step_status step_;
     std::int64_t step_ms_ = 0;

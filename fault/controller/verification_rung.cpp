@@ -53,7 +53,7 @@ task<bool> verification_run::next_rung() {
         co_return false;
     }
     auto before = before_;
-    co_await follow_job(tools_, number_, std::move(before), ending_since_);
+    co_await follow_job(tools_, number_, std::move(before), ending_since_, true);
     co_return true;
 }
 

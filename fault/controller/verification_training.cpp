@@ -21,7 +21,7 @@ double in_seconds(std::int64_t ms) { return static_cast<double>(ms) / 1000; }
 }  // namespace
 
 task<std::optional<std::int64_t>> verification_run::newest(std::vector<std::string> nodes) {
-    std::erase(nodes, node_);
+    if (!ended_step_) std::erase(nodes, node_);
     nodes.resize(std::min(nodes.size(), daemons_asked));
     auto out = co_await tools_.progress(before_.id, std::move(nodes));
     co_return out;

@@ -90,6 +90,8 @@ struct followed_job {
     std::int64_t since_ms = 0;
     std::string script;              ///< the node of its batch script
     std::vector<std::string> nodes;  ///< kept as a hostlist
+    /// Its training step was ended, and its nodes stay: the newest of its steps then.
+    std::optional<std::uint32_t> ended_step{};
     bool operator==(const followed_job&) const = default;
 };
 
@@ -130,6 +132,7 @@ struct incident {
     std::optional<std::uint32_t> verdict;          ///< of Xid 154
     bool verdict_on_culprit = false;               ///< one on the culprit asks for a reset or a reboot
     std::optional<std::uint32_t> xid, sxid;        ///< of the culprit's line, if it was one
+    std::string swept;                             ///< what a sweep of the node found; empty: none was made
     std::string symptom;                           ///< the same, in the catalogue's words
     link_end fallen = link_end::none;              ///< the same: of a link that went down
     std::optional<neighbours> place;               ///< of the culprit, where it is known

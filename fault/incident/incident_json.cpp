@@ -79,6 +79,9 @@ result<void> read_followed(const json_fields& in, followed_job& f) {
     BANYAN_CHECK(may_all(in, "job", f.job, "restarts", f.restarts, "may_requeue", f.may_requeue, "since_ms",
                          f.since_ms, "script", f.script, "nodes", nodes));
     BANYAN_TRY(f.nodes, expand_hostlist(nodes));
+    if (in.has("ended_step")) {
+        BANYAN_TRY(f.ended_step, in.number("ended_step", UINT32_MAX));
+    }
     return {};
 }
 
@@ -155,6 +158,7 @@ result<void> read_decision(const json_fields& in, incident& i) {
     if (in.has("fallen")) {
         BANYAN_TRY(i.fallen, (read_enum<link_end, 4>(in, "fallen")));
     }
+    BANYAN_CHECK(in.may("swept", i.swept));
     if (in.has("xid")) {
         BANYAN_TRY(i.xid, in.number("xid", UINT32_MAX));
     }
@@ -251,18 +255,21 @@ json to_json(const incident& i, bool with_evidence) {
                     {"sealed_ms", i.sealed_ms}, {"node_out_ms", i.node_out_ms},
                     {"last_ms", i.last_ms},     {"closed_ms", i.closed_ms},
                     {"held_ms", i.held_ms},     {"avoid_ms", i.avoid_ms}};
-    for (const auto& f : i.followed)
+    for (const auto& f : i.followed) {
         out["followed"].push_back({{"job", f.job},
                                    {"restarts", f.restarts},
                                    {"may_requeue", f.may_requeue},
                                    {"since_ms", f.since_ms},
                                    {"script", f.script},
                                    {"nodes", compress_hostlist(f.nodes)}});
+        if (f.ended_step) out["followed"].back()["ended_step"] = *f.ended_step;
+    }
     if (i.place) out["place"] = to_json(*i.place);
     for (const auto& c : i.lost) out["lost"].push_back({{"bdf", c.bdf}, {"name", c.name}});
     for (const auto& r : i.ranks) out["ranks"].push_back(ranks_json(r));
     if (i.decided < action_words().size()) out["asked"] = action_words()[i.decided];
     if (i.accused != 0) out["accused"] = i.accused;
+    if (!i.swept.empty()) out["swept"] = i.swept;
     if (i.verdict) out["verdict"] = *i.verdict;
     if (i.verdict_on_culprit) out["verdict_on_culprit"] = true;
     // For readers: it is judged anew from the rest.

@@ -19,6 +19,8 @@ enum class message : std::uint16_t {
     seal,          ///< controller: {request, job, timeout_ms}
     sealed,        ///< agent: {request, jobs: [{job, step, replicated}], error}
     self_sealed,   ///< agent: {at_ms, text}; it sealed by itself when it saw the line
+    sweep,         ///< controller: {request}; an agent of an earlier release does not answer
+    swept,         ///< agent: {request, verdict, text}
     admin = 0x40,  ///< banyan-fault: {cmd, ...}
     answer,        ///< controller: what was asked for, or {error, hint, code}
 };

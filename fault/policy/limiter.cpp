@@ -12,6 +12,15 @@ constexpr std::int64_t hour_ms = 3'600'000;
 // What could not be done for so long is a person's business: the fault may have been mended meanwhile.
 constexpr std::int64_t most_held_ms = 24 * hour_ms;
 
+decision held_back(decision asked, bool later, std::string why) {
+    asked.allowed = false;
+    asked.later = later;
+    asked.why = std::move(why);
+    return asked;
+}
+
+constexpr const char* breaker_is_open = "the circuit breaker is open; banyan-fault reset-breaker closes it";
+
 }  // namespace
 
 std::uint32_t limiter::taken_since(std::int64_t since_ms) const {
@@ -41,6 +50,28 @@ bool limiter::has_room(std::int64_t now_ms) const {
     return !tripped_ && taken_since(now_ms - hour_ms) < budget();
 }
 
+bool limiter::has_room_where_nodes_stay(std::int64_t now_ms) const {
+    return !tripped_ && spent_since(now_ms - hour_ms) < budget();
+}
+
+std::size_t limiter::spent_since(std::int64_t since_ms) const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(spent_, [&](const auto& one) { return one.second > since_ms; }));
+}
+
+decision limiter::narrow_what_stays(decision asked, const incident& i, std::int64_t now_ms) {
+    if (spent_.contains(i.number)) return asked;  // the rest of what was begun
+    if (tripped_) return held_back(std::move(asked), true, breaker_is_open);
+    if (!has_room_where_nodes_stay(now_ms))
+        return held_back(
+            std::move(asked), true,
+            fmt::format("for {} incidents jobs were interrupted or nodes swept within the hour, which is "
+                        "the limit",
+                        spent_since(now_ms - hour_ms)));
+    spent_[i.number] = now_ms;
+    return asked;
+}
+
 void limiter::trip(bool on) {
     tripped_ = on;
     if (!on) wanted_.clear();
@@ -48,19 +79,17 @@ void limiter::trip(bool on) {
 
 void limiter::forget_old(std::int64_t now_ms) {
     std::erase_if(taken_, [&](const auto& one) { return one.second < now_ms - hour_ms; });
+    std::erase_if(spent_, [&](const auto& one) { return one.second < now_ms - hour_ms; });
     std::erase_if(wanted_, [&](const auto& one) { return one.second <= now_ms - limits_.breaker_window_ms; });
 }
 
 decision limiter::narrow(decision out, const incident& i, bool current_boot, std::uint32_t nodes,
                          std::int64_t now_ms) {
-    if (out.step != step_kind::drain && out.step != step_kind::node_out) return out;
+    if (!has_limits(out.step)) return out;
     if (nodes > 0) nodes_ = nodes;
     forget_old(now_ms);
     const auto hold = [&](bool later, std::string why) {
-        out.allowed = false;
-        out.later = later;
-        out.why = std::move(why);
-        return out;
+        return held_back(std::move(out), later, std::move(why));
     };
     // Of an incident that was held back it counts how old the line was then.
     const auto judged_ms = i.held_ms != 0 ? i.held_ms : now_ms;
@@ -69,6 +98,7 @@ decision limiter::narrow(decision out, const incident& i, bool current_boot, std
         return hold(false, fmt::format("the line is {} s old", (judged_ms - i.line_ms) / 1000));
     if (now_ms - judged_ms > most_held_ms)
         return hold(false, fmt::format("it was held back for {} h already", (now_ms - judged_ms) / hour_ms));
+    if (keeps_the_node(out.step)) return narrow_what_stays(std::move(out), i, now_ms);
     const auto& node = i.object.node;
     if (taken_.contains(node)) return out;  // one node, several faults
     const bool fresh = i.held_ms == 0;
@@ -78,7 +108,7 @@ decision limiter::narrow(decision out, const incident& i, bool current_boot, std
         return hold(true, fmt::format("{} of {} nodes are to go out at once: the circuit breaker opened",
                                       wanted_.size(), nodes));
     }
-    if (tripped_) return hold(true, "the circuit breaker is open; banyan-fault reset-breaker closes it");
+    if (tripped_) return hold(true, breaker_is_open);
     if (!has_room(now_ms))
         return hold(true, fmt::format("{} nodes were taken out within the hour, which is the limit",
                                       taken_since(now_ms - hour_ms)));

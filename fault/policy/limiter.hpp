@@ -20,7 +20,9 @@ struct policy_limits {
 };
 
 /// Counts the nodes that are taken out, each once, and stops when it becomes too much: for the rest of the
-/// hour, or until a person has looked (the breaker). Survives a restart through its owner.
+/// hour, or until a person has looked (the breaker). Incidents whose jobs are interrupted while the node
+/// stays count apart, with the same number an hour, and open no breaker: users can bring them about. Survives
+/// a restart through its owner.
 class limiter {
   public:
     explicit limiter(policy_limits limits) : limits_(limits) {}
@@ -31,10 +33,15 @@ class limiter {
                     std::int64_t now_ms);
     /// A node was taken out, by an earlier controller.
     void count(const std::string& node, std::int64_t at_ms) { taken_[node] = wanted_[node] = at_ms; }
+    /// For incident `number` jobs were interrupted or its node swept, by an earlier controller, or past the
+    /// limits.
+    void count_where_node_stays(std::uint64_t number, std::int64_t at_ms) { spent_[number] = at_ms; }
     /// It was not taken out after all, or is in service again.
     void returned(const std::string& node);
     /// Whether a further node may go out now.
     bool has_room(std::int64_t now_ms) const;
+    /// Whether that may be done for a further incident now.
+    bool has_room_where_nodes_stay(std::int64_t now_ms) const;
     bool tripped() const { return tripped_; }
     /// Closed again, it counts from anew.
     void trip(bool on);
@@ -46,10 +53,13 @@ class limiter {
 
   private:
     void forget_old(std::int64_t now_ms);
+    decision narrow_what_stays(decision asked, const incident& i, std::int64_t now_ms);
+    std::size_t spent_since(std::int64_t since_ms) const;
 
     policy_limits limits_;
-    std::map<std::string, std::int64_t> taken_;   // by node: when
-    std::map<std::string, std::int64_t> wanted_;  // those that should go out, held back or not
+    std::map<std::string, std::int64_t> taken_;    // by node: when
+    std::map<std::string, std::int64_t> wanted_;   // those that should go out, held back or not
+    std::map<std::uint64_t, std::int64_t> spent_;  // by incident: when
     std::uint32_t nodes_ = 0;
     bool tripped_ = false;
 };

@@ -76,7 +76,11 @@ decision policy::decide(const incident& i, const incidents& known) const {
         const bool to_a_node = r.step > step_kind::alert && r.step != step_kind::avoid;
         if ((to_a_node || r.step == step_kind::tell) && !has_a_node(i))
             return {step_kind::alert, true, r.why + ", but there is no node to do it to", false, r.name};
-        return {r.step, true, r.why, false, r.name};
+        // Its last run is still being ended: there is no step to start again, and it waits for that already.
+        if (is_for_jobs(r.step) && kind_of(i) == line_kind::stuck)
+            return {step_kind::alert, true, r.why + ", but the job waits for this node already", false,
+                    r.name};
+        return {r.step, true, r.why, false, r.name, r.busy};
     }
     return {step_kind::alert, true, "no rule is for it: a person should look", false, {}};
 }
@@ -90,6 +94,8 @@ bool policy::asks_for_more(const incident& i, const incidents& known) const {
 std::string advice_of(const decision& d, const std::string& node, bool dry_run) {
     if (dry_run && d.allowed && d.step == step_kind::avoid)
         return fmt::format("{}. Dry run: new jobs are placed as if it were well", d.why);
+    if (dry_run && d.allowed && d.step == step_kind::sweep) return d.why + ". Dry run: it is not asked";
+    if (dry_run && d.allowed && is_for_jobs(d.step)) return d.why + ". Dry run: its jobs are left alone";
     if (!dry_run || !d.allowed || d.step < step_kind::drain) return d.why;
     return fmt::format(
         "{}. Dry run: the node stays in. To take it out: scontrol update NodeName={} State={} Reason=...",

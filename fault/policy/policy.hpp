@@ -20,6 +20,7 @@ struct decision {
     std::string why;
     bool later = false;  ///< not allowed now; to be asked again
     std::string rule;    ///< that decided; empty: none did
+    bool busy = false;   ///< of a sweep: also while jobs have the node
 };
 
 class policy {

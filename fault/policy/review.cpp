@@ -30,8 +30,8 @@ void add(sample_names& to, const policy_sample& s) {
 /// What became of the samples that a rule matches.
 struct fate {
     bool matches = false;
-    std::set<std::size_t> before;            // rules that took what it matches
-    sample_names jobs, no_nodes, no_cables;  // that it decides and should not, or cannot
+    std::set<std::size_t> before;                   // rules that took what it matches
+    sample_names jobs, no_nodes, no_cables, stuck;  // that it decides and should not, or cannot
 };
 
 class reviewer {
@@ -42,6 +42,7 @@ class reviewer {
     policy_review run() {
         for (const auto& s : samples_for(policy_)) judge(s);
         for (std::size_t n = 0; n < fates_.size(); ++n) warn(n);
+        warn_of_sweeps();
         if (!out_.undecided.empty())
             out_.warnings.push_back({true, 1, 1,
                                      fmt::format("no rule is for {}", text_of(out_.undecided, most_examples)),
@@ -54,13 +55,16 @@ class reviewer {
         std::optional<std::size_t> decided;
         for (std::size_t n = 0; n < policy_.rules().size(); ++n) {
             const auto& r = policy_.rules()[n];
-            if (!r.when.match(s.what)) continue;
+            auto what = s.what;
+            // Nothing was swept yet where nothing has happened.
+            if (!r.when.swept.empty()) what.swept = r.when.swept.front();
+            if (!r.when.match(what)) continue;
             fates_[n].matches = true;
             if (decided)
                 fates_[n].before.insert(*decided);
             else
                 take(n, s);
-            if (!decided && r.within_ms == 0) decided = n;
+            if (!decided && r.within_ms == 0 && r.when.swept.empty()) decided = n;
         }
         if (!decided) add(out_.undecided, s);
     }
@@ -69,6 +73,7 @@ class reviewer {
         const auto step = policy_.rules()[n].step;
         if (step >= step_kind::drain && s.what.root_precedence == static_cast<std::uint8_t>(precedence::app))
             add(fates_[n].jobs, s);
+        if (is_for_jobs(step) && kind_of(s.what) == line_kind::stuck) add(fates_[n].stuck, s);
         if (step == step_kind::avoid) {
             if (!has_a_cable(s.what)) add(fates_[n].no_cables, s);
         } else if ((step > step_kind::alert || step == step_kind::tell) && !has_a_node(s.what)) {
@@ -79,6 +84,13 @@ class reviewer {
         const auto& r = policy_.rules()[n];
         out_.warnings.push_back(
             {true, r.line, r.column, fmt::format("rule \"{}\": {}", r.name, what), std::move(hint)});
+    }
+    void warn_of_sweeps() {
+        const auto& all = policy_.rules();
+        if (std::ranges::find(all, step_kind::sweep, &rule::step) != all.end()) return;
+        for (std::size_t n = 0; n < all.size(); ++n)
+            if (!all[n].when.swept.empty())
+                warn(n, "no rule asks for a sweep, so none is ever swept", "action = \"sweep\" does");
     }
     void warn(std::size_t n) {
         const auto& f = fates_[n];
@@ -95,6 +107,10 @@ class reviewer {
                  fmt::format("it takes nodes out for what accuses the application ({})",
                              text_of(f.jobs, most_examples)),
                  "users can bring that about as they like; no shipped rule does it");
+        if (!f.stuck.empty())
+            warn(n,
+                 fmt::format("it is also for {}, whose job waits already", text_of(f.stuck, most_examples)),
+                 "that stays an alert; action = \"down\" lets the job go on");
         if (!f.no_nodes.empty())
             warn(n, fmt::format("it is also for {}, which is no node", text_of(f.no_nodes, most_examples)),
                  "that stays an alert");
@@ -172,6 +188,7 @@ std::string conditions_of(const rule& r) {
     condition(out, "sxid", r.when.sxids, range);
     condition(out, "symptom", r.when.symptoms, same);
     condition(out, "part", r.when.parts, word(part_words()));
+    condition(out, "swept", r.when.swept, same);
     auto text = out.empty() ? "always" : fmt::format("{}", fmt::join(out, ", "));
     if (r.count > 1) text += fmt::format("; {} times within {}", r.count, time_text(r.within_ms));
     if (r.jobs > 1) text += fmt::format("; of {} jobs within {}", r.jobs, time_text(r.within_ms));

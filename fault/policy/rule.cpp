@@ -7,14 +7,15 @@
 namespace banyan::fault {
 namespace {
 
-constexpr std::array<std::string_view, 8> actions{"ignore", "note",  "tell",  "alert",
-                                                  "seal",   "avoid", "drain", "down"};
+constexpr std::array<std::string_view, 11> actions{
+    "ignore", "note", "tell", "alert", "seal", "avoid", "sweep", "restart-step", "requeue", "drain", "down"};
 constexpr std::array<std::string_view, 6> line_kinds{"xid", "sxid", "symptom", "fabric", "silence", "stuck"};
 constexpr std::array<std::string_view, 4> severity_names{"notice", "warning", "error", "fatal"};
 constexpr std::array<std::string_view, 6> weights{"echo", "note", "job", "look", "reset", "restart"};
 constexpr std::array<std::string_view, 9> part_names{"gpu",  "hca",         "pcie",   "memory", "cpu",
                                                      "disk", "file-system", "kernel", "job"};
 constexpr std::array<std::string_view, 6> culprits{"gpu", "hca", "link", "switch", "node", "manager"};
+constexpr std::array<std::string_view, 3> sweep_verdicts{"fit", "unfit", "unknown"};
 constexpr std::array<std::string_view, 27> known_reasons{
     "disk",       "fabric-errors", "fabric-link",   "fabric-switch", "file-system", "gpu-alert",
     "gpu-app",    "gpu-note",      "gpu-nvlink",    "gpu-reboot",    "gpu-reset",   "gpu-unknown",
@@ -61,7 +62,8 @@ line_kind kind_of(const incident& i) {
 bool criteria::match(const incident& i) const {
     return has(asks, static_cast<precedence>(i.root_precedence)) && has(kinds, kind_of(i)) &&
            has(objects, i.object.kind) && has(severities, i.severity) && has(reasons, i.reason) &&
-           has(xids, i.xid) && has(sxids, i.sxid) && has(symptoms, i.symptom) && has_part(parts, i.symptom);
+           has(xids, i.xid) && has(sxids, i.sxid) && has(symptoms, i.symptom) && has(swept, i.swept) &&
+           has_part(parts, i.symptom);
 }
 
 std::span<const std::string_view> action_words() { return actions; }
@@ -70,6 +72,7 @@ std::span<const std::string_view> severity_words() { return severity_names; }
 std::span<const std::string_view> asks_words() { return weights; }
 std::span<const std::string_view> part_words() { return part_names; }
 std::span<const std::string_view> object_words() { return culprits; }
+std::span<const std::string_view> swept_words() { return sweep_verdicts; }
 std::span<const std::string_view> reason_words() { return known_reasons; }
 
 std::vector<std::string_view> symptom_words() {
@@ -92,6 +95,12 @@ std::string_view words_for(step_kind s) {
             return "checkpoints of the node's jobs are sealed; the node stays";
         case step_kind::avoid:
             return "jobs that start from now on are kept off the cable; no node is taken out";
+        case step_kind::sweep:
+            return "the node's agent is asked for a sweep";
+        case step_kind::restart:
+            return "the job's training step is started again on its nodes; no node is taken out";
+        case step_kind::requeue:
+            return "the job goes back into the queue, and starts from there; no node is taken out";
         case step_kind::drain:
             return "the node takes no new work, and jobs that can go on elsewhere leave it";
         case step_kind::node_out:

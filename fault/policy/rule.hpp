@@ -16,9 +16,28 @@
 
 namespace banyan::fault {
 
-/// What is done. From `alert` on each with all that comes before it; the first three are by themselves. A
-/// node that goes out needs no cable kept off.
-enum class step_kind : std::uint8_t { ignore, none, tell, alert, seal, avoid, drain, node_out };
+/// What is done. From `alert` on each with all that comes before it; the first three are by themselves, and
+/// of the last five each is. A node that goes out needs no cable kept off.
+enum class step_kind : std::uint8_t {
+    ignore,
+    none,
+    tell,
+    alert,
+    seal,
+    avoid,
+    sweep,    ///< the node's agent is asked for a sweep
+    restart,  ///< the job's training step is ended, and starts again on its nodes
+    requeue,
+    drain,
+    node_out,
+};
+
+/// Something is done to jobs, and the node stays.
+inline bool is_for_jobs(step_kind s) { return s == step_kind::restart || s == step_kind::requeue; }
+/// Dry run and limits may hold it back, and a person may rule on it.
+inline bool has_limits(step_kind s) { return s >= step_kind::sweep; }
+/// The node stays in service.
+inline bool keeps_the_node(step_kind s) { return s < step_kind::drain; }
 
 /// Who told of the fault.
 enum class line_kind : std::uint8_t {
@@ -38,7 +57,7 @@ struct number_range {
 
 /// An empty list is for all.
 struct criteria {
-    std::vector<std::string> reasons, symptoms;
+    std::vector<std::string> reasons, symptoms, swept;
     std::vector<line_kind> kinds;
     std::vector<number_range> xids, sxids;
     std::vector<severity> severities;
@@ -56,17 +75,19 @@ struct rule {
     std::uint32_t jobs = 1;      ///< of so many jobs
     std::int64_t within_ms = 0;  ///< 0: the first time
     step_kind step = step_kind::none;
+    bool busy = false;                   ///< of a sweep: also while jobs have the node
     std::string why;                     ///< in words
     std::uint32_t line = 0, column = 0;  ///< of the file
 };
 
 // The words for them, in the order of the enumerators.
-std::span<const std::string_view> action_words();  ///< ignore, note, tell, alert, seal, avoid, drain, down
+std::span<const std::string_view> action_words();  ///< ignore, note, tell, alert, seal ...
 std::span<const std::string_view> kind_words();
 std::span<const std::string_view> severity_words();
 std::span<const std::string_view> asks_words();
 std::span<const std::string_view> part_words();
 std::span<const std::string_view> object_words();
+std::span<const std::string_view> swept_words();  ///< fit, unfit, unknown
 /// Every reason that an incident can have, each with a page in docs/runbook.
 std::span<const std::string_view> reason_words();
 std::vector<std::string_view> symptom_words();

@@ -12,9 +12,9 @@
 namespace banyan::fault {
 namespace {
 
-constexpr std::array<std::string_view, 15> keys{"name",    "reason",   "kind",   "xid",    "sxid",
-                                                "symptom", "severity", "asks",   "part",   "object",
-                                                "count",   "jobs",     "within", "action", "why"};
+constexpr std::array<std::string_view, 17> keys{"swept", "busy",    "name",     "reason", "kind", "xid",
+                                                "sxid",  "symptom", "severity", "asks",   "part", "object",
+                                                "count", "jobs",    "within",   "action", "why"};
 constexpr std::size_t most_name = 40, most_why = 200, most_listed = 1000;
 constexpr std::int64_t most_count = incident::max_seen, most_number = 99'999;
 constexpr std::int64_t least_within_ms = 60'000, most_within_ms = 30ll * 24 * 3'600'000;
@@ -114,6 +114,14 @@ void rule_reader::action(const toml::table& from, rule& into) {
     if (found.size() != 1) return;
     into.step = static_cast<step_kind>(found.front());
     into.why = words_for(into.step);
+    if (const auto* busy = from.get("busy")) {
+        const auto is = busy->value_exact<bool>();
+        if (!is || into.step != step_kind::sweep)
+            complain(*busy, fmt::format("busy = {}", given(*busy)),
+                     "expected true or false, with action = \"sweep\" alone");
+        else
+            into.busy = *is;
+    }
     const auto* why = from.get("why");
     if (!why) return;
     const auto text = why->value_exact<std::string>();
@@ -157,6 +165,7 @@ void rule_reader::conditions(const toml::table& from, criteria& into) {
     into.reasons = chosen(words(from, "reason", reason_words()), reason_words());
     const auto symptoms = symptom_words();
     into.symptoms = chosen(words(from, "symptom", symptoms), symptoms);
+    into.swept = chosen(words(from, "swept", swept_words()), swept_words());
     into.kinds = enumerators<line_kind>(words(from, "kind", kind_words()));
     into.severities = enumerators<severity>(words(from, "severity", severity_words()));
     into.asks = enumerators<precedence>(words(from, "asks", asks_words()));

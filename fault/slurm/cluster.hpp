@@ -41,6 +41,7 @@ struct step_status {
     std::uint32_t id = 0;
     std::vector<std::string> nodes;
     std::uint32_t component = 0xfffffffe;  ///< of a heterogeneous step; Slurm's NO_VAL for any other
+    std::int64_t start_time = 0;           ///< epoch seconds
 };
 
 /// What a node says about the processes of a step. no_answer: its slurmd takes the question, and says nothing
@@ -51,6 +52,7 @@ enum class left_behind : std::uint8_t { none, some, no_answer };
 struct node_ranks {
     std::uint32_t step = 0, of = 0;    ///< of: all ranks of the step
     std::vector<std::uint32_t> ranks;  ///< rising, at least one
+    std::int64_t start_time = 0;       ///< of the step, epoch seconds
 };
 
 class cluster {
@@ -82,6 +84,8 @@ class cluster {
     /// Ends the node's part of every job. Its reason stays, and it takes no new work.
     virtual result<void> release(const std::string& node) = 0;
     virtual result<void> resume(const std::string& node) = 0;
+    /// Kills every task of a step. One that has ended already counts as done.
+    virtual result<void> end_step(std::uint32_t job, std::uint32_t step) = 0;
     /// One that somebody else, such as banyan-run, has put back into the queue already counts as done.
     virtual result<void> requeue(std::uint32_t job) = 0;
     /// Puts a line into the output of the job, or of its srun.

@@ -2,6 +2,7 @@
 //
 // The cluster interface over libslurm's public calls.
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -135,7 +136,9 @@ class slurm_cluster final : public cluster {
                 (step.state & JOB_STATE_BASE) != JOB_RUNNING)
                 continue;
             auto names = expand_hostlist(text_of(step.nodes));
-            if (names) out.push_back({step.step_id.step_id, std::move(*names), step.step_id.step_het_comp});
+            if (names)
+                out.push_back(
+                    {step.step_id.step_id, std::move(*names), step.step_id.step_het_comp, step.start_time});
         }
         return out;
     }
@@ -170,6 +173,7 @@ class slurm_cluster final : public cluster {
                             fmt::format("job {} runs two steps that may be its training", job.id));
             out = std::move(found);
             if (!out) return out;
+            out->start_time = step.start_time;
         }
         return out;
     }
@@ -188,6 +192,16 @@ class slurm_cluster final : public cluster {
     }
     result<void> release(const std::string& node) override { return set_down(node, {}); }
     result<void> resume(const std::string& node) override { return update(node, NODE_RESUME, {}); }
+
+    result<void> end_step(std::uint32_t job, std::uint32_t step) override {
+        BANYAN_CHECK(ready());
+        // A task that hangs takes no other signal, and one that takes it may say that all went well.
+        if (slurm_kill_job_step(job, step, SIGKILL) == SLURM_SUCCESS) return {};
+        const int err = slurm_get_errno();
+        if (err == ESLURM_ALREADY_DONE || err == ESLURM_INVALID_JOB_ID || err == ESLURM_JOB_PENDING)
+            return {};
+        return slurm_failed(fmt::format("cannot end step {}.{}", job, step));
+    }
 
     result<void> requeue(std::uint32_t job) override {
         BANYAN_CHECK(ready());

@@ -28,6 +28,7 @@ class no_cluster final : public cluster {
     result<void> set_drain(const std::string&, const std::string&) override { return absent(); }
     result<void> release(const std::string&) override { return absent(); }
     result<void> resume(const std::string&) override { return absent(); }
+    result<void> end_step(std::uint32_t, std::uint32_t) override { return absent(); }
     result<void> requeue(std::uint32_t) override { return absent(); }
     result<void> tell(std::uint32_t, const std::string&) override { return absent(); }
     result<void> start_now(std::uint32_t) override { return absent(); }

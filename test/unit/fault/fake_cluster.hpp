@@ -29,6 +29,7 @@ struct fake_state {
     std::vector<std::string> asked;                     // about it
     std::function<void()> when_requeued;                // with the lock held
     std::function<void()> when_asked;                   // with the lock held
+    std::function<void(std::uint32_t)> when_ended;      // a step, by its number; with the lock held
     int tell_fails = 0;                                 // so many times
     std::string refuse_node;                            // every change of it
     int refused = 0;                                    // changes of a node
@@ -124,6 +125,16 @@ class fake_cluster final : public cluster {
         const std::lock_guard hold(s_.lock);
         s_.calls.push_back("resume " + node);
         s_.nodes[node] = {node, false, false, ""};
+        return {};
+    }
+    result<void> end_step(std::uint32_t job, std::uint32_t step) override {
+        const std::lock_guard hold(s_.lock);
+        if (s_.refused > 0) {
+            --s_.refused;
+            return fail(errc::unavailable, "slurmctld is away");
+        }
+        s_.calls.push_back("end " + std::to_string(job) + "." + std::to_string(step));
+        if (s_.when_ended) s_.when_ended(step);
         return {};
     }
     result<void> requeue(std::uint32_t job) override {

@@ -27,7 +27,7 @@ incident example() {
     i.evidence = {{3, "kernel", "NVRM: Xid", 2}};
     i.codes = {{79, 2}};
     i.ranks = {{7, 2, 0, 32, "8-15", ""}, {9, 0, 0, 0, "", "job 9 was placed without a plan"}};
-    i.followed = {{7, 2, true, 5, "n01", {"n01", "n04"}}};
+    i.followed = {{7, 2, true, 5, "n01", {"n01", "n04"}, 3}};
     i.verdict = 2;
     i.line_ms = 3;
     i.incident_ms = 4;
@@ -90,7 +90,8 @@ TEST_CASE("an incident that is not readable says where", "[incident]") {
 
 TEST_CASE("what an older release had decided keeps its weight", "[incident]") {
     auto text = to_json(example());
-    for (const auto* word : {"ignore", "note", "tell", "alert", "seal", "drain", "down"}) {
+    for (const auto* word :
+         {"ignore", "note", "tell", "alert", "seal", "sweep", "restart-step", "requeue", "drain", "down"}) {
         text["asked"] = word;
         CHECK(to_json(incident_from(text).value())["asked"] == word);
     }

@@ -65,7 +65,8 @@ TEST_CASE("what is wrong in a policy is told with its place, the rule, what is g
     };
     for (const auto& [line, place, told] : {
              wrong_line{"action = \"reboot\"", "p:3:10: rule \"a\": action = \"reboot\" is not possible",
-                        "possible are ignore, note, tell, alert, seal, avoid, drain, down"},
+                        "possible are ignore, note, tell, alert, seal, avoid, sweep, restart-step, requeue, "
+                        "drain, down"},
              {"action = \"restart in place\"", "p:3:10: ", "is not possible"},
              {"action = \"dran\"", "p:3:10: ", "did you mean \"drain\"?"},
              {"action = [\"drain\", \"down\"]", "p:3:10: ", "several actions"},

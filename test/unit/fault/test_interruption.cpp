@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Rules that interrupt jobs while the node stays: a training step that is ended to start again, and a job
+// that goes back into the queue. On a fake cluster.
+#include <catch2/catch.hpp>
+
+#include "test/unit/fault/controller_bench.hpp"
+
+using namespace banyan;
+using namespace banyan::fault;
+using namespace banyan::fault::testing;
+
+namespace {
+
+using calls = std::vector<std::string>;
+
+class interrupting : public controller_bench {
+  public:
+    explicit interrupting(const std::string& action) {
+        const auto text =
+            "[[rule]]\nname = \"again\"\nxid = [31, 79]\naction = \"" + action + "\"\nwhy = \"again\"\n";
+        rules = std::move(*parse_policy("site.toml", text).rules);
+        settings.verify = {std::chrono::milliseconds(300), std::chrono::milliseconds(50),
+                           std::chrono::milliseconds(400), std::chrono::milliseconds(10)};
+        slurm.when_ended = [this](std::uint32_t step) {
+            if (step == slurm.ranks.at(7)->step) begin(7, step + 1, wall_ms() / 1000 + 1);
+        };
+    }
+    /// Its training step, which began an hour ago.
+    void trains(std::uint32_t id, std::uint32_t step = 3) {
+        job(id, {"n01", "n02", "n03", "n04"}, with_spare);
+        begin(id, step, wall_ms() / 1000 - 3600);
+    }
+    void begin(std::uint32_t id, std::uint32_t step, std::int64_t at) {
+        node_ranks r;
+        r.step = step;
+        r.of = 4;
+        r.ranks = {2};
+        r.start_time = at;
+        slurm.ranks.insert_or_assign(id, r);
+        // A helper's step was there before.
+        slurm.steps[id] = {{1, {"n01"}}, {step, {"n01", "n02", "n03"}}};
+    }
+    static event of_job(std::uint32_t job, std::uint64_t position = 5) {
+        auto e = event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), wall_ms(), position);
+        e.job = job;
+        return e;
+    }
+};
+
+std::string said(const incident& i, const std::string& what, const std::string& target) {
+    std::string out;
+    for (const auto& a : i.actions)
+        if (a.what == what && a.target == target) out += (out.empty() ? "" : "; ") + a.result;
+    return out;
+}
+
+bool verified(const std::vector<incident>& all) {
+    return std::ranges::any_of(all, [](const incident& i) { return i.find_action("verify", "7"); });
+}
+
+}  // namespace
+
+TEST_CASE("a training step is ended, starts again, and is followed", "[fault]") {
+    interrupting b("restart-step");
+    b.trains(7);
+    b.enough = verified;
+    const auto got = b.live({b.xid79(1), b.xid79(2)});
+    CHECK(b.slurm.calls == calls{"end 7.3"});
+    REQUIRE(got.size() == 1);
+    CHECK(said(got[0], "restart-step", "7") == "ends step 7.3 of run 0: banyan-run starts it again");
+    CHECK(said(got[0], "verify", "7").starts_with("step 7.4 runs on 3 nodes; "));
+    CHECK(got[0].node_out_ms == 0);
+    CHECK(got[0].followed.empty());
+    // Neither a line more nor another controller ends the next one.
+    (void)b.live({b.xid79(3)});
+    CHECK(b.slurm.calls == calls{"end 7.3"});
+}
+
+TEST_CASE("a step that is not started again costs the job its place", "[fault]") {
+    interrupting b("restart-step");
+    b.trains(7);
+    b.slurm.when_ended = [&](std::uint32_t) {
+        b.slurm.ranks.insert_or_assign(7, fail(errc::not_found, "no training step runs there"));
+        b.slurm.steps[7] = {{1, {"n01"}}, {9, {"n02"}}};  // a helper's
+    };
+    b.enough = [](const auto& all) {
+        return !all.empty() && said(all[0], "verify", "7").find("after it was requeued") != std::string::npos;
+    };
+    const auto got = b.live({b.xid79()});
+    CHECK(b.slurm.calls == calls{"end 7.3", "requeue 7", "start 7"});
+    CHECK(said(got[0], "requeue", "7") == "no new step in 0 s");
+}
+
+TEST_CASE("a step that is not known to be there is ended by the next controller, if it still is", "[fault]") {
+    interrupting b("restart-step");
+    b.trains(7);
+    b.slurm.refused = 1'000'000;
+    auto got = b.live({b.xid79()}, incident_state::held);
+    CHECK(b.slurm.calls.empty());
+    CHECK(said(got[0], "restart-step", "7") == "ends step 7.3 of run 0: banyan-run starts it again");
+    CHECK(said(got[0], "restart-step", "n03") == "held back: slurmctld is away");
+    b.slurm.refused = 0;
+    SECTION("it is") {
+        b.enough = verified;
+        (void)b.live({});
+        CHECK(b.slurm.calls == calls{"end 7.3"});
+    }
+    SECTION("it has been started again meanwhile") {
+        b.begin(7, 4, wall_ms() / 1000);
+        (void)b.live({});
+        CHECK(b.slurm.calls.empty());
+    }
+    SECTION("the job runs anew") {
+        b.slurm.jobs[7].restarts = 1;
+        (void)b.live({});
+        CHECK(b.slurm.calls.empty());
+    }
+}
+
+TEST_CASE("what is not hit by the fault is not interrupted", "[fault]") {
+    const std::string action = GENERATE("restart-step", "requeue");
+    interrupting b(action);
+    b.trains(7);
+    std::string why;
+    auto line = b.xid79();
+    SECTION("it began since") {
+        b.begin(7, 4, wall_ms() / 1000 + 2);
+        b.slurm.jobs[7].start_time = wall_ms() / 1000 + 2;
+        why = action == "requeue" ? "nothing to do: its run began after the fault was seen"
+                                  : "nothing to do: step 7.4 began after the fault was seen";
+    }
+    SECTION("it has no plan") {
+        b.job(7, {"n03"}, std::nullopt);
+        b.slurm.ranks.insert_or_assign(7, fail(errc::not_found, "job 7 was placed without a plan"));
+        why = action == "requeue" ? "left alone: it was placed without a plan"
+                                  : "left alone: job 7 was placed without a plan";
+    }
+    SECTION("in dry run") {
+        b.settings.dry_run = true;
+        why = action == "requeue" ? "dry run: would be requeued"
+                                  : "dry run: step 7.3 would be ended, to start again";
+    }
+    SECTION("the line is old") { line.line_ms -= 3'600'000; }
+    const auto got = b.live({line});
+    CHECK(b.slurm.calls.empty());
+    CHECK(said(got.at(0), action, "7") == why);
+    if (why.empty()) CHECK(said(got[0], action, "n03").starts_with("held back: the line is 3600 s old"));
+}
+
+TEST_CASE("an application's fault interrupts its own job alone", "[fault]") {
+    interrupting b("restart-step");
+    b.trains(7);
+    b.trains(8, 5);
+    SECTION("which the line names") {
+        const auto got = b.live({b.of_job(8)});
+        CHECK(b.slurm.calls == calls{"end 8.5"});
+    }
+    SECTION("which is not known") {
+        const auto got = b.live({b.of_job(0)});
+        CHECK(b.slurm.calls.empty());
+        CHECK(said(got.at(0), "restart-step", "n03") ==
+              "left alone: which job's application failed is not known");
+    }
+    SECTION("which has left the node") {
+        const auto got = b.live({b.of_job(9)});
+        CHECK(b.slurm.calls.empty());
+        CHECK(said(got.at(0), "restart-step", "n03") == "nothing to do: no job has the node");
+    }
+}
+
+TEST_CASE("a job is interrupted once for what several nodes tell of", "[fault]") {
+    const std::string action = GENERATE("restart-step", "requeue");
+    interrupting b(action);
+    b.trains(7);
+    b.at_least = 2;
+    auto first = b.xid79(1), second = b.xid79(2);
+    second.node = "n02";
+    first.line_ms = second.line_ms = wall_ms() - 10;
+    const auto got = b.live({first, second});
+    CHECK(std::ranges::count_if(b.slurm.calls,
+                                [](const auto& c) { return c == "end 7.3" || c == "requeue 7"; }) == 1);
+}
+
+TEST_CASE("interruptions have limits of their own, and rulings", "[fault]") {
+    const std::string action = GENERATE("restart-step", "requeue");
+    const calls done = action == "requeue" ? calls{"requeue 7", "start 7"} : calls{"end 7.3"};
+    interrupting b(action);
+    b.trains(7);
+    b.settings.drains_per_hour = 0;
+    auto got = b.live({b.xid79()}, incident_state::held);
+    CHECK(b.slurm.calls.empty());
+    CHECK(said(got.at(0), action, "n03") ==
+          "held back: for 0 incidents jobs were interrupted or nodes swept within the hour, which is the "
+          "limit");
+    SECTION("approve") {
+        const auto answer = b.ruled(ruling::approve);
+        REQUIRE(answer);
+        CHECK(*answer == "its jobs are interrupted now (" + action + "): banyan-fault explain f00001");
+        CHECK(b.slurm.calls == done);
+    }
+    SECTION("cancel") {
+        const auto answer = b.ruled(ruling::cancel);
+        REQUIRE(answer);
+        CHECK(*answer ==
+              "its jobs are not interrupted for incident f00001 unless banyan-fault approve f00001 says so");
+        b.settings.drains_per_hour = 8;
+        (void)b.live({b.xid79(2)});
+        CHECK(b.slurm.calls.empty());
+    }
+    SECTION("retry") {
+        CHECK_FALSE(b.ruled(ruling::retry));
+        b.settings.drains_per_hour = 8;
+        (void)b.ruled(ruling::retry);  // or the controller by itself, whoever is first
+        CHECK(b.slurm.calls == done);
+    }
+    SECTION("the hour is that of the history") {
+        b.settings.drains_per_hour = 1;
+        (void)b.live({});
+        CHECK(b.slurm.calls == done);
+        auto other = b.xid79(9);
+        other.node = "n01";
+        b.job(9, {"n01"}, with_spare);
+        got = b.live({other}, incident_state::held);
+        CHECK(b.slurm.calls == done);
+        CHECK(said(got.at(1), action, "n01").starts_with("held back: for 1 incidents jobs were"));
+    }
+}
+
+TEST_CASE("an open breaker keeps jobs as they are, and interruptions do not open it", "[fault]") {
+    limiter l(policy_limits{});
+    const auto asked = [&](step_kind step, std::uint64_t number) {
+        incident i;
+        i.number = number;
+        i.object.node = "n" + std::to_string(number);
+        i.line_ms = 1'000;
+        return l.narrow({step, true, "", false, ""}, i, true, 16, 2'000);
+    };
+    for (std::uint64_t n = 1; n <= 8; ++n) CHECK(asked(step_kind::restart, n).allowed);
+    CHECK(asked(step_kind::restart, 8).allowed);  // the rest of it
+    const auto ninth = asked(step_kind::requeue, 9);
+    CHECK_FALSE(ninth.allowed);
+    CHECK(ninth.later);
+    CHECK_FALSE(l.tripped());
+    CHECK(asked(step_kind::drain, 9).allowed);
+    CHECK_FALSE(l.has_room_where_nodes_stay(2'000));
+    CHECK(l.has_room_where_nodes_stay(2'000 + 3'600'000));
+    l.trip(true);
+    CHECK_FALSE(l.has_room_where_nodes_stay(2'000 + 3'600'000));
+    CHECK(asked(step_kind::restart, 10).why.starts_with("the circuit breaker is open"));
+}
+
+TEST_CASE("a job that a rule requeues is followed until it runs, whoever began it", "[fault]") {
+    interrupting b("requeue");
+    b.trains(7);
+    SECTION("by one controller") {
+        const auto got = b.live({b.xid79()});
+        CHECK(b.slurm.calls == calls{"requeue 7", "start 7"});
+        CHECK(said(got.at(0), "requeue", "7") == "run 0 goes back into the queue");
+        CHECK(said(got[0], "job", "7") == "runs again on 0 nodes");
+    }
+    SECTION("by two") {
+        b.slurm.holding = {"n02"};  // so that it does not start
+        b.enough = [&](const auto&) {
+            const std::lock_guard hold(b.slurm.lock);
+            return b.slurm.calls == calls{"requeue 7"};
+        };
+        (void)b.live({b.xid79()}, incident_state::acting);
+        CHECK(b.slurm.calls == calls{"requeue 7"});
+        b.slurm.holding.clear();
+        b.slurm.jobs[7].phase = job_phase::pending;
+        b.slurm.jobs[7].nodes.clear();
+        b.enough = [](const auto&) { return true; };
+        const auto got = b.live({});
+        CHECK(b.slurm.calls == calls{"requeue 7", "start 7"});
+        CHECK(said(got.at(0), "job", "7") == "runs again on 0 nodes");
+    }
+    SECTION("not one that may not be") {
+        b.slurm.jobs[7].may_requeue = false;
+        const auto got = b.live({b.xid79()});
+        CHECK(b.slurm.calls.empty());
+        CHECK(said(got.at(0), "requeue", "7") == "left alone: it may not be requeued");
+    }
+}
