@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Training that is interrupted on purpose: by a site's rules while the node stays, by a job that Slurm prefers, and at the time limit. Its
+newest step is kept, and it goes on from there with the loss of an undisturbed run."""
+
+import os
+import signal
+
+from harness import main
+from training import TrainingCase
+from trouble import Trouble
+
+from banyan_cluster import layout as layouts, parts, process
+from banyan_demo import trainer_log
+
+RULES = """[[rule]]
+name = "again"
+xid = 94
+action = "restart-step"
+why = "the error is contained"
+
+[[rule]]
+name = "elsewhere"
+xid = 92
+action = "requeue"
+why = "many errors"
+"""
+STEPS = 1200  # more than fit into a grace time
+XID = "NVRM: Xid (PCI:0000:13:00): {}, pid='<unknown>', name=<unknown>, an error"
+PARTITIONS = """PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=low Nodes=ALL MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE PriorityTier=1 PreemptMode=REQUEUE GraceTime=4
+PartitionName=lowest Nodes=ALL MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE PriorityTier=1 PreemptMode=CANCEL GraceTime=4
+PartitionName=high Nodes=ALL MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE PriorityTier=9 PreemptMode=OFF
+"""
+
+
+class Interruption(TrainingCase):
+    nodes = 8
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        etc = cls.cluster.dir / "etc"
+        (etc / "policy.toml").write_text(RULES)
+        settings = (etc / "banyan.conf").read_text()
+        (etc / "banyan.conf").write_text(settings + f'policy = "{etc}/policy.toml"\n')
+        (etc / "slurm.conf").write_text((etc / "slurm.conf").read_text() + PARTITIONS)
+        trouble = Trouble(cls.cluster)
+        trouble.end("faultd-controller")
+        trouble.start_faultd()
+        layout = layouts.load(cls.cluster.dir)
+        slurmctld = cls.cluster.parts()["slurmctld"]
+        os.kill(slurmctld, signal.SIGTERM)
+        cls.cluster.wait_for(lambda: process.start_time(slurmctld) is None, "slurmctld has ended")
+        parts.start_slurmctld(layout)
+        cls.cluster.run("scontrol", "reconfigure")
+
+    def tearDown(self):
+        Trouble(self.cluster).return_nodes()
+
+    def checkpoints(self):
+        folder = self.cluster.dir / "tmp" / self.id().rpartition(".")[2]
+        folder.mkdir()
+        return folder
+
+    def incident(self, job):
+        def found():
+            for incident in Trouble(self.cluster).incidents():
+                if job in incident["jobs"] and any("trains again" in result for result in self.results(incident, "verify")):
+                    return incident
+            return None
+        return self.cluster.wait_for(found, f"an incident says that job {job} trains again")
+
+    def results(self, incident, what):
+        return [a["result"] for a in incident["actions"] if a["what"] == what]
+
+    def assert_same_loss(self, log):
+        reference, losses = self.undisturbed(steps=STEPS, step_ms=1), trainer_log.losses(log)
+        self.assertEqual(losses, {step: reference[step] for step in losses})
+
+    # -- by a rule -----------------------------------------------------------------------------------------------------------
+
+    def test_a_rule_starts_the_training_step_again_on_the_same_nodes(self):
+        job = self.submit(8, steps=120)
+        self.wait_step(job, 15)
+        before = {rank: node for rank, (_, node) in self.ranks(job).items()}
+        helper = self.cluster.start("srun", f"--jobid={job}", "--overlap", "-N1", "-n1", "sleep", "3600")
+        self.addCleanup(helper.wait)
+        self.addCleanup(helper.terminate)
+        self.cluster.wait_for(lambda: len(self.steps(job)) == 2, "a helper's step runs beside")
+        victim = sorted(set(before.values()))[3]
+        self.cluster.kmsg(victim, XID.format(94))
+        self.cluster.wait_for(lambda: len(self.log(job).starts) == 2, "it is started again")
+        incident = self.incident(job)
+        self.assertEqual(self.results(incident, "restart-step"), [f"ends step {job}.0 of run 0: banyan-run starts it again"])
+        self.assertIn(f"{job}.1", self.steps(job), "the helper's step is left alone")
+        helper.terminate()
+        log = self.wait_finished(job)
+        self.assert_same_loss(log)
+        self.assertEqual({r["rank"]: r["node"] for r in log.restored}, before)
+        self.assertEqual({r["source"] for r in log.restored}, {"local"})
+        self.assertEqual((len(log.starts), self.cluster.job(job)["Restarts"]), (2, "0"))
+        self.assertLessEqual(log.replayed, 1)
+        self.assertEqual(self.cluster.node(victim)["reason"], "")
+
+    def test_a_rule_requeues_the_job(self):
+        job = self.submit(8, steps=120)
+        self.wait_step(job, 15)
+        victim = sorted({node for _, node in self.ranks(job).values()})[3]
+        self.cluster.kmsg(victim, XID.format(92))
+        incident = self.incident(job)
+        self.assertEqual(self.results(incident, "requeue"), ["run 0 goes back into the queue"])
+        self.assertEqual(self.results(incident, "start_now"), ["StartTime=now"])
+        log = self.wait_finished(job)
+        self.assert_same_loss(log)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "1")
+        self.assertLessEqual(log.replayed, 1)
+        self.assertEqual(self.cluster.node(victim)["reason"], "")
+
+    def steps(self, job):
+        return self.cluster.out("squeue", "--steps", "-h", "-j", job, "-o", "%i").split()
+
+    # -- by Slurm ------------------------------------------------------------------------------------------------------------
+
+    def preempted(self, partition, **options):
+        """A job that trains, and one that Slurm prefers, which takes all of its nodes."""
+        job = self.submit(8, steps=STEPS, options=(f"--partition={partition}",), **options)
+        self.wait_step(job, 15)
+        other = self.cluster.sbatch("-N8", "--partition=high", script="sleep 1\n")
+        self.cluster.wait_for_job(other, timeout=90)
+        return job
+
+    def last_step(self, job):
+        """The newest that was trained, before the job began again."""
+        return max(self.log(job).steps)
+
+    def test_a_preempted_job_is_requeued_and_goes_on_from_its_newest_step(self):
+        job = self.preempted("low")
+        reached = self.last_step(job)
+        self.cluster.wait_for(lambda: self.cluster.job(job)["JobState"] in ("PENDING", "RUNNING"), "it is in the queue")
+
+        def runs():
+            if self.cluster.job(job)["JobState"] == "RUNNING":
+                return True
+            self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+            return False
+        self.cluster.wait_for(runs, "it runs again")
+        log = self.wait_finished(job)
+        self.assert_same_loss(log)
+        self.assertIn(STEPS, log.steps)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "1")
+        again = log.restored[-16:]
+        self.assertEqual({r["rank"] for r in again}, set(range(16)))
+        self.assertGreaterEqual(min(r["step"] for r in again), reached - 1)
+
+    def test_a_job_that_is_preempted_for_good_leaves_its_newest_step_in_storage(self):
+        ckpt = f"dir={self.checkpoints()},every=1,flush=1000"
+        job = self.preempted("lowest", ckpt=ckpt)
+        self.assertEqual(self.cluster.job(job)["JobState"], "PREEMPTED")
+        self.goes_on(job, ckpt)
+
+    def test_a_job_at_its_time_limit_leaves_its_newest_step_in_storage(self):
+        ckpt = f"dir={self.checkpoints()},every=1,flush=1000"
+        job = self.submit(8, steps=STEPS, step_ms=400, ckpt=ckpt, options=("--time=1",))
+        self.cluster.wait_for_job(job, "TIMEOUT", timeout=150)
+        self.goes_on(job, ckpt)
+
+    def goes_on(self, job, ckpt):
+        """Another job, from storage: no step that was complete is lost."""
+        reached = self.last_step(job)
+        log = self.wait_finished(self.submit(8, steps=STEPS, step_ms=1, ckpt=ckpt))
+        self.assertEqual({r["source"] for r in log.restored}, {"storage"})
+        begun = {r["step"] for r in log.restored}
+        self.assertEqual(len(begun), 1)
+        self.assertGreaterEqual(begun.pop(), reached - 1)
+        self.assert_same_loss(log)
+        self.assertIn(STEPS, log.steps)
+
+
+if __name__ == "__main__":
+    main()
