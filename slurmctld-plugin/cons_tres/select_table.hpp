@@ -45,8 +45,7 @@
     THEIRS(select_jobinfo_free, jobinfo_free, int, (select_jobinfo_t* job), (job))                               \
     THEIRS(select_jobinfo_set, jobinfo_set, int,                                                                 \
            (select_jobinfo_t* job, enum select_jobdata_type what, void* data), (job, what, data))                \
-    THEIRS(select_jobinfo_get, jobinfo_get, int,                                                                 \
-           (select_jobinfo_t* job, enum select_jobdata_type what, void* data), (job, what, data))                \
+    OURS(select_jobinfo_get, jobinfo_get)                                                                        \
     THEIRS(select_jobinfo_copy, jobinfo_copy, select_jobinfo_t*, (select_jobinfo_t* job), (job))                 \
     THEIRS(select_jobinfo_pack, jobinfo_pack, int,                                                               \
            (select_jobinfo_t* job, buf_t* buffer, std::uint16_t protocol), (job, buffer, protocol))              \
@@ -76,6 +75,7 @@ bitstr_t* select_p_step_pick_nodes(job_record_t* job, select_jobinfo_t* info, st
 int select_p_job_expand(job_record_t* donor, job_record_t* job);
 int select_p_job_resized(job_record_t* job, node_record_t* node);
 int select_p_step_start(step_record_t* step);
+int select_p_select_jobinfo_get(select_jobinfo_t* job, enum select_jobdata_type what, void* data);
 }
 
 namespace banyan::slurm {

@@ -2,7 +2,6 @@
 #include "slurmctld-plugin/select/batch_host.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,8 @@
 #include "common/guard.hpp"
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
+#include "slurmctld-plugin/select/early_start.hpp"
+#include "slurmctld-plugin/step/lost_word.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -45,6 +46,7 @@ extern "C" void banyan_node_fail(job_record_t* job, node_record_t* node) {
             "node_fail", [] { return 0; },
             [&] {
                 node_is_lost(*job, *node);
+                if (is_training(*job)) speak_for_lost(*job, *node);
                 return 0;
             });
 }
@@ -75,10 +77,7 @@ void begin_again(job_record_t& job) {
     else if (!(job.job_state & JOB_REQUEUE) || !job.batch_flag || !job.spank_job_env_size ||
              !is_training(job))
         return;
-    // Slurm keeps a time that is still to come when the last of the job's processes and its epilog have
-    // ended. From that end it would take two minutes.
-    const auto soon = std::time(nullptr) + (slurm_conf.epilog ? 30 : 10);
-    if (job.details && job.details->begin_time < soon) job.details->begin_time = soon;
+    begin_when_clean(job);
 }
 
 }  // namespace banyan::slurm

@@ -15,9 +15,8 @@ void watch_batch_hosts();
 /// For the plugin's end.
 void forget_batch_hosts();
 
-/// For job_fini: a job that is requeued is a --no-kill job again, and starts as early as banyan-run, which
-/// went with the script, would have had it start. So does one that somebody else requeues, as with scontrol:
-/// Slurm would start it two minutes later.
+/// For job_fini: a job that is requeued is a --no-kill job again, and starts early (early_start.hpp), whoever
+/// requeued it: banyan-run, which went with the script, can ask for nothing.
 void begin_again(job_record_t& job);
 
 }  // namespace banyan::slurm

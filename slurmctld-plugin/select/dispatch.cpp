@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// select/cons_tres_banyan: the C edge. Eight entry points of select/cons_tres are overridden, the rest is
+// select/cons_tres_banyan: the C edge. Nine entry points of select/cons_tres are overridden, the rest is
 // left to it (forwards.cpp). Each override first is, and on any doubt falls back to, the inherited function.
 #include "slurmctld-plugin/slurm_compat.hpp"
 //
@@ -16,6 +16,7 @@
 #include "slurmctld-plugin/plan/job_plan.hpp"
 #include "slurmctld-plugin/plan/plan_builder.hpp"
 #include "slurmctld-plugin/select/batch_host.hpp"
+#include "slurmctld-plugin/select/early_start.hpp"
 #include "slurmctld-plugin/select/het_options.hpp"
 #include "slurmctld-plugin/step/step_end.hpp"
 #include "slurmctld-plugin/step/step_nodes.hpp"
@@ -198,6 +199,20 @@ BANYAN_EXPORT int select_p_job_resized(job_record_t* job, node_record_t* node) {
         }
         return rc;
     });
+}
+
+// Of no job of ours: slurmctld asks it of each job that waits, before it looks at the job's time.
+BANYAN_EXPORT int select_p_select_jobinfo_get(select_jobinfo_t* job, enum select_jobdata_type what,
+                                              void* data) {
+    const auto* theirs = inherited_plugin();
+    if (what == SELECT_JOBDATA_CLEANING)
+        banyan::guarded(
+            "select_p_select_jobinfo_get", [] { return 0; },
+            [] {
+                banyan::slurm::start_what_is_clean();
+                return 0;
+            });
+    return theirs ? theirs->select_jobinfo_get(job, what, data) : SLURM_ERROR;
 }
 
 }  // extern "C"

@@ -137,8 +137,8 @@ def hung_and_no_controller(lab, job, dice):
 
 
 # From the line to the first new step, in seconds; None: no goal is set. A node that dies has no line,
-# one that hangs is given time, and a job that its user requeues waits for ten seconds.
-RUNGS = {"in place": 3, "swap": 5, "requeue": 10, "requeue by its user": None, "slurmctld away": 15, "silence": None, "hung": None, "faults in a row": None}
+# and one that hangs is given time.
+RUNGS = {"in place": 3, "swap": 5, "requeue": 10, "requeue by its user": 10, "slurmctld away": 15, "silence": None, "hung": None, "faults in a row": None}
 
 
 @dataclass
@@ -163,7 +163,7 @@ KINDS = {
     "spare-too": Kind(spare_too, 1, "faults in a row", "the spare dies when it has come in: requeue", 2),
     "no-spare": Kind(xid_79, 0, "requeue", "no spare, idle nodes"),
     "batch-host": Kind(batch_host, 1, "requeue", "the node of the script"),
-    "user": Kind(requeued_by_user, 0, "requeue by its user", "scontrol requeue; it starts after ten seconds"),
+    "user": Kind(requeued_by_user, 0, "requeue by its user", "scontrol requeue"),
     "slurmctld": Kind(slurmctld_restarts, 1, "slurmctld away", "slurmctld is away for 3 s at the fault: swap"),
     "faultd": Kind(faultd_restarts, 1, "swap", "the controller ends in the middle, back after 1 s"),
     "silent": Kind(silent_death, 1, "silence", "a node dies without a word: swap"),

@@ -5,6 +5,7 @@ says why where it cannot. And what there is no sense in starting again."""
 import re
 
 from harness import ClusterCase, main
+from trouble import Trouble
 
 USER = 65534  # nobody
 SHAPE = ("-N4", "--ntasks-per-node=2", "--train-parallel=tp=2,dp=4", "--no-kill", "--open-mode=append")
@@ -89,6 +90,52 @@ class Requeue(ClusterCase):
         self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
         self.cluster.wait_for_job(job, timeout=150)
         self.assertEqual(self.cluster.job(job)["Restarts"], "1", self.cluster.output(job))
+
+    # Its ranks do not end when they are asked to.
+    LATE = DISTURBED.replace("exec sleep", 'trap "" TERM; exec sleep') % ""
+
+    def kill_wait(self, seconds):
+        file = self.cluster.dir / "etc" / "slurm.conf"
+        file.write_text(re.sub(r"(?m)^KillWait=.*$", f"KillWait={seconds}", file.read_text()))
+        self.cluster.run("scontrol", "reconfigure")
+        self.cluster.wait_for(lambda: f"KillWait                = {seconds} sec" in self.cluster.out("scontrol", "show", "config"),
+                              f"KillWait is {seconds}")
+
+    def test_a_run_that_ends_late(self):
+        """What Slurm would have it wait begins when the run is through."""
+        self.kill_wait(20)
+        self.addCleanup(self.kill_wait, 5)
+        job = self.cluster.sbatch(*SHAPE, "--requeue", script=self.LATE)
+        self.cluster.wait_for(lambda: self.cluster.output(job).count("rank ") == 8, "every rank runs")
+        self.cluster.run("scontrol", "requeue", job)
+        self.cluster.wait_for_job(job, timeout=SOON)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "1", self.cluster.output(job))
+
+    def test_a_later_start_that_its_user_wants(self):
+        job = self.cluster.sbatch(*SHAPE, "--requeue", script=self.LATE)
+        self.addCleanup(self.cluster.run, "scancel", job, check=False)
+        self.cluster.wait_for(lambda: self.cluster.output(job).count("rank ") == 8, "every rank runs")
+        self.cluster.run("scontrol", "requeue", job)
+        self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=2040-01-01")
+        other = self.cluster.sbatch("-N8", script="true")  # slurmctld has looked at all that waits
+        self.cluster.wait_for_job(other)
+        self.assertEqual(self.cluster.job(job)["JobState"], "PENDING")
+        self.assertTrue(self.cluster.job(job)["EligibleTime"].startswith("2040-01-01"))
+
+    def test_a_node_that_dies(self):
+        """Nobody waits for a minute for its word that it is through."""
+        trouble = Trouble(self.cluster)
+        self.addCleanup(trouble.start_what_ended)
+        job = self.cluster.sbatch(*SHAPE, "--requeue", script=DISTURBED % "")
+        self.cluster.wait_for(lambda: self.cluster.output(job).count("rank ") == 8, "every rank runs")
+        fields = self.cluster.job(job)
+        victim = [node for node in self.cluster.hosts(fields["NodeList"]) if node != fields["BatchHost"]][1]
+        trouble.power_off(victim)
+        self.cluster.run("scontrol", "update", f"nodename={victim}", "state=down", "reason=dead")
+        self.cluster.wait_for_job(job, timeout=SOON)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "1", self.cluster.output(job))
+        log = (self.cluster.dir / "log" / "slurmctld.log").read_text()
+        self.assertNotIn(f"JobId={job} completion process took", log)  # which it says from a minute on
 
     def test_a_job_that_may_not_be_requeued(self):
         job = self.cluster.sbatch(*SHAPE, "--no-requeue", script=DISTURBED % "--wait 1s")
