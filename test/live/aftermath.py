@@ -14,7 +14,8 @@ from harness import processes_of
 
 TRAINS_WITHIN_S = 200   # after the last repair
 FAULTS_IN_A_ROW_MS = 30_000  # two nodes of a job so close together may be all that had some shard
-DAEMONS = {"slurmd", "slurmctld", "slurmscriptd", "munged", "ibsim", "opensm", "sleep", "banyan-faultd", "banyan-ckptd", "banyan-ckpt-kee"}
+DAEMONS = {"slurmd", "slurmctld", "slurmscriptd", "munged", "ibsim", "opensm", "sleep", "banyan-faultd", "banyan-ckptd", "banyan-ckpt-kee",
+           "exe"}  # of an agent, which listens to the HCAs by a process of its own
 
 
 class Aftermath:
@@ -124,7 +125,7 @@ class Aftermath:
             self.complain(f"processes are left: {found}")
         counts = collections.Counter(name for name in processes_of(self.cluster.dir).values() if name in DAEMONS)
         nodes = len(self.trouble.layout.node_names)
-        for name, most in (("slurmd", nodes), ("banyan-faultd", nodes + 1), ("banyan-ckptd", nodes), ("banyan-ckpt-kee", nodes)):
+        for name, most in (("slurmd", nodes), ("banyan-faultd", nodes + 1), ("exe", nodes), ("banyan-ckptd", nodes), ("banyan-ckpt-kee", nodes)):
             if counts[name] > most:
                 self.complain(f"{counts[name]} {name} on {nodes} nodes")
         registry = process.Registry(self.trouble.layout)
