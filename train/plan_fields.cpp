@@ -119,7 +119,12 @@ result<std::uint32_t> slots_of(const plan_head& head) {
     if (head.ranks_per_node == 0 || dims.ranks() % head.ranks_per_node != 0)
         return fail(errc::invalid_input, fmt::format("{} ranks on each of the plan's nodes do not divide {}",
                                                      head.ranks_per_node, head.shape));
-    return dims.ranks() / head.ranks_per_node;
+    const auto slots = dims.ranks() / head.ranks_per_node;
+    if (slots > max_plan_nodes)
+        return fail(errc::invalid_input,
+                    fmt::format("{} with {} ranks a node needs {} nodes, more than the {} of a plan",
+                                head.shape, head.ranks_per_node, slots, max_plan_nodes));
+    return slots;
 }
 
 result<void> check_ranks(const plan_head& head, std::uint64_t nodes) {

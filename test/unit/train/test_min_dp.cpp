@@ -150,6 +150,13 @@ TEST_CASE("a plan of fewer groups keeps what the job asked for", "[train]") {
         p.addrs.clear();
         CHECK_FALSE(parse_plan(to_text(p)));
     }
+    SECTION("more slots than a plan may have nodes, though few of them have one") {
+        p.shape = "dp=131072";
+        p.ranks_per_node = 1;
+        p.buddies.resize(131072);
+        for (std::uint32_t slot = 0; slot < p.buddies.size(); ++slot) p.buddies[slot] = slot ^ 1;
+        CHECK_FALSE(parse_plan(to_text(p)));
+    }
     SECTION("without the option nothing is other than before") {
         auto plain = example_plan();
         CHECK(to_text(plain).find("\"version\":3") != std::string::npos);
