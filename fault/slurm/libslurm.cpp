@@ -191,7 +191,14 @@ class slurm_cluster final : public cluster {
         return update(node, NODE_STATE_DRAIN, reason);
     }
     result<void> release(const std::string& node) override { return set_down(node, {}); }
-    result<void> resume(const std::string& node) override { return update(node, NODE_RESUME, {}); }
+    result<void> resume(const std::string& name) override {
+        const auto resumed = update(name, NODE_RESUME, {});
+        if (resumed) return {};
+        // Of a node that has not registered yet with a slurmctld that was started again, that clears DRAIN,
+        // and then finds that the state that is left is none.
+        const auto is = node(name);
+        return is && !is->drained && !is->down ? result<void>{} : resumed;
+    }
 
     result<void> end_step(std::uint32_t job, std::uint32_t step) override {
         BANYAN_CHECK(ready());

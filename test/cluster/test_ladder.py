@@ -271,6 +271,20 @@ class Away(LadderCase):
         self.cluster.wait_for(lambda: self.is_out("n04"), "the node is out")
         self.incident("n04", lambda i: i["state"] == "done")
 
+    def test_a_node_is_returned_before_it_has_registered(self):
+        """With a slurmctld that was started again: Slurm has it in service then, and calls that an error."""
+        self.cluster.kmsg("n03", XID_79)
+        self.incident("n03", lambda i: i["state"] == "done")
+        self.cluster.wait_for(lambda: {"IDLE", "DRAIN"} <= set(self.cluster.node("n03")["state"]), "n03 answers, and is out")
+        self.trouble.end("slurmd-n03")
+        self.trouble.end("slurmctld", signal.SIGTERM)  # what it knows of the node is saved
+        parts.start_slurmctld(self.layout)
+        self.cluster.wait_for(lambda: "UNKNOWN" in self.cluster.node("n03")["state"][0], "n03 has not registered")
+        self.cluster.run("banyan-fault", "resume", "n03")
+        self.assertEqual([i["id"] for i in self.incidents() if i["object"]["node"] == "n03" and not i["times"]["closed_ms"]], [])
+        parts.start_slurmd(self.layout, "n03")
+        self.cluster.wait_for(lambda: self.cluster.node("n03")["state"] == ["IDLE"], "n03 is in service")
+
 
 class Silence(LadderCase):
     """A node that says nothing any more, and what only looks like one."""
