@@ -44,12 +44,19 @@ task<void> departures::tell(session_ptr s, std::uint64_t generation) {
 }
 
 result<void> departures::on_leave(const session_ptr& s, std::uint64_t generation) {
+    if (generation <= last_round(s->generation))
+        return fail(errc::conflict, fmt::format("job {} has ranks on node {}", s->job(), core_.config.node));
+    if (s->detached) return {};
     const auto lives = [](const auto& r) {
         return r.second.owner != 0 && r.second.process && r.second.process->alive();
     };
-    if (generation <= last_round(s->generation) || std::any_of(s->ranks.begin(), s->ranks.end(), lives))
-        return fail(errc::conflict, fmt::format("job {} has ranks on node {}", s->job(), core_.config.node));
-    if (s->detached) return {};
+    // They are of the run that is over, and end with it: who tells asks again.
+    if (std::any_of(s->ranks.begin(), s->ranks.end(), lives)) {
+        auto why = fmt::format("job {} has left node {}, where ranks of an earlier run have not ended yet",
+                               s->job(), core_.config.node);
+        spdlog::info("{}", why);
+        return fail(errc::unavailable, std::move(why));
+    }
     spdlog::info("job {}: goes on without this node; its memory is kept for the lease", s->job());
     s->detached = true;
     s->lease_end = clock::now() + core_.config.lease;

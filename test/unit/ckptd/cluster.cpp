@@ -118,6 +118,10 @@ cluster::~cluster() {
     fs::remove_all(dir_, ignored);
 }
 
+std::string cluster::log(int node) const {
+    return banyan::read_file(dir_ + "/" + name(node) + ".log", 1 << 20).value_or("");
+}
+
 bool cluster::start(int node) {
     std::vector<std::string> command = options_.before[node];
     if (options_.net)

@@ -42,6 +42,8 @@ class cluster {
 
     const std::string& dir() const { return dir_; }
     std::string name(int node) const { return "n" + std::to_string(node); }
+    /// What the node's daemon, and its keeper, have written so far.
+    std::string log(int node) const;
     std::string socket(int node) const { return dir_ + "/" + name(node) + ".sock"; }
     std::uint16_t port() const { return port_; }
     std::string addr(int node) const {

@@ -66,6 +66,27 @@ TEST_CASE("a node whose slot another one took frees the job's memory", "[ckptd]"
     }
 }
 
+TEST_CASE("a node is told again where a rank of the run before had not ended", "[ckptd]") {
+    cluster c({3, lease, {}});
+    CHECK(c.open(c.request(7, 2, 1, "", 0)).empty());
+    auto before = start_ranks(c, 7, {1, 2}, 1, 100'000);
+    all_are(ask_all(before, "restart"), "-3 0 0 0");
+    all_are(ask_all(before, "save 1"), "0");
+    all_are(ask_all(before, "wait 1 2 9000"), "0");
+    before[0].kill();
+    c.new_step(7, 1, {1, 3});
+    auto ranks = start_ranks(c, 7, {1, 3}, 1, 100'000);
+    for (auto& r : ranks) r.say("restart");
+    for (auto& r : ranks) CHECK(r.hear().substr(0, 2) == "0 ");
+    all_are(ask_all(ranks, "save 2"), "0");
+    all_are(ask_all(ranks, "wait 2 2 9000"), "0");
+    CHECK(eventually(
+        [&] { return c.log(2).find("of an earlier run have not ended yet") != std::string::npos; }));
+    CHECK_FALSE(c.session(2, 7).is_null());
+    before[1].kill();
+    CHECK(eventually([&] { return c.session(2, 7).is_null(); }, 60s));
+}
+
 TEST_CASE("a node that is back in the job keeps its memory", "[ckptd]") {
     cluster c({3, lease, {}});
     begin(c, 7);

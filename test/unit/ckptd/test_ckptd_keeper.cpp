@@ -42,10 +42,6 @@ bool is_back(const cluster& c, int node, pid_t before) {
     });
 }
 
-std::string log_of(const cluster& c, int node) {
-    return banyan::read_file(c.dir() + "/" + c.name(node) + ".log", 1 << 20).value_or("");
-}
-
 bool is_stopped(pid_t pid) {
     const auto stat = banyan::read_file(fmt::format("/proc/{}/stat", pid), 1000);
     return stat && stat->find(") T ") != std::string::npos;
@@ -72,7 +68,7 @@ TEST_CASE("a daemon that is killed costs no step, and no process notices", "[ckp
         all_are(ask_all(ranks, "save " + step), "0");
         all_are(ask_all(ranks, "wait " + step + " 2 10000"), "0");
         CHECK(is_back(c, node, before));
-        CHECK(log_of(c, node).find(
+        CHECK(c.log(node).find(
                   "started again by the keeper, the daemon before ended by signal 9: 1 sessions") !=
               std::string::npos);
     }
@@ -193,9 +189,9 @@ TEST_CASE("a daemon that is killed while it takes over leaves all to the next on
         ++step;
         save();
     }
-    CHECK(how_often(log_of(c, 1), "ended by signal 9: 1 sessions") == calls.size());
+    CHECK(how_often(c.log(1), "ended by signal 9: 1 sessions") == calls.size());
     // Those that were killed before they had taken over have said nothing.
-    CHECK(how_often(log_of(c, 1), "ended by replaced") < calls.size());
+    CHECK(how_often(c.log(1), "ended by replaced") < calls.size());
     for (auto& r : ranks) r.kill();
     ranks.clear();
     c.new_step(8, 1, {1, 2});
@@ -287,7 +283,7 @@ TEST_CASE("a daemon that always dies soon begins with nothing, and says so", "[c
         REQUIRE(is_back(c, 1, before));
     }
     CHECK(c.status(1)["sessions"].empty());
-    CHECK(log_of(c, 1).find("what was in memory is given up") != std::string::npos);
+    CHECK(c.log(1).find("what was in memory is given up") != std::string::npos);
     CHECK(c.status(1)["memory_used"] == 0);
 }
 

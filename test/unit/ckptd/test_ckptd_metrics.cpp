@@ -11,7 +11,6 @@
 #include <catch2/catch.hpp>
 
 #include "cluster.hpp"
-#include "common/file.hpp"
 
 using namespace ckptd_test;
 namespace asio = boost::asio;
@@ -19,14 +18,10 @@ namespace ckpt = banyan::ckpt;
 
 namespace {
 
-std::string log_of(const cluster& c, int node) {
-    return banyan::read_file(c.dir() + "/" + c.name(node) + ".log", 1 << 20).value_or("");
-}
-
 std::uint16_t port_of(const cluster& c, int node) {
     const std::string before = "metrics on 127.0.0.1:";
-    REQUIRE(eventually([&] { return log_of(c, node).find(before) != std::string::npos; }));
-    const auto log = log_of(c, node);
+    REQUIRE(eventually([&] { return c.log(node).find(before) != std::string::npos; }));
+    const auto log = c.log(node);
     return static_cast<std::uint16_t>(std::stoul(log.substr(log.find(before) + before.size())));
 }
 
@@ -100,7 +95,7 @@ TEST_CASE("the numbers of jobs, while they have memory here", "[ckptd]") {
 TEST_CASE("an address that cannot be had costs the numbers alone", "[ckptd]") {
     const std::string address = GENERATE(as<std::string>(), "nowhere.invalid:9", "127.0.0.1:99999", "words");
     cluster c({1, "metrics = \"" + address + "\"\n", {}});
-    CHECK(log_of(c, 1).find("cannot serve metrics on " + address) != std::string::npos);
+    CHECK(c.log(1).find("cannot serve metrics on " + address) != std::string::npos);
     c.open(c.request(7, 1, 1, "", 0));
     c.new_step(7, 0, {1});
     auto ranks = start_ranks(c, 7, {1});
