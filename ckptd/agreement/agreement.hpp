@@ -75,6 +75,7 @@ class agreement {
     /// committed or freed, for what is answered is rested on. True when that is news, and has to be kept
     /// before the answer.
     bool end_launch(std::uint64_t later);
+    bool is_over() const { return over_; }
     /// A process that has gone with this round was started anew and asks for its state.
     effects begin_again();
     /// The daemon was started again with fields(): work under way is forgotten, votes are counted and the

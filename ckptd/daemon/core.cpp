@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <random>
+#include <utility>
 
 #include <boost/asio/co_spawn.hpp>
 
@@ -47,11 +48,28 @@ session_ptr daemon_core::find_session(std::uint64_t job) const {
     return it == sessions.end() ? nullptr : it->second;
 }
 
+std::vector<session_ptr> daemon_core::all_sessions() const {
+    std::vector<session_ptr> out;
+    for (const auto& [job, s] : sessions)
+        for (auto& one : with_states(s)) out.push_back(std::move(one));
+    return out;
+}
+
+std::uint64_t daemon_core::memory_of_job(const session& s) const {
+    const auto job = find_session(s.job());
+    if (!job || s.closed) return s.memory_bytes();
+    std::uint64_t sum = 0;
+    for (const auto& one : with_states(job)) sum += one->memory_bytes();
+    return sum;
+}
+
 void daemon_core::free_session(const session_ptr& s) {
+    // The states first: none is ever kept without its job.
+    for (const auto& [name, state] : std::exchange(s->states, {})) free_session(state);
     s->closed = true;
     s->remembered.where.reset();
     // The job may have another one by now: whoever frees this one may have waited meanwhile.
-    if (find_session(s->job()) == s) sessions.erase(s->job());
+    if (s->state.empty() && find_session(s->job()) == s) sessions.erase(s->job());
     s->notify();
 }
 
@@ -75,6 +93,7 @@ json header_of(const session& s) {
     json out;
     out["job"] = s.job();
     out["generation"] = s.generation;
+    if (!s.state.empty()) out["state"] = s.state;
     return out;
 }
 

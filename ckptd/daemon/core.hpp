@@ -33,8 +33,8 @@ struct daemon_core {
     const std::shared_ptr<keeper::custody> keeper;
     const std::shared_ptr<memory_budget> budget;
     asio::thread_pool workers, munge;
-    fair_pool storage, compute, owners;  ///< in the name of users
-    std::map<std::uint64_t, session_ptr> sessions;
+    fair_pool storage, compute, owners;             ///< in the name of users
+    std::map<std::uint64_t, session_ptr> sessions;  ///< of jobs; those of their named states are in them
     bool had_session = false;
     bool stopping = false;
     std::uint64_t next_copy = 1;
@@ -45,7 +45,11 @@ struct daemon_core {
     void spawn(task<void> work);
     /// Null where the job has none.
     session_ptr find_session(std::uint64_t job) const;
-    /// Its memory goes when nobody works on it any more.
+    /// Jobs' own sessions, each before those of its states.
+    std::vector<session_ptr> all_sessions() const;
+    /// Of all states of the job, what is being made included.
+    std::uint64_t memory_of_job(const session& s) const;
+    /// A job's own, with its states. Its memory goes when nobody works on it any more.
     void free_session(const session_ptr& s);
     /// What this daemon has to know when it is started again: to be called after every change of it, before
     /// anybody hears of the change.

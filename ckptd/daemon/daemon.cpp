@@ -72,16 +72,16 @@ task<void> daemon::tick() {
         co_await timer.async_wait(as_result);
         core_.keeper->catch_up();
         if (metrics_) metrics_->tell(numbers_of(core_.sessions, *core_.budget));
-        const auto before = core_.sessions;
-        for (const auto& [job, s] : before) {
-            if (s->detached && clock::now() >= s->lease_end) {
-                spdlog::info("job {}: lease ended, memory is freed", job);
+        for (const auto& s : core_.all_sessions()) {
+            if (s->closed) continue;
+            if (s->state.empty() && s->detached && clock::now() >= s->lease_end) {
+                spdlog::info("job {}: lease ended, memory is freed", s->job());
                 core_.free_session(s);
             } else {
                 handover_.watch_former_owners(s);
                 s->tell_untold();
                 launches_.watch(s);
-                departures_.watch(s);
+                if (s->state.empty()) departures_.watch(s);
                 users_.watch_votes(s);
             }
         }
@@ -111,7 +111,9 @@ task<answer_meta> daemon::handle_local(client_ptr client, std::uint16_t type, js
         case message::session_close:
             co_return co_await jobs_.on_close(client, std::move(meta));
         case message::attach:
-            co_return co_await ranks_.on_attach(client, std::move(meta));
+            co_return co_await ranks_.on_attach(client, std::move(meta), false);
+        case message::attach_state:
+            co_return co_await ranks_.on_attach(client, std::move(meta), true);
         case message::attach_part:
             co_return ranks_.on_attach_part(client, meta);
         case message::sealed:
@@ -139,7 +141,7 @@ json daemon::on_status(uid_t uid, bool root) const {
     std::uint64_t used = 0;
     for (const auto& [job, s] : core_.sessions) {
         if (!root && s->request.uid != uid) continue;
-        used += s->memory_bytes();
+        used += core_.memory_of_job(*s);
         sessions.push_back(describe(*s));
     }
     json out;
@@ -160,16 +162,15 @@ task<void> daemon::stop_on_signal() {
 
 task<void> daemon::stop() {
     const auto until = clock::now() + finish_timeout;
-    const auto before = core_.sessions;
-    for (const auto& [job, s] : before)
+    for (const auto& s : core_.all_sessions())
         while ((s->pending != 0 || s->flush.writing()) && clock::now() < until)
             co_await s->changed->wait(std::min(until, clock::now() + milliseconds(100)));
     // A job that has just ended gives its directory up, so that the next one need not watch it.
     asio::steady_timer timer(core_.io);
     const auto of_open_sessions = [&] {
+        const auto all = core_.all_sessions();
         return static_cast<std::uint32_t>(
-            std::count_if(core_.sessions.begin(), core_.sessions.end(),
-                          [](const auto& s) { return s.second->hold.held.has_value(); }));
+            std::count_if(all.begin(), all.end(), [](const auto& s) { return s->hold.held.has_value(); }));
     };
     while (directories_.claims() > of_open_sessions() && clock::now() < until) {
         timer.expires_after(milliseconds(20));

@@ -12,6 +12,12 @@ namespace {
 
 constexpr milliseconds word_timeout{1000};
 constexpr milliseconds tell_again{30'000};
+// A state that began anew, before its first step: nobody had anything of it.
+bool needs_no_others(const session_ptr& s) {
+    const auto& rules = s->agreed->rules();
+    return rules.stands_alone() || (!s->state.empty() && rules.has_begun() && !rules.begun_from());
+}
+
 /// One of them may have come into the job after the others left it.
 constexpr std::uint32_t slots_that_tell = 2;
 
@@ -19,9 +25,9 @@ constexpr std::uint32_t slots_that_tell = 2;
 
 void departures::watch(const session_ptr& s) {
     auto& left = s->former.left;
-    if (left.empty() || s->detached || !s->slot || *s->slot >= slots_that_tell ||
-        !s->agreed->rules().stands_alone())
-        return;
+    if (left.empty() || s->detached || !s->slot || *s->slot >= slots_that_tell) return;
+    const auto all = with_states(s);
+    if (!std::all_of(all.begin(), all.end(), needs_no_others)) return;
     if (s->former.telling || clock::now() < s->former.tell_at) return;
     s->former.telling = true;
     core_.spawn(tell(s, s->generation));
@@ -51,16 +57,22 @@ result<void> departures::on_leave(const session_ptr& s, std::uint64_t generation
         return r.second.owner != 0 && r.second.process && r.second.process->alive();
     };
     // They are of the run that is over, and end with it: who tells asks again.
-    if (std::any_of(s->ranks.begin(), s->ranks.end(), lives)) {
+    const auto all = with_states(s);
+    const auto has_ranks = [&](const auto& one) {
+        return std::any_of(one->ranks.begin(), one->ranks.end(), lives);
+    };
+    if (std::any_of(all.begin(), all.end(), has_ranks)) {
         auto why = fmt::format("job {} has left node {}, where ranks of an earlier run have not ended yet",
                                s->job(), core_.config.node);
         spdlog::info("{}", why);
         return fail(errc::unavailable, std::move(why));
     }
     spdlog::info("job {}: goes on without this node; its memory is kept for the lease", s->job());
-    s->detached = true;
-    s->lease_end = clock::now() + core_.config.lease;
-    core_.keep(s);
+    for (const auto& one : all) {
+        one->detached = true;
+        one->lease_end = clock::now() + core_.config.lease;
+        core_.keep(one);
+    }
     return {};
 }
 

@@ -55,8 +55,8 @@ task<void> emergencies::on_end(session_ptr s, std::uint32_t rank, std::shared_pt
     if (is_over || r.finalized == who || s->finished.contains(rank)) co_return;
     ++s->bytes.deaths;
     std::uint64_t held_back = 0;
-    if (core_.limiter.pass(fmt::format("death {}", s->job()), clock::now(), held_back))
-        spdlog::warn("job {}: process {} of rank {} has ended without bck_finalize ({} more since)", s->job(),
+    if (core_.limiter.pass(fmt::format("death {}", in_words(*s)), clock::now(), held_back))
+        spdlog::warn("{}: process {} of rank {} has ended without bck_finalize ({} more since)", in_words(*s),
                      who->pid(), rank, held_back);
     co_await save(s);
 }
@@ -80,7 +80,7 @@ task<void> emergencies::save(session_ptr s) {
 task<void> emergencies::store(session_ptr s) {
     if (!s->committed || s->request.flush == 0) co_return;
     const auto newest = *s->committed;
-    spdlog::info("job {}: step {} is the newest that is complete, and goes to storage", s->job(),
+    spdlog::info("{}: step {} is the newest that is complete, and goes to storage", in_words(*s),
                  newest.step);
     const std::function<bool()> goes_on = [&] { return !s->detached && !(s->durable >= newest); };
     co_await flushes_.store_newest(s, goes_on, clock::now() + store_within);
@@ -90,9 +90,8 @@ task<answer_meta> emergencies::seal_now(json meta) {
     const auto job = json_fields(meta).number("job");
     auto answer = co_await copies_.seal_now(std::move(meta));
     if (!answer) co_return answer;
-    const auto all = core_.sessions;
-    for (const auto& [id, s] : all) {
-        if ((*job != 0 && id != *job) || s->detached) continue;
+    for (const auto& s : core_.all_sessions()) {
+        if ((*job != 0 && s->job() != *job) || s->detached) continue;
         const bool lately =
             s->saving.by_word != clock::time_point{} && clock::now() < s->saving.by_word + between_words;
         // With the job's number somebody who has looked at the job asks.

@@ -41,6 +41,22 @@ task<void> ended_jobs::drain(session_ptr s) {
     co_await flushes_.store_newest(s, goes_on, until);
 }
 
+task<void> ended_jobs::drain_all(session_ptr job) {
+    const auto left = std::make_shared<std::size_t>(0);
+    const auto one = [](ended_jobs* self, session_ptr of, session_ptr s,
+                        std::shared_ptr<std::size_t> open) -> task<void> {
+        co_await self->drain(std::move(s));
+        --*open;
+        of->notify();
+    };
+    for (const auto& [name, s] : job->states) {
+        ++*left;
+        core_.spawn(one(this, job, s, left));
+    }
+    co_await drain(job);
+    while (*left != 0) co_await job->changed->wait(clock::now() + milliseconds(500));
+}
+
 task<void> ended_jobs::settle(session_ptr s, clock::time_point until) {
     // What this node has sealed becomes complete as soon as the last rank seals it; one that never does is
     // not waited for long.
@@ -64,10 +80,12 @@ bool ended_jobs::give_up_one() {
         session_ptr oldest;
     };
     std::map<uid_t, ended> users;
+    const auto is_kept = [](const auto& one) { return one->ending && clock::now() < one->kept_until; };
     for (const auto& [job, s] : core_.sessions) {
-        if (!s->detached || (s->ending && clock::now() < s->kept_until)) continue;
+        const auto all = with_states(s);
+        if (!s->detached || std::any_of(all.begin(), all.end(), is_kept)) continue;
         auto& u = users[s->request.uid];
-        u.bytes += s->memory_bytes();
+        u.bytes += core_.memory_of_job(*s);
         ++u.jobs;
         if (!u.oldest || s->lease_end < u.oldest->lease_end) u.oldest = s;
     }
@@ -96,7 +114,7 @@ task<bool> ended_jobs::make_room() {
         co_return true;
     }
     session_ptr next;
-    for (const auto& [job, s] : core_.sessions)
+    for (const auto& s : core_.all_sessions())
         if (s->ending && (!next || s->kept_until < next->kept_until)) next = s;
     if (!next) co_return false;
     while (next->ending && !next->closed && clock::now() < next->kept_until)

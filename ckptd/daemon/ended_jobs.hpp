@@ -16,6 +16,8 @@ class ended_jobs {
 
     /// Until what is sealed is complete, and in storage where the job flushes; a minute at most.
     task<void> drain(session_ptr s);
+    /// Of all states of the job, at once.
+    task<void> drain_all(session_ptr job);
     /// The newest complete step of a job that is detached.
     task<void> leave_in_storage(session_ptr s);
     /// For a job that runs and finds no room: gives up the memory of an ended one. Where that one's newest

@@ -9,6 +9,8 @@
 
 #include "ckptd/daemon/encoding.hpp"
 #include "ckptd/net/peer.hpp"
+#include "ckptd/protocol/state_name.hpp"
+#include "common/json_fields.hpp"
 #include "common/text.hpp"
 
 namespace banyan::ckpt {
@@ -36,17 +38,32 @@ std::vector<agreement::node_address> former_nodes::names_of(const session& s) {
     return out;
 }
 
-json former_nodes::tell(session& s, std::uint64_t generation) {
-    if (generation > last_round(s.generation))
-        spdlog::info("job {}: launch {:x} asks what is held here: {:x} is over", s.job(), generation,
-                     s.generation);
-    s.agreed->end_launch(generation);
+json former_nodes::tell(const session_ptr& job, const session_ptr& s, std::uint64_t generation) {
+    if (generation > last_round(job->generation))
+        spdlog::info("job {}: launch {:x} asks what is held here: {:x} is over", job->job(), generation,
+                     job->generation);
+    for (const auto& one : with_states(job)) one->agreed->end_launch(generation);
     agreement::inventory what;
-    const auto& rules = s.agreed->rules();
-    what.copies = rules.copies().checked();
-    what.replicated = rules.committed(agreement::level::replicated);
-    what.begun = rules.copies().begun();
-    return agreement::encode({s.generation, std::move(what)}, {});
+    if (s) {
+        const auto& rules = s->agreed->rules();
+        what.copies = rules.copies().checked();
+        what.replicated = rules.committed(agreement::level::replicated);
+        what.begun = rules.copies().begun();
+    }
+    auto out = agreement::encode({s ? s->generation : job->generation, std::move(what)}, {});
+    if (s != job || job->states.empty()) return out;
+    auto& names = out["states"] = json::array();
+    for (const auto& [name, state] : job->states) names.push_back(name);
+    return out;
+}
+
+// Of the same launch's nodes each says the same: more than a job may have are no daemon's of ours.
+void former_nodes::take_states(session& job, const json& said) {
+    if (!job.state.empty() || !said.contains("states")) return;
+    const auto names = json_fields(said).texts("states", max_states, max_state_name);
+    if (!names) return;
+    for (const auto& name : *names)
+        if (is_state_name(name) && job.former.states.size() < max_states) job.former.states.insert(name);
 }
 
 task<void> former_nodes::ask_one(session_ptr s, std::shared_ptr<inquiry> of, std::size_t i) {
@@ -61,6 +78,7 @@ task<void> former_nodes::ask_one(session_ptr s, std::shared_ptr<inquiry> of, std
     if (!said && said.error().code == errc::unavailable) co_return;
     auto& answer = of->answers[i].emplace();
     if (!said) co_return;
+    take_states(*s, *said);
     const agreement::limits most{0, most_ranks(s->request), max_step};
     auto read = agreement::decode(*said, most);
     if (auto* has = read ? std::get_if<agreement::inventory>(&read->what) : nullptr) answer = std::move(*has);

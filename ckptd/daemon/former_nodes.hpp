@@ -30,11 +30,13 @@ class former_nodes {
     /// What goes along with a member's inventory.
     static std::vector<agreement::node_address> names_of(const session& s);
 
-    /// To a daemon of the launch `generation`. It will rest on it: a launch of ours before that is over.
-    static json tell(session& s, std::uint64_t generation);
+    /// To a daemon of the launch `generation`. It will rest on it: a launch of ours before that is over, for
+    /// all states of the job. Without `s` the state that is asked for is not here.
+    static json tell(const session_ptr& job, const session_ptr& s, std::uint64_t generation);
 
   private:
     struct inquiry;
+    static void take_states(session& job, const json& said);
     task<void> ask_one(session_ptr s, std::shared_ptr<inquiry> of, std::size_t i);
     task<void> ask_some(session_ptr s, std::shared_ptr<inquiry> of);
 

@@ -8,6 +8,14 @@
 #include "ckptd/daemon/remember.hpp"
 
 namespace banyan::ckpt {
+namespace {
+
+// Of two of one job, or of one state, the other one was about to take its place.
+void put_in_place(session_ptr& place, const session_ptr& s) {
+    if (!place || place->agreed->rules().generation() <= s->agreed->rules().generation()) place = s;
+}
+
+}  // namespace
 
 using keeper::contents;
 
@@ -27,24 +35,33 @@ void handover::take_over() {
             spdlog::error("{}", kept.error().text());
         }
     }
+    std::vector<session_ptr> states;
     for (auto& one : ledgers) {
         const auto s = to_.starts.make_session();
         agreement::agreement agreed;
         const auto text = one->read();
         const auto known = text ? recall(*text, memory, *s, agreed) : std::unexpected(text.error());
-        // Of two of one job the other one was about to take its place.
-        const bool newer =
-            known && (!core_.sessions.contains(s->job()) ||
-                      core_.sessions[s->job()]->agreed->rules().generation() <= agreed.generation());
         if (!known) spdlog::error("a session is lost: {}", known.error().text());
-        if (!newer) continue;
+        if (!known) continue;
         s->remembered.where = std::move(one);
         s->agreed->recall(std::move(agreed), core_.nonce);
+        if (s->state.empty())
+            put_in_place(core_.sessions[s->job()], s);
+        else
+            states.push_back(s);
+    }
+    for (const auto& s : states) {
+        const auto job = core_.find_session(s->job());
+        if (job)
+            put_in_place(job->states[s->state], s);
+        else
+            spdlog::error("{} is lost: the job's own session is not there", in_words(*s));
+    }
+    for (const auto& s : core_.all_sessions()) {
         for (const auto& c : s->copies) core_.next_copy = std::max(core_.next_copy, c->number + 1);
-        core_.sessions[s->job()] = s;
         core_.had_session = true;
     }
-    for (const auto& [job, s] : core_.sessions) resume(s);
+    for (const auto& s : core_.all_sessions()) resume(s);
     spdlog::warn(
         "started again by the keeper, the daemon before ended by {}: {} sessions, {} bytes of memory",
         core_.keeper->ended(), core_.sessions.size(), core_.budget->used());

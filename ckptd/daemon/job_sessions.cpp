@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ckptd/daemon/job_sessions.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -104,7 +105,7 @@ task<answer_meta> job_sessions::open(session_request request) {
         core_.sessions[request.job] = s;
         core_.had_session = true;
     }
-    s->detached = s->ending = false;
+    for (const auto& one : with_states(s)) one->detached = one->ending = false;
     if (!known || renewed) {
         for (const auto& [name, addr] : s->addresses) s->former.add(name, addr);
         for (const auto& n : std::exchange(request.former, {})) s->former.add(n.name, n.addr);
@@ -184,7 +185,8 @@ task<answer_meta> job_sessions::on_step_open(json meta) {
     if (g == current ? !is_same(assignment_of(s->request).nodes)
                      : known != s->announced.end() && !is_same(known->second.nodes))
         co_return fail(errc::conflict, fmt::format("job {}: step {} is open with other nodes", job, step));
-    s->detached = s->ending = false;  // it had left the node, and takes it again
+    // It had left the node, and takes it again.
+    for (const auto& one : with_states(s)) one->detached = one->ending = false;
     const auto here = ranks_in(s->request, wanted);
     auto kept = ranks_kept_in(s->request, wanted);
     if (g != current) {
@@ -210,15 +212,23 @@ task<answer_meta> job_sessions::on_detach(json meta) {
     refused_.erase(job);
     const auto s = core_.find_session(job);
     if (!s) co_return json::object();
-    if (s->all_finished()) {
+    const auto all = with_states(s);
+    // Of a state that no rank of this node has asked for nothing may be here.
+    const auto is_over = [](const auto& one) {
+        return one->all_finished() || (!one->state.empty() && one->copies.empty());
+    };
+    if (std::all_of(all.begin(), all.end(), is_over)) {
         spdlog::info("job {}: ended, memory freed", job);
         core_.free_session(s);
         co_return json::object();
     }
-    s->detached = true;
-    s->lease_end = clock::now() + core_.config.lease;
-    core_.keep(s);
-    core_.spawn(to_.ended.leave_in_storage(s));
+    const auto lease_end = clock::now() + core_.config.lease;
+    for (const auto& one : all) {
+        one->detached = true;
+        one->lease_end = lease_end;
+        core_.keep(one);
+    }
+    for (const auto& one : all) core_.spawn(to_.ended.leave_in_storage(one));
     co_return json::object();
 }
 
@@ -228,7 +238,7 @@ task<answer_meta> job_sessions::on_close(client_ptr client, json meta) {
     // Whether another user's job is here is not told.
     if (!s || (client->uid != 0 && client->uid != ::geteuid() && client->uid != s->request.uid))
         co_return json::object();
-    if (json_fields(meta).flag("drain").value_or(false)) co_await to_.ended.drain(s);
+    if (json_fields(meta).flag("drain").value_or(false)) co_await to_.ended.drain_all(s);
     core_.free_session(s);
     spdlog::info("job {}: session closed", job);
     co_return json::object();

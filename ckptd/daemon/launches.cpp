@@ -8,6 +8,7 @@
 #include "ckptd/daemon/encoding.hpp"
 #include "ckptd/daemon/packing.hpp"
 #include "ckptd/daemon/request.hpp"
+#include "ckptd/protocol/state_name.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "common/json_fields.hpp"
 
@@ -136,14 +137,18 @@ task<result<void>> launches::enter(session_ptr s, std::uint64_t generation, std:
     if (generation == first_round(s->generation)) co_return result<void>{};
     const auto over = fail(errc::conflict, fmt::format("job {}: a newer step has begun", s->job()));
     if (generation < s->generation || !s->announced.contains(generation)) co_return over;
-    for (const auto& [rank, r] : s->ranks)
-        if (r.owner != 0 && r.owner != but && r.process && r.process->alive())
-            co_return fail(errc::conflict, fmt::format("rank {} is held by process {} of an older step", rank,
-                                                       r.process->pid()));
+    const auto all = with_states(s);
+    for (const auto& one : all)
+        for (const auto& [rank, r] : one->ranks)
+            if (r.owner != 0 && r.owner != but && r.process && r.process->alive())
+                co_return fail(errc::conflict, fmt::format("rank {} is held by process {} of an older step",
+                                                           rank, r.process->pid()));
     // What was sealed and not looked at yet may be what all begin from.
-    for (const auto& [rank, r] : s->ranks) to_.copies.scan_buffers(s, rank);
+    for (const auto& one : all)
+        for (const auto& [rank, r] : one->ranks) to_.copies.scan_buffers(one, rank);
     const auto until = clock::now() + settle_timeout;
-    while (!s->in_checksum.empty() && clock::now() < until) co_await s->changed->wait(until);
+    for (const auto& one : all)
+        while (!one->in_checksum.empty() && clock::now() < until) co_await one->changed->wait(until);
     if (s->closed) co_return fail(errc::not_found, "the session ended");
     const auto announced = s->announced.find(generation);
     if (announced == s->announced.end()) co_return over;  // the job was requeued meanwhile
@@ -151,6 +156,12 @@ task<result<void>> launches::enter(session_ptr s, std::uint64_t generation, std:
     s->announced.erase(s->announced.begin(), std::next(announced));
     if (!s->slot)
         co_return fail(errc::conflict, fmt::format("node {} has no ranks of job {}", s->self(), s->job()));
+    open_launch(s, generation);
+    for (const auto& [name, state] : s->states) follow(s, state);
+    co_return result<void>{};
+}
+
+void launches::open_launch(const session_ptr& s, std::uint64_t generation) {
     agreement::launch l;
     l.generation = generation;
     l.self = *s->slot;
@@ -169,25 +180,31 @@ task<result<void>> launches::enter(session_ptr s, std::uint64_t generation, std:
     if (*s->slot == 0) look_at_storage(s);
     s->agreed->tick();
     s->publish();
-    spdlog::info("job {}: launch {:x}, slot {}", s->job(), generation, *s->slot);
-    co_return result<void>{};
+    spdlog::info("{}: launch {:x}, slot {}", in_words(*s), generation, *s->slot);
 }
 
-task<answer_meta> launches::on_agree(session_ptr s, std::string node, json meta,
+task<answer_meta> launches::on_agree(session_ptr job, std::string node, json meta,
                                      std::vector<std::byte> packed) {
     BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
     const auto launch = first_round(generation);
-    if (launch >= make_generation(s->request.restart + 1, std::nullopt))
+    if (launch >= make_generation(job->request.restart + 1, std::nullopt))
         co_return fail(errc::not_found,
-                       fmt::format("job {}: the session on node {} is of restart {}, an older one", s->job(),
-                                   core_.config.node, s->request.restart));
-    if (launch != first_round(s->generation)) {
+                       fmt::format("job {}: the session on node {} is of restart {}, an older one",
+                                   job->job(), core_.config.node, job->request.restart));
+    if (launch != first_round(job->generation)) {
         // Not waited for: whoever asks says it again.
-        if (launch > s->generation && s->announced.contains(launch)) core_.spawn(enter_announced(s, launch));
+        if (launch > job->generation && job->announced.contains(launch))
+            core_.spawn(enter_announced(job, launch));
         co_return json::object();
     }
-    const auto from = s->slot_of(node);
-    if (!from) co_return fail(errc::denied, fmt::format("node {} has no ranks of job {}", node, s->job()));
+    const auto from = job->slot_of(node);
+    if (!from) co_return fail(errc::denied, fmt::format("node {} has no ranks of job {}", node, job->job()));
+    auto s = job;
+    // Its ranks may ask for it here later, or be waited for by those that have: this daemon is part of it.
+    if (meta.contains("state")) {
+        BANYAN_CO_TRY(const auto name, json_fields(meta).text("state", max_state_name));
+        BANYAN_CO_TRY(s, open_state(job, name));
+    }
     // Nothing of it changes anything before the rules have judged of which round and attempt it is.
     const agreement::limits most{static_cast<std::uint32_t>(s->request.nodes.size()), most_ranks(s->request),
                                  max_step};
@@ -265,6 +282,7 @@ task<void> launches::ask_former(session_ptr s, std::uint64_t number) {
     auto elsewhere = co_await to_.former.ask(s, number);
     if (s->closed || s->storage.look != number) co_return;
     s->storage.looked = number;
+    open_former_states(s);
     s->agreed->outside_holds(std::move(elsewhere));
 }
 
@@ -273,7 +291,9 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
     s->storage.refused.reset();
     if (dir.empty()) {
         auto elsewhere = co_await to_.former.ask(s, number);
-        if (!s->closed && s->storage.look == number) s->agreed->storage_holds({}, std::move(elsewhere));
+        if (s->closed || s->storage.look != number) co_return;
+        open_former_states(s);
+        s->agreed->storage_holds({}, std::move(elsewhere));
         co_return;
     }
     while (!s->closed && s->storage.look == number) {
@@ -297,8 +317,9 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
         if (found) {
             s->storage.problem.clear();
             auto elsewhere = co_await to_.former.ask(s, number);
-            if (!s->closed && s->storage.look == number)
-                s->agreed->storage_holds(std::move(*found), std::move(elsewhere));
+            if (s->closed || s->storage.look != number) co_return;
+            open_former_states(s);
+            s->agreed->storage_holds(std::move(*found), std::move(elsewhere));
             co_return;
         }
         if (found.error().code == errc::conflict) {
@@ -319,6 +340,8 @@ void launches::refuse_storage(const session_ptr& s, const error& why) {
 
 // What everybody waits for is said by the first slot's daemon, and by the others when they miss it.
 void launches::watch(const session_ptr& s) {
+    // One that was recalled with an older launch than its job: the daemon before ended between the two.
+    for (const auto& [name, state] : s->states) follow(s, state);
     const bool begun = s->agreed->has_begun();
     if (!begun || ++s->ticks % 4 == 0) s->agreed->tick();
     if (s->stalled != s->waits_for_others(longest_wait)) {

@@ -31,13 +31,16 @@ class launches {
 
     /// A job's session, with nothing in it yet.
     session_ptr make_session();
+    /// A state of a job that has entered a launch: in that launch, too. It is made where it is not there;
+    /// refused where the name is none, or the job has as many as it may. named_states.cpp.
+    result<session_ptr> open_state(const session_ptr& job, const std::string& name);
     /// The launch that processes of `step` belong to; of the newest step where they do not say.
     result<std::uint64_t> launch_of(const session& s, std::optional<std::uint32_t> step) const;
-    /// Puts an announced launch in force. Refused while a process of an older one lives here; `but` does not
-    /// count.
-    task<result<void>> enter(session_ptr s, std::uint64_t generation, std::uint64_t but);
-    /// Messages of another daemon's agreement.
-    task<answer_meta> on_agree(session_ptr s, std::string node, json meta, std::vector<std::byte> packed);
+    /// Puts an announced launch in force, for the job and all its states. Refused while a process of an older
+    /// one lives here; `but` does not count.
+    task<result<void>> enter(session_ptr job, std::uint64_t generation, std::uint64_t but);
+    /// Messages of another daemon's agreement on the job, or on the state of it that `meta` names.
+    task<answer_meta> on_agree(session_ptr job, std::string node, json meta, std::vector<std::byte> packed);
     /// At the first slot: tells the agreement what storage holds, as soon as that is known. A look before
     /// this one is void.
     void look_at_storage(const session_ptr& s);
@@ -46,6 +49,13 @@ class launches {
 
   private:
     std::shared_ptr<job_agreement> make_agreement(const std::weak_ptr<session>& of);
+    void open_launch(const session_ptr& s, std::uint64_t generation);
+    /// What the state has of its job, where the job is in a launch that the state is not in yet.
+    void follow(const session_ptr& job, const session_ptr& s);
+    /// Its directory.
+    task<void> prepare_state(session_ptr s);
+    /// Those that former nodes hold something of.
+    void open_former_states(const session_ptr& job);
     void on_begin(const session_ptr& s);
     void on_changed(const session_ptr& s);
     task<void> enter_announced(session_ptr s, std::uint64_t generation);

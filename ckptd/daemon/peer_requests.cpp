@@ -8,6 +8,7 @@
 
 #include "ckptd/daemon/packing.hpp"
 #include "ckptd/daemon/request.hpp"
+#include "ckptd/protocol/state_name.hpp"
 #include "common/crc32c.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
@@ -61,10 +62,11 @@ task<void> peer_requests::serve(std::shared_ptr<peer::channel> connection) {
     if (thrown) std::rethrow_exception(thrown);
 }
 
-result<session_ptr> peer_requests::fence(const peer_state& from, peer_message type, const json& meta) {
+result<peer_requests::addressed> peer_requests::fence(const peer_state& from, peer_message type,
+                                                      const json& meta) {
     BANYAN_TRY(const auto job, json_fields(meta).number("job"));
     BANYAN_TRY(const auto generation, json_fields(meta).number("generation"));
-    const auto s = core_.find_session(job);
+    auto s = core_.find_session(job);
     if (!s)
         return fail(errc::not_found, fmt::format("job {} has no session on node {}", job, core_.config.node));
     const auto uid = json_fields(meta).number("uid");
@@ -74,6 +76,14 @@ result<session_ptr> peer_requests::fence(const peer_state& from, peer_message ty
         open_to_later && uid && *uid == s->request.uid && generation > last_round(s->generation);
     if (!s->addresses.contains(from.connection->node()) && !later_launch)
         return fail(errc::denied, fmt::format("node {} is none of job {}", from.connection->node(), job));
+    addressed out{s, s};
+    if (meta.contains("state")) {
+        BANYAN_TRY(const auto name, json_fields(meta).text("state", max_state_name));
+        const auto known = s->states.find(name);
+        out.s = known == s->states.end() ? nullptr : known->second;
+        if (!out.s) return out;
+        s = out.s;
+    }
     // The agreement knows itself what an older round of this launch may still say.
     const auto oldest = type == peer_message::agree ? first_round(s->generation) : s->generation;
     if (generation < oldest) {
@@ -81,12 +91,15 @@ result<session_ptr> peer_requests::fence(const peer_state& from, peer_message ty
         return fail(errc::conflict, fmt::format("job {}: generation {:x} is over, {:x} runs", job, generation,
                                                 s->generation));
     }
-    return s;
+    return out;
 }
 
 task<result<void>> peer_requests::handle(const std::shared_ptr<peer_state>& from, wire::header head,
                                          json meta) {
-    const auto type = static_cast<peer_message>(head.type);
+    const bool named = (head.type & of_named_state) != 0;
+    const auto type = static_cast<peer_message>(head.type & ~of_named_state);
+    if (named != meta.contains("state"))
+        co_return fail(errc::invalid_input, "a state where none belongs, or none where one does");
     if (type == peer_message::put_chunk) co_return co_await on_put_chunk(from.get(), head, std::move(meta));
     if (type == peer_message::put_begin && head.body_bytes != 0)
         co_return co_await on_put_whole(from, head, std::move(meta));
@@ -101,13 +114,20 @@ task<result<void>> peer_requests::handle(const std::shared_ptr<peer_state>& from
 task<answer_meta> peer_requests::answer(peer_state* from, peer_message type, json meta) {
     if (type == peer_message::ping) co_return json::object();
     if (type == peer_message::put_end) co_return co_await on_put_end(from);
-    BANYAN_CO_TRY(const auto s, fence(*from, type, meta));
+    BANYAN_CO_TRY(const auto of, fence(*from, type, meta));
+    const auto& [job, s] = of;
     const auto& node = from->connection->node();
+    if (type == peer_message::agree) co_return co_await to_.starts.on_agree(job, node, std::move(meta), {});
+    if (type == peer_message::holdings) {
+        BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
+        co_return former_nodes::tell(job, s, generation);
+    }
+    if (!s)
+        co_return fail(errc::unavailable, fmt::format("job {}: that state is not open on node {}", job->job(),
+                                                      core_.config.node));
     switch (type) {
         case peer_message::put_begin:
             co_return co_await on_put_begin(from, s, std::move(meta));
-        case peer_message::agree:
-            co_return co_await to_.starts.on_agree(s, node, std::move(meta), {});
         case peer_message::flush: {
             BANYAN_CO_TRY(const auto key, get_key(meta));
             to_.flushes.on_flush_word(s, key, meta);
@@ -124,13 +144,9 @@ task<answer_meta> peer_requests::answer(peer_state* from, peer_message type, jso
             co_return to_.flushes.on_flush_now(s);
         case peer_message::warning:
             co_return to_.users.on_warning(s, meta);
-        case peer_message::holdings: {
-            BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
-            co_return former_nodes::tell(*s, generation);
-        }
         case peer_message::leave: {
             BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
-            BANYAN_CO_CHECK(to_.leaving.on_leave(s, generation));
+            BANYAN_CO_CHECK(to_.leaving.on_leave(job, generation));  // of all its states
             co_return json::object();
         }
         default:
@@ -244,7 +260,8 @@ task<result<void>> peer_requests::on_packed(peer_state* from, wire::header head,
     const auto s = fence(*from, peer_message::agree, meta);
     answer_meta said = json::object();
     if (s)
-        said = co_await to_.starts.on_agree(*s, from->connection->node(), std::move(meta), std::move(packed));
+        said = co_await to_.starts.on_agree(s->job, from->connection->node(), std::move(meta),
+                                            std::move(packed));
     else
         said = std::unexpected(s.error());
     co_return co_await reply_to(from->connection.get(), std::move(said));
@@ -316,10 +333,10 @@ task<result<void>> peer_requests::on_get(peer_state* from, json meta) {
         answer_meta refused = std::unexpected(fenced.error());
         co_return co_await reply_to(from->connection.get(), std::move(refused));
     }
-    const auto& s = *fenced;
-    const auto rank = json_fields(meta).number("rank", most_ranks(s->request) - 1);
+    const auto& s = fenced->s;
+    const auto rank = json_fields(meta).number("rank", most_ranks(fenced->job->request) - 1);
     const auto key = get_key(meta);
-    const auto copy = rank && key ? s->find_copy(static_cast<std::uint32_t>(*rank), *key) : nullptr;
+    const auto copy = s && rank && key ? s->find_copy(static_cast<std::uint32_t>(*rank), *key) : nullptr;
     if (!copy) {
         answer_meta missing = fail(errc::not_found, "that shard is not here");
         co_return co_await reply_to(from->connection.get(), std::move(missing));

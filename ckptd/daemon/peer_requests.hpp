@@ -53,8 +53,12 @@ class peer_requests {
     void end_incoming(peer_state* state);
     void watch_transfer(const std::shared_ptr<peer_state>& state);
     task<result<void>> on_get(peer_state* from, json meta);
-    /// The job's session, for a daemon that belongs to the job and is not of an older generation.
-    result<session_ptr> fence(const peer_state& from, peer_message type, const json& meta);
+    struct addressed {
+        session_ptr job;
+        session_ptr s;  ///< of the state that the message is about; null where that is not open here
+    };
+    /// For a daemon that belongs to the job and is not of an older generation.
+    result<addressed> fence(const peer_state& from, peer_message type, const json& meta);
 
     daemon_core& core_;
     const parts to_;

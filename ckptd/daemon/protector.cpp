@@ -300,16 +300,21 @@ task<answer_meta> protector::seal_now(json meta) {
     const auto timeout_ms = json_fields(meta).number("timeout_ms", 600'000).value_or(1000);
     const auto until = clock::now() + milliseconds(timeout_ms);
     json jobs = json::array();
-    const auto before = core_.sessions;
-    for (const auto& [id, s] : before) {
-        if (job != 0 && id != job) continue;
+    for (const auto& s : core_.all_sessions()) {
+        if (job != 0 && s->job() != job) continue;
         for (const auto& [rank, r] : s->ranks)
             if (r.memory && r.owner != 0 && r.generation == s->generation) scan_buffers(s, rank);
         co_await settle(s, until);
         json one;
-        one["job"] = id;
         if (s->committed) one["step"] = s->committed->step;
         one["replicated"] = s->committed && s->committed_replicated;
+        // Within their job: who asks may know of one state for each.
+        if (!s->state.empty()) {
+            one["state"] = s->state;
+            jobs.back()["states"].push_back(std::move(one));
+            continue;
+        }
+        one["job"] = s->job();
         jobs.push_back(std::move(one));
     }
     if (job != 0 && jobs.empty())

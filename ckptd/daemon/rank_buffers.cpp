@@ -29,6 +29,17 @@ class in_the_making {
     std::uint64_t bytes_;
 };
 
+// What the job has, of each of its states where there are several.
+std::string memory_in_words(const daemon_core& core, const session& s) {
+    const auto all = format_bytes(core.memory_of_job(s));
+    const auto job = core.find_session(s.job());
+    if (!job || job->states.empty()) return all;
+    auto each = fmt::format("{} without a name", format_bytes(job->memory_bytes()));
+    for (const auto& [name, state] : job->states)
+        each += fmt::format(", {} of state {}", format_bytes(state->memory_bytes()), name);
+    return fmt::format("{} ({})", all, each);
+}
+
 bool can_grow(const std::shared_ptr<shard_memory>& m) { return m && files_of(m).size() < max_parts; }
 
 }  // namespace
@@ -46,19 +57,19 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
     const auto more = from ? buffer_bytes - r.buffer_bytes : 0;
     const auto wanted = from ? buffers * more : rank_memory_bytes(buffers, buffer_bytes);
     const auto limit = core_.config.job_limit();
-    const auto is_short = [&] { return wanted > limit || s->memory_bytes() > limit - wanted; };
+    const auto is_short = [&] { return wanted > limit || core_.memory_of_job(*s) > limit - wanted; };
     // What no copy has come into yet gives way, and so does what is being made for one.
     while (is_short()) {
         s->free_replicas.clear();
         if (!is_short() || s->expected.empty() || s->closed) break;
         co_await s->changed->wait(clock::now() + look_again_for_room);
     }
-    const auto used = s->memory_bytes();
     if (is_short())
-        co_return fail(errc::exhausted,
-                       fmt::format("rank {} needs {}, but job {} has {} of its {} on this node", rank,
-                                   format_bytes(wanted), s->job(), format_bytes(used), format_bytes(limit)),
-                       "use fewer buffers, or have job_memory_limit in [ckptd] of banyan.conf raised");
+        co_return fail(
+            errc::exhausted,
+            fmt::format("rank {} needs {}, but job {} has {} of its {} on this node", rank,
+                        format_bytes(wanted), s->job(), memory_in_words(core_, *s), format_bytes(limit)),
+            "use fewer buffers, or have job_memory_limit in [ckptd] of banyan.conf raised");
     std::optional<in_the_making> counted(std::in_place, s, wanted);
     auto budget = core_.budget;
     const auto work = [budget, name, buffers, buffer_bytes, from, more] {
@@ -110,7 +121,7 @@ task<result<std::shared_ptr<shard_memory>>> rank_buffers::replica_memory(
     if (!can_grow(smaller)) smaller.reset();
     const auto size = round_to_page(bytes) - (smaller ? smaller->size() : 0);
     const auto limit = core_.config.job_limit();
-    if (size > limit || s->memory_bytes() > limit - size)
+    if (size > limit || core_.memory_of_job(*s) > limit - size)
         co_return fail(
             errc::exhausted,
             fmt::format("a copy of {} and what job {} has on node {} are more than the {} of a job there",

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ckptd/daemon/request.hpp"
+#include "ckptd/protocol/state_name.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "common/json_fields.hpp"
 
@@ -13,11 +14,15 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr milliseconds owner_timeout{5000};  // for the process that held the rank before
-constexpr auto about_attach = "attach";
+constexpr auto about_attach = "attach", about_attach_to_state = "attach to a state";
+
+bool is_of(const std::shared_ptr<const process>& who, const local_client& client) {
+    return who && who->pid() == client.pid && who->started() == client.started && who->alive();
+}
 
 }  // namespace
 
-task<answer_meta> rank_requests::on_attach(client_ptr client, json meta) {
+task<answer_meta> rank_requests::on_attach(client_ptr client, json meta, bool named) {
     BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
     BANYAN_CO_TRY(const auto rank, json_fields(meta).number("rank", max_world));
     BANYAN_CO_TRY(const auto world, json_fields(meta).number("world", max_world));
@@ -41,8 +46,16 @@ task<answer_meta> rank_requests::on_attach(client_ptr client, json meta) {
             errc::not_found,
             fmt::format("job {} has no checkpoint session of uid {} on this node", job, client->uid),
             "was it submitted with --train-ckpt? slurmd's log says what went wrong with it");
-    attach_request asked{static_cast<std::uint32_t>(rank), world, bytes, std::nullopt,
-                         json_fields(meta).flag("parts").value_or(false)};
+    attach_request asked{static_cast<std::uint32_t>(rank),
+                         world,
+                         bytes,
+                         std::nullopt,
+                         json_fields(meta).flag("parts").value_or(false),
+                         {}};
+    if (named) {
+        BANYAN_CO_TRY(asked.state, json_fields(meta).text("state", max_state_name));
+        BANYAN_CO_CHECK(check_state_name(asked.state));
+    }
     if (meta.contains("step")) {
         BANYAN_CO_TRY(const auto step, json_fields(meta).number("step", UINT32_MAX - 1));
         asked.step = static_cast<std::uint32_t>(step);
@@ -51,16 +64,23 @@ task<answer_meta> rank_requests::on_attach(client_ptr client, json meta) {
     // Rank 0 says so itself.
     if (!answer && rank != 0)
         to_.users.warn(
-            s, about_attach,
-            fmt::format("rank {} on node {} has no checkpoints: {}", rank, s->self(), answer.error().text()));
+            s, asked.state.empty() ? about_attach : about_attach_to_state,
+            fmt::format("rank {} on node {} has no checkpoints{}: {}", rank, s->self(),
+                        asked.state.empty() ? "" : " of state " + asked.state, answer.error().text()));
     co_return answer;
 }
 
 task<result<void>> rank_requests::enter_launch(client_ptr client, session_ptr s, const attach_request& asked,
                                                clock::time_point until) {
-    // A process that is attached already belongs to the launch that it came with.
+    // A process that is attached already, to whatever state, belongs to the launch that it came with.
     if (client->session_of_rank() == s && first_round(client->generation) == first_round(s->generation))
         co_return result<void>{};
+    for (const auto& one : with_states(s))
+        if (const auto r = one->ranks.find(asked.rank);
+            (one != s || !asked.state.empty()) && r != one->ranks.end() &&
+            is_of(r->second.process, *client) &&
+            first_round(r->second.generation) == first_round(s->generation))
+            co_return result<void>{};
     BANYAN_CO_TRY(const auto launch, to_.starts.launch_of(*s, asked.step));
     auto entered = co_await to_.starts.enter(s, launch, client->id);
     while (!entered && launch > s->generation && clock::now() < until) {
@@ -70,19 +90,23 @@ task<result<void>> rank_requests::enter_launch(client_ptr client, session_ptr s,
     co_return entered;
 }
 
-task<result<void>> rank_requests::take_rank(client_ptr client, session_ptr s, std::uint32_t rank,
-                                            clock::time_point until) {
-    const auto taken = [&] {
-        const auto it = s->ranks.find(rank);
-        if (it == s->ranks.end() || it->second.owner == 0 || it->second.owner == client->id) return false;
-        if (it->second.owner == former_owner && it->second.process->pid() == client->pid) return false;
-        return it->second.process && it->second.process->alive();
+task<result<void>> rank_requests::take_rank(client_ptr client, session_ptr job, session_ptr s,
+                                            std::uint32_t rank, clock::time_point until) {
+    const auto held_by = [&]() -> std::shared_ptr<const process> {
+        for (const auto& one : with_states(job)) {
+            const auto it = one->ranks.find(rank);
+            if (it == one->ranks.end() || it->second.owner == 0 || it->second.owner == client->id) continue;
+            const auto& who = it->second.process;
+            if (it->second.owner == former_owner && who->pid() == client->pid) continue;
+            if (one != s && is_of(who, *client)) continue;  // it has a connection for each of its states
+            if (who && who->alive()) return who;
+        }
+        return nullptr;
     };
-    while (taken() && clock::now() < until)
+    while (held_by() && clock::now() < until)
         co_await s->changed->wait(std::min(until, clock::now() + milliseconds(50)));
-    if (taken())
-        co_return fail(errc::conflict,
-                       fmt::format("rank {} is held by process {}", rank, s->ranks[rank].process->pid()));
+    if (const auto who = held_by())
+        co_return fail(errc::conflict, fmt::format("rank {} is held by process {}", rank, who->pid()));
     auto now = std::make_shared<const process>(client->socket.native_handle(), client->pid, client->started);
     if (!now->alive())
         co_return fail(errc::conflict,
@@ -106,25 +130,42 @@ task<result<void>> rank_requests::take_rank(client_ptr client, session_ptr s, st
         }
     }
     state.process = state.last;
+    // It has lost all its states with the process before this one, and asks for them one after the other.
+    for (const auto& one : with_states(job)) {
+        const auto it = one->ranks.find(rank);
+        if (one == s || it == one->ranks.end()) continue;
+        auto& other = it->second;
+        if (!other.began || other.again || is_of(other.last, *client)) continue;
+        other.again = true;
+        one->agreed->begin_again();
+    }
     co_return result<void>{};
 }
 
-task<answer_meta> rank_requests::attach(client_ptr client, session_ptr s, const attach_request& asked) {
+task<answer_meta> rank_requests::attach(client_ptr client, session_ptr job, const attach_request& asked) {
     const auto rank = asked.rank;
     const auto other_world = [&] {
         return fail(errc::conflict,
-                    fmt::format("job {} has {} ranks, not {}", s->job(), s->request.world, asked.world));
+                    fmt::format("job {} has {} ranks, not {}", job->job(), job->request.world, asked.world));
     };
     // Of a job that may shrink the launch tells how many there are.
-    if (asked.world != s->request.world && s->request.slots.empty()) co_return other_world();
+    if (asked.world != job->request.world && job->request.slots.empty()) co_return other_world();
+    // What it says on a connection is of one state.
+    if (const auto before = client->session_of_rank();
+        before && before->job() == job->job() && before->state != asked.state)
+        co_return fail(errc::conflict, "this connection is of another state");
     const auto until = clock::now() + owner_timeout;
-    BANYAN_CO_CHECK(co_await enter_launch(client, s, asked, until));
-    if (asked.world != s->request.world) co_return other_world();
-    const auto& mine = s->own_ranks();
+    BANYAN_CO_CHECK(co_await enter_launch(client, job, asked, until));
+    if (asked.world != job->request.world) co_return other_world();
+    const auto& mine = job->own_ranks();
     if (std::find(mine.begin(), mine.end(), rank) == mine.end())
-        co_return fail(errc::conflict, fmt::format("rank {} does not run on node {}", rank, s->self()));
+        co_return fail(errc::conflict, fmt::format("rank {} does not run on node {}", rank, job->self()));
+    auto s = job;
+    if (!asked.state.empty()) {
+        BANYAN_CO_TRY(s, to_.starts.open_state(job, asked.state));
+    }
     // Before the memory is made: of two that come at once the second one waits.
-    BANYAN_CO_CHECK(co_await take_rank(client, s, rank, until));
+    BANYAN_CO_CHECK(co_await take_rank(client, job, s, rank, until));
     BANYAN_CO_CHECK(
         co_await to_.memory.ensure(s, rank, std::max<std::uint64_t>(asked.bytes, page_bytes), !asked.parts));
     if (s->closed || !client->socket.is_open()) co_return fail(errc::not_found, "the session ended");
@@ -185,7 +226,7 @@ void rank_requests::on_skipped(const client_ptr& client, const json& meta) {
 
 void rank_requests::on_disconnect(const client_ptr& client) {
     // A rank that failed to attach may still be noted as owner.
-    for (const auto& [job, s] : core_.sessions) {
+    for (const auto& s : core_.all_sessions()) {
         for (auto& [rank, r] : s->ranks) {
             if (r.owner != client->id) continue;
             // Sealed, but killed before it could say so: still a whole checkpoint.

@@ -23,7 +23,8 @@ class rank_requests {
     };
     rank_requests(daemon_core& core, const parts& p) : core_(core), to_(p) {}
 
-    task<answer_meta> on_attach(client_ptr client, json meta);
+    /// `named`: to the state that it names.
+    task<answer_meta> on_attach(client_ptr client, json meta, bool named);
     void on_sealed(const client_ptr& client, const json& meta);
     void on_skipped(const client_ptr& client, const json& meta);
     /// One more of the files of its memory.
@@ -37,13 +38,14 @@ class rank_requests {
         std::uint64_t world = 0, bytes = 0;
         std::optional<std::uint32_t> step;  ///< of the job, that the process belongs to
         bool parts = false;                 ///< it can map memory that is in several files
+        std::string state;                  ///< empty: the job's own
     };
-    task<answer_meta> attach(client_ptr client, session_ptr s, const attach_request& asked);
+    task<answer_meta> attach(client_ptr client, session_ptr job, const attach_request& asked);
     /// In the launch that the process belongs to, which begins with it where it is the first.
-    task<result<void>> enter_launch(client_ptr client, session_ptr s, const attach_request& asked,
+    task<result<void>> enter_launch(client_ptr client, session_ptr job, const attach_request& asked,
                                     clock::time_point until);
-    /// Until the process that held the rank is gone, and then in its place.
-    task<result<void>> take_rank(client_ptr client, session_ptr s, std::uint32_t rank,
+    /// Until the process that held the rank is gone, in whatever state of the job, and then in its place.
+    task<result<void>> take_rank(client_ptr client, session_ptr job, session_ptr s, std::uint32_t rank,
                                  clock::time_point until);
 
     daemon_core& core_;

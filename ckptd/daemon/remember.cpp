@@ -10,6 +10,7 @@
 #include "ckptd/daemon/archive.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "ckptd/protocol/session_json.hpp"
+#include "ckptd/protocol/state_name.hpp"
 
 namespace banyan::ckpt {
 namespace {
@@ -19,6 +20,7 @@ using archive::take;
 using nlohmann::json;
 
 constexpr unsigned version = 4, oldest = 3;  // 3 has no memory in parts
+constexpr unsigned of_a_state = 5;  // one with a name: an older daemon would take it for the job's own
 
 json of_memory(const shard_memory& m) {
     if (m.parts().empty()) return m.number();
@@ -132,7 +134,9 @@ copy_ptr take_copy(const json& in, const kept_memory& memory, const session& s) 
 
 result<void> take_session(const json& in, const kept_memory& memory, session& s,
                           agreement::agreement& agreed) {
-    if (const auto has = in.at("version").get<unsigned>(); has < oldest || has > version)
+    s.state = in.value("state", std::string());
+    const auto has = in.at("version").get<unsigned>();
+    if (s.state.empty() ? has < oldest || has > version : has != of_a_state || !is_state_name(s.state))
         return fail(errc::invalid_input, "another version's session was kept");
     BANYAN_TRY(s.request, parse_session(json::from_cbor(in.at("request").get_binary())));
     for (const auto& n : s.request.nodes) s.addresses[n.name] = n.addr;
@@ -186,7 +190,8 @@ std::vector<std::uint8_t> remember(session& s) {
         s.remembered.request_text = json::to_cbor(session_to_json(s.request));
     }
     json out;
-    out["version"] = version;
+    out["version"] = s.state.empty() ? version : of_a_state;
+    if (!s.state.empty()) out["state"] = s.state;
     out["request"] = json::binary(s.remembered.request_text);
     out["generation"] = s.generation;
     out["announced"] = of_assignments(s.announced);

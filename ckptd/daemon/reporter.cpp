@@ -22,8 +22,8 @@ void reporter::warn(const session_ptr& s, const std::string& about, const std::s
     w.newest = text;
     std::uint64_t held_back = 0;
     // By what it is about: a text may hold what a user has chosen, anew each time.
-    if (core_.limiter.pass(fmt::format("{} {}", s->job(), about), clock::now(), held_back))
-        spdlog::warn("job {}: {} ({} more since)", s->job(), text, held_back);
+    if (core_.limiter.pass(fmt::format("{} {}", in_words(*s), about), clock::now(), held_back))
+        spdlog::warn("{}: {} ({} more since)", in_words(*s), text, held_back);
     if (!w.reported.insert(about).second) return;
     // Before the first step the other nodes may not have the session yet.
     if (has_step(s->generation))

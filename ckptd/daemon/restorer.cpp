@@ -124,7 +124,7 @@ task<result<copy_ptr>> restorer::room_for(session_ptr s, agreement::held what, s
             co_return copy;
         }
     const auto size = round_to_page(bytes);
-    if (size > core_.config.job_limit() || s->memory_bytes() > core_.config.job_limit() - size)
+    if (size > core_.config.job_limit() || core_.memory_of_job(*s) > core_.config.job_limit() - size)
         co_return fail(
             errc::exhausted,
             fmt::format("rank {}'s shard of {} and what job {} has on node {} are more than the {} "

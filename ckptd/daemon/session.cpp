@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include <fmt/format.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -121,6 +122,17 @@ std::optional<std::uint32_t> session::slot_of(const std::string& node) const {
     for (std::uint32_t i = 0; i < request.nodes.size(); ++i)
         if (request.nodes[i].name == node) return i;
     return std::nullopt;
+}
+
+std::vector<session_ptr> with_states(const session_ptr& job) {
+    std::vector<session_ptr> out{job};
+    for (const auto& [name, s] : job->states) out.push_back(s);
+    return out;
+}
+
+std::string in_words(const session& s) {
+    return s.state.empty() ? fmt::format("job {}", s.job())
+                           : fmt::format("job {}, state {}", s.job(), s.state);
 }
 
 std::optional<session_node> holder_of(const session& s, const agreement::choice& c, std::uint32_t number) {
@@ -366,6 +378,11 @@ nlohmann::json describe(const session& s) {
                        {"warning", s.warnings.newest},
                        {"warnings", s.warnings.count},
                        {"counters", counters}};
+    if (!s.state.empty()) out["name"] = s.state;
+    if (!s.states.empty()) {
+        auto& states = out["states"] = nlohmann::json::array();
+        for (const auto& [name, one] : s.states) states.push_back(describe(*one));
+    }
     out["slot"] = s.slot ? nlohmann::json(*s.slot) : nlohmann::json(nullptr);
     return out;
 }

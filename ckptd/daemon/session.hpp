@@ -223,6 +223,7 @@ struct user_warnings {
 struct former_launches {
     /// Name and address of those that are known; until a step of the launch that runs is complete.
     std::map<std::string, std::string> nodes;
+    std::set<std::string> states;  ///< that they hold, of a job's own session
     /// Holders among them that have not answered since, by their names.
     std::map<std::string, std::chrono::steady_clock::time_point> silent_since;
     std::uint64_t generation = 0;  ///< of the newest launch that is known of; 0: none is
@@ -257,6 +258,10 @@ std::vector<std::uint32_t> ranks_in(const session_request& request, const assign
 std::vector<std::uint32_t> ranks_kept_in(const session_request& request, const assignment& a);
 
 struct session {
+    /// Of a state that the job's processes keep besides the one without a name; empty: the job's own session,
+    /// which alone has `states`. docs/decisions/017.
+    std::string state;
+    std::map<std::string, std::shared_ptr<session>> states;
     session_request request;                                 ///< `nodes` is the assignment in force
     std::unordered_map<std::string, std::string> addresses;  ///< every node and spare
     storage_user user;
@@ -357,6 +362,10 @@ struct session {
 };
 using session_ptr = std::shared_ptr<session>;
 
+/// The job's own session and those of its states.
+std::vector<session_ptr> with_states(const session_ptr& job);
+/// The job, and its state where that has a name, in words.
+std::string in_words(const session& s);
 /// A holder as `c` counts them; nothing when it is not known.
 std::optional<session_node> holder_of(const session& s, const agreement::choice& c, std::uint32_t number);
 /// One session for `status`.

@@ -97,7 +97,9 @@ task<result<void>> link::connect() {
 
 task<result<nlohmann::json>> link::exchange(peer_message type, nlohmann::json meta,
                                             std::span<const std::byte> body) {
-    BANYAN_CO_CHECK(co_await channel_->write_frame(static_cast<std::uint16_t>(type), std::move(meta), body));
+    const auto named = meta.contains("state") ? of_named_state : std::uint16_t{0};
+    const auto number = static_cast<std::uint16_t>(static_cast<std::uint16_t>(type) | named);
+    BANYAN_CO_CHECK(co_await channel_->write_frame(number, std::move(meta), body));
     BANYAN_CO_TRY(auto reply, co_await channel_->read_frame());
     co_return std::move(reply.meta);
 }

@@ -35,6 +35,10 @@ enum class peer_message : std::uint16_t {
 
 constexpr std::size_t put_at_once = 256 * 1024;
 
+/// In the type of a message that is about a state with a name, which is in "state": a daemon that knows of no
+/// such states would take it for one about the job's own, and refuses the type.
+constexpr std::uint16_t of_named_state = 0x1000;
+
 /// With the number of these messages: daemons of another one are refused before they say anything.
 constexpr const char* peer_role = "ckptd 4";
 

@@ -33,6 +33,7 @@ enum class message : std::uint16_t {
     seal_now,             ///< [root] bring what is sealed into safety and say how far it got
     status,               ///< [anyone] sessions, steps, bytes
     attach_part,          ///< [attached rank] one more file of its memory, which has grown
+    attach_state,         ///< [owner] as attach, for the state that "state" names
 };
 
 /// Path that stands in [ckptd] socket of banyan.conf, with %n replaced by the node's name.

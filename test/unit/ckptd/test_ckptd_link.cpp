@@ -5,6 +5,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <catch2/catch.hpp>
 
+#include "ckptd/agreement/key.hpp"
 #include "ckptd/buffers/memory.hpp"
 #include "ckptd/net/link.hpp"
 #include "cluster.hpp"
@@ -77,7 +78,77 @@ class giver {
     std::shared_ptr<ckpt::link> link_;
 };
 
+/// Says to the daemon of node 1 what a daemon called `name` might.
+class asker {
+  public:
+    asker(const cluster& c, const std::string& name)
+        : settings_(peer::settings::of(peer_role, name, c.dir() + "/munge/socket", false, munge_, workers_)),
+          link_(std::make_shared<ckpt::link>(io_.get_executor(),
+                                             link_options{"n1", c.addr(1), c.port(), &settings_})) {}
+    result<nlohmann::json> call(peer_message type, nlohmann::json meta) {
+        std::optional<result<nlohmann::json>> out;
+        const auto work = [&]() -> task<void> {
+            out.emplace(co_await link_->call(type, std::move(meta), 3s));
+        };
+        asio::co_spawn(io_, work, [](std::exception_ptr e) { CHECK_FALSE(e); });
+        io_.restart();
+        io_.run();
+        return *out;
+    }
+
+  private:
+    asio::io_context io_;
+    asio::thread_pool munge_{1}, workers_{1};
+    peer::settings settings_;
+    std::shared_ptr<ckpt::link> link_;
+};
+
 }  // namespace
+
+TEST_CASE("a daemon's word about states opens what a job may have, and nothing else", "[ckptd]") {
+    cluster c({1, "", {}});
+    auto r = c.request(7, 1, 2, "", 0);
+    r.nodes[0].ranks = {0};
+    r.nodes[0].buddy = 1;
+    r.nodes.push_back({"n2", "127.0.0.1", {1}, 0});
+    c.open(r);
+    REQUIRE(step_open(c.socket(1), {7, 0, {"n1", "n2"}}, 5s));
+    rank_process rank(c, 1, 7, 0, 2, 1000);
+    CHECK(rank.ask("save 1") == "0");
+    const auto generation = c.session(1, 7)["generation"].get<std::uint64_t>();
+    const auto word = [&](const nlohmann::json& state) {
+        nlohmann::json meta{{"job", 7}, {"generation", generation}, {"messages", nlohmann::json::array()}};
+        meta["state"] = state;
+        return meta;
+    };
+    asker n2(c, "n2");
+    for (const nlohmann::json& name : {nlohmann::json(""), nlohmann::json("../ema"), nlohmann::json(7),
+                                       nlohmann::json(std::string(100, 'a')), nlohmann::json(nullptr)})
+        CHECK_FALSE(n2.call(peer_message::agree, word(name)));
+    // What a state's word is before that of the agreement is not known to be of this launch.
+    for (const auto type : {peer_message::put_begin, peer_message::flush, peer_message::durable,
+                            peer_message::flushed, peer_message::warning, peer_message::get})
+        CHECK_FALSE(n2.call(type, word("ema")));
+    CHECK_FALSE(c.session(1, 7).contains("states"));
+    const auto held = n2.call(peer_message::holdings, word("ema"));
+    REQUIRE(held);
+    CHECK((*held)["copies"].empty());
+    CHECK_FALSE(asker(c, "n3").call(peer_message::agree, word("ema")));  // none of the job's
+    auto later = word("ema");
+    later["generation"] = make_generation(0, 5);
+    CHECK(n2.call(peer_message::agree, later));  // a launch that was not announced here
+    CHECK_FALSE(c.session(1, 7).contains("states"));
+    for (int i = 0; i < 50; ++i)
+        CHECK(n2.call(peer_message::agree, word("s" + std::to_string(i))).has_value() == (i < 4));
+    CHECK(c.session(1, 7)["states"].size() == 4);
+    // Daemons that know of no such states see another type; and none is a state's without its name.
+    const auto named = static_cast<peer_message>(static_cast<unsigned>(peer_message::agree) | of_named_state);
+    auto nameless = word("");
+    nameless.erase("state");
+    CHECK_FALSE(n2.call(named, nameless));
+    CHECK(asker(c, "n2").call(peer_message::agree, nameless));
+    CHECK(c.session(1, 7)["states"].size() == 4);
+}
 
 TEST_CASE("a transfer that ended while room was made is tried once more, with that room", "[ckptd]") {
     cluster c({1, "", {}});

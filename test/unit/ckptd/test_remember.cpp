@@ -132,6 +132,29 @@ TEST_CASE("that a later launch rests on what is held is kept, too", "[ckptd]") {
     CHECK(agreed.end_launch(later));
 }
 
+TEST_CASE("a state with a name is kept under it, as no daemon that knows of none reads it", "[ckptd]") {
+    kept_session k;
+    CHECK_FALSE(json::from_cbor(remember(k.s)).contains("state"));
+    const auto version_of_jobs = json::from_cbor(remember(k.s))["version"].get<unsigned>();
+    k.s.state = "ema";
+    auto text = json::from_cbor(remember(k.s));
+    CHECK(text["version"] == version_of_jobs + 1);
+    session again;
+    agreement::agreement agreed;
+    REQUIRE(read(json::to_cbor(text), k.memory, again, agreed));
+    CHECK(again.state == "ema");
+    CHECK(again.committed == key);
+    for (const char* name : {"", "..", "Ema"}) {
+        auto wrong = text;
+        wrong["state"] = name;
+        session s;
+        CHECK_FALSE(read(json::to_cbor(wrong), k.memory, s, agreed));
+    }
+    text["version"] = version_of_jobs;
+    session s;
+    CHECK_FALSE(read(json::to_cbor(text), k.memory, s, agreed));
+}
+
 TEST_CASE("a copy whose memory is not there is lost, to the agreement too", "[ckptd]") {
     kept_session k;
     session again;
