@@ -2,12 +2,15 @@
 //
 // What lies in storage, by manifests and by the headers of the files. Nothing is held but one rank's header:
 // whoever wrote the directory may be anybody.
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "ckptd/cli/commands.hpp"
+#include "ckptd/protocol/state_name.hpp"
 #include "common/text.hpp"
 
 namespace banyan::ckpt::cli {
@@ -93,10 +96,36 @@ void print_step(std::uint64_t step, const inspected& found) {
     if (found.damage) fmt::print("{:>12}  {}\n", "", printable(found.damage->what));
 }
 
+// Other states of the job, which lie below; at most so many as a few jobs can have left.
+std::vector<std::string> states_in(const std::string& dir) {
+    constexpr std::size_t most = 64;
+    std::vector<std::string> out;
+    std::error_code none;
+    for (std::filesystem::directory_iterator at(dir + "/states", none), end; at != end && out.size() < most;
+         at.increment(none)) {
+        auto name = at->path().filename().string();
+        if (is_state_name(name)) out.push_back(std::move(name));
+        if (none) break;
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+void print_state(const std::string& dir, const std::string& name) {
+    const auto where = fmt::format("{}/states/{}", dir, name);
+    const auto steps = list_steps(myself(), where);
+    const auto newest = !steps           ? steps.error().what
+                        : steps->empty() ? std::string("no committed step")
+                                         : fmt::format("newest step {}", steps->front());
+    fmt::print("state {}: {}, in {}\n", name, printable(newest), printable(where));
+}
+
 int show_directory(const std::string& dir, bool as_json) {
     const auto steps = list_steps(myself(), dir);
     if (!steps) return complain(steps.error());
-    if (steps->empty()) return complain({errc::not_found, fmt::format("no committed step in {}", dir), ""});
+    const auto states = states_in(dir);
+    if (steps->empty() && states.empty())
+        return complain({errc::not_found, fmt::format("no committed step in {}", dir), ""});
     bool whole = true;
     const char* separator = "";
     if (as_json) fmt::print("{{\"directory\":{},\"steps\":[", to_text(dir));
@@ -109,7 +138,9 @@ int show_directory(const std::string& dir, bool as_json) {
         else
             print_step(step, found);
     }
-    if (as_json) fmt::print("]}}\n");
+    if (as_json) fmt::print("],\"states\":{}}}\n", to_text(states));
+    for (const auto& name : states)
+        if (!as_json) print_state(dir, name);
     return whole ? 0 : 1;
 }
 

@@ -8,6 +8,7 @@
 
 #include "ckptd/cli/commands.hpp"
 #include "ckptd/protocol/protocol.hpp"
+#include "ckptd/protocol/state_name.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 
@@ -37,14 +38,19 @@ result<void> print_session(const json_fields& s) {
     BANYAN_TRY(const auto sent, c.number("peer_bytes_sent"));
     BANYAN_TRY(const auto received, c.number("peer_bytes_received"));
     BANYAN_TRY(const auto warning, s.text("warning", SIZE_MAX));
-    fmt::print("job {}: {}, {} of {} ranks on {}, generation {:x}\n", job, printable(state), ranks.size(),
-               world, printable(node), generation);
+    const auto name = s.has("name") ? s.text("name").value_or("") : "";
+    fmt::print("job {}{}: {}, {} of {} ranks on {}, generation {:x}\n", job,
+               name.empty() ? "" : ", state " + printable(name), printable(state), ranks.size(), world,
+               printable(node), generation);
     fmt::print("  complete in memory: step {}{}; in storage: step {}\n", step_of(s, "committed"),
                replicated ? " (copied to a second node)" : "", step_of(s, "durable"));
     fmt::print("  memory {}; storage: {} written, {} read; other nodes: {} sent, {} received\n",
                format_bytes(memory), format_bytes(written), format_bytes(read), format_bytes(sent),
                format_bytes(received));
     if (!warning.empty()) fmt::print("  warning: {}\n", printable(warning));
+    if (!s.has("states")) return {};
+    BANYAN_TRY(const auto states, s.list("states", max_states));
+    for (const auto& one : states) BANYAN_CHECK(print_session(one));
     return {};
 }
 

@@ -11,6 +11,7 @@
 
 #include "ckptd/cli/commands.hpp"
 #include "ckptd/protocol/protocol.hpp"
+#include "ckptd/protocol/state_name.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 
@@ -32,18 +33,30 @@ std::string now() {
     return text;
 }
 
-// A line of at most 100 columns for each session.
+// At most 100 columns. What becomes of a job becomes of all its states: a named one has its name there.
+result<std::string> line_of(const json_fields& s) {
+    BANYAN_TRY(const auto job, s.number("job"));
+    BANYAN_TRY(auto state, s.text("state"));
+    BANYAN_TRY(const bool replicated, s.flag("replicated"));
+    if (s.has("name")) state = "/" + s.text("name").value_or("");
+    const auto committed = step_in(s, "committed");
+    return fmt::format("{} job {:<8} {:<9} memory {:<12} copied {:<12} storage {}\n", now(), job,
+                       fitted(state, 9), committed, replicated ? committed : "-", step_in(s, "durable"));
+}
+
 result<std::string> lines_of(const json_fields& all) {
     BANYAN_TRY(const auto node, all.text("node"));
     BANYAN_TRY(const auto sessions, all.list("sessions"));
     auto out = sessions.empty() ? fmt::format("{} {}: no session\n", now(), fitted(node, 32)) : std::string();
     for (const auto& s : sessions) {
-        BANYAN_TRY(const auto job, s.number("job"));
-        BANYAN_TRY(const auto state, s.text("state"));
-        BANYAN_TRY(const bool replicated, s.flag("replicated"));
-        const auto committed = step_in(s, "committed");
-        out += fmt::format("{} job {:<8} {:<9} memory {:<12} copied {:<12} storage {}\n", now(), job,
-                           fitted(state, 9), committed, replicated ? committed : "-", step_in(s, "durable"));
+        BANYAN_TRY(const auto line, line_of(s));
+        out += line;
+        if (!s.has("states")) continue;
+        BANYAN_TRY(const auto states, s.list("states", max_states));
+        for (const auto& one : states) {
+            BANYAN_TRY(const auto of_state, line_of(one));
+            out += of_state;
+        }
     }
     return out;
 }

@@ -39,7 +39,12 @@ class collection {
     std::map<std::string, std::size_t> places_;
 };
 
-void add_steps(collection& c, const session& s, const label& job) {
+std::vector<label> with(std::vector<label> labels, label one) {
+    labels.push_back(std::move(one));
+    return labels;
+}
+
+void add_steps(collection& c, const session& s, const std::vector<label>& of) {
     const auto& rules = s.agreed->rules();
     const std::pair<const char*, std::optional<copy_key>> tiers[] = {
         {"memory", rules.committed(agreement::level::memory)},
@@ -48,16 +53,16 @@ void add_steps(collection& c, const session& s, const label& job) {
     for (const auto& [tier, key] : tiers)
         if (key)
             c.gauge("banyan_ckpt_step", "Newest step of the job that is complete, by tier",
-                    {job, {"tier", tier}}, static_cast<double>(key->step));
+                    with(of, {"tier", tier}), static_cast<double>(key->step));
     if (s.request.flush != 0)
-        c.gauge("banyan_ckpt_storage_lag_steps", "Steps that the newest one in storage is behind", {job},
+        c.gauge("banyan_ckpt_storage_lag_steps", "Steps that the newest one in storage is behind", of,
                 static_cast<double>(s.durable_lag()));
-    c.gauge("banyan_ckpt_stalled", "1 while saves of this node's ranks wait for other nodes", {job},
+    c.gauge("banyan_ckpt_stalled", "1 while saves of this node's ranks wait for other nodes", of,
             s.stalled ? 1 : 0);
-    c.gauge("banyan_ckpt_pending_buffers", "Saved states on their way to a second copy", {job}, s.pending);
+    c.gauge("banyan_ckpt_pending_buffers", "Saved states on their way to a second copy", of, s.pending);
 }
 
-void add_counters(collection& c, const session& s, const label& job) {
+void add_counters(collection& c, const session& s, const std::vector<label>& of) {
     const auto& b = s.bytes;
     const std::pair<const char*, std::uint64_t> moved[] = {{"storage_written", b.storage_written},
                                                            {"storage_read", b.storage_read},
@@ -66,24 +71,23 @@ void add_counters(collection& c, const session& s, const label& job) {
                                                            {"memory_restored", b.memory_restored}};
     for (const auto& [what, bytes] : moved)
         c.counter("banyan_ckpt_bytes_total", "Bytes of ranks' states, by where they went",
-                  {job, {"what", what}}, bytes);
+                  with(of, {"what", what}), bytes);
     const std::pair<const char*, std::uint64_t> saves[] = {
         {"sealed", b.seals}, {"torn", b.torn}, {"skipped", b.skipped}};
     for (const auto& [outcome, count] : saves)
         c.counter("banyan_ckpt_saves_total", "Saves of this node's ranks, by outcome",
-                  {job, {"outcome", outcome}}, count);
+                  with(of, {"outcome", outcome}), count);
     const std::pair<const char*, std::uint64_t> flushes[] = {
         {"done", b.flushes}, {"failed", b.flush_failures}, {"skipped", b.flushes_skipped}};
     for (const auto& [outcome, count] : flushes)
         c.counter("banyan_ckpt_flushes_total",
                   "Flushes to storage, by outcome; done and skipped where they are led",
-                  {job, {"outcome", outcome}}, count);
-    c.counter("banyan_ckpt_commits_total", "Steps that became complete", {job}, b.commits);
-    c.counter("banyan_ckpt_deaths_total", "Processes of ranks that ended without bck_finalize", {job},
-              b.deaths);
-    c.counter("banyan_ckpt_damaged_total", "Shards whose checksum did not hold", {job}, b.damaged);
-    c.counter("banyan_ckpt_refused_total", "Messages of an older generation", {job}, b.refused);
-    c.counter("banyan_ckpt_warnings_total", "Warnings about the job", {job}, s.warnings.count);
+                  with(of, {"outcome", outcome}), count);
+    c.counter("banyan_ckpt_commits_total", "Steps that became complete", of, b.commits);
+    c.counter("banyan_ckpt_deaths_total", "Processes of ranks that ended without bck_finalize", of, b.deaths);
+    c.counter("banyan_ckpt_damaged_total", "Shards whose checksum did not hold", of, b.damaged);
+    c.counter("banyan_ckpt_refused_total", "Messages of an older generation", of, b.refused);
+    c.counter("banyan_ckpt_warnings_total", "Warnings about the job", of, s.warnings.count);
 }
 
 }  // namespace
@@ -100,13 +104,15 @@ std::vector<MetricFamily> numbers_of(const std::map<std::uint64_t, session_ptr>&
     c.gauge("banyan_ckpt_memory_limit_bytes", "Memory that checkpoints may take on this node", {},
             static_cast<double>(memory.limit()));
     c.gauge("banyan_ckpt_memory_used_bytes", "Memory that they take", {}, static_cast<double>(memory.used()));
-    for (const auto& [number, s] : sessions) {
-        const label job{"job", std::to_string(number)};
-        c.gauge("banyan_ckpt_job_memory_bytes", "Memory that the job's states and copies take", {job},
-                static_cast<double>(s->memory_bytes()));
-        add_steps(c, *s, job);
-        add_counters(c, *s, job);
-    }
+    for (const auto& [number, job] : sessions)
+        for (const auto& s : with_states(job)) {
+            std::vector<label> of{{"job", std::to_string(number)}};
+            if (!s->state.empty()) of.push_back({"state", s->state});
+            c.gauge("banyan_ckpt_job_memory_bytes", "Memory that the job's states and copies take", of,
+                    static_cast<double>(s->memory_bytes()));
+            add_steps(c, *s, of);
+            add_counters(c, *s, of);
+        }
     return std::move(c.out);
 }
 
