@@ -2,15 +2,22 @@
 //
 // The C functions: nothing throws out of them, every failure leaves its words for bck_error().
 #include <exception>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include <banyan/ckpt.h>
 
 #include "ckptd/client/client.hpp"
+#include "ckptd/protocol/state_name.hpp"
 #include "common/guard.hpp"
+
+struct bck_state : banyan::ckpt::client {};
 
 struct bck_contents {
     banyan::ckpt::image_contents image;
@@ -32,10 +39,39 @@ bck_region describe(const banyan::ckpt::region& r) {
 
 thread_local std::string last_error;
 
+// The states that were opened, as long as the process lives: a handle stays one.
+struct open_states {
+    std::mutex lock;
+    std::map<std::string, std::unique_ptr<bck_state>> by_name;
+
+    std::vector<bck_state*> all() {
+        const std::scoped_lock held(lock);
+        std::vector<bck_state*> out;
+        for (const auto& [name, s] : by_name) out.push_back(s.get());
+        return out;
+    }
+};
+
+open_states& the_states() {
+    static auto* const s = new open_states;  // as the_client()
+    return *s;
+}
+
 banyan::ckpt::client& the_client() {
     static auto* const c =
         new banyan::ckpt::client;  // never destroyed: other threads may save while the process ends
     return *c;
+}
+
+banyan::ckpt::client& client_of(bck_state* state) { return state ? *state : the_client(); }
+
+// One after the other, the next one while the daemon works for the one before.
+banyan::ckpt::outcome finalize(const std::vector<bck_state*>& states, std::size_t from, bool drain) {
+    banyan::ckpt::outcome others;
+    const std::function<void()> next = [&] { others = finalize(states, from + 1, drain); };
+    auto& c = from == 0 ? the_client() : *states[from - 1];
+    auto own = c.finalize(drain, from < states.size() ? next : nullptr);
+    return own.code != 0 ? own : others;
 }
 
 template <class Body>
@@ -61,46 +97,85 @@ int report(Body&& body) noexcept {
 extern "C" {
 
 int bck_init(const char* job, int rank, int world) {
-    return report([&] { return the_client().init(job, rank, world); });
+    return report([&] {
+        for (auto* s : the_states().all()) s->finalize(false);
+        return the_client().init(job, rank, world);
+    });
+}
+
+int bck_state_protect(bck_state* state, const char* name, void* ptr, size_t bytes, const char* dtype,
+                      const uint64_t* shape, int ndim) {
+    return report([&] {
+        return client_of(state).protect({name, ptr, bytes, dtype, ndim, shape, nullptr, nullptr});
+    });
 }
 
 int bck_protect(const char* name, void* ptr, size_t bytes, const char* dtype, const uint64_t* shape,
                 int ndim) {
+    return bck_state_protect(nullptr, name, ptr, bytes, dtype, shape, ndim);
+}
+
+int bck_state_protect_bytes(bck_state* state, const char* name, void* ptr, size_t bytes) {
+    const uint64_t extent = bytes;
     return report([&] {
-        return the_client().protect({name, ptr, bytes, dtype, ndim, shape, nullptr, nullptr});
+        return client_of(state).protect({name, ptr, bytes, "U8", 1, &extent, nullptr, nullptr});
     });
 }
 
 int bck_protect_bytes(const char* name, void* ptr, size_t bytes) {
-    const uint64_t extent = bytes;
-    return report([&] {
-        return the_client().protect({name, ptr, bytes, "U8", 1, &extent, nullptr, nullptr});
+    return bck_state_protect_bytes(nullptr, name, ptr, bytes);
+}
+
+int bck_state_protect_piece(bck_state* state, const char* name, void* ptr, size_t bytes, const char* dtype,
+                            const uint64_t* shape, int ndim, const uint64_t* global_shape,
+                            const uint64_t* offset) {
+    return report([&]() -> banyan::ckpt::outcome {
+        if (!global_shape || !offset) return {BCK_E_INVALID, "global_shape or offset is NULL"};
+        return client_of(state).protect({name, ptr, bytes, dtype, ndim, shape, global_shape, offset});
     });
 }
 
 int bck_protect_piece(const char* name, void* ptr, size_t bytes, const char* dtype, const uint64_t* shape,
                       int ndim, const uint64_t* global_shape, const uint64_t* offset) {
-    return report([&]() -> banyan::ckpt::outcome {
-        if (!global_shape || !offset) return {BCK_E_INVALID, "global_shape or offset is NULL"};
-        return the_client().protect({name, ptr, bytes, dtype, ndim, shape, global_shape, offset});
-    });
+    return bck_state_protect_piece(nullptr, name, ptr, bytes, dtype, shape, ndim, global_shape, offset);
 }
 
-int bck_unprotect(const char* name) {
-    return report([&] { return the_client().unprotect(name); });
+int bck_state_unprotect(bck_state* state, const char* name) {
+    return report([&] { return client_of(state).unprotect(name); });
 }
 
-int bck_stat(bck_contents** contents) {
+int bck_unprotect(const char* name) { return bck_state_unprotect(nullptr, name); }
+
+int bck_state_stat(bck_state* state, bck_contents** contents) {
     return report([&]() -> banyan::ckpt::outcome {
         if (!contents) return {BCK_E_INVALID, "contents is NULL"};
         *contents = nullptr;
         auto found = std::make_unique<bck_contents>();
-        if (auto r = the_client().stat(&found->image); r.code != 0) return r;
+        if (auto r = client_of(state).stat(&found->image); r.code != 0) return r;
         for (std::size_t i = 0; i < found->image.regions.size(); ++i)
             found->by_name.emplace(found->image.regions[i].name, i);
         *contents = found.release();
         return {};
     });
+}
+
+int bck_stat(bck_contents** contents) { return bck_state_stat(nullptr, contents); }
+
+bck_state* bck_open(const char* name) {
+    bck_state* opened = nullptr;
+    report([&]() -> banyan::ckpt::outcome {
+        if (!name) return {BCK_E_INVALID, "name is NULL"};
+        if (const auto good = banyan::ckpt::check_state_name(name); !good)
+            return {BCK_E_INVALID, good.error().text()};
+        auto& states = the_states();
+        const std::scoped_lock held(states.lock);
+        auto& place = states.by_name[name];
+        if (!place) place = std::make_unique<bck_state>();
+        auto done = place->open(the_client(), name);
+        if (done.code == 0) opened = place.get();
+        return done;
+    });
+    return opened;
 }
 
 uint64_t bck_contents_step(const bck_contents* contents) {
@@ -139,38 +214,57 @@ void bck_contents_free(bck_contents* contents) {
         "bck_contents_free", [] {}, [&] { delete contents; });
 }
 
-int bck_checkpoint(uint64_t step) {
-    return report([&] { return the_client().checkpoint(step, {}); });
+int bck_state_checkpoint(bck_state* state, uint64_t step) {
+    return report([&] { return client_of(state).checkpoint(step, {}); });
+}
+
+int bck_checkpoint(uint64_t step) { return bck_state_checkpoint(nullptr, step); }
+
+int bck_state_checkpoint_of(bck_state* state, uint64_t step, const bck_tensor* tensors, size_t count) {
+    return report([&]() -> banyan::ckpt::outcome {
+        if (!tensors && count != 0) return {BCK_E_INVALID, "tensors is NULL"};
+        return client_of(state).checkpoint(step, std::span(tensors, count));
+    });
 }
 
 int bck_checkpoint_of(uint64_t step, const bck_tensor* tensors, size_t count) {
-    return report([&]() -> banyan::ckpt::outcome {
-        if (!tensors && count != 0) return {BCK_E_INVALID, "tensors is NULL"};
-        return the_client().checkpoint(step, std::span(tensors, count));
-    });
+    return bck_state_checkpoint_of(nullptr, step, tensors, count);
+}
+
+int bck_state_wait(bck_state* state, uint64_t step, int level, int timeout_ms) {
+    return report([&] { return client_of(state).wait(step, level, timeout_ms); });
 }
 
 int bck_wait(uint64_t step, int level, int timeout_ms) {
-    return report([&] { return the_client().wait(step, level, timeout_ms); });
+    return bck_state_wait(nullptr, step, level, timeout_ms);
 }
 
-int bck_restart_test(uint64_t* step) {
-    return report([&] { return the_client().restart_test(step); });
+int bck_state_restart_test(bck_state* state, uint64_t* step) {
+    return report([&] { return client_of(state).restart_test(step); });
 }
 
-int bck_restart(uint64_t* step, int* source) {
-    return report([&] { return the_client().restart(step, source, {}); });
+int bck_restart_test(uint64_t* step) { return bck_state_restart_test(nullptr, step); }
+
+int bck_state_restart(bck_state* state, uint64_t* step, int* source) {
+    return report([&] { return client_of(state).restart(step, source, {}); });
 }
 
-int bck_restart_into(uint64_t* step, int* source, const bck_tensor* tensors, size_t count) {
+int bck_restart(uint64_t* step, int* source) { return bck_state_restart(nullptr, step, source); }
+
+int bck_state_restart_into(bck_state* state, uint64_t* step, int* source, const bck_tensor* tensors,
+                           size_t count) {
     return report([&]() -> banyan::ckpt::outcome {
         if (!tensors && count != 0) return {BCK_E_INVALID, "tensors is NULL"};
-        return the_client().restart(step, source, std::span(tensors, count));
+        return client_of(state).restart(step, source, std::span(tensors, count));
     });
 }
 
+int bck_restart_into(uint64_t* step, int* source, const bck_tensor* tensors, size_t count) {
+    return bck_state_restart_into(nullptr, step, source, tensors, count);
+}
+
 int bck_finalize(int drain) {
-    return report([&] { return the_client().finalize(drain != 0); });
+    return report([&] { return finalize(the_states().all(), 0, drain != 0); });
 }
 
 const char* bck_error(void) { return last_error.c_str(); }

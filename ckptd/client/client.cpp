@@ -72,6 +72,40 @@ outcome read(std::span<const std::byte> image, std::uint64_t step, std::uint32_t
     return {};
 }
 
+void say(const rank_name& who, std::string_view text) {
+    const auto of = who.state.empty() ? std::string() : fmt::format("state {}: ", who.state);
+    std::fprintf(stderr, "banyan: %s%s\n", of.c_str(), printable(text).c_str());
+}
+
+outcome fill(std::byte* buffer, std::uint64_t step, region_table& table) {
+    auto& head = table.header();
+    put_step(head.text.data() + head.step_at, step);
+    std::memcpy(buffer, head.text.data(), head.text.size());
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        const auto& r = table.at(i);
+        const auto& from = table.place_of(i);
+        if (!from.on_device) {
+            copy_state(buffer + r.offset, static_cast<const std::byte*>(from.ptr), r.bytes);
+        } else if (auto copied = device::copy_to_host(buffer + r.offset, from.ptr, r.bytes); !copied) {
+            return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", r.name, copied.error().text())};
+        }
+    }
+    return {};
+}
+
+// The image that the daemon has put into a buffer.
+outcome find_image(const connection& of, const nlohmann::json& reply, std::uint64_t step,
+                   std::span<std::byte>* image) {
+    const json_fields in(reply);
+    const auto buffer = in.number("buffer", of.buffers() - 1);
+    const auto bytes = in.number("bytes", of.buffer_bytes());
+    const auto found = in.number("step", max_step);
+    if (!buffer || !bytes || !found || *found != step)
+        return {BCK_E_REFUSED, "the daemon's answer makes no sense"};
+    *image = {of.buffer(*buffer), *bytes};
+    return {};
+}
+
 outcome behind() {
     return {BCK_E_BEHIND,
             "the ranks went back to an older step, because one of them was started again or asked for its "
@@ -104,12 +138,12 @@ outcome client::init(const char* job, int rank, int world) {
         socket_.clear();
         return {BCK_E_INVALID, fmt::format("rank {} is not below the world size {}", *r, *w)};
     }
-    job_ = *j;
-    rank_ = static_cast<std::uint32_t>(*r);
-    world_ = static_cast<std::uint32_t>(*w);
-    job_step_.reset();
+    who_.job = *j;
+    who_.rank = static_cast<std::uint32_t>(*r);
+    who_.world = static_cast<std::uint32_t>(*w);
+    who_.step.reset();
     if (const auto step = parse_number(environment("BANYAN_STEP"), UINT32_MAX - 1))
-        job_step_ = static_cast<std::uint32_t>(*step);
+        who_.step = static_cast<std::uint32_t>(*step);
     if (const auto wait_ms = parse_number(environment("BANYAN_CKPT_WAIT_MS"), 3'600'000))
         buffer_timeout_ = std::chrono::milliseconds(*wait_ms);
     if (auto opened = connection_.open(socket_); !opened) return off(opened.error());
@@ -126,6 +160,22 @@ outcome client::unprotect(const char* name) {
     return regions_.withdraw(name);
 }
 
+outcome client::open(client& of, const std::string& state) {
+    const std::scoped_lock held(lock_, of.lock_);
+    if (!of.initialised_) return {BCK_E_INVALID, "bck_init was not called"};
+    if (of.pid_ != ::getpid()) return {BCK_E_INVALID, "after fork() only the parent may use the library"};
+    if (initialised_) return {};
+    who_ = of.who_;
+    who_.state = state;
+    pid_ = of.pid_;
+    socket_ = of.socket_;
+    off_because_ = of.off_because_;
+    buffer_timeout_ = of.buffer_timeout_;
+    next_try_ = {};
+    initialised_ = true;
+    return {};
+}
+
 void client::detach() {
     if (pinned_ && connection_.attached()) device::unpin(connection_.base(), connection_.mapped_bytes());
     pinned_ = false;
@@ -140,8 +190,9 @@ outcome client::off(const error& e) {
     next_try_ = clock::now() + retry_every;
     const auto known = environment("BANYAN_CKPT_OFF");
     off_because_ = known.empty() ? e.text() : known;
-    if (rank_ == 0 && known.empty() && !std::exchange(told, true))
-        std::fprintf(stderr, "banyan: checkpoints are off: %s\n", printable(off_because_).c_str());
+    auto& of_this_state = who_.state.empty() ? told : told_off_;
+    if (who_.rank == 0 && known.empty() && !std::exchange(of_this_state, true))
+        say(who_, fmt::format("checkpoints are off: {}", off_because_));
     return {BCK_E_NODAEMON, off_because_};
 }
 
@@ -169,7 +220,9 @@ outcome client::come_back() {
 }
 
 outcome client::reach() {
-    if (!initialised_) return {BCK_E_INVALID, "bck_init was not called"};
+    if (!initialised_)
+        return {BCK_E_INVALID,
+                who_.state.empty() ? "bck_init was not called" : "the state is not open: bck_open"};
     if (pid_ != ::getpid()) return {BCK_E_INVALID, "after fork() only the parent may use the library"};
     if (connection_.attached()) return {};
     if (socket_.empty()) return {BCK_E_NODAEMON, off_because_};
@@ -191,10 +244,10 @@ outcome client::attach_for(std::uint64_t bytes, bool populate) {
 }
 
 result<void> client::attach(std::uint64_t bytes, bool populate) {
-    BANYAN_TRY(const auto warning, connection_.attach(job_, job_step_, rank_, world_, bytes, populate));
+    BANYAN_TRY(const auto warning, connection_.attach(who_, bytes, populate));
     warnings_seen_ = connection_.header().warning_count.load();
     connection_.header().warnings_read.store(warnings_seen_);
-    if (!warning.empty()) std::fprintf(stderr, "banyan: %s\n", printable(warning).c_str());
+    if (!warning.empty()) say(who_, warning);
     return {};
 }
 
@@ -212,7 +265,7 @@ outcome client::ready(const given_regions& given, region_table** table, bool pop
     if (auto r = reach(); r.code != 0) return r;
     if (given)
         if (auto r = given_.find(*given, regions_, table); r.code != 0) return r;
-    if (auto made = (*table)->make_header(job_, rank_, world_); !made)
+    if (auto made = (*table)->make_header(who_.job, who_.rank, who_.world); !made)
         return {BCK_E_INVALID, made.error().text()};
     if (auto r = attach_for((*table)->header().image_bytes, populate); r.code != 0) return r;
     if (populate) pin(**table);
@@ -236,22 +289,6 @@ int client::free_buffer() {
     }
 }
 
-outcome client::fill(std::byte* buffer, std::uint64_t step, region_table& table) {
-    auto& head = table.header();
-    put_step(head.text.data() + head.step_at, step);
-    std::memcpy(buffer, head.text.data(), head.text.size());
-    for (std::size_t i = 0; i < table.size(); ++i) {
-        const auto& r = table.at(i);
-        const auto& from = table.place_of(i);
-        if (!from.on_device) {
-            copy_state(buffer + r.offset, static_cast<const std::byte*>(from.ptr), r.bytes);
-        } else if (auto copied = device::copy_to_host(buffer + r.offset, from.ptr, r.bytes); !copied) {
-            return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", r.name, copied.error().text())};
-        }
-    }
-    return {};
-}
-
 void client::tell_warning() {
     auto& header = connection_.header();
     const auto count = header.warning_count.load();
@@ -260,7 +297,7 @@ void client::tell_warning() {
     std::array<char, 512> text = header.warning;
     text.back() = '\0';
     header.warnings_read.store(count);
-    std::fprintf(stderr, "banyan: %s\n", printable(text.data()).c_str());
+    say(who_, text.data());
 }
 
 outcome client::checkpoint(std::uint64_t step, given_regions given) {
@@ -369,7 +406,7 @@ outcome client::ask_for_state(bool test, nlohmann::json* reply, const region_tab
             if (!json_fields(*reply).has("step")) must_restart_ = false;  // there is nothing to go back to
             return {};
         }
-        if (rank_ == 0 && *why != said) std::fprintf(stderr, "banyan: %s\n", printable(*why).c_str());
+        if (who_.rank == 0 && *why != said) say(who_, *why);
         said = *why;
         if (clock::now() >= until) return {BCK_E_TIMEOUT, *why};
     }
@@ -386,17 +423,6 @@ outcome client::restart_test(std::uint64_t* step) {
     const auto found = json_fields(reply).number("step", max_step);
     if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
     *step = *found;
-    return {};
-}
-
-outcome client::find_image(const nlohmann::json& reply, std::uint64_t step, std::span<std::byte>* image) {
-    const json_fields in(reply);
-    const auto buffer = in.number("buffer", connection_.buffers() - 1);
-    const auto bytes = in.number("bytes", connection_.buffer_bytes());
-    const auto found = in.number("step", max_step);
-    if (!buffer || !bytes || !found || *found != step)
-        return {BCK_E_REFUSED, "the daemon's answer makes no sense"};
-    *image = {connection_.buffer(*buffer), *bytes};
     return {};
 }
 
@@ -420,16 +446,16 @@ outcome client::stat(image_contents* found) {
     if (auto asked = ask_for_state(false, &reply, regions_); asked.code != 0) return asked;
     must_restart_ = must_restart_ || before != connection_.generation();
     std::span<std::byte> image;
-    if (auto r = find_image(reply, *step, &image); r.code != 0) return r;
+    if (auto r = find_image(connection_, reply, *step, &image); r.code != 0) return r;
     return read(image, *step,
-                static_cast<std::uint32_t>(json_fields(reply).number("of", 1'048'575).value_or(rank_)),
+                static_cast<std::uint32_t>(json_fields(reply).number("of", 1'048'575).value_or(who_.rank)),
                 found);
 }
 
 outcome client::take(std::span<std::byte> image, std::uint64_t step, std::optional<std::uint32_t> of,
                      const region_table& table) {
     image_contents contents;
-    if (auto r = read(image, step, of.value_or(rank_), &contents); r.code != 0) return r;
+    if (auto r = read(image, step, of.value_or(who_.rank), &contents); r.code != 0) return r;
     std::vector<std::uint64_t> offsets;
     if (auto found = table.find_in(contents, &offsets, of.has_value()); found.code != 0) return found;
     for (std::size_t i = 0; i < table.size(); ++i) {
@@ -457,7 +483,7 @@ outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
     // The round is entered, but until its state is brought this process does not train in it.
     must_restart_ = must_restart_ || std::exchange(has_saved_, false);
     std::span<std::byte> image;
-    if (auto r = find_image(reply, *found, &image); r.code != 0) return r;
+    if (auto r = find_image(connection_, reply, *found, &image); r.code != 0) return r;
     std::optional<std::uint32_t> of;
     if (const auto rank = json_fields(reply).number("of", 1'048'575)) of = static_cast<std::uint32_t>(*rank);
     if (auto taken = take(image, *found, of, *table); taken.code != 0) return taken;
@@ -471,17 +497,22 @@ outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
     return {};
 }
 
-outcome client::finalize(bool drain) {
+outcome client::finalize(bool drain, const std::function<void()>& meanwhile) {
     const std::scoped_lock held(lock_);
     outcome out;
+    bool done = false;
+    const auto once = [&] {
+        if (meanwhile && !std::exchange(done, true)) meanwhile();
+    };
     if (drain && pid_ == ::getpid() && connection_.attached()) {
         nlohmann::json reply;
-        out = ask(message::finalize, {{"drain", true}}, drain_timeout, &reply);
+        out = ask(message::finalize, {{"drain", true}}, drain_timeout, &reply, once);
         if (connection_.attached()) tell_warning();
     } else if (pid_ == ::getpid() && connection_.attached()) {
         // So that what comes next is no rank's death. The answer is not waited for.
         connection_.post(message::finalize, "drain", 0);
     }
+    once();
     detach();
     initialised_ = false;
     regions_.clear();

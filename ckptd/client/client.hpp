@@ -24,6 +24,8 @@ using given_regions = std::optional<std::span<const bck_tensor>>;
 class client {
   public:
     outcome init(const char* job, int rank, int world);
+    /// A state with a name of the process that `of` was told of; nothing new where it is open.
+    outcome open(client& of, const std::string& state);
     outcome protect(const bck_tensor& region);
     outcome unprotect(const char* name);
     /// Nothing for `given`: what is protected.
@@ -33,7 +35,8 @@ class client {
     /// What restart() would bring, without bringing it.
     outcome stat(image_contents* found);
     outcome restart(std::uint64_t* step, int* source, given_regions given);
-    outcome finalize(bool drain);
+    /// `meanwhile` is done while the daemon works.
+    outcome finalize(bool drain, const std::function<void()>& meanwhile = {});
 
   private:
     /// Connected; nothing need be protected.
@@ -46,8 +49,6 @@ class client {
     outcome ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
                 nlohmann::json* reply, const std::function<void()>& meanwhile = {});
     outcome ask_for_state(bool test, nlohmann::json* reply, const region_table& into);
-    /// The image that the daemon has put into a buffer.
-    outcome find_image(const nlohmann::json& reply, std::uint64_t step, std::span<std::byte>* image);
     /// After the daemon has ended: attached to the next one, where its keeper starts one.
     outcome come_back();
     result<void> attach(std::uint64_t bytes, bool populate = true);
@@ -56,7 +57,6 @@ class client {
     /// The job has gone back since this process was given its state.
     bool is_behind() const;
     int free_buffer();
-    outcome fill(std::byte* buffer, std::uint64_t step, region_table& table);
     /// `of`: the rank that saved it, if it was another one, or one of another number of ranks.
     outcome take(std::span<std::byte> image, std::uint64_t step, std::optional<std::uint32_t> of,
                  const region_table& table);
@@ -66,9 +66,7 @@ class client {
     std::mutex lock_;
     bool initialised_ = false;
     pid_t pid_ = 0;
-    std::uint64_t job_ = 0;
-    std::optional<std::uint32_t> job_step_;
-    std::uint32_t rank_ = 0, world_ = 0;
+    rank_name who_;
     std::string socket_;
     std::chrono::milliseconds buffer_timeout_{2000};
     region_table regions_;
@@ -82,6 +80,7 @@ class client {
     bool must_restart_ = false;           ///< it was behind, and has only looked since
     std::optional<std::uint64_t> saved_;  ///< newest step sealed since the state was restored
     std::uint32_t warnings_seen_ = 0;
+    bool told_off_ = false;
 };
 
 }  // namespace banyan::ckpt

@@ -46,16 +46,22 @@ void connection::close() {
     buffer_bytes_ = 0;
 }
 
-result<std::string> connection::attach(std::uint64_t job, std::optional<std::uint32_t> step,
-                                       std::uint32_t rank, std::uint32_t world, std::uint64_t bytes,
-                                       bool populate) {
+result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes, bool populate) {
     const auto until = in(attach_timeout);
-    nlohmann::json meta{{"job", job}, {"rank", rank}, {"world", world}, {"bytes", bytes}, {"parts", true}};
-    if (step) meta["step"] = *step;
-    BANYAN_CHECK(wire::send_frame(fd_.get(), static_cast<std::uint16_t>(message::attach), meta, {}, until));
+    nlohmann::json meta{
+        {"job", who.job}, {"rank", who.rank}, {"world", who.world}, {"bytes", bytes}, {"parts", true}};
+    if (who.step) meta["step"] = *who.step;
+    if (!who.state.empty()) meta["state"] = who.state;
+    // A type of its own: a daemon that knows of no named states would hand out the other one's memory.
+    const auto type = who.state.empty() ? message::attach : message::attach_state;
+    BANYAN_CHECK(wire::send_frame(fd_.get(), static_cast<std::uint16_t>(type), meta, {}, until));
     unique_fd memory;
     BANYAN_TRY(const auto reply, wire::receive_frame(fd_.get(), until, &memory));
-    if (auto refused = wire::error_from(reply.meta)) return std::unexpected(std::move(*refused));
+    if (auto refused = wire::error_from(reply.meta)) {
+        if (!who.state.empty() && refused->code == errc::invalid_input)
+            refused->hint = "states with names need a daemon of this library's release";
+        return std::unexpected(std::move(*refused));
+    }
     BANYAN_TRY(buffers_, json_fields(reply.meta).number("buffers", max_buffers));
     BANYAN_TRY(buffer_bytes_, json_fields(reply.meta).number("buffer_bytes", 1ull << 48));
     BANYAN_TRY(generation_, json_fields(reply.meta).number("generation"));
@@ -69,7 +75,7 @@ result<std::string> connection::attach(std::uint64_t job, std::optional<std::uin
     populated_ = false;
     if (populate) this->populate();
     ::madvise(map_.data(), map_.size(), MADV_DONTFORK);  // a forked helper must not write, nor keep it alive
-    if (header().magic != rank_memory_magic || header().rank != rank || header().job != job)
+    if (header().magic != rank_memory_magic || header().rank != who.rank || header().job != who.job)
         return fail(errc::invalid_input, "the daemon's memory has another layout",
                     "install the same banyan release everywhere");
     return json_fields(reply.meta).text("warning", 64 * 1024).value_or("");

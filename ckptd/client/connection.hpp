@@ -18,15 +18,21 @@
 
 namespace banyan::ckpt {
 
+/// Whose memory it is.
+struct rank_name {
+    std::uint64_t job = 0;
+    std::optional<std::uint32_t> step;  ///< of the job, that this process belongs to; where that is known
+    std::uint32_t rank = 0, world = 0;
+    std::string state;  ///< of several states of the process one with a name; else empty
+};
+
 class connection {
   public:
     /// Connects to the daemon; nothing is attached yet.
     result<void> open(const std::string& socket);
     /// Gets memory for images of `bytes` and maps all of it. Returns the daemon's warning for the user.
-    /// `step`: of the job, that this process belongs to; nothing where that is not known. Without `populate`
-    /// the pages come with populate().
-    result<std::string> attach(std::uint64_t job, std::optional<std::uint32_t> step, std::uint32_t rank,
-                               std::uint32_t world, std::uint64_t bytes, bool populate = true);
+    /// Without `populate` the pages come with populate().
+    result<std::string> attach(const rank_name& who, std::uint64_t bytes, bool populate = true);
     /// Has all pages in the mapping, so that no save has page faults.
     void populate();
     /// The reply as it came, a refusal too; an error here means that the connection is lost. `meanwhile` is

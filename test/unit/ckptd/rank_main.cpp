@@ -18,11 +18,15 @@
 //     error                 -> bck_error()
 //     fork                  -> 0: a child has the connection, too, until nobody writes commands any more
 //     hang_up               -> code: bck_init once more; no word to the daemon
+//     open NAME             -> 0, or -1: a second state, with as many bytes as the first one
+//     in NAME save|wait|test|restart ...
+//                           -> of that state
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <map>
 #include <new>
 #include <sstream>
 
@@ -83,6 +87,51 @@ struct given_state {
     }
 };
 
+/// A second state, whose bytes are never those of another one at the same step.
+class second_state {
+  public:
+    second_state(const std::string& name, std::uint32_t rank, std::size_t bytes)
+        : handle_(bck_open(name.c_str())), rank_(rank), data_(bytes) {
+        for (const char c : name) rank_ += 100'003u * static_cast<unsigned char>(c);
+        if (handle_) bck_state_protect_bytes(handle_, "all", data_.data(), data_.size());
+    }
+    bool is_open() const { return handle_ != nullptr; }
+    std::string answer(std::istream& words) {
+        std::string command;
+        words >> command;
+        std::uint64_t step = 0;
+        if (command == "save") {
+            words >> step;
+            fill(step);
+            return std::to_string(bck_state_checkpoint(handle_, step));
+        }
+        if (command == "wait") {
+            int level = 0, ms = 0;
+            words >> step >> level >> ms;
+            return std::to_string(bck_state_wait(handle_, step, level, ms));
+        }
+        if (command == "test") {
+            const int code = bck_state_restart_test(handle_, &step);
+            return std::to_string(code) + " " + std::to_string(step);
+        }
+        std::fill(data_.begin(), data_.end(), 0xee);
+        int source = 0;
+        const int code = bck_state_restart(handle_, &step, &source);
+        const bool same = code == BCK_OK && data_ == ckptd_test::state_of(rank_, step, data_.size());
+        return std::to_string(code) + " " + std::to_string(step) + " " + std::to_string(source) + " " +
+               std::to_string(same);
+    }
+
+  private:
+    void fill(std::uint64_t step) {
+        const auto now = ckptd_test::state_of(rank_, step, data_.size());
+        std::copy(now.begin(), now.end(), data_.begin());
+    }
+    bck_state* handle_;
+    std::uint32_t rank_;
+    std::vector<unsigned char> data_;
+};
+
 }  // namespace
 
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
@@ -107,6 +156,7 @@ int main() {
     bool moves = true;  // each save's state lies elsewhere
     auto part = rank;   // whose state it is
     std::size_t allocated = 0;
+    std::map<std::string, second_state> others;
     std::string line;
     while (std::getline(std::cin, line)) {
         std::istringstream words(line);
@@ -212,6 +262,16 @@ int main() {
                 ::_exit(0);
             }
             std::cout << 0 << std::endl;
+        } else if (command == "open") {
+            std::string name;
+            words >> name;
+            others.erase(name);
+            const auto& opened = others.try_emplace(name, name, rank, bytes).first->second;
+            std::cout << (opened.is_open() ? 0 : -1) << std::endl;
+        } else if (command == "in") {
+            std::string name;
+            words >> name;
+            std::cout << others.try_emplace(name, name, rank, bytes).first->second.answer(words) << std::endl;
         } else if (command == "hang_up") {
             std::cout << bck_init(nullptr, -1, -1) << std::endl;
         } else if (command == "error") {

@@ -107,6 +107,32 @@ TEST_CASE("regions for one call are listed, and the list is filled again without
     CHECK(session.restart(list).error().code == BCK_E_NODAEMON);
 }
 
+TEST_CASE("a second state has regions of its own, and ends with the session", "[wrapper]") {
+    bck::session session("1", 0, 1);
+    auto ema = session.open("ema");
+    REQUIRE(ema);
+    int step = 0;
+    CHECK(ema->protect("step", step));
+    CHECK_FALSE(session.unprotect("step"));
+    CHECK(session.open("ema")->unprotect("step"));  // it is the same
+    {
+        auto kept = ema->protect_scoped("step", step);
+        REQUIRE(kept);
+        CHECK_FALSE(session.unprotect("step"));
+    }
+    CHECK_FALSE(ema->unprotect("step"));
+    CHECK(ema->protect("step", step));
+    CHECK(ema->checkpoint(1).error().code == BCK_E_NODAEMON);
+    CHECK(ema->restart().error().code == BCK_E_NODAEMON);
+    CHECK(ema->restart_test().error().code == BCK_E_NODAEMON);
+    CHECK(ema->stat().error().code == BCK_E_NODAEMON);
+    CHECK(ema->wait(1, bck::level::memory, std::chrono::seconds(0)).error().code == BCK_E_NODAEMON);
+    CHECK(session.open("Ema").error().text.find("is no name of a state") != std::string::npos);
+    CHECK(session.finalize(false));
+    CHECK(ema->checkpoint(1).error().text == "the state is not open: bck_open");
+    CHECK(session.open("ema").error().text == "bck_init was not called");
+}
+
 TEST_CASE("no checkpoint is a result, no daemon is an error", "[wrapper]") {
     bck::session session("1", 0, 1);
     int step = 0;

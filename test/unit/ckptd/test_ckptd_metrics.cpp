@@ -82,6 +82,17 @@ TEST_CASE("the numbers of jobs, while they have memory here", "[ckptd]") {
     CHECK(now["banyan_ckpt_flushes_total{job=\"7\",outcome=\"done\"}"] == 1);
     CHECK(now["banyan_ckpt_bytes_total{job=\"7\",what=\"storage_written\"}"] >= state_bytes);
     CHECK(now["banyan_ckpt_bytes_total{job=\"8\",what=\"peer_sent\"}"] >= state_bytes);
+    // Another state of a job has numbers of its own, and is no job.
+    all_are(ask_all(kept, "in ema save 3"), "0");
+    all_are(ask_all(kept, "in ema wait 3 2 9000"), "0");
+    CHECK(eventually(
+        [&] { return numbers(port)["banyan_ckpt_step{job=\"8\",state=\"ema\",tier=\"replicated\"}"] == 3; }));
+    now = numbers(port);
+    CHECK(now["banyan_ckpt_step{job=\"8\",tier=\"replicated\"}"] == 5);
+    CHECK(now["banyan_ckpt_saves_total{job=\"8\",outcome=\"sealed\",state=\"ema\"}"] +
+              now["banyan_ckpt_saves_total{job=\"8\",state=\"ema\",outcome=\"sealed\"}"] ==
+          1);
+    CHECK(now["banyan_ckpt_sessions{state=\"open\"}"] == 2);
     // Their memory stays for a while, then they are gone, and so are their numbers.
     REQUIRE(ckpt::session_detach(c.socket(1), 8, 5s));
     CHECK(eventually([&] { return numbers(port)["banyan_ckpt_sessions{state=\"detached\"}"] == 1; }));

@@ -27,9 +27,11 @@ constexpr std::size_t small_state = 300'001;
 
 class job {
   public:
-    /// `net`: what may fail is the network and single bits; else processes.
-    job(std::uint64_t seed, network* net)
+    /// `net`: what may fail is the network and single bits; else processes. `two`: the ranks keep a second
+    /// state, too.
+    job(std::uint64_t seed, network* net, bool two)
         : random_(seed),
+          lines_(two ? std::vector<line>{{""}, {"in ema "}} : std::vector<line>{{""}}),
           net_(net),
           cluster_({all_nodes, "", {}, {}, net}),
           flush_(pick({0, 0, 1, 2, 5})),
@@ -42,8 +44,10 @@ class job {
     std::string round() {
         cluster_.new_step(id, launch_++, assigned_);
         auto ranks = start_ranks(cluster_, id, assigned_, 1, small_state);
-        auto wrong = restore(ranks);
-        if (!wrong.empty()) return wrong;
+        // Either one first: that says nothing of the other.
+        if (lines_.size() > 1 && below(2) == 0) std::swap(lines_[0], lines_[1]);
+        for (auto& l : lines_)
+            if (auto wrong = restore(ranks, l); !wrong.empty()) return wrong;
         train(ranks);
         net_ ? cut_or_flip(ranks) : fault(ranks);
         return {};
@@ -51,6 +55,12 @@ class job {
 
   private:
     static constexpr std::uint64_t id = 77;
+
+    /// Of a state; steps plus 1, 0 = none.
+    struct line {
+        std::string in;  ///< before each of its commands
+        std::uint64_t step = 0, memory = 0, replicated = 0, durable = 0, floor = 0;
+    };
 
     std::uint64_t below(std::uint64_t n) {
         return std::uniform_int_distribution<std::uint64_t>(0, n - 1)(random_);
@@ -60,8 +70,8 @@ class job {
         std::this_thread::sleep_for(std::chrono::milliseconds(pick(std::move(of_ms))));
     }
 
-    std::string restore(std::vector<rank_process>& ranks) {
-        for (auto& r : ranks) r.say("restart");
+    std::string restore(std::vector<rank_process>& ranks, line& l) {
+        for (auto& r : ranks) r.say(l.in + "restart");
         if (heal_) {
             pause({0, 100, 1000, 2500});
             std::exchange(heal_, nullptr)();
@@ -69,8 +79,8 @@ class job {
         std::vector<std::string> answers;
         for (auto& r : ranks) answers.push_back(r.hear());
         const auto told =
-            fmt::format("launch {} on {}: {}; floor {}, {}", launch_ - 1, fmt::join(assigned_, " "),
-                        fmt::join(answers, ", "), floor_, what_happened_);
+            fmt::format("launch {} on {}: {}{}; floor {}, {}", launch_ - 1, fmt::join(assigned_, " "), l.in,
+                        fmt::join(answers, ", "), l.floor, what_happened_);
         std::uint64_t first = 0;
         for (std::size_t i = 0; i < answers.size(); ++i) {
             std::istringstream words(answers[i]);
@@ -83,29 +93,39 @@ class job {
             if (i == 0) first = state;
             if (state != first) return "ranks begin from different steps: " + told;
         }
-        if (first < floor_) return "an acknowledged step is lost: " + told;
-        step_ = first == 0 ? 0 : first - 1;
-        memory_ = first;
-        replicated_ = 0;
+        if (first < l.floor) return "an acknowledged step is lost: " + told;
+        l.step = first == 0 ? 0 : first - 1;
+        l.memory = first;
+        l.replicated = 0;
         return {};
     }
 
     void train(std::vector<rank_process>& ranks) {
-        const auto saves = 1 + below(7);
+        const auto saves = (1 + below(7)) * lines_.size();
         for (std::uint64_t i = 0; i < saves; ++i) {
-            const auto saved = ask_all(ranks, fmt::format("save {}", ++step_));
+            auto& l = lines_[lines_.size() > 1 ? below(2) : 0];
+            const auto saved = ask_all(ranks, fmt::format("{}save {}", l.in, ++l.step));
             if (std::any_of(saved.begin(), saved.end(), [](const auto& s) { return s != "0"; })) continue;
-            if (below(3) == 0) acknowledge(ranks, 2, replicated_);
-            if (below(3) == 0) acknowledge(ranks, 1, memory_);
-            if (flush_ != 0 && step_ % flush_ == 0 && below(3) == 0) acknowledge(ranks, 3, durable_);
+            if (below(3) == 0) acknowledge(ranks, l, 2, l.replicated);
+            if (below(3) == 0) acknowledge(ranks, l, 1, l.memory);
+            if (flush_ != 0 && l.step % flush_ == 0 && below(3) == 0) acknowledge(ranks, l, 3, l.durable);
         }
     }
 
     /// One rank that hears it is enough: it counts for all.
-    void acknowledge(std::vector<rank_process>& ranks, int level, std::uint64_t& into) {
-        for (const auto& answer : ask_all(ranks, fmt::format("wait {} {} 4000", step_, level)))
-            if (answer == "0") into = std::max(into, step_ + 1);
-        memory_ = std::max({memory_, replicated_, into});
+    void acknowledge(std::vector<rank_process>& ranks, line& l, int level, std::uint64_t& into) {
+        for (const auto& answer : ask_all(ranks, fmt::format("{}wait {} {} 4000", l.in, l.step, level)))
+            if (answer == "0") into = std::max(into, l.step + 1);
+        l.memory = std::max({l.memory, l.replicated, into});
+    }
+
+    /// What must come back of each state: what is in storage, and what was acknowledged in memory so.
+    void must_come_back(std::uint64_t line::*level) {
+        for (auto& l : lines_) l.floor = std::max(l.*level, l.durable);
+    }
+    void say_save(std::vector<rank_process>& ranks) {
+        for (const auto& l : lines_)
+            for (auto& r : ranks) r.say(fmt::format("{}save {}", l.in, l.step + 1));
     }
 
     void fault(std::vector<rank_process>& ranks) {
@@ -115,23 +135,23 @@ class job {
             for (auto& r : ranks)
                 if (below(2) == 0) r.kill(), pause({0, 0, 5});
             what_happened_ = "ranks killed";
-            floor_ = std::max(memory_, durable_);
+            must_come_back(&line::memory);
         } else if (what == 1) {  // a daemon hangs while the ranks save on
             const auto node = assigned_[below(slots)];
             cluster_.kill(node, SIGSTOP);
-            for (auto& r : ranks) r.say(fmt::format("save {}", step_ + 1));
+            say_save(ranks);
             pause({100, 500, 2500});
             cluster_.kill(node, SIGCONT);
             pause({0, 20, 300});
             what_happened_ = fmt::format("n{} hung", node);
-            floor_ = std::max(memory_, durable_);
+            must_come_back(&line::memory);
         } else if (what == 2) {  // buddies together: what is in storage remains
             const auto slot = below(slots);
             for (const auto s : {slot, (slot + 1) % slots}) cluster_.kill(assigned_[s], SIGKILL);
             ranks.clear();
             for (const auto s : {slot, (slot + 1) % slots}) bring_back(assigned_[s]);
             what_happened_ = fmt::format("n{} and its buddy lost", assigned_[slot]);
-            floor_ = durable_;
+            must_come_back(&line::durable);
         } else {  // a node, dead or only silent; the spare takes its place
             const auto slot = below(slots);
             const auto lost = assigned_[slot];
@@ -148,7 +168,7 @@ class job {
             else
                 bring_back(lost);
             what_happened_ = fmt::format("n{} {}", lost, hangs ? "hangs" : "lost");
-            floor_ = std::max(replicated_, durable_);
+            must_come_back(&line::replicated);
         }
     }
 
@@ -156,11 +176,11 @@ class job {
         const auto what = below(7);
         const auto slot = below(slots);
         const auto node = assigned_[slot];
-        floor_ = std::max(memory_, durable_);
+        must_come_back(&line::memory);
         if (zombie_ != 0 && below(2) == 0) net_->heal(std::exchange(zombie_, 0));
         if (what == 0) {  // cut off while the ranks save on
             net_->cut(node);
-            for (auto& r : ranks) r.say(fmt::format("save {}", step_ + 1));
+            say_save(ranks);
             pause({100, 500, 2500});
             net_->heal(node);
             what_happened_ = fmt::format("n{} was cut off", node);
@@ -171,7 +191,7 @@ class job {
         } else if (what == 2) {  // two that do not hear each other, while the others hear both
             const auto other = assigned_[(slot + 1 + below(slots - 1)) % slots];
             net_->cut(node, other);
-            for (auto& r : ranks) r.say(fmt::format("save {}", step_ + 1));
+            say_save(ranks);
             pause({0, 500});
             heal_ = [this, node, other] { net_->heal(node, other); };
             what_happened_ = fmt::format("n{} does not reach n{}", node, other);
@@ -183,7 +203,7 @@ class job {
             assigned_[slot] = spare_;
             zombie_ = spare_ = node;
             what_happened_ = fmt::format("n{} cut off for good", node);
-            floor_ = std::max(replicated_, durable_);
+            must_come_back(&line::replicated);
         } else if (what == 4) {  // the others' connections stay half open
             net_->cut(node);
             cluster_.kill(node, SIGKILL);
@@ -191,7 +211,7 @@ class job {
             bring_back(node);
             net_->heal(node);
             what_happened_ = fmt::format("n{} lost behind a cut", node);
-            floor_ = std::max(replicated_, durable_);
+            must_come_back(&line::replicated);
         } else if (what == 5) {
             flip_memory(ranks, node);
         } else {
@@ -201,8 +221,9 @@ class job {
 
     /// Bits in what lies checked in a node's memory: what its ranks have saved, or what it keeps for others.
     void flip_memory(std::vector<rank_process>& ranks, int node) {
-        acknowledge(ranks, 1, memory_);
-        if (memory_ != step_ + 1) return;  // something may not be checked yet
+        for (auto& l : lines_) acknowledge(ranks, l, 1, l.memory);
+        for (const auto& l : lines_)
+            if (l.memory != l.step + 1) return;  // something may not be checked yet
         const bool own = below(2) == 0;
         const auto name = fmt::format("/memfd:banyan-{}-{}-", own ? "buffers" : "replica", id);
         ranks.clear();
@@ -218,14 +239,15 @@ class job {
             flip(memory, header + below(bytes - header));
             ++flipped;
         }
-        floor_ = own ? std::max(replicated_, durable_) : std::max(memory_, durable_);
+        must_come_back(own ? &line::replicated : &line::memory);
         what_happened_ = fmt::format("{} bits of n{} changed", flipped, node);
     }
 
     /// One in the newest step that is in storage; memory has what it had.
     void flip_file() {
         what_happened_ = "nothing";
-        if (storage_.empty() || memory_ < durable_) return;
+        const auto rests_on_storage = [](const line& l) { return l.memory < l.durable; };
+        if (storage_.empty() || std::any_of(lines_.begin(), lines_.end(), rests_on_storage)) return;
         std::vector<std::filesystem::path> files;
         for (const auto& file : std::filesystem::recursive_directory_iterator(storage_))
             if (file.path().extension() == ".safetensors" &&
@@ -236,7 +258,7 @@ class job {
         std::fstream file(files.back(), std::ios::in | std::ios::out | std::ios::binary);
         flip(file, below(std::filesystem::file_size(files.back())));
         what_happened_ = fmt::format("a bit of {} changed", files.back().string());
-        durable_ = 0;
+        for (auto& l : lines_) l.durable = 0;
     }
 
     void flip(std::fstream& of, std::uint64_t at) {
@@ -260,6 +282,7 @@ class job {
     }
 
     std::mt19937_64 random_;
+    std::vector<line> lines_;
     network* net_;
     cluster cluster_;
     std::uint64_t flush_;
@@ -268,15 +291,13 @@ class job {
     int spare_ = all_nodes, zombie_ = 0;
     std::function<void()> heal_;  ///< to be called while the ranks of the next launch restore
     std::uint32_t launch_ = 0;
-    // Steps plus 1; 0 = none.
-    std::uint64_t step_ = 0, memory_ = 0, replicated_ = 0, durable_ = 0, floor_ = 0;
     std::string what_happened_ = "nothing before";
 };
 
-void run(std::uint64_t first, std::uint64_t seeds, bool of_network = false) {
+void run(std::uint64_t first, std::uint64_t seeds, bool of_network = false, bool two = false) {
     for (auto seed = first; seed < first + seeds; ++seed) {
         const auto net = of_network ? std::make_unique<network>(all_nodes) : nullptr;
-        job j(seed, net.get());
+        job j(seed, net.get(), two);
         for (int round = 0; round < 8; ++round) {
             const auto wrong = j.round();
             INFO("seed " << seed << ", round " << round);
@@ -290,6 +311,10 @@ void run(std::uint64_t first, std::uint64_t seeds, bool of_network = false) {
 TEST_CASE("seeded faults: what was acknowledged comes back, to all alike", "[ckptd]") { run(1, 5); }
 
 TEST_CASE("seeded partitions and bit flips: the same", "[ckptd]") { run(1, 2, true); }
+
+TEST_CASE("seeded faults under two states: each comes back by itself", "[ckptd]") { run(1, 2, false, true); }
+
+TEST_CASE("500 rounds of seeded faults under two states", "[.soak]") { run(2000, 63, false, true); }
 
 TEST_CASE("500 rounds of seeded faults", "[.soak]") { run(1000, 63); }
 

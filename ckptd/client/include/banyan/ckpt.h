@@ -173,10 +173,43 @@ BCK_API int bck_restart(uint64_t* step, int* source);
  * bringing anything. */
 BCK_API int bck_restart_into(uint64_t* step, int* source, const bck_tensor* tensors, size_t count);
 
-/* Ends the use of the library. `drain` != 0: waits (at most a minute) until what was saved is complete in
- * memory and, when the job has a checkpoint directory, in storage. The saved steps stay with the daemon
- * until the job ends, and for its lease after that unless every rank of the node has drained. A process that
- * ends without it has died as far as the daemon knows, which brings the newest complete step to storage. */
+/* A second state of the process, with steps of its own: weights that are averaged, a data loader, what is
+ * saved every hundredth step beside what is saved at each. `name`: 1 to 32 of a to z, 0 to 9, _ and -,
+ * beginning with a letter or a digit; a job has four such states at most, and every rank opens and saves the
+ * same ones. The same name again is the same state. NULL on an error, with bck_error(); without a daemon the
+ * state is there all the same. It is the library's own, until bck_finalize or another bck_init; after that it
+ * has to be opened anew.
+ *
+ * Each state has its regions, its steps and what becomes of them: nothing that is said or done of one touches
+ * another, and what is newest of one says nothing of the others. A process that was started again has lost
+ * all its states, so all of them go back, each to its own newest complete step: bck_state_restart, once for
+ * each. Who calls it after a save takes the ranks back in that one alone. In storage a state lies in
+ * states/NAME of the job's checkpoint directory. All of them together have the job's memory. */
+typedef struct bck_state bck_state;
+BCK_API bck_state* bck_open(const char* name);
+
+/* The functions above, of one state; NULL is the one without a name, of which those without `state` are. */
+BCK_API int bck_state_protect(bck_state* state, const char* name, void* ptr, size_t bytes, const char* dtype,
+                              const uint64_t* shape, int ndim);
+BCK_API int bck_state_protect_bytes(bck_state* state, const char* name, void* ptr, size_t bytes);
+BCK_API int bck_state_protect_piece(bck_state* state, const char* name, void* ptr, size_t bytes,
+                                    const char* dtype, const uint64_t* shape, int ndim,
+                                    const uint64_t* global_shape, const uint64_t* offset);
+BCK_API int bck_state_unprotect(bck_state* state, const char* name);
+BCK_API int bck_state_checkpoint(bck_state* state, uint64_t step);
+BCK_API int bck_state_checkpoint_of(bck_state* state, uint64_t step, const bck_tensor* tensors, size_t count);
+BCK_API int bck_state_wait(bck_state* state, uint64_t step, int level, int timeout_ms);
+BCK_API int bck_state_restart_test(bck_state* state, uint64_t* step);
+BCK_API int bck_state_stat(bck_state* state, bck_contents** contents);
+BCK_API int bck_state_restart(bck_state* state, uint64_t* step, int* source);
+BCK_API int bck_state_restart_into(bck_state* state, uint64_t* step, int* source, const bck_tensor* tensors,
+                                   size_t count);
+
+/* Ends the use of the library, of all states. `drain` != 0: waits (at most a minute) until what was saved is
+ * complete in memory and, when the job has a checkpoint directory, in storage. The saved steps stay with the
+ * daemon until the job ends, and for its lease after that unless every rank of the node has drained. A
+ * process that ends without it has died as far as the daemon knows, which brings the newest complete step to
+ * storage. */
 BCK_API int bck_finalize(int drain);
 
 /* What the last error of the calling thread was, in words; "" when there was none. Valid until its next call.

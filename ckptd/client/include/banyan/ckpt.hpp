@@ -177,13 +177,14 @@ struct restored {
 /// Keeps a region protected as long as it lives.
 class protection {
   public:
-    explicit protection(std::string name) : name_(std::move(name)) {}
+    explicit protection(std::string name, bck_state* of = nullptr) : name_(std::move(name)), of_(of) {}
     ~protection() { release(); }
-    protection(protection&& o) noexcept : name_(std::exchange(o.name_, {})) {}
+    protection(protection&& o) noexcept : name_(std::exchange(o.name_, {})), of_(o.of_) {}
     protection& operator=(protection&& o) noexcept {
         if (this != &o) {
             release();
             name_ = std::exchange(o.name_, {});
+            of_ = o.of_;
         }
         return *this;
     }
@@ -191,10 +192,11 @@ class protection {
 
   private:
     void release() noexcept {
-        if (!name_.empty()) bck_unprotect(name_.c_str());
+        if (!name_.empty()) bck_state_unprotect(of_, name_.c_str());
         name_.clear();
     }
     std::string name_;
+    bck_state* of_ = nullptr;
 };
 
 using extents = std::span<const std::uint64_t>;
@@ -280,26 +282,15 @@ class tensors {
     std::size_t size_ = 0;
 };
 
-class session {
+/// One state of the process. The one without a name is the session's own; a copy is the same state.
+class state {
   public:
-    /// Without a daemon the session is there all the same: its calls say why they do nothing.
-    explicit session(const char* job = nullptr, int rank = -1, int world = -1)
-        : opened_(detail::checked(bck_init(job, rank, world))), owns_(true) {}
-    ~session() {
-        if (owns_) bck_finalize(0);
-    }
-    session(session&& o) noexcept : opened_(std::move(o.opened_)), owns_(std::exchange(o.owns_, false)) {}
-    session& operator=(session&&) = delete;
-
-    /// What bck_init said.
-    const result<void>& opened() const { return opened_; }
-
     /// A row of numbers, or with `shape` an array of them.
     template <class T, std::size_t N>
     result<void> protect(const std::string& name, std::span<T, N> data, extents shape) {
-        return detail::checked(bck_protect(name.c_str(), data.data(), data.size_bytes(),
-                                           detail::dtype_of<T>(), shape.data(),
-                                           static_cast<int>(shape.size())));
+        return detail::checked(bck_state_protect(state_, name.c_str(), data.data(), data.size_bytes(),
+                                                 detail::dtype_of<T>(), shape.data(),
+                                                 static_cast<int>(shape.size())));
     }
     template <class T, std::size_t N>
     result<void> protect(const std::string& name, std::span<T, N> data) {
@@ -318,8 +309,8 @@ class session {
         if (global.size() != shape.size() || offset.size() != shape.size())
             return failure(problem{BCK_E_INVALID, "shape, global shape and offset differ in length"});
         static constexpr std::uint64_t none = 0;  // NULL would say that nothing is given
-        return detail::checked(bck_protect_piece(
-            name.c_str(), data.data(), data.size_bytes(), detail::dtype_of<T>(), shape.data(),
+        return detail::checked(bck_state_protect_piece(
+            state_, name.c_str(), data.data(), data.size_bytes(), detail::dtype_of<T>(), shape.data(),
             static_cast<int>(shape.size()), global.empty() ? &none : global.data(),
             offset.empty() ? &none : offset.data()));
     }
@@ -327,57 +318,60 @@ class session {
     template <class T, std::size_t N>
     result<void> protect_bytes(const std::string& name, std::span<T, N> data) {
         static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>);
-        return detail::checked(bck_protect_bytes(name.c_str(), data.data(), data.size_bytes()));
+        return detail::checked(bck_state_protect_bytes(state_, name.c_str(), data.data(), data.size_bytes()));
     }
     /// Protected until the result goes.
     template <class... Arguments>
     result<protection> protect_scoped(const std::string& name, Arguments&&... arguments) {
         if (auto done = protect(name, std::forward<Arguments>(arguments)...); !done)
             return failure(done.error());
-        return protection(name);
+        return protection(name, state_);
     }
-    result<void> unprotect(const std::string& name) { return detail::checked(bck_unprotect(name.c_str())); }
+    result<void> unprotect(const std::string& name) {
+        return detail::checked(bck_state_unprotect(state_, name.c_str()));
+    }
 
-    result<void> checkpoint(std::uint64_t step) { return detail::checked(bck_checkpoint(step)); }
+    result<void> checkpoint(std::uint64_t step) {
+        return detail::checked(bck_state_checkpoint(state_, step));
+    }
     /// Of these regions alone, whatever is protected.
     result<void> checkpoint(std::uint64_t step, tensors& given) {
-        return detail::checked(bck_checkpoint_of(step, given.data(), given.size()));
+        return detail::checked(bck_state_checkpoint_of(state_, step, given.data(), given.size()));
     }
     result<void> wait(std::uint64_t step, level how, std::chrono::milliseconds timeout) {
         constexpr std::chrono::milliseconds most{1'000'000'000};
         const auto ms = timeout > most ? most : timeout;
-        return detail::checked(bck_wait(step, static_cast<int>(how), static_cast<int>(ms.count())));
+        return detail::checked(
+            bck_state_wait(state_, step, static_cast<int>(how), static_cast<int>(ms.count())));
     }
 
     // Nothing in it: there is no checkpoint, the training begins anew. An error is something else.
 
     result<std::optional<std::uint64_t>> restart_test() {
         std::uint64_t step = 0;
-        return found(bck_restart_test(&step), step);
+        return found(bck_state_restart_test(state_, &step), step);
     }
     result<std::optional<restored>> restart() {
         std::uint64_t step = 0;
         int from = BCK_FROM_NONE;
-        const int code = bck_restart(&step, &from);
+        const int code = bck_state_restart(state_, &step, &from);
         return found(code, restored{step, static_cast<bck::source>(from)});
     }
     /// Into these regions alone, whatever is protected.
     result<std::optional<restored>> restart(tensors& given) {
         std::uint64_t step = 0;
         int from = BCK_FROM_NONE;
-        const int code = bck_restart_into(&step, &from, given.data(), given.size());
+        const int code = bck_state_restart_into(state_, &step, &from, given.data(), given.size());
         return found(code, restored{step, static_cast<bck::source>(from)});
     }
     result<std::optional<contents>> stat() {
         bck_contents* taken = nullptr;
-        const int code = bck_stat(&taken);
+        const int code = bck_state_stat(state_, &taken);
         return found(code, contents(taken));
     }
 
-    result<void> finalize(bool drain) {
-        owns_ = false;
-        return detail::checked(bck_finalize(drain ? 1 : 0));
-    }
+  protected:
+    explicit state(bck_state* of) : state_(of) {}
 
   private:
     template <class T>
@@ -387,6 +381,38 @@ class session {
         return std::optional<T>(std::move(value));
     }
 
+    bck_state* state_;
+    friend class session;
+};
+
+class session : public state {
+  public:
+    /// Without a daemon the session is there all the same: its calls say why they do nothing.
+    explicit session(const char* job = nullptr, int rank = -1, int world = -1)
+        : state(nullptr), opened_(detail::checked(bck_init(job, rank, world))), owns_(true) {}
+    ~session() {
+        if (owns_) bck_finalize(0);
+    }
+    session(session&& o) noexcept
+        : state(nullptr), opened_(std::move(o.opened_)), owns_(std::exchange(o.owns_, false)) {}
+    session& operator=(session&&) = delete;
+
+    /// What bck_init said.
+    const result<void>& opened() const { return opened_; }
+
+    /// A second state with steps of its own: bck_open. It is the session's, and ends with it.
+    result<state> open(const std::string& name) {
+        bck_state* const opened = bck_open(name.c_str());
+        if (!opened) return failure(problem{BCK_E_INVALID, bck_error()});
+        return state(opened);
+    }
+
+    result<void> finalize(bool drain) {
+        owns_ = false;
+        return detail::checked(bck_finalize(drain ? 1 : 0));
+    }
+
+  private:
     result<void> opened_;
     bool owns_ = false;
 };

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Two states of the same processes, each with steps of its own.
+#include <filesystem>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cluster.hpp"
+#include "common/file.hpp"
+#include "common/wire.hpp"
+
+using namespace ckptd_test;
+namespace ckpt = banyan::ckpt;
+namespace fs = std::filesystem;
+namespace wire = banyan::wire;
+
+namespace {
+
+constexpr std::size_t small = 100'000;
+
+void save(std::vector<rank_process>& ranks, int step, int level = 2) {
+    all_are(ask_all(ranks, fmt::format("save {}", step)), "0");
+    all_are(ask_all(ranks, fmt::format("wait {} {} 9000", step, level)), "0");
+}
+
+void save_in(std::vector<rank_process>& ranks, const std::string& state, int step, int level = 2) {
+    all_are(ask_all(ranks, fmt::format("in {} save {}", state, step)), "0");
+    all_are(ask_all(ranks, fmt::format("in {} wait {} {} 9000", state, step, level)), "0");
+}
+
+/// The named state of a job on a node, as status tells it.
+json state_on(const cluster& c, int node, std::uint64_t job, const std::string& name) {
+    const auto session = c.session(node, job);
+    if (session.is_object() && session.contains("states"))
+        for (const auto& one : session["states"])
+            if (one["name"] == name) return one;
+    return {};
+}
+
+bool has_step(const std::string& dir, int step) {
+    return fs::exists(fmt::format("{}/step-{:012}/COMMIT", dir, step));
+}
+
+}  // namespace
+
+TEST_CASE("two states of the same ranks have steps of their own", "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(7, 2, 2, "", 0));
+    c.new_step(7, 0, {1, 2});
+    auto ranks = start_ranks(c, 7, {1, 2}, 2, small);
+    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "in ema restart"), "-3 0 0 0");
+    save_in(ranks, "ema", 3);
+    for (int step = 1; step <= 12; ++step) save(ranks, step);
+    for (const int node : {1, 2}) {
+        CHECK(c.session(node, 7)["committed"]["step"] == 12);
+        const auto ema = state_on(c, node, 7, "ema");
+        CHECK(ema["committed"]["step"] == 3);
+        CHECK(ema["replicated"] == true);
+    }
+    SECTION("and each is there in the next launch") {
+        for (auto& r : ranks) r.kill();
+        c.new_step(7, 1, {1, 2});
+        auto again = start_ranks(c, 7, {1, 2}, 2, small);
+        all_are(ask_all(again, "in ema restart"), "0 3 1 1");
+        all_are(ask_all(again, "restart"), "0 12 1 1");
+        save_in(again, "ema", 4);
+        save(again, 13);
+    }
+    SECTION("and a step of one is not newer than one of the other") {
+        save_in(ranks, "ema", 100);
+        save(ranks, 13);
+        for (auto& r : ranks) r.kill();
+        c.new_step(7, 1, {1, 2});
+        auto again = start_ranks(c, 7, {1, 2}, 2, small);
+        all_are(ask_all(again, "restart"), "0 13 1 1");
+        all_are(ask_all(again, "in ema restart"), "0 100 1 1");
+    }
+}
+
+TEST_CASE("a process that is started again takes every state back, each to its own step", "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(7, 2, 1, "", 0));
+    c.new_step(7, 0, {1, 2});
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, small);
+    for (int step = 1; step <= 4; ++step) save(ranks, step);
+    save_in(ranks, "ema", 2);
+    SECTION("whichever it asks for first") {
+        ranks.pop_back();
+        ranks.emplace_back(c, 2, 7, 1, 2, small);
+        CHECK(ranks[1].ask("restart") == "0 4 1 1");
+        // Both of the one that lives went back, though the new process has not asked for the second one.
+        CHECK(ranks[0].ask("save 5") == "-10");
+        CHECK(eventually([&] { return ranks[0].ask("in ema wait 2 1 0") == "-10"; }));
+        CHECK(ranks[0].ask("restart") == "0 4 1 1");
+        CHECK(ranks[0].ask("in ema restart") == "0 2 1 1");
+        CHECK(ranks[1].ask("in ema restart") == "0 2 1 1");
+        save(ranks, 5);
+        save_in(ranks, "ema", 5);
+    }
+    SECTION("and no other one gets a rank's second state while it lives") {
+        rank_process other(c, 2, 7, 1, 2, small);
+        CHECK(other.ask("in late restart").starts_with("-8"));
+        CHECK(other.ask("error").find("rank 1 is held by process") != std::string::npos);
+        save_in(ranks, "ema", 5);
+    }
+    SECTION("and a process that goes back in one stays where it is in the other") {
+        ranks[1].say("in ema restart");
+        CHECK(ranks[1].hear() == "0 2 1 1");
+        CHECK(eventually([&] { return ranks[0].ask("in ema wait 2 1 0") == "-10"; }));
+        save(ranks, 5);
+        CHECK(ranks[0].ask("in ema restart") == "0 2 1 1");
+        save_in(ranks, "ema", 6);
+    }
+}
+
+TEST_CASE("a daemon whose ranks have not asked for a state yet takes part in it", "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(7, 2, 1, "", 0));
+    c.new_step(7, 0, {1, 2});
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, small);
+    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    CHECK(ranks[0].ask("in ema restart") == "-3 0 0 0");
+    CHECK(state_on(c, 2, 7, "ema")["name"] == "ema");
+    CHECK(ranks[0].ask("in ema save 1") == "0");
+    CHECK(ranks[0].ask("in ema wait 1 1 300") == "-4");  // the other rank's is missing
+    CHECK(ranks[1].ask("in ema save 1") == "0");
+    all_are(ask_all(ranks, "in ema wait 1 2 9000"), "0");
+    save(ranks, 1);
+}
+
+TEST_CASE("a state has its place in storage, and begins from there", "[ckptd]") {
+    cluster c({2, "", {}});
+    const auto store = c.dir() + "/store", ema = store + "/states/ema";
+    c.open(c.request(7, 2, 1, store, 2));
+    c.new_step(7, 0, {1, 2});
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, small);
+    for (int step = 1; step <= 4; ++step) save(ranks, step);
+    all_are(ask_all(ranks, "wait 4 3 9000"), "0");
+    save_in(ranks, "ema", 2, 3);
+    CHECK(has_step(store, 4));
+    CHECK(has_step(ema, 2));
+    CHECK_FALSE(has_step(ema, 4));
+    CHECK(fs::exists(ema + "/OWNER.1"));
+    // What neither has in storage gets there when the job leaves.
+    save(ranks, 5);
+    save_in(ranks, "ema", 3);
+    all_are(ask_all(ranks, "finalize 0"), "0");  // their end is no death
+    for (auto& r : ranks) r.kill();
+    CHECK_FALSE(has_step(store, 5));
+    CHECK_FALSE(has_step(ema, 3));
+    SECTION("left by a job that ends") {
+        for (const int node : {1, 2}) REQUIRE(ckpt::session_detach(c.socket(node), 7, 5s));
+        CHECK(eventually([&] { return has_step(store, 5) && has_step(ema, 3); }));
+    }
+    SECTION("brought there by who closes the session") {
+        for (const int node : {1, 2}) REQUIRE(ckpt::session_close(c.socket(node), 7, node == 1, 20s));
+        CHECK(has_step(store, 5));
+        CHECK(has_step(ema, 3));
+    }
+    c.open(c.request(8, 2, 1, store, 2));
+    c.new_step(8, 0, {1, 2});
+    auto next = start_ranks(c, 8, {1, 2}, 1, small);
+    all_are(ask_all(next, "restart"), "0 5 3 1");
+    all_are(ask_all(next, "in ema restart"), "0 3 3 1");
+    save(next, 6, 3);
+    save_in(next, "ema", 4, 3);
+}
+
+TEST_CASE("bck_finalize brings every state to storage, and ends them", "[ckptd]") {
+    cluster c({2, "", {}});
+    const auto store = c.dir() + "/store";
+    c.open(c.request(7, 2, 1, store, 1000));
+    c.new_step(7, 0, {1, 2});
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, small);
+    save(ranks, 4);
+    save_in(ranks, "ema", 2);
+    all_are(ask_all(ranks, "finalize 1"), "0");
+    CHECK(has_step(store, 4));
+    CHECK(has_step(store + "/states/ema", 2));
+    all_are(ask_all(ranks, "in ema save 3"), "-1");
+    for (auto& r : ranks) r.kill();
+    CHECK(state_on(c, 1, 7, "ema")["counters"]["deaths"] == 0);
+    for (const int node : {1, 2}) REQUIRE(ckpt::session_detach(c.socket(node), 7, 5s));
+    for (const int node : {1, 2}) CHECK(c.session(node, 7).is_null());
+}
+
+TEST_CASE("a state for which the job has no memory is refused with the numbers of each", "[ckptd]") {
+    cluster c({2, "job_memory_limit = \"70M\"\n", {}});
+    c.open(c.request(7, 2, 1, "", 0));
+    c.new_step(7, 0, {1, 2});
+    auto ranks = start_ranks(c, 7, {1, 2});
+    for (int step = 1; step <= 3; ++step) save(ranks, step);
+    const auto refused = ranks[1].ask("in ema save 1");
+    CHECK(refused == "-7");
+    const auto why = ranks[1].ask("error");
+    INFO(why);
+    CHECK(why.find("rank 1 needs 2") != std::string::npos);
+    CHECK(why.find("without a name, 0 B of state ema) of its 70") != std::string::npos);
+    for (int step = 4; step <= 8; ++step) save(ranks, step);
+    CHECK(c.session(1, 7)["replicated"] == true);
+}
+
+TEST_CASE("states are named where an operator looks", "[ckptd]") {
+    cluster c({1, "", {}});
+    const auto store = c.dir() + "/store";
+    c.open(c.request(7, 1, 1, store, 1));
+    c.new_step(7, 0, {1});
+    auto ranks = start_ranks(c, 7, {1}, 1, small);
+    save(ranks, 4, 3);
+    save_in(ranks, "ema", 2, 3);
+    const auto output = [&](const std::string& arguments) {
+        const auto out = c.dir() + "/cli.out";
+        const auto command = fmt::format("{} --config {}/banyan.conf --node n1 {} > {} 2>&1", BANYAN_CKPT,
+                                         c.dir(), arguments, out);
+        CHECK(std::system(command.c_str()) == 0);
+        return banyan::read_file(out, 1 << 20).value_or("");
+    };
+    const auto status = output("status");
+    INFO(status);
+    CHECK(status.find("job 7: open, 1 of 1 ranks") != std::string::npos);
+    CHECK(status.find("job 7, state ema: open, 1 of 1 ranks") != std::string::npos);
+    const auto watched = output("watch --count 1");
+    INFO(watched);
+    CHECK(watched.find("job 7        open      memory 4") != std::string::npos);
+    CHECK(watched.find("job 7        /ema      memory 2") != std::string::npos);
+    CHECK(output("show " + store).find("state ema: newest step 2, in " + store + "/states/ema") !=
+          std::string::npos);
+    CHECK(json::parse(output("show --json " + store))["states"] == json::array({"ema"}));
+    CHECK(output("show " + store + "/states/ema").find("           2  complete") != std::string::npos);
+}
+
+TEST_CASE("names that are none, and one state too many, are refused", "[ckptd]") {
+    cluster c({2, "begin_within = \"2s\"\n", {}});
+    c.open(c.request(7, 2, 1, "", 0));
+    c.new_step(7, 0, {1, 2});
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, small);
+    const std::vector<std::string> none{"Ema", "..",  "a/b",      "-a",
+                                        "_a",  "a.b", "\xc3\xa9", std::string(33, 'a')};
+    for (const auto& name : none) {
+        INFO(name);
+        CHECK(ranks[0].ask("open " + name) == "-1");
+        CHECK(ranks[0].ask("error").find("is no name of a state") != std::string::npos);
+    }
+    CHECK(ranks[0].ask("open " + std::string(32, 'a')) == "0");
+    for (const std::string name : {"a", "b-1", "0_c"}) save_in(ranks, name, 1);
+    SECTION("on the same node") {
+        save_in(ranks, "d", 1);
+        CHECK(ranks[0].ask("in e save 1") == "-8");
+        const auto why = ranks[0].ask("error");
+        CHECK(why.find("job 7 has 4 named states (0_c, a, b-1, d), and may have 4") != std::string::npos);
+        CHECK(ranks[0].ask("in d save 2") == "0");
+    }
+    SECTION("on another one, which has its four") {
+        // Each node takes its own fourth, and tells the other one of it too late.
+        ranks[0].say("in d restart");
+        ranks[1].say("in e restart");
+        const auto first = ranks[0].hear(), second = ranks[1].hear();
+        CHECK((first == "-3 0 0 0" || first.starts_with("-8")));
+        CHECK((second == "-3 0 0 0" || second.starts_with("-8")));
+        CHECK((first.starts_with("-8") || second.starts_with("-8")));
+    }
+    save(ranks, 1);
+    save_in(ranks, "a", 2);
+}
+
+TEST_CASE("whoever names states as he likes gets no more than these, and harms nobody", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(7, 1, 1, "", 0));
+    c.new_step(7, 0, {1});
+    const auto soon = [] { return std::chrono::steady_clock::now() + 3s; };
+    const auto attach = [&](const json& state) {
+        auto fd = wire::connect_unix(c.socket(1), soon());
+        REQUIRE(fd);
+        const json meta{{"job", 7}, {"rank", 0}, {"world", 1}, {"bytes", 1000}, {"state", state}};
+        auto reply =
+            wire::call(fd->get(), static_cast<std::uint16_t>(ckpt::message::attach_state), meta, soon());
+        return reply ? std::string() : reply.error().what;
+    };
+    for (const json& name : {json(""), json("../../etc"), json("A"), json(std::string(3000, 'a')), json(7),
+                             json(nullptr), json::array({"a"}), json("a\nb")}) {
+        INFO(name.dump());
+        CHECK_FALSE(attach(name).empty());
+    }
+    CHECK_FALSE(c.session(1, 7).contains("states"));
+    for (int i = 0; i < 300; ++i) (void)attach(fmt::format("s{}", i));
+    CHECK(c.session(1, 7)["states"].size() == 4);
+    // A connection is of the state that it came for.
+    auto fd = wire::connect_unix(c.socket(1), soon());
+    REQUIRE(fd);
+    const auto on_one = [&](ckpt::message type, json meta) {
+        meta.update({{"job", 7}, {"rank", 0}, {"world", 1}, {"bytes", 1000}});
+        return wire::call(fd->get(), static_cast<std::uint16_t>(type), meta, soon()).has_value();
+    };
+    CHECK(on_one(ckpt::message::attach_state, {{"state", "s1"}}));
+    CHECK_FALSE(on_one(ckpt::message::attach_state, {{"state", "s2"}}));
+    CHECK_FALSE(on_one(ckpt::message::attach, json::object()));
+    fd->reset();
+    auto ranks = start_ranks(c, 7, {1}, 1, small);
+    save(ranks, 1, 1);
+    save_in(ranks, "s0", 1, 1);
+}
