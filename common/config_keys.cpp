@@ -67,8 +67,8 @@ constexpr std::array keys{
                "\"0s\" for no limit."},
     config_key{"ckptd", "memory_limit", size, R"("64G")", "The most memory that checkpoints may take on a node."},
     config_key{"ckptd", "job_memory_limit", size, R"("0")",
-               "The most of it that one job's ranks may take on a node, with the copies that the node keeps for other nodes counted. "
-               "0 for all of memory_limit."},
+               "The most of it that one job's ranks may take on a node, with the copies that the node keeps for other nodes counted, "
+               "and all states of the job together (bck_open). 0 for all of memory_limit."},
     config_key{"ckptd", "keep", number, "2", "How many committed steps stay in a job's directory.", 1, 1000},
     config_key{"ckptd", "threads", number, "2",
                "Threads of each user for checksums and memory, and as many for the data of other nodes.", 1, 64},
