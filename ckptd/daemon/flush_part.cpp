@@ -72,7 +72,12 @@ task<result<json>> flusher::write_files(session_ptr s, copy_key key, std::string
 task<void> flusher::write_part(session_ptr s, copy_key key, std::string folder,
                                std::optional<std::uint32_t> instead_of) {
     if (!s->slot || s->closed) co_return;
-    if (instead_of && s->request.nodes[*instead_of].buddy != s->slot) co_return;
+    // No more where a requeue has given the job other nodes, fewer perhaps.
+    const auto is_ours = [&] {
+        return !instead_of ||
+               (*instead_of < s->request.nodes.size() && s->request.nodes[*instead_of].buddy == s->slot);
+    };
+    if (!is_ours()) co_return;
     auto& part = instead_of ? s->flush.for_others[*instead_of] : s->flush.own;
     const auto newest = [&] { return part.folder == folder && !s->closed; };
     if (newest()) {
@@ -97,7 +102,7 @@ task<void> flusher::write_part(session_ptr s, copy_key key, std::string folder,
     // One that was given up may still be in storage's hands. Nothing is pinned meanwhile: a buffer for each
     // would leave the rank none.
     while (part.writing && newest()) co_await s->changed->wait(clock::now() + milliseconds(500));
-    if (!newest()) co_return;
+    if (!newest() || !is_ours()) co_return;
     part.writing = true;
     const auto ranks = instead_of ? s->request.nodes[*instead_of].ranks : s->own_ranks();
     std::vector<copy_ptr> pinned;

@@ -47,9 +47,11 @@ std::string names_of(const session& s, const std::vector<std::uint32_t>& slots) 
 
 // Nodes whose ranks' files are still missing.
 std::string missing_nodes(const session& s) {
+    const auto& files = s.flush.now->files;
     std::vector<std::string> names;
     for (const auto& n : s.request.nodes)
-        if (std::any_of(n.ranks.begin(), n.ranks.end(), [&](auto rank) { return !s.flush.now->files[rank]; }))
+        if (std::any_of(n.ranks.begin(), n.ranks.end(),
+                        [&](auto rank) { return rank < files.size() && !files[rank]; }))
             names.push_back(n.name);
     return compress_hostlist(names);
 }
@@ -156,7 +158,7 @@ task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
     // late, when its step, too, may have gone.
     const auto goes_on = [&] {
         const auto& f = *s->flush.now;
-        if (f.failed.empty()) return f.count < s->request.world;
+        if (f.failed.empty()) return f.count < f.files.size();
         return f.overtaken && f.answered.size() < s->request.nodes.size() &&
                clock::now() < began + core_.config.complete_within;
     };
@@ -226,7 +228,7 @@ std::vector<std::uint32_t> flusher::have_replaced(const session_ptr& s,
 answer_meta flusher::take_files(const session_ptr& s, const std::string& node, const json& meta) {
     const json_fields in(meta);
     BANYAN_TRY(const auto folder, in.text("folder"));
-    if (!s->flush.now || s->flush.now->folder != folder || s->flush.now->count == s->request.world)
+    if (!s->flush.now || s->flush.now->folder != folder || s->flush.now->count == s->flush.now->files.size())
         return json::object();
     auto& flush = *s->flush.now;
     if (meta.contains("failed")) {
@@ -241,7 +243,7 @@ answer_meta flusher::take_files(const session_ptr& s, const std::string& node, c
         BANYAN_TRY(const auto listed, in.list("files"));
         std::vector<shard_file> files;
         for (const auto& entry : listed) {
-            BANYAN_TRY(auto file, parse_file(entry, s->request.world));
+            BANYAN_TRY(auto file, parse_file(entry, static_cast<std::uint32_t>(flush.files.size())));
             files.push_back(std::move(file));
         }
         for (auto& file : files) {
@@ -258,7 +260,8 @@ answer_meta flusher::take_files(const session_ptr& s, const std::string& node, c
 task<result<void>> flusher::commit_files(session_ptr s, claim owner) {
     const auto folder = s->flush.now->folder;
     const auto key = s->flush.now->key;
-    manifest m{s->job(), key.step, key.generation, s->request.world, {}};
+    const auto world = static_cast<std::uint32_t>(s->flush.now->files.size());
+    manifest m{s->job(), key.step, key.generation, world, {}};
     for (auto& f : s->flush.now->files) m.files.push_back(std::move(*f));
     const auto user = s->user;
     const auto work = [user, owner, folder, m] { return commit_step(user, owner, folder, m); };

@@ -245,3 +245,32 @@ TEST_CASE("a flush of an older generation that wakes up late changes nothing", "
     CHECK(names(storage + "/step-000000000010").size() == 6);
     CHECK(verified(storage));
 }
+
+TEST_CASE("a flush under way has the ranks of its launch, whatever a requeue asks for", "[ckptd]") {
+    const auto gate = "/tmp/banyan-gate-" + std::to_string(::getpid());
+    std::ofstream{gate};
+    cluster::options o{3, "", {}};
+    o.before[2] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_MATCH=.rank-000001", "SLOW_GATE=" + gate};
+    cluster c(o);
+    const auto storage = c.dir() + "/store";
+    c.open(c.request(7, 2, 1, storage, 10));
+    c.new_step(7, 0, {1, 2});
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
+    all_are(ask_all(ranks, "save 10"), "0");
+    all_are(ask_all(ranks, "wait 10 2 9000"), "0");
+    const auto written = [&] {
+        for (const auto& e : fs::recursive_directory_iterator(storage))
+            if (e.path().filename() == "rank-000000.safetensors") return true;
+        return false;
+    };
+    REQUIRE(eventually(written));
+    // With more ranks, before any of them is there.
+    auto r = c.request(7, 3, 1, storage, 10);
+    r.restart = 1;
+    r.self = c.name(1);
+    const auto opened = ckpt::session_open(c.socket(1), r, 10s);
+    if (!opened) FAIL(opened.error().text());
+    fs::remove(gate);
+    CHECK(eventually([&] { return fs::exists(storage + "/step-000000000010/COMMIT"); }));
+    CHECK(verified(storage));
+}
