@@ -138,7 +138,19 @@ result<void> take_session(const json& in, const kept_memory& memory, session& s,
     const auto has = in.at("version").get<unsigned>();
     if (s.state.empty() ? has < oldest || has > version : has != of_a_state || !is_state_name(s.state))
         return fail(errc::invalid_input, "another version's session was kept");
-    BANYAN_TRY(s.request, parse_session(json::from_cbor(in.at("request").get_binary())));
+    auto request = json::from_cbor(in.at("request").get_binary());
+    // A state's place is below its job's, which may be as long as any.
+    std::string below;
+    if (!s.state.empty() && request.contains("dir")) {
+        auto& dir = request["dir"].get_ref<std::string&>();
+        below = fmt::format("/states/{}", s.state);
+        if (dir.ends_with(below))
+            dir.resize(dir.size() - below.size());
+        else
+            below.clear();
+    }
+    BANYAN_TRY(s.request, parse_session(request));
+    s.request.dir += below;
     for (const auto& n : s.request.nodes) s.addresses[n.name] = n.addr;
     for (const auto& n : s.request.spares) s.addresses[n.name] = n.addr;
     s.user = {s.request.uid, s.request.gid, {s.request.gid}};

@@ -155,6 +155,19 @@ TEST_CASE("a state with a name is kept under it, as no daemon that knows of none
     CHECK_FALSE(read(json::to_cbor(text), k.memory, s, agreed));
 }
 
+TEST_CASE("a state's place is read again, however long its job's is", "[ckptd]") {
+    kept_session k;
+    k.s.state = std::string(32, 'e');
+    k.s.request.dir = "/" + std::string(2999, 'd') + "/states/" + k.s.state;
+    session again;
+    agreement::agreement agreed;
+    REQUIRE(read(remember(k.s), k.memory, again, agreed));
+    CHECK(again.request == k.s.request);
+    k.s.request.dir.insert(1, "d");
+    session longer;
+    CHECK_FALSE(read(remember(k.s), k.memory, longer, agreed));
+}
+
 TEST_CASE("a copy whose memory is not there is lost, to the agreement too", "[ckptd]") {
     kept_session k;
     session again;
