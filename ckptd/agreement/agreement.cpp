@@ -94,9 +94,12 @@ effects agreement::tick() {
     if (has_begun())
         for (const auto& [rank, known] : saves_) cast(out, rank);
     const auto newest = committed(level::memory);
+    const auto& slots = launch_.slot_of_rank;
     for (const auto& c : shelf_.copies())
-        if (!c.own && c.what.key.generation == launch_.generation && c.what.key != newest)
-            say(out, launch_.slot_of_rank[c.what.rank], still_needed{c.what});
+        // A peer says of which rank and launch a copy is, and may do so before a larger launch begins.
+        if (!c.own && c.what.key.generation == launch_.generation && c.what.key != newest &&
+            c.what.rank < slots.size())
+            say(out, slots[c.what.rank], still_needed{c.what});
     return out;
 }
 

@@ -153,6 +153,31 @@ TEST_CASE("a daemon votes for no rank that has gone elsewhere", "[ckptd]") {
     CHECK(votes(1) == 0);
 }
 
+TEST_CASE("a copy of a rank that the launch has not is asked of nobody", "[ckptd]") {
+    agreement::agreement a;
+    agreement::launch l;
+    l.generation = round_one;
+    l.self = 1;
+    l.nodes = 2;
+    l.world = 2;
+    l.slot_of_rank = {0, 1};
+    l.nonce = 5;
+    (void)a.open(l);
+    for (const std::uint32_t rank : {0u, 2u, 1000u}) {
+        auto c = own(rank + 1, {round_one, 3});
+        c.own = false;
+        c.what.rank = rank;
+        a.add(c);
+    }
+    std::size_t asked = 0;
+    for (const auto& [to, m] : a.tick().send)
+        if (const auto* about = std::get_if<agreement::still_needed>(&m.what)) {
+            ++asked;
+            CHECK(about->what.rank == 0);
+        }
+    CHECK(asked == 1);
+}
+
 TEST_CASE("what a later launch was told of stays until another is opened", "[ckptd]") {
     agreement::launch l;
     l.generation = round_one;
