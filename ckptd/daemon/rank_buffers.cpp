@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ckptd/daemon/in_the_making.hpp"
 #include "common/text.hpp"
 
 namespace banyan::ckpt {
@@ -14,20 +15,6 @@ namespace {
 
 constexpr std::size_t header_allowance = 256 * 1024;
 constexpr milliseconds look_again_for_room{50};
-
-/// What is asked for while this is made counts it.
-class in_the_making {
-  public:
-    in_the_making(session_ptr s, std::uint64_t bytes) : s_(std::move(s)), bytes_(bytes) {
-        s_->bytes_in_the_making += bytes_;
-    }
-    in_the_making(const in_the_making&) = delete;
-    ~in_the_making() { s_->bytes_in_the_making -= bytes_; }
-
-  private:
-    session_ptr s_;
-    std::uint64_t bytes_;
-};
 
 // What the job has, of each of its states where there are several.
 std::string memory_in_words(const daemon_core& core, const session& s) {

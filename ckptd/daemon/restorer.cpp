@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ckptd/daemon/in_the_making.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "common/json_fields.hpp"
@@ -63,9 +64,11 @@ task<bool> restorer::take_local_instead(session_ptr s, agreement::held what, std
         co_return false;
     }
     const auto to = *into;
-    const auto work = [from, to, keep = from->memory, room = to->memory]() -> result<bool> {
-        std::memcpy(to->data().data(), from->data().data(), to->data().size());
-        return chunk_checksums(to->data()) == from->chunks;
+    // They may come to lie in other memory meanwhile.
+    const auto work = [from, data = from->data(), keep = from->memory, room = to->data(),
+                       into = to->memory]() -> result<bool> {
+        std::memcpy(room.data(), data.data(), room.size());
+        return chunk_checksums(room) == from->chunks;
     };
     const auto same = co_await core_.compute.run(s->request.uid, work);
     if (s->closed || !same || !*same) {
@@ -132,6 +135,7 @@ task<result<copy_ptr>> restorer::room_for(session_ptr s, agreement::held what, s
                         what.rank, format_bytes(size), s->job(), core_.config.node,
                         format_bytes(core_.config.job_limit())),
             "have job_memory_limit in [ckptd] of banyan.conf raised");
+    const in_the_making counted(s, size);
     auto budget = core_.budget;
     const auto name = fmt::format("banyan-shard-{}-{}", s->job(), what.rank);
     const auto work = [budget, name, size] { return shard_memory::make(budget, name, size); };
@@ -283,7 +287,8 @@ task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice 
             if (s->ranks[rank].source.empty()) s->ranks[rank].source = "local";
             co_return true;
         }
-        bool may_come = false;
+        // What is still here has not been found damaged: it had no room, or was not looked at.
+        bool may_come = !is_own && s->find_copy(what.rank, what.key) != nullptr;
         for (const auto& holder : holders) {
             if (!wanted() || holder.name == s->self()) continue;
             const auto taken = co_await take_from(s, what, rank, holder);

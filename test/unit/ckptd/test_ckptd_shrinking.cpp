@@ -234,3 +234,45 @@ TEST_CASE("a step has whole groups, and no fewer than may be", "[ckptd]") {
     CHECK(c.open(c.request(8, 4, 1, "", 0)).empty());
     CHECK_FALSE(ckpt::step_open(c.socket(1), {8, 1, {c.name(1), c.name(2)}}, 5s));
 }
+
+TEST_CASE("a shard that may stand in is waited for while there is no room to take it", "[ckptd]") {
+    constexpr std::size_t large = 2'000'000;
+    constexpr std::uint64_t limit = 40u << 20, left = 1u << 20;
+    cluster c({4, "memory_limit = \"40M\"\n", {}});
+    CHECK(c.open(elastic(c, 3, 1)).empty());
+    const auto begin_on = [&](const std::vector<int>& nodes) {
+        auto ranks = start_ranks(c, 7, nodes, 1, large);
+        for (auto& r : ranks) CHECK(r.ask("pieces 1 0") == "0");
+        return ranks;
+    };
+    auto ranks = begin_on({1, 2, 3});
+    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    save(ranks, "1");
+    end(ranks);
+    // Rank 0's shard was on these two; of the same group position node 3 has others'.
+    for (const int node : {1, 2}) c.kill(node, SIGKILL);
+    auto other = c.request(8, 1, 1, "", 0);
+    other.nodes[0] = {c.name(3), c.addr(3), {0}, 0};
+    other.spares.clear();
+    other.self = c.name(3);
+    other.bytes =
+        (limit - c.status(3)["memory_used"].get<std::uint64_t>() - left) / other.buffers - (300u << 10);
+    const auto opened = ckpt::session_open(c.socket(3), other, 10s);
+    if (!opened) FAIL(opened.error().text());
+    c.new_step(7, 1, {3, 4});
+    ranks = begin_on({3, 4});
+    ranks[1].say("restart");
+    CHECK(ranks[0].ask("restart").starts_with("-"));
+    CHECK(eventually([&] {
+        return c.session(3, 7)["warning"].get<std::string>().find("banyan-shard-7-0") != std::string::npos;
+    }));
+    REQUIRE(ckpt::session_close(c.socket(3), 8, false, 5s));
+    ranks[0].kill();
+    rank_process again(c, 3, 7, 0, 2, large);
+    CHECK(again.ask("pieces 1 0") == "0");
+    const auto answer = again.ask("restart");
+    CAPTURE(answer);
+    CHECK(answer.starts_with("0 1 "));
+    CHECK(ranks[1].hear().starts_with("0 1 "));
+    CHECK(c.printed("cannot be restored") == 0);
+}
