@@ -52,10 +52,14 @@ void handover::take_over() {
     }
     for (const auto& s : states) {
         const auto job = core_.find_session(s->job());
-        if (job)
+        // Whether the job has left this node its own record tells: it alone is written when the job is back.
+        if (job) {
+            s->detached = job->detached;
+            s->lease_end = job->lease_end;
             put_in_place(job->states[s->state], s);
-        else
+        } else {
             spdlog::error("{} is lost: the job's own session is not there", in_words(*s));
+        }
     }
     for (const auto& s : core_.all_sessions()) {
         for (const auto& c : s->copies) core_.next_copy = std::max(core_.next_copy, c->number + 1);

@@ -193,8 +193,8 @@ task<answer_meta> job_sessions::on_step_open(json meta) {
         s->announced[g] = std::move(wanted);
         // Steps that train come one after the other; helpers may be many.
         while (s->announced.size() > max_announced) s->announced.erase(s->announced.begin());
-        core_.keep(s);
     }
+    core_.keep(s);
     BANYAN_CO_CHECK(co_await to_.memory.make_ready(s, here));
     if (s->closed) co_return left_meanwhile(job);
     core_.spawn(to_.memory.expect_copies(s, std::move(kept)));

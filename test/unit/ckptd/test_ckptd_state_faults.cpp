@@ -230,3 +230,27 @@ TEST_CASE("daemons that are killed again and again keep both states' steps apart
         CHECK((from > 1000) == named);
     }
 }
+
+TEST_CASE("a state is in the running job again when its job is", "[ckptd]") {
+    cluster c({2, "", {"--keeper"}});
+    {
+        auto ranks = start(c, {1, 2}, 0);
+        save(ranks, 1);
+        save(ranks, 5, "in ema ");
+    }
+    for (const int node : {1, 2}) REQUIRE(ckpt::session_detach(c.socket(node), 7, 5s));
+    CHECK(c.session(1, 7)["states"][0]["state"] == "detached");
+    auto r = c.request(7, 2, 1, "", 0);
+    r.restart = 1;
+    c.open(r);
+    c.new_step(7, 0, {1, 2});
+    // Nothing of the state has changed since, but whether it is left.
+    const auto before = daemon_of(c, 1);
+    kill_daemon(c, 1);
+    REQUIRE(eventually([&] { return daemon_of(c, 1) > 0 && daemon_of(c, 1) != before; }));
+    CHECK(c.session(1, 7)["state"] == "open");
+    CHECK(c.session(1, 7)["states"][0]["state"] == "open");
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, small);
+    all_are(ask_all(ranks, "in ema restart"), "0 5 1 1");
+    for (const int node : {1, 2}) CHECK(c.session(node, 7)["states"][0]["state"] == "open");
+}
