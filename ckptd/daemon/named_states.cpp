@@ -16,6 +16,11 @@ std::vector<std::string> names_of_states(const session& job) {
     return out;
 }
 
+// Between a requeue and its first launch the request, and who holds which slot, are that launch's already.
+bool runs_as_asked(const session& job) {
+    return job.generation >= make_generation(job.request.restart, std::nullopt);
+}
+
 }  // namespace
 
 result<session_ptr> launches::open_state(const session_ptr& job, const std::string& name) {
@@ -30,7 +35,7 @@ result<session_ptr> launches::open_state(const session_ptr& job, const std::stri
                                 job->job(), job->states.size(), fmt::join(names_of_states(*job), ", "),
                                 max_states, name),
                     "regions of one state may differ from step to step: bck_checkpoint_of");
-    if (job->closed || !job->slot || job->generation == 0)
+    if (job->closed || !job->slot || !runs_as_asked(*job))
         return fail(errc::unavailable,
                     fmt::format("job {} is in no launch on node {}", job->job(), core_.config.node));
     const auto s = make_session();
@@ -50,7 +55,7 @@ result<session_ptr> launches::open_state(const session_ptr& job, const std::stri
 
 void launches::follow(const session_ptr& job, const session_ptr& s) {
     const auto launch = first_round(job->generation);
-    if (!job->slot || launch <= first_round(s->generation)) return;
+    if (!job->slot || !runs_as_asked(*job) || launch <= first_round(s->generation)) return;
     // Also the nodes that its job needs no more: this state may.
     for (const auto* nodes : {&job->former.nodes, &job->former.left})
         for (const auto& [name, addr] : *nodes) s->former.add(name, addr);

@@ -302,3 +302,25 @@ TEST_CASE("whoever names states as he likes gets no more than these, and harms n
     save(ranks, 1, 1);
     save_in(ranks, "s0", 1, 1);
 }
+
+TEST_CASE("no state is opened between a requeue and its launch", "[ckptd]") {
+    cluster c({3, "", {}});
+    c.open(c.request(7, 3, 1, "", 0));
+    c.new_step(7, 0, {1, 2, 3});
+    auto ranks = start_ranks(c, 7, {1, 2, 3}, 1, small);
+    save(ranks, 1);
+    auto r = c.request(7, 3, 1, "", 0);
+    r.restart = 1;
+    std::swap(r.nodes[1].name, r.nodes[2].name);
+    std::swap(r.nodes[1].addr, r.nodes[2].addr);
+    c.open(r);
+    // It would be in the launch that is over, with the slots of the next one.
+    CHECK(ranks[0].ask("in ema restart").starts_with("-8"));
+    CHECK(ranks[0].ask("error").find("job 7 is in no launch") != std::string::npos);
+    CHECK_FALSE(c.session(1, 7).contains("states"));
+    for (auto& one : ranks) one.kill();
+    c.new_step(7, 0, {1, 3, 2});
+    auto again = start_ranks(c, 7, {1, 3, 2}, 1, small);
+    all_are(ask_all(again, "in ema restart"), "-3 0 0 0");
+    save_in(again, "ema", 1);
+}
