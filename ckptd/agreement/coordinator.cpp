@@ -45,8 +45,9 @@ void coordinator::on(std::uint32_t from, const prepared& m) {
         // Bad where it lies, or gone meanwhile: another attempt, without it.
         for (const auto rank : m.failed) {
             if (!choice_.key || rank >= world_) continue;
-            auto& at = unavailable_[{*choice_.key, rank}];
+            auto& at = unavailable_[{*choice_.key, rank, choice_.source_of(rank)}];
             at.insert(choice_.holders[rank].begin(), choice_.holders[rank].end());
+            failed_at_[rank] = from;
         }
         attempt(ballot_.number + 1);
         return;
@@ -124,14 +125,19 @@ void coordinator::stand_in(choice& c,
         return at == beyond.end() ? std::vector<std::uint32_t>() : at->second;
     };
     for (std::uint32_t rank = 0; rank < world_; ++rank) {
-        if (!own[rank].empty()) continue;
-        const auto tried = unavailable_.find({*c.key, rank});
+        const auto tried = [&](std::uint32_t source, const std::vector<std::uint32_t>& holders) {
+            const auto at = unavailable_.find({*c.key, rank, source});
+            return at != unavailable_.end() &&
+                   std::ranges::all_of(holders, [&](auto holder) { return at->second.contains(holder); });
+        };
+        // Where its own daemon still has its own, that was whole and refused, and would be taken again.
+        if (!own[rank].empty() &&
+            (!tried(rank, own[rank]) || std::ranges::count(own[rank], failed_at_.at(rank))))
+            continue;
         for (auto other = rank % group_; other < ranks; other += group_) {
             auto holders = holders_of(other);
             if (other == rank || holders.empty()) continue;
-            const bool in_vain =
-                tried != unavailable_.end() &&
-                std::ranges::all_of(holders, [&](auto holder) { return tried->second.contains(holder); });
+            const bool in_vain = tried(other, holders);
             if (in_vain && c.instead.contains(rank)) continue;
             c.holders[rank] = std::move(holders);
             c.instead[rank] = other;
@@ -204,9 +210,11 @@ std::optional<copy_key> coordinator::replicated_outside(const std::map<copy_key,
 }
 
 bool coordinator::is_spoilt(const choice& c) const {
-    for (auto at = unavailable_.lower_bound({*c.key, 0}); at != unavailable_.end(); ++at) {
-        const auto& [key, rank] = at->first;
+    for (auto at = unavailable_.lower_bound({*c.key, 0, 0}); at != unavailable_.end(); ++at) {
+        const auto& [key, rank, source] = at->first;
         if (key != c.key) break;
+        // Storage was tried with each of them.
+        if (source != c.source_of(rank) && !c.holders[rank].empty()) continue;
         const auto in_vain = [&](auto holder) { return at->second.contains(holder); };
         if (std::all_of(c.holders[rank].begin(), c.holders[rank].end(), in_vain)) return true;
     }

@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -72,7 +73,9 @@ class coordinator {
     const choice& chosen() const { return choice_; }
 
   private:
-    using shard = std::pair<copy_key, std::uint32_t>;
+    /// A step, a rank, and whose shard of the step the rank was to begin with: of all that may stand in for
+    /// each other each is tried. By the rank too, since what one has refused may do for another.
+    using attempted = std::tuple<copy_key, std::uint32_t, std::uint32_t>;
 
     bool current(const ballot& number) const { return number == ballot_; }
     void attempt(std::uint64_t number);
@@ -86,7 +89,7 @@ class coordinator {
     /// What a member has heard to be replicated. Not where all have since begun from an older step: then it
     /// came to be so behind their backs, and their parts of it are gone.
     bool counts(const copy_key& replicated, const std::map<copy_key, choice>& complete) const;
-    /// Of the ranks for which `c` has no holder, another rank's shard.
+    /// Of the ranks for which `c` has no holder, or none that gives it, another rank's shard.
     void stand_in(choice& c, const std::map<std::uint32_t, std::vector<std::uint32_t>>& beyond) const;
     /// What those outside know to be replicated, if it can take the place of what the members know.
     std::optional<copy_key> replicated_outside(const std::map<copy_key, choice>& complete) const;
@@ -100,7 +103,8 @@ class coordinator {
     std::vector<holding> outside_;
     std::set<std::uint32_t> answered_;  ///< of preparing and releasing
     /// Could be brought from none of these holders, nor from storage. One that is heard of later may have it.
-    std::map<shard, std::set<std::uint32_t>> unavailable_;
+    std::map<attempted, std::set<std::uint32_t>> unavailable_;
+    std::map<std::uint32_t, std::uint32_t> failed_at_;  ///< those ranks -> their slots
     choice choice_;
     std::optional<copy_key> replicated_, replicated_outside_;
 };

@@ -57,9 +57,15 @@ struct choice {
     /// Nodes of an earlier launch that were asked. They go with the choice: numbers of another list would
     /// name other nodes.
     std::vector<node_address> outside{};
-    /// Ranks that begin with another rank's shard, since nobody holds one of their own: with that of a rank
+    /// Ranks that begin with another rank's shard, since nobody gives one of their own: with that of a rank
     /// whose state is the same (launch::group). `holders` are that one's.
     std::map<std::uint32_t, std::uint32_t> instead{};
+
+    /// Whose shard `rank` begins with.
+    std::uint32_t source_of(std::uint32_t rank) const {
+        const auto at = instead.find(rank);
+        return at == instead.end() ? rank : at->second;
+    }
 };
 
 /// Coordinator to all: promise to obey no lower ballot, and tell what you hold.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What all ranks begin from, and who is asked before that is chosen.
+#include <cstdint>
+#include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -43,6 +47,64 @@ TEST_CASE("a rank begins with what another one of its kind has, when nobody has 
         }
         CHECK(tried.size() == 3);
         CHECK(c.now() == agreement::coordinator::phase::lost);
+    }
+}
+
+TEST_CASE("a step is given up only where every shard that a rank could begin with was tried", "[ckptd]") {
+    // Ranks 0, 2, 4 have the same, and so have 1, 3, 5; two of six are left.
+    agreement::coordinator c(2, 2, 7, 2);
+    const copy_key newest{round_one, 20}, older{round_one, 10};
+    std::uint64_t number = 1;
+    const auto all_say = [&](std::vector<agreement::held> one, std::vector<agreement::held> other = {}) {
+        one.insert(one.end(), {{older, 0}, {older, 1}});
+        c.on(0, holds({number, 7}, std::move(one)));
+        c.on(1, holds({number, 7}, std::move(other)));
+        REQUIRE(c.now() == agreement::coordinator::phase::preparing);
+    };
+    const auto rank_one_fails = [&] { c.on(1, agreement::prepared{{number++, 7}, {1}}); };
+    const auto begins_with = [&](std::uint32_t other) {
+        CHECK(c.chosen().key == newest);
+        CHECK(c.chosen().instead == std::map<std::uint32_t, std::uint32_t>{{1, other}});
+    };
+    SECTION("another one at the same node") {
+        c.set_storage({});
+        all_say({{newest, 0}, {newest, 3}, {newest, 5}});
+        begins_with(3);
+        rank_one_fails();
+        all_say({{newest, 0}, {newest, 5}});
+        begins_with(5);
+        CHECK(c.chosen().holders[1] == std::vector<std::uint32_t>{0});
+        rank_one_fails();
+        all_say({{newest, 0}, {newest, 5}});
+        CHECK(c.chosen().key == older);
+    }
+    SECTION("another one, where who is said to have its own does not give it") {
+        c.set_outside({{{"n7", "10.0.0.7"}, holds({}, {{newest, 1}})}});
+        c.set_storage({});
+        all_say({{newest, 0}, {newest, 3}});
+        CHECK(c.chosen().instead.empty());
+        rank_one_fails();
+        all_say({{newest, 0}, {newest, 3}});
+        begins_with(3);
+        CHECK(c.chosen().holders[1] == std::vector<std::uint32_t>{0});
+        rank_one_fails();
+        all_say({{newest, 0}, {newest, 3}});
+        CHECK(c.chosen().key == older);
+    }
+    SECTION("but no other one where its daemon has its own and refuses that: it would take it again") {
+        c.set_storage({});
+        all_say({{newest, 0}, {newest, 3}}, {{newest, 1}});
+        rank_one_fails();
+        all_say({{newest, 0}, {newest, 3}}, {{newest, 1}});
+        CHECK(c.chosen().key == older);
+    }
+    SECTION("nor storage alone, which was tried with the last one") {
+        c.set_storage({newest});
+        all_say({{newest, 0}, {newest, 3}});
+        begins_with(3);
+        rank_one_fails();
+        all_say({{newest, 0}});
+        CHECK(c.chosen().key == older);
     }
 }
 
