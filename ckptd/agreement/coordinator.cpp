@@ -149,9 +149,14 @@ void coordinator::stand_in(choice& c,
 void coordinator::choose() {
     if (phase_ != phase::collecting || !storage_ || inventories_.size() < slots_) return;
     const auto complete = candidates();
-    for (const auto& [slot, i] : inventories_)
-        if (i.replicated && counts(*i.replicated, complete))
-            replicated_ = std::max(replicated_, i.replicated);
+    for (const auto& [slot, i] : inventories_) {
+        if (i.replicated) heard_replicated_.insert(*i.replicated);
+        begun_.insert(i.begun);
+    }
+    for (const auto& o : outside_) begun_.insert(o.has.begun);
+    replicated_.reset();
+    for (const auto& key : heard_replicated_)
+        if (counts(key, complete)) replicated_ = key;  // the newest is the last
     choice_ = {};
     replicated_outside_.reset();
     answered_.clear();
@@ -190,10 +195,7 @@ void coordinator::choose(const choice& what, const std::map<copy_key, choice>& c
 bool coordinator::counts(const copy_key& replicated, const std::map<copy_key, choice>& complete) const {
     if (const auto at = complete.find(replicated); at != complete.end() && !is_spoilt(at->second))
         return true;
-    const auto overtakes = [&](const inventory& i) { return i.begun.overtakes(replicated); };
-    return std::none_of(inventories_.begin(), inventories_.end(),
-                        [&](const auto& one) { return overtakes(one.second); }) &&
-           std::none_of(outside_.begin(), outside_.end(), [&](const auto& o) { return overtakes(o.has); });
+    return std::ranges::none_of(begun_, [&](const auto& b) { return b.overtakes(replicated); });
 }
 
 // What is older than that they free, and so may the members. Only of the round whose step is chosen, from

@@ -87,7 +87,8 @@ class coordinator {
     std::optional<std::optional<copy_key>> forced() const;
     std::map<copy_key, choice> candidates() const;
     /// What a member has heard to be replicated. Not where all have since begun from an older step: then it
-    /// came to be so behind their backs, and their parts of it are gone.
+    /// came to be so behind their backs, and their parts of it are gone. Of each attempt anew: what was whole
+    /// in one may be gone in the next.
     bool counts(const copy_key& replicated, const std::map<copy_key, choice>& complete) const;
     /// Of the ranks for which `c` has no holder, or none that gives it, another rank's shard.
     void stand_in(choice& c, const std::map<std::uint32_t, std::vector<std::uint32_t>>& beyond) const;
@@ -106,6 +107,9 @@ class coordinator {
     std::map<attempted, std::set<std::uint32_t>> unavailable_;
     std::map<std::uint32_t, std::uint32_t> failed_at_;  ///< those ranks -> their slots
     choice choice_;
+    /// What was said in any attempt: a daemon that has lost all since does not say it again, and it holds.
+    std::set<copy_key> heard_replicated_;
+    std::set<beginning> begun_;
     std::optional<copy_key> replicated_, replicated_outside_;
 };
 

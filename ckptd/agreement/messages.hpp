@@ -77,6 +77,7 @@ struct collect {
 struct beginning {
     std::uint64_t generation = 0;  ///< 0: of none yet
     std::optional<copy_key> key{};
+    auto operator<=>(const beginning&) const = default;
     bool overtakes(const copy_key& other) const {
         return other.generation < generation && std::optional(other) > key;
     }

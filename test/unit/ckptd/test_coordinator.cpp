@@ -262,6 +262,49 @@ TEST_CASE("what became replicated behind the others' backs does not count", "[ck
     }
 }
 
+TEST_CASE("what counts as replicated is judged in every attempt, by all that was ever said", "[ckptd]") {
+    // The first node is asked in an attempt after which it has lost all.
+    agreement::coordinator c(2, 2, 7);
+    const copy_key base{round_one, 8}, theirs{round_one, 10}, newest{round_two, 12};
+    auto one = holds({1, 7}, {}), other = holds({1, 7}, {});
+    const auto released_with = [&] {
+        c.on(0, one);
+        c.on(1, other);
+        REQUIRE(c.chosen().key == newest);
+        auto forgotten = holds({1, 7}, {});
+        forgotten.life = 2;
+        forgotten.forgetful = true;
+        c.on(0, forgotten);
+        REQUIRE(c.now() == agreement::coordinator::phase::collecting);
+        forgotten.number = other.number = {2, 7};
+        c.on(0, forgotten);
+        c.on(1, other);
+        REQUIRE(c.chosen().key == newest);
+        c.on(0, agreement::prepared{{2, 7}, {}});
+        c.on(1, agreement::prepared{{2, 7}, {}});
+        return std::get<agreement::release>(c.due().at(0).what).replicated;
+    };
+    SECTION("what was whole then is not now") {
+        // It was silent when the launch began from `base`, and has made its own step replicated.
+        one.copies = {{theirs, 0}, {theirs, 1}};
+        one.begun = {round_one, std::nullopt};
+        one.replicated = theirs;
+        other.copies = {{newest, 0}, {newest, 1}, {base, 0}, {base, 1}};
+        other.begun = {round_two, base};
+        other.replicated = base;
+        c.set_storage({});
+        CHECK(released_with() == base);
+    }
+    SECTION("what was overtaken then still is") {
+        one.begun = {round_two, base};
+        one.replicated = base;
+        other.begun = {round_one, std::nullopt};
+        other.replicated = theirs;
+        c.set_storage({newest});
+        CHECK(released_with() == base);
+    }
+}
+
 TEST_CASE("who is told what is replicated forgets what does not count", "[ckptd]") {
     shelf copies;
     const copy_key base{round_one, 7}, theirs{round_one, 8};
