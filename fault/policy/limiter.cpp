@@ -94,8 +94,10 @@ decision limiter::narrow(decision out, const incident& i, bool current_boot, std
     // Of an incident that was held back it counts how old the line was then.
     const auto judged_ms = i.held_ms != 0 ? i.held_ms : now_ms;
     if (!current_boot) return hold(false, "the line is from an earlier boot of the node");
-    if (judged_ms - i.line_ms > limits_.max_event_age_ms)
-        return hold(false, fmt::format("the line is {} s old", (judged_ms - i.line_ms) / 1000));
+    // Of what a rule counts the newest decides.
+    const auto line_ms = i.seen.empty() ? i.line_ms : std::max(i.line_ms, i.seen.back());
+    if (judged_ms - line_ms > limits_.max_event_age_ms)
+        return hold(false, fmt::format("the line is {} s old", (judged_ms - line_ms) / 1000));
     if (now_ms - judged_ms > most_held_ms)
         return hold(false, fmt::format("it was held back for {} h already", (now_ms - judged_ms) / hour_ms));
     if (keeps_the_node(out.step)) return narrow_what_stays(std::move(out), i, now_ms);

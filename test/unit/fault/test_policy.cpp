@@ -68,6 +68,21 @@ TEST_CASE("fabric faults leave nodes and jobs alone", "[fault]") {
     CHECK(rule_for(i).step == step_kind::seal);
 }
 
+TEST_CASE("what a rule counts is as old as the newest of it", "[fault]") {
+    auto i = after({"94, x"});
+    i.seen = {i.line_ms, i.line_ms + 40 * 60'000};
+    const decision drain{step_kind::drain, true, "twice", false, "r"};
+    const std::int64_t now = i.seen.back() + 1000;
+    limiter fresh({});
+    CHECK(fresh.narrow(drain, i, true, 100, now).allowed);
+    const auto late = limiter({}).narrow(drain, i, true, 100, now + 11 * 60'000);
+    CHECK_FALSE(late.allowed);
+    CHECK(late.why == "the line is 661 s old");
+    // A line of a time before does not make it older.
+    i.line_ms = now;
+    CHECK(limiter({}).narrow(drain, i, true, 100, now + 9 * 60'000).allowed);
+}
+
 TEST_CASE("age, boot and rate hold back", "[fault]") {
     const auto i = after({"79, x"});
     const std::int64_t now = i.line_ms + 1000;
