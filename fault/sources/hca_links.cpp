@@ -32,17 +32,19 @@ std::optional<kernel_fault> hca_links::after(const hardware::hca_event& e) {
     known.is = up ? state::up : state::down;
     if (up) {
         if (!std::exchange(known.lost, false)) return {};
-        // The HCA is well when all its ports are.
+        // The card is well when all its ports are.
         for (const auto& [port, other] : links_)
-            if (port.first == e.device && other.lost) return {};
+            if (other.lost && other.card == known.card) return {};
         return fault_of(e, symptom::hca_port_up, "the link is up again");
     }
     // At the first look at it a port may be one without a cable.
     if (e.news == hca_news::is_down && before != state::up) return {};
     if (std::exchange(known.lost, true)) return {};
-    return fault_of(
+    auto out = fault_of(
         e, symptom::hca_port_down,
         e.news == hca_news::is_down ? "the link went down while nobody listened" : "the link went down");
+    known.card = out.device;
+    return out;
 }
 
 }  // namespace banyan::fault

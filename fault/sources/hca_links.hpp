@@ -24,6 +24,7 @@ class hca_links {
     struct link {
         enum state is = state::unknown;
         bool lost = false;  ///< it was told
+        std::string card;   ///< which functions have in common: an incident is of the card
     };
     std::map<std::pair<std::string, std::uint32_t>, link> links_;
 };

@@ -227,6 +227,24 @@ TEST_CASE("an incident of a port ends when all ports of the HCA are up, and noth
     }
 }
 
+TEST_CASE("a card of two functions is well when the ports of both are up", "[fault]") {
+    hca_links links;
+    const auto first = [&](hca_news news) { return links.after({"mlx5_0", "0000:3b:00.0", 1, news}); };
+    const auto second = [&](hca_news news) { return links.after({"mlx5_1", "0000:3b:00.1", 1, news}); };
+    const auto other = [&](hca_news news) { return links.after({"mlx5_2", "0000:5d:00.0", 1, news}); };
+    // By their names where they have no place on a bus.
+    const auto sim = [&](const char* name, hca_news news) { return links.after({name, "", 1, news}); };
+    REQUIRE(first(hca_news::port_down));
+    CHECK(second(hca_news::port_down)->device == first(hca_news::device_fatal)->device);
+    REQUIRE(other(hca_news::port_down));
+    CHECK_FALSE(first(hca_news::port_up));
+    CHECK(other(hca_news::port_up));
+    CHECK(second(hca_news::port_up));
+    REQUIRE(sim("sim0", hca_news::port_down));
+    REQUIRE(sim("sim1", hca_news::port_down));
+    CHECK(sim("sim0", hca_news::port_up));
+}
+
 TEST_CASE("the process that listens may end, hang or print nonsense", "[fault]") {
     bench b;
     auto w = b.watch();
