@@ -314,8 +314,9 @@ incident* engine::broken_again(const event& e, std::int64_t now_ms) {
             i.object.node != e.node || i.boot_id != e.boot_id || i.object.device != e.fault.device ||
             !is_the_culprits(i, e.fault))
             continue;
-        i.closed_ms = 0;
+        i.closed_ms = i.held_ms = 0;
         i.closed_by.clear();
+        i.line_ms = e.line_ms;
         return &i;
     }
     return nullptr;
@@ -400,7 +401,7 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     auto w = precedence_of(e.fault);
     auto* home = home_of(e, w);
     if (!home && (home = past_home_of(e, w))) out.past = true;
-    if (!home) home = broken_again(e, now_ms);
+    if (!home && (home = broken_again(e, now_ms))) out.escalated = home->node_out_ms == 0;
     if (home && is_consequence(*home, e)) w = precedence::sympathetic;
     if (!home) {
         incident fresh;

@@ -213,6 +213,19 @@ TEST_CASE("an incident of a port ends when all ports of the HCA are up, and noth
         CHECK(e.find(next)->flaps == 0);
         CHECK(e.find(number)->closed_ms == 4);
     }
+    SECTION("broken again soon, it is judged anew") {
+        CHECK(say(hca_news::port_up, 2, 4) == number);
+        e.find(number)->held_ms = 3;
+        const auto fault = links.after({"mlx5_0", "0000:3b:00.0", 1, hca_news::port_down});
+        REQUIRE(fault);
+        const auto again = event_of(*fault, ++position);
+        const auto out = e.absorb(again, 5);
+        CHECK(out.number == number);
+        CHECK(out.escalated);
+        CHECK(e.find(number)->line_ms == again.line_ms);
+        CHECK(e.find(number)->held_ms == 0);
+        CHECK_FALSE(e.absorb(event_of(*fault, ++position), 6).escalated);
+    }
     SECTION("a node that was taken out stays so") {
         e.find(number)->node_out_ms = 3;
         say(hca_news::port_up, 2, 4);
