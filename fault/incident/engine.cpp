@@ -345,6 +345,7 @@ void engine::become_root(incident& i, const event& e, precedence w) {
         i.place = e.place;
         i.lost.clear();
         i.seen.clear();
+        i.swept.clear();  // it was of the fault before
         i.verdict_on_culprit = false;
         i.accused = e.job;
         if (e.job != 0) {
@@ -364,8 +365,9 @@ void engine::become_root(incident& i, const event& e, precedence w) {
 // What is done follows from the heaviest of them, as before.
 void engine::accuse_switch(incident& i, const event& e, precedence w) {
     const auto add = [&](neighbours::card c) {
-        if (std::ranges::find(i.lost, c.bdf, &neighbours::card::bdf) == i.lost.end())
-            i.lost.push_back(std::move(c));
+        if (std::ranges::find(i.lost, c.bdf, &neighbours::card::bdf) != i.lost.end()) return;
+        i.lost.push_back(std::move(c));
+        i.swept.clear();
     };
     if (i.lost.empty()) {
         // The place of the first is the others', but that it is itself among them.
@@ -412,11 +414,12 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
         out.escalated = w > precedence::sympathetic;
     } else if (out.past) {
         // It is evidence, and changes nothing.
-    } else if (accuses_a_switch(*home, e)) {
-        out.escalated = w > static_cast<precedence>(home->root_precedence);
+    } else if (accuses_a_switch(*home, e) || is_of_the_switch(*home, e)) {
+        // It is out, or was: see below.
+        const bool anew = w >= precedence::reset && e.line_ms - home->last_ms > window_ms_;
+        out.escalated = anew || w > static_cast<precedence>(home->root_precedence);
+        if (out.escalated) home->line_ms = e.line_ms;
         accuse_switch(*home, e, w);
-    } else if (is_of_the_switch(*home, e)) {
-        w = precedence::sympathetic;
     } else if (w > static_cast<precedence>(home->root_precedence)) {
         become_root(*home, e, w);
         out.escalated = true;

@@ -142,6 +142,57 @@ TEST_CASE("GPUs and HCAs below one PCIe switch that are lost together accuse the
     CHECK(sureness_of(*kept).how == confidence::likely);
 }
 
+TEST_CASE("what decides about an accused switch is the line that weighs more, or comes anew", "[fault]") {
+    bench b;
+    constexpr std::int64_t minute = 60'000;
+    const auto number = b.say(hca_lost("0000:14:00"), 1'000'000).number;
+    CHECK_FALSE(b.say(hca_lost("0000:16:00"), 1'000'100).escalated);
+    CHECK(b.only().line_ms == 1'000'000);
+    CHECK(b.say(gpu_lost("0000:13:00"), 1'020'000).escalated);
+    CHECK(b.only().line_ms == 1'020'000);
+    // The node is out. Somebody returns it, and closes nothing.
+    b.e.find(number)->node_out_ms = 1'020'100;
+    CHECK_FALSE(b.say(gpu_lost("0000:13:00"), 1'030'000).escalated);
+    CHECK(b.only().line_ms == 1'020'000);
+    SECTION("the same card is lost") {
+        CHECK(b.say(gpu_lost("0000:13:00"), 1'030'000 + minute).escalated);
+        CHECK(b.only().line_ms == 1'030'000 + minute);
+    }
+    SECTION("the same card meets another fault") {
+        CHECK(b.say("NVRM: Xid (PCI:0000:13:00): 48, DBE (double bit error) ECC Error", 1'030'000 + minute)
+                  .escalated);
+        CHECK(b.only().line_ms == 1'030'000 + minute);
+        CHECK(b.only().symptom == "pcie-switch");
+    }
+    SECTION("what asks for nothing does not") {
+        CHECK_FALSE(
+            b.say("NVRM: Xid (PCI:0000:13:00): 31, pid=1, name=p, MMU Fault", 1'030'000 + minute).escalated);
+        CHECK(b.only().line_ms == 1'020'000);
+    }
+    CHECK(b.only().lost.size() == 3);
+}
+
+TEST_CASE("a sweep's verdict does not outlive the fault that it was made for", "[fault]") {
+    bench b;
+    const auto number = b.say("NVRM: Xid (PCI:0000:13:00): 94, Contained", 1'000'000).number;
+    b.e.find(number)->swept = "fit";
+    b.say("NVRM: Xid (PCI:0000:13:00): 94, Contained", 1'000'100);
+    CHECK(b.only().swept == "fit");
+    b.say(gpu_lost("0000:13:00"), 1'000'200);
+    CHECK(b.only().swept.empty());
+    // The driver's verdict speaks of the same fault.
+    b.e.find(number)->swept = "unfit";
+    b.say("NVRM: Xid (PCI:0000:13:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Reboot)",
+          1'000'300);
+    CHECK(b.only().swept == "unfit");
+    b.say(hca_lost("0000:14:00"), 1'000'400);
+    CHECK(b.only().symptom == "pcie-switch");
+    CHECK(b.only().swept.empty());
+    b.e.find(number)->swept = "fit";
+    b.say(hca_lost("0000:14:00"), 1'000'500);
+    CHECK(b.only().swept == "fit");
+}
+
 TEST_CASE("cards of several switches, or at several times, accuse no switch", "[fault]") {
     bench b;
     const auto first = b.say(gpu_lost("0000:13:00"), 1'000'000);
