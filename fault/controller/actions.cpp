@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
 #include "fault/controller/controller.hpp"
 #include "fault/controller/interruption.hpp"
-#include "fault/controller/job_follower.hpp"
 #include "fault/controller/leaving.hpp"
 #include "fault/controller/rank_search.hpp"
 #include "fault/controller/sweeping.hpp"
@@ -54,11 +51,21 @@ std::vector<std::uint64_t> unsettled(const incident& i) {
 task<void> controller::act(std::uint64_t number) {
     if (!acting_.insert(number).second) {
         again_.insert(number);  // it became worse while we act: look again afterwards
+        if (is_overtaken(number)) {
+            hub_.give_up_sweep(number);
+            followers_.leave(number);
+        }
         co_return;
     }
+    // What is followed keeps the incident unfinished: another controller would go on with it.
+    const auto waits = [this, number] {
+        const auto* i = records_.incidents().find(number);
+        return i && i->state != incident_state::held && followers_.any(number) && !is_overtaken(number);
+    };
     do {
         again_.erase(number);
         co_await act_once(number);
+        while (waits()) co_await followers_.wait(number);
     } while (again_.contains(number));
     acting_.erase(number);
     if (auto* i = records_.incidents().find(number); i && i->state != incident_state::held) {
@@ -67,6 +74,13 @@ task<void> controller::act(std::uint64_t number) {
         i->approved_by.clear();
     }
     co_await records_.save(number);
+}
+
+bool controller::is_overtaken(std::uint64_t number) {
+    const auto* i = records_.incidents().find(number);
+    if (!i || !again_.contains(number) || i->decided >= action_words().size()) return false;
+    const auto was = static_cast<step_kind>(i->decided);
+    return has_limits(was) && keeps_the_node(was) && rules_.decide(*i, incidents().all()).step > was;
 }
 
 decision controller::judge(incident& i) {
@@ -149,7 +163,8 @@ task<void> controller::act_once(std::uint64_t number) {
     if (what.step == step_kind::sweep) {
         // What it found may match another rule.
         const sweep_wish wish{.busy = what.busy, .dry_run = config_.dry_run, .jobs = how.jobs.size()};
-        const bool told = co_await sweep_node(records_, hub_, number, wish);
+        bool told = is_overtaken(number);
+        if (!told) told = co_await sweep_node(records_, hub_, number, wish);
         // Who approved a sweep did not approve what follows from it.
         if ((i = records_.incidents().find(number)) && told) i->approved_by.clear();
         if (told) again_.insert(number);
@@ -157,7 +172,7 @@ task<void> controller::act_once(std::uint64_t number) {
     }
     if (is_for_jobs(what.step)) {
         auto done = co_await interrupt_jobs(verifier_, number, what.step, std::move(how.jobs));
-        if (!done.queued.empty()) co_await follow_jobs(number, std::move(done.queued), true);
+        followers_.begin(number, done.queued, true);
         if (done.failed) put_off(number, std::string(name_of(what.step)), done.failed->text());
         co_return;
     }
@@ -181,21 +196,7 @@ task<void> controller::act_once(std::uint64_t number) {
             if (auto job = co_await run_blocking(
                     pool_, [this, id] { return slurm_->job(static_cast<std::uint32_t>(id)); }))
                 how.jobs.push_back(std::move(*job));
-    if (vacated) co_await follow_jobs(number, std::move(how.jobs));
-}
-
-task<void> controller::follow_jobs(std::uint64_t number, std::vector<job_status> jobs, bool requeued) {
-    auto left = std::make_shared<std::size_t>(jobs.size());
-    auto all_done = std::make_shared<asio::steady_timer>(io_, asio::steady_timer::time_point::max());
-    for (const auto& job : jobs)
-        asio::co_spawn(io_, follow_job(verifier_, number, job, std::chrono::steady_clock::now(), requeued),
-                       [this, number, job, left, all_done](const std::exception_ptr&, bool goes_on) {
-                           // On its own: what the incident asks for is done.
-                           if (goes_on)
-                               asio::co_spawn(io_, verify_job(verifier_, number, job), asio::detached);
-                           if (--*left == 0) all_done->cancel();
-                       });
-    if (*left > 0) co_await all_done->async_wait(as_result);
+    if (vacated) followers_.begin(number, how.jobs, false);
 }
 
 task<std::optional<std::int64_t>> controller::trained(std::uint32_t job, std::vector<std::string> nodes) {

@@ -52,6 +52,7 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
                 [this](std::uint32_t job, std::vector<std::string> nodes) {
                     return trained(job, std::move(nodes));
                 }},
+      followers_(verifier_),
       started_ms_(wall_ms()) {}
 
 result<void> controller::start() {

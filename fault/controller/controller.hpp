@@ -18,6 +18,7 @@
 #include "fault/config.hpp"
 #include "fault/controller/avoidance.hpp"
 #include "fault/controller/fabric_incidents.hpp"
+#include "fault/controller/followers.hpp"
 #include "fault/controller/hearing.hpp"
 #include "fault/controller/hub.hpp"
 #include "fault/controller/node_incidents.hpp"
@@ -93,10 +94,11 @@ class controller {
     task<void> act_once(std::uint64_t number);
     task<void> tell_users(std::uint64_t number, std::vector<job_status> jobs);
     task<void> seal_jobs(std::uint64_t number, std::vector<job_status> jobs);
+    /// It became worse since it was judged, and what is done leaves the node in while more is asked for now.
+    bool is_overtaken(std::uint64_t number);
     /// What the rules and limits say of it now; puts it into words, too.
     decision judge(incident& i);
     task<bool> take_node_out(std::uint64_t number, taking how);
-    task<void> follow_jobs(std::uint64_t number, std::vector<job_status> jobs, bool requeued = false);
     /// For the verification: the newest training step that is complete.
     task<std::optional<std::int64_t>> trained(std::uint32_t job, std::vector<std::string> nodes);
 
@@ -121,6 +123,7 @@ class controller {
     node_incidents of_nodes_;
     silence_watch silence_;
     verification_tools verifier_;
+    followers followers_;
     seen_events seen_;
     std::set<std::uint64_t> acting_, again_;
     const std::int64_t started_ms_;

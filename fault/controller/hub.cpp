@@ -214,18 +214,27 @@ void hub::take_swept(const std::string& node, const json& meta) {
     it->second.done->cancel();
 }
 
-task<sweep_report> hub::sweep(std::string node) {
+void hub::give_up_sweep(std::uint64_t number) {
+    for (auto& [request, s] : sweepings_) {
+        if (s.number != number || s.report) continue;
+        s.given_up = true;
+        s.done->cancel();
+    }
+}
+
+task<std::optional<sweep_report>> hub::sweep(std::string node, std::uint64_t number) {
     const auto request = next_request_++;
     const auto it = links_.find(node);
     json meta = {{"request", request}};
     if (it == links_.end() || !it->second->send(message::sweep, std::move(meta)))
         co_return sweep_report{.text = "its agent is not connected"};
     auto timer = std::make_shared<asio::steady_timer>(io_, sweep_timeout_);
-    sweepings_[request] = {std::move(node), std::nullopt, timer};
+    sweepings_[request] = {std::move(node), number, false, std::nullopt, timer};
     co_await timer->async_wait(as_result);
-    auto report = std::move(sweepings_[request].report);
+    auto s = std::move(sweepings_[request]);
     sweepings_.erase(request);
-    co_return report ? std::move(*report) : sweep_report{.text = "its agent did not answer in time"};
+    if (!s.report && !s.given_up) s.report = sweep_report{.text = "its agent did not answer in time"};
+    co_return std::move(s.report);
 }
 
 std::string hub::boot_of(const std::string& node) const {

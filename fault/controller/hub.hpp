@@ -65,8 +65,11 @@ class hub {
     /// Asks the agents of `nodes`; back when all answered or after `timeout`. job 0 = all jobs.
     task<seal_report> seal(std::vector<std::string> nodes, std::uint64_t job,
                            std::chrono::milliseconds timeout);
-    /// Asks the node's agent for a sweep; unknown where it does not answer.
-    task<sweep_report> sweep(std::string node);
+    /// Asks the node's agent for a sweep, for incident `number`; unknown where it does not answer, none where
+    /// it was given up.
+    task<std::optional<sweep_report>> sweep(std::string node, std::uint64_t number);
+    /// Nobody waits any longer for a sweep for incident `number`.
+    void give_up_sweep(std::uint64_t number);
     const std::map<std::string, agent_info>& agents() const { return agents_; }
     /// The boot that a node runs now, as its agent said; empty when unknown.
     std::string boot_of(const std::string& node) const;
@@ -78,6 +81,8 @@ class hub {
     };
     struct sweeping {
         std::string node;
+        std::uint64_t number = 0;  // the incident that it is for
+        bool given_up = false;
         std::optional<sweep_report> report;
         std::shared_ptr<asio::steady_timer> done;
     };

@@ -2,6 +2,7 @@
 #include "fault/controller/sweeping.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,10 @@ namespace banyan::fault {
 namespace {
 
 constexpr const char* verb = "sweep";
+
+auto culprit_of(const incident& i) {
+    return std::tuple(i.line_ms, i.root_precedence, i.xid, i.sxid, i.symptom, i.object.bdf, i.lost.size());
+}
 
 void say(records& known, std::uint64_t number, const std::string& node, std::string text) {
     const auto* i = known.incidents().find(number);
@@ -34,15 +39,18 @@ task<bool> sweep_node(records& known, hub& agents, std::uint64_t number, sweep_w
         say(known, number, node, "dry run: its agent would be asked for a sweep");
         co_return false;
     }
-    const auto found = co_await agents.sweep(node);
+    const auto of = culprit_of(*i);
+    const auto found = co_await agents.sweep(node, number);
     if (!(i = known.incidents().find(number)) || !i->swept.empty()) co_return false;
+    // Of what was there before: it tells nothing of what came since.
+    if (!found || culprit_of(*i) != of) co_return true;
     const auto words = swept_words();
-    i->swept = std::ranges::find(words, found.verdict) == words.end() ? "unknown" : found.verdict;
+    i->swept = std::ranges::find(words, found->verdict) == words.end() ? "unknown" : found->verdict;
     const auto text = fmt::format("{}: {}",
                                   i->swept == "fit"     ? "the node is fit"
                                   : i->swept == "unfit" ? "the node is unfit"
                                                         : "whether the node is fit is not known",
-                                  found.text);
+                                  found->text);
     i->add_evidence({wall_ms(), node, "banyan-sweep: " + text, 0, i->swept == "unfit"});
     known.record(number, verb, node, text, i->swept != "unknown");
     co_return true;

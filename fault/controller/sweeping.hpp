@@ -15,7 +15,8 @@ struct sweep_wish {
     std::size_t jobs = 0;  ///< that have it
 };
 
-/// Once for an incident. True: something is known of the node that was not known before.
+/// Once for an incident. True: something is known of the node that was not known before, or of the incident,
+/// which became another one meanwhile or asks for more than a sweep: it is to be judged anew.
 task<bool> sweep_node(records& known, hub& agents, std::uint64_t number, sweep_wish wish);
 
 }  // namespace banyan::fault

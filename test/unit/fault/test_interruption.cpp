@@ -16,6 +16,33 @@ using calls = std::vector<std::string>;
 
 class interrupting : public controller_bench {
   public:
+    /// One life that hears the second event when Slurm was called as `until`, and ends when `done`.
+    std::vector<incident> live_twice(event first, const calls& until, event second,
+                                     const std::function<bool(const controller&)>& done) {
+        asio::io_context io;
+        asio::thread_pool pool(2);
+        controller c(io, pool, settings, rules, figures, std::make_unique<fake_cluster>(slurm));
+        REQUIRE(c.start());
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        const auto run_until = [&](const auto& so) {
+            do io.run_for(std::chrono::milliseconds(20));
+            while (!so() && std::chrono::steady_clock::now() < end);
+            CHECK(so());
+        };
+        asio::co_spawn(io, c.take_events("n03", {std::move(first)}), asio::detached);
+        run_until([&] { return called(until); });
+        asio::co_spawn(io, c.take_events("n03", {std::move(second)}), asio::detached);
+        run_until([&] { return done(c); });
+        pool.join();
+        c.finish();
+        std::vector<incident> out;
+        for (const auto& [number, i] : c.incidents().all()) out.push_back(i);
+        return out;
+    }
+    bool called(const calls& what) {
+        const std::lock_guard hold(slurm.lock);
+        return slurm.calls == what;
+    }
     explicit interrupting(const std::string& action) {
         const auto text =
             "[[rule]]\nname = \"again\"\nxid = [31, 79]\naction = \"" + action + "\"\nwhy = \"again\"\n";
@@ -281,4 +308,23 @@ TEST_CASE("a job that a rule requeues is followed until it runs, whoever began i
         CHECK(b.slurm.calls.empty());
         CHECK(said(got.at(0), "requeue", "7") == "left alone: it may not be requeued");
     }
+}
+
+TEST_CASE("a node goes out when more is asked for while its job comes back from the queue", "[fault]") {
+    interrupting b("requeue");
+    b.rules = std::move(*parse_policy("site.toml",
+                                      "[[rule]]\nname = \"again\"\nxid = 48\naction = \"requeue\"\n"
+                                      "[[rule]]\nname = \"out\"\nxid = 79\naction = \"drain\"\n")
+                             .rules);
+    b.trains(7);
+    b.slurm.holding = {"n02"};  // so that it does not start
+    auto first = event_of(gpu_line(3, "48, pid=1, name=p, DBE"), wall_ms(), 1);
+    const auto got = b.live_twice(first, {"requeue 7"}, b.xid79(2), [&](const auto&) {
+        return b.called({"requeue 7", "drain n03"});
+    });
+    REQUIRE(got.size() == 1);
+    CHECK(got[0].node_out_ms != 0);
+    // Its job is followed still, which another controller is to go on with.
+    CHECK(got[0].state == incident_state::acting);
+    CHECK(got[0].find_action("job", "7") == nullptr);
 }
