@@ -35,7 +35,8 @@ std::string findings(const json_fields& told, std::string_view verdict) {
                 between = ", ";
             }
     }
-    return printable(out.substr(0, longest_text));
+    // The controller takes no longer answer, and escaping makes it longer.
+    return printable(printable(out.substr(0, longest_text)).substr(0, longest_text));
 }
 
 }  // namespace
@@ -59,8 +60,17 @@ sweep_answer read_sweep(const std::string& json, int code) {
 
 task<sweep_answer> node_sweep::ask() {
     while (under_way_) co_await ended_.async_wait(as_result);
-    if (last_ && clock::now() - last_at_ < config_.sweep_again) co_return *last_;
+    if (last_ && clock::now() - last_at_ < config_.sweep_again) {
+        // What was fit then need not be now: this is asked for a fault that may have come since.
+        if (last_->verdict != "fit") co_return *last_;
+        const auto age = std::chrono::duration_cast<std::chrono::seconds>(clock::now() - begun_at_).count();
+        co_return unknown(
+            fmt::format("it was fit {} s ago, before this was asked, and is not swept again so "
+                        "soon",
+                        age));
+    }
     under_way_ = true;
+    begun_at_ = clock::now();
     ended_.expires_at(clock::time_point::max());
     last_ = co_await sweep();
     last_at_ = clock::now();

@@ -27,7 +27,8 @@ class node_sweep {
   public:
     node_sweep(asio::io_context& io, const config& settings) : io_(io), config_(settings), ended_(io) {}
 
-    /// Who asks while one is under way, or shortly after it, gets what that one found.
+    /// Who asks while one is under way, or shortly after it, gets what that one found;
+    /// but that it was fit is no answer to what is asked since.
     task<sweep_answer> ask();
 
   private:
@@ -39,7 +40,7 @@ class node_sweep {
     bool under_way_ = false;
     std::unique_ptr<helper> running_;
     std::optional<sweep_answer> last_;
-    helper::clock::time_point last_at_{};
+    helper::clock::time_point begun_at_{}, last_at_{};
 };
 
 /// Of what banyan-sweep printed, and the code that it ended with.

@@ -120,6 +120,27 @@ TEST_CASE("a node is swept once, however many ask", "[fault]") {
     CHECK(s.runs().size() == 2);
 }
 
+TEST_CASE("a node that was fit is not known to be so later", "[fault]") {
+    sweeping s;
+    s.program(R"(echo '{"verdict":"fit","checks":[{"check":"clock","verdict":"fit","what":["good"]}]}')");
+    node_sweep of(s.io, s.settings);
+    CHECK(s.ask(of)[0].verdict == "fit");
+    const auto later = s.ask(of)[0];
+    CHECK(later.verdict == "unknown");
+    CHECK(later.text.starts_with("it was fit 0 s ago"));
+    CHECK(s.runs().size() == 1);
+}
+
+TEST_CASE("what a sweep found is short enough for the controller", "[fault]") {
+    std::string bells;
+    for (int n = 0; n < 500; ++n) bells += "\\u0007";
+    const auto found = read_sweep(
+        R"({"verdict":"unfit","checks":[{"check":"gpus","verdict":"unfit","what":[")" + bells + R"("]}]})",
+        1);
+    CHECK(found.verdict == "unfit");
+    CHECK(found.text.size() <= 420);
+}
+
 TEST_CASE("a sweep that tells nothing leaves the node unknown", "[fault]") {
     sweeping s;
     node_sweep of(s.io, s.settings);
