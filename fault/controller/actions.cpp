@@ -80,7 +80,7 @@ bool controller::is_overtaken(std::uint64_t number) {
     const auto* i = records_.incidents().find(number);
     if (!i || !again_.contains(number) || i->decided >= action_words().size()) return false;
     const auto was = static_cast<step_kind>(i->decided);
-    return has_limits(was) && keeps_the_node(was) && rules_.decide(*i, incidents().all()).step > was;
+    return has_limits(was) && node_stays(*i) && rules_.decide(*i, incidents().all()).step > was;
 }
 
 decision controller::judge(incident& i) {
@@ -88,6 +88,9 @@ decision controller::judge(incident& i) {
     const bool current = boot.empty() || boot == i.boot_id || kind_of(i) == line_kind::fabric;
     const bool tripped = limiter_.tripped();
     auto out = rules_.decide(i, incidents().all());
+    // Who approved what leaves the node in did not approve what is asked for since.
+    if (has_limits(out.step) && node_stays(i) && i.decided != static_cast<std::uint8_t>(out.step))
+        i.approved_by.clear();
     if (has_limits(out.step) && !i.approved_by.empty()) {
         if (keeps_the_node(out.step))
             limiter_.count_where_node_stays(i.number, wall_ms());
@@ -168,11 +171,14 @@ task<void> controller::act_once(std::uint64_t number) {
         // Who approved a sweep did not approve what follows from it.
         if ((i = records_.incidents().find(number)) && told) i->approved_by.clear();
         if (told) again_.insert(number);
+        if (!told && i && i->swept.empty()) limiter_.unspent(number);
         co_return;
     }
     if (is_for_jobs(what.step)) {
         auto done = co_await interrupt_jobs(verifier_, number, what.step, std::move(how.jobs));
         followers_.begin(number, done.queued, true);
+        i = records_.incidents().find(number);
+        if (!done.failed && i && std::ranges::none_of(i->actions, is_interruption)) limiter_.unspent(number);
         if (done.failed) put_off(number, std::string(name_of(what.step)), done.failed->text());
         co_return;
     }
@@ -293,6 +299,8 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
             give_up(number, verb, std::move(*why));
             co_return false;
         }
+    if (!i || i->closed_ms != 0)
+        co_return leave_alone("nothing to do: closed meanwhile" + (i ? ", by " + i->closed_by : ""));
     const bool foreign = !status->reason.empty() && !ours;
     if (foreign && (!out || status->down || !occupied))
         co_return leave_alone(fmt::format("left alone: the node has the reason \"{}\"", status->reason));

@@ -26,13 +26,6 @@ bool is_held_back(const incident& i) {
     return last != i.actions.rend() && last->result.starts_with("held back: ");
 }
 
-bool node_stays(const incident& i) {
-    return i.decided < action_words().size() && keeps_the_node(static_cast<step_kind>(i.decided));
-}
-
-/// Of one that was held back: `room` for another node to go out, `for_others` for what leaves the node in.
-bool may_now(const incident& i, bool room, bool for_others) { return node_stays(i) ? for_others : room; }
-
 result<void> can_rule_on(const incident& i, const decision& asked) {
     if (i.closed_ms != 0)
         return fail(errc::conflict, fmt::format("incident {} is closed, by {}", i.id(), i.closed_by));
@@ -120,7 +113,8 @@ task<result<std::string>> controller::rule_on(std::uint64_t number, ruling what,
     } else {
         i->cancelled_by.clear();
         i->approved_by = who;
-        i->state = incident_state::held;  // a controller that starts now goes on with it
+        i->decided = static_cast<std::uint8_t>(asked.step);  // that is what is approved
+        i->state = incident_state::held;                     // a controller that starts now goes on with it
         records_.record(number, "approve", node, config_.dry_run ? by + ", in dry run" : by, true);
     }
     asio::co_spawn(io_, act(number), asio::detached);
@@ -139,11 +133,12 @@ task<void> controller::take_up_held() {
     for (;;) {
         timer.expires_after(again);
         co_await timer.async_wait(as_result);
-        const bool room = limiter_.has_room(wall_ms()),
-                   for_others = limiter_.has_room_where_nodes_stay(wall_ms());
+        const auto now_ms = wall_ms();
+        const bool room = limiter_.has_room(now_ms);
         for (const auto& [number, i] : records_.incidents().all())
             if (i.state == incident_state::held && i.closed_ms == 0 && !acting_.contains(number) &&
-                (may_now(i, room, for_others) || !i.approved_by.empty()))
+                ((node_stays(i) ? limiter_.has_room_where_nodes_stay(now_ms, number) : room) ||
+                 !i.approved_by.empty()))
                 asio::co_spawn(io_, act(number), asio::detached);
     }
 }

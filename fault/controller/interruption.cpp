@@ -104,7 +104,8 @@ task<result<void>> interrupter::restart(job_status job) {
     const auto words = ended_text(job.id, step, job.restarts);
     if (before && before->result != words) co_return result<void>{};
     if (!before) {
-        if (is_of_the_past(job.id, ranks->start_time, fmt::format("step {}.{}", job.id, step)))
+        if (i->closed_ms != 0 ||
+            is_of_the_past(job.id, ranks->start_time, fmt::format("step {}.{}", job.id, step)))
             co_return result<void>{};
         if (tools_.dry_run) {
             say(target, fmt::format("dry run: step {}.{} would be ended, to start again", job.id, step));
@@ -141,6 +142,7 @@ task<result<void>> interrupter::requeue(job_status job) {
             co_return result<void>{};
         }
         if (is_of_the_past(job.id, job.start_time, "its run")) co_return result<void>{};
+        if (i = known(); i->closed_ms != 0) co_return result<void>{};
         if (tools_.dry_run) {
             say(target, "dry run: would be requeued");
             co_return result<void>{};
@@ -148,6 +150,10 @@ task<result<void>> interrupter::requeue(job_status job) {
         tools_.known.record(number_, verb_, target, words, true);
         co_await tools_.known.save(number_);
     }
+    // Slurm puts also a job back that has ended since.
+    const auto now = co_await run_blocking(tools_.pool, [this, &job] { return tools_.slurm.job(job.id); });
+    if (!now && now.error().code != errc::not_found) co_return std::unexpected(now.error());
+    if (!now || now->phase != job_phase::running || now->restarts != job.restarts) co_return result<void>{};
     const auto done =
         co_await run_blocking(tools_.pool, [this, &job] { return tools_.slurm.requeue(job.id); });
     co_return done;
@@ -176,7 +182,8 @@ task<interruption> interrupter::run(std::vector<job_status> jobs) {
     const bool by_application = i->root_precedence == static_cast<std::uint8_t>(precedence::app);
     if (by_application && i->accused != 0)
         std::erase_if(jobs, [&](const auto& job) { return job.id != i->accused; });
-    if (by_application && jobs.size() > 1) {
+    // One that is alone now may have shared the node with the one whose process failed.
+    if (by_application && i->accused == 0 && (jobs.size() > 1 || (jobs.size() == 1 && !jobs[0].exclusive))) {
         say(node, "left alone: which job's application failed is not known");
         co_return std::move(out_);
     }

@@ -50,8 +50,8 @@ bool limiter::has_room(std::int64_t now_ms) const {
     return !tripped_ && taken_since(now_ms - hour_ms) < budget();
 }
 
-bool limiter::has_room_where_nodes_stay(std::int64_t now_ms) const {
-    return !tripped_ && spent_since(now_ms - hour_ms) < budget();
+bool limiter::has_room_where_nodes_stay(std::int64_t now_ms, std::uint64_t number) const {
+    return !tripped_ && (spent_.contains(number) || spent_since(now_ms - hour_ms) < budget());
 }
 
 std::size_t limiter::spent_since(std::int64_t since_ms) const {
@@ -60,9 +60,9 @@ std::size_t limiter::spent_since(std::int64_t since_ms) const {
 }
 
 decision limiter::narrow_what_stays(decision asked, const incident& i, std::int64_t now_ms) {
-    if (spent_.contains(i.number)) return asked;  // the rest of what was begun
     if (tripped_) return held_back(std::move(asked), true, breaker_is_open);
-    if (!has_room_where_nodes_stay(now_ms))
+    if (spent_.contains(i.number)) return asked;  // the rest of what was begun
+    if (!has_room_where_nodes_stay(now_ms, i.number))
         return held_back(
             std::move(asked), true,
             fmt::format("for {} incidents jobs were interrupted or nodes swept within the hour, which is "

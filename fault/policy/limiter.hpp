@@ -12,6 +12,11 @@
 
 namespace banyan::fault {
 
+/// What was decided leaves the node in service.
+inline bool node_stays(const incident& i) {
+    return i.decided < action_words().size() && keeps_the_node(static_cast<step_kind>(i.decided));
+}
+
 struct policy_limits {
     std::uint32_t drains_per_hour = 8, drains_percent = 2;  ///< the larger of the two counts
     std::uint32_t breaker_percent = 50;
@@ -40,8 +45,10 @@ class limiter {
     void returned(const std::string& node);
     /// Whether a further node may go out now.
     bool has_room(std::int64_t now_ms) const;
-    /// Whether that may be done for a further incident now.
-    bool has_room_where_nodes_stay(std::int64_t now_ms) const;
+    /// Whether that may be done for incident `number` now: for one that counts already, the rest of it.
+    bool has_room_where_nodes_stay(std::int64_t now_ms, std::uint64_t number) const;
+    /// Nothing was done for incident `number` after all.
+    void unspent(std::uint64_t number) { spent_.erase(number); }
     bool tripped() const { return tripped_; }
     /// Closed again, it counts from anew.
     void trip(bool on);

@@ -34,6 +34,7 @@ struct job_status {
     bool may_requeue = false;
     std::uint32_t restarts = 0;
     std::int64_t start_time = 0;  ///< epoch seconds; of a pending job: not before
+    bool exclusive = false;       ///< no other job can have had its nodes since then
 };
 
 /// A step of a job that runs or is being ended: srun's, not the batch script.

@@ -189,6 +189,19 @@ TEST_CASE("an application's fault interrupts its own job alone", "[fault]") {
         CHECK(said(got.at(0), "restart-step", "n03") ==
               "left alone: which job's application failed is not known");
     }
+    SECTION("which is not known, and may have left the node to another's") {
+        b.slurm.jobs.erase(8);
+        const auto got = b.live({b.of_job(0)});
+        CHECK(b.slurm.calls.empty());
+        CHECK(said(got.at(0), "restart-step", "n03") ==
+              "left alone: which job's application failed is not known");
+    }
+    SECTION("which is not known, but can be no other's") {
+        b.slurm.jobs.erase(8);
+        b.slurm.jobs[7].exclusive = true;
+        const auto got = b.live({b.of_job(0)});
+        CHECK(b.slurm.calls == calls{"end 7.3"});
+    }
     SECTION("which has left the node") {
         const auto got = b.live({b.of_job(9)});
         CHECK(b.slurm.calls.empty());
@@ -270,10 +283,14 @@ TEST_CASE("an open breaker keeps jobs as they are, and interruptions do not open
     CHECK(ninth.later);
     CHECK_FALSE(l.tripped());
     CHECK(asked(step_kind::drain, 9).allowed);
-    CHECK_FALSE(l.has_room_where_nodes_stay(2'000));
-    CHECK(l.has_room_where_nodes_stay(2'000 + 3'600'000));
+    CHECK_FALSE(l.has_room_where_nodes_stay(2'000, 9));
+    CHECK(l.has_room_where_nodes_stay(2'000, 8));  // the rest of it
+    CHECK(l.has_room_where_nodes_stay(2'000 + 3'600'000, 9));
+    l.unspent(7);
+    CHECK(l.has_room_where_nodes_stay(2'000, 9));
     l.trip(true);
-    CHECK_FALSE(l.has_room_where_nodes_stay(2'000 + 3'600'000));
+    CHECK_FALSE(l.has_room_where_nodes_stay(2'000 + 3'600'000, 9));
+    CHECK(asked(step_kind::restart, 8).why.starts_with("the circuit breaker is open"));
     CHECK(asked(step_kind::restart, 10).why.starts_with("the circuit breaker is open"));
 }
 
