@@ -360,42 +360,6 @@ TEST_CASE("what comes along with a question ends no more than the question", "[h
     job.saves(2);  // waits up to 20 s
 }
 
-TEST_CASE("what comes along with a question ends no more than the question", "[hostile]") {
-    cluster c({2, "", {}});
-    training job(c);
-    job.saves(1);
-    const auto generation = c.session(2, 1)["generation"];
-    const auto n1_at_n2 = [&] {
-        hostile::caller out(c.addr(2), c.port(), "n1", "n2");
-        REQUIRE(out.greet());
-        REQUIRE(out.prove(munge::encode(munge_socket(c), out.statement().text(true)).value()) ==
-                hostile::welcome);
-        return out;
-    };
-    constexpr std::uint16_t put_begin = 0x100, ping = 0x105, agree = 0x106;
-    const std::string shard(4096, 's');
-    const auto of = [&](std::uint64_t number, std::uint64_t step, std::uint32_t crc) -> json {
-        return {{"job", number}, {"generation", generation}, {"rank", 0},      {"key_generation", generation},
-                {"step", step},  {"bytes", shard.size()},    {"chunks", {crc}}};
-    };
-    auto one = n1_at_n2();
-    const auto crc = banyan::crc32c(std::as_bytes(std::span(shard)));
-    CHECK(one.ask(put_begin, of(1, 77, crc + 1), shard) == json{{"bad", {0}}});
-    CHECK(one.ask(put_begin, of(9, 77, crc), shard)->contains("error"));  // no such job
-    CHECK(one.ask(put_begin, of(1, 77, crc), shard) == json{{"bad", json::array()}});
-    CHECK(one.ask(put_begin, of(1, 77, crc), shard)->contains("have"));
-    for (const auto& packed : {std::string(8, '\1'), std::string(7, '\0'), std::string(200, '\xff')}) {
-        const auto refused = one.ask(agree, {{"job", 1}, {"generation", generation}}, packed);
-        CHECK((refused && refused->contains("error")));
-    }
-    CHECK(one.ask(ping, json::object()) == json::object());  // the stream is whole
-    CHECK(one.say(put_begin, of(1, 78, 0), std::string(300'000, 's'), 200'000));
-    CHECK(hostile::is_closed(one.fd()));
-    auto hung = n1_at_n2();
-    CHECK(hung.say(put_begin, of(1, 79, crc), shard, 1000));
-    job.saves(2);  // waits up to 20 s
-}
-
 TEST_CASE("a header makes the daemon hold no more than it brought", "[hostile]") {
     raise_files();
     cluster c({2, "", {}});
