@@ -36,10 +36,13 @@ void kill_daemon(const cluster& c, int node) {
 }
 
 bool is_back(const cluster& c, int node, pid_t before) {
-    return eventually([&] {
-        const auto now = daemon_of(c, node);
-        return now > 0 && now != before;
-    });
+    // The keeper waits longer before each start, and the machine may be busy.
+    return eventually(
+        [&] {
+            const auto now = daemon_of(c, node);
+            return now > 0 && now != before;
+        },
+        30s);
 }
 
 bool is_stopped(pid_t pid) {
