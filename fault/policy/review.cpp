@@ -71,12 +71,17 @@ class reviewer {
     void take(std::size_t n, const policy_sample& s) {
         add(out_.decides[n], s);
         const auto step = policy_.rules()[n].step;
-        if (step >= step_kind::drain && s.what.root_precedence == static_cast<std::uint8_t>(precedence::app))
+        // No user brings it about that a sweep finds the node unfit.
+        const auto& swept = policy_.rules()[n].when.swept;
+        const bool unfit = swept.size() == 1 && swept.front() == "unfit";
+        if (step >= step_kind::drain && !unfit &&
+            s.what.root_precedence == static_cast<std::uint8_t>(precedence::app))
             add(fates_[n].jobs, s);
         if (is_for_jobs(step) && kind_of(s.what) == line_kind::stuck) add(fates_[n].stuck, s);
         if (step == step_kind::avoid) {
             if (!has_a_cable(s.what)) add(fates_[n].no_cables, s);
-        } else if ((step > step_kind::alert || step == step_kind::tell) && !has_a_node(s.what)) {
+        } else if ((step > step_kind::alert || step == step_kind::tell) && swept.empty() &&
+                   !has_a_node(s.what)) {  // nothing but nodes is swept
             add(fates_[n].no_nodes, s);
         }
     }

@@ -64,7 +64,7 @@ class Policy(unittest.TestCase):
         rules = head[head.index("[[rule]]"):]
         done = self.tool("check", self.file(examples + rules))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, r"right: 19 rules, 0 warnings\n$")
+        self.assertRegex(done.stdout, r"right: 22 rules, 0 warnings\n$")
 
     def test_what_is_no_policy(self):
         fifo = self.dir / "fifo"
@@ -109,7 +109,7 @@ class Policy(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         lines = done.stdout.splitlines()
         self.assertEqual([line.split(": ")[0] for line in lines[:-1]], [f"{path}:{place}" for place in ("3:10", "4:8", "7:8", "8:10")])
-        self.assertIn("possible are ignore, note, tell, alert, seal, avoid, drain, down", lines[0])
+        self.assertIn("possible are ignore, note, tell, alert, seal, avoid, sweep, restart-step, requeue, drain, down", lines[0])
         self.assertNotIn("\x1b", done.stdout)
         self.assertEqual(lines[-1], f"{path} is wrong: 4 errors")
         problems = json.loads(self.tool("check", "--json", path).stdout)
