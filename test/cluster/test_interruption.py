@@ -81,7 +81,7 @@ class Interruption(TrainingCase):
     # -- by a rule -----------------------------------------------------------------------------------------------------------
 
     def test_a_rule_starts_the_training_step_again_on_the_same_nodes(self):
-        job = self.submit(8, steps=120)
+        job = self.submit(8, steps=400)
         self.wait_step(job, 15)
         before = {rank: node for rank, (_, node) in self.ranks(job).items()}
         helper = self.cluster.start("srun", f"--jobid={job}", "--overlap", "-N1", "-n1", "sleep", "3600")
@@ -104,7 +104,7 @@ class Interruption(TrainingCase):
         self.assertEqual(self.cluster.node(victim)["reason"], "")
 
     def test_a_rule_requeues_the_job(self):
-        job = self.submit(8, steps=120)
+        job = self.submit(8, steps=400)
         self.wait_step(job, 15)
         victim = sorted({node for _, node in self.ranks(job).values()})[3]
         self.cluster.kmsg(victim, XID.format(92))
