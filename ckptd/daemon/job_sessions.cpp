@@ -125,8 +125,9 @@ task<answer_meta> job_sessions::open(session_request request) {
         s->announced[make_generation(s->request.restart, std::nullopt)] = {names, {}};
         s->assign({names, {}});
         s->warnings = {};
+    } else {
+        learn_nodes(*s, request);
     }
-    if (known && !renewed) learn_nodes(*s, request);
     auto here = s->own_ranks();
     ++s->opening;
     const auto ready = co_await to_.memory.make_ready(s, std::move(here));

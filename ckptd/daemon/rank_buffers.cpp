@@ -18,7 +18,7 @@ constexpr milliseconds look_again_for_room{50};
 
 // What the job has, of each of its states where there are several.
 std::string memory_in_words(const daemon_core& core, const session& s) {
-    const auto all = format_bytes(core.memory_of_job(s));
+    auto all = format_bytes(core.memory_of_job(s));
     const auto job = core.find_session(s.job());
     if (!job || job->states.empty()) return all;
     auto each = fmt::format("{} without a name", format_bytes(job->memory_bytes()));

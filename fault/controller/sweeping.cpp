@@ -12,7 +12,7 @@
 namespace banyan::fault {
 namespace {
 
-constexpr const char* verb = "sweep";
+constexpr const char* sweep_verb = "sweep";
 
 auto culprit_of(const incident& i) {
     return std::tuple(i.line_ms, i.root_precedence, i.xid, i.sxid, i.symptom, i.object.bdf, i.lost.size());
@@ -20,9 +20,10 @@ auto culprit_of(const incident& i) {
 
 void say(records& known, std::uint64_t number, const std::string& node, std::string text) {
     const auto* i = known.incidents().find(number);
-    const bool said = i && std::ranges::any_of(
-                               i->actions, [&](const auto& a) { return a.what == verb && a.result == text; });
-    if (!said) known.record(number, verb, node, std::move(text), false);
+    const bool said = i && std::ranges::any_of(i->actions, [&](const auto& a) {
+                          return a.what == sweep_verb && a.result == text;
+                      });
+    if (!said) known.record(number, sweep_verb, node, std::move(text), false);
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ task<bool> sweep_node(records& known, hub& agents, std::uint64_t number, sweep_w
                                                         : "whether the node is fit is not known",
                                   found->text);
     i->add_evidence({wall_ms(), node, "banyan-sweep: " + text, 0, i->swept == "unfit"});
-    known.record(number, verb, node, text, i->swept != "unknown");
+    known.record(number, sweep_verb, node, text, i->swept != "unknown");
     co_return true;
 }
 

@@ -59,7 +59,7 @@ std::optional<std::string> unit_before_link(std::string_view text) {
     if (severity != "Fatal" && severity != "Nonfatal") return {};
     if (const auto comma = text.rfind(", "); comma != std::string_view::npos) text.remove_prefix(comma + 2);
     const auto end = text.find_last_not_of(' ');
-    if (end == std::string_view::npos || end >= longest_unit) return {};
+    if (end >= longest_unit) return {};  // npos too
     text = text.substr(0, end + 1);
     const bool plain =
         std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == ' '; });
