@@ -131,7 +131,9 @@ class Requeue(ClusterCase):
         fields = self.cluster.job(job)
         victim = [node for node in self.cluster.hosts(fields["NodeList"]) if node != fields["BatchHost"]][1]
         trouble.power_off(victim)
-        self.cluster.run("scontrol", "update", f"nodename={victim}", "state=down", "reason=dead")
+        # An answer of its slurmd that is still on its way would have a node back that is only DOWN.
+        for state in ("down", "drain"):
+            self.cluster.run("scontrol", "update", f"nodename={victim}", f"state={state}", "reason=dead")
         self.cluster.wait_for_job(job, timeout=SOON)
         self.assertEqual(self.cluster.job(job)["Restarts"], "1", self.cluster.output(job))
         log = (self.cluster.dir / "log" / "slurmctld.log").read_text()
