@@ -84,6 +84,8 @@ constexpr std::array keys{
     config_key{"fault", "bind", text, R"("*")",
                "The address on which the controller listens for agents, a name of its host, or * for all addresses, IPv6 and IPv4."},
     config_key{"fault", "socket", path, R"("/run/banyan/faultd.sock")", "The controller's socket for banyan-fault(1)."},
+    config_key{"fault", "agent_socket", path, R"("/run/banyan/faultd-agent.sock")",
+               "The agent's socket, where slurmstepd and banyan-ckptd(8) tell what befell a job on the node. Root's alone."},
     config_key{"fault", "dry_run", flag, "true",
                "true: say what would be done, and do nothing. "
                "Look at what banyan-fault(1) lists for a week, then set it to false."},

@@ -95,6 +95,7 @@ void fault_fields(Section& section, Config& c) {
     section.field("port", c.port);
     section.field("bind", c.bind);
     section.field("socket", c.socket);
+    section.field("agent_socket", c.agent_socket);
     section.field("dry_run", c.dry_run);
     section.field("history", c.history);
     section.field("policy", c.policy);

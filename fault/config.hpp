@@ -41,7 +41,8 @@ struct verification_limits {
 struct config {
     std::string node;
     std::string munge_socket, ckptd_socket, snapshot, avoid;
-    std::string controller, bind, socket, history, policy, opensm_log, ufm_log, kmsg, root, metrics;
+    std::string controller, bind, socket, agent_socket, history, policy, opensm_log, ufm_log, kmsg, root,
+        metrics;
     std::uint16_t port = 0, ckptd_port = 0;
     bool dry_run = true;
     bool encrypt = false;         ///< what goes between agents and controller; done where either wants it

@@ -167,6 +167,7 @@ controller = "{controller}"
 port = {ports['faultd']}
 bind = "{controller}"
 socket = "{d}/run/faultd.sock"
+agent_socket = "{d}/run/agent-%n.sock"
 dry_run = false
 history = "{d}/incidents.db"
 opensm_log = "{d}/log/opensm.log"
