@@ -130,12 +130,20 @@ task<void> controller::act_once(std::uint64_t number) {
     const auto node = i->object.node;
     const bool accuses_job = i->root_precedence == static_cast<std::uint8_t>(precedence::app);
     const bool tells = what.step == step_kind::tell;
-    if (what.step == step_kind::ignore || (what.step < step_kind::seal && !accuses_job && !tells)) co_return;
+    // Who looks at an alert wants to know whom it concerns.
+    const bool alerts = what.step == step_kind::alert && has_a_node(*i);
+    if (what.step == step_kind::ignore || (what.step < step_kind::seal && !accuses_job && !tells && !alerts))
+        co_return;
     auto jobs = co_await run_blocking(pool_, [this, &node] { return slurm_->jobs_on(node); });
     if (!jobs) records_.complain(jobs.error());
     if (!jobs && (tells || has_limits(what.step))) {
         put_off(number, "jobs", jobs.error().text());
         co_return;
+    }
+    if (!jobs && alerts) {
+        const auto text = "not known: " + jobs.error().text();
+        if ((i = records_.incidents().find(number)) && !was_said(*i, "jobs", text))
+            records_.record(number, "jobs", node, text, false);
     }
     taking how{what.step == step_kind::node_out, i->reason == silent_reason, i->reason == stuck_reason, {}};
     if (jobs) how.jobs = std::move(*jobs);

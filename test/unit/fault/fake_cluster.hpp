@@ -22,6 +22,7 @@ struct fake_state {
     std::map<std::uint32_t, result<std::optional<std::uint32_t>>> needed;  // by job
     std::map<std::uint32_t, std::vector<step_status>> steps;               // by job
     std::map<std::uint32_t, result<node_ranks>> ranks;  // by job, on any node while the job has it
+    bool jobs_unknown = false;                          // on any node
     int unanswered = 0;                                 // of questions for that
     std::string told;                                   // the last that a user was
     std::vector<std::string> holding;                   // do not end a job's last run
@@ -47,6 +48,7 @@ class fake_cluster final : public cluster {
     }
     result<std::vector<job_status>> jobs_on(const std::string& node) override {
         const std::lock_guard hold(s_.lock);
+        if (s_.jobs_unknown) return fail(errc::unavailable, "slurmctld does not answer");
         std::vector<job_status> out;
         for (const auto& [id, job] : s_.jobs)
             if (job.phase == job_phase::running && std::ranges::find(job.nodes, node) != job.nodes.end())

@@ -57,6 +57,28 @@ TEST_CASE("the ranks on the node are kept as they were before it went out", "[fa
     }
 }
 
+TEST_CASE("an alert names the jobs and ranks that it concerns, and touches neither", "[fault]") {
+    controller_bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+    b.slurm.ranks[7] = node_ranks{4, 32, {16, 17, 18, 19}};
+    const auto alert = event_of(gpu_line(3, "122, SPI PMU RPC read failure"), wall_ms(), 1);
+    REQUIRE(precedence_of(alert.fault) == precedence::alert);
+    SECTION("as Slurm has them") {
+        const auto got = b.live({alert}).front();
+        CHECK(got.jobs == std::vector<std::uint64_t>{7});
+        CHECK(got.ranks == std::vector{job_ranks{7, 0, 4, 32, "16-19", ""}});
+        CHECK(got.sealed_ms == 0);
+    }
+    SECTION("or says why they are not known") {
+        b.slurm.jobs_unknown = true;
+        const auto got = b.live({alert}).front();
+        CHECK(got.jobs.empty());
+        REQUIRE(got.find_action("jobs", "n03"));
+        CHECK(got.find_action("jobs", "n03")->result.starts_with("not known: "));
+    }
+    CHECK(b.slurm.calls.empty());
+}
+
 TEST_CASE("too few nodes left: requeued, and started now", "[fault]") {
     controller_bench b;
     b.job(7, {"n01", "n02", "n03", "n04"}, without);
