@@ -52,6 +52,10 @@ agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings,
       hcas_(io, config_, metrics_, findings()),
       gpu_looks_(io, config_, metrics_, findings()),
       places_(io, config_, metrics_),
+      jobs_(io, config_,
+            [this](kernel_fault fault, const std::string& text, std::uint32_t job) {
+                after_fault(std::move(fault), {text, finding_stream_, ++findings_, wall_ms()}, text, job);
+            }),
       sweeps_(io, config_),
       finding_stream_(fmt::format("look:{}", wall_ms())) {
     peer_ = peer::settings::of(peer_role, config_.node, config_.munge_socket, config_.encrypt, munge_, pool_);
@@ -70,6 +74,7 @@ void agent::start() {
     hcas_.start();
     gpu_looks_.start();
     places_.start();
+    jobs_.start();
     asio::co_spawn(io_, stay_connected(), asio::detached);
     asio::co_spawn(io_, tick(), asio::detached);
 }

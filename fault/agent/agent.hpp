@@ -17,6 +17,7 @@
 #include "fault/agent/event_queue.hpp"
 #include "fault/agent/gpu_watch.hpp"
 #include "fault/agent/hca_watch.hpp"
+#include "fault/agent/job_watch.hpp"
 #include "fault/agent/node_sweep.hpp"
 #include "fault/agent/place_watch.hpp"
 #include "fault/agent/program_watch.hpp"
@@ -74,6 +75,7 @@ class agent {
     hca_watch hcas_;
     gpu_watch gpu_looks_;
     place_watch places_;
+    job_watch jobs_;
     node_sweep sweeps_;
     std::string finding_stream_;
     std::uint64_t findings_ = 0, lost_ = 0;  // lost_: records of the kernel log

@@ -80,6 +80,17 @@ constexpr auto symptom_rows = std::to_array<symptom_row>({
     {nccl_async_event, "nccl-async-event", part::job, asks::job, "job-nccl",
      "NCCL was told of an error of the HCA"},
     {nccl_cuda, "nccl-cuda", part::job, asks::job, "job-nccl", "NCCL met an error of CUDA"},
+    {job_failed, "job-failed", part::job, asks::nothing, "job-failed", "a task of the job failed"},
+    {job_crashed, "job-crashed", part::job, asks::job, "job-failed",
+     "a task of the job was ended by a signal of its own making, or of bad hardware"},
+    {job_given_up, "job-given-up", part::job, asks::nothing, "job-failed",
+     "banyan-run does not start the job's step again"},
+    {copy_damaged, "copy-damaged", part::job, asks::job, "checkpoint-damaged",
+     "a copy in the node's memory is not what was saved"},
+    {sent_damaged, "sent-damaged", part::job, asks::job, "checkpoint-damaged",
+     "a copy that left the node was not what was saved"},
+    {stored_damaged, "stored-damaged", part::job, asks::job, "checkpoint-damaged",
+     "a file is not what was written"},
 });
 
 constexpr std::array<std::string_view, 9> parts{"gpu",  "hca",         "pcie",   "memory", "cpu",
@@ -91,6 +102,16 @@ const symptom_row* find_symptom(std::uint32_t code) {
     const auto it = std::ranges::find(symptom_rows, code,
                                       [](const auto& row) { return static_cast<std::uint32_t>(row.code); });
     return it == symptom_rows.end() ? nullptr : it;
+}
+
+bool is_told_of_a_job(std::uint32_t code) {
+    const auto s = static_cast<symptom>(code);
+    return is_a_jobs_end(code) || s == copy_damaged || s == sent_damaged || s == stored_damaged;
+}
+
+bool is_a_jobs_end(std::uint32_t code) {
+    const auto s = static_cast<symptom>(code);
+    return s == job_failed || s == job_crashed || s == job_given_up;
 }
 
 std::span<const symptom_row> symptoms() { return symptom_rows; }

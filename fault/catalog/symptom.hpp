@@ -61,6 +61,12 @@ enum class symptom : std::uint32_t {
     nccl_completion,
     nccl_async_event,
     nccl_cuda,
+    job_failed = 90,
+    job_crashed,
+    job_given_up,
+    copy_damaged = 95,
+    sent_damaged,
+    stored_damaged,
 };
 
 enum class part : std::uint8_t { gpu, hca, pcie, memory, cpu, disk, file_system, kernel, job };
@@ -80,6 +86,10 @@ struct symptom_row {
 /// nullptr for a code that the table does not know: from an agent of a newer release.
 const symptom_row* find_symptom(std::uint32_t code);
 std::span<const symptom_row> symptoms();
+/// What root's programs tell of a job (common/job_news): it is the job's, whichever of its nodes tells it.
+bool is_told_of_a_job(std::uint32_t code);
+/// Of those: how its tasks end, which may follow from a fault that has lines of its own.
+bool is_a_jobs_end(std::uint32_t code);
 std::string_view name_of(part p);
 
 }  // namespace banyan::fault::catalog

@@ -25,6 +25,9 @@ std::string cause_words(const event& e) {
                            f.link ? fmt::format(" link {}", *f.link) : "");
     if (f.kind == fault_kind::symptom) {
         const auto* row = catalog::find_symptom(f.code);
+        // Root's own words; what a user says is evidence alone.
+        if (row && catalog::is_a_jobs_end(f.code) && row->code != catalog::symptom::job_given_up)
+            return fmt::format("{}: {}", row->description, e.text);
         return fmt::format("{}: {}", f.device, row ? row->description : "a fault that is not known");
     }
     if (f.code == 79) return fmt::format("Xid 79 {} fell off the bus", gpu_words(e));
@@ -230,6 +233,20 @@ neighbours::card card_of(const incident& i, const event& e) {
     return {e.fault.bdf, {}};
 }
 
+bool is_told_of_a_job(const kernel_fault& f) {
+    return f.kind == fault_kind::symptom && catalog::is_told_of_a_job(f.code);
+}
+
+bool is_given_up(const kernel_fault& f) {
+    return f.kind == fault_kind::symptom &&
+           f.code == static_cast<std::uint32_t>(catalog::symptom::job_given_up);
+}
+
+constexpr std::string_view memory_reason = "job-memory";
+
+bool is_of_a_jobs_end(const incident& i) { return i.reason == "job-failed"; }
+bool told_of_a_job(const incident& i) { return is_of_a_jobs_end(i) || i.reason == "checkpoint-damaged"; }
+
 std::string_view verdict_words(std::uint32_t code) {
     switch (static_cast<recovery>(code)) {
         case recovery::none:
@@ -272,7 +289,35 @@ bool engine::belongs_to_symptom(const incident& i, const event& e, bool near) {
     return !symptom && i.object.kind == object_kind::gpu && of_a_gpu(e.fault);
 }
 
+// What a job's own programs tell of it is one incident, however many of its nodes, steps and runs tell it;
+// its node is the first that did. The end of a task that another fault explains is a consequence of that.
+bool engine::belongs_to_a_job(const incident& i, const event& e, precedence w) const {
+    if (i.object.device == e.fault.device && told_of_a_job(i)) return e.job != 0 && e.job == i.accused;
+    if (!catalog::is_a_jobs_end(e.fault.code) || is_given_up(e.fault)) return false;
+    if (told_of_a_job(i) || std::abs(e.line_ms - i.last_ms) > window_ms_) return false;
+    const auto root = static_cast<precedence>(i.root_precedence);
+    if (i.accused == e.job || std::ranges::find(i.jobs, e.job) != i.jobs.end())
+        return root > w || (root == w && i.xid);
+    // Whose it is is not known yet, or never: the node has to be the same.
+    const bool open_to_all =
+        i.jobs.empty() && i.accused == 0 && i.object.node == e.node && i.boot_id == e.boot_id;
+    const bool of_memory = i.reason == memory_reason && w < precedence::app;
+    return open_to_all && (root >= precedence::alert || of_memory);
+}
+
+// The other way round: the fault's own line comes a moment after the end of the task that it has ended.
+bool engine::explains_a_jobs_end(const incident& i, const event& e, precedence w) const {
+    if (!is_of_a_jobs_end(i) || w < precedence::app || w <= static_cast<precedence>(i.root_precedence))
+        return false;
+    if (i.object.node != e.node || i.boot_id != e.boot_id || std::abs(e.line_ms - i.line_ms) > window_ms_)
+        return false;
+    if (e.job != 0) return e.job == i.accused;
+    return w >= precedence::alert || e.fault.kind == fault_kind::xid || reason_of(e, w) == memory_reason;
+}
+
 bool engine::belongs(const incident& i, const event& e, precedence w) const {
+    if (is_told_of_a_job(e.fault)) return belongs_to_a_job(i, e, w);
+    if (explains_a_jobs_end(i, e, w)) return true;
     if (i.object.node != e.node || i.boot_id != e.boot_id) return false;
     const bool near = std::abs(e.line_ms - i.last_ms) <= window_ms_;
     const bool settled = i.node_out_ms != 0 || !i.cancelled_by.empty();
@@ -337,6 +382,7 @@ void engine::become_root(incident& i, const event& e, precedence w) {
         i.object.bdf = e.fault.bdf;
         i.object.device = e.fault.device;
         i.object.uuid = e.uuid;
+        i.boot_id = e.boot_id;  // of a job's the heavier fault may be on another node
         i.cause = cause_words(e);
         i.xid = xid_of(e.fault);
         i.sxid = e.fault.kind == fault_kind::sxid ? std::optional(e.fault.code) : std::nullopt;
@@ -441,8 +487,8 @@ void engine::add(incident& home, const event& e, bool decides) {
     // The numbers of Xids are counted; others have numbers of their own.
     const bool counted = e.fault.kind == fault_kind::xid || e.fault.kind == fault_kind::bus_loss;
     const bool first_of_kind = counted && !home.codes.contains(e.fault.code);
-    home.add_evidence(
-        {e.line_ms, e.node, e.text, e.repeats, decides || first_of_kind || e.fault.recovery.has_value()});
+    home.add_evidence({e.line_ms, e.node, e.text, e.repeats,
+                       decides || first_of_kind || e.fault.recovery.has_value() || is_given_up(e.fault)});
     if (counted) home.codes[e.fault.code] += 1 + e.repeats;
     if (e.fault.recovery) home.verdict = e.fault.recovery;
     count_flap(home, e.fault);
@@ -480,6 +526,15 @@ incident* engine::find(std::uint64_t number) {
 
 void engine::forget_old() {
     if (incidents_.size() < max_kept) return;
+    // A user can have any number of jobs fail: they make room for each other first.
+    const auto failed = std::ranges::find_if(incidents_, [](const auto& pair) {
+        return is_of_a_jobs_end(pair.second) && pair.second.state == incident_state::done &&
+               pair.second.root_precedence <= static_cast<std::uint8_t>(precedence::note);
+    });
+    if (failed != incidents_.end()) {
+        incidents_.erase(failed);
+        return;
+    }
     // The history keeps them all; memory keeps what can still change, then the newest.
     const auto it = std::ranges::find_if(incidents_, [](const auto& pair) {
         return pair.second.state == incident_state::done && pair.second.avoid_ms == 0 &&

@@ -38,6 +38,8 @@ class engine {
 
   private:
     static bool belongs_to_symptom(const incident& i, const event& e, bool near);
+    bool belongs_to_a_job(const incident& i, const event& e, precedence w) const;
+    bool explains_a_jobs_end(const incident& i, const event& e, precedence w) const;
     static bool repeats(const incident& i, const event& e);
     bool belongs(const incident& i, const event& e, precedence w) const;
     incident* home_of(const event& e, precedence w);

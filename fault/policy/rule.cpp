@@ -16,12 +16,12 @@ constexpr std::array<std::string_view, 9> part_names{"gpu",  "hca",         "pci
                                                      "disk", "file-system", "kernel", "job"};
 constexpr std::array<std::string_view, 6> culprits{"gpu", "hca", "link", "switch", "node", "manager"};
 constexpr std::array<std::string_view, 3> sweep_verdicts{"fit", "unfit", "unknown"};
-constexpr std::array<std::string_view, 27> known_reasons{
-    "disk",       "fabric-errors", "fabric-link",   "fabric-switch", "file-system", "gpu-alert",
-    "gpu-app",    "gpu-note",      "gpu-nvlink",    "gpu-reboot",    "gpu-reset",   "gpu-unknown",
-    "gpu-xid-79", "hca-alert",     "hca-health",    "host-link",     "host-lost",   "job-memory",
-    "job-nccl",   "kernel",        "link-slow",     "memory",        "node-silent", "node-stuck",
-    "nvswitch",   "pcie",          "subnet-manager"};
+constexpr std::array<std::string_view, 29> known_reasons{
+    "checkpoint-damaged", "disk",       "fabric-errors", "fabric-link", "fabric-switch", "file-system",
+    "gpu-alert",          "gpu-app",    "gpu-note",      "gpu-nvlink",  "gpu-reboot",    "gpu-reset",
+    "gpu-unknown",        "gpu-xid-79", "hca-alert",     "hca-health",  "host-link",     "host-lost",
+    "job-failed",         "job-memory", "job-nccl",      "kernel",      "link-slow",     "memory",
+    "node-silent",        "node-stuck", "nvswitch",      "pcie",        "subnet-manager"};
 
 template <class T>
 bool has(const std::vector<T>& wanted, const T& value) {
