@@ -161,6 +161,11 @@ result<daemon_paths> find_daemon(const settings& s, const std::string& node) {
     return out;
 }
 
+result<std::string> find_agent(const settings& s, const std::string& node) {
+    BANYAN_TRY(const auto file, config_file::load(config_of(s)));
+    return file.section("fault", node).text("agent_socket");
+}
+
 namespace {
 
 /// Returns when the daemon answers on its socket.

@@ -35,6 +35,9 @@ std::string config_of(const settings& s);
 /// The paths of this node's checkpoint daemon, as banyan.conf names them.
 result<daemon_paths> find_daemon(const settings& s, const std::string& node);
 
+/// Where this node's fault agent listens.
+result<std::string> find_agent(const settings& s, const std::string& node);
+
 /// Somebody listens on its socket.
 bool daemon_answers(const daemon_paths& paths);
 

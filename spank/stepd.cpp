@@ -13,6 +13,7 @@
 #include "spank/late_session.hpp"
 #include "spank/note.hpp"
 #include "spank/plugin.hpp"
+#include "spank/task_ends.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -65,6 +66,21 @@ void set_launcher(spank_t sp, std::uint32_t node_rank, std::uint32_t nodes, std:
 }
 
 bool is_training_step(spank_t sp) { return !job_variable(sp, "BANYAN_STEP_NODES").empty(); }
+
+/// slurmstepd is of one step.
+struct {
+    task_ends ends;
+    std::string node;
+} own_step;
+
+task_ends::teller to_agent(const settings& s) {
+    return [&s](const job_news& news) {
+        const auto socket = find_agent(s, own_step.node);
+        const auto told = socket ? tell_agent(*socket, news) : result<void>(std::unexpected(socket.error()));
+        // Where no agent runs nobody wants to hear of it, now or later.
+        return told || told.error().code != errc::unavailable;
+    };
+}
 
 }  // namespace
 
@@ -160,6 +176,25 @@ int set_task_environment(spank_t sp, const settings& s) {
             tell_user(node, rank, why);
         }
     }
+    return SLURM_SUCCESS;
+}
+
+int note_task_end(spank_t sp, const settings& s) {
+    job_news task;
+    if (spank_get_item(sp, S_TASK_EXIT_STATUS, &task.status) != ESPANK_SUCCESS ||
+        !failed_by_itself(task.status) || !is_training_step(sp) ||
+        spank_get_item(sp, S_JOB_ID, &task.job) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_JOB_STEPID, &task.step) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_TASK_GLOBAL_ID, &task.rank) != ESPANK_SUCCESS ||
+        task.step >= SLURM_MAX_NORMAL_STEP_ID)
+        return SLURM_SUCCESS;
+    if (own_step.node.empty()) own_step.node = own_name(sp);
+    if (!own_step.node.empty()) own_step.ends.ended(task, to_agent(s));
+    return SLURM_SUCCESS;
+}
+
+int note_step_end(const settings& s) {
+    own_step.ends.over(to_agent(s));
     return SLURM_SUCCESS;
 }
 
