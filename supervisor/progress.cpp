@@ -15,6 +15,8 @@ namespace {
 
 // Short: the next step waits for the answer. Without one the restart merely counts as one without progress.
 constexpr std::chrono::milliseconds timeout{200};
+// The last word: nothing waits for it but the end.
+constexpr std::chrono::milliseconds said_within{1000};
 
 }  // namespace
 
@@ -42,6 +44,12 @@ std::optional<std::uint64_t> newest_saved(const std::string& socket, std::uint32
     if (socket.empty()) return std::nullopt;
     const auto text = ckpt::status(socket, timeout);
     return text ? newest_in_status(*text, job) : std::nullopt;
+}
+
+result<void> give_up_at(const std::string& socket, std::uint32_t job, std::uint32_t step,
+                        const std::string& why) {
+    if (socket.empty()) return fail(errc::not_found, "the job has no checkpoint daemon");
+    return ckpt::give_up(socket, job, step, why, said_within);
 }
 
 }  // namespace banyan::supervisor

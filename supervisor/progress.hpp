@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/result.hpp"
+
 namespace banyan::supervisor {
 
 /// The daemon's socket: $BANYAN_CKPT_SOCKET, else from banyan.conf with `node` for %n; empty when there is
@@ -19,5 +21,9 @@ std::optional<std::uint64_t> newest_saved(const std::string& socket, std::uint32
 
 /// The same from the daemon's status text.
 std::optional<std::uint64_t> newest_in_status(std::string_view json, std::uint32_t job);
+
+/// For the history of incidents: the step is not started again.
+result<void> give_up_at(const std::string& socket, std::uint32_t job, std::uint32_t step,
+                        const std::string& why);
 
 }  // namespace banyan::supervisor

@@ -279,9 +279,20 @@ int supervisor::finish(const step_end& end, const std::string& why) const {
     if (!why.empty())
         say(fmt::format("the step ended with code {} and is not started again: {}", end.code, why));
     const bool given_up = idle_restarts_ >= opts_.max_idle_restarts && !why.empty();
-    if (const auto ends = recovery_.idle_ends(); given_up && !ends.empty())
-        say("what brought no training further: " + ends);
+    const auto ends = recovery_.idle_ends();
+    if (given_up && !ends.empty()) say("what brought no training further: " + ends);
+    if (given_up) tell_of_giving_up(end, why, ends);
     return end.code;
+}
+
+/// The fault daemon keeps it with the job's incident, by the checkpoint daemon, which knows whose the job is.
+void supervisor::tell_of_giving_up(const step_end& end, const std::string& why,
+                                   const std::string& ends) const {
+    auto text = fmt::format("{} ended with code {} after {} restarts: {}",
+                            step_ ? "step " + step_name() : "the step", end.code, restarts_, why);
+    if (!ends.empty()) text += "; " + ends;
+    if (const auto told = give_up_at(socket_, job_, step_.value_or(0), text); !told)
+        detail(fmt::format("the fault daemon does not hear of it: {}", told.error().text()));
 }
 
 void supervisor::announce(const situation& s) {

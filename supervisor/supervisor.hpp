@@ -63,6 +63,7 @@ class supervisor {
     void wait_for_the_end();
     int finish(const step_end& end, const std::string& why) const;
     void announce(const situation& s);
+    void tell_of_giving_up(const step_end& end, const std::string& why, const std::string& ends) const;
     std::string step_name() const;
     void say(const std::string& text) const;
     void detail(const std::string& text) const;

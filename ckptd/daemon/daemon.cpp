@@ -130,6 +130,8 @@ task<answer_meta> daemon::handle_local(client_ptr client, std::uint16_t type, js
             co_return co_await emergencies_.seal_now(std::move(meta));
         case message::status:
             co_return on_status(client->uid, root);
+        case message::given_up:
+            co_return users_.on_given_up(client->uid, root, meta);
         default:
             co_return fail(errc::invalid_input, fmt::format("unknown message type {}", type));
     }

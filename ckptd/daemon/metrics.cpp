@@ -85,7 +85,11 @@ void add_counters(collection& c, const session& s, const std::vector<label>& of)
                   with(of, {"outcome", outcome}), count);
     c.counter("banyan_ckpt_commits_total", "Steps that became complete", of, b.commits);
     c.counter("banyan_ckpt_deaths_total", "Processes of ranks that ended without bck_finalize", of, b.deaths);
-    c.counter("banyan_ckpt_damaged_total", "Shards whose checksum did not hold", of, b.damaged);
+    const std::pair<const char*, std::uint64_t> damages[] = {
+        {"memory", b.damaged_here}, {"arrival", b.damaged_on_arrival}, {"storage", b.damaged_in_storage}};
+    for (const auto& [where, count] : damages)
+        c.counter("banyan_ckpt_damaged_total", "Checksums that did not hold, by where that was found",
+                  with(of, {"where", where}), count);
     c.counter("banyan_ckpt_refused_total", "Messages of an older generation", of, b.refused);
     c.counter("banyan_ckpt_warnings_total", "Warnings about the job", of, s.warnings.count);
 }

@@ -300,7 +300,7 @@ task<result<void>> peer_requests::take_chunk(peer_state* state, wire::header hea
     state->incoming->good[i] = crc == copy->chunks[i];
     auto& s = state->session;
     s->bytes.peer_received += chunk.size();
-    if (crc != copy->chunks[i]) ++s->bytes.damaged;
+    if (crc != copy->chunks[i]) ++s->bytes.damaged_on_arrival;
     co_return result<void>{};
 }
 
@@ -357,7 +357,7 @@ task<result<void>> peer_requests::on_get(peer_state* from, json meta) {
         s->bytes.peer_sent += chunk.size();
         // Whoever asks finds damage himself, but then it would still be offered to the next one.
         if (crc != copy->chunks[i] && !copy->dropped) {
-            to_.users.note_damage(s, copy->rank, copy->key);
+            if (is_as_sealed(*copy)) to_.users.note_damage(s, copy->rank, copy->key);
             s->lose_copy(copy);
         }
     }

@@ -250,10 +250,12 @@ task<bool> protector::replicate(session_ptr s, copy_ptr c) {
         meta["rank"] = c->rank;
         meta["bytes"] = c->bytes;
         meta["chunks"] = c->chunks;
-        std::uint64_t sent = 0;
+        link::put_count sent;
         place.new_memory = needs_memory(s, c, name);
         const auto put = co_await to->put(std::move(meta), image, place, wanted, &sent);
-        s->bytes.peer_sent += sent;
+        s->bytes.peer_sent += sent.bytes;
+        if (sent.damaged != 0 && wanted() && is_as_sealed(*c))
+            users_.note_sent_damage(s, c->rank, c->key, name);
         if (put && *put == link::put_result::done) {
             note_taken(s, c, name);
             s->warnings.works_again(name);

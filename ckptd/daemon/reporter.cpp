@@ -41,15 +41,40 @@ task<void> reporter::report(session_ptr s, std::string about, std::string text) 
     if (!answer || !*answer) s->tell_user(about, text);
 }
 
-void reporter::note_damage(const session_ptr& s, std::uint32_t rank, const copy_key& key) {
-    ++s->bytes.damaged;
-    // A user can cause this as often as he likes.
+// A user can cause all of these as often as he likes: memory and files are his own.
+void reporter::tell_of_damage(const session_ptr& s, std::uint32_t rank, job_news::kind what,
+                              std::string text) {
     std::uint64_t held_back = 0;
-    if (core_.limiter.pass(fmt::format("damaged {}", s->job()), clock::now(), held_back))
-        spdlog::error(
-            "job {}: rank {}'s copy of step {} in this node's memory is damaged and will not be used "
-            "({} more since)",
-            s->job(), rank, key.step, held_back);
+    const auto about = fmt::format("damaged {} {}", s->job(), static_cast<int>(what));
+    if (!core_.limiter.pass(about, clock::now(), held_back)) return;
+    spdlog::error("job {}: rank {}: {} ({} more since)", s->job(), rank, text, held_back);
+    job_news news;
+    news.what = what;
+    news.job = static_cast<std::uint32_t>(s->job());
+    news.rank = rank;
+    news.more = std::min<std::uint64_t>(held_back, UINT32_MAX);
+    news.text = std::move(text);
+    // Without an agent the log and the figures have it.
+    if (const auto told = tell_agent(core_.config.agent_socket, news); !told)
+        spdlog::debug("{}", told.error().text());
+}
+
+void reporter::note_damage(const session_ptr& s, std::uint32_t rank, const copy_key& key) {
+    ++s->bytes.damaged_here;
+    tell_of_damage(
+        s, rank, job_news::kind::copy_damaged,
+        fmt::format("the copy of step {} in this node's memory is damaged and will not be used", key.step));
+}
+
+void reporter::note_sent_damage(const session_ptr& s, std::uint32_t rank, const copy_key& key,
+                                const std::string& to) {
+    tell_of_damage(s, rank, job_news::kind::sent_damaged,
+                   fmt::format("the copy of step {} was damaged when it left for {}", key.step, to));
+}
+
+void reporter::note_stored_damage(const session_ptr& s, std::uint32_t rank, const std::string& what) {
+    ++s->bytes.damaged_in_storage;
+    tell_of_damage(s, rank, job_news::kind::stored_damaged, what);
 }
 
 void reporter::report_untold(const session_ptr& s) {
@@ -63,6 +88,28 @@ answer_meta reporter::on_warning(const session_ptr& s, const json& meta) {
     BANYAN_TRY(const auto about, json_fields(meta).text("about"));
     BANYAN_TRY(const auto text, json_fields(meta).text("text"));
     s->tell_user(about, text);
+    return json::object();
+}
+
+answer_meta reporter::on_given_up(uid_t uid, bool root, const json& meta) {
+    const json_fields in(meta);
+    BANYAN_TRY(const auto job, in.number("job", UINT32_MAX));
+    BANYAN_TRY(const auto step, in.number("step", UINT32_MAX));
+    BANYAN_TRY(const auto why, in.text("why"));
+    const auto s = core_.find_session(job);
+    // Nobody learns whether another user has a job of that number.
+    if (!s || (!root && s->request.uid != uid))
+        return fail(errc::not_found, fmt::format("job {} of uid {} has no session here", job, uid));
+    std::uint64_t held_back = 0;
+    if (!core_.limiter.pass(fmt::format("given up {}", job), clock::now(), held_back))
+        return fail(errc::exhausted, fmt::format("job {} was said to be given up a moment ago", job));
+    spdlog::warn("job {}: given up: {}", job, printable(why.substr(0, job_news::max_text)));
+    job_news news;
+    news.what = job_news::kind::given_up;
+    news.job = static_cast<std::uint32_t>(job);
+    news.step = static_cast<std::uint32_t>(step);
+    news.text = why;
+    BANYAN_CHECK(tell_agent(core_.config.agent_socket, news));
     return json::object();
 }
 

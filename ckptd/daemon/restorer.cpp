@@ -184,7 +184,7 @@ task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what,
     const auto got = co_await to->get(std::move(meta), into, &chunks);
     if (!got) {
         if (copy) give_back(s, copy);
-        if (copy && got.error().code == errc::conflict) ++s->bytes.damaged;
+        if (copy && got.error().code == errc::conflict) ++s->bytes.damaged_on_arrival;
         std::uint64_t held_back = 0;
         if (core_.limiter.pass(fmt::format("fetch {}", s->job()), clock::now(), held_back))
             spdlog::warn("job {}: rank {}'s shard from {}: {} ({} more since)", s->job(), what.rank,
@@ -208,7 +208,7 @@ task<bool> restorer::take_from_storage(session_ptr s, agreement::held what) {
     const auto user = s->user;
     const auto dir = s->request.dir;
     const auto world = s->request.world, group = s->request.group;
-    std::string why;
+    std::string why, damage;
     for (int attempt = 0; attempt < storage_attempts; ++attempt) {
         const auto look = [=]() -> result<shard_file> {
             shard_file mine;
@@ -242,6 +242,7 @@ task<bool> restorer::take_from_storage(session_ptr s, agreement::held what) {
                 }
                 give_back(s, *copy);
                 if (!done) why = done.error().text();
+                if (!done && done.error().code == errc::invalid_input) damage = done.error().what;
             } else {
                 why = copy.error().text();
             }
@@ -251,6 +252,8 @@ task<bool> restorer::take_from_storage(session_ptr s, agreement::held what) {
         if (s->closed) co_return false;
         co_await s->changed->wait(clock::now() + ask_again);
     }
+    // Read again and again: what one read gave wrong may be memory's doing.
+    if (!damage.empty()) users_.note_stored_damage(s, what.rank, damage);
     users_.warn(s, fmt::format("step {}", what.key.step),
                 fmt::format("step {} in {} cannot be restored, an older one is looked for: {}", what.key.step,
                             dir, why));

@@ -42,6 +42,14 @@ std::vector<std::uint32_t> buddies_in(const session_request& request, const assi
 
 }  // namespace
 
+bool is_as_sealed(const shard_copy& c) {
+    if (c.dropped) return false;
+    if (c.buffer < 0) return true;
+    const auto& header = *reinterpret_cast<const rank_memory_header*>(c.memory->data());
+    const auto view = read_buffer(header.buffer[static_cast<std::size_t>(c.buffer)]);
+    return view && view->sequence == c.sequence;
+}
+
 void session::notify() { changed->notify(); }
 
 const std::vector<std::uint32_t>& session::own_ranks() const {
@@ -347,7 +355,10 @@ nlohmann::json describe(const session& s) {
                             {"seals", b.seals.load()},
                             {"commits", b.commits.load()},
                             {"torn", b.torn.load()},
-                            {"damaged", b.damaged.load()},
+                            {"damaged", b.damaged()},
+                            {"damaged_memory", b.damaged_here.load()},
+                            {"damaged_arrival", b.damaged_on_arrival.load()},
+                            {"damaged_storage", b.damaged_in_storage.load()},
                             {"refused", b.refused.load()},
                             {"skipped", b.skipped.load()},
                             {"deaths", b.deaths.load()},

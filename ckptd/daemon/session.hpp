@@ -57,6 +57,8 @@ struct shard_copy {
     std::span<std::byte> data() const { return memory->part(offset, bytes); }
 };
 using copy_ptr = std::shared_ptr<shard_copy>;
+/// Its rank has not begun to write the next step into its place: before it says so here, it may.
+bool is_as_sealed(const shard_copy& c);
 
 /// In place of a connection: a process that lived when the daemon before this one ended, and has not come
 /// back to this one yet.
@@ -192,8 +194,12 @@ struct directory_hold {
 struct byte_counters {
     std::atomic<std::uint64_t> storage_written{0}, storage_read{0}, peer_sent{0}, peer_received{0},
         memory_restored{0};
-    std::atomic<std::uint64_t> seals{0}, commits{0}, torn{0}, damaged{0}, refused{0}, skipped{0}, deaths{0},
-        flushes{0}, flush_failures{0}, flushes_skipped{0};
+    std::atomic<std::uint64_t> seals{0}, commits{0}, torn{0}, refused{0}, skipped{0}, deaths{0}, flushes{0},
+        flush_failures{0}, flushes_skipped{0};
+    /// By where it was found: a copy in this node's memory, bytes from another node, which its own keys
+    /// vouch for, and a file.
+    std::atomic<std::uint64_t> damaged_here{0}, damaged_on_arrival{0}, damaged_in_storage{0};
+    std::uint64_t damaged() const { return damaged_here + damaged_on_arrival + damaged_in_storage; }
 };
 
 /// What goes wrong, said once for each thing that it is about (a directory, a node) until that works again.

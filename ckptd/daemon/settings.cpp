@@ -50,6 +50,8 @@ result<settings> load_settings(const std::filesystem::path& path, const std::str
     ckptd_fields(own, s);
     peer::munge_fields(munge, s);
     peer::peers_fields(peers, s);
+    // Its own part checks that table.
+    s.agent_socket = file.section("fault", s.node).text("agent_socket");
     return s;
 }
 

@@ -30,8 +30,9 @@ struct settings {
     std::uint32_t threads = 0;           ///< checksums and memory, of each user; other daemons' data, munge
     std::uint32_t storage_threads = 0;   ///< of each user, so that stuck storage holds up nobody else
     std::string munge_socket;
-    bool encrypt = false;  ///< what goes between daemons; done where either of two wants it
-    std::string metrics;   ///< ADDRESS:PORT for Prometheus; empty for none
+    bool encrypt = false;      ///< what goes between daemons; done where either of two wants it
+    std::string agent_socket;  ///< of the fault daemon's agent: [fault] agent_socket
+    std::string metrics;       ///< ADDRESS:PORT for Prometheus; empty for none
     std::string log_level;
     bool exit_when_idle = false;
 

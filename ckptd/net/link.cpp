@@ -130,15 +130,14 @@ task<result<nlohmann::json>> link::call(peer_message type, nlohmann::json meta,
 }
 
 task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const std::byte> image,
-                                            put_place place, std::function<bool()> wanted,
-                                            std::uint64_t* sent) {
+                                            put_place place, std::function<bool()> wanted, put_count* sent) {
     await_part(part::place, place.new_memory);
     // A small one goes along with the question.
     const bool at_once = image.size() <= put_at_once && !place.new_memory && !place.was_busy;
     const auto body = at_once ? image : std::span<const std::byte>();
     BANYAN_CO_TRY(const auto begun, co_await exchange(peer_message::put_begin, std::move(meta), body));
     got_part();
-    *sent += body.size();
+    sent->bytes += body.size();
     if (auto refused = wire::error_from(begun)) {
         if (refused->code != errc::exhausted) refused->code = errc::conflict;
         co_return std::unexpected(std::move(*refused));
@@ -149,10 +148,15 @@ task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const
     for (std::uint32_t i = 0; i < missing.size(); ++i) missing[i] = i;
     if (at_once) {
         BANYAN_CO_TRY(missing, bad_chunks(begun, image.size()));
+        sent->damaged += missing.size();
     }
     for (int round = 0; round < max_rounds && !missing.empty(); ++round) {
+        bool all = true;  // were sent
         for (const auto i : missing) {
-            if (!wanted()) break;
+            if (!wanted()) {
+                all = false;
+                break;
+            }
             const auto chunk =
                 image.subspan(i * chunk_bytes, std::min(chunk_bytes, image.size() - i * chunk_bytes));
             nlohmann::json which;
@@ -161,7 +165,7 @@ task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const
             BANYAN_CO_CHECK(co_await channel_->write_frame(
                 static_cast<std::uint16_t>(peer_message::put_chunk), std::move(which), chunk));
             got_part();
-            *sent += chunk.size();
+            sent->bytes += chunk.size();
         }
         await_part(part::check);
         nlohmann::json end = nlohmann::json::object();
@@ -172,6 +176,7 @@ task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const
             co_return std::unexpected(std::move(*refused));
         }
         BANYAN_CO_TRY(missing, bad_chunks(ended, image.size()));
+        if (all) sent->damaged += missing.size();
         if (!missing.empty() && !wanted()) co_return fail(errc::conflict, "overtaken by a newer step");
     }
     if (!missing.empty())
@@ -181,7 +186,7 @@ task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const
 }
 
 task<result<link::put_result>> link::put(nlohmann::json meta, std::span<const std::byte> image,
-                                         put_place place, std::function<bool()> wanted, std::uint64_t* sent) {
+                                         put_place place, std::function<bool()> wanted, put_count* sent) {
     const auto self = shared_from_this();
     const auto held = co_await lock_.acquire();
     awaited_ = part::place;

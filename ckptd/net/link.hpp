@@ -41,9 +41,13 @@ class link : public std::enable_shared_from_this<link> {
         bool new_memory = false;  ///< the peer may have to make memory for it first
         bool was_busy = false;    ///< it had no room a moment ago
     };
+    struct put_count {
+        std::uint64_t bytes = 0;
+        std::uint64_t damaged = 0;  ///< chunks that arrived as they left, and not as the sums say
+    };
     /// Sends a shard and has it checked. `image` must stay; `wanted` says whether it still matters.
     task<result<put_result>> put(nlohmann::json meta, std::span<const std::byte> image, put_place place,
-                                 std::function<bool()> wanted, std::uint64_t* sent);
+                                 std::function<bool()> wanted, put_count* sent);
     /// Where a shard of so many bytes may be put.
     using room = std::function<task<result<std::span<std::byte>>>(std::uint64_t bytes)>;
     /// Fetches a shard into what `into` gives, once its length is known, holds every chunk against its
@@ -67,7 +71,7 @@ class link : public std::enable_shared_from_this<link> {
     task<result<nlohmann::json>> exchange(peer_message type, nlohmann::json meta,
                                           std::span<const std::byte> body = {});
     task<result<put_result>> put_on(nlohmann::json meta, std::span<const std::byte> image, put_place place,
-                                    std::function<bool()> wanted, std::uint64_t* sent);
+                                    std::function<bool()> wanted, put_count* sent);
     task<result<std::uint64_t>> get_on(nlohmann::json meta, room into, std::vector<std::uint32_t>* chunks);
     void watch(clock::duration timeout);
     void note(bool answered);

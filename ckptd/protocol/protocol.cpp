@@ -130,6 +130,13 @@ result<std::vector<sealed_job>> seal_now(const std::string& socket, std::uint64_
     return out;
 }
 
+result<void> give_up(const std::string& socket, std::uint64_t job, std::uint32_t step, const std::string& why,
+                     std::chrono::milliseconds timeout) {
+    const json meta{{"job", job}, {"step", step}, {"why", why}};
+    BANYAN_TRY([[maybe_unused]] const auto reply, ask(socket, message::given_up, meta, timeout));
+    return {};
+}
+
 result<std::string> status(const std::string& socket, std::chrono::milliseconds timeout) {
     BANYAN_TRY(const auto meta, ask(socket, message::status, json::object(), timeout));
     return meta.dump();

@@ -34,6 +34,7 @@ enum class message : std::uint16_t {
     status,               ///< [anyone] sessions, steps, bytes
     attach_part,          ///< [attached rank] one more file of its memory, which has grown
     attach_state,         ///< [owner] as attach, for the state that "state" names
+    given_up,             ///< [owner] banyan-run does not start the job's step again: for the fault daemon
 };
 
 /// Path that stands in [ckptd] socket of banyan.conf, with %n replaced by the node's name.
@@ -132,6 +133,10 @@ struct sealed_job {
 /// `job` 0 = all. Answers when everything sealed is in safety, or after `timeout` with what was reached.
 result<std::vector<sealed_job>> seal_now(const std::string& socket, std::uint64_t job,
                                          std::chrono::milliseconds timeout);
+
+/// The owner of the job says that its step is not started again, and why. For the fault daemon's agent.
+result<void> give_up(const std::string& socket, std::uint64_t job, std::uint32_t step, const std::string& why,
+                     std::chrono::milliseconds timeout);
 
 /// The daemon's state as JSON text (an object; `banyan-ckpt status --json` prints it).
 result<std::string> status(const std::string& socket, std::chrono::milliseconds timeout);

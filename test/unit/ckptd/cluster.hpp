@@ -46,6 +46,8 @@ class cluster {
     std::string log(int node) const;
     std::string socket(int node) const { return dir_ + "/" + name(node) + ".sock"; }
     std::uint16_t port() const { return port_; }
+    /// Where its fault agent would listen.
+    std::string agent(int node) const { return dir_ + "/agent-" + name(node) + ".sock"; }
     std::string addr(int node) const {
         return options_.net ? options_.net->addr(node) : "127.0.2." + std::to_string(10 * base_ + node);
     }

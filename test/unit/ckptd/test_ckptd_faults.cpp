@@ -3,6 +3,7 @@
 // What goes wrong: ranks killed in the middle of a copy, dead buddies and leaders, storage that fails,
 // damaged memory.
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -10,12 +11,16 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cluster.hpp"
 #include "common/fd.hpp"
 #include "common/file.hpp"
+#include "common/job_news.hpp"
 
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
@@ -36,6 +41,30 @@ bool flip_bit_in(pid_t daemon, const std::string& memfd, std::size_t offset) {
     }
     return false;
 }
+
+/// Stands for the fault agent of a node.
+class agent {
+  public:
+    explicit agent(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+        sockaddr_un at{};
+        at.sun_family = AF_UNIX;
+        std::memcpy(at.sun_path, path.data(), std::min(path.size(), sizeof at.sun_path - 1));
+        REQUIRE(::bind(socket_.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
+    }
+    /// What has come and was not asked for yet.
+    std::vector<banyan::job_news> heard() {
+        std::vector<banyan::job_news> out;
+        std::string data(banyan::longest_job_news, '\0');
+        for (;;) {
+            const auto got = ::recv(socket_.get(), data.data(), data.size(), MSG_DONTWAIT);
+            if (got < 0) return out;
+            out.push_back(banyan::job_news_from({data.data(), static_cast<std::size_t>(got)}).value());
+        }
+    }
+
+  private:
+    banyan::unique_fd socket_;
+};
 
 }  // namespace
 
@@ -109,6 +138,7 @@ TEST_CASE("a full directory: the step is not committed, a later flush succeeds",
 
 TEST_CASE("a bit flipped in a replica is detected and the copy is not used", "[ckptd]") {
     cluster c({3, "", {}});
+    agent holder(c.agent(1)), asker(c.agent(3));
     const auto storage = c.dir() + "/store";
     c.open(c.request(5, 2, 1, storage, 1));
     {
@@ -127,6 +157,83 @@ TEST_CASE("a bit flipped in a replica is detected and the copy is not used", "[c
     CHECK(restored[1] == "0 1 3 1");         // from storage
     CHECK(c.counter(1, 5, "damaged") == 1);  // found by whoever holds it, before it is sent
     CHECK(c.counter(3, 5, "damaged") == 1);  // and by whoever has asked for it
+    CHECK(c.counter(1, 5, "damaged_memory") == 1);
+    CHECK(c.counter(3, 5, "damaged_arrival") == 1);
+    // The memory is the holder's, and so is the word on it.
+    const auto told = holder.heard();
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].what == banyan::job_news::kind::copy_damaged);
+    CHECK(told[0].job == 5);
+    CHECK(told[0].rank == 1);
+    CHECK(asker.heard().empty());
+}
+
+TEST_CASE("a file that is not what was written is told of as that", "[ckptd]") {
+    cluster c({2, "", {}});
+    agent first(c.agent(1)), second(c.agent(2));
+    const auto storage = c.dir() + "/store";
+    c.open(c.request(8, 2, 1, storage, 1));
+    {
+        auto ranks = start_ranks(c, 8, {1, 2});
+        for (const char* step : {"1", "2"}) {
+            all_are(ask_all(ranks, std::string("save ") + step), "0");
+            all_are(ask_all(ranks, std::string("wait ") + step + " 3 8000"), "0");
+        }
+    }
+    for (const int node : {1, 2}) REQUIRE(ckpt::session_close(c.socket(node), 8, false, 5s));
+    // One byte of a rank's shard.
+    bool changed = false;
+    for (const auto& file : fs::directory_iterator(storage + "/step-000000000002")) {
+        if (changed || file.file_size() < (1 << 20)) continue;
+        std::fstream shard(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+        shard.seekg(1 << 19);
+        const auto byte = static_cast<char>(shard.get() ^ 0x10);
+        shard.seekp(1 << 19);
+        changed = static_cast<bool>(shard.put(byte));
+    }
+    REQUIRE(changed);
+    c.open(c.request(8, 2, 1, storage, 1));
+    auto ranks = start_ranks(c, 8, {1, 2});
+    all_are(ask_all(ranks, "restart"), "0 1 3 1");
+    std::vector<banyan::job_news> told;
+    for (auto* node : {&first, &second})
+        for (auto& news : node->heard()) told.push_back(std::move(news));
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].what == banyan::job_news::kind::stored_damaged);
+    CHECK(told[0].job == 8);
+    CHECK(told[0].text.find("step-000000000002") != std::string::npos);
+    const auto damaged = [&](int node) { return c.counter(node, 8, "damaged_storage").get<int>(); };
+    CHECK(damaged(1) + damaged(2) == 1);
+}
+
+TEST_CASE("that a job was given up is told to the agent for its owner alone", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(9, 1, 1, "", 0));
+    // Without an agent the owner hears that nobody has taken it.
+    CHECK_FALSE(ckpt::give_up(c.socket(1), 9, 3, "why", 5s));
+    agent node(c.agent(1));
+    CHECK(ckpt::give_up(c.socket(1), 10, 3, "why", 5s).error().code == banyan::errc::not_found);
+    auto foreign = c.request(11, 1, 1, "", 0);
+    foreign.bytes = 1 << 20;
+    c.open(foreign);
+    // Another user's word on it is none.
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(77);
+        const auto told = ckpt::give_up(c.socket(1), 11, 3, "another's", 5s);
+        ::_exit(!told && told.error().code == banyan::errc::not_found ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    if (WEXITSTATUS(status) != 77) CHECK(status == 0);
+    CHECK(node.heard().empty());
+    REQUIRE(ckpt::give_up(c.socket(1), 11, 3, "3 restarts\nforged", 5s));
+    const auto heard = node.heard();
+    REQUIRE(heard.size() == 1);
+    CHECK(heard[0].what == banyan::job_news::kind::given_up);
+    CHECK(heard[0].job == 11);
+    CHECK(heard[0].text == "3 restarts\\nforged");
 }
 
 TEST_CASE("damage in both levels: an older step is taken by all", "[ckptd]") {
