@@ -56,6 +56,8 @@ struct config {
     /// how long what it found stands.
     std::string sweep_program = "banyan-sweep";
     std::chrono::milliseconds sweep_timeout{60'000}, sweep_again{300'000};
+    /// And for how long the controller waits for the agent to be there, and beyond that for its answer.
+    std::chrono::milliseconds sweep_on_its_way{10'000};
     std::string file;            ///< which was loaded; empty: none
     verification_limits verify;  ///< in no file: what the ladder itself needs
     bool hca_events = false;

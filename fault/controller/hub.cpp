@@ -17,7 +17,10 @@ namespace banyan::fault {
 using nlohmann::json;
 
 namespace {
-constexpr std::chrono::seconds on_its_way(10);
+// Each life of a controller has numbers of its own: an agent may still work on what an earlier one asked for,
+// and answers over the next connection.
+constexpr std::chrono::milliseconds look_again(100);  // whether an agent is back
+constexpr unsigned requests_a_ms = 10;
 constexpr std::size_t longest_finding = 1'000;
 constexpr std::chrono::seconds life(3);  // a host that is gone without a word is asked for soon
 }  // namespace
@@ -44,7 +47,9 @@ hub::hub(asio::io_context& io, asio::thread_pool& pool, const config& settings,
           peer::settings::of(peer_role, settings.node, settings.munge_socket, settings.encrypt, munge_, pool),
           {.waiting = 4096, .proven = 20'000},
           [this](auto connection) { return serve(std::move(connection)); }),
-      sweep_timeout_(settings.sweep_timeout + on_its_way) {}
+      sweep_timeout_(settings.sweep_timeout + settings.sweep_on_its_way),
+      agent_within_(settings.sweep_on_its_way),
+      next_request_(static_cast<std::uint64_t>(wall_ms()) << requests_a_ms) {}
 
 result<void> hub::listen(const std::string& address, std::uint16_t port) {
     return listener_.open(address, port);
@@ -207,10 +212,11 @@ void hub::take_swept(const std::string& node, const json& meta) {
     const json_fields in(meta);
     const auto request = in.number("request");
     const auto it = request ? sweepings_.find(*request) : sweepings_.end();
-    if (it == sweepings_.end() || it->second.node != node) return;
+    // The first answer counts.
+    if (it == sweepings_.end() || it->second.node != node || it->second.report) return;
     const auto verdict = in.text("verdict", 32), text = in.text("text", longest_finding);
-    if (!verdict || !text) return;
-    it->second.report = sweep_report{*verdict, printable(*text)};
+    it->second.report = verdict && text ? sweep_report{*verdict, printable(*text)}
+                                        : sweep_report{.text = "its agent's answer makes no sense"};
     it->second.done->cancel();
 }
 
@@ -222,18 +228,33 @@ void hub::give_up_sweep(std::uint64_t number) {
     }
 }
 
-task<std::optional<sweep_report>> hub::sweep(std::string node, std::uint64_t number) {
-    const auto request = next_request_++;
+bool hub::ask_for_sweep(const std::string& node, std::uint64_t request) {
     const auto it = links_.find(node);
     json meta = {{"request", request}};
-    if (it == links_.end() || !it->second->send(message::sweep, std::move(meta)))
-        co_return sweep_report{.text = "its agent is not connected"};
-    auto timer = std::make_shared<asio::steady_timer>(io_, sweep_timeout_);
-    sweepings_[request] = {std::move(node), number, false, std::nullopt, timer};
-    co_await timer->async_wait(as_result);
+    return it != links_.end() && it->second->send(message::sweep, std::move(meta));
+}
+
+task<std::optional<sweep_report>> hub::sweep(std::string node, std::uint64_t number) {
+    const auto request = next_request_++;
+    auto timer = std::make_shared<asio::steady_timer>(io_);
+    sweepings_[request] = {node, number, false, std::nullopt, timer};
+    // A controller that has just begun goes on with its incidents while the agents come back to it.
+    const auto until = std::chrono::steady_clock::now() + agent_within_;
+    bool asked = ask_for_sweep(node, request);
+    while (!asked && !sweepings_[request].given_up && std::chrono::steady_clock::now() < until) {
+        timer->expires_after(look_again);
+        co_await timer->async_wait(as_result);
+        asked = !sweepings_[request].given_up && ask_for_sweep(node, request);
+    }
+    if (asked) {
+        timer->expires_after(sweep_timeout_);
+        co_await timer->async_wait(as_result);
+    }
     auto s = std::move(sweepings_[request]);
     sweepings_.erase(request);
-    if (!s.report && !s.given_up) s.report = sweep_report{.text = "its agent did not answer in time"};
+    if (!s.report && !s.given_up)
+        s.report =
+            sweep_report{.text = asked ? "its agent did not answer in time" : "its agent is not connected"};
     co_return std::move(s.report);
 }
 

@@ -65,8 +65,8 @@ class hub {
     /// Asks the agents of `nodes`; back when all answered or after `timeout`. job 0 = all jobs.
     task<seal_report> seal(std::vector<std::string> nodes, std::uint64_t job,
                            std::chrono::milliseconds timeout);
-    /// Asks the node's agent for a sweep, for incident `number`; unknown where it does not answer, none where
-    /// it was given up.
+    /// Asks the node's agent for a sweep, for incident `number`; unknown where it does not come or does not
+    /// answer, none where it was given up.
     task<std::optional<sweep_report>> sweep(std::string node, std::uint64_t number);
     /// Nobody waits any longer for a sweep for incident `number`.
     void give_up_sweep(std::uint64_t number);
@@ -95,6 +95,7 @@ class hub {
     task<void> serve(std::shared_ptr<peer::channel> connection);
     task<result<void>> welcome(std::shared_ptr<channel> link, std::string node);
     task<void> take_frame(std::shared_ptr<channel> link, std::string node, wire::frame frame);
+    bool ask_for_sweep(const std::string& node, std::uint64_t request);
     void take_swept(const std::string& node, const nlohmann::json& meta);
     void take_sealed(const std::string& node, const nlohmann::json& meta);
 
@@ -107,8 +108,8 @@ class hub {
     std::map<std::string, agent_info> agents_;
     std::map<std::uint64_t, sealing> sealings_;
     std::map<std::uint64_t, sweeping> sweepings_;
-    const std::chrono::milliseconds sweep_timeout_;
-    std::uint64_t next_request_ = 1;
+    const std::chrono::milliseconds sweep_timeout_, agent_within_;
+    std::uint64_t next_request_;
 };
 
 }  // namespace banyan::fault

@@ -12,15 +12,11 @@
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/detached.hpp>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/child.hpp"
 #include "common/json_fields.hpp"
-#include "common/munge.hpp"
 #include "fault/agent/event_queue.hpp"
 #include "fault/controller/controller.hpp"
 #include "fault/policy/policy_file.hpp"
@@ -28,6 +24,7 @@
 #include "test/bench/figures.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 #include "test/unit/fault/lines.hpp"
+#include "test/unit/fault/munge_daemon.hpp"
 
 namespace {
 
@@ -58,38 +55,9 @@ class scratch {
   public:
     std::filesystem::path path =
         std::filesystem::temp_directory_path() / ("banyan-faultd-bench-" + std::to_string(::getpid()));
-    scratch() {
-        std::filesystem::create_directories(path / "munge");
-        ::chmod(path.c_str(), 0755);
-    }
+    scratch() { std::filesystem::create_directories(path); }
     ~scratch() { std::filesystem::remove_all(path); }
     std::string munge_socket() const { return (path / "munge/socket").string(); }
-};
-
-// A munged of its own, as long as this lives.
-class munge_daemon {
-  public:
-    explicit munge_daemon(const scratch& s) {
-        const auto in = [&](const char* name) { return (s.path / "munge" / name).string(); };
-        std::ofstream(s.path / "key", std::ios::binary) << std::string(1024, 'k');
-        ::chmod((s.path / "key").c_str(), 0600);
-        const unique_fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
-        child_setup quiet;
-        quiet.out = quiet.err = nowhere.get();
-        auto began = child::start(
-            {"munged", "--foreground", "--force", "--key-file", (s.path / "key").string(), "--socket",
-             s.munge_socket(), "--pid-file", in("pid"), "--log-file", in("log"), "--seed-file", in("seed")},
-            quiet);
-        if (!began) throw std::runtime_error(began.error().text());
-        process_.emplace(std::move(*began));
-        for (int turn = 0; !munge::encode(s.munge_socket(), "x"); ++turn) {
-            if (turn == 200) throw std::runtime_error("munged does not answer");
-            std::this_thread::sleep_for(milliseconds(50));
-        }
-    }
-
-  private:
-    std::optional<child> process_;
 };
 
 // -- line to event -----------------------------------------------------------------------------------------
@@ -264,7 +232,7 @@ class running_controller {
 
 void measure_controller(const scratch& s, banyan::bench::figures& out, std::size_t agents, int seconds) {
     constexpr int per_second = 1000, fresh_every = 10;
-    const munge_daemon munged(s);
+    const made::munge_daemon munged(s.path);
     const std::uint16_t port = static_cast<std::uint16_t>(20'000 + ::getpid() % 20'000);
     running_controller daemon(s, port);
     asio::io_context io;

@@ -33,6 +33,7 @@ class controller_bench {
         settings.history = (dir / "history.db").string();
         settings.avoid = (dir / "avoid.links").string();
         settings.dry_run = false;
+        settings.sweep_on_its_way = std::chrono::milliseconds(200);
         for (const char* name : {"n01", "n02", "n03", "n04"}) slurm.nodes[name] = {name, false, false, ""};
     }
     ~controller_bench() { std::filesystem::remove_all(dir); }
@@ -116,6 +117,50 @@ class controller_bench {
         return event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), position);
     }
 };
+
+/// One life of a controller, step by step.
+class life {
+  public:
+    explicit life(controller_bench& b)
+        : c(io, pool, b.settings, b.rules, b.figures, std::make_unique<fake_cluster>(b.slurm)) {
+        const auto started = c.start();
+        INFO((started ? "" : started.error().text()));
+        REQUIRE(started);
+    }
+    ~life() {
+        pool.join();
+        c.finish();
+    }
+    life(const life&) = delete;
+    void take(std::vector<event> events) {
+        const auto node = events.at(0).node;
+        asio::co_spawn(io, c.take_events(node, std::move(events)), asio::detached);
+    }
+    template <class Condition>
+    bool until(Condition so) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        do io.run_for(std::chrono::milliseconds(10));
+        while (!so() && std::chrono::steady_clock::now() < end);
+        return so();
+    }
+    const incident* first() const {
+        const auto& all = c.incidents().all();
+        return all.empty() ? nullptr : &all.begin()->second;
+    }
+    bool is_done() const { return first() && first()->state == incident_state::done; }
+
+    asio::io_context io;
+    asio::thread_pool pool{2};
+    controller c;
+};
+
+/// Results of its actions of that kind, in order.
+inline std::string results_of(const incident& i, const std::string& what) {
+    std::string out;
+    for (const auto& a : i.actions)
+        if (a.what == what) out += (out.empty() ? "" : "; ") + a.result;
+    return out;
+}
 
 constexpr std::uint32_t with_spare = 3, without = 4;  // nodes that the job needs, of its four
 

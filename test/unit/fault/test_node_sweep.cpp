@@ -60,13 +60,6 @@ class sweeping {
     }
 };
 
-std::string done_by(const incident& i, const std::string& what) {
-    std::string out;
-    for (const auto& a : i.actions)
-        if (a.what == what) out += (out.empty() ? "" : "; ") + a.result;
-    return out;
-}
-
 policy rules_of(const std::string& text) {
     auto read = parse_policy("site.toml", text);
     INFO((read.problems.empty() ? "" : read.problems.front().what));
@@ -158,7 +151,7 @@ TEST_CASE("a node whose agent is away is not known to be fit, and stays", "[faul
     auto got = b.live({b.xid79()});
     REQUIRE(got.size() == 1);
     CHECK(got[0].swept == "unknown");
-    CHECK(done_by(got[0], "sweep") == "whether the node is fit is not known: its agent is not connected");
+    CHECK(results_of(got[0], "sweep") == "whether the node is fit is not known: its agent is not connected");
     CHECK(got[0].evidence.back().text.starts_with("banyan-sweep: whether the node is fit is not known"));
     CHECK(b.slurm.calls.empty());
     // Once for an incident.
@@ -190,7 +183,7 @@ TEST_CASE("a sweep waits for nobody's job, and for the limits", "[fault]") {
             "limit";
     }
     const auto got = b.live({b.xid79()}, incident_state::held);
-    CHECK(done_by(got.at(0), "sweep") == why);
+    CHECK(results_of(got.at(0), "sweep") == why);
     CHECK(b.slurm.calls.empty());
 }
 
@@ -208,7 +201,7 @@ TEST_CASE("an approved sweep is no approval of what follows from it", "[fault]")
     CHECK(got.at(0).swept == "unknown");
     CHECK(got[0].rule == "gone");
     CHECK(b.slurm.calls.empty());
-    CHECK(done_by(got[0], "node_drain").starts_with("held back: 0 nodes were taken out"));
+    CHECK(results_of(got[0], "node_drain").starts_with("held back: 0 nodes were taken out"));
 }
 
 TEST_CASE("what a sweep found decides by a rule", "[fault]") {
