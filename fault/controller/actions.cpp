@@ -39,6 +39,21 @@ bool was_told(const incident& i, const std::string& job, std::string_view result
         i.actions, [&](const auto& a) { return a.what == "tell" && a.target == job && a.result == result; });
 }
 
+/// Why what somebody approved is not that any more which is to be done now.
+std::optional<std::string> approval_lapses(const incident& i, step_kind asked) {
+    if (i.approved_by.empty() || !has_limits(asked)) return std::nullopt;
+    if (i.decided != static_cast<std::uint8_t>(asked) && i.decided < action_words().size())
+        return fmt::format("lapses: \"{}\" was approved, and \"{}\" is asked for now",
+                           name_of(static_cast<step_kind>(i.decided)), name_of(asked));
+    const auto said = std::ranges::find_if(i.actions.rbegin(), i.actions.rend(), [&](const auto& a) {
+        return a.what == "approve" && a.result.starts_with("by " + i.approved_by);
+    });
+    if (said != i.actions.rend() && wall_ms() - said->at_ms > most_held_ms)
+        return fmt::format("lapses: what {} approved could not be done for {} h", i.approved_by,
+                           most_held_ms / 3'600'000);
+    return std::nullopt;
+}
+
 /// Jobs whose end or new beginning was not seen.
 std::vector<std::uint64_t> unsettled(const incident& i) {
     auto out = i.jobs;
@@ -88,9 +103,10 @@ decision controller::judge(incident& i) {
     const bool current = boot.empty() || boot == i.boot_id || kind_of(i) == line_kind::fabric;
     const bool tripped = limiter_.tripped();
     auto out = rules_.decide(i, incidents().all());
-    // Who approved what leaves the node in did not approve what is asked for since.
-    if (has_limits(out.step) && node_stays(i) && i.decided != static_cast<std::uint8_t>(out.step))
+    if (auto why = approval_lapses(i, out.step)) {
+        records_.record(i.number, "approve", i.object.node, *why, false);
         i.approved_by.clear();
+    }
     if (has_limits(out.step) && !i.approved_by.empty()) {
         if (keeps_the_node(out.step))
             limiter_.count_where_node_stays(i.number, wall_ms());
@@ -325,7 +341,14 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
         put_off(number, verb, set.error().text());
         co_return false;
     }
-    if ((i = records_.incidents().find(number))) i->node_out_ms = wall_ms();
+    if ((i = records_.incidents().find(number))) {
+        i->node_out_ms = wall_ms();
+        // Its port came up in this very moment, and nobody looks for the cause of a drain in what is closed.
+        if (i->closed_by == fabric_is_back && kind_of(*i) != line_kind::fabric) {
+            i->closed_ms = 0;
+            i->closed_by.clear();
+        }
+    }
     records_.record(number, verb, node,
                     foreign
                         ? fmt::format("done: its jobs leave it; it keeps the reason \"{}\"", status->reason)

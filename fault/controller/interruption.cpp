@@ -150,10 +150,12 @@ task<result<void>> interrupter::requeue(job_status job) {
         tools_.known.record(number_, verb_, target, words, true);
         co_await tools_.known.save(number_);
     }
-    // Slurm puts also a job back that has ended since.
-    const auto now = co_await run_blocking(tools_.pool, [this, &job] { return tools_.slurm.job(job.id); });
-    if (!now && now.error().code != errc::not_found) co_return std::unexpected(now.error());
-    if (!now || now->phase != job_phase::running || now->restarts != job.restarts) co_return result<void>{};
+    const auto there = co_await still_runs(tools_, job.id, job.restarts);
+    if (!there) co_return std::unexpected(there.error());
+    if (!*there) {
+        say(target, fmt::format("not done: run {} is over", job.restarts));
+        co_return result<void>{};
+    }
     const auto done =
         co_await run_blocking(tools_.pool, [this, &job] { return tools_.slurm.requeue(job.id); });
     co_return done;

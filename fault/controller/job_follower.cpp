@@ -136,6 +136,9 @@ task<job_follower::next> job_follower::requeue(std::string why) {
         tools_.known.record(number_, "requeue", target_, "dry run: would be requeued: " + why, false);
         co_return next::end;
     }
+    const auto there = co_await still_runs(tools_, before_.id, before_.restarts);
+    if (!there) untold_ = there.error().text();
+    if (!there || !*there) co_return next::look_again;
     const auto done = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.requeue(before_.id); });
     tools_.known.record(number_, "requeue", target_, done ? why : done.error().text(), done.has_value());
     if (!done) co_return next::end;
@@ -181,6 +184,13 @@ void job_follower::when_time_is_over() {
 }
 
 }  // namespace
+
+task<result<bool>> still_runs(const recovery_tools& tools, std::uint32_t job, std::uint32_t restarts) {
+    const auto now = co_await run_blocking(tools.pool, [&tools, job] { return tools.slurm.job(job); });
+    if (!now && now.error().code == errc::not_found) co_return false;
+    if (!now) co_return std::unexpected(now.error());
+    co_return now->phase == job_phase::running && now->restarts == restarts;
+}
 
 task<bool> follow_job(const recovery_tools& tools, std::uint64_t number, job_status before,
                       steady_clock::time_point ending_since, bool requeued) {

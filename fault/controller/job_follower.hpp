@@ -28,6 +28,10 @@ struct recovery_tools {
     bool dry_run = false;  ///< an earlier controller may have begun what this one follows: it only looks
 };
 
+/// Whether run `restarts` of the job is still there. To be asked right before the job is put back into the
+/// queue: Slurm does that also to one that has ended, or is in another run, since.
+task<result<bool>> still_runs(const recovery_tools& tools, std::uint32_t job, std::uint32_t restarts);
+
 /// Follows the job of incident `number`, which was `before` when its node was taken out, until it is known
 /// how it goes on, or for a few minutes. What it does and finds is recorded with the incident. The tools must
 /// outlive the task. `ending_since`: its last step is being ended since then. True: the job is said to go on,

@@ -35,6 +35,7 @@ task<bool> verification_run::next_rung() {
         conclude(still_none, false);
         co_return false;
     }
+    if (now->phase != job_phase::running) co_return co_await follow(false);
     if (!before_.may_requeue) {
         conclude(fmt::format("has no new step in {} s, and it may not be requeued: look at the job", within),
                  false);
@@ -47,13 +48,24 @@ task<bool> verification_run::next_rung() {
     // A controller that ends before it could write down what it did would do it twice.
     tools_.known.record(number_, "requeue", target_, fmt::format("{}{} s", requeue_words, within), true);
     co_await tools_.known.save(number_);
-    const auto done = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.requeue(before_.id); });
+    const auto there = co_await still_runs(tools_, before_.id, before_.restarts);
+    if (there && !*there) {
+        tools_.known.record(number_, "requeue", target_, "not done: its run is over", false);
+        co_return co_await follow(false);
+    }
+    result<void> done = there ? result<void>{} : std::unexpected(there.error());
+    if (there) done = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.requeue(before_.id); });
     if (!done) {
         tools_.known.record(number_, "requeue", target_, "not done: " + done.error().text(), false);
         co_return false;
     }
+    co_return co_await follow(true);
+}
+
+/// Through the queue, or to its end. `requeued`: by us.
+task<bool> verification_run::follow(bool requeued) {
     auto before = before_;
-    co_await follow_job(tools_, number_, std::move(before), ending_since_, true);
+    co_await follow_job(tools_, number_, std::move(before), ending_since_, requeued);
     co_return true;
 }
 

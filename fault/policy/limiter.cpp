@@ -9,8 +9,6 @@ namespace banyan::fault {
 namespace {
 
 constexpr std::int64_t hour_ms = 3'600'000;
-// What could not be done for so long is a person's business: the fault may have been mended meanwhile.
-constexpr std::int64_t most_held_ms = 24 * hour_ms;
 
 decision held_back(decision asked, bool later, std::string why) {
     asked.allowed = false;

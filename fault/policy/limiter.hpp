@@ -12,6 +12,9 @@
 
 namespace banyan::fault {
 
+/// What could not be done for so long is a person's business: the fault may have been mended meanwhile.
+inline constexpr std::int64_t most_held_ms = 24 * 3'600'000;
+
 /// What was decided leaves the node in service.
 inline bool node_stays(const incident& i) {
     return i.decided < action_words().size() && keeps_the_node(static_cast<step_kind>(i.decided));

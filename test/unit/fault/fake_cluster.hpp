@@ -31,6 +31,9 @@ struct fake_state {
     std::function<void()> when_requeued;                // with the lock held
     std::function<void()> when_asked;                   // with the lock held
     std::function<void(std::uint32_t)> when_ended;      // a step, by its number; with the lock held
+    std::function<void()> when_needed;                  // nodes_needed is asked, with the lock held
+    std::function<void()> after_job;                    // it was looked at, with the lock held
+    std::function<void()> when_node, when_set;          // a node is asked about, goes out; without the lock
     int tell_fails = 0;                                 // so many times
     std::string refuse_node;                            // every change of it
     int refused = 0;                                    // changes of a node
@@ -43,6 +46,7 @@ class fake_cluster final : public cluster {
 
     result<std::uint32_t> node_count() override { return static_cast<std::uint32_t>(s_.nodes.size()); }
     result<node_status> node(const std::string& name) override {
+        if (s_.when_node) s_.when_node();
         const std::lock_guard hold(s_.lock);
         return s_.nodes[name];
     }
@@ -57,7 +61,9 @@ class fake_cluster final : public cluster {
     }
     result<job_status> job(std::uint32_t id) override {
         const std::lock_guard hold(s_.lock);
-        return s_.jobs[id];
+        auto out = s_.jobs[id];
+        if (s_.after_job) s_.after_job();
+        return out;
     }
     result<std::vector<step_status>> steps(std::uint32_t job) override {
         const std::lock_guard hold(s_.lock);
@@ -80,6 +86,7 @@ class fake_cluster final : public cluster {
             --s_.unanswered;
             return fail(errc::unavailable, "slurmctld is busy");
         }
+        if (s_.when_needed) s_.when_needed();
         return s_.needed[job.id];
     }
     result<node_ranks> ranks_on(const job_status& job, const std::string& node) override {
@@ -111,7 +118,9 @@ class fake_cluster final : public cluster {
         return {};
     }
     result<void> set_drain(const std::string& node, const std::string& reason) override {
+        if (s_.when_set) s_.when_set();
         const std::lock_guard hold(s_.lock);
+        if (node == s_.refuse_node) return fail(errc::unavailable, "slurmctld is away");
         s_.calls.push_back("drain " + node);
         s_.nodes[node] = {node, false, true, reason};
         return {};

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What changes while something is done about an incident: its port comes up, its job ends, what was approved
+// is not what is asked for any more.
+#include <atomic>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "test/unit/fault/controller_bench.hpp"
+
+using namespace banyan;
+using namespace banyan::fault;
+using namespace banyan::fault::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::int64_t hour = 3'600'000;
+
+policy rules_from(const std::string& text) {
+    auto read = parse_policy("site.toml", text);
+    REQUIRE(read.rules);
+    return std::move(*read.rules);
+}
+
+event of_port(catalog::symptom what, std::uint64_t position) {
+    event e;
+    e.fault = symptom_at(what, "0000:3b:00.0", "mlx5_0", "HCA mlx5_0 port 1");
+    e.node = "n03";
+    e.boot_id = "boot";
+    e.stream = "s";
+    e.position = position;
+    e.line_ms = wall_ms();
+    e.text = e.fault.message;
+    return e;
+}
+
+/// Holds a call of Slurm until it is let go, or the test is long over.
+class gate_of {
+  public:
+    void operator()() {
+        reached = true;
+        const auto end = std::chrono::steady_clock::now() + 40s;
+        while (!open && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
+    }
+    std::atomic<bool> reached{false}, open{false};
+};
+
+}  // namespace
+
+TEST_CASE("a port that comes up while its node is being drained", "[fault]") {
+    controller_bench b;
+    b.rules = rules_from(
+        "[[rule]]\nname = \"port\"\nsymptom = \"hca-port-down\"\naction = \"drain\"\nwhy = \"x\"\n");
+    gate_of gate;
+    const bool drained = GENERATE(false, true);
+    (drained ? b.slurm.when_set : b.slurm.when_node) = [&] { gate(); };
+    life l(b);
+    l.take({of_port(catalog::symptom::hca_port_down, 1)});
+    REQUIRE(l.until([&] { return gate.reached.load(); }));
+    // Nobody closes it by hand meanwhile.
+    result<void> closed;
+    bool answered = false;
+    const auto close = [&]() -> task<void> {
+        closed = co_await l.c.close(1, "uid 7");
+        answered = true;
+    };
+    asio::co_spawn(l.io, close(), asio::detached);
+    REQUIRE(l.until([&] { return answered; }));
+    REQUIRE_FALSE(closed);
+    CHECK(closed.error().text().find("is being acted on") != std::string::npos);
+    l.take({of_port(catalog::symptom::hca_port_up, 2)});
+    REQUIRE(l.until([&] { return l.first()->closed_ms != 0; }));
+    gate.open = true;
+    CHECK(l.until([&] { return l.first()->find_action("node_drain", "n03") && l.is_done(); }));
+    if (drained) {
+        // The drain is somebody's to end, and says why it is there.
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
+        CHECK(l.first()->node_out_ms != 0);
+        CHECK(l.first()->closed_ms == 0);
+        CHECK(l.first()->closed_by.empty());
+    } else {
+        CHECK(b.slurm.calls.empty());
+        CHECK(results_of(*l.first(), "node_drain") ==
+              "nothing to do: closed meanwhile, by the fabric: it is back");
+        CHECK(l.first()->closed_ms != 0);
+    }
+}
+
+TEST_CASE("a job that has ended is not put back into the queue", "[fault]") {
+    controller_bench b;
+    b.settings.verify = {300ms, 50ms, 400ms, 10ms};
+    const auto ends = [&] {
+        b.slurm.jobs[7].phase = job_phase::ended;
+        b.slurm.jobs[7].nodes.clear();
+        b.slurm.steps[7].clear();
+    };
+    std::string what, said;
+    std::optional<int> looks;
+    SECTION("for a rule") {
+        b.rules = rules_from("[[rule]]\nname = \"again\"\nxid = 79\naction = \"requeue\"\n");
+        b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+        b.slurm.jobs[7].start_time = wall_ms() / 1000 - 3600;
+        b.slurm.when_needed = ends;
+        what = "requeue", said = "run 0 goes back into the queue; not done: run 0 is over";
+    }
+    SECTION("since it has too few nodes left") {
+        b.job(7, {"n01", "n02", "n03", "n04"}, without);
+        b.slurm.when_needed = ends;
+        what = "job", said = "ended";
+    }
+    SECTION("since it has no new step") {
+        b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+        b.slurm.steps[7] = {{1, {"n01", "n02", "n03", "n04"}}};
+        // Between the last look at it and the call: which nodes hold it up is known, and that it runs.
+        b.slurm.when_asked = [&] { looks = 0; };
+        b.slurm.after_job = [&] {
+            if (looks && ++*looks == 2) ends();
+        };
+        what = "job", said = "ended";
+    }
+    b.enough = [&](const auto& all) {
+        return !all.empty() && results_of(all[0], what).find(said) != std::string::npos;
+    };
+    const auto got = b.live({b.xid79()});
+    CHECK(std::ranges::find(b.slurm.calls, "requeue 7") == b.slurm.calls.end());
+    CHECK(results_of(got.at(0), what).find(said) != std::string::npos);
+}
+
+TEST_CASE("what somebody approved is that very thing, and for a day", "[fault]") {
+    controller_bench b;
+    b.rules = rules_from(
+        "[[rule]]\nname = \"out\"\nxid = 79\naction = \"down\"\n"
+        "[[rule]]\nname = \"drain\"\nxid = 48\naction = \"drain\"\n"
+        "[[rule]]\nname = \"again\"\nxid = 31\naction = \"restart-step\"\n");
+    b.settings.drains_per_hour = 0;
+    const auto approved = [&](const char* line, std::int64_t ago) {
+        auto e = event_of(gpu_line(3, line), wall_ms() - ago, 1);
+        engine earlier;
+        auto i = *earlier.find(earlier.absorb(e, e.line_ms).number);
+        i.state = incident_state::held;
+        i.held_ms = wall_ms() - ago;
+        i.approved_by = "uid 7";
+        i.decided = static_cast<std::uint8_t>(b.rules.decide(i).step);
+        i.actions = {{"approve", "n03", wall_ms() - ago, "by uid 7"}};
+        history book = *history::open(b.settings.history, b.reason);
+        REQUIRE(book.keep({{e, i.number}}, {i}));
+    };
+    std::vector<event> more;
+    std::string lapse;
+    SECTION("it is done as long as it is that") {
+        approved("48, pid=1, name=p, DBE", 23 * hour);
+        (void)b.live({}, incident_state::held);
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
+        return;
+    }
+    SECTION("not a day later: the fault may have been mended") {
+        approved("48, pid=1, name=p, DBE", 25 * hour);
+        lapse = "lapses: what uid 7 approved could not be done for 24 h";
+    }
+    SECTION("not more than that") {
+        approved("48, pid=1, name=p, DBE", 0);
+        b.slurm.refuse_node = "n03";
+        more = {b.xid79(2)};
+        lapse = "lapses: \"drain\" was approved, and \"down\" is asked for now";
+    }
+    SECTION("not a drain for a step that ends") {
+        approved("31, pid=1, name=p, MMU Fault", 0);
+        b.job(7, {"n03"}, with_spare);
+        b.slurm.jobs[7].exclusive = true;
+        b.slurm.ranks.insert_or_assign(7, fail(errc::unavailable, "slurmctld is busy"));
+        more = {event_of(gpu_line(3, "48, pid=1, name=p, DBE"), wall_ms(), 2)};
+        lapse = "lapses: \"restart-step\" was approved, and \"drain\" is asked for now";
+    }
+    b.enough = [&](const auto& all) {
+        return !all.empty() && results_of(all[0], "approve").find(lapse) != std::string::npos;
+    };
+    auto got = b.live(more, incident_state::held);
+    CHECK(results_of(got.at(0), "approve") == "by uid 7; " + lapse);
+    CHECK(got[0].approved_by.empty());
+    CHECK(b.slurm.calls.empty());
+    // Nor by the next controller.
+    b.enough = [](const auto&) { return true; };
+    b.slurm.refuse_node.clear();
+    b.slurm.ranks.clear();
+    got = b.live({}, incident_state::held);
+    CHECK(b.slurm.calls.empty());
+}
