@@ -154,6 +154,7 @@ json to_json(const event& e) {
     if (f.caused_by) out["caused_by"] = *f.caused_by;
     if (f.recovery) out["recovery"] = *f.recovery;
     if (!f.device.empty()) out["device"] = f.device;
+    if (!f.port.empty()) out["port"] = f.port;
     if (f.link) out["link"] = *f.link;
     if (f.registers)
         out["registers"] = {
@@ -180,6 +181,9 @@ result<event> event_from(const json& meta) {
     BANYAN_TRY(const auto line_ms, in.number("line_ms", latest_ms));
     if (in.has("device")) {
         BANYAN_TRY(e.fault.device, in.text("device", max_device));
+    }
+    if (in.has("port")) {
+        BANYAN_TRY(e.fault.port, in.text("port", max_device));
     }
     e.line_ms = static_cast<std::int64_t>(line_ms);
     e.gpu = small_number(in, "gpu", 1023);

@@ -117,6 +117,7 @@ task<result<void>> agent::serve(std::unique_ptr<peer::channel> connection) {
     sent_count_ = 0;
     told_position_ = UINT64_MAX;
     read_what_was_missed(welcome.meta);
+    expect_ports(welcome.meta);
     pump();
     send_heartbeat();
     co_await read_replies(link);

@@ -51,6 +51,7 @@ class agent {
     task<void> tick();
     void pump();
     void read_what_was_missed(const nlohmann::json& welcome);
+    void expect_ports(const nlohmann::json& welcome);
     void send_heartbeat();
     void after_seal_request(const nlohmann::json& meta);
 

@@ -71,10 +71,7 @@ void hca_watch::after_line(const std::string& text) {
             spdlog::error("the process that listens to HCAs: {}", printable(event.error().text()));
             return;
         }
-        if (auto fault = links_.after(*event)) {
-            const auto words = printable(fault->message);
-            sink_(std::move(*fault), words);
-        }
+        if (auto fault = links_.after(*event)) tell(std::move(*fault));
         return;
     }
     constexpr std::size_t most_blind = 4096;
@@ -84,6 +81,16 @@ void hca_watch::after_line(const std::string& text) {
     if (devices && devices_ != *devices) spdlog::info("listens to {} HCAs", *devices);
     devices_ = devices ? std::optional(*devices) : std::nullopt;
     sight_.after_look({blind->begin(), blind->end()});
+    for (auto& fault : links_.after_look(blind->empty())) tell(std::move(fault));
+}
+
+void hca_watch::expect(const std::string& card, const std::vector<std::string>& ports) {
+    if (auto fault = links_.expect(card, ports)) tell(std::move(*fault));
+}
+
+void hca_watch::tell(kernel_fault fault) {
+    const auto words = printable(fault.message);
+    sink_(std::move(fault), words);
 }
 
 }  // namespace banyan::fault

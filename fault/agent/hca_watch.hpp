@@ -30,6 +30,8 @@ class hca_watch {
 
     /// One line of the process; the watch itself calls it.
     void after_line(const std::string& text);
+    /// Of `card` an incident is open since an earlier life of the agent; see hca_links.
+    void expect(const std::string& card, const std::vector<std::string>& ports);
     const std::set<std::string>& blind() const { return sight_.blind(); }
     /// How many devices are heard; none: it has not been told yet.
     std::optional<std::uint64_t> devices() const { return devices_; }
@@ -37,6 +39,7 @@ class hca_watch {
   private:
     task<void> run();
     task<error> listen();
+    void tell(kernel_fault fault);
 
     asio::io_context& io_;
     const config& config_;

@@ -8,6 +8,7 @@
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 #include "fault/agent/agent.hpp"
+#include "fault/incident/incident.hpp"
 #include "fault/sources/process_job.hpp"
 
 namespace banyan::fault {
@@ -116,6 +117,17 @@ finding_sink agent::findings() {
     return [this](kernel_fault fault, const std::string& text) {
         after_fault(std::move(fault), {text, finding_stream_, ++findings_, wall_ms()}, text);
     };
+}
+
+/// Of HCAs whose incidents are open: an earlier agent may have told, and the ports are up since.
+void agent::expect_ports(const nlohmann::json& welcome) {
+    const auto cards = json_fields(welcome).list("ports_down", max_lost_cards);
+    if (!cards) return;
+    for (const auto& one : *cards) {
+        const auto card = one.text("card", 64);
+        const auto ports = one.texts("ports", incident::max_ports, 64);
+        if (card && ports) hcas_.expect(*card, *ports);
+    }
 }
 
 void agent::read_what_was_missed(const nlohmann::json& welcome) {

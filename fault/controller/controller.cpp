@@ -25,6 +25,7 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
       avoidance_(io, pool, config_, records_),
       hub_(io, pool, config_, metrics_,
            {.cursor_of = [this](std::string node) { return records_.cursor_of(std::move(node)); },
+            .lost_ports = [this](const std::string& node) { return of_nodes_.lost_ports(node); },
             .events =
                 [this](std::string node, std::vector<event> events) {
                     return take_events(std::move(node), std::move(events));

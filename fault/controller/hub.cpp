@@ -72,6 +72,8 @@ task<result<void>> hub::welcome(std::shared_ptr<channel> link, std::string node)
                           {"inode", where->inode},
                           {"position", where->position}};
     }
+    for (auto& [card, ports] : calls_.lost_ports(node))
+        meta["ports_down"].push_back({{"card", std::move(card)}, {"ports", std::move(ports)}});
     link->send(message::welcome, std::move(meta));
     auto& info = agents_[node];
     info.boot_id = std::move(boot);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
@@ -50,6 +51,9 @@ class hub {
   public:
     struct callbacks {
         std::function<task<std::optional<cursor>>(std::string node)> cursor_of;
+        /// Of the node, cards of whose lost ports an incident is open, and the ports that are known by name.
+        std::function<std::vector<std::pair<std::string, std::vector<std::string>>>(const std::string& node)>
+            lost_ports;
         /// False: could not be kept; the agent sends them again.
         std::function<task<bool>(std::string node, std::vector<event> events)> events;
         std::function<void(std::string node, cursor where)> moved;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/text.hpp"
+#include "fault/net/protocol.hpp"
 #include "fault/sources/log_line.hpp"
 
 namespace banyan::fault {
@@ -56,6 +57,15 @@ void node_incidents::silent(const std::string& node, const std::string& words) {
     auto i = made(node, silent_reason, fmt::format("{} does not answer", node));
     i.add_evidence({i.line_ms, node, words, 0});
     open(std::move(i));
+}
+
+std::vector<std::pair<std::string, std::vector<std::string>>> node_incidents::lost_ports(
+    const std::string& node) const {
+    std::vector<std::pair<std::string, std::vector<std::string>>> out;
+    for (const auto& [number, i] : records_.incidents().all())
+        if (i.object.node == node && i.closed_ms == 0 && lost_a_port(i) && out.size() < max_lost_cards)
+            out.emplace_back(i.object.device, i.ports);
+    return out;
 }
 
 void node_incidents::back(const std::string& node) {

@@ -6,6 +6,8 @@
 
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "fault/controller/hearing.hpp"
 #include "fault/controller/holders.hpp"
@@ -30,6 +32,9 @@ class node_incidents {
 
     /// `words`: what was asked, and what came.
     void silent(const std::string& node, const std::string& words);
+    /// Cards of it of whose lost ports an incident is open, at most max_lost_cards, and the ports where they
+    /// are known by name.
+    std::vector<std::pair<std::string, std::vector<std::string>>> lost_ports(const std::string& node) const;
     /// Its agent is back.
     void back(const std::string& node);
     /// `found` hold up `job`, as it was when it ran, in the recovery of incident `number`.

@@ -186,8 +186,7 @@ bool is_port(const kernel_fault& f, catalog::symptom code) {
 // A port that is up again is well, where nothing was done about it: nobody need close it.
 void close_where_back(incident& i, const kernel_fault& f, std::int64_t now_ms) {
     if (!is_port(f, catalog::symptom::hca_port_up) || i.node_out_ms != 0 || i.closed_ms != 0) return;
-    const auto* down = catalog::find_symptom(static_cast<std::uint32_t>(catalog::symptom::hca_port_down));
-    if (i.symptom != down->name && i.symptom != symptom_of(f)) return;  // the HCA has more than that
+    if (!lost_a_port(i) && i.symptom != symptom_of(f)) return;  // the HCA has more than that
     i.closed_ms = now_ms;
     i.closed_by = fabric_is_back;
     i.state = incident_state::done;
@@ -197,7 +196,13 @@ void close_where_back(incident& i, const kernel_fault& f, std::int64_t now_ms) {
 void count_flap(incident& home, const kernel_fault& f) {
     if (f.kind != fault_kind::symptom) return;
     const auto code = static_cast<catalog::symptom>(f.code);
-    if (code == catalog::symptom::hca_port_up) home.back = true;
+    if (code == catalog::symptom::hca_port_up) {
+        home.back = true;
+        home.ports.clear();  // it is told when the last of them is up
+    }
+    if (code == catalog::symptom::hca_port_down && !f.port.empty() &&
+        home.ports.size() < incident::max_ports && std::ranges::find(home.ports, f.port) == home.ports.end())
+        home.ports.push_back(f.port);
     if (code == catalog::symptom::hca_port_down && std::exchange(home.back, false)) ++home.flaps;
 }
 
@@ -265,6 +270,11 @@ std::string_view verdict_words(std::uint32_t code) {
 
 }  // namespace
 
+bool lost_a_port(const incident& i) {
+    const auto* down = catalog::find_symptom(static_cast<std::uint32_t>(catalog::symptom::hca_port_down));
+    return i.symptom == down->name;
+}
+
 // The same fault of the same part is told again hours later: that is no new one while nobody has seen to it.
 // What accuses an application is another fault each time, unless it is known to be of the same job.
 bool engine::repeats(const incident& i, const event& e) {
@@ -318,7 +328,10 @@ bool engine::explains_a_jobs_end(const incident& i, const event& e, precedence w
 bool engine::belongs(const incident& i, const event& e, precedence w) const {
     if (is_told_of_a_job(e.fault)) return belongs_to_a_job(i, e, w);
     if (explains_a_jobs_end(i, e, w)) return true;
-    if (i.object.node != e.node || i.boot_id != e.boot_id) return false;
+    if (i.object.node != e.node) return false;
+    // A port that was lost is up again, whether the node was started again meanwhile or not.
+    if (i.boot_id != e.boot_id && !(is_port(e.fault, catalog::symptom::hca_port_up) && lost_a_port(i)))
+        return false;
     const bool near = std::abs(e.line_ms - i.last_ms) <= window_ms_;
     const bool settled = i.node_out_ms != 0 || !i.cancelled_by.empty();
     if ((near && accuses_a_switch(i, e)) || ((near || settled) && is_of_the_switch(i, e))) return true;

@@ -13,6 +13,9 @@
 
 namespace banyan::fault {
 
+/// Its culprit is an HCA's port that went down.
+bool lost_a_port(const incident& i);
+
 class engine {
   public:
     struct outcome {

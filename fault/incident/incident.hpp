@@ -107,7 +107,7 @@ struct job_ranks {
 std::string ranges_text(const std::vector<std::uint32_t>& numbers);
 
 struct incident {
-    static constexpr std::size_t max_evidence = 64, max_seen = 256, max_ranked = 16;
+    static constexpr std::size_t max_evidence = 64, max_seen = 256, max_ranked = 16, max_ports = 64;
 
     std::uint64_t number = 0;
     struct object object;
@@ -124,9 +124,10 @@ struct incident {
     std::vector<followed_job> followed;  ///< goes on over a restart of the controller
     std::vector<action_record> actions;
     std::vector<evidence_line> evidence;
-    std::uint64_t flaps = 0;  ///< how often it was back, and broke again
-    bool back = false;        ///< of an HCA's port: it is up again, by the newest line
-    std::uint64_t lines = 0;  ///< all of them, those not kept included
+    std::uint64_t flaps = 0;         ///< how often it was back, and broke again
+    bool back = false;               ///< of an HCA's port: it is up again, by the newest line
+    std::vector<std::string> ports;  ///< of an HCA, those that are down, as far as they are known by name
+    std::uint64_t lines = 0;         ///< all of them, those not kept included
     std::string boot_id;
     std::map<std::uint32_t, std::uint64_t> codes;  ///< Xid -> lines
     std::optional<std::uint32_t> verdict;          ///< of Xid 154

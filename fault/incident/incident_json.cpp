@@ -190,6 +190,9 @@ result<incident> read_incident(const json_fields& in) {
     BANYAN_CHECK(in.may("lines", i.lines));
     BANYAN_CHECK(in.may("flaps", i.flaps));
     BANYAN_CHECK(in.may("back", i.back));
+    if (in.has("ports_down")) {
+        BANYAN_TRY(i.ports, in.texts("ports_down", incident::max_ports));
+    }
     BANYAN_CHECK(in.may("boot", i.boot_id));
     BANYAN_CHECK(in.may("precedence", i.root_precedence));
     BANYAN_CHECK(in.may("closed_by", i.closed_by));
@@ -264,6 +267,7 @@ json to_json(const incident& i, bool with_evidence) {
                                    {"nodes", compress_hostlist(f.nodes)}});
         if (f.ended_step) out["followed"].back()["ended_step"] = *f.ended_step;
     }
+    if (!i.ports.empty()) out["ports_down"] = i.ports;
     if (i.place) out["place"] = to_json(*i.place);
     for (const auto& c : i.lost) out["lost"].push_back({{"bdf", c.bdf}, {"name", c.name}});
     for (const auto& r : i.ranks) out["ranks"].push_back(ranks_json(r));

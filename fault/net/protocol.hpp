@@ -12,7 +12,7 @@ inline constexpr const char* peer_role = "faultd";
 
 enum class message : std::uint16_t {
     hello = 1,     ///< agent: {node, boot, gpus}
-    welcome,       ///< controller: {cursor?: {boot, stream, inode, position}}
+    welcome,       ///< controller: {cursor?: {boot, stream, inode, position}, ports_down?: [{card, ports}]}
     events,        ///< agent: {batch, now_ms, events: [...]}; sent again until acknowledged
     ack,           ///< controller: {batch}; the events are kept
     heartbeat,     ///< agent: {now_ms, cursor?, counters}
@@ -26,6 +26,6 @@ enum class message : std::uint16_t {
 };
 
 constexpr std::uint16_t code(message m) { return static_cast<std::uint16_t>(m); }
-inline constexpr std::size_t max_batch = 64;
+inline constexpr std::size_t max_batch = 64, max_lost_cards = 256;
 
 }  // namespace banyan::fault

@@ -17,7 +17,9 @@ constexpr std::size_t most_links = 4096;
 
 kernel_fault fault_of(const hardware::hca_event& e, symptom code, const std::string& words) {
     const auto of = e.port == 0 ? std::string() : fmt::format(" port {}", e.port);
-    return symptom_at(code, e.bdf, e.device, fmt::format("HCA {}{}: {}", e.device, of, words));
+    auto out = symptom_at(code, e.bdf, e.device, fmt::format("HCA {}{}: {}", e.device, of, words));
+    if (e.port != 0) out.port = printable(fmt::format("{} {}", e.device, e.port));
+    return out;
 }
 
 }  // namespace
@@ -26,24 +28,82 @@ std::optional<kernel_fault> hca_links::after(const hardware::hca_event& e) {
     if (e.news == hca_news::device_fatal)
         return fault_of(e, symptom::hca_health, "its driver says that the device failed");
     if (links_.size() >= most_links) links_.clear();
-    auto& known = links_[{e.device, e.port}];
+    const key port(e.device, e.port);
+    auto& known = links_[port];
     const auto before = known.is;
     const bool up = e.news == hca_news::is_up || e.news == hca_news::port_up;
     known.is = up ? state::up : state::down;
+    known.bdf = e.bdf;
     if (up) {
-        if (!std::exchange(known.lost, false)) return {};
-        // The card is well when all its ports are.
-        for (const auto& [port, other] : links_)
-            if (other.lost && other.card == known.card) return {};
-        return fault_of(e, symptom::hca_port_up, "the link is up again");
+        if (known.card.empty()) known.card = symptom_at(symptom::hca_port_up, e.bdf, e.device, {}).device;
+        const bool again = std::exchange(known.lost, false);
+        return again || expected_.contains(known.card) ? returned(port, known) : std::nullopt;
     }
-    // At the first look at it a port may be one without a cable.
-    if (e.news == hca_news::is_down && before != state::up) return {};
-    if (std::exchange(known.lost, true)) return {};
     auto out = fault_of(
         e, symptom::hca_port_down,
         e.news == hca_news::is_down ? "the link went down while nobody listened" : "the link went down");
     known.card = out.device;
+    // At the first look at it a port may be one without a cable.
+    if (e.news == hca_news::is_down && before != state::up) return {};
+    known.told = true;
+    if (std::exchange(known.lost, true)) return {};
+    return out;
+}
+
+/// The card is well when all its ports are that were lost.
+std::optional<kernel_fault> hca_links::returned(const key& port, const link& of) {
+    for (const auto& [other, its] : links_)
+        if (its.lost && its.card == of.card) return {};
+    if (expected_.contains(of.card) && !is_well(of.card)) return {};
+    expected_.erase(of.card);
+    return fault_of({port.first, of.bdf, port.second, hca_news::is_up}, symptom::hca_port_up,
+                    "the link is up again");
+}
+
+/// As far as all of it was seen.
+bool hca_links::is_well(const std::string& card) const {
+    bool any = false;
+    for (const auto& [port, its] : links_) {
+        if (its.card != card) continue;
+        if (its.is != state::up) return false;
+        any = true;
+    }
+    return any && looked_;
+}
+
+std::optional<kernel_fault> hca_links::expect(const std::string& card,
+                                              const std::vector<std::string>& ports) {
+    if (ports.empty()) {
+        for (const auto& [port, its] : links_)
+            if (its.card == card && its.told) return {};
+        expected_.insert(card);
+    }
+    std::optional<key> back;
+    for (const auto& name : ports) {
+        const auto end = name.rfind(' ');
+        if (end == std::string::npos || links_.size() >= most_links) continue;
+        const auto number = parse_number(name.substr(end + 1), UINT32_MAX);
+        if (!number) continue;
+        const key port(name.substr(0, end), static_cast<std::uint32_t>(*number));
+        auto& its = links_[port];
+        if (std::exchange(its.told, true)) continue;
+        its.card = card;
+        its.lost = its.is != state::up;
+        if (!its.lost) back = port;
+    }
+    if (back) return returned(*back, links_[*back]);
+    if (!expected_.contains(card)) return {};
+    for (const auto& [port, its] : links_)
+        if (its.card == card) return returned(port, its);
+    return {};
+}
+
+std::vector<kernel_fault> hca_links::after_look(bool all) {
+    looked_ = all;
+    std::vector<kernel_fault> out;
+    const auto cards = expected_;
+    for (const auto& card : cards)
+        if (auto fault = expect(card, {})) out.push_back(std::move(*fault));
     return out;
 }
 

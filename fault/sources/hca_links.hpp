@@ -6,8 +6,10 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "fault/sources/kernel_fault.hpp"
 #include "hardware/verbs.hpp"
@@ -18,15 +20,30 @@ class hca_links {
   public:
     /// Nothing where it is no news: a port that was never up is not lost.
     std::optional<kernel_fault> after(const hardware::hca_event& e);
+    /// From an earlier life it is known that `card` lost ports ("mlx5_0 1"); none: which is not known, and
+    /// all of the card's must be up for it to be well. What this life told of itself it knows better. Their
+    /// return, where they are back already.
+    std::optional<kernel_fault> expect(const std::string& card, const std::vector<std::string>& ports);
+    /// The state of each port that is there was told; `all`: no device was left out. What has returned of
+    /// what is expected.
+    std::vector<kernel_fault> after_look(bool all);
 
   private:
     enum class state : std::uint8_t { unknown, up, down };
     struct link {
         enum state is = state::unknown;
         bool lost = false;  ///< it was told
+        bool told = false;  ///< it was, now or earlier, or was expected
         std::string card;   ///< which functions have in common: an incident is of the card
+        std::string bdf;
     };
-    std::map<std::pair<std::string, std::uint32_t>, link> links_;
+    using key = std::pair<std::string, std::uint32_t>;  // device, port
+    std::optional<kernel_fault> returned(const key& port, const link& of);
+    bool is_well(const std::string& card) const;
+
+    std::map<key, link> links_;
+    std::set<std::string> expected_;  // cards of which a port was lost that is not known
+    bool looked_ = false;             // at all of them
 };
 
 }  // namespace banyan::fault

@@ -27,6 +27,7 @@ struct kernel_fault {
                              ///< symptom's of the catalogue
     std::string bdf;         ///< "0000:5d:00", lower case, without function; empty for what has none
     std::string device;      ///< of a symptom: see symptom_lines.hpp
+    std::string port;        ///< "mlx5_0 1": where an HCA itself tells of it
     std::optional<std::uint32_t> gpu_instance, compute_instance;  ///< MIG
     std::string pid, process;                                     ///< as printed; empty when absent
     std::optional<std::uint32_t> caused_by;                       ///< 45: "caused by previous Xid N"
