@@ -280,13 +280,17 @@ TEST_CASE("a daemon that always dies soon begins with nothing, and says so", "[c
     auto ranks = start_ranks(c, 6, {1});
     all_are(ask_all(ranks, "save 1"), "0");
     all_are(ask_all(ranks, "wait 1 1 5000"), "0");
-    for (int i = 0; i < 3; ++i) {
+    // Three in a row, each within three seconds of its start: on a busy machine some are not.
+    const auto is_given_up = [&] {
+        return c.log(1).find("what was in memory is given up") != std::string::npos;
+    };
+    for (int i = 0; i < 20 && !is_given_up(); ++i) {
         const auto before = daemon_of(c, 1);
         kill_daemon(c, 1);
         REQUIRE(is_back(c, 1, before));
     }
+    CHECK(is_given_up());
     CHECK(c.status(1)["sessions"].empty());
-    CHECK(c.log(1).find("what was in memory is given up") != std::string::npos);
     CHECK(c.status(1)["memory_used"] == 0);
 }
 
