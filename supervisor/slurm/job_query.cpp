@@ -3,9 +3,11 @@
 // The queries over libslurm's public calls.
 #include "supervisor/slurm/job_query.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include <fmt/format.h>
 #include <slurm/slurm.h>
@@ -128,6 +130,25 @@ result<void> requeue_job(const job_state& job) {
         default:
             return fail(errc::unavailable, what);
     }
+}
+
+result<std::int64_t> begin_time(const job_state& job) {
+    ready();
+    job_info_msg_t* answer = nullptr;
+    if (slurm_load_job(&answer, job.requeue_as, SHOW_ALL) != SLURM_SUCCESS)
+        return slurm_failed(fmt::format("cannot read job {}", job.requeue_as));
+    const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer, slurm_free_job_info_msg);
+    std::optional<std::int64_t> out;
+    for (std::uint32_t i = 0; i < answer->record_count; ++i) {
+        const auto& record = answer->job_array[i];
+        // The first of an array is asked for by the number of all.
+        if (record.job_id != job.requeue_as && !(job.heterogeneous && record.het_job_id == job.requeue_as))
+            continue;
+        const std::int64_t begin = record.eligible_time;
+        out = std::min(out.value_or(begin), begin);
+    }
+    if (!out) return fail(errc::not_found, fmt::format("Slurm has no job {}", job.requeue_as));
+    return *out;
 }
 
 result<void> start_in(const job_state& job, std::uint32_t seconds) {

@@ -36,6 +36,10 @@ result<step_view> query_step(std::uint32_t job, pid_t srun);
 /// already counts as done. unavailable: slurmctld did not answer, or is busy; any other error is its refusal.
 result<void> requeue_job(const job_state& job);
 
+/// When the requeued job may begin, as it stands: the earliest of its components. One of the past: Slurm will
+/// choose.
+result<std::int64_t> begin_time(const job_state& job);
+
 /// Has the requeued job start in `seconds` rather than after Slurm's own two minutes. Slurm keeps the time
 /// only if it is still to come when the last of the job's processes and its epilog have ended.
 result<void> start_in(const job_state& job, std::uint32_t seconds);

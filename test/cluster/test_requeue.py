@@ -3,6 +3,7 @@
 says why where it cannot. And what there is no sense in starting again."""
 
 import re
+from datetime import datetime, timedelta
 
 from harness import ClusterCase, main
 from trouble import Trouble
@@ -55,6 +56,9 @@ class Requeue(ClusterCase):
         self.assertIn(f"({victim} left the allocation); the allocation has 3 nodes left and the job needs 4; the job is requeued",
                       output)
         self.assertEqual(output.count("is requeued"), 1)
+        # The select plugin has set when it may begin, and banyan-run leaves that to it.
+        log = (self.cluster.dir / "log" / "slurmctld.log").read_text()
+        self.assertNotRegex(log, rf"setting begin to .* for JobId={job}\b")
         # The first script ended with its run, and not by going on.
         self.assertEqual(output.count("banyan-run ended with"), 1, output)
         self.assertIn("banyan-run ended with 0", output)
@@ -121,6 +125,21 @@ class Requeue(ClusterCase):
         self.cluster.wait_for_job(other)
         self.assertEqual(self.cluster.job(job)["JobState"], "PENDING")
         self.assertTrue(self.cluster.job(job)["EligibleTime"].startswith("2040-01-01"))
+
+    def test_a_soon_start_that_its_user_wants(self):
+        """A moment later than what banyan would have: within the time of which it was once taken for banyan's own."""
+        self.kill_wait(20)
+        self.addCleanup(self.kill_wait, 5)
+        job = self.cluster.sbatch(*SHAPE, "--requeue", script=self.LATE)
+        self.cluster.wait_for(lambda: self.cluster.output(job).count("rank ") == 8, "every rank runs")
+        self.cluster.run("scontrol", "requeue", job)
+        ours = datetime.fromisoformat(self.cluster.job(job)["EligibleTime"])
+        wanted = (ours + timedelta(seconds=3)).isoformat()
+        self.cluster.run("scontrol", "update", f"JobId={job}", f"StartTime={wanted}")
+        self.cluster.wait_for_job(job, timeout=2 * SOON)  # on a machine so slow that the run ends later, two minutes after it
+        fields = self.cluster.job(job)
+        self.assertEqual(fields["Restarts"], "1", self.cluster.output(job))
+        self.assertGreaterEqual(fields["StartTime"], wanted)
 
     def test_a_node_that_dies(self):
         """Nobody waits for a minute for its word that it is through."""
