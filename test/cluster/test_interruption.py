@@ -23,6 +23,19 @@ name = "elsewhere"
 xid = 92
 action = "requeue"
 why = "many errors"
+
+[[rule]]
+name = "unfit"
+xid = 64
+swept = "unfit"
+action = "drain"
+why = "a sweep found it unfit"
+
+[[rule]]
+name = "look"
+xid = [64, 62]
+action = "sweep"
+why = "is the node fit?"
 """
 STEPS = 1200  # more than fit into a grace time
 XID = "NVRM: Xid (PCI:0000:13:00): {}, pid='<unknown>', name=<unknown>, an error"
@@ -43,7 +56,9 @@ class Interruption(TrainingCase):
         etc = cls.cluster.dir / "etc"
         (etc / "policy.toml").write_text(RULES)
         settings = (etc / "banyan.conf").read_text()
-        (etc / "banyan.conf").write_text(settings + f'policy = "{etc}/policy.toml"\n')
+        cls.disk = cls.cluster.dir / "tmp" / "swept"
+        (etc / "banyan.conf").write_text(settings + f'policy = "{etc}/policy.toml"\n'
+                                         f'[sweep]\ndisks = ["{cls.disk}"]\ndisk_fill = 100\ndisk_inodes = 100\nmounts = ["/proc"]\n')
         (etc / "slurm.conf").write_text((etc / "slurm.conf").read_text() + PARTITIONS)
         trouble = Trouble(cls.cluster)
         trouble.end("faultd-controller")
@@ -115,6 +130,32 @@ class Interruption(TrainingCase):
         self.assertEqual(self.cluster.job(job)["Restarts"], "1")
         self.assertLessEqual(log.replayed, 1)
         self.assertEqual(self.cluster.node(victim)["reason"], "")
+
+    def swept(self, node, xid, verdict):
+        """The incident of a node whose kernel tells of that, once it was swept and is done."""
+        self.cluster.kmsg(node, XID.format(xid))
+
+        def found():
+            return next((i for i in Trouble(self.cluster).incidents()
+                         if i["object"]["node"] == node and i.get("swept") and i["state"] == "done"), None)
+        incident = self.cluster.wait_for(found, f"{node} was swept")
+        self.assertEqual(incident["swept"], verdict, incident["actions"])
+        return incident
+
+    def test_a_rule_sweeps_a_node_and_only_another_takes_it_out(self):
+        self.disk.mkdir()
+        fit = self.swept("n05", 64, "fit")
+        self.assertEqual(fit["rule"], "look")
+        self.disk.rmdir()
+        nobodys, unfit = self.swept("n06", 62, "unfit"), self.swept("n07", 64, "unfit")
+        found = f"the node is unfit: disks: {self.disk}: cannot make a file: No such file or directory"
+        for incident in (nobodys, unfit):
+            self.assertEqual(self.results(incident, "sweep"), [found])
+            self.assertIn(f"banyan-sweep: {found}", [line["text"] for line in incident["evidence"]])
+        self.assertEqual((nobodys["rule"], unfit["rule"]), ("look", "unfit"))
+        states = {node: self.cluster.node(node) for node in ("n05", "n06", "n07")}
+        self.assertTrue(states["n07"]["reason"].startswith("banyan: "), states["n07"])
+        self.assertEqual({node for node, is_now in states.items() if "DRAIN" in is_now["state"] or is_now["reason"]}, {"n07"})
 
     def steps(self, job):
         return self.cluster.out("squeue", "--steps", "-h", "-j", job, "-o", "%i").split()
