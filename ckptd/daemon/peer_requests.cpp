@@ -49,7 +49,10 @@ task<void> peer_requests::serve(std::shared_ptr<peer::channel> connection) {
         while (whole && !core_.stopping) {
             watch_transfer(state);
             auto head = co_await state->connection->read_head();
-            if (!head) break;
+            if (!head) {
+                whole = std::unexpected(head.error());
+                break;
+            }
             state->handling = true;
             whole = co_await handle(state, head->first, std::move(head->second));
             state->handling = false;
@@ -59,6 +62,9 @@ task<void> peer_requests::serve(std::shared_ptr<peer::channel> connection) {
     }
     state->silence.cancel();
     end_incoming(state.get());  // whatever happened: others wait for its place
+    // One that hangs up is none of it.
+    if (!whole && whole.error().code == errc::denied)
+        spdlog::warn("node {}: {}", state->connection->node(), whole.error().text());
     if (thrown) std::rethrow_exception(thrown);
 }
 

@@ -251,7 +251,7 @@ task<result<std::uint64_t>> link::get_on(nlohmann::json meta, room into, std::ve
             head.first.body_bytes != chunk.size())
             co_return fail(errc::invalid_input, "the peer broke a transfer off");
         std::uint32_t crc = 0;
-        BANYAN_CO_CHECK(co_await channel_->read_body(chunk, &crc));
+        BANYAN_CO_CHECK(co_await channel_->read_body(chunk, &crc, true));  // a rank may have it mapped
         if (crc != (*chunks)[i]) ++damaged;
     }
     if (damaged != 0) co_return fail(errc::conflict, fmt::format("{} chunks arrived damaged", damaged));

@@ -2,6 +2,7 @@
 #include "common/peer/channel.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <netinet/tcp.h>
@@ -102,15 +103,16 @@ task<result<void>> channel::send(std::span<const asio::const_buffer> parts) {
     co_return result<void>{};
 }
 
-// What leaves for the piece: itself, or its encryption.
+// What leaves for the piece: what it was when it was looked at, or the encryption of that.
 task<std::span<const std::byte>> channel::seal_piece(std::span<const std::byte> piece,
                                                      std::vector<std::byte>& scratch, std::uint32_t* crc) {
-    if (encrypt_) scratch.resize(std::max(scratch.size(), piece.size()));
-    const auto work = [this, piece, crc, out = encrypt_ ? scratch.data() : nullptr] {
+    scratch.resize(std::max(scratch.size(), piece.size()));
+    const auto work = [this, piece, crc, out = std::span(scratch)] {
         for (std::size_t at = 0; at < piece.size(); at += looked_at_once) {
-            const auto part = piece.subspan(at, std::min(looked_at_once, piece.size() - at));
+            const auto part = out.subspan(at, std::min(looked_at_once, piece.size() - at));
+            std::memcpy(part.data(), piece.data() + at, part.size());
             if (crc) *crc = crc32c(part, *crc);
-            sending_.seal_piece(part, out ? out + at : nullptr);
+            sending_.seal_piece(part, encrypt_ ? part.data() : nullptr);
         }
         return true;
     };
@@ -118,7 +120,7 @@ task<std::span<const std::byte>> channel::seal_piece(std::span<const std::byte> 
         work();
     else
         co_await run_blocking(*pool_, work);
-    co_return encrypt_ ? std::span<const std::byte>(scratch).first(piece.size()) : piece;
+    co_return std::span<const std::byte>(scratch).first(piece.size());
 }
 
 // To encrypt takes as long as to send: one piece is encrypted while the one before it leaves.
@@ -158,12 +160,13 @@ task<result<void>> channel::check(std::span<const std::byte> clear, std::span<st
     co_return not_from_the_peer();
 }
 
-task<void> channel::open_piece(std::span<std::byte> piece, std::uint32_t* crc) {
-    const auto work = [this, piece, crc] {
+task<void> channel::open_piece(std::span<std::byte> piece, std::uint32_t* crc, std::byte* place) {
+    const auto work = [this, piece, crc, place] {
         for (std::size_t at = 0; at < piece.size(); at += looked_at_once) {
             const auto part = piece.subspan(at, std::min(looked_at_once, piece.size() - at));
             receiving_.open_piece(part, encrypt_);
             if (crc) *crc = crc32c(part, *crc);
+            if (place) std::memcpy(place + at, part.data(), part.size());
         }
         return true;
     };
@@ -188,6 +191,29 @@ task<result<void>> channel::read_and_open(std::span<std::byte> into, std::uint32
     co_return result<void>{};
 }
 
+// As read_and_open, by way of memory of its own.
+task<result<void>> channel::read_and_place(std::span<std::byte> into, std::uint32_t* crc) {
+    const auto piece_of = [&](std::size_t at, std::size_t turn) {
+        auto& own = arrived_[turn % arrived_.size()];
+        const auto n = std::min(opened_at_once, into.size() - at);
+        own.resize(std::max(own.size(), n));
+        return std::span(own).first(n);
+    };
+    auto piece = piece_of(0, 0);
+    BANYAN_CO_CHECK(co_await read(piece));
+    std::size_t at = 0;
+    for (std::size_t turn = 1; at + piece.size() < into.size(); ++turn) {
+        const auto next = piece_of(at + piece.size(), turn);
+        auto opening = open_piece(piece, crc, into.data() + at);
+        auto reading = read(next);
+        BANYAN_CO_CHECK(co_await (std::move(reading) && std::move(opening)));
+        at += piece.size();
+        piece = next;
+    }
+    co_await open_piece(piece, crc, into.data() + at);
+    co_return result<void>{};
+}
+
 task<result<std::pair<wire::header, nlohmann::json>>> channel::read_head(std::size_t most_meta) {
     std::array<std::byte, wire::header_bytes> head{};
     BANYAN_CO_CHECK(co_await read(head));
@@ -201,10 +227,15 @@ task<result<std::pair<wire::header, nlohmann::json>>> channel::read_head(std::si
     co_return std::pair(h, std::move(meta));
 }
 
-task<result<void>> channel::read_body(std::span<std::byte> into, std::uint32_t* crc) {
+task<result<void>> channel::read_body(std::span<std::byte> into, std::uint32_t* crc, bool into_shared) {
     if (crc) *crc = 0;
     receiving_.begin_open({});
-    BANYAN_CO_CHECK(co_await read_and_open(into, crc));
+    // Not one co_await of the one or the other: gcc 12 destroys that coroutine twice.
+    if (into_shared) {
+        BANYAN_CO_CHECK(co_await read_and_place(into, crc));
+    } else {
+        BANYAN_CO_CHECK(co_await read_and_open(into, crc));
+    }
     tag t{};
     BANYAN_CO_CHECK(co_await read(t));
     if (receiving_.end_open(t)) co_return result<void>{};

@@ -8,8 +8,11 @@
 //
 // the last two only where there is a body. With encryption metadata and body are unreadable to others, else
 // they are authenticated only. One reader and one writer at a time; all on one thread but for the arithmetic
-// over large bodies that arrive: the given pool does it for one piece while the next one comes in. Of one
-// that leaves each piece is sealed just before it is sent, while it is in the cache.
+// over large bodies that arrive: the given pool does it for one piece while the next one comes in.
+//
+// A body that leaves may lie in memory that somebody else writes to meanwhile (a rank's buffer). So each
+// piece of it is taken out of there once, and what was taken is summed up, sealed and sent: whatever is
+// written there harms that body alone, and not the connection, on which others' messages follow.
 #pragma once
 
 #include <array>
@@ -52,8 +55,10 @@ class channel {
     /// Header and metadata. Where the header has a body, read_body must follow.
     task<result<std::pair<wire::header, nlohmann::json>>> read_head(std::size_t most_meta = wire::max_meta);
     /// `into` is as long as the header said. Until this returns its content is not to be trusted. `crc` gets
-    /// the CRC-32C of what has come, for which nobody need look at it a second time.
-    task<result<void>> read_body(std::span<std::byte> into, std::uint32_t* crc = nullptr);
+    /// the CRC-32C of what has come, for which nobody need look at it a second time. `into_shared`: others
+    /// may write there meanwhile; what comes is looked at before it gets there.
+    task<result<void>> read_body(std::span<std::byte> into, std::uint32_t* crc = nullptr,
+                                 bool into_shared = false);
     /// A frame that has no body.
     task<result<wire::frame>> read_frame(std::size_t most_meta = wire::max_meta);
 
@@ -66,7 +71,8 @@ class channel {
                                                 std::vector<std::byte>& scratch, std::uint32_t* crc);
     task<result<void>> check(std::span<const std::byte> clear, std::span<std::byte> text);
     task<result<void>> read_and_open(std::span<std::byte> into, std::uint32_t* crc);
-    task<void> open_piece(std::span<std::byte> piece, std::uint32_t* crc);
+    task<result<void>> read_and_place(std::span<std::byte> into, std::uint32_t* crc);
+    task<void> open_piece(std::span<std::byte> piece, std::uint32_t* crc, std::byte* place = nullptr);
 
     asio::ip::tcp::socket socket_;
     frame_cipher sending_, receiving_;
@@ -76,7 +82,8 @@ class channel {
     asio::thread_pool* pool_;
     std::vector<std::byte> ahead_;                   // come in with what was read before it
     std::size_t ahead_from_ = 0, ahead_to_ = 0;      // of that, not read yet
-    std::array<std::vector<std::byte>, 2> scratch_;  // encrypted pieces of a body
+    std::array<std::vector<std::byte>, 2> scratch_;  // pieces of a body as they leave
+    std::array<std::vector<std::byte>, 2> arrived_;  // and as they have come, where they are placed later
 };
 
 }  // namespace banyan::peer

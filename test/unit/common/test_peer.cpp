@@ -3,9 +3,12 @@
 // What protects a connection between daemons, part by part: keys, the channel's frames, who may connect, what
 // is stated. The whole handshake runs between real daemons in test/hostile.
 #include <set>
+#include <thread>
 
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/crc32c.hpp"
 #include "common/peer/admission.hpp"
@@ -178,6 +181,69 @@ TEST_CASE("a body of any length arrives with its checksum, looked at by other th
                 CHECK(body == sent);  // encryption leaves the sender's memory alone
                 CHECK(crc == crc32c(sent));
             }
+}
+
+TEST_CASE("a body that others write to meanwhile harms itself and not the connection", "[peer]") {
+    constexpr std::size_t bytes = 4u << 20;
+    const auto keys = some_keys();
+    asio::thread_pool pool(2);
+    const bool encrypt = GENERATE(false, true), leaving = GENERATE(true, false);
+    CAPTURE(encrypt, leaving);
+    // As a rank and its daemon have a buffer: the same memory at two addresses.
+    const int file = ::memfd_create("shared", MFD_CLOEXEC);
+    REQUIRE(::ftruncate(file, bytes) == 0);
+    const auto map = [&] {
+        void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        REQUIRE(at != MAP_FAILED);
+        return std::span(static_cast<std::byte*>(at), bytes);
+    };
+    const auto ours = map(), theirs = map();
+    const std::vector<std::byte> quiet(bytes, std::byte{'Q'});
+    std::vector<std::byte> got(bytes);
+    asio::io_context io;
+    tcp_pair wire(io);
+    peer::channel out(std::move(wire.a), {keys, true, encrypt, "n1", &pool});
+    peer::channel in(std::move(wire.b), {keys, false, encrypt, "n2", &pool});
+    constexpr int frames = 10;
+    bool sent = true;
+    {
+        std::jthread hostile([&](const std::stop_token& over) {
+            for (std::uint64_t n = 1; !over.stop_requested(); ++n)
+                for (std::size_t i = n % 64; i < bytes; i += 64)
+                    *static_cast<volatile unsigned char*>(static_cast<void*>(&theirs[i])) =
+                        static_cast<unsigned char>(n);
+        });
+        asio::co_spawn(
+            io,
+            [&]() -> task<void> {
+                for (int i = 0; sent && i <= frames; ++i) {
+                    auto meta = nlohmann::json::object();
+                    const bool shared = leaving && i < frames;
+                    const auto done = co_await out.write_frame(
+                        7, std::move(meta), shared ? std::span<const std::byte>(ours) : quiet);
+                    sent = done.has_value();
+                }
+            },
+            [](std::exception_ptr e) { CHECK_FALSE(e); });
+        const auto read = run(io, [&]() -> task<int> {
+            int whole = 0;
+            for (; whole <= frames; ++whole) {
+                const bool shared = !leaving && whole < frames;
+                const auto head = co_await in.read_head();
+                if (!head) break;
+                std::uint32_t crc = 0;
+                const auto done = co_await in.read_body(shared ? ours : std::span(got), &crc, shared);
+                if (!done) break;
+                if (!leaving) CHECK(crc == crc32c(quiet));
+            }
+            co_return whole;
+        }());
+        CHECK(read == frames + 1);
+    }
+    CHECK(got == quiet);
+    ::munmap(ours.data(), bytes);
+    ::munmap(theirs.data(), bytes);
+    ::close(file);
 }
 
 TEST_CASE("what is changed, repeated, moved or cut on the wire is not read", "[peer]") {
