@@ -8,6 +8,8 @@ namespace banyan::ckpt::agreement {
 namespace {
 
 constexpr std::uint32_t coordinating_slot = 0;
+/// Steps of a rank that are not committed yet: it has so many buffers, and its buddy room for so many copies.
+constexpr std::uint32_t most_on_their_way = 3;
 
 template <class... F>
 struct overloaded : F... {
@@ -29,6 +31,7 @@ void agreement::enter(std::uint64_t generation, bool forgetful) {
     counter_ = vote_counter(launch_.world);
     saves_.clear();
     again_ = false;
+    commits_alone_ = 0;
     if (!same_launch) {
         storage_.reset();
         outside_.reset();
@@ -44,7 +47,7 @@ void agreement::coordinate() {
         0x9e3779b97f4a7c15;  // 2^64 over the golden ratio: other high bits each time
     coordinator_.emplace(launch_.nodes, launch_.world, launch_.nonce ^ launch_.generation * odd,
                          launch_.group);
-    if (outside_) coordinator_->set_outside(*outside_);
+    if (outside_) coordinator_->set_outside(*outside_, outside_answered_);
     // Those outside who were not asked may be needed in this round. Not if it has been decided.
     if (storage_ && (outside_ || has_begun())) coordinator_->set_storage(*storage_, outside_.has_value());
 }
@@ -63,6 +66,7 @@ effects agreement::open(const launch& l) {
     launch_ = l;
     launch_.generation = 0;
     over_ = false;
+    ended_by_ = 0;
     enter(l.generation, l.forgetful);
     out.fenced = true;
     again_ = l.forgetful;
@@ -71,7 +75,10 @@ effects agreement::open(const launch& l) {
 }
 
 bool agreement::end_launch(std::uint64_t later) {
-    return later > last_round(launch_.generation) && !std::exchange(over_, true);
+    if (later <= last_round(launch_.generation)) return false;
+    const bool news = later > ended_by_;
+    ended_by_ = std::max(ended_by_, later);
+    return !std::exchange(over_, true) || news;
 }
 
 void agreement::next_round(effects& out) {
@@ -103,13 +110,15 @@ effects agreement::tick() {
     return out;
 }
 
-effects agreement::storage_holds(std::vector<copy_key> committed, std::optional<holdings> outside) {
+effects agreement::storage_holds(std::vector<copy_key> committed, std::optional<holdings> outside,
+                                 bool all_answered) {
     effects out;
     storage_ = std::move(committed);
     outside_ = std::move(outside);
+    outside_answered_ = all_answered;
     if (!coordinator_ || over_) return out;
     const auto before = coordinator_->stage();
-    if (outside_) coordinator_->set_outside(*outside_);
+    if (outside_) coordinator_->set_outside(*outside_, all_answered);
     coordinator_->set_storage(*storage_, outside_.has_value());
     if (coordinator_->stage() != before) urge(out);
     return out;
@@ -191,9 +200,11 @@ effects agreement::receive(std::uint32_t from, const message& m) {
 }
 
 bool agreement::stands_alone() const {
-    const auto newest = committed(launch_.nodes > 1 ? level::replicated : level::memory);
+    const auto newest = committed(safest());
     return has_begun() && newest && newest->generation == launch_.generation;
 }
+
+bool agreement::has_gone_on_alone() const { return stands_alone() && commits_alone_ > most_on_their_way; }
 
 bool agreement::is_of_this_round(const copy_key& key) const {
     return has_begun() && (key.generation == launch_.generation || key == begun_from());
@@ -266,7 +277,9 @@ void agreement::count(effects& out, std::uint32_t from, const vote& v) {
 void agreement::apply(effects& out, const commit& c) {
     // Before the ranks have gone there is nothing of this round; what comes early comes again.
     if (!is_of_this_round(c.key)) return;
+    const auto before = committed(safest());
     shelf_.note_commit(c.key, c.safety);
+    if (c.key.generation == launch_.generation && committed(safest()) > before) ++commits_alone_;
     for (const auto number : shelf_.sweep()) out.gone.push_back(number);
 }
 

@@ -62,12 +62,13 @@ class agreement {
 
     /// At the first slot, once for a launch: the steps that are committed in storage, and what nodes outside
     /// of the assignment hold. Null where these were not asked: that holds for one attempt, and then for
-    /// none.
-    effects storage_holds(std::vector<copy_key> committed, std::optional<holdings> outside = holdings{});
+    /// none. `all_answered`: as coordinator::set_outside.
+    effects storage_holds(std::vector<copy_key> committed, std::optional<holdings> outside = holdings{},
+                          bool all_answered = true);
     /// What storage holds is known, and the nodes outside have to be asked (again): then outside_holds().
     bool asks_outside() const { return storage_ && coordinator_ && !coordinator_->knows_storage(); }
-    effects outside_holds(std::optional<holdings> outside) {
-        return storage_ ? storage_holds(*storage_, std::move(outside)) : effects{};
+    effects outside_holds(std::optional<holdings> outside, bool all_answered = true) {
+        return storage_ ? storage_holds(*storage_, std::move(outside), all_answered) : effects{};
     }
     effects brought(const ballot& number, std::vector<std::uint32_t> failed);
     /// A daemon of the launch `later`, in which this one may have no part, asks what is held here. If that is
@@ -76,6 +77,12 @@ class agreement {
     /// before the answer.
     bool end_launch(std::uint64_t later);
     bool is_over() const { return over_; }
+    /// Whether a word from `generation` that it needs nothing of what is held here is to be taken: not from a
+    /// launch in which this daemon has a part, or which is over, as one knows here who was asked by a later
+    /// one. A daemon that was stopped for long does not know that yet.
+    bool may_be_left_by(std::uint64_t generation) const {
+        return generation > last_round(launch_.generation) && generation >= first_round(ended_by_);
+    }
     /// A process that has gone with this round was started anew and asks for its state.
     effects begin_again();
     /// The daemon was started again with fields(): work under way is forgotten, votes are counted and the
@@ -91,6 +98,7 @@ class agreement {
         f("saves", a.saves_);
         f("again", a.again_);
         f("over", a.over_);
+        f("ended_by", a.ended_by_);
         f("group", a.launch_.group);
     }
 
@@ -122,6 +130,16 @@ class agreement {
     /// forgotten: not before a step of its own is as safe as any here can be. A commit in memory frees none
     /// that was replicated, and of that the second copies may be on former nodes still.
     bool stands_alone() const;
+    /// Nodes of former launches may let go of what they hold: that, or there was nothing to begin from, which
+    /// everybody said who may have had something. Of a beginning from nothing beside one who was silent
+    /// nobody knows what it has left behind.
+    bool needs_no_former() const {
+        return stands_alone() || (has_begun() && !begun_from() && member_.has_heard_all());
+    }
+    /// It is known besides that the launch went on after it had come to stand alone here, so that who had a
+    /// part in those before may be forgotten. A daemon that was stopped for long hears of the steps that were
+    /// on their way when its launch ended, and none beyond.
+    bool has_gone_on_alone() const;
     const shelf& copies() const { return shelf_; }
     /// What this daemon has counted of the others' votes.
     const vote_counter& votes() const { return counter_; }
@@ -141,6 +159,8 @@ class agreement {
     void cast(effects& out, std::uint32_t rank) const;
     void answer(effects& out, std::uint32_t from, const still_needed& asked) const;
     void free(effects& out, const let_go& said);
+    /// As safe as a step of this launch can be.
+    level safest() const { return launch_.nodes > 1 ? level::replicated : level::memory; }
     bool is_of_this_round(const copy_key& key) const;
 
     launch launch_;
@@ -149,11 +169,14 @@ class agreement {
     std::optional<coordinator> coordinator_;
     std::optional<std::vector<copy_key>> storage_;
     std::optional<holdings> outside_;  // null: not asked
+    bool outside_answered_ = false;    // all of them
     vote_counter counter_;
     std::map<std::uint32_t, saved_steps> saves_;  ///< by rank
     std::uint32_t leader_ = 0;
     bool again_ = false;  // a rank waits for another round
     bool over_ = false;   // a later launch rests on what is held here
+    std::uint64_t ended_by_ = 0;
+    std::uint32_t commits_alone_ = 0;  // of this round, as safe as any here can be, in this life
 };
 
 }  // namespace banyan::ckpt::agreement

@@ -159,6 +159,7 @@ void coordinator::choose() {
         if (counts(key, complete)) replicated_ = key;  // the newest is the last
     choice_ = {};
     replicated_outside_.reset();
+    all_heard_ = outside_asked_ && outside_answered_;
     answered_.clear();
     phase_ = phase::preparing;
     if (const auto key = forced()) {
@@ -262,7 +263,8 @@ std::vector<coordinator::envelope> coordinator::due() const {
         else if (phase_ == phase::preparing)
             out.push_back({slot, prepare{ballot_, choice_, inventories_.at(slot).life}});
         else
-            out.push_back({slot, release{ballot_, choice_.key, std::max(replicated_, replicated_outside_)}});
+            out.push_back({slot, release{ballot_, choice_.key, std::max(replicated_, replicated_outside_),
+                                         all_heard_}});
     }
     return out;
 }

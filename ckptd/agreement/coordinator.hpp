@@ -48,8 +48,12 @@ class coordinator {
     void set_storage(std::vector<copy_key> committed, bool outside_asked = true);
     bool knows_storage() const { return storage_.has_value(); }
     /// Nodes outside of the assignment that may still hold copies, numbered from `slots` on: what they say
-    /// only adds, in every attempt, and nobody waits for it.
-    void set_outside(std::vector<holding> all) { outside_ = std::move(all); }
+    /// only adds, in every attempt, and nobody waits for it. `all_answered`: none of those that there may be
+    /// was silent, or not to be asked.
+    void set_outside(std::vector<holding> all, bool all_answered = true) {
+        outside_ = std::move(all);
+        outside_answered_ = all_answered;
+    }
     void on(std::uint32_t from, const inventory& m);
     void on(std::uint32_t from, const prepared& m);
     void on(std::uint32_t from, const released& m);
@@ -99,7 +103,8 @@ class coordinator {
     ballot ballot_;
     phase phase_ = phase::collecting;
     std::optional<std::vector<copy_key>> storage_;
-    bool outside_asked_ = false;
+    bool outside_asked_ = false, outside_answered_ = true;
+    bool all_heard_ = false;  ///< when choice_ was made
     std::map<std::uint32_t, inventory> inventories_;
     std::vector<holding> outside_;
     std::set<std::uint32_t> answered_;  ///< of preparing and releasing

@@ -61,6 +61,7 @@ member::orders member::on(const release& m) {
     if (accepted_ != m.number) return {};  // not prepared by this daemon in this life
     const bool first = !std::exchange(released_, true);
     replicated_ = m.replicated;
+    all_heard_ = all_heard_ || m.all_heard;
     return {released{m.number}, {}, first};
 }
 

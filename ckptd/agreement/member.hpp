@@ -47,12 +47,15 @@ class member {
         f("replicated", m.replicated_);
         f("released", m.released_);
         f("forgetful", m.forgetful_);
+        f("all_heard", m.all_heard_);
     }
 
     bool has_released() const { return released_; }
     /// Precondition of both: has_released().
     const std::optional<copy_key>& released_with() const { return key_; }
     const std::optional<copy_key>& replicated() const { return replicated_; }
+    /// As in release, of any attempt that has ended this round.
+    bool has_heard_all() const { return all_heard_; }
 
   private:
     std::optional<body> outbid_by(const ballot& number) const;
@@ -65,6 +68,7 @@ class member {
     bool released_ = false;
     std::uint64_t life_;
     bool forgetful_;
+    bool all_heard_ = false;
 };
 
 }  // namespace banyan::ckpt::agreement

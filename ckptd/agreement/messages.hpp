@@ -126,6 +126,9 @@ struct release {
     std::optional<copy_key> key;
     /// The newest commit at that level that anybody has heard of, and that still counts.
     std::optional<copy_key> replicated;
+    /// When this was chosen everybody had answered who may hold anything of the job. Where all begin from
+    /// nothing, there was nothing then.
+    bool all_heard = false;
 };
 
 struct released {

@@ -34,7 +34,7 @@ daemon::daemon(asio::io_context& io, settings s, std::shared_ptr<keeper::custody
       restores_(core_, peers_, users_),
       former_(core_, peers_, users_),
       launches_(core_, {peers_, users_, directories_, former_, copies_, flushes_, restores_}),
-      departures_(core_, peers_),
+      departures_(core_, peers_, former_, launches_),
       ended_(core_, flushes_),
       emergencies_(core_, copies_, flushes_),
       memory_(core_, users_, ended_),

@@ -12,46 +12,90 @@ namespace {
 
 constexpr milliseconds word_timeout{1000};
 constexpr milliseconds tell_again{30'000};
-// A state that began anew, before its first step: nobody had anything of it.
-bool needs_no_others(const session_ptr& s) {
-    const auto& rules = s->agreed->rules();
-    return rules.stands_alone() || (!s->state.empty() && rules.has_begun() && !rules.begun_from());
-}
-
 /// One of them may have come into the job after the others left it.
 constexpr std::uint32_t slots_that_tell = 2;
+
+// What it holds of a state is of use until the launch needs no former nodes for that.
+bool may_go(const session& s, const std::set<std::string>& keeps) {
+    return std::all_of(keeps.begin(), keeps.end(), [&](const auto& name) {
+        if (name.empty()) return s.agreed->rules().needs_no_former();
+        const auto known = s.states.find(name);
+        return known != s.states.end() && known->second->agreed->rules().needs_no_former();
+    });
+}
+
+bool is_due(const session& s, const std::string& name) {
+    const auto said = s.former.said.find(name);
+    if (said == s.former.said.end()) return true;
+    if (clock::now() < said->second.again) return false;
+    return !said->second.keeps || may_go(s, *said->second.keeps);
+}
 
 }  // namespace
 
 void departures::watch(const session_ptr& s) {
-    auto& left = s->former.left;
-    if (left.empty() || s->detached || !s->slot || *s->slot >= slots_that_tell) return;
+    const auto& left = s->former.left;
+    if (left.empty() || s->former.telling || s->detached || !s->slot || *s->slot >= slots_that_tell) return;
+    // One that has not begun may need what they hold. And they are not asked for nothing.
     const auto all = with_states(s);
-    if (!std::all_of(all.begin(), all.end(), needs_no_others)) return;
-    if (s->former.telling || clock::now() < s->former.tell_at) return;
+    const auto begun = [](const auto& one) { return one->agreed->has_begun(); };
+    const auto alone = [](const auto& one) { return one->agreed->rules().needs_no_former(); };
+    if (!std::all_of(all.begin(), all.end(), begun) || std::none_of(all.begin(), all.end(), alone)) return;
+    if (std::none_of(left.begin(), left.end(), [&](const auto& node) { return is_due(*s, node.first); }))
+        return;
     s->former.telling = true;
-    core_.spawn(tell(s, s->generation));
+    core_.spawn(tell_all(s, s->generation));
 }
 
-task<void> departures::tell(session_ptr s, std::uint64_t generation) {
+task<void> departures::tell_all(session_ptr s, std::uint64_t generation) {
     const auto nodes = s->former.left;
     for (const auto& [name, addr] : nodes) {
         if (s->closed || s->detached || s->generation != generation) break;
-        const auto to = peers_.new_link({name, addr, {}, 0});
-        json meta = header_of(*s);
-        meta["uid"] = s->request.uid;
-        const auto said = co_await to->call(peer_message::leave, std::move(meta), word_timeout);
-        to->close();
-        // A refusal is an answer: the job has no memory there, or is there again.
-        if (said || said.error().code != errc::unavailable) s->former.left.erase(name);
+        const session_node node{name, addr, {}, 0};
+        if (s->former.left.contains(name) && is_due(*s, name)) co_await tell(s, node);
     }
     s->former.telling = false;
-    s->former.tell_at = clock::now() + tell_again;
+}
+
+task<void> departures::tell(session_ptr s, session_node node) {
+    const auto generation = s->generation;
+    const auto later = [&] { s->former.said[node.name].again = clock::now() + tell_again; };
+    const auto asked = co_await ask(s, node);
+    if (s->closed || s->generation != generation || !s->former.left.contains(node.name)) co_return;
+    if (!asked) co_return later();
+    if (!may_go(*s, *s->former.said[node.name].keeps)) co_return;
+    const auto to = peers_.new_link(node);
+    json meta = header_of(*s);
+    meta["uid"] = s->request.uid;
+    const auto said = co_await to->call(peer_message::leave, std::move(meta), word_timeout);
+    to->close();
+    if (s->closed || s->generation != generation) co_return;
+    // A refusal is an answer: the job has no memory there, or is there again.
+    if (!said && said.error().code == errc::unavailable) co_return later();
+    s->former.forget_departure(node.name);
+    core_.keep(s);
+}
+
+task<result<void>> departures::ask(session_ptr s, session_node node) {
+    if (s->former.said[node.name].keeps) co_return result<void>{};
+    const auto generation = s->generation;
+    auto keeps = co_await former_.ask_of_all_states(s, node);
+    if (!keeps) co_return std::unexpected(keeps.error());
+    if (s->closed || s->generation != generation || !s->former.left.contains(node.name))
+        co_return result<void>{};
+    for (const auto& name : *keeps)
+        if (!name.empty() && !s->states.contains(name)) s->former.states.insert(name);
+    starts_.open_former_states(s);
+    s->former.said[node.name].keeps = std::move(*keeps);
+    co_return result<void>{};
 }
 
 result<void> departures::on_leave(const session_ptr& s, std::uint64_t generation) {
     if (generation <= last_round(s->generation))
         return fail(errc::conflict, fmt::format("job {} has ranks on node {}", s->job(), core_.config.node));
+    if (!s->agreed->rules().may_be_left_by(generation))
+        return fail(errc::conflict, fmt::format("a later launch of job {} than {:x} rests on node {}",
+                                                s->job(), generation, core_.config.node));
     if (s->detached) return {};
     const auto lives = [](const auto& r) {
         return r.second.owner != 0 && r.second.process && r.second.process->alive();

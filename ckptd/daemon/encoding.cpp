@@ -87,6 +87,7 @@ struct writer {
         json out = with(m.number);
         may(out, "key", m.key);
         may(out, "replicated", m.replicated);
+        if (m.all_heard) out["all_heard"] = true;
         return out;
     }
     json operator()(const released& m) const { return with(m.number); }
@@ -244,6 +245,7 @@ struct reader {
         BANYAN_TRY(m.number, number());
         BANYAN_TRY(m.key, may_key("key"));
         BANYAN_TRY(m.replicated, may_key("replicated"));
+        BANYAN_TRY(m.all_heard, may_flag("all_heard"));
         return m;
     }
     result<body> read_vote() const {

@@ -22,6 +22,11 @@ constexpr std::size_t asked_at_once = 256;
 constexpr milliseconds look_again_at{250};  // whether all members have said what they hold
 constexpr auto about_former = "former nodes";
 
+// A refusal is one: there is nothing for us there. Not that something went wrong on the way to one.
+bool is_answer(const error& e) {
+    return e.code == errc::not_found || e.code == errc::denied || e.code == errc::conflict;
+}
+
 }  // namespace
 
 struct former_nodes::inquiry {
@@ -58,12 +63,47 @@ json former_nodes::tell(const session_ptr& job, const session_ptr& s, std::uint6
 }
 
 // Of the same launch's nodes each says the same: more than a job may have are no daemon's of ours.
-void former_nodes::take_states(session& job, const json& said) {
-    if (!job.state.empty() || !said.contains("states")) return;
+std::set<std::string> former_nodes::states_in(const json& said) {
+    std::set<std::string> out;
+    if (!said.contains("states")) return out;
     const auto names = json_fields(said).texts("states", max_states, max_state_name);
-    if (!names) return;
+    if (!names) return out;
     for (const auto& name : *names)
-        if (is_state_name(name) && job.former.states.size() < max_states) job.former.states.insert(name);
+        if (is_state_name(name)) out.insert(name);
+    return out;
+}
+
+void former_nodes::take_states(session& job, const json& said) {
+    if (!job.state.empty()) return;
+    for (const auto& name : states_in(said))
+        if (job.former.states.size() < max_states) job.former.states.insert(name);
+}
+
+task<result<std::set<std::string>>> former_nodes::ask_of_all_states(session_ptr job, session_node node) {
+    std::set<std::string> out;
+    const auto to = peers_.new_link(node);
+    const agreement::limits most{0, most_ranks(job->request), max_step};
+    std::set<std::string> names{""};
+    for (bool first = true; !names.empty(); first = false) {
+        const auto name = *names.begin();
+        names.erase(names.begin());
+        json meta = header_of(*job);
+        meta["uid"] = job->request.uid;
+        if (!name.empty()) meta["state"] = name;
+        const auto said = co_await to->call(peer_message::holdings, std::move(meta), inquiry_timeout);
+        if (!said && !is_answer(said.error())) {
+            to->close();
+            co_return std::unexpected(said.error());
+        }
+        if (!said) continue;
+        auto read = agreement::decode(*said, most);
+        const auto* has = read ? std::get_if<agreement::inventory>(&read->what) : nullptr;
+        // More ranks than there may be, or another build's words: it has something.
+        if (!has || !has->copies.empty()) out.insert(name);
+        if (first) names = states_in(*said);
+    }
+    to->close();
+    co_return out;
 }
 
 task<void> former_nodes::ask_one(session_ptr s, std::shared_ptr<inquiry> of, std::size_t i) {
@@ -74,8 +114,7 @@ task<void> former_nodes::ask_one(session_ptr s, std::shared_ptr<inquiry> of, std
     to->close();
     of->over[i] = true;
     s->notify();
-    // A refusal is an answer: there is nothing for us there.
-    if (!said && said.error().code == errc::unavailable) co_return;
+    if (!said && !is_answer(said.error())) co_return;
     auto& answer = of->answers[i].emplace();
     if (!said) co_return;
     take_states(*s, *said);
@@ -96,16 +135,16 @@ task<void> former_nodes::ask_some(session_ptr s, std::shared_ptr<inquiry> of) {
     }
 }
 
-task<std::optional<former_nodes::holdings>> former_nodes::ask(session_ptr s, std::uint64_t look) {
+task<former_nodes::answers> former_nodes::ask(session_ptr s, std::uint64_t look) {
     const auto wanted = [&] { return !s->closed && s->storage.look == look; };
     const auto* rules = &s->agreed->rules();
     const auto heard = [&] { return !rules->coordinating() || rules->coordinating()->waits_for().empty(); };
     while (wanted() && !heard()) co_await s->changed->wait(clock::now() + look_again_at);
-    if (!wanted() || !rules->coordinating() || rules->has_begun()) co_return std::nullopt;
+    if (!wanted() || !rules->coordinating() || rules->has_begun()) co_return answers{};
     for (const auto& n : rules->coordinating()->former()) s->former.add(n.name, n.addr);
     const auto newest = rules->coordinating()->newest_if_whole();
     if (newest && s->former.generation != 0 && newest->generation >= first_round(s->former.generation))
-        co_return std::nullopt;
+        co_return answers{};
     const auto of = std::make_shared<inquiry>();
     std::set<std::string> addresses;  // each is asked once, under whatever names
     for (const auto& n : s->request.nodes) addresses.insert(n.addr);
@@ -121,21 +160,22 @@ task<std::optional<former_nodes::holdings>> former_nodes::ask(session_ptr s, std
     for (std::size_t i = 0; i < std::min(asked_at_once, of->nodes.size()); ++i) core_.spawn(ask_some(s, of));
     while (wanted() && of->ended < of->nodes.size() && clock::now() < of->until)
         co_await s->changed->wait(of->until);
-    if (!wanted()) co_return std::nullopt;
+    if (!wanted()) co_return answers{};
     holdings out;
     std::vector<std::string> silent;
-    const auto asked = std::exchange(of->next, of->nodes.size());  // nobody asks on
-    for (std::size_t i = 0; i < asked; ++i) {
+    of->next = of->nodes.size();  // nobody asks on: there was no time to ask the rest
+    for (std::size_t i = 0; i < of->nodes.size(); ++i) {
         if (!of->answers[i]) silent.push_back(of->nodes[i].name);
         if (!of->answers[i] || of->answers[i]->copies.empty()) continue;
         out.push_back({{of->nodes[i].name, of->nodes[i].addr}, std::move(*of->answers[i])});
     }
+    const bool all = silent.empty() && s->former.all_are_known();
     if (!silent.empty())
         users_.warn(s, about_former,
                     fmt::format("no answer from {}: a newer checkpoint of this job that is only there would "
                                 "not be used",
                                 compress_hostlist(silent)));
-    co_return out;
+    co_return answers{std::move(out), all};
 }
 
 }  // namespace banyan::ckpt

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,16 @@ class former_nodes {
     former_nodes(daemon_core& core, messenger& peers, reporter& users)
         : core_(core), peers_(peers), users_(users) {}
 
-    /// Once every node of the launch has said what it holds: what the others hold. Null where they were not
-    /// asked: nothing is missing, or `look` is no longer the newest.
-    task<std::optional<holdings>> ask(session_ptr s, std::uint64_t look);
+    struct answers {
+        /// Null where they were not asked: nothing is missing, or `look` is no longer the newest.
+        std::optional<holdings> said;
+        bool all = false;  ///< that there may be have been asked, and have answered
+    };
+    /// Once every node of the launch has said what it holds: what the others hold.
+    task<answers> ask(session_ptr s, std::uint64_t look);
+    /// Of which of the job's states such a node has checked copies ("": its own). It then ends its part in
+    /// launches before this one. An error when it has not answered, or not for all of them.
+    task<result<std::set<std::string>>> ask_of_all_states(session_ptr job, session_node node);
 
     /// What goes along with a member's inventory.
     static std::vector<agreement::node_address> names_of(const session& s);
@@ -36,6 +44,7 @@ class former_nodes {
 
   private:
     struct inquiry;
+    static std::set<std::string> states_in(const json& said);
     static void take_states(session& job, const json& said);
     task<void> ask_one(session_ptr s, std::shared_ptr<inquiry> of, std::size_t i);
     task<void> ask_some(session_ptr s, std::shared_ptr<inquiry> of);

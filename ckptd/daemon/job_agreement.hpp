@@ -60,12 +60,12 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
     void recall(agreement::agreement kept, std::uint64_t nonce);
     void receive(std::uint32_t from, const messages& what);
     void tick();
-    void storage_holds(std::vector<copy_key> committed,
-                       std::optional<agreement::agreement::holdings> outside) {
-        act(rules_.storage_holds(std::move(committed), std::move(outside)));
+    void storage_holds(std::vector<copy_key> committed, std::optional<agreement::agreement::holdings> outside,
+                       bool all_answered) {
+        act(rules_.storage_holds(std::move(committed), std::move(outside), all_answered));
     }
-    void outside_holds(std::optional<agreement::agreement::holdings> outside) {
-        act(rules_.outside_holds(std::move(outside)));
+    void outside_holds(std::optional<agreement::agreement::holdings> outside, bool all_answered) {
+        act(rules_.outside_holds(std::move(outside), all_answered));
     }
     void brought(const agreement::ballot& number, std::vector<std::uint32_t> failed);
     /// As agreement's; it is kept when this returns.

@@ -117,7 +117,8 @@ task<answer_meta> job_sessions::open(session_request request) {
             names.push_back(n.name);
         }
         for (const auto& n : s->request.spares) s->addresses[n.name] = n.addr;
-        s->former.left.clear();
+        // Who has left a run before and has not heard of it yet is told by this one.
+        for (const auto& [name, addr] : s->addresses) s->former.forget_departure(name);
         for (const auto& [name, addr] : s->former.nodes)
             if (!s->addresses.contains(name)) s->former.leaves(name, addr);
         s->user = {s->request.uid, s->request.gid, {s->request.gid}};

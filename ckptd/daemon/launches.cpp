@@ -11,6 +11,7 @@
 #include "ckptd/protocol/state_name.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "common/json_fields.hpp"
+#include "common/text.hpp"
 
 namespace banyan::ckpt {
 namespace {
@@ -21,6 +22,7 @@ constexpr milliseconds agree_timeout{2000};
 constexpr milliseconds votes_within{2}, votes_at_most{100};
 constexpr milliseconds settle_timeout{2000};  // for checksums of what an older launch has sealed
 constexpr milliseconds look_again_after{1000};
+constexpr std::size_t most_hindrance = 1000;  // bytes, of what one says of it
 constexpr std::size_t enough_steps = 8;  // of storage: more than can be damaged and still be worth a start
 
 // The newest committed steps in storage; of this job with their generation, of others as the oldest of all.
@@ -49,6 +51,8 @@ result<std::vector<copy_key>> committed_steps(const storage_user& user, const st
     return out;
 }
 
+std::string in_short(std::string_view why) { return printable(why.substr(0, most_hindrance)); }
+
 }  // namespace
 
 session_ptr launches::make_session() {
@@ -76,9 +80,11 @@ std::shared_ptr<job_agreement> launches::make_agreement(const std::weak_ptr<sess
                 mine->former = former_nodes::names_of(*s);
             meta["messages"].push_back(agreement::encode(m, to.ranks));
         }
+        const auto generation = s->generation;
         const auto answer = co_await to_.peers.link_to(to, false)->call(peer_message::agree, std::move(meta),
                                                                         agree_timeout, packed);
         if (!answer) co_return std::unexpected(answer.error());
+        if (s->generation == generation) take_hindrance(s, slot, *answer);
         co_return result<void>{};
     };
     h.gather = [this, of](copy_key newest) -> task<void> {
@@ -217,7 +223,36 @@ task<answer_meta> launches::on_agree(session_ptr job, std::string node, json met
         }
     }
     s->agreed->receive(*from, what);
-    co_return json::object();
+    co_return hindrance_of(s);
+}
+
+json launches::hindrance_of(const session_ptr& s) const {
+    json out = json::object();
+    if (s->agreed->has_begun()) return out;
+    if (s->hindered.here) out["hindered"] = in_short(s->hindered.here->why);
+    if (!s->agreed->rules().coordinating()) return out;
+    if (const auto why = to_.restores.given_up(*s)) out["given_up"] = in_short(why->text());
+    return out;
+}
+
+void launches::take_hindrance(const session_ptr& s, std::uint32_t slot, const json& said) {
+    const json_fields in(said);
+    const auto text = [&](const char* name) -> std::string {
+        if (!in.has(name)) return {};
+        auto read = in.text(name, most_hindrance);
+        return read && is_printable(*read) ? std::move(*read) : std::string("it does not say why");
+    };
+    auto& known = s->hindered;
+    if (s->agreed->rules().coordinating()) {
+        auto why = text("hindered");
+        if (why.empty())
+            known.at.erase(slot);
+        else
+            known.at.try_emplace(slot, hindrance{{}, clock::now()}).first->second.why = std::move(why);
+    } else if (slot == 0 && known.given_up != text("given_up")) {
+        known.given_up = text("given_up");
+        s->notify();
+    }
 }
 
 void launches::on_begin(const session_ptr& s) {
@@ -253,7 +288,7 @@ void launches::on_changed(const session_ptr& s) {
             s->warnings.works_again(user_warnings::votes);
             if (s->agreed->leader() == rules.slot()) to_.flushes.flush_if_due(s);
         }
-        if (!s->former.nodes.empty() && rules.stands_alone()) {
+        if (!s->former.nodes.empty() && rules.has_gone_on_alone()) {
             s->former.nodes.clear();
             if (s->hold.held) core_.spawn(to_.dirs.forget_former(s));
         }
@@ -283,7 +318,7 @@ task<void> launches::ask_former(session_ptr s, std::uint64_t number) {
     if (s->closed || s->storage.look != number) co_return;
     s->storage.looked = number;
     open_former_states(s);
-    s->agreed->outside_holds(std::move(elsewhere));
+    s->agreed->outside_holds(std::move(elsewhere.said), elsewhere.all);
 }
 
 task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
@@ -293,7 +328,7 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
         auto elsewhere = co_await to_.former.ask(s, number);
         if (s->closed || s->storage.look != number) co_return;
         open_former_states(s);
-        s->agreed->storage_holds({}, std::move(elsewhere));
+        s->agreed->storage_holds({}, std::move(elsewhere.said), elsewhere.all);
         co_return;
     }
     while (!s->closed && s->storage.look == number) {
@@ -307,6 +342,7 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
                 refuse_storage(s, owned.error());
                 co_return;
             }
+            s->former.unread = !owned;
         }
         const auto work = [user = s->user, dir, job = s->job(), world = s->request.world,
                            group = s->request.group] {
@@ -319,7 +355,7 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
             auto elsewhere = co_await to_.former.ask(s, number);
             if (s->closed || s->storage.look != number) co_return;
             open_former_states(s);
-            s->agreed->storage_holds(std::move(*found), std::move(elsewhere));
+            s->agreed->storage_holds(std::move(*found), std::move(elsewhere.said), elsewhere.all);
             co_return;
         }
         if (found.error().code == errc::conflict) {

@@ -46,6 +46,8 @@ class launches {
     void look_at_storage(const session_ptr& s);
     /// Says again what may have got lost, and what everybody waits for.
     void watch(const session_ptr& s);
+    /// Those that former nodes hold something of.
+    void open_former_states(const session_ptr& job);
 
   private:
     std::shared_ptr<job_agreement> make_agreement(const std::weak_ptr<session>& of);
@@ -54,8 +56,9 @@ class launches {
     void follow(const session_ptr& job, const session_ptr& s);
     /// Its directory.
     task<void> prepare_state(session_ptr s);
-    /// Those that former nodes hold something of.
-    void open_former_states(const session_ptr& job);
+    /// What this daemon says of it with its answers, and what another one has said.
+    json hindrance_of(const session_ptr& s) const;
+    static void take_hindrance(const session_ptr& s, std::uint32_t slot, const json& said);
     void on_begin(const session_ptr& s);
     void on_changed(const session_ptr& s);
     task<void> enter_announced(session_ptr s, std::uint64_t generation);

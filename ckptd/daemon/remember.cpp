@@ -172,6 +172,8 @@ result<void> take_session(const json& in, const kept_memory& memory, session& s,
     json rules = in.at("agreed");
     rules.emplace("over", false);  // earlier builds do not write these
     rules.emplace("group", 0);
+    rules.emplace("ended_by", 0);
+    if (auto& member = rules["member"]; member.is_object()) member.emplace("all_heard", false);
     take(rules, agreed);
     for (const auto& one : in.at("ranks")) take_rank(one, memory, s);
     std::set<std::uint64_t> agreed_on;

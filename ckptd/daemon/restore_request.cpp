@@ -20,6 +20,15 @@ std::string silence_in_words(const session& s, const job_agreement::silence& of)
     return fmt::format("node {}: {}", s.request.nodes[of.slot].name, of.why.text());
 }
 
+// The slot of the node that has had one for longest.
+std::optional<std::pair<std::uint32_t, hindrance>> longest_hindrance(const session& s) {
+    std::optional<std::pair<std::uint32_t, hindrance>> out;
+    if (s.hindered.here && s.slot) out.emplace(*s.slot, *s.hindered.here);
+    for (const auto& [slot, one] : s.hindered.at)
+        if (slot < s.request.nodes.size() && (!out || one.since < out->second.since)) out.emplace(slot, one);
+    return out;
+}
+
 }  // namespace
 
 std::string what_is_waited_for(const session& s) {
@@ -35,6 +44,8 @@ std::string what_is_waited_for(const session& s) {
     for (const auto slot : c->waits_for()) nodes.push_back(s.request.nodes[slot].name);
     const auto who = nodes.empty() ? std::string("all nodes") : compress_hostlist(nodes);
     if (missing) return silence_in_words(s, *missing);
+    if (const auto hindered = longest_hindrance(s))
+        return fmt::format("node {}: {}", s.request.nodes[hindered->first].name, hindered->second.why);
     if (c->now() == phase::collecting) return fmt::format("{}: not heard what is there", who);
     if (c->now() == phase::preparing) return fmt::format("{}: the state is being brought", who);
     return fmt::format("{}: not heard that all begin", who);
@@ -85,13 +96,22 @@ task<result<copy_ptr>> restorer::into_buffer(session_ptr s, std::uint32_t rank) 
 }
 
 std::optional<error> restorer::given_up(const session& s) const {
-    const auto missing = s.agreed->missing();
     const auto limit = core_.config.begin_within;
-    if (!missing || s.agreed->has_begun() || limit == limit.zero()) return std::nullopt;
-    if (clock::now() < missing->since + limit) return std::nullopt;
+    if (s.agreed->has_begun() || limit == limit.zero()) return std::nullopt;
+    if (const auto missing = s.agreed->missing(); missing && clock::now() >= missing->since + limit)
+        return error{errc::unavailable,
+                     fmt::format("the ranks here do not begin: {}", silence_in_words(s, *missing)),
+                     "look into the checkpoint daemon's log on that node, or leave the node out"};
+    if (!s.agreed->rules().coordinating()) {
+        if (s.hindered.given_up.empty()) return std::nullopt;
+        return error{errc::unavailable, s.hindered.given_up, ""};
+    }
+    const auto hindered = longest_hindrance(s);
+    if (!hindered || clock::now() < hindered->second.since + limit) return std::nullopt;
     return error{errc::unavailable,
-                 fmt::format("the ranks here do not begin: {}", silence_in_words(s, *missing)),
-                 "look into the checkpoint daemon's log on that node, or leave the node out"};
+                 fmt::format("the ranks do not begin, nor from an older step: node {}: {}",
+                             s.request.nodes[hindered->first].name, hindered->second.why),
+                 ""};
 }
 
 task<answer_meta> restorer::on_restore(client_ptr client, json meta) {

@@ -60,7 +60,7 @@ task<bool> restorer::take_local_instead(session_ptr s, agreement::held what, std
     const agreement::held own{what.key, as};
     auto into = co_await room_for(s, own, from->bytes);
     if (!into) {
-        users_.warn(s, "memory", into.error().text());
+        note_hindrance(s, "memory", into.error().text());
         co_return false;
     }
     const auto to = *into;
@@ -190,7 +190,7 @@ task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what,
             spdlog::warn("job {}: rank {}'s shard from {}: {} ({} more since)", s->job(), what.rank,
                          holder.name, got.error().text(), held_back);
         // No room here is no word on the shard either.
-        if (got.error().code == errc::exhausted) users_.warn(s, "memory", got.error().text());
+        if (got.error().code == errc::exhausted) note_hindrance(s, "memory", got.error().text());
         if (got.error().code == errc::unavailable) co_return fetched::silent;
         co_return got.error().code == errc::exhausted ? fetched::no_room : fetched::absent;
     }
@@ -204,11 +204,13 @@ task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what,
     co_return fetched::done;
 }
 
-task<bool> restorer::take_from_storage(session_ptr s, agreement::held what) {
+// Damaged or gone is what has been seen to be so, three times. No room here, or storage that does not answer,
+// says nothing of what is there.
+task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::held what, std::string* why) {
     const auto user = s->user;
     const auto dir = s->request.dir;
     const auto world = s->request.world, group = s->request.group;
-    std::string why, damage;
+    std::string damage;
     for (int attempt = 0; attempt < storage_attempts; ++attempt) {
         const auto look = [=]() -> result<shard_file> {
             shard_file mine;
@@ -216,48 +218,60 @@ task<bool> restorer::take_from_storage(session_ptr s, agreement::held what) {
             const auto keep = [&](const shard_file& f) {
                 if (f.rank == rank) mine = f;
             };
+            const auto seen = [](error e) {
+                if (e.code == errc::exhausted)
+                    e.code = errc::invalid_input;  // larger than such a file may be
+                return std::unexpected(std::move(e));
+            };
             if (group != 0) {
                 // Of fewer ranks than there are now: that of one with the same state.
-                BANYAN_TRY(const auto of, scan_step(user, dir, what.key.step, 0));
-                if (of.world == 0 || of.world % group != 0)
-                    return fail(errc::conflict, fmt::format("it is of {} ranks", of.world));
-                rank %= of.world;
+                const auto of = scan_step(user, dir, what.key.step, 0);
+                if (!of) return seen(of.error());
+                if (of->world == 0 || of->world % group != 0)
+                    return fail(errc::conflict, fmt::format("it is of {} ranks", of->world));
+                rank %= of->world;
             }
-            BANYAN_CHECK(scan_step(user, dir, what.key.step, group != 0 ? 0 : world, keep));
+            const auto scanned = scan_step(user, dir, what.key.step, group != 0 ? 0 : world, keep);
+            if (!scanned) return seen(scanned.error());
             return mine;
         };
         const auto file = co_await core_.storage.run(user.uid, look);
+        result<void> done = file ? result<void>{} : std::unexpected(file.error());
         if (file) {
             auto copy = co_await room_for(s, what, file->bytes);
-            if (copy) {
-                const auto read = [=, into = (*copy)->data(), keep = (*copy)->memory, f = *file] {
-                    return read_shard(user, dir, what.key.step, f, into);
-                };
-                const auto done = co_await core_.storage.run(user.uid, read);
-                if (done && !s->closed) {
-                    (*copy)->chunks = file->chunks;
-                    s->bytes.storage_read += (*copy)->bytes;
-                    settle(s, *copy, "storage");
-                    co_return true;
-                }
-                give_back(s, *copy);
-                if (!done) why = done.error().text();
-                if (!done && done.error().code == errc::invalid_input) damage = done.error().what;
-            } else {
-                why = copy.error().text();
+            if (!copy) {
+                note_hindrance(s, "memory", copy.error().text());
+                co_return fetched::no_room;
             }
-        } else {
-            why = file.error().text();
+            const auto read = [=, into = (*copy)->data(), keep = (*copy)->memory, f = *file] {
+                return read_shard(user, dir, what.key.step, f, into);
+            };
+            done = co_await core_.storage.run(user.uid, read);
+            if (done && !s->closed) {
+                (*copy)->chunks = file->chunks;
+                s->bytes.storage_read += (*copy)->bytes;
+                settle(s, *copy, "storage");
+                co_return fetched::done;
+            }
+            if (!done && done.error().code == errc::invalid_input) damage = done.error().what;
+            give_back(s, *copy);
         }
-        if (s->closed) co_return false;
+        if (s->closed) co_return fetched::absent;
+        if (!done && (done.error().code == errc::unavailable || done.error().code == errc::exhausted)) {
+            note_hindrance(s, s->request.dir, done.error().text());
+            co_return fetched::silent;
+        }
+        *why = done.error().text();
         co_await s->changed->wait(clock::now() + ask_again);
     }
     // Read again and again: what one read gave wrong may be memory's doing.
     if (!damage.empty()) users_.note_stored_damage(s, what.rank, damage);
-    users_.warn(s, fmt::format("step {}", what.key.step),
-                fmt::format("step {} in {} cannot be restored, an older one is looked for: {}", what.key.step,
-                            dir, why));
-    co_return false;
+    co_return fetched::absent;
+}
+
+void restorer::note_hindrance(const session_ptr& s, const std::string& about, const std::string& why) {
+    s->hindered.note(why);
+    users_.warn(s, about, why);
 }
 
 // The job goes back behind a step that was acknowledged: never without a word.
@@ -278,6 +292,7 @@ task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice 
     const bool is_own = instead == from.instead.end();
     const agreement::held own{*from.key, rank}, what{*from.key, is_own ? rank : instead->second};
     const auto wanted = [&] { return !s->closed && s->bringing == number; };
+    std::string unusable;  // why, when storage has it and it is damaged or gone there
     std::vector<session_node> holders;
     if (rank < from.holders.size())
         for (const auto slot : from.holders[rank])
@@ -300,13 +315,22 @@ task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice 
             if (taken == fetched::silent && is_waited_for(*s, holder.name)) may_come = true;
             if (taken != fetched::silent) s->former.silent_since.erase(holder.name);
         }
-        if (from.storage && wanted()) {
-            const bool read = co_await take_from_storage(s, own);
-            if (read) co_return true;
+        if (from.storage && unusable.empty() && wanted()) {
+            const auto read = co_await take_from_storage(s, own, &unusable);
+            if (read == fetched::done) co_return true;
+            if (read != fetched::absent) {
+                unusable.clear();
+                may_come = true;
+            }
         }
         // A holder that does not answer says nothing about what it holds.
-        if (!may_come || from.storage) {
-            if (!from.storage && wanted()) tell_of_loss(s, what, holders);
+        if (!may_come) {
+            if (wanted() && from.storage)
+                users_.warn(s, fmt::format("step {}", own.key.step),
+                            fmt::format("step {} in {} cannot be restored, an older one is looked for: {}",
+                                        own.key.step, s->request.dir, unusable));
+            else if (wanted())
+                tell_of_loss(s, what, holders);
             co_return false;
         }
         co_await s->changed->wait(clock::now() + ask_again);
@@ -328,6 +352,7 @@ task<void> restorer::bring_all(session_ptr s, agreement::prepare what) {
         if (!what.what.key) continue;
         const bool brought = co_await bring(s, rank, what.what, number);
         if (s->closed || s->bringing != number) co_return;
+        s->hindered.here.reset();
         if (brought && may_begin_with(s, rank, *what.what.key)) continue;
         failed.push_back(rank);
         break;  // one is enough for another step

@@ -23,13 +23,14 @@ class restorer {
     /// A rank asks for its state.
     task<answer_meta> on_restore(client_ptr client, json meta);
 
-  private:
-    /// Why the ranks are not to wait any longer.
+    /// Why the ranks are not to wait any longer. The first slot's daemon decides it, and tells the others.
     std::optional<error> given_up(const session& s) const;
+
+  private:
     enum class fetched {
         done,
         absent,   ///< damaged or gone there
-        silent,   ///< the holder does not answer
+        silent,   ///< the holder, or storage, does not answer
         no_room,  ///< on this node, for now
     };
     /// False: the shard is damaged or gone wherever it was.
@@ -42,7 +43,10 @@ class restorer {
     /// Whether the shard that rank `rank` is to begin with says of all that it holds which part of which
     /// tensor that is, if it was another rank's, or one of another number of ranks.
     bool may_begin_with(const session_ptr& s, std::uint32_t rank, const copy_key& key);
-    task<bool> take_from_storage(session_ptr s, agreement::held what);
+    /// `why`: of what is absent.
+    task<fetched> take_from_storage(session_ptr s, agreement::held what, std::string* why);
+    /// What is there cannot be taken for now: it is tried again, and the user is told.
+    void note_hindrance(const session_ptr& s, const std::string& about, const std::string& why);
     void tell_of_loss(const session_ptr& s, agreement::held what, const std::vector<session_node>& holders);
     task<result<copy_ptr>> room_for(session_ptr s, agreement::held what, std::uint64_t bytes);
     void settle(const session_ptr& s, const copy_ptr& c, const char* source);

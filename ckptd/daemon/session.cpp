@@ -76,7 +76,7 @@ void session::assign(const assignment& a) {
         node.addr = addresses[a.nodes[i]];
         if (!a.buddies.empty()) node.buddy = a.buddies[i];
         if (node.name == request.self) slot = i;
-        former.left.erase(node.name);
+        former.forget_departure(node.name);
     }
     for (const auto& node : before)
         if (!slot_of(node.name)) former.leaves(node.name, node.addr);
@@ -163,6 +163,7 @@ void session::enter_generation(std::uint64_t g, bool new_launch) {
     flush.epoch = flush.newest_turn = 0;
     incomplete = {};
     bringing.reset();
+    hindered = {};
     commits.forget();
     for (auto& [rank, r] : ranks) {
         r.began.reset();

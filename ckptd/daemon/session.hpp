@@ -166,6 +166,26 @@ struct storage_view {
     std::optional<error> refused;  ///< why nothing that storage holds may be used
 };
 
+/// Why ranks do not get the state that they are to begin with, though it is there.
+struct hindrance {
+    std::string why;
+    std::chrono::steady_clock::time_point since{};
+};
+
+/// What keeps a launch from beginning beside nodes that do not answer.
+struct hindrances {
+    std::optional<hindrance> here;
+    std::map<std::uint32_t, hindrance> at;  ///< by slot; at the first one
+    /// The first slot's daemon has given the beginning up: all ranks get the same answer.
+    std::string given_up;
+    void note(const std::string& why) {
+        if (here)
+            here->why = why;
+        else
+            here = {why, std::chrono::steady_clock::now()};
+    }
+};
+
 /// The oldest step that lacks votes, and since when. At the leader.
 struct slow_step {
     std::optional<copy_key> step;
@@ -236,8 +256,14 @@ struct former_launches {
 
     /// Name and address of nodes that had a part in the job, and are to be told that they have none any more.
     std::map<std::string, std::string> left;
-    bool telling = false;                             ///< it is under way
-    std::chrono::steady_clock::time_point tell_at{};  ///< not before
+    /// What such a node has said of itself.
+    struct word {
+        std::optional<std::set<std::string>> keeps;  ///< states of which it has copies; null: not asked yet
+        std::chrono::steady_clock::time_point again{};  ///< it is not asked or told before
+    };
+    std::map<std::string, word> said;  ///< by those in `left`
+    bool telling = false;              ///< it is under way
+    bool unread = false;               ///< the directory's claim, which may name others
 
     static constexpr std::size_t most = agreement::most_outside;
     void add(const std::string& name, const std::string& addr) {
@@ -246,6 +272,12 @@ struct former_launches {
     void leaves(const std::string& name, const std::string& addr) {
         if (left.size() < most) left.try_emplace(name, addr);
     }
+    /// It is in the job again, or holds nothing of it.
+    void forget_departure(const std::string& name) {
+        left.erase(name);
+        said.erase(name);
+    }
+    bool all_are_known() const { return !unread && nodes.size() < most; }
 };
 
 /// Who holds which slot in a launch.
@@ -302,6 +334,7 @@ struct session {
     flush_progress flush;
     rescue saving;
     storage_view storage;
+    hindrances hindered;
     slow_step incomplete;
     kept_record remembered;
     std::chrono::steady_clock::time_point flushing_since{};

@@ -25,6 +25,7 @@ bool books::acknowledge(const agreement::agreement& a, level safety, const machi
     // remembers what a newer one had overtaken before it left: that was no promise any more.
     if (key->generation != a.generation() && (safety == level::memory || key != a.begun_from())) return false;
     newest = look(*key, m, a.world());
+    acknowledged_.insert(*key);
     for (std::uint32_t rank = 0; rank < a.world(); ++rank) {
         // A node may have lost what it had voted for; then nobody is to blame. But who still has his memory
         // must still have the copy.
@@ -82,6 +83,16 @@ void books::reached_all(const std::optional<copy_key>& key, const agreement::agr
                         const machines& m) {
     auto& newest = newest_[static_cast<std::size_t>(level::memory)];
     if (key && (!newest || newest->key <= *key)) newest = look(*key, m, a.world());
+}
+
+bool books::is_whole(const copy_key& key, const std::set<std::uint32_t>& among, const machines& m,
+                     std::size_t ranks) const {
+    if (!acknowledged_.contains(key)) return false;
+    const auto e = look(key, m, ranks);
+    return std::all_of(e.holders.begin(), e.holders.end(), [&](const auto& holders) {
+        return std::any_of(holders.begin(), holders.end(),
+                           [&](const auto& h) { return among.contains(h.first); });
+    });
 }
 
 void books::give_up(std::uint32_t node, std::uint64_t generation) {

@@ -41,6 +41,9 @@ class books {
     /// What all were to begin from has reached memory on all ranks: what is older has been overtaken there.
     void reached_all(const std::optional<copy_key>& key, const agreement::agreement& a, const machines& m);
     std::optional<copy_key> newest(agreement::level safety) const;
+    /// It was acknowledged once, and all of it is there, on nodes of `among`.
+    bool is_whole(const copy_key& key, const std::set<std::uint32_t>& among, const machines& m,
+                  std::size_t ranks) const;
 
   private:
     struct entry {
@@ -53,6 +56,7 @@ class books {
     std::array<std::optional<entry>, 2> newest_;  // by level
     std::map<std::pair<copy_key, std::uint32_t>, std::pair<std::uint32_t, std::uint64_t>> saved_;
     std::set<std::pair<std::uint32_t, copy_key>> damaged_;
+    std::set<copy_key> acknowledged_;
 };
 
 }  // namespace banyan::ckpt::simulator

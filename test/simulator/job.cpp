@@ -25,7 +25,7 @@ void job::start_launch() {
             if (!nodes_[slot].up) restart_node(slot);
         }
     if (settings_.moves && launches_ > 1) move_on();
-    promised_ = heard_ = {assignment_.begin(), assignment_.end()};
+    promised_ = heard_ = known_of_ = {assignment_.begin(), assignment_.end()};
     silent_since_.clear();
     given_up_.clear();
     say("launch {} on {}", launches_, fmt::join(assignment_, " "));
@@ -57,6 +57,8 @@ void job::open(std::uint32_t i, std::uint32_t slot, bool forgetful) {
     auto& n = nodes_[i];
     n.former.insert(n.members.begin(), n.members.end());
     n.members = assignment_;
+    n.left.insert(n.former.begin(), n.former.end());
+    for (const auto member : assignment_) n.left.erase(member);
     n.asks_since.reset();
     act(i, nodes_[i].agreed.open(l));
     if (slot == 0) look_at_storage(i);
@@ -81,7 +83,8 @@ void job::look_at_storage(std::uint32_t i) {
             const auto known = former_nodes(i);
             if (known) say("slot 0 asks {}", fmt::join(*known, " "));
             act(i, nodes_[i].agreed.storage_holds(
-                       {}, known ? std::optional(held_outside(i, *known)) : std::nullopt));
+                       {}, known ? std::optional(held_outside(i, *known)) : std::nullopt,
+                       known && all_answer(i, *known)));
         });
     });
 }
@@ -196,6 +199,31 @@ void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::
     make_buffer(i, slot, *p.what.key);
     put(i, {*p.what.key, slot}, true, state, true);
     done(true);
+}
+
+void job::tell_departed(std::uint32_t i) {
+    const auto& n = nodes_[i];
+    if (n.members.empty() || n.agreed.slot() > 1 || !n.agreed.needs_no_former()) return;
+    for (const auto to : n.left)
+        deliver(i, to, [=, this, generation = n.agreed.generation(), alone = n.agreed.stands_alone()] {
+            let_go(i, to, generation, alone);
+            deliver(to, i, [=, this] { nodes_[i].left.erase(to); });
+        });
+}
+
+// As after a lease that has ended.
+void job::let_go(std::uint32_t teller, std::uint32_t i, std::uint64_t generation, bool alone) {
+    auto& n = nodes_[i];
+    if (!n.agreed.may_be_left_by(generation)) return;
+    const auto copies = n.agreed.copies().copies();
+    for (const auto& c : copies)
+        if (!alone && first_round(generation) == generation_ &&
+            books_.is_whole(c.what.key, known_of_, *this, settings_.slots))
+            throw breach{fmt::format("node {} lets go of step {} of {:x}, from which nobody began", i,
+                                     c.what.key.step, c.what.key.generation)};
+    if (!copies.empty()) say("node {} is told by {} to let go of {} copies", i, teller, copies.size());
+    out_.departures += !copies.empty();
+    for (const auto& c : copies) drop(i, c.number);
 }
 
 void job::restart_forgotten(std::uint32_t i) {

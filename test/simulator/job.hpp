@@ -57,6 +57,9 @@ class job : public launch_nodes {
     void replicate(std::uint32_t i, std::uint32_t slot, shelf::id id, int tries);
     void acknowledge(std::uint32_t i);
     bool copies_are_anew(const std::optional<copy_key>& key) const;
+    /// Nodes of former launches that they are needed no more.
+    void tell_departed(std::uint32_t i);
+    void let_go(std::uint32_t teller, std::uint32_t i, std::uint64_t generation, bool alone);
     /// A process that waits though its round has gone (it was fenced before) asks again.
     void restart_forgotten(std::uint32_t i);
 

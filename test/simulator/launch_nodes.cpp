@@ -32,12 +32,14 @@ std::optional<std::set<std::uint32_t>> launch_nodes::former_nodes(std::uint32_t 
     std::set<std::uint32_t> known;
     if (!settings_.moves) {  // all are of the job's allocation
         for (std::uint32_t other = 0; other < nodes_.size(); ++other) known.insert(other);
+        known_of_ = known;
         return known;
     }
     auto& n = nodes_[i];
     if (n.agreed.has_begun()) return std::nullopt;
     const auto claimed = std::exchange(claim_.generation, generation_);
     known = known_former();
+    known_of_.insert(known.begin(), known.end());
     // What is promised does not hang on what is known where there is a directory. Who is silent is given up,
     // though he may have answered in an earlier life of this daemon, and so is who is known to nobody now.
     promised_ = {assignment_.begin(), assignment_.end()};

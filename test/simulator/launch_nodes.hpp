@@ -22,6 +22,10 @@ class launch_nodes : public machines {
     bool waits_for_former(std::uint32_t i);
     /// Whom the coordinator asks besides, when all members have said what they hold; null: nobody is asked.
     std::optional<std::set<std::uint32_t>> former_nodes(std::uint32_t i);
+    bool all_answer(std::uint32_t asks, const std::set<std::uint32_t>& known) const {
+        return std::all_of(known.begin(), known.end(),
+                           [&](auto other) { return slot_of(other) || answers(asks, other); });
+    }
     agreement::agreement::holdings held_outside(std::uint32_t asks, const std::set<std::uint32_t>& known);
 
     /// Of the directory: names the launch's nodes and all former ones that are known.
@@ -45,6 +49,8 @@ class launch_nodes : public machines {
     /// Who was silent when it was asked. What it had of earlier launches is not counted on when this one has
     /// begun: it may still go on with its own.
     std::set<std::uint32_t> given_up_;
+    /// Nodes of which some member knew that they may hold something, and its own.
+    std::set<std::uint32_t> known_of_;
     std::map<std::uint32_t, time_us> silent_since_;  ///< of the former nodes
 };
 

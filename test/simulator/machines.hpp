@@ -45,6 +45,7 @@ struct node {
     std::optional<time_us> asks_since;   ///< former nodes, and not all have answered
     std::vector<std::uint32_t> members;  ///< by slot, of the launch that this one knows
     std::set<std::uint32_t> former;      ///< nodes of those before, while they may be needed
+    std::set<std::uint32_t> left;        ///< of those before, which are to be told so
     std::map<shelf::id, stored> memory;
     std::vector<std::function<void()>> held_back;  ///< while paused
 };

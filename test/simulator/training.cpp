@@ -171,12 +171,15 @@ bool job::copies_are_anew(const std::optional<copy_key>& key) const {
 }
 
 void job::acknowledge(std::uint32_t i) {
-    if (nodes_[i].members.empty() || !nodes_[i].agreed.has_begun() || !is_news(i)) return;
-    if (settings_.moves && nodes_[i].agreed.stands_alone()) {  // what was acknowledged needs no former nodes
+    if (nodes_[i].members.empty() || !nodes_[i].agreed.has_begun()) return;
+    // What was acknowledged needs no former nodes. Nobody tells a node that its launch is over.
+    if (settings_.moves && nodes_[i].agreed.has_gone_on_alone()) {
+        if (!nodes_[i].former.empty() && !is_news(i)) ++out_.forgot_late;
         nodes_[i].former.clear();
         if (slot_of(i) == 0u && claim_.generation == generation_)
             claim_.nodes = {assignment_.begin(), assignment_.end()};
     }
+    if (!is_news(i)) return;
     if (is_current(i) && copies_are_anew(nodes_[i].agreed.begun_from()))
         books_.renew(nodes_[i].agreed, *this);
     for (const auto safety : {level::memory, level::replicated})

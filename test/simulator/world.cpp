@@ -50,6 +50,7 @@ class world : public job {
                 const auto* c = n.agreed.coordinating();
                 if (c && c->now() == agreement::coordinator::phase::lost && is_current(i)) relaunch();
                 restart_forgotten(i);
+                if (chance(0.2)) tell_departed(i);
             }
             tick(i);
         });
@@ -90,6 +91,7 @@ class world : public job {
         n.agreed = {};
         n.members.clear();
         n.former.clear();
+        n.left.clear();
         ++n.life;
         ++n.daemon_life;
         if (slot_of(i)) relaunch();
@@ -147,6 +149,7 @@ class world : public job {
         n.agreed = {};
         n.members.clear();
         n.former.clear();
+        n.left.clear();
         n.held_back.clear();
         n.paused = n.daemon_runs = false;
         in(between(1'000, 100'000), [this, i, generation = generation_] {

@@ -19,19 +19,27 @@
 //     fork                  -> 0: a child has the connection, too, until nobody writes commands any more
 //     hang_up               -> code: bck_init once more; no word to the daemon
 //     open NAME             -> 0, or -1: a second state, with as many bytes as the first one
-//     in NAME save|wait|test|restart ...
+//     scribble bytes|holes|header
+//                           -> how many mappings of buffers there are: from now on a thread writes to them,
+//                           or
+//                              takes pages out of them, or writes to what the daemon reads of them
+//     in NAME save|wait|test|restart|pieces ...
 //                           -> of that state
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <new>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include <banyan/ckpt.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "state.hpp"
@@ -63,6 +71,39 @@ std::string stat() {
 
 std::atomic<std::size_t> allocations{0};
 
+/// What a process can do to its own buffers, without end.
+std::size_t scribble(const std::string& what) {
+    struct mapping {
+        volatile unsigned char* at;
+        std::size_t bytes;
+    };
+    std::vector<mapping> all;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        if (line.find("banyan-") == std::string::npos || line.find(" rw-s ") == std::string::npos) continue;
+        std::size_t end_of_first = 0;
+        const auto first = std::stoull(line, &end_of_first, 16);
+        const auto last = std::stoull(line.substr(end_of_first + 1), nullptr, 16);
+        all.push_back({reinterpret_cast<volatile unsigned char*>(first), last - first});
+    }
+    constexpr std::size_t page = 4096;
+    std::thread([all, what] {
+        for (unsigned n = 1;; ++n) {
+            for (const auto& m : all) {
+                if (what == "holes")
+                    ::madvise(const_cast<unsigned char*>(m.at) + page, m.bytes - page, MADV_REMOVE);
+                else if (what == "header")
+                    for (std::size_t i = n % 8; i < page; i += 8)
+                        m.at[i] = static_cast<unsigned char>(n * 37);
+                else
+                    for (std::size_t i = page + n % 64; i < m.bytes; i += 64)
+                        m.at[i] = static_cast<unsigned char>(n);
+            }
+        }
+    }).detach();
+    return all.size();
+}
+
 /// Regions for one call, from words NAME:BYTES or NAME.
 struct given_state {
     std::vector<std::string> names;
@@ -91,8 +132,9 @@ struct given_state {
 class second_state {
   public:
     second_state(const std::string& name, std::uint32_t rank, std::size_t bytes)
-        : handle_(bck_open(name.c_str())), rank_(rank), data_(bytes) {
+        : handle_(bck_open(name.c_str())), own_(rank), rank_(rank), data_(bytes) {
         for (const char c : name) rank_ += 100'003u * static_cast<unsigned char>(c);
+        part_ = rank_;
         if (handle_) bck_state_protect_bytes(handle_, "all", data_.data(), data_.size());
     }
     bool is_open() const { return handle_ != nullptr; }
@@ -110,6 +152,14 @@ class second_state {
             words >> step >> level >> ms;
             return std::to_string(bck_state_wait(handle_, step, level, ms));
         }
+        if (command == "pieces") {
+            std::uint64_t parts = 0, part = 0;
+            words >> parts >> part;
+            part_ = static_cast<std::uint32_t>(part) + rank_ - own_;
+            const std::uint64_t count = data_.size(), all = parts * count, begin = part * count;
+            return std::to_string(bck_state_protect_piece(handle_, "all", data_.data(), data_.size(), "U8",
+                                                          &count, 1, &all, &begin));
+        }
         if (command == "test") {
             const int code = bck_state_restart_test(handle_, &step);
             return std::to_string(code) + " " + std::to_string(step);
@@ -117,18 +167,18 @@ class second_state {
         std::fill(data_.begin(), data_.end(), 0xee);
         int source = 0;
         const int code = bck_state_restart(handle_, &step, &source);
-        const bool same = code == BCK_OK && data_ == ckptd_test::state_of(rank_, step, data_.size());
+        const bool same = code == BCK_OK && data_ == ckptd_test::state_of(part_, step, data_.size());
         return std::to_string(code) + " " + std::to_string(step) + " " + std::to_string(source) + " " +
                std::to_string(same);
     }
 
   private:
     void fill(std::uint64_t step) {
-        const auto now = ckptd_test::state_of(rank_, step, data_.size());
+        const auto now = ckptd_test::state_of(part_, step, data_.size());
         std::copy(now.begin(), now.end(), data_.begin());
     }
     bck_state* handle_;
-    std::uint32_t rank_;
+    std::uint32_t own_, rank_, part_ = 0;  ///< the rank; that of this state; whose bytes it has
     std::vector<unsigned char> data_;
 };
 
@@ -272,6 +322,10 @@ int main() {
             std::string name;
             words >> name;
             std::cout << others.try_emplace(name, name, rank, bytes).first->second.answer(words) << std::endl;
+        } else if (command == "scribble") {
+            std::string what;
+            words >> what;
+            std::cout << scribble(what) << std::endl;
         } else if (command == "hang_up") {
             std::cout << bck_init(nullptr, -1, -1) << std::endl;
         } else if (command == "error") {

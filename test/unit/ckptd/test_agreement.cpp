@@ -42,6 +42,103 @@ TEST_CASE("no attempt of a round has the ballot of another round's", "[ckptd]") 
     CHECK(asked.size() == 2);
 }
 
+namespace {
+
+/// Two slots with a rank each, of which this is the first; what is said to it is answered at once.
+struct two_slots {
+    agreement::agreement a;
+    std::uint64_t generation = round_one;
+    agreement::ballot number;
+
+    explicit two_slots(std::uint64_t of = round_one) : generation(of) {
+        agreement::launch l;
+        l.generation = of;
+        l.nodes = l.world = 2;
+        l.slot_of_rank = {0, 1};
+        l.nonce = 7;
+        number = std::get<agreement::collect>(a.open(l).send.at(0).second.what).number;
+    }
+    agreement::effects hear(std::uint32_t from, agreement::body what) {
+        return a.receive(from, {generation, std::move(what)});
+    }
+    /// All begin with what is chosen.
+    void go() {
+        hear(0, holds(number, {}));
+        hear(1, holds(number, {}));
+        REQUIRE(a.coordinating()->now() == agreement::coordinator::phase::preparing);
+        hear(0, agreement::collect{number});
+        hear(0, agreement::prepare{number, a.coordinating()->chosen(), 7});
+        a.brought(number, {});
+        hear(0, agreement::prepared{number, {}});
+        for (const auto& [to, m] : hear(1, agreement::prepared{number, {}}).send)
+            if (to == 0) a.receive(0, m);
+        REQUIRE(a.has_begun());
+    }
+    void commit_step(std::uint64_t step, level safety = level::replicated) {
+        hear(1, commit{{generation, step}, safety});
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a beginning from nothing beside a node that was silent leaves it what it holds", "[ckptd]") {
+    const bool all = GENERATE(true, false);
+    CAPTURE(all);
+    two_slots t;
+    t.a.storage_holds({}, agreement::agreement::holdings{}, all);
+    t.go();
+    CHECK(t.a.needs_no_former() == all);
+    // Nor does a round that begins anew find anything out.
+    ++t.generation;
+    t.a.receive(1, {t.generation, agreement::outbid{}});
+    CHECK_FALSE(t.a.needs_no_former());
+    for (const auto& [to, m] : t.a.tick().send)
+        if (const auto* c = std::get_if<agreement::collect>(&m.what)) t.number = c->number;
+    t.go();
+    CHECK(t.a.needs_no_former() == all);
+    t.commit_step(1, level::memory);
+    CHECK(t.a.needs_no_former() == all);
+    t.commit_step(2);
+    CHECK(t.a.needs_no_former());
+}
+
+TEST_CASE("nodes that were not asked are none that have answered", "[ckptd]") {
+    two_slots t;
+    t.a.storage_holds({}, std::nullopt);
+    t.go();
+    CHECK_FALSE(t.a.needs_no_former());
+}
+
+TEST_CASE("who heard steps that were on their way when its launch ended forgets no former nodes", "[ckptd]") {
+    two_slots t;
+    t.a.storage_holds({});
+    t.go();
+    for (std::uint64_t step = 1; step <= 3; ++step) {
+        t.commit_step(step);
+        t.commit_step(step);  // said twice
+        t.commit_step(step + 1, level::memory);
+        CHECK(t.a.stands_alone());
+        CHECK_FALSE(t.a.has_gone_on_alone());
+    }
+    t.commit_step(4);
+    CHECK(t.a.has_gone_on_alone());
+}
+
+TEST_CASE("the word of a launch that is over makes nobody let go of what a later one rests on", "[ckptd]") {
+    const std::uint64_t launch = 1u << round_bits;
+    two_slots t(2 * launch);
+    CHECK_FALSE(t.a.may_be_left_by(launch));
+    CHECK_FALSE(t.a.may_be_left_by(2 * launch + 1));
+    CHECK(t.a.may_be_left_by(3 * launch));
+    CHECK(t.a.end_launch(4 * launch + 1));
+    CHECK_FALSE(t.a.end_launch(4 * launch + 1));
+    CHECK_FALSE(t.a.end_launch(4 * launch));
+    CHECK_FALSE(t.a.may_be_left_by(3 * launch + 1));
+    CHECK(t.a.may_be_left_by(4 * launch));
+    CHECK(t.a.end_launch(5 * launch));  // news, for who is started again
+    CHECK_FALSE(t.a.may_be_left_by(4 * launch + 1));
+}
+
 TEST_CASE("a decision is told to all once, then to whoever asks again", "[ckptd]") {
     agreement::vote_counter v(2);
     const copy_key key{round_one, 1}, other{round_one, 2};

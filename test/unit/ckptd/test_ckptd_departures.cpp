@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Nodes that a job has left behind, and on which nothing of Slurm's tells the daemon so.
+#include <algorithm>
 #include <csignal>
 
 #include <catch2/catch.hpp>
@@ -180,4 +181,96 @@ TEST_CASE("nobody makes a node let go of another user's job", "[ckptd]") {
     auto second = start(3, 1, ::geteuid());
     const auto gone = [&] { return c.session(1, 7).is_null() && c.session(2, 7).is_null(); };
     CHECK(eventually(gone, same_user ? 10s : 3s) == same_user);
+}
+
+namespace {
+
+/// A run of the job on two nodes of its own, one rank a node.
+std::vector<rank_process> run_on(const cluster& c, const std::vector<int>& nodes, std::uint32_t restart,
+                                 const std::vector<int>& former = {}) {
+    auto r = c.request(7, 2, 1, "", 0);
+    r.restart = restart;
+    r.spares.clear();
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        r.nodes[i].name = c.name(nodes[i]);
+        r.nodes[i].addr = c.addr(nodes[i]);
+        names.push_back(c.name(nodes[i]));
+    }
+    for (const int node : former) r.former.push_back({c.name(node), c.addr(node)});
+    for (const int node : nodes) {
+        r.self = c.name(node);
+        REQUIRE(ckpt::session_open(c.socket(node), r, 20s));
+    }
+    for (const int node : nodes) REQUIRE(ckpt::step_open(c.socket(node), {7, 0, names}, 5s));
+    return start_ranks(c, 7, nodes, 1, 100'000);
+}
+
+void save(std::vector<rank_process>& ranks, const std::string& in, int step) {
+    all_are(ask_all(ranks, fmt::format("{}save {}", in, step)), "0");
+    all_are(ask_all(ranks, fmt::format("{}wait {} 2 9000", in, step)), "0");
+}
+
+bool was_asked(const cluster& c, int node) {
+    return c.log(node).find("asks what is held here") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("what a node held that was silent when a state began anew is kept", "[ckptd]") {
+    cluster c({4, lease, {}});
+    const std::vector<int> before{1, 2};
+    {
+        auto ranks = run_on(c, before, 0);
+        save(ranks, "", 1);
+        save(ranks, "in ema ", 5);
+    }
+    for (const int node : before) c.kill(node, SIGSTOP);
+    auto ranks = run_on(c, {3, 4}, 1, before);
+    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    const bool known = GENERATE(true, false);
+    CAPTURE(known);
+    if (known) all_are(ask_all(ranks, "in ema restart"), "-3 0 0 0");
+    for (const int node : before) c.kill(node, SIGCONT);
+    // With this the job's own state needs nobody else.
+    save(ranks, "", 2);
+    const auto is_gone = [&](int node) { return c.session(node, 7).is_null(); };
+    CHECK(eventually([&] {
+        return std::all_of(before.begin(), before.end(),
+                           [&](int node) { return was_asked(c, node) || is_gone(node); });
+    }));
+    if (known) {
+        all_are(ask_all(ranks, "in ema save 6"), "0");
+        for (const int node : before) CHECK_FALSE(is_gone(node));
+        all_are(ask_all(ranks, "in ema wait 6 2 9000"), "0");
+    } else {
+        // Of a state of which this run had not heard it hears so, and has it.
+        CHECK(eventually([&] { return c.session(3, 7)["states"].size() == 1; }));
+        all_are(ask_all(ranks, "in ema restart"), "0 5 2 1");
+        for (const int node : before) CHECK_FALSE(is_gone(node));
+        save(ranks, "in ema ", 6);
+    }
+    for (const int node : before) CHECK(eventually([&] { return is_gone(node); }));
+}
+
+TEST_CASE("nodes let go when the states that they have are needed no more, whatever the others do",
+          "[ckptd]") {
+    cluster c({4, lease, {}});
+    const std::vector<int> before{1, 2};
+    {
+        auto ranks = run_on(c, before, 0);
+        save(ranks, "in ema ", 5);
+    }
+    const bool silent = GENERATE(true, false);
+    CAPTURE(silent);
+    if (silent)
+        for (const int node : before) c.kill(node, SIGSTOP);
+    // The state without a name is never saved.
+    auto ranks = run_on(c, {3, 4}, 1, before);
+    all_are(ask_all(ranks, "in ema restart"), silent ? "-3 0 0 0" : "0 5 2 1");
+    if (silent)
+        for (const int node : before) c.kill(node, SIGCONT);
+    for (const int node : before) CHECK_FALSE(c.session(node, 7).is_null());
+    save(ranks, "in ema ", 6);
+    for (const int node : before) CHECK(eventually([&] { return c.session(node, 7).is_null(); }));
 }

@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -275,4 +276,84 @@ TEST_CASE("a shard that may stand in is waited for while there is no room to tak
     CHECK(answer.starts_with("0 1 "));
     CHECK(ranks[1].hear().starts_with("0 1 "));
     CHECK(c.printed("cannot be restored") == 0);
+}
+
+namespace {
+
+void begin_in(std::vector<rank_process>& ranks, const std::string& state, const std::string& step) {
+    for (const auto& answer : ask_all(ranks, "in " + state + " restart")) {
+        CAPTURE(answer);
+        CHECK(answer.starts_with("0 " + step + " "));
+        CHECK(answer.ends_with(" 1"));
+    }
+}
+
+void save_in(std::vector<rank_process>& ranks, const std::string& state, const std::string& step) {
+    all_are(ask_all(ranks, "in " + state + " save " + step), "0");
+    all_are(ask_all(ranks, "in " + state + " wait " + step + " 2 9000"), "0");
+}
+
+/// That the named state, too, is in pieces that all groups have alike.
+void name_pieces(std::vector<rank_process>& ranks, const std::string& state, int per_node) {
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+        CHECK(ranks[rank].ask(fmt::format("in {} pieces {} {}", state, per_node,
+                                          rank % static_cast<std::size_t>(per_node))) == "0");
+}
+
+}  // namespace
+
+TEST_CASE("named states go on with fewer groups, and with all of them again", "[ckptd]") {
+    const int per_node = GENERATE(1, 2);
+    const int lost = GENERATE(1, 2, 4);
+    CAPTURE(per_node, lost);
+    cluster c({4, "", {}});
+    CHECK(c.open(elastic(c, 4, per_node)).empty());
+    auto ranks = begin(c, {1, 2, 3, 4}, per_node);
+    name_pieces(ranks, "ema", per_node);
+    save(ranks, "1");
+    save_in(ranks, "ema", "10");
+    save(ranks, "2");
+    end(ranks);
+    c.kill(lost, SIGKILL);
+    auto left = std::vector<int>{1, 2, 3};
+    if (lost != 4) left[static_cast<std::size_t>(lost - 1)] = 4;
+    c.new_step(7, 1, left);
+    ranks = begin(c, left, per_node);
+    name_pieces(ranks, "ema", per_node);
+    all_begin_with(ranks, "2");
+    begin_in(ranks, "ema", "10");
+    CHECK(c.session(left[0], 7)["states"][0]["world"] == 3 * per_node);
+    save_in(ranks, "ema", "11");
+    end(ranks);
+
+    REQUIRE(c.start(lost));
+    CHECK(c.open(elastic(c, 4, per_node)).empty());
+    left.push_back(lost);
+    c.new_step(7, 2, left);
+    ranks = begin(c, left, per_node);
+    name_pieces(ranks, "ema", per_node);
+    begin_in(ranks, "ema", "11");
+    all_begin_with(ranks, "2");
+    save(ranks, "3");
+    save_in(ranks, "ema", "12");
+}
+
+TEST_CASE("a named state whose shards may not stand in is refused, and the other one begins", "[ckptd]") {
+    cluster c({4, "", {}});
+    CHECK(c.open(elastic(c, 4, 1)).empty());
+    auto ranks = begin(c, {1, 2, 3, 4}, 1);
+    save(ranks, "1");
+    // What it holds is not said to be a piece of anything.
+    save_in(ranks, "ema", "10");
+    end(ranks);
+    c.new_step(7, 1, {1, 2, 3});
+    ranks = begin(c, {1, 2, 3}, 1);
+    all_begin_with(ranks, "1");
+    for (auto& r : ranks) r.say("in ema restart");
+    CHECK(ranks[0].hear().starts_with("-8 "));
+    end(ranks);
+    c.new_step(7, 2, {1, 2, 3, 4});
+    ranks = begin(c, {1, 2, 3, 4}, 1);
+    all_begin_with(ranks, "1");
+    begin_in(ranks, "ema", "10");
 }

@@ -32,7 +32,7 @@ std::vector<body> one_of_each() {
             i,
             p,
             prepared{b, {1, 3}},
-            release{b, key, std::nullopt},
+            release{b, key, std::nullopt, true},
             released{b},
             outbid{b},
             again{true},
@@ -73,7 +73,7 @@ TEST_CASE("what is out of range, of another type or not there is refused", "[agr
             // These may be missing.
             const bool optional = name == "accepted" || name == "replicated" || name == "forgetful" ||
                                   name == "storage" || name == "had" || name == "former" || name == "begun" ||
-                                  name == "from" ||
+                                  name == "from" || name == "all_heard" ||
                                   (name == "key" && !std::holds_alternative<commit>(m) &&
                                    !std::holds_alternative<passed_over>(m));
             for (const json& bad :

@@ -25,7 +25,8 @@ simulator::settings some_settings(std::uint64_t seed) {
 }
 
 struct sums {
-    std::uint64_t commits = 0, releases = 0, relaunches = 0, restored_older = 0;
+    std::uint64_t commits = 0, releases = 0, relaunches = 0, restored_older = 0, departures = 0;
+    std::uint64_t forgot_late = 0;
     std::vector<std::string> breaches;
 };
 
@@ -45,6 +46,8 @@ sums simulate(std::uint64_t first, std::uint64_t count,
         out.releases += o.releases;
         out.relaunches += o.relaunches;
         out.restored_older += o.restored_older;
+        out.departures += o.departures;
+        out.forgot_late += o.forgot_late;
         if (!o.breach.empty()) out.breaches.push_back("seed " + std::to_string(seed) + ": " + o.breach);
     }
     return out;
@@ -58,6 +61,8 @@ void check(const sums& s) {
     CHECK(s.releases > 0);
     CHECK(s.relaunches > 0);
     CHECK(s.restored_older > 0);
+    CHECK(s.departures > 0);
+    CHECK(s.forgot_late == 0);
 }
 
 }  // namespace

@@ -129,8 +129,9 @@ BCK_API int bck_wait(uint64_t step, int level, int timeout_ms);
 /* The step that bck_restart would bring back, the same on all ranks; BCK_E_NOTFOUND when there is none.
  * Waits, at most ten minutes, until every node of the job has its ranks' state; rank 0 prints what is waited
  * for. BCK_E_REFUSED when a node's daemon does not answer, or has no session of the job, for too long
- * ([ckptd] begin_within): bck_error() names the node. An error is not "there is none": only after
- * BCK_E_NOTFOUND may the training begin anew. No region need be protected for it. */
+ * ([ckptd] begin_within), or has no memory for the step that is there: bck_error() names the node. An error
+ * is not "there is none": only after BCK_E_NOTFOUND may the training begin anew. No region need be protected
+ * for it. */
 BCK_API int bck_restart_test(uint64_t* step);
 
 /* What the step holds that bck_restart would bring to this rank. No region need be protected for it: memory
