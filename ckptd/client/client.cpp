@@ -234,6 +234,10 @@ outcome client::reach() {
 
 outcome client::attach_for(std::uint64_t bytes, bool populate) {
     if (connection_.attached() && bytes <= connection_.buffer_bytes()) return {};
+    // A state may grow just after its daemon was started again.
+    if (connection_.attached() && !connection_.alive()) {
+        if (auto r = come_back(); r.code != 0) return r;
+    }
     if (pinned_) device::unpin(connection_.base(), connection_.mapped_bytes());
     pinned_ = false;
     if (auto attached = attach(bytes, populate); !attached) {
