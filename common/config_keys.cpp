@@ -69,6 +69,11 @@ constexpr std::array keys{
     config_key{"ckptd", "job_memory_limit", size, R"("0")",
                "The most of it that one job's ranks may take on a node, with the copies that the node keeps for other nodes counted, "
                "and all states of the job together (bck_open). 0 for all of memory_limit."},
+    config_key{"ckptd", "huge_pages", choice, R"("auto")",
+               "auto: checkpoints lie in huge pages where there are: in those of 2 MiB that are reserved (vm.nr_hugepages) where enough "
+               "are free and rounding up costs 3 percent at most, else in transparent ones where the kernel gives such to shared memory "
+               "(/sys/kernel/mm/transparent_hugepage/shmem_enabled is advise, within_size or always), else in ordinary ones. "
+               "The log says which, and why. off: in ordinary pages.", 0, 0, "auto off"},
     config_key{"ckptd", "keep", number, "2", "How many committed steps stay in a job's directory.", 1, 1000},
     config_key{"ckptd", "threads", number, "2",
                "Threads of each user for checksums and memory, and as many for the data of other nodes.", 1, 64},

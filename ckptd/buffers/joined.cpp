@@ -24,9 +24,17 @@ std::vector<joined_piece> joined_pieces(const joined_shape& shape, std::span<con
 result<mapping> joined_space(const joined_shape& shape, std::span<const std::uint64_t> each) {
     const auto stride = std::accumulate(each.begin(), each.end(), std::uint64_t{0});
     const auto bytes = shape.header + shape.buffers * stride;
-    void* at = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const auto more = bytes < huge_page_bytes ? 0 : huge_page_bytes;
+    void* at = ::mmap(nullptr, bytes + more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return fail_errno("no address space for the checkpoint memory", errno);
-    return mapping(at, bytes);
+    if (more == 0) return mapping(at, bytes);
+    auto* const first = static_cast<std::byte*>(at);
+    const auto before =
+        round_up(reinterpret_cast<std::uintptr_t>(at), more) - reinterpret_cast<std::uintptr_t>(at);
+    const auto whole = round_up(bytes, page_bytes);
+    if (before != 0) ::munmap(first, before);
+    if (bytes + more > before + whole) ::munmap(first + before + whole, bytes + more - before - whole);
+    return mapping(first + before, bytes);
 }
 
 }  // namespace banyan::ckpt

@@ -5,10 +5,12 @@
 // it alike.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "ckptd/buffers/rank_memory.hpp"
 #include "common/fd.hpp"
 #include "common/result.hpp"
 
@@ -20,6 +22,8 @@ constexpr std::size_t max_parts = 16;
 /// Bytes before the buffers, and their number. Page by page.
 struct joined_shape {
     std::uint64_t header = 0, buffers = 1;
+    /// Before the page of the header.
+    std::uint64_t lead() const { return header - std::min<std::uint64_t>(header, page_bytes); }
     bool operator==(const joined_shape&) const = default;
 };
 
@@ -34,7 +38,7 @@ struct joined_piece {
 /// `each`: what every part has of one buffer. Part 0 begins with the header.
 std::vector<joined_piece> joined_pieces(const joined_shape& shape, std::span<const std::uint64_t> each);
 
-/// Address space for a whole, nothing in it yet.
+/// Address space for a whole, nothing in it yet. It begins where a huge page may.
 result<mapping> joined_space(const joined_shape& shape, std::span<const std::uint64_t> each);
 
 }  // namespace banyan::ckpt

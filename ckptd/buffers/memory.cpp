@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "common/crc32c.hpp"
 #include "common/file.hpp"
@@ -20,6 +19,9 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr auto leave_timeout = std::chrono::seconds(10);  // of memory that is on its way back
+constexpr auto leave_timeout_of_pages =
+    std::chrono::seconds(1);  // of huge ones, without which it works as well
+constexpr auto look_again = std::chrono::milliseconds(5);
 
 // What the kernel could give without swapping; 0 when it does not say.
 std::uint64_t memory_available() {
@@ -66,17 +68,55 @@ result<void> memory_budget::reserve(std::uint64_t bytes, const std::string& what
     return {};
 }
 
-result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_budget> budget,
-                                                         std::string name, std::uint64_t bytes) {
-    // What is leaving makes room in a moment, unless somebody keeps it from leaving.
+shard_memory::shard_memory(std::shared_ptr<memory_budget> budget, memory_file file, std::uint64_t number)
+    : budget_(std::move(budget)), file_(std::move(file)), map_(std::move(file_.map)), number_(number) {
+    budget_->pages.add(file_.pages);
+}
+
+// What is leaving makes room in a moment, unless somebody keeps it from leaving.
+result<void> shard_memory::reserve(memory_budget& budget, const std::string& name, std::uint64_t bytes) {
     const auto until = std::chrono::steady_clock::now() + leave_timeout;
     for (;;) {
-        const bool more_soon = budget->leaving != 0 && std::chrono::steady_clock::now() < until;
-        auto reserved = budget->reserve(bytes, name);
-        if (reserved) break;
-        if (!more_soon) return std::unexpected(std::move(reserved).error());
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        const bool more_soon = budget.leaving != 0 && std::chrono::steady_clock::now() < until;
+        auto reserved = budget.reserve(bytes, name);
+        if (reserved || !more_soon) return reserved;
+        std::this_thread::sleep_for(look_again);
     }
+}
+
+std::shared_ptr<shard_memory> shard_memory::of_file(std::shared_ptr<memory_budget> budget, memory_file file) {
+    const auto number =
+        budget->keeper() ? budget->keeper()->hold(keeper::contents::shards, file.fd.get()) : 0;
+    auto out =
+        std::shared_ptr<shard_memory>(new shard_memory(std::move(budget), std::move(file), number), let_go);
+    if (out->is_reserved()) out->guard_ = guarded(out->map_.data(), out->map_.size());
+    return out;
+}
+
+std::expected<std::shared_ptr<shard_memory>, no_such_pages> shard_memory::make_reserved(
+    const std::shared_ptr<memory_budget>& budget, const std::string& name, std::uint64_t bytes) {
+    // As above: pages that are leaving are in the pool in a moment.
+    const auto until = std::chrono::steady_clock::now() + leave_timeout_of_pages;
+    for (;;) {
+        const bool more_soon = budget->leaving != 0 && std::chrono::steady_clock::now() < until;
+        no_such_pages why{"rounded up to whole ones it would be more than memory_limit", ""};
+        if (budget->reserve(bytes, name)) {
+            if (auto file = file_of_reserved(name, bytes))
+                return of_file(budget, std::move(*file));
+            else
+                why = std::move(file).error();
+            budget->release(bytes);
+        }
+        if (!more_soon) return std::unexpected(std::move(why));
+        std::this_thread::sleep_for(look_again);
+    }
+}
+
+result<std::shared_ptr<shard_memory>> shard_memory::make_ordinary(std::shared_ptr<memory_budget> budget,
+                                                                  const std::string& name,
+                                                                  std::uint64_t bytes,
+                                                                  const no_such_pages& unreserved) {
+    BANYAN_CHECK(reserve(*budget, name, bytes));
     const auto give_up = [&](std::unexpected<error> e) {
         budget->release(bytes);
         return e;
@@ -85,44 +125,117 @@ result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_
     if (available != 0 && bytes > available)
         return give_up(fail(errc::exhausted, fmt::format("{} needs {}, but the node has {} left", name,
                                                          format_bytes(bytes), format_bytes(available))));
-    unique_fd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (!fd) return give_up(fail_errno(fmt::format("cannot make {}", name), errno));
-    // Its mode is 0777 by default: whoever gets at /proc/PID/fd could open it.
-    if (::fchmod(fd.get(), 0600) != 0)
-        return give_up(fail_errno(fmt::format("cannot close {} to others", name), errno));
-    // Allocated before it is mapped: a full node is an error here, not a SIGBUS later.
-    if (const int e = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes)); e != 0)
-        return give_up(fail_errno(fmt::format("cannot allocate {} for {}", format_bytes(bytes), name), e));
-    if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-        return give_up(fail_errno(fmt::format("cannot seal the size of {}", name), errno));
-    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd.get(), 0);
-    if (at == MAP_FAILED) return give_up(fail_errno(fmt::format("cannot map {}", name), errno));
-    const auto number = budget->keeper() ? budget->keeper()->hold(keeper::contents::shards, fd.get()) : 0;
-    return std::shared_ptr<shard_memory>(
-        new shard_memory(std::move(budget), std::move(fd), mapping(at, bytes), number), let_go);
+    auto& pages = budget->pages;
+    const bool large = pages.huge() && bytes >= huge_page_bytes;
+    std::expected<void, no_such_pages> transparent;
+    if (large) transparent = transparent_pages();
+    auto file = file_of_ordinary(name, bytes, large && transparent);
+    if (!file) return give_up(std::unexpected(std::move(file).error()));
+    const auto huge = file->pages[static_cast<std::size_t>(page_kind::transparent)];
+    if (large && transparent)
+        pages.tell(
+            fmt::format("transparent, {}, {}", huge != 0, unreserved.cause),
+            fmt::format("{}: {} of {} lie in transparent huge pages, and none in reserved ones: {}{}", name,
+                        format_bytes(huge), format_bytes(bytes), unreserved.cause, unreserved.numbers));
+    else if (large)
+        pages.tell(
+            fmt::format("ordinary, {}, {}", transparent.error().cause, unreserved.cause),
+            fmt::format("{}: its {} lie in ordinary pages. No reserved huge ones: {}{}. No transparent "
+                        "ones: {}",
+                        name, format_bytes(bytes), unreserved.cause, unreserved.numbers,
+                        transparent.error().cause));
+    return of_file(std::move(budget), std::move(*file));
+}
+
+result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_budget> budget,
+                                                         std::string name, std::uint64_t bytes) {
+    return make_ordinary(std::move(budget), name, bytes, {"its layout cannot have them", ""});
+}
+
+std::uint64_t shard_memory::bytes_to_make(const memory_budget& budget, const joined_shape& shape,
+                                          std::uint64_t each, std::uint64_t most) {
+    const auto ordinary = bytes_of(shape, round_to_page(each));
+    const auto huge = bytes_of(reserved_shape(shape), round_up(each, huge_page_bytes));
+    return budget.pages.huge() && is_worth_reserved(shape, each) && huge <= most ? huge : ordinary;
+}
+
+// One with a header has it at the end of the first page, and so is mapped once more.
+result<std::shared_ptr<shard_memory>> shard_memory::laid_out(std::shared_ptr<shard_memory> file,
+                                                             const joined_shape& shape) {
+    if (shape.header == 0) return file;
+    return join({std::move(file)}, shape);
+}
+
+result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_budget> budget,
+                                                         std::string name, const joined_shape& shape,
+                                                         std::uint64_t each, std::uint64_t most) {
+    const auto ordinary = bytes_of(shape, round_to_page(each));
+    if (!budget->pages.huge()) return make(std::move(budget), std::move(name), ordinary);
+    const auto in_huge = reserved_shape(shape);
+    const auto huge = bytes_of(in_huge, round_up(each, huge_page_bytes));
+    no_such_pages why;
+    if (most == 0)
+        why = {"the process has a library that cannot map them", ""};
+    else if (!is_worth_reserved(shape, each))
+        why = {"rounded up to whole ones it would be too much larger", ": " + format_bytes(huge)};
+    else if (huge > most)
+        why = {"rounded up to whole ones it would be more than the job may have", ""};
+    else if (auto made = make_reserved(budget, name, huge); !made)
+        why = std::move(made).error();
+    else if (auto whole = laid_out(std::move(*made), in_huge); !whole)
+        why = {"they cannot be mapped", ": " + whole.error().text()};
+    else {
+        budget->pages.tell("reserved",
+                           fmt::format("{}: its {} lie in reserved huge pages", name, format_bytes(huge)));
+        return whole;
+    }
+    return make_ordinary(std::move(budget), name, ordinary, why);
 }
 
 result<std::shared_ptr<shard_memory>> shard_memory::adopt(std::shared_ptr<memory_budget> budget,
                                                           keeper::handed_over from) {
-    struct stat st {};
-    if (::fstat(from.fd.get(), &st) != 0) return fail_errno("cannot look at memory that was kept", errno);
-    const auto bytes = static_cast<std::size_t>(st.st_size);
-    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, from.fd.get(), 0);
-    if (at == MAP_FAILED) return fail_errno("cannot map memory that was kept", errno);
-    budget->count(bytes);
+    BANYAN_TRY(auto file, file_of(std::move(from.fd)));
+    budget->count(file.map.size());
     auto out = std::shared_ptr<shard_memory>(
-        new shard_memory(std::move(budget), std::move(from.fd), mapping(at, bytes), from.number), let_go);
+        new shard_memory(std::move(budget), std::move(file), from.number), let_go);
+    if (out->is_reserved()) out->guard_ = guarded(out->map_.data(), out->map_.size());
     out->share();  // perhaps: a rank's process may have it
     return out;
+}
+
+bool shard_memory::is_reserved() const {
+    if (parts_.empty()) return file_.pages[static_cast<std::size_t>(page_kind::reserved)] != 0;
+    return std::any_of(parts_.begin(), parts_.end(), [](const auto& p) { return p->is_reserved(); });
+}
+
+void shard_memory::see_transparent(const std::map<std::uintptr_t, std::uint64_t>& seen) {
+    budget_->pages.remove(file_.pages);
+    file_.map = std::move(map_);
+    file_.see_transparent(seen);
+    map_ = std::move(file_.map);
+    budget_->pages.add(file_.pages);
 }
 
 result<std::shared_ptr<shard_memory>> shard_memory::grow(const std::shared_ptr<shard_memory>& from,
                                                          const joined_shape& shape, std::string name,
                                                          std::uint64_t more) {
     auto parts = files_of(from);
-    BANYAN_TRY(auto added, make(from->budget_, std::move(name), shape.buffers * more));
-    parts.push_back(std::move(added));
-    return join(std::move(parts), shape);
+    const auto bytes = shape.buffers * more;
+    const joined_shape whole{from->shape_.lead() + shape.header, shape.buffers};
+    // What lies in reserved pages may go on in others; in a layout of ordinary pages reserved ones have no
+    // place.
+    if (from->is_reserved()) {
+        if (auto added = make_reserved(from->budget_, name, bytes)) {
+            parts.push_back(std::move(*added));
+        } else {
+            BANYAN_TRY(auto other, make_ordinary(from->budget_, name, bytes, added.error()));
+            parts.push_back(std::move(other));
+        }
+    } else {
+        BANYAN_TRY(auto added, make(from->budget_, std::move(name), bytes));
+        parts.push_back(std::move(added));
+    }
+    return join(std::move(parts), whole);
 }
 
 // The pages are there: this process looks at them off the ranks' way, so nothing is populated.
@@ -132,10 +245,13 @@ result<std::shared_ptr<shard_memory>> shard_memory::join(std::vector<std::shared
         fail(errc::invalid_input, "memory that is no whole number of buffers cannot be joined");
     if (parts.empty() || parts.size() > max_parts || shape.buffers == 0) return wrong;
     std::vector<std::uint64_t> each;
+    const bool reserved =
+        std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p && p->is_reserved(); });
+    const auto unit = reserved ? huge_page_bytes : page_bytes;
     for (const auto& p : parts) {
         const auto before = each.empty() ? shape.header : 0;
-        if (!p || !p->parts_.empty() || p->size() <= before ||
-            (p->size() - before) % (shape.buffers * page_bytes) != 0)
+        if (!p || !p->parts_.empty() || before % unit != 0 || p->size() <= before ||
+            (p->size() - before) % (shape.buffers * unit) != 0)
             return wrong;
         each.push_back((p->size() - before) / shape.buffers);
     }
@@ -147,10 +263,12 @@ result<std::shared_ptr<shard_memory>> shard_memory::join(std::vector<std::shared
     }
     const auto budget = parts.front()->budget_;
     const auto number = parts.front()->number_;
-    auto out = std::shared_ptr<shard_memory>(new shard_memory(budget, unique_fd(), std::move(whole), number),
-                                             let_go);
+    memory_file mapped;
+    mapped.map = std::move(whole);
+    auto out = std::shared_ptr<shard_memory>(new shard_memory(budget, std::move(mapped), number), let_go);
     out->parts_ = std::move(parts);
     out->shape_ = shape;
+    if (reserved) out->guard_ = guarded(out->map_.data(), out->map_.size());
     return out;
 }
 
@@ -164,11 +282,12 @@ std::vector<std::shared_ptr<shard_memory>> files_of(const std::shared_ptr<shard_
 shard_memory::~shard_memory() {
     if (!parts_.empty()) return;  // each of them frees its own
     const auto bytes = size();
+    budget_->pages.remove(file_.pages);
     if (budget_->keeper()) budget_->keeper()->drop(number_);
-    if (shared_)
-        ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes));
+    if (shared_) ::fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes));
+    guard_ = guarded();
     map_ = mapping();
-    fd_.reset();
+    file_.fd.reset();
     budget_->release(bytes);
 }
 

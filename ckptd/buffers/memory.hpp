@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "ckptd/buffers/guard.hpp"
 #include "ckptd/buffers/joined.hpp"
+#include "ckptd/buffers/pages.hpp"
 #include "ckptd/buffers/rank_memory.hpp"
 #include "ckptd/keeper/custody.hpp"
 #include "common/fd.hpp"
@@ -23,9 +25,11 @@ namespace banyan::ckpt {
 /// How much memory the daemon may hold. Thread-safe.
 class memory_budget {
   public:
-    /// `keeper`: who holds the memory beside this process; null without one.
-    explicit memory_budget(std::uint64_t limit, std::shared_ptr<keeper::custody> keeper = nullptr)
-        : limit_(limit), keeper_(std::move(keeper)) {}
+    /// `keeper`: who holds the memory beside this process; null without one. `huge`: in huge pages, where
+    /// there are.
+    explicit memory_budget(std::uint64_t limit, std::shared_ptr<keeper::custody> keeper = nullptr,
+                           bool huge = false)
+        : pages(huge), limit_(limit), keeper_(std::move(keeper)) {}
     const std::shared_ptr<keeper::custody>& keeper() const { return keeper_; }
     std::uint64_t limit() const { return limit_; }
     std::uint64_t used() const { return used_; }
@@ -36,6 +40,7 @@ class memory_budget {
     void release(std::uint64_t bytes) { used_ -= bytes; }
     /// Blocks that are on their way back to the kernel, still in used().
     std::atomic<std::uint32_t> leaving{0};
+    page_choice pages;
 
   private:
     const std::uint64_t limit_;
@@ -47,13 +52,22 @@ class memory_budget {
 /// seals: a rank that maps it cannot shrink it under us.
 class shard_memory {
   public:
+    /// Of pages that need no layout of their own: ordinary ones, transparent huge ones where there are.
     static result<std::shared_ptr<shard_memory>> make(std::shared_ptr<memory_budget> budget, std::string name,
                                                       std::uint64_t bytes);
+    /// A header, if any, and buffers of at least `each` bytes, in the best pages that there are; in reserved
+    /// huge ones only where that takes `most` bytes at most.
+    static result<std::shared_ptr<shard_memory>> make(std::shared_ptr<memory_budget> budget, std::string name,
+                                                      const joined_shape& shape, std::uint64_t each,
+                                                      std::uint64_t most);
+    /// What that may take.
+    static std::uint64_t bytes_to_make(const memory_budget& budget, const joined_shape& shape,
+                                       std::uint64_t each, std::uint64_t most);
     /// Of the daemon before this one. Counts against the budget, and is not refused.
     static result<std::shared_ptr<shard_memory>> adopt(std::shared_ptr<memory_budget> budget,
                                                        keeper::handed_over from);
-    /// Each of the buffers of `from` with so many bytes more, which alone are allocated; what lies in `from`
-    /// lies in both, and `from` stays as it is for whoever has it.
+    /// Each of the buffers of `from` with so many bytes more (whole units of it), which alone are allocated;
+    /// what lies in `from` lies in both, and `from` stays as it is for whoever has it.
     static result<std::shared_ptr<shard_memory>> grow(const std::shared_ptr<shard_memory>& from,
                                                       const joined_shape& shape, std::string name,
                                                       std::uint64_t more);
@@ -66,31 +80,48 @@ class shard_memory {
     shard_memory& operator=(const shard_memory&) = delete;
 
     const std::shared_ptr<memory_budget>& budget() const { return budget_; }
-    int fd() const { return fd_.get(); }
+    int fd() const { return file_.fd.get(); }
     /// Says that a descriptor has left this process: from here on others can keep the file alive.
     void share() { shared_ = true; }
     bool shared() const { return shared_; }
     /// Its name at the keeper; 0 without one.
     std::uint64_t number() const { return number_; }
-    std::size_t size() const { return map_.size(); }
+    /// From the header on.
+    std::size_t size() const { return map_.size() - shape_.lead(); }
+    /// Whether it is, in part at least, of reserved huge pages: a process has to map it in such.
+    bool is_reserved() const;
+    /// What each of its buffers has to be a multiple of.
+    std::uint64_t unit() const { return is_reserved() ? huge_page_bytes : page_bytes; }
+    /// Of the file of a daemon before this one: which of its pages are transparent.
+    void see_transparent(const std::map<std::uintptr_t, std::uint64_t>& seen);
     /// Of which it is joined; empty where it is one file.
     const std::vector<std::shared_ptr<shard_memory>>& parts() const { return parts_; }
-    const joined_shape& shape() const { return shape_; }  ///< where it is joined
+    const joined_shape& shape() const { return shape_; }  ///< where it is joined; what has a lead always is
     /// Whether one has grown out of the other: what is in a buffer of both lies in the same pages.
     bool shares_with(const shard_memory* other) const { return other && base() == other->base(); }
-    std::byte* data() const { return map_.data(); }
+    std::byte* data() const { return map_.data() + shape_.lead(); }
     std::span<std::byte> part(std::size_t offset, std::size_t bytes) const {
         return {data() + offset, bytes};
     }
 
   private:
-    shard_memory(std::shared_ptr<memory_budget> budget, unique_fd fd, mapping map, std::uint64_t number)
-        : budget_(std::move(budget)), fd_(std::move(fd)), map_(std::move(map)), number_(number) {}
+    shard_memory(std::shared_ptr<memory_budget> budget, memory_file file, std::uint64_t number);
+    static result<void> reserve(memory_budget& budget, const std::string& name, std::uint64_t bytes);
+    static std::shared_ptr<shard_memory> of_file(std::shared_ptr<memory_budget> budget, memory_file file);
+    /// Whole reserved pages.
+    static std::expected<std::shared_ptr<shard_memory>, no_such_pages> make_reserved(
+        const std::shared_ptr<memory_budget>& budget, const std::string& name, std::uint64_t bytes);
+    static result<std::shared_ptr<shard_memory>> laid_out(std::shared_ptr<shard_memory> file,
+                                                          const joined_shape& shape);
+    static result<std::shared_ptr<shard_memory>> make_ordinary(std::shared_ptr<memory_budget> budget,
+                                                               const std::string& name, std::uint64_t bytes,
+                                                               const no_such_pages& unreserved);
     const shard_memory* base() const { return parts_.empty() ? this : parts_.front().get(); }
 
     std::shared_ptr<memory_budget> budget_;
-    unique_fd fd_;
+    memory_file file_;
     mapping map_;
+    guarded guard_;
     const std::uint64_t number_;
     bool shared_ = false;
     std::vector<std::shared_ptr<shard_memory>> parts_;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What lies in the memory that a rank and its node's daemon share: one page of headers, then the buffers,
-// each a whole number of pages. A buffer is written under a sequence number (odd while writing); its nonce,
-// derived from step, generation and sequence, is written last, so that a header of an older save never passes
-// for this one. The daemon alone writes `released` and the words of rank_memory_header; a rank may overwrite
-// a buffer only when it was never sealed or when the daemon released exactly that sequence. Neither side
-// trusts a length it reads here.
+// each a whole number of pages. (Of huge pages that were reserved the header page is the last one of the
+// first: so the buffers, whole huge pages then, begin one each.) A buffer is written under a sequence number
+// (odd while writing); its nonce, derived from step, generation and sequence, is written last, so that a
+// header of an older save never passes for this one. The daemon alone writes `released` and the words of
+// rank_memory_header; a rank may overwrite a buffer only when it was never sealed or when the daemon released
+// exactly that sequence. Neither side trusts a length it reads here.
 #pragma once
 
 #include <array>
@@ -18,6 +19,7 @@ namespace banyan::ckpt {
 
 constexpr std::uint64_t rank_memory_magic = 0x32464655424e4142;  // "BANBUFF2"
 constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t huge_page_bytes = 2u << 20;
 constexpr std::size_t max_buffers = 8;
 constexpr std::size_t chunk_bytes = 4u << 20;  // unit of checksums and of transfers
 
@@ -58,9 +60,10 @@ struct rank_memory_header {
 };
 static_assert(sizeof(rank_memory_header) <= page_bytes);
 
-constexpr std::size_t round_to_page(std::size_t bytes) {
-    return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
 }
+constexpr std::size_t round_to_page(std::size_t bytes) { return round_up(bytes, page_bytes); }
 constexpr std::size_t rank_memory_bytes(std::size_t buffers, std::size_t buffer_bytes) {
     return page_bytes + buffers * buffer_bytes;
 }

@@ -41,6 +41,7 @@ result<void> connection::open(const std::string& socket) {
 void connection::close() {
     fd_.reset();
     map_ = mapping();
+    lead_ = 0;
     parts_.clear();
     buffers_ = 0;
     buffer_bytes_ = 0;
@@ -48,8 +49,8 @@ void connection::close() {
 
 result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes, bool populate) {
     const auto until = in(attach_timeout);
-    nlohmann::json meta{
-        {"job", who.job}, {"rank", who.rank}, {"world", who.world}, {"bytes", bytes}, {"parts", true}};
+    nlohmann::json meta{{"job", who.job}, {"rank", who.rank}, {"world", who.world},
+                        {"bytes", bytes}, {"parts", true},    {"huge", maps_huge_}};
     if (who.step) meta["step"] = *who.step;
     if (!who.state.empty()) meta["state"] = who.state;
     // A type of its own: a daemon that knows of no named states would hand out the other one's memory.
@@ -66,10 +67,21 @@ result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes
     BANYAN_TRY(buffer_bytes_, json_fields(reply.meta).number("buffer_bytes", 1ull << 48));
     BANYAN_TRY(generation_, json_fields(reply.meta).number("generation"));
     kept_ = json_fields(reply.meta).flag("kept").value_or(false);
+    joined_shape shape{page_bytes, buffers_};
+    if (const json_fields in(reply.meta); in.has("header")) {
+        BANYAN_TRY(shape.header, in.number("header", huge_page_bytes));
+    }
+    if (shape.header != page_bytes && shape.header != huge_page_bytes)
+        return fail(errc::invalid_input, "the daemon's memory has another layout",
+                    "install the same banyan release everywhere");
     if (buffers_ == 0 || buffer_bytes_ < bytes)
         return fail(errc::invalid_input, "the daemon's memory is not what it says");
-    BANYAN_TRY(auto parts, receive_parts(reply.meta, std::move(memory), until));
-    BANYAN_TRY(map_, map(parts));
+    BANYAN_TRY(auto parts, receive_parts(reply.meta, std::move(memory), shape.header, until));
+    auto mapped = map(parts, shape);
+    // Whatever keeps this process from huge pages, there are others.
+    if (!mapped && shape.lead() != 0 && std::exchange(maps_huge_, false)) return attach(who, bytes, populate);
+    BANYAN_TRY(map_, std::move(mapped));
+    lead_ = shape.lead();
     parts_ = std::move(parts);
     for (auto& p : parts_) p.fd.reset();
     populated_ = false;
@@ -82,7 +94,7 @@ result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes
 }
 
 result<std::vector<connection::part>> connection::receive_parts(const nlohmann::json& reply, unique_fd first,
-                                                                wire::deadline until) {
+                                                                std::uint64_t header, wire::deadline until) {
     std::vector<std::uint64_t> each{buffer_bytes_};
     if (const json_fields in(reply); in.has("parts")) {
         BANYAN_TRY(each, in.numbers<std::uint64_t>("parts", max_parts));
@@ -99,9 +111,9 @@ result<std::vector<connection::part>> connection::receive_parts(const nlohmann::
             if (auto refused = wire::error_from(answer.meta)) return std::unexpected(std::move(*refused));
         }
         struct stat st {};
-        const auto before = out.empty() ? page_bytes : 0;
+        const auto before = out.empty() ? header : 0;
         if (!fd || ::fstat(fd.get(), &st) != 0 || bytes == 0 || bytes > buffer_bytes_ ||
-            bytes % page_bytes != 0 || static_cast<std::uint64_t>(st.st_size) < before + buffers_ * bytes)
+            bytes % header != 0 || static_cast<std::uint64_t>(st.st_size) < before + buffers_ * bytes)
             return fail(errc::invalid_input, "the daemon's memory is not what it says");
         all += bytes;
         out.push_back({std::move(fd), st.st_dev, st.st_ino, bytes});
@@ -110,8 +122,9 @@ result<std::vector<connection::part>> connection::receive_parts(const nlohmann::
     return out;
 }
 
-// What is mapped already moves, with its page tables: populate() finds only what is new to do.
-result<mapping> connection::map(const std::vector<part>& parts) {
+// What is mapped already moves, with its page tables: populate() finds only what is new to do. Reserved huge
+// pages are mapped anew: older kernels do not move them, and to populate them is nothing.
+result<mapping> connection::map(const std::vector<part>& parts, const joined_shape& shape) {
     const auto each_of = [](const std::vector<part>& of) {
         std::vector<std::uint64_t> out;
         for (const auto& p : of) out.push_back(p.each);
@@ -120,10 +133,9 @@ result<mapping> connection::map(const std::vector<part>& parts) {
     const auto same = [](const part& a, const part& b) {
         return a.inode == b.inode && a.device == b.device && a.each == b.each;
     };
-    const joined_shape shape{page_bytes, buffers_};
     const auto each = each_of(parts);
     BANYAN_TRY(auto whole, joined_space(shape, each));
-    const bool grows = map_ && parts_.size() <= parts.size() &&
+    const bool grows = map_ && shape.header == page_bytes && lead_ == 0 && parts_.size() <= parts.size() &&
                        std::equal(parts_.begin(), parts_.end(), parts.begin(), same) &&
                        map_.size() == joined_pieces(shape, each_of(parts_)).back().to + parts_.back().each;
     const auto before = grows ? joined_pieces(shape, each_of(parts_)) : std::vector<joined_piece>();

@@ -53,8 +53,8 @@ class connection {
     bool is_kept() const { return kept_; }
     std::uint64_t generation() const { return generation_; }
     void set_generation(std::uint64_t g) { generation_ = g; }
-    std::byte* buffer(std::size_t i) const { return map_.data() + buffer_offset(i, buffer_bytes_); }
-    rank_memory_header& header() const { return *reinterpret_cast<rank_memory_header*>(map_.data()); }
+    std::byte* buffer(std::size_t i) const { return map_.data() + lead_ + buffer_offset(i, buffer_bytes_); }
+    rank_memory_header& header() const { return *reinterpret_cast<rank_memory_header*>(map_.data() + lead_); }
     std::byte* base() const { return map_.data(); }
     std::size_t mapped_bytes() const { return map_.size(); }
 
@@ -66,17 +66,19 @@ class connection {
         std::uint64_t each = 0;  ///< of every buffer
     };
     result<std::vector<part>> receive_parts(const nlohmann::json& reply, unique_fd first,
-                                            wire::deadline until);
-    result<mapping> map(const std::vector<part>& parts);
+                                            std::uint64_t header, wire::deadline until);
+    result<mapping> map(const std::vector<part>& parts, const joined_shape& shape);
 
     unique_fd fd_;
     mapping map_;
+    std::uint64_t lead_ = 0;   ///< before the header
     std::vector<part> parts_;  ///< that are mapped, without their descriptors
     std::uint32_t buffers_ = 0;
     std::uint64_t buffer_bytes_ = 0;
     std::uint64_t generation_ = 0;
     bool kept_ = false;
     bool populated_ = false;
+    bool maps_huge_ = true;  ///< reserved huge pages, for all that is known
 };
 
 }  // namespace banyan::ckpt

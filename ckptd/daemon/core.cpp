@@ -25,13 +25,15 @@ daemon_core::daemon_core(asio::io_context& loop, settings s, std::shared_ptr<kee
     : io(loop),
       config(std::move(s)),
       keeper(std::move(custody)),
-      budget(std::make_shared<memory_budget>(config.memory_limit, keeper)),
+      budget(std::make_shared<memory_budget>(config.memory_limit, keeper, config.huge_pages == "auto")),
       workers(config.threads),
       munge(1),
       storage("storage", {config.storage_threads, max_user_threads, max_waiting_storage}),
       compute("memory", {config.threads, max_user_threads, max_waiting_compute}),
       owners("a checkpoint directory", {owner_threads, max_user_threads, max_waiting_storage}),
-      nonce((static_cast<std::uint64_t>(std::random_device{}()) << 32) | std::random_device{}()) {}
+      nonce((static_cast<std::uint64_t>(std::random_device{}()) << 32) | std::random_device{}()) {
+    budget->pages.say = [](const std::string& text) { spdlog::info("{}", text); };
+}
 
 void daemon_core::spawn(task<void> work) {
     asio::co_spawn(io, std::move(work), [](std::exception_ptr e) {

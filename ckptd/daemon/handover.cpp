@@ -35,6 +35,10 @@ void handover::take_over() {
             spdlog::error("{}", kept.error().text());
         }
     }
+    if (core_.budget->pages.huge()) {
+        const auto seen = transparent_mappings();
+        for (const auto& [number, m] : memory) m->see_transparent(seen);
+    }
     std::vector<session_ptr> states;
     for (auto& one : ledgers) {
         const auto s = to_.starts.make_session();

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "ckptd/buffers/guard.hpp"
 #include "ckptd/daemon/daemon.hpp"
 #include "common/build_info.hpp"
 #include "common/config.hpp"
@@ -59,6 +60,7 @@ int run(const banyan::ckpt::settings& settings, const options& o,
     if (auto log = banyan::setup_log("banyan-ckptd", o.log, settings.log_level); !log)
         return complain(log.error(), "");
     ::signal(SIGPIPE, SIG_IGN);
+    banyan::ckpt::guard_from_missing_pages();
     if (const auto files = banyan::raise_descriptor_limit(files_needed); !files)
         spdlog::warn("{}", files.error().text());
     boost::asio::io_context io(1);

@@ -108,6 +108,11 @@ std::vector<MetricFamily> numbers_of(const std::map<std::uint64_t, session_ptr>&
     c.gauge("banyan_ckpt_memory_limit_bytes", "Memory that checkpoints may take on this node", {},
             static_cast<double>(memory.limit()));
     c.gauge("banyan_ckpt_memory_used_bytes", "Memory that they take", {}, static_cast<double>(memory.used()));
+    for (const auto kind : {page_kind::reserved, page_kind::transparent, page_kind::ordinary})
+        c.gauge("banyan_ckpt_memory_pages_bytes",
+                "Memory that they take, by the pages that it lies in: reserved and transparent are huge ones",
+                {{"pages", std::string(page_kind_names[static_cast<std::size_t>(kind)])}},
+                static_cast<double>(memory.pages.bytes(kind)));
     for (const auto& [number, job] : sessions)
         for (const auto& s : with_states(job)) {
             std::vector<label> of{{"job", std::to_string(number)}};

@@ -31,18 +31,20 @@ bool can_grow(const std::shared_ptr<shard_memory>& m) { return m && files_of(m).
 
 }  // namespace
 
-task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::uint64_t bytes, bool in_one) {
+task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::uint64_t bytes,
+                                        abilities can) {
     const auto held = co_await s->memory_lock->acquire();
     auto& r = s->ranks[rank];
     r.rank = rank;
-    const std::uint64_t buffer_bytes = round_to_page(bytes);
-    const bool fits = r.memory && r.buffers == s->request.buffers && (!in_one || r.memory->parts().empty());
-    if (fits && r.buffer_bytes >= buffer_bytes) co_return result<void>{};
+    const bool fits = r.memory && r.buffers == s->request.buffers &&
+                      (can.parts || files_of(r.memory).size() == 1) && (can.huge || !r.memory->is_reserved());
+    if (fits && r.buffer_bytes >= round_to_page(bytes)) co_return result<void>{};
     const std::uint32_t buffers = s->request.buffers;
+    const joined_shape shape{page_bytes, buffers};
     const auto name = fmt::format("banyan-buffers-{}-{}", s->job(), rank);
-    const auto from = fits && !in_one && can_grow(r.memory) ? r.memory : nullptr;
-    const auto more = from ? buffer_bytes - r.buffer_bytes : 0;
-    const auto wanted = from ? buffers * more : rank_memory_bytes(buffers, buffer_bytes);
+    const auto from = fits && can.parts && can_grow(r.memory) ? r.memory : nullptr;
+    const auto more = from ? round_up(bytes, from->unit()) - r.buffer_bytes : 0;
+    const auto wanted = from ? buffers * more : bytes_of(shape, round_to_page(bytes));
     const auto limit = core_.config.job_limit();
     const auto is_short = [&] { return wanted > limit || core_.memory_of_job(*s) > limit - wanted; };
     // What no copy has come into yet gives way, and so does what is being made for one.
@@ -57,11 +59,13 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
             fmt::format("rank {} needs {}, but job {} has {} of its {} on this node", rank,
                         format_bytes(wanted), s->job(), memory_in_words(core_, *s), format_bytes(limit)),
             "use fewer buffers, or have job_memory_limit in [ckptd] of banyan.conf raised");
-    std::optional<in_the_making> counted(std::in_place, s, wanted);
     auto budget = core_.budget;
-    const auto work = [budget, name, buffers, buffer_bytes, from, more] {
-        return from ? shard_memory::grow(from, {page_bytes, buffers}, name, more)
-                    : shard_memory::make(budget, name, rank_memory_bytes(buffers, buffer_bytes));
+    const auto most = can.huge ? limit - core_.memory_of_job(*s) : 0;
+    std::optional<in_the_making> counted(
+        std::in_place, s, from ? wanted : shard_memory::bytes_to_make(*budget, shape, bytes, most));
+    const auto work = [budget, name, shape, bytes, from, more, most] {
+        return from ? shard_memory::grow(from, shape, name, more)
+                    : shard_memory::make(budget, name, shape, bytes, most);
     };
     auto made = co_await core_.compute.run(s->request.uid, work);
     if (!made && made.error().code == errc::exhausted && !s->free_replicas.empty()) {
@@ -85,6 +89,7 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
         for (const auto& c : s->copies)
             if (c->rank == rank && c->memory->shares_with(s->ranks[rank].memory.get())) c->buffer = -1;
     }
+    const auto buffer_bytes = (memory->size() - page_bytes) / buffers;
     reinterpret_cast<rank_memory_header*>(memory->data())->buffer_bytes = buffer_bytes;
     auto& target = s->ranks[rank];
     const auto before = std::exchange(target.memory, std::move(memory));
@@ -98,7 +103,7 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
 task<result<void>> rank_buffers::make_ready(session_ptr s, std::vector<std::uint32_t> ranks) {
     if (s->request.bytes == 0) co_return result<void>{};
     for (const auto rank : ranks)
-        BANYAN_CO_CHECK(co_await ensure(s, rank, s->request.bytes + header_allowance));
+        BANYAN_CO_CHECK(co_await ensure(s, rank, s->request.bytes + header_allowance, {}));
     co_return result<void>{};
 }
 
@@ -106,17 +111,20 @@ task<result<std::shared_ptr<shard_memory>>> rank_buffers::replica_memory(
     session_ptr s, std::uint32_t rank, std::uint64_t bytes, std::shared_ptr<shard_memory> smaller) {
     const auto name = fmt::format("banyan-replica-{}-{}", s->job(), rank);
     if (!can_grow(smaller)) smaller.reset();
-    const auto size = round_to_page(bytes) - (smaller ? smaller->size() : 0);
-    const auto limit = core_.config.job_limit();
-    if (size > limit || core_.memory_of_job(*s) > limit - size)
+    const auto size = smaller ? round_up(bytes, smaller->unit()) - smaller->size() : round_to_page(bytes);
+    const auto limit = core_.config.job_limit(), used = core_.memory_of_job(*s);
+    if (size > limit || used > limit - size)
         co_return fail(
             errc::exhausted,
             fmt::format("a copy of {} and what job {} has on node {} are more than the {} of a job there",
                         format_bytes(size), s->job(), core_.config.node, format_bytes(limit)),
             "have job_memory_limit in [ckptd] of banyan.conf raised");
-    const in_the_making counted(s, size);
-    const auto work = [budget = core_.budget, name, size, smaller] {
-        return smaller ? shard_memory::grow(smaller, {}, name, size) : shard_memory::make(budget, name, size);
+    const auto most = limit - used;
+    const in_the_making counted(s,
+                                smaller ? size : shard_memory::bytes_to_make(*core_.budget, {}, bytes, most));
+    const auto work = [budget = core_.budget, name, size, smaller, bytes, most] {
+        return smaller ? shard_memory::grow(smaller, {}, name, size)
+                       : shard_memory::make(budget, name, {}, bytes, most);
     };
     auto made = co_await run_blocking(core_.workers, work);
     std::erase_if(s->replica_memory, [](const auto& m) { return m.expired(); });

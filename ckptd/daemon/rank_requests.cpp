@@ -46,12 +46,13 @@ task<answer_meta> rank_requests::on_attach(client_ptr client, json meta, bool na
             errc::not_found,
             fmt::format("job {} has no checkpoint session of uid {} on this node", job, client->uid),
             "was it submitted with --train-ckpt? slurmd's log says what went wrong with it");
-    attach_request asked{static_cast<std::uint32_t>(rank),
-                         world,
-                         bytes,
-                         std::nullopt,
-                         json_fields(meta).flag("parts").value_or(false),
-                         {}};
+    attach_request asked{
+        static_cast<std::uint32_t>(rank),
+        world,
+        bytes,
+        std::nullopt,
+        {json_fields(meta).flag("parts").value_or(false), json_fields(meta).flag("huge").value_or(false)},
+        {}};
     if (named) {
         BANYAN_CO_TRY(asked.state, json_fields(meta).text("state", max_state_name));
         BANYAN_CO_CHECK(check_state_name(asked.state));
@@ -167,7 +168,7 @@ task<answer_meta> rank_requests::attach(client_ptr client, session_ptr job, cons
     // Before the memory is made: of two that come at once the second one waits.
     BANYAN_CO_CHECK(co_await take_rank(client, job, s, rank, until));
     BANYAN_CO_CHECK(
-        co_await to_.memory.ensure(s, rank, std::max<std::uint64_t>(asked.bytes, page_bytes), !asked.parts));
+        co_await to_.memory.ensure(s, rank, std::max<std::uint64_t>(asked.bytes, page_bytes), asked.can));
     if (s->closed || !client->socket.is_open()) co_return fail(errc::not_found, "the session ended");
     client->attached = s;
     client->rank = rank;
@@ -178,11 +179,12 @@ task<answer_meta> rank_requests::attach(client_ptr client, session_ptr job, cons
     core_.keep(s);
     const auto files = files_of(now.memory);
     client->passed = files.front();
+    const auto header = now.memory->shape().lead() + page_bytes;
     json out;
+    if (header != page_bytes) out["header"] = header;
     if (files.size() > 1) {
         auto& each = out["parts"] = json::array();
-        for (const auto& f : files)
-            each.push_back((f->size() - (each.empty() ? page_bytes : 0)) / now.buffers);
+        for (const auto& f : files) each.push_back((f->size() - (each.empty() ? header : 0)) / now.buffers);
     }
     out["buffers"] = now.buffers;
     out["buffer_bytes"] = now.buffer_bytes;

@@ -37,7 +37,7 @@ class rank_requests {
         std::uint32_t rank = 0;
         std::uint64_t world = 0, bytes = 0;
         std::optional<std::uint32_t> step;  ///< of the job, that the process belongs to
-        bool parts = false;                 ///< it can map memory that is in several files
+        rank_buffers::abilities can;        ///< what it can map
         std::string state;                  ///< empty: the job's own
     };
     task<answer_meta> attach(client_ptr client, session_ptr job, const attach_request& asked);

@@ -127,18 +127,21 @@ task<result<copy_ptr>> restorer::room_for(session_ptr s, agreement::held what, s
             co_return copy;
         }
     const auto size = round_to_page(bytes);
-    if (size > core_.config.job_limit() || core_.memory_of_job(*s) > core_.config.job_limit() - size)
+    const auto limit = core_.config.job_limit(), used = core_.memory_of_job(*s);
+    if (size > limit || used > limit - size)
         co_return fail(
             errc::exhausted,
             fmt::format("rank {}'s shard of {} and what job {} has on node {} are more than the {} "
                         "of a job there",
-                        what.rank, format_bytes(size), s->job(), core_.config.node,
-                        format_bytes(core_.config.job_limit())),
+                        what.rank, format_bytes(size), s->job(), core_.config.node, format_bytes(limit)),
             "have job_memory_limit in [ckptd] of banyan.conf raised");
-    const in_the_making counted(s, size);
+    const auto most = limit - used;
     auto budget = core_.budget;
+    const in_the_making counted(s, shard_memory::bytes_to_make(*budget, {}, bytes, most));
     const auto name = fmt::format("banyan-shard-{}-{}", s->job(), what.rank);
-    const auto work = [budget, name, size] { return shard_memory::make(budget, name, size); };
+    const auto work = [budget, name, bytes, most] {
+        return shard_memory::make(budget, name, {}, bytes, most);
+    };
     BANYAN_CO_TRY(copy->memory, co_await core_.compute.run(s->request.uid, work));
     s->copies.push_back(copy);
     co_return copy;

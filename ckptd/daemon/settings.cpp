@@ -31,6 +31,7 @@ void ckptd_fields(Section& section, Settings& s) {
     section.field("begin_within", s.begin_within);
     section.field("memory_limit", s.memory_limit);
     section.field("job_memory_limit", s.job_memory_limit);
+    section.field("huge_pages", s.huge_pages);
     section.field("keep", s.keep);
     section.field("threads", s.threads);
     section.field("storage_threads", s.storage_threads);

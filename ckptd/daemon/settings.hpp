@@ -26,6 +26,7 @@ struct settings {
     std::chrono::milliseconds begin_within{};
     std::uint64_t memory_limit = 0;
     std::uint64_t job_memory_limit = 0;  ///< of one job's ranks and copies on a node; 0 = memory_limit
+    std::string huge_pages;              ///< "auto": in huge pages, where there are; "off"
     std::uint32_t keep = 0;              ///< committed steps kept in storage
     std::uint32_t threads = 0;           ///< checksums and memory, of each user; other daemons' data, munge
     std::uint32_t storage_threads = 0;   ///< of each user, so that stuck storage holds up nobody else

@@ -78,6 +78,10 @@ TEST_CASE("the numbers of jobs, while they have memory here", "[ckptd]") {
     CHECK(now["banyan_ckpt_sessions{state=\"open\"}"] == 2);
     CHECK(now["banyan_ckpt_memory_used_bytes"] ==
           now["banyan_ckpt_job_memory_bytes{job=\"7\"}"] + now["banyan_ckpt_job_memory_bytes{job=\"8\"}"]);
+    double in_pages = 0;
+    for (const char* pages : {"reserved", "transparent", "ordinary"})
+        in_pages += now[std::string("banyan_ckpt_memory_pages_bytes{pages=\"") + pages + "\"}"];
+    CHECK(in_pages == now["banyan_ckpt_memory_used_bytes"]);
     CHECK(now["banyan_ckpt_saves_total{job=\"7\",outcome=\"sealed\"}"] == 1);
     CHECK(now["banyan_ckpt_flushes_total{job=\"7\",outcome=\"done\"}"] == 1);
     CHECK(now["banyan_ckpt_bytes_total{job=\"7\",what=\"storage_written\"}"] >= state_bytes);
