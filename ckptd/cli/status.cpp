@@ -54,12 +54,23 @@ result<void> print_session(const json_fields& s) {
     return {};
 }
 
+// Only root is told, and not by every release.
+std::string huge_pages_of(const json_fields& all) {
+    const auto pages = all.object("memory_pages");
+    if (!pages) return "";
+    const auto reserved = pages->number("reserved"), transparent = pages->number("transparent");
+    if (!reserved || !transparent || *reserved + *transparent == 0) return "";
+    return fmt::format(" ({} in reserved huge pages, {} in transparent ones)", format_bytes(*reserved),
+                       format_bytes(*transparent));
+}
+
 result<void> print_status(const json_fields& all) {
     BANYAN_TRY(const auto node, all.text("node"));
     BANYAN_TRY(const auto used, all.number("memory_used"));
     BANYAN_TRY(const auto limit, all.number("memory_limit"));
     BANYAN_TRY(const auto sessions, all.list("sessions"));
-    fmt::print("node {}: {} of {} in use\n", printable(node), format_bytes(used), format_bytes(limit));
+    fmt::print("node {}: {} of {} in use{}\n", printable(node), format_bytes(used), format_bytes(limit),
+               huge_pages_of(all));
     for (const auto& s : sessions) BANYAN_CHECK(print_session(s));
     return {};
 }

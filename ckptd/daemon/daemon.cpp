@@ -151,6 +151,10 @@ json daemon::on_status(uid_t uid, bool root) const {
     out["pid"] = ::getpid();
     out["memory_limit"] = root ? core_.budget->limit() : core_.config.job_limit();
     out["memory_used"] = root ? core_.budget->used() : used;
+    if (root)
+        for (std::size_t i = 0; i < page_kind_names.size(); ++i)
+            out["memory_pages"][std::string(page_kind_names[i])] =
+                core_.budget->pages.bytes(static_cast<page_kind>(i));
     out["sessions"] = std::move(sessions);
     return out;
 }

@@ -62,6 +62,7 @@ TEST_CASE("ranks save into reserved huge pages, and it is the same in every tier
     for (int step = 1; step <= 4; ++step) save(ranks, step, step == 4 ? 3 : 2);
     for (const int node : {1, 2}) CHECK(says(c, node, "lie in reserved huge pages"));
     CHECK(pool.free() == 2 * (of_rank + 4 * of_copy) - used_by_all(c) / (2u << 20));
+    CHECK(c.status(1)["memory_pages"]["reserved"] == c.status(1)["memory_used"]);
     SECTION("from memory") {
         for (auto& r : ranks) r.kill();
         ranks.clear();
