@@ -107,7 +107,12 @@ result<void> history::keep(const std::vector<kept_event>& events, const std::vec
 }
 
 result<std::vector<incident>> history::incidents(std::size_t most) {
-    statement s(db_.get(), "SELECT json FROM incidents ORDER BY number DESC LIMIT ?");
+    // Any number of jobs may have failed since a node was taken out.
+    statement s(db_.get(), R"(SELECT json FROM incidents WHERE state <> 'done'
+        OR number IN (SELECT number FROM incidents ORDER BY number DESC LIMIT ?1)
+        OR CASE WHEN json_valid(json) THEN json_extract(json, '$.times.avoid_ms') <> 0
+                OR (node_out_ms <> 0 AND json_extract(json, '$.times.closed_ms') = 0) END
+        ORDER BY number DESC)");
     s.bind(static_cast<std::int64_t>(most));
     std::vector<incident> out;
     for (;;) {

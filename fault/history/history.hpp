@@ -44,7 +44,7 @@ class history {
     result<void> keep(const std::vector<kept_event>& events, const std::vector<incident>& incidents);
     result<void> keep(const incident& i);
 
-    /// The newest `most` incidents, oldest first.
+    /// The newest `most` incidents and all others that can still change, oldest first.
     result<std::vector<incident>> incidents(std::size_t most);
     result<std::optional<incident>> find(std::uint64_t number);
     /// Nodes that were taken out since then and are not back, and when; for the limits.

@@ -69,6 +69,29 @@ TEST_CASE("what is kept is there again, and nothing is done twice", "[fault]") {
     CHECK(again.absorb(event_of(gpu_line(1, "79, x"), 1'000'000, 0, "n09"), 0).number == number + 1);
 }
 
+TEST_CASE("what can still change is read back, however much came later", "[fault]") {
+    scratch s;
+    auto h = open(s.dir / "history.db");
+    engine live;
+    const auto incident_on = [&](const char* node) {
+        return *live.find(live.absorb(event_of(gpu_line(1, "79, x"), 1'000'000, 0, node), 1'000'001).number);
+    };
+    auto held = incident_on("n01"), out = incident_on("n02"), avoided = incident_on("n03"),
+         returned = incident_on("n04");
+    held.state = incident_state::held;
+    for (auto* i : {&out, &avoided, &returned}) i->state = incident_state::done;
+    out.node_out_ms = returned.node_out_ms = avoided.avoid_ms = 1'000'050;
+    returned.closed_ms = 1'000'100;
+    for (const auto& i : {held, out, avoided, returned}) REQUIRE(h.keep(i));
+    auto later = returned;
+    for (later.number = 100; later.number < 110; ++later.number) REQUIRE(h.keep(later));
+    const auto kept = h.incidents(2);
+    REQUIRE(kept);
+    std::vector<std::uint64_t> numbers;
+    for (const auto& i : *kept) numbers.push_back(i.number);
+    CHECK(numbers == std::vector<std::uint64_t>{held.number, out.number, avoided.number, 108, 109});
+}
+
 TEST_CASE("a damaged history is put aside", "[fault]") {
     scratch s;
     const auto path = s.dir / "history.db";
