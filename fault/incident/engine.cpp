@@ -327,7 +327,6 @@ bool engine::explains_a_jobs_end(const incident& i, const event& e, precedence w
 
 bool engine::belongs(const incident& i, const event& e, precedence w) const {
     if (is_told_of_a_job(e.fault)) return belongs_to_a_job(i, e, w);
-    if (explains_a_jobs_end(i, e, w)) return true;
     if (i.object.node != e.node) return false;
     // A port that was lost is up again, whether the node was started again meanwhile or not.
     if (i.boot_id != e.boot_id && !(is_port(e.fault, catalog::symptom::hca_port_up) && lost_a_port(i)))
@@ -346,6 +345,13 @@ bool engine::belongs(const incident& i, const event& e, precedence w) const {
 incident* engine::home_of(const event& e, precedence w) {
     for (auto it = incidents_.rbegin(); it != incidents_.rend(); ++it)
         if (it->second.closed_ms == 0 && belongs(it->second, e, w)) return &it->second;
+    return nullptr;
+}
+
+// Only where it is of no other fault: whoever judged that one judged what its lines say, too.
+incident* engine::end_explained_by(const event& e, precedence w) {
+    for (auto it = incidents_.rbegin(); it != incidents_.rend(); ++it)
+        if (it->second.closed_ms == 0 && explains_a_jobs_end(it->second, e, w)) return &it->second;
     return nullptr;
 }
 
@@ -463,6 +469,7 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     auto* home = home_of(e, w);
     if (!home && (home = past_home_of(e, w))) out.past = true;
     if (!home && (home = broken_again(e, now_ms))) out.escalated = home->node_out_ms == 0;
+    if (!home) home = end_explained_by(e, w);
     if (home && is_consequence(*home, e)) w = precedence::sympathetic;
     if (!home) {
         incident fresh;

@@ -46,6 +46,7 @@ class engine {
     static bool repeats(const incident& i, const event& e);
     bool belongs(const incident& i, const event& e, precedence w) const;
     incident* home_of(const event& e, precedence w);
+    incident* end_explained_by(const event& e, precedence w);
     incident* past_home_of(const event& e, precedence w);
     incident* broken_again(const event& e, std::int64_t now_ms);
     void add(incident& home, const event& e, bool decides);

@@ -141,6 +141,31 @@ TEST_CASE("what another node's line tells does not excuse a job", "[fault]") {
     CHECK(b.e.all().size() == 2);
 }
 
+TEST_CASE("a job that fails takes no line from the fault that the line is of", "[fault]") {
+    bench b;
+    const auto lost = [&](std::int64_t at) {
+        return b.line(gpu_line(3, "79, GPU has fallen off the bus."), at);
+    };
+    lost(begun);
+    auto& first = *b.e.find(1);
+    first.jobs = {16};
+    SECTION("which somebody wants left alone") { first.cancelled_by = "root"; }
+    SECTION("whose node is out") { first.node_out_ms = begun; }
+    SECTION("which goes on") {}
+    SECTION("which somebody has seen to since it was written") { first.closed_ms = begun + 3'600'010; }
+    const auto note = b.task(17, 3, code_1, begun + 3'600'000);
+    CHECK(note.created);
+    if (first.closed_ms != 0) {
+        auto late = event_of(gpu_line(3, "79, GPU has fallen off the bus."), begun + 3'600'001, 4711);
+        late.written_ms = late.line_ms;
+        CHECK(b.e.absorb(late, late.line_ms).past);
+    } else {
+        CHECK(lost(begun + 3'600'100).number == 1);
+    }
+    CHECK(b.e.all().size() == 2);
+    CHECK(b.e.find(note.number)->reason == "job-failed");
+}
+
 TEST_CASE("a task that ends after the kernel ended another for memory is the same incident", "[fault]") {
     bench b;
     b.line(
