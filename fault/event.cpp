@@ -159,6 +159,7 @@ json to_json(const event& e) {
     if (f.registers)
         out["registers"] = {
             {"unit", f.registers->unit}, {"words", f.registers->words}, {"branch", f.registers->branch}};
+    if (f.step) out["step"] = *f.step;
     if (f.gpu_instance) out["gpu_instance"] = *f.gpu_instance;
     return out;
 }
@@ -194,6 +195,7 @@ result<event> event_from(const json& meta) {
     e.job = optional_number(in, "job").value_or(0);
     e.fault.caused_by = optional_number(in, "caused_by");
     e.fault.recovery = optional_number(in, "recovery");
+    e.fault.step = optional_number(in, "step");
     e.fault.gpu_instance = optional_number(in, "gpu_instance");
     if (in.has("place")) {
         BANYAN_TRY(e.place, neighbours_from(*in.find("place")));

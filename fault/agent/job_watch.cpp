@@ -51,6 +51,7 @@ kernel_fault fault_of(const job_news& news) {
     out.device = of_tasks                            ? "training"
                  : news.what == kind::stored_damaged ? "checkpoint in storage"
                                                      : "checkpoint in memory";
+    if (news.what == kind::task_ended) out.step = news.step;
     return out;
 }
 

@@ -29,7 +29,7 @@ result<std::vector<std::uint64_t>> records::open(const std::string& path, limite
     BANYAN_TRY(auto opened, history::open(path, warning));
     if (!warning.empty()) spdlog::error("{}", warning);
     history_ = std::make_unique<history>(std::move(opened));
-    BANYAN_TRY(auto kept, history_->incidents(remembered));
+    BANYAN_TRY(auto kept, history_->incidents(remembered, engine::max_kept));
     BANYAN_TRY(const auto taken, history_->taken_since(wall_ms() - hour_ms));
     BANYAN_TRY(const bool tripped, history_->flag(breaker_flag));
     limits.trip(tripped);
@@ -82,8 +82,13 @@ void records::count_open() {
 // Once a second: a storm changes incidents all the time.
 task<void> records::keep_counted() {
     asio::steady_timer timer(io_);
+    std::chrono::steady_clock::time_point next_look;
     for (;;) {
         count_open();
+        if (const auto now = std::chrono::steady_clock::now(); now >= next_look) {
+            next_look = now + std::chrono::minutes(1);
+            for (const auto number : engine_.close_quiet(wall_ms())) save_soon(number);
+        }
         timer.expires_after(std::chrono::seconds(1));
         co_await timer.async_wait(as_result);
     }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fault/history/statement.hpp"
+#include "fault/incident/job_rules.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -106,14 +107,18 @@ result<void> history::keep(const std::vector<kept_event>& events, const std::vec
     return all;
 }
 
-result<std::vector<incident>> history::incidents(std::size_t most) {
+result<std::vector<incident>> history::incidents(std::size_t most, std::size_t most_open) {
     // Any number of jobs may have failed since a node was taken out.
     statement s(db_.get(), R"(SELECT json FROM incidents WHERE state <> 'done'
         OR number IN (SELECT number FROM incidents ORDER BY number DESC LIMIT ?1)
         OR CASE WHEN json_valid(json) THEN json_extract(json, '$.times.avoid_ms') <> 0
                 OR (node_out_ms <> 0 AND json_extract(json, '$.times.closed_ms') = 0) END
+        OR number IN (SELECT number FROM incidents WHERE CASE WHEN json_valid(json) THEN
+                          json_extract(json, '$.times.closed_ms') = 0 AND json_extract(json, '$.reason') NOT IN (?2, ?3)
+                          END ORDER BY number DESC LIMIT ?4)
         ORDER BY number DESC)");
-    s.bind(static_cast<std::int64_t>(most));
+    s.bind(static_cast<std::int64_t>(most)).bind(job_end_reason).bind(job_damage_reason);
+    s.bind(static_cast<std::int64_t>(most_open));
     std::vector<incident> out;
     for (;;) {
         BANYAN_TRY(const bool row, s.step());

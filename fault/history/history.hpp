@@ -44,8 +44,9 @@ class history {
     result<void> keep(const std::vector<kept_event>& events, const std::vector<incident>& incidents);
     result<void> keep(const incident& i);
 
-    /// The newest `most` incidents and all others that can still change, oldest first.
-    result<std::vector<incident>> incidents(std::size_t most);
+    /// The newest `most` incidents, the newest `most_open` that are open and not merely told of a job, and
+    /// all others that can still change, oldest first.
+    result<std::vector<incident>> incidents(std::size_t most, std::size_t most_open);
     result<std::optional<incident>> find(std::uint64_t number);
     /// Nodes that were taken out since then and are not back, and when; for the limits.
     result<std::map<std::string, std::int64_t>> taken_since(std::int64_t since_ms);

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "fault/catalog/symptom.hpp"
 #include "fault/catalog/xid.hpp"
+#include "fault/incident/job_rules.hpp"
+#include "fault/policy/rule.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -238,20 +241,6 @@ neighbours::card card_of(const incident& i, const event& e) {
     return {e.fault.bdf, {}};
 }
 
-bool is_told_of_a_job(const kernel_fault& f) {
-    return f.kind == fault_kind::symptom && catalog::is_told_of_a_job(f.code);
-}
-
-bool is_given_up(const kernel_fault& f) {
-    return f.kind == fault_kind::symptom &&
-           f.code == static_cast<std::uint32_t>(catalog::symptom::job_given_up);
-}
-
-constexpr std::string_view memory_reason = "job-memory";
-
-bool is_of_a_jobs_end(const incident& i) { return i.reason == "job-failed"; }
-bool told_of_a_job(const incident& i) { return is_of_a_jobs_end(i) || i.reason == "checkpoint-damaged"; }
-
 std::string_view verdict_words(std::uint32_t code) {
     switch (static_cast<recovery>(code)) {
         case recovery::none:
@@ -299,34 +288,8 @@ bool engine::belongs_to_symptom(const incident& i, const event& e, bool near) {
     return !symptom && i.object.kind == object_kind::gpu && of_a_gpu(e.fault);
 }
 
-// What a job's own programs tell of it is one incident, however many of its nodes, steps and runs tell it;
-// its node is the first that did. The end of a task that another fault explains is a consequence of that.
-bool engine::belongs_to_a_job(const incident& i, const event& e, precedence w) const {
-    if (i.object.device == e.fault.device && told_of_a_job(i)) return e.job != 0 && e.job == i.accused;
-    if (!catalog::is_a_jobs_end(e.fault.code) || is_given_up(e.fault)) return false;
-    if (told_of_a_job(i) || std::abs(e.line_ms - i.last_ms) > window_ms_) return false;
-    const auto root = static_cast<precedence>(i.root_precedence);
-    if (i.accused == e.job || std::ranges::find(i.jobs, e.job) != i.jobs.end())
-        return root > w || (root == w && i.xid);
-    // Whose it is is not known yet, or never: the node has to be the same.
-    const bool open_to_all =
-        i.jobs.empty() && i.accused == 0 && i.object.node == e.node && i.boot_id == e.boot_id;
-    const bool of_memory = i.reason == memory_reason && w < precedence::app;
-    return open_to_all && (root >= precedence::alert || of_memory);
-}
-
-// The other way round: the fault's own line comes a moment after the end of the task that it has ended.
-bool engine::explains_a_jobs_end(const incident& i, const event& e, precedence w) const {
-    if (!is_of_a_jobs_end(i) || w < precedence::app || w <= static_cast<precedence>(i.root_precedence))
-        return false;
-    if (i.object.node != e.node || i.boot_id != e.boot_id || std::abs(e.line_ms - i.line_ms) > window_ms_)
-        return false;
-    if (e.job != 0) return e.job == i.accused;
-    return w >= precedence::alert || e.fault.kind == fault_kind::xid || reason_of(e, w) == memory_reason;
-}
-
 bool engine::belongs(const incident& i, const event& e, precedence w) const {
-    if (is_told_of_a_job(e.fault)) return belongs_to_a_job(i, e, w);
+    if (is_told_of_a_job(e.fault)) return belongs_to_a_job(i, e, w, window_ms_);
     if (i.object.node != e.node) return false;
     // A port that was lost is up again, whether the node was started again meanwhile or not.
     if (i.boot_id != e.boot_id && !(is_port(e.fault, catalog::symptom::hca_port_up) && lost_a_port(i)))
@@ -351,7 +314,8 @@ incident* engine::home_of(const event& e, precedence w) {
 // Only where it is of no other fault: whoever judged that one judged what its lines say, too.
 incident* engine::end_explained_by(const event& e, precedence w) {
     for (auto it = incidents_.rbegin(); it != incidents_.rend(); ++it)
-        if (it->second.closed_ms == 0 && explains_a_jobs_end(it->second, e, w)) return &it->second;
+        if (it->second.closed_ms == 0 && explains_a_jobs_end(it->second, e, w, window_ms_))
+            return &it->second;
     return nullptr;
 }
 
@@ -411,6 +375,7 @@ void engine::become_root(incident& i, const event& e, precedence w) {
         i.lost.clear();
         i.seen.clear();
         i.swept.clear();  // it was of the fault before
+        if (!is_told_of_a_job(e.fault)) i.firsts.clear();
         i.verdict_on_culprit = false;
         i.accused = e.job;
         if (e.job != 0) {
@@ -420,6 +385,8 @@ void engine::become_root(incident& i, const event& e, precedence w) {
     }
     if (verdict)
         i.cause += fmt::format("; the driver asks for {}", verdict_words(e.fault.recovery.value_or(~0u)));
+    // The lines of what it is now are none yet.
+    if (is_told_of_a_job(i) && !is_told_of_a_job(e.fault)) i.last_ms = e.line_ms;
     i.reason = reason_of(e, w);
     i.severity = severity_of(w);
     i.root_precedence = static_cast<std::uint8_t>(w);
@@ -463,6 +430,27 @@ void engine::accuse_switch(incident& i, const event& e, precedence w) {
     i.severity = severity_of(heaviest);
 }
 
+// A crash that was the first of its step says something of its node; one that follows an end of that step
+// says nothing, however much it weighs. True: it weighs more than what was known.
+bool engine::hear_of_job(incident& i, const event& e, precedence w) {
+    const auto before = static_cast<precedence>(i.root_precedence);
+    if (!note_first(i, e)) return false;
+    // The step had failed before the crash that was told first.
+    const bool excused = before > w && is_of_a_jobs_end(i) && !accuses_a_node(i);
+    if (w > before || excused) {
+        become_root(i, e, w);
+        return w > before;
+    }
+    // A person looks at the node that an alert names.
+    const bool alerts = i.decided >= static_cast<std::uint8_t>(step_kind::alert) && !i.rule.empty();
+    if (w == before && w >= precedence::app && !alerts && i.object.node != e.node) {
+        i.object.node = e.node;
+        i.boot_id = e.boot_id;
+        i.cause = fmt::format("{}, job {}", cause_words(e), e.job);
+    }
+    return false;
+}
+
 engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     outcome out;
     auto w = precedence_of(e.fault);
@@ -475,11 +463,14 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
         incident fresh;
         fresh.boot_id = e.boot_id;
         become_root(fresh, e, w);
+        if (is_told_of_a_job(e.fault)) note_first(fresh, e);
         home = &open(std::move(fresh), now_ms);
         out.created = true;
         out.escalated = w > precedence::sympathetic;
     } else if (out.past) {
         // It is evidence, and changes nothing.
+    } else if (is_told_of_a_job(e.fault)) {
+        out.escalated = is_told_of_a_job(*home) && hear_of_job(*home, e, w);
     } else if (accuses_a_switch(*home, e) || is_of_the_switch(*home, e)) {
         // It is out, or was: see below.
         const bool anew = w >= precedence::reset && e.line_ms - home->last_ms > window_ms_;
@@ -519,11 +510,13 @@ void engine::add(incident& home, const event& e, bool decides) {
         home.accused = e.job;
         home.jobs = {e.job};
     }
-    home.last_ms = std::max(home.last_ms, e.line_ms);
+    // What follows from a fault does not make it go on.
+    if (is_told_of_a_job(home) || !is_told_of_a_job(e.fault))
+        home.last_ms = std::max(home.last_ms, e.line_ms);
 }
 
 incident& engine::open(incident made, std::int64_t now_ms) {
-    forget_old();
+    make_room_for(made);
     made.number = next_++;
     made.incident_ms = now_ms;
     if (made.line_ms == 0) made.line_ms = now_ms;
@@ -544,23 +537,57 @@ incident* engine::find(std::uint64_t number) {
     return it == incidents_.end() ? nullptr : &it->second;
 }
 
-void engine::forget_old() {
-    if (incidents_.size() < max_kept) return;
-    // A user can have any number of jobs fail: they make room for each other first.
-    const auto failed = std::ranges::find_if(incidents_, [](const auto& pair) {
-        return is_of_a_jobs_end(pair.second) && pair.second.state == incident_state::done &&
-               pair.second.root_precedence <= static_cast<std::uint8_t>(precedence::note);
-    });
-    if (failed != incidents_.end()) {
-        incidents_.erase(failed);
-        return;
+// The history keeps them all; memory keeps what can still change, then the newest. A user can have any number
+// of jobs fail: their incidents make room for each other alone.
+void engine::make_room_for(const incident& fresh) {
+    const bool told = is_told_of_a_job(fresh);
+    const auto of_its_kind = [&](const auto& pair) { return is_told_of_a_job(pair.second) == told; };
+    const auto kept = static_cast<std::size_t>(std::ranges::count_if(incidents_, of_its_kind));
+    if (kept < (told ? max_told : max_kept)) return;
+    const auto rank = [told](const incident& i) {
+        const bool over = i.state == incident_state::done && i.avoid_ms == 0 && i.followed.empty() &&
+                          (i.closed_ms != 0 || i.node_out_ms == 0);
+        const bool alerts = told && i.decided >= static_cast<std::uint8_t>(step_kind::alert);
+        return std::tuple(!over, i.closed_ms == 0, alerts, told ? i.last_ms : 0);
+    };
+    auto least = incidents_.end();
+    for (auto it = incidents_.begin(); it != incidents_.end(); ++it)
+        if (of_its_kind(*it) && (least == incidents_.end() || rank(it->second) < rank(least->second)))
+            least = it;
+    incidents_.erase(least);
+}
+
+std::vector<std::uint64_t> engine::fold_ends(std::uint64_t number) {
+    std::vector<std::uint64_t> out;
+    auto* home = find(number);
+    if (!home || is_told_of_a_job(*home)) return out;
+    if (home->root_precedence < static_cast<std::uint8_t>(precedence::alert)) return out;
+    for (auto& [n, i] : incidents_) {
+        if (!is_of_a_jobs_end(i) || i.closed_ms != 0 || i.state != incident_state::done) continue;
+        if (i.decided >= static_cast<std::uint8_t>(step_kind::alert)) continue;
+        if (std::ranges::find(home->jobs, i.accused) == home->jobs.end()) continue;
+        if (std::abs(i.line_ms - home->line_ms) > window_ms_ || i.last_ms - home->last_ms > window_ms_)
+            continue;
+        for (const auto& line : i.evidence)
+            home->add_evidence({line.at_ms, line.source, line.text, line.repeats});
+        i.closed_ms = std::max(i.incident_ms, home->incident_ms);
+        i.closed_by = "incident " + home->id();
+        out.push_back(n);
     }
-    // The history keeps them all; memory keeps what can still change, then the newest.
-    const auto it = std::ranges::find_if(incidents_, [](const auto& pair) {
-        return pair.second.state == incident_state::done && pair.second.avoid_ms == 0 &&
-               (pair.second.closed_ms != 0 || pair.second.node_out_ms == 0);
-    });
-    incidents_.erase(it == incidents_.end() ? incidents_.begin() : it);
+    if (!out.empty()) touch();
+    return out;
+}
+
+std::vector<std::uint64_t> engine::close_quiet(std::int64_t now_ms) {
+    std::vector<std::uint64_t> out;
+    for (auto& [number, i] : incidents_) {
+        if (!is_quiet(i, now_ms)) continue;
+        i.closed_ms = now_ms;
+        i.closed_by = quiet_job_closes;
+        out.push_back(number);
+    }
+    if (!out.empty()) touch();
+    return out;
 }
 
 }  // namespace banyan::fault

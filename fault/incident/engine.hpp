@@ -25,6 +25,9 @@ class engine {
         bool past = false;       ///< of an incident that somebody closed since it was written: history
     };
 
+    /// Of what is told of jobs, and of all else.
+    static constexpr std::size_t max_told = 500, max_kept = 2000;
+
     explicit engine(std::int64_t window_ms = 30'000) : window_ms_(window_ms) {}
 
     outcome absorb(const event& e, std::int64_t now_ms);
@@ -32,6 +35,13 @@ class engine {
     incident& open(incident made, std::int64_t now_ms);
     /// From the history, at start.
     void restore(incident kept);
+
+    /// Of jobs of which nothing was heard for a day: gives their numbers.
+    std::vector<std::uint64_t> close_quiet(std::int64_t now_ms);
+
+    /// It is known now whose jobs the fault of `number` hit: what was told of how their tasks ended, a moment
+    /// before or after, becomes evidence of it. Gives the incidents that are closed for that.
+    std::vector<std::uint64_t> fold_ends(std::uint64_t number);
 
     incident* find(std::uint64_t number);
     const std::map<std::uint64_t, incident>& all() const { return incidents_; }
@@ -41,8 +51,6 @@ class engine {
 
   private:
     static bool belongs_to_symptom(const incident& i, const event& e, bool near);
-    bool belongs_to_a_job(const incident& i, const event& e, precedence w) const;
-    bool explains_a_jobs_end(const incident& i, const event& e, precedence w) const;
     static bool repeats(const incident& i, const event& e);
     bool belongs(const incident& i, const event& e, precedence w) const;
     incident* home_of(const event& e, precedence w);
@@ -52,9 +60,9 @@ class engine {
     void add(incident& home, const event& e, bool decides);
     static void accuse_switch(incident& i, const event& e, precedence w);
     void become_root(incident& i, const event& e, precedence w);
-    void forget_old();
+    bool hear_of_job(incident& i, const event& e, precedence w);
+    void make_room_for(const incident& fresh);
 
-    static constexpr std::size_t max_kept = 2000;
     std::int64_t window_ms_;
     std::uint64_t next_ = 1, revision_ = 1;
     std::map<std::uint64_t, incident> incidents_;

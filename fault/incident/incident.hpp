@@ -106,8 +106,18 @@ struct job_ranks {
 /// {0, 1, 2, 3, 8} -> "0-3,8". Rising.
 std::string ranges_text(const std::vector<std::uint32_t>& numbers);
 
+/// A job was hit somewhere before it was elsewhere.
+struct job_hit {
+    std::string node;
+    std::int64_t at_ms = 0;  ///< by the node's own clock
+    std::uint32_t step = 0;  ///< of an end
+    bool accuses = false;    ///< the node, where jobs of others are hit there, too
+    bool operator==(const job_hit&) const = default;
+};
+
 struct incident {
-    static constexpr std::size_t max_evidence = 64, max_seen = 256, max_ranked = 16, max_ports = 64;
+    static constexpr std::size_t max_evidence = 64, max_seen = 256, max_ranked = 16, max_ports = 64,
+                                 max_firsts = 64;
 
     std::uint64_t number = 0;
     struct object object;
@@ -121,6 +131,7 @@ struct incident {
     std::vector<std::uint64_t> jobs;
     std::vector<job_ranks> ranks;        ///< of those jobs that were looked at, at most max_ranked
     std::uint32_t accused = 0;           ///< the job whose process the culprit's line names; 0: not known
+    std::vector<job_hit> firsts;         ///< of what is told of a job: see job_rules.hpp
     std::vector<followed_job> followed;  ///< goes on over a restart of the controller
     std::vector<action_record> actions;
     std::vector<evidence_line> evidence;

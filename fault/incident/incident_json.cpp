@@ -109,6 +109,12 @@ json ranks_json(const job_ranks& r) {
     return out;
 }
 
+result<void> read_firsts(const json_fields& in, incident& i) {
+    return read_each(in, "firsts", i.firsts, [](const json_fields& item, job_hit& hit) {
+        return may_all(item, "node", hit.node, "at_ms", hit.at_ms, "step", hit.step, "accuses", hit.accuses);
+    });
+}
+
 result<void> read_place(const json_fields& in, incident& i) {
     if (in.has("place")) {
         BANYAN_TRY(i.place, neighbours_from(*in.find("place")));
@@ -201,6 +207,7 @@ result<incident> read_incident(const json_fields& in) {
     BANYAN_CHECK(read_lists(in, i));
     BANYAN_CHECK(read_codes(in, i));
     BANYAN_CHECK(read_place(in, i));
+    BANYAN_CHECK(read_firsts(in, i));
     BANYAN_CHECK(read_times(in, i));
     if (in.has("verdict")) {
         BANYAN_TRY(i.verdict, in.number("verdict", UINT32_MAX));
@@ -267,6 +274,9 @@ json to_json(const incident& i, bool with_evidence) {
                                    {"nodes", compress_hostlist(f.nodes)}});
         if (f.ended_step) out["followed"].back()["ended_step"] = *f.ended_step;
     }
+    for (const auto& hit : i.firsts)
+        out["firsts"].push_back(
+            {{"node", hit.node}, {"at_ms", hit.at_ms}, {"step", hit.step}, {"accuses", hit.accuses}});
     if (!i.ports.empty()) out["ports_down"] = i.ports;
     if (i.place) out["place"] = to_json(*i.place);
     for (const auto& c : i.lost) out["lost"].push_back({{"bdf", c.bdf}, {"name", c.name}});

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "fault/incident/job_rules.hpp"
+
 namespace banyan::fault {
 namespace {
 
@@ -52,17 +54,25 @@ std::size_t jobs_seen(const rule& r, const incident& i, const policy::incidents&
     const auto since = i.last_ms - r.within_ms;
     std::set<std::uint64_t> jobs;
     const auto take = [&](const incident& one) {
-        if (seen_since(one, since) == 0) return;
+        const bool was_here =
+            is_told_of_a_job(i) ? was_hit_on(one, i.object.node, since) : seen_since(one, since) != 0;
+        if (!was_here) return;
         if (one.accused != 0)
             jobs.insert(one.accused);
         else if (one.jobs.size() == 1)  // that had the node alone
             jobs.insert(one.jobs.front());
     };
     take(i);
+    if (jobs.empty() && is_told_of_a_job(i)) return 0;  // it was elsewhere, or long ago
+    // What is told of a job is of wherever the job was.
+    const auto of_the_same = [&](const incident& other) {
+        if (is_told_of_a_job(i))
+            return other.object.device == i.object.device &&
+                   (other.closed_ms == 0 || other.closed_by == quiet_job_closes);
+        return other.closed_ms == 0 && same_part(other.object, i.object);
+    };
     for (const auto& [number, other] : known)
-        if (number != i.number && other.closed_ms == 0 && same_part(other.object, i.object) &&
-            r.when.match(other))
-            take(other);
+        if (number != i.number && of_the_same(other) && r.when.match(other)) take(other);
     return jobs.size();
 }
 
@@ -76,6 +86,9 @@ decision policy::decide(const incident& i, const incidents& known) const {
         const bool to_a_node = r.step > step_kind::alert && r.step != step_kind::avoid;
         if ((to_a_node || r.step == step_kind::tell) && !has_a_node(i))
             return {step_kind::alert, true, r.why + ", but there is no node to do it to", false, r.name};
+        if (r.step >= step_kind::drain && is_told_of_a_job(i) && !needs_unfit(r))
+            return {step_kind::alert, true,
+                    r.why + ", but no node is taken out for what a job's programs tell of it", false, r.name};
         // Its last run is still being ended: there is no step to start again, and it waits for that already.
         if (is_for_jobs(r.step) && kind_of(i) == line_kind::stuck)
             return {step_kind::alert, true, r.why + ", but the job waits for this node already", false,

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "common/text.hpp"
+#include "fault/incident/job_rules.hpp"
 #include "fault/policy/samples.hpp"
 
 namespace banyan::fault {
@@ -30,8 +31,8 @@ void add(sample_names& to, const policy_sample& s) {
 /// What became of the samples that a rule matches.
 struct fate {
     bool matches = false;
-    std::set<std::size_t> before;                   // rules that took what it matches
-    sample_names jobs, no_nodes, no_cables, stuck;  // that it decides and should not, or cannot
+    std::set<std::size_t> before;                         // rules that took what it matches
+    sample_names jobs, told, no_nodes, no_cables, stuck;  // that it decides and should not, or cannot
 };
 
 class reviewer {
@@ -73,8 +74,10 @@ class reviewer {
         const auto step = policy_.rules()[n].step;
         // No user brings it about that a sweep finds the node unfit.
         const auto& swept = policy_.rules()[n].when.swept;
-        const bool unfit = swept.size() == 1 && swept.front() == "unfit";
-        if (step >= step_kind::drain && !unfit &&
+        const bool unfit = needs_unfit(policy_.rules()[n]);
+        const bool told = is_told_of_a_job(s.what);
+        if (step >= step_kind::drain && !unfit && told) add(fates_[n].told, s);
+        if (step >= step_kind::drain && !unfit && !told &&
             s.what.root_precedence == static_cast<std::uint8_t>(precedence::app))
             add(fates_[n].jobs, s);
         if (is_for_jobs(step) && kind_of(s.what) == line_kind::stuck) add(fates_[n].stuck, s);
@@ -112,6 +115,11 @@ class reviewer {
                  fmt::format("it takes nodes out for what accuses the application ({})",
                              text_of(f.jobs, most_examples)),
                  "users can bring that about as they like; no shipped rule does it");
+        if (!f.told.empty())
+            warn(n,
+                 fmt::format("it is also for what a job's programs tell of it ({})",
+                             text_of(f.told, most_examples)),
+                 "that stays an alert: no node is taken out for it");
         if (!f.stuck.empty())
             warn(n,
                  fmt::format("it is also for {}, whose job waits already", text_of(f.stuck, most_examples)),

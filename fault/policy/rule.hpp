@@ -80,6 +80,9 @@ struct rule {
     std::uint32_t line = 0, column = 0;  ///< of the file
 };
 
+/// A sweep has to find the node unfit first, which no user brings about.
+inline bool needs_unfit(const rule& r) { return r.when.swept.size() == 1 && r.when.swept.front() == "unfit"; }
+
 // The words for them, in the order of the enumerators.
 std::span<const std::string_view> action_words();  ///< ignore, note, tell, alert, seal ...
 std::span<const std::string_view> kind_words();

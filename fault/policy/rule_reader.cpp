@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "common/text.hpp"
+#include "fault/incident/job_rules.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -85,6 +86,7 @@ rule rule_reader::read(const toml::table& from) {
     conditions(from, out.when);
     window(from, out);
     action(from, out);
+    refuse_to_accuse(from, out);
     return out;
 }
 
@@ -129,6 +131,27 @@ void rule_reader::action(const toml::table& from, rule& into) {
         return complain(*why, fmt::format("why = {}", given(*why)),
                         fmt::format("expected one line of text, at most {} bytes", most_why));
     into.why = *text;
+}
+
+// A user could take out any node that he gets.
+void rule_reader::refuse_to_accuse(const toml::table& from, const rule& read) {
+    if (read.step < step_kind::drain || needs_unfit(read)) return;
+    const auto refuse = [&](const char* key, const std::string& word) {
+        complain(
+            *from.get(key),
+            fmt::format("{} = \"{}\" with action = \"{}\" is not possible: no node is taken out for what "
+                        "a job's programs tell of it",
+                        key, word, name_of(read.step)),
+            "action = \"alert\", or \"sweep\" and a rule with swept = \"unfit\"");
+    };
+    for (const auto& reason : read.when.reasons)
+        if (reason == job_end_reason || reason == job_damage_reason) return refuse("reason", reason);
+    const auto rows = catalog::symptoms();
+    for (const auto& symptom : read.when.symptoms) {
+        const auto row = std::ranges::find(rows, symptom, &catalog::symptom_row::name);
+        if (row != rows.end() && catalog::is_told_of_a_job(static_cast<std::uint32_t>(row->code)))
+            return refuse("symptom", symptom);
+    }
 }
 
 void rule_reader::window(const toml::table& from, rule& into) {

@@ -28,6 +28,7 @@ class rule_reader {
     void name(const toml::table& from, rule& into);
     void action(const toml::table& from, rule& into);
     void window(const toml::table& from, rule& into);
+    void refuse_to_accuse(const toml::table& from, const rule& read);
     void conditions(const toml::table& from, criteria& into);
     /// The places of the words among `known`.
     std::vector<std::size_t> words(const toml::table& from, const char* key,

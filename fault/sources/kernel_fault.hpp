@@ -36,6 +36,7 @@ struct kernel_fault {
     std::optional<link_registers> registers;       ///< of an NVLink; none where the line is not whole
     link_severity severity = link_severity::none;  ///< SXid
     bool follow_up = false;                        ///< SXid: a Severity or Data line of the event before it
+    std::optional<std::uint32_t> step;             ///< of a job whose task ended
     std::string message;
 };
 

@@ -46,7 +46,7 @@ TEST_CASE("what is kept is there again, and nothing is done twice", "[fault]") {
     }
     auto h = open(path);
     CHECK(*h.knows(e));
-    const auto kept = h.incidents(10);
+    const auto kept = h.incidents(10, 10);
     REQUIRE(kept);
     REQUIRE(kept->size() == 1);
     CHECK(kept->front().cause == "Xid 79 GPU 3 fell off the bus");
@@ -79,17 +79,21 @@ TEST_CASE("what can still change is read back, however much came later", "[fault
     auto held = incident_on("n01"), out = incident_on("n02"), avoided = incident_on("n03"),
          returned = incident_on("n04");
     held.state = incident_state::held;
+    auto alert = incident_on("n05"), newer = incident_on("n06"), told = incident_on("n07");
+    for (auto* i : {&alert, &newer, &told}) i->state = incident_state::done;
+    told.reason = "job-failed";
     for (auto* i : {&out, &avoided, &returned}) i->state = incident_state::done;
     out.node_out_ms = returned.node_out_ms = avoided.avoid_ms = 1'000'050;
     returned.closed_ms = 1'000'100;
-    for (const auto& i : {held, out, avoided, returned}) REQUIRE(h.keep(i));
+    for (const auto& i : {held, out, avoided, returned, alert, newer, told}) REQUIRE(h.keep(i));
     auto later = returned;
     for (later.number = 100; later.number < 110; ++later.number) REQUIRE(h.keep(later));
-    const auto kept = h.incidents(2);
+    const auto kept = h.incidents(2, 1);
     REQUIRE(kept);
     std::vector<std::uint64_t> numbers;
     for (const auto& i : *kept) numbers.push_back(i.number);
-    CHECK(numbers == std::vector<std::uint64_t>{held.number, out.number, avoided.number, 108, 109});
+    CHECK(numbers ==
+          std::vector<std::uint64_t>{held.number, out.number, avoided.number, newer.number, 108, 109});
 }
 
 TEST_CASE("a damaged history is put aside", "[fault]") {

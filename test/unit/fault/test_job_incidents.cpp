@@ -2,13 +2,16 @@
 //
 // What a job's own programs tell of it: one incident a job, which accuses its node by repetition alone, and
 // is none where another fault explains it.
+#include <algorithm>
 #include <csignal>
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "fault/agent/job_watch.hpp"
 #include "fault/incident/engine.hpp"
 #include "fault/policy/policy_file.hpp"
+#include "fault/policy/review.hpp"
 #include "test/unit/fault/lines.hpp"
 
 using namespace banyan;
@@ -98,16 +101,148 @@ TEST_CASE("ordinary failures of many jobs say nothing of the node, crashes do", 
     CHECK(asked.rule == "crashes-again");
 }
 
-TEST_CASE("a crash weighs more than the codes that came before it", "[fault]") {
+TEST_CASE("a crash accuses its node where it was the first end of its step", "[fault]") {
     bench b;
-    b.task(17, 0, code_1, begun, "n03");
-    const auto out = b.task(17, 9, SIGSEGV, begun + 100, "n04");
-    CHECK(out.escalated);
-    CHECK(b.one().object.node == "n04");
-    CHECK(b.one().symptom == "job-crashed");
-    CHECK(b.one().jobs == std::vector<std::uint64_t>{17});
-    b.task(17, 1, code_1, begun + 200, "n03");
-    CHECK(b.one().object.node == "n04");
+    SECTION("in a later step than the codes") {
+        b.task(17, 0, code_1, begun, "n03");
+        const auto out = b.task(17, 9, SIGSEGV, begun + 100'000, "n04", 1);
+        CHECK(out.escalated);
+        CHECK(b.one().object.node == "n04");
+        CHECK(b.one().symptom == "job-crashed");
+        CHECK(b.one().jobs == std::vector<std::uint64_t>{17});
+        b.task(17, 1, code_1, begun + 100'200, "n03", 1);
+        CHECK(b.one().object.node == "n04");
+    }
+    SECTION("not where its step had failed before") {
+        b.task(17, 0, code_1, begun, "n03");
+        CHECK_FALSE(b.task(17, 9, SIGSEGV, begun + 100, "n04").escalated);
+        CHECK(b.one().object.node == "n03");
+        CHECK(b.one().symptom == "job-failed");
+        CHECK(b.one().lines == 2);
+    }
+    SECTION("by the time of its line, not of its arrival") {
+        b.task(17, 9, SIGSEGV, begun + 100, "n04");
+        CHECK(b.one().symptom == "job-crashed");
+        b.task(17, 0, code_1, begun, "n03");
+        CHECK(b.one().object.node == "n03");
+        CHECK(b.one().symptom == "job-failed");
+        CHECK(b.task(17, 3, SIGBUS, begun - 100, "n05").escalated);
+        CHECK(b.one().object.node == "n05");
+    }
+    SECTION("in each run of a job that goes back into the queue") {
+        b.task(17, 0, code_1, begun, "n03");
+        CHECK(b.task(17, 9, SIGSEGV, begun + 7'200'000, "n04").escalated);
+    }
+}
+
+TEST_CASE("a job's crashes count where and when each was", "[fault]") {
+    bench b;
+    const auto day = 24 * 3'600'000;
+    // Three jobs crash on n04 today, two of which crashed elsewhere yesterday.
+    b.task(1, 0, SIGBUS, begun, "n03");
+    b.task(2, 0, SIGBUS, begun, "n05");
+    const auto today = begun + day + 3'600'000;
+    CHECK(b.about(b.task(1, 0, SIGBUS, today, "n04", 1).number).step == step_kind::none);
+    CHECK(b.about(b.task(2, 0, SIGBUS, today, "n04", 1).number).step == step_kind::none);
+    // Of n03 and n05 that says nothing.
+    CHECK(b.about(b.task(5, 0, SIGBUS, today, "n03").number).step == step_kind::none);
+    CHECK(b.about(b.task(6, 0, SIGBUS, today, "n03").number).step == step_kind::none);
+    const auto third = b.task(3, 0, SIGBUS, today + 1, "n04").number;
+    CHECK(b.about(third).rule == "crashes-again");
+    CHECK(b.e.find(third)->object.node == "n04");
+    // What a third job did long after accuses nobody.
+    CHECK(b.about(b.task(4, 0, SIGBUS, today + 2 * day, "n04").number).step == step_kind::none);
+}
+
+TEST_CASE("what is told of a job is closed after a day of quiet, and counts still", "[fault]") {
+    bench b;
+    const auto quiet = begun + 25 * 3'600'000;
+    b.line(gpu_line(3, "79, GPU has fallen off the bus."), begun, 99);
+    b.task(17, 0, SIGBUS, begun + 60'000);
+    for (const auto number : {1, 2}) b.e.find(number)->state = incident_state::done;
+    CHECK(b.e.close_quiet(begun + 3'600'000).empty());
+    CHECK(b.e.close_quiet(quiet) == std::vector<std::uint64_t>{2});
+    CHECK(b.e.find(2)->closed_ms == quiet);
+    CHECK(b.e.close_quiet(quiet).empty());
+    CHECK(b.e.find(1)->closed_ms == 0);
+    // Its number belongs to another job now.
+    const auto next = b.task(17, 0, code_1, quiet + 1);
+    CHECK(next.created);
+    // A site's rule may look further back than a day.
+    auto read = parse_policy("site",
+                             "[[rule]]\nname = \"week\"\nsymptom = \"job-crashed\"\njobs = 2\n"
+                             "within = \"168h\"\naction = \"alert\"\n"
+                             "[[rule]]\nname = \"rest\"\naction = \"note\"\n");
+    REQUIRE(read.rules);
+    b.rules = *read.rules;
+    CHECK(b.about(b.task(18, 0, SIGBUS, quiet + 2).number).rule == "week");
+    // What waits is not closed.
+    b.e.find(next.number)->state = incident_state::held;
+    const auto closed = b.e.close_quiet(quiet + 48 * 3'600'000);
+    CHECK(std::ranges::find(closed, next.number) == closed.end());
+}
+
+TEST_CASE("where a job was hit goes on over a restart of the controller", "[fault]") {
+    bench b;
+    b.task(17, 9, SIGSEGV, begun, "n04", 3);
+    const auto& i = b.one();
+    REQUIRE(i.firsts.size() == 1);
+    const auto back = incident_from(to_json(i));
+    REQUIRE(back);
+    CHECK(back->firsts == i.firsts);
+    auto e = event_of(gpu_line(3, "79, GPU has fallen off the bus."));
+    e.fault = fault_of({kind::task_ended, 17, 3, 9, SIGSEGV, 0, {}});
+    const auto sent = event_from(nlohmann::json::parse(to_json(e).dump()));
+    REQUIRE(sent);
+    CHECK(sent->fault.step == 3u);
+}
+
+TEST_CASE("no rule takes a node out for what a job's programs tell", "[fault]") {
+    const auto problems = [](const std::string& rule) {
+        std::string out;
+        for (const auto& p : parse_policy("p", "[[rule]]\nname = \"strict\"\n" + rule).problems)
+            out += p.text("p");
+        return out;
+    };
+    for (const std::string what : {"reason = \"job-failed\"", "reason = [\"pcie\", \"checkpoint-damaged\"]",
+                                   "symptom = \"job-crashed\"", "symptom = [\"copy-damaged\", \"panic\"]"})
+        for (const std::string action : {"drain", "down"})
+            CHECK(problems(what + "\njobs = 3\nwithin = \"24h\"\naction = \"" + action + "\"\n")
+                      .find("no node is taken out for what a job's programs tell of it") !=
+                  std::string::npos);
+    CHECK(problems("symptom = \"job-crashed\"\nswept = \"unfit\"\naction = \"drain\"\n").empty());
+    CHECK(problems("symptom = \"job-crashed\"\naction = \"sweep\"\n").empty());
+    CHECK(problems("reason = \"gpu-app\"\naction = \"drain\"\n").empty());
+    const auto read = parse_policy("p", "[[rule]]\nname = \"all\"\naction = \"down\"\n");
+    REQUIRE(read.rules);
+    const auto warnings = review(*read.rules).warnings;
+    CHECK(std::ranges::any_of(warnings, [](const policy_problem& w) {
+        return w.what.find("it is also for what a job's programs tell of it (") != std::string::npos;
+    }));
+}
+
+TEST_CASE("a user whose tasks fail all the time keeps no other fault near", "[fault]") {
+    bench b;
+    b.line(gpu_line(3, "79, GPU has fallen off the bus."), begun);
+    for (std::int64_t at = 20'000; at <= 200'000; at += 20'000) b.task(17, 0, code_1, begun + at);
+    CHECK(b.e.find(1)->last_ms == begun);
+    CHECK(b.e.find(1)->lines == 2);  // the first of them may follow from it
+    CHECK(b.line(gpu_line(3, "79, GPU has fallen off the bus."), begun + 210'000).escalated);
+}
+
+TEST_CASE("ends that were told before it was known whose the GPU is are folded into its incident",
+          "[fault]") {
+    bench b;
+    b.line(gpu_line(3, "79, GPU has fallen off the bus."), begun);
+    const auto peer = b.task(17, 12, SIGABRT, begun + 900, "n07").number;
+    const auto other = b.task(18, 0, code_1, begun + 900, "n07").number;
+    const auto late = b.task(19, 0, code_1, begun + 900'000, "n07").number;
+    for (const auto number : {peer, other, late}) b.e.find(number)->state = incident_state::done;
+    b.e.find(1)->jobs = {17, 19};
+    CHECK(b.e.fold_ends(1) == std::vector{peer});
+    CHECK(b.e.find(peer)->closed_by == "incident f00001");
+    CHECK(b.e.find(1)->lines == 2);
+    CHECK(b.e.fold_ends(1).empty());
 }
 
 TEST_CASE("a task that dies of a lost GPU is no fault of its own", "[fault]") {
@@ -221,6 +356,33 @@ TEST_CASE("failing jobs do not push other incidents out of memory", "[fault]") {
         const auto out = b.task(job, 0, code_1, begun + job * 60'000);
         b.e.find(out.number)->state = incident_state::done;
     }
-    CHECK(b.e.all().size() <= 2000);
+    CHECK(b.e.all().size() <= engine::max_told + 1);
     CHECK(b.e.find(1));
+}
+
+TEST_CASE("jobs that fail push out each other alone, the one least heard of first", "[fault]") {
+    bench b;
+    // Memory is full of alerts that are open, and one job fails from the beginning on.
+    const auto alert = [&](std::uint32_t n) {
+        auto e = event_of(gpu_line(3, "122, SPI PMU RPC read failure"), begun, n, "n" + std::to_string(n));
+        const auto number = b.e.absorb(e, begun).number;
+        b.e.find(number)->state = incident_state::done;
+    };
+    alert(1'000'000);
+    const auto failing = b.task(1, 0, SIGBUS, begun).number;
+    b.e.find(failing)->state = incident_state::done;
+    for (std::uint32_t n = 1; n < engine::max_kept; ++n) alert(1'000'000 + n);
+    for (std::uint32_t job = 2; job < 2'000; ++job) {
+        const auto out = b.task(job, 0, job % 2 == 0 ? SIGBUS : code_1, begun + job * 1'000);
+        b.e.find(out.number)->state = incident_state::done;
+        CHECK_FALSE(b.task(1, 0, code_1, begun + job * 1'000 + 1).created);
+    }
+    CHECK(b.e.find(1));
+    CHECK(b.e.find(failing));
+    CHECK(b.e.all().size() == engine::max_kept + engine::max_told);
+    // What is closed goes before what is open, however old.
+    b.e.find(500)->closed_ms = begun;
+    alert(2'000'000);
+    CHECK(b.e.find(1));
+    CHECK_FALSE(b.e.find(500));
 }
