@@ -12,6 +12,7 @@
 #include "fault/controller/leaving.hpp"
 #include "fault/controller/rank_search.hpp"
 #include "fault/controller/sweeping.hpp"
+#include "fault/incident/job_rules.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -161,16 +162,21 @@ task<void> controller::act_once(std::uint64_t number) {
         if ((i = records_.incidents().find(number)) && !was_said(*i, "jobs", text))
             records_.record(number, "jobs", node, text, false);
     }
+    if (!(i = records_.incidents().find(number))) co_return;
     taking how{what.step == step_kind::node_out, i->reason == silent_reason, i->reason == stuck_reason, {}};
     if (jobs) how.jobs = std::move(*jobs);
+    // Whatever is done about what is told of a job is done to that job alone.
+    const bool one_jobs = is_told_of_a_job(*i);
+    if (one_jobs) std::erase_if(how.jobs, [&](const auto& job) { return job.id != i->accused; });
     // Until something was done those count that have the node now: an application's error may have named
     // others.
     // Nor do those count that merely have the node, where the line names the job.
     if ((i = records_.incidents().find(number)) && !how.jobs.empty() && i->sealed_ms == 0 &&
-        i->node_out_ms == 0 && !(accuses_job && i->accused != 0) && !how.stuck) {
+        i->node_out_ms == 0 && !((accuses_job || one_jobs) && i->accused != 0) && !how.stuck) {
         i->jobs.clear();
         for (const auto& job : how.jobs) i->jobs.push_back(job.id);
     }
+    for (const auto folded : records_.incidents().fold_ends(number)) records_.save_soon(folded);
     if (tells) co_await tell_users(number, how.jobs);
     if (what.step >= step_kind::seal) co_await seal_jobs(number, how.jobs);
     co_await note_ranks(records_, pool_, *slurm_, number, how.jobs);

@@ -21,6 +21,7 @@
 #include "fault/controller/followers.hpp"
 #include "fault/controller/hearing.hpp"
 #include "fault/controller/hub.hpp"
+#include "fault/controller/job_rows.hpp"
 #include "fault/controller/node_incidents.hpp"
 #include "fault/controller/records.hpp"
 #include "fault/controller/ruling.hpp"
@@ -125,6 +126,7 @@ class controller {
     verification_tools verifier_;
     followers followers_;
     seen_events seen_;
+    job_rows job_rows_;
     std::set<std::uint64_t> acting_, again_;
     const std::int64_t started_ms_;
     std::uint32_t nodes_ = 0;  // of the cluster; 0 until Slurm said

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "fault/controller/controller.hpp"
+#include "fault/incident/job_rules.hpp"
 
 namespace banyan::fault {
 
@@ -33,7 +34,10 @@ task<bool> controller::take_events(std::string /*node*/, std::vector<event> even
     for (std::size_t n = 0; n < events.size(); ++n) {
         if (known[n]) continue;
         const auto out = records_.incidents().absorb(events[n], wall_ms());
-        changed.insert(out.number);
+        // The incident counts it, and the history has what made a difference.
+        const bool kept = out.created || out.escalated || !is_told_of_a_job(events[n].fault) ||
+                          job_rows_.may_have_one(events[n].job, wall_ms());
+        if (kept) changed.insert(out.number);
         if (auto* i = records_.incidents().find(out.number); i && !out.past) {
             const auto what = out.escalated ? out.created ? change::first : change::worse
                               : out.created ? change::echo
@@ -44,11 +48,11 @@ task<bool> controller::take_events(std::string /*node*/, std::vector<event> even
             else if (out.created)
                 i->state = incident_state::done;
         }
-        fresh.push_back({std::move(events[n]), out.number});
+        if (kept) fresh.push_back({std::move(events[n]), out.number});
     }
-    if (fresh.empty()) co_return true;
     // The actions begin at once.
     for (const auto number : judge) asio::co_spawn(io_, act(number), asio::detached);
+    if (fresh.empty()) co_return true;
     co_await records_.keep(std::move(fresh), std::move(changed));
     co_return true;
 }

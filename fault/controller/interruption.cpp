@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/text.hpp"
+#include "fault/incident/job_rules.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -181,7 +182,8 @@ task<interruption> interrupter::run(std::vector<job_status> jobs) {
     const auto* i = known();
     if (!i) co_return std::move(out_);
     const auto node = i->object.node;
-    const bool by_application = i->root_precedence == static_cast<std::uint8_t>(precedence::app);
+    const bool told = is_told_of_a_job(*i);  // however little it weighs, it is the job's alone
+    const bool by_application = told || i->root_precedence == static_cast<std::uint8_t>(precedence::app);
     if (by_application && i->accused != 0)
         std::erase_if(jobs, [&](const auto& job) { return job.id != i->accused; });
     // One that is alone now may have shared the node with the one whose process failed.
@@ -190,7 +192,10 @@ task<interruption> interrupter::run(std::vector<job_status> jobs) {
         co_return std::move(out_);
     }
     if (jobs.empty() && std::ranges::find(i->actions, verb_, &action_record::what) == i->actions.end())
-        say(node, "nothing to do: no job has the node", true);
+        say(node,
+            told ? fmt::format("nothing to do: job {} does not have the node", i->accused)
+                 : "nothing to do: no job has the node",
+            true);
     for (auto& job : jobs) {
         // g++ 12 frees the frame of one that awaits within a condition twice.
         result<void> done;

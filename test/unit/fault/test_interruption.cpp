@@ -4,6 +4,7 @@
 // that goes back into the queue. On a fake cluster.
 #include <catch2/catch.hpp>
 
+#include "fault/agent/job_watch.hpp"
 #include "test/unit/fault/controller_bench.hpp"
 
 using namespace banyan;
@@ -173,6 +174,89 @@ TEST_CASE("what is not hit by the fault is not interrupted", "[fault]") {
     CHECK(b.slurm.calls.empty());
     CHECK(said(got.at(0), action, "7") == why);
     if (why.empty()) CHECK(said(got[0], action, "n03").starts_with("held back: the line is 3600 s old"));
+}
+
+TEST_CASE("what is told of a job is done to that job alone", "[fault]") {
+    interrupting b("restart-step");
+    b.trains(7);
+    b.trains(8, 5);
+    const auto rule = [&](const std::string& action) {
+        auto read = parse_policy(
+            "site.toml", "[[rule]]\nname = \"own\"\nreason = \"job-failed\"\naction = \"" + action + "\"\n");
+        REQUIRE(read.rules);
+        b.rules = std::move(*read.rules);
+    };
+    const auto end_of = [](std::uint32_t job, int status) {
+        const job_news news{job_news::kind::task_ended, job, 5, 2, status, 0, {}};
+        event e;
+        e.fault = fault_of(news);
+        e.text = words_of(news);
+        e.node = "n03";
+        e.boot_id = "boot";
+        e.stream = "look";
+        e.position = job;
+        e.line_ms = wall_ms();
+        e.job = job;
+        return e;
+    };
+    const int status = GENERATE(1 << 8, 11);  // a code, and SIGSEGV
+    SECTION("its step is started again") {
+        rule("restart-step");
+        const auto got = b.live({end_of(8, status)});
+        CHECK(b.slurm.calls == calls{"end 8.5"});
+        CHECK(got.at(0).jobs == std::vector<std::uint64_t>{8});
+    }
+    SECTION("it is in the queue again") {
+        rule("requeue");
+        (void)b.live({end_of(8, status)});
+        REQUIRE_FALSE(b.slurm.calls.empty());
+        CHECK(std::ranges::none_of(b.slurm.calls, [](const auto& call) { return call.ends_with(" 7"); }));
+    }
+    SECTION("it is named") {
+        rule("alert");
+        const auto got = b.live({end_of(8, status)});
+        CHECK(got.at(0).jobs == std::vector<std::uint64_t>{8});
+        REQUIRE(got[0].ranks.size() == 1);
+        CHECK(got[0].ranks[0].job == 8);
+        CHECK(b.slurm.calls.empty());
+    }
+    SECTION("or it has left the node") {
+        rule("restart-step");
+        const auto got = b.live({end_of(9, status)});
+        CHECK(b.slurm.calls.empty());
+        CHECK(said(got.at(0), "restart-step", "n03") == "nothing to do: job 9 does not have the node");
+    }
+    SECTION("no node is taken out for it, whatever a rule asks for") {
+        b.rules =
+            std::move(*parse_policy("site.toml", "[[rule]]\nname = \"all\"\naction = \"down\"\n").rules);
+        const auto got = b.live({end_of(8, status)});
+        CHECK(b.slurm.calls.empty());
+        CHECK(got.at(0).advice.find("no node is taken out") != std::string::npos);
+    }
+    SECTION("and of what is told again and again the history keeps little") {
+        rule("note");
+        std::vector<event> many;
+        for (std::uint64_t n = 0; n < 40; ++n) many.push_back(end_of(8, status));
+        for (std::uint64_t n = 0; n < 40; ++n) many[n].position = 100 + n;
+        const auto got = b.live(many);
+        CHECK(got.at(0).lines == 40);
+        std::string warning;
+        auto kept = history::open(b.settings.history, warning);
+        REQUIRE(kept);
+        const auto rows = std::ranges::count_if(many, [&](const event& e) { return *kept->knows(e); });
+        CHECK(rows == 1 + job_rows::most_of_a_job);
+    }
+}
+
+TEST_CASE("of all jobs together the history keeps so much a minute", "[fault]") {
+    job_rows rows;
+    std::uint32_t kept = 0;
+    for (std::uint32_t n = 0; n < 10'000; ++n) kept += rows.may_have_one(n, 1'000'000) ? 1 : 0;
+    CHECK(kept == job_rows::most_in_all);
+    CHECK(rows.may_have_one(1, 1'060'000));
+    // The clock was set back.
+    for (std::uint32_t n = 0; n < 10'000; ++n) (void)rows.may_have_one(n, 1'060'000);
+    CHECK(rows.may_have_one(1, 1'000));
 }
 
 TEST_CASE("an application's fault interrupts its own job alone", "[fault]") {
