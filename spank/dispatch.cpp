@@ -60,13 +60,12 @@ BANYAN_EXPORT int slurm_spank_task_init(spank_t sp, int ac, char** av) {
     return hook("slurm_spank_task_init", [&] { return set_task_environment(sp, parse_settings(ac, av)); });
 }
 
-BANYAN_EXPORT int slurm_spank_task_exit(spank_t sp, int ac, char** av) {
-    return hook("slurm_spank_task_exit", [&] { return note_task_end(sp, parse_settings(ac, av)); });
+BANYAN_EXPORT int slurm_spank_task_exit(spank_t sp, int, char**) {
+    return hook("slurm_spank_task_exit", [&] { return note_task_end(sp); });
 }
 
-BANYAN_EXPORT int slurm_spank_exit(spank_t, int ac, char** av) {
-    return hook("slurm_spank_exit",
-                [&] { return in(S_CTX_REMOTE) ? note_step_end(parse_settings(ac, av)) : SLURM_SUCCESS; });
+BANYAN_EXPORT int slurm_spank_exit(spank_t, int, char**) {
+    return hook("slurm_spank_exit", [&] { return in(S_CTX_REMOTE) ? note_step_end() : SLURM_SUCCESS; });
 }
 
 BANYAN_EXPORT int slurm_spank_job_prolog(spank_t sp, int ac, char** av) {

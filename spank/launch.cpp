@@ -156,14 +156,10 @@ result<daemon_paths> find_daemon(const settings& s, const std::string& node) {
     out.config = config_of(s);
     out.node = node;
     BANYAN_TRY(const auto file, config_file::load(out.config));
-    // The daemon checks its table; here only the one key that both need is read.
+    // The daemons check their tables; here only the one key that both need is read of each.
     out.socket = file.section("ckptd", node).text("socket");
+    out.agent = file.section("fault", node).text("agent_socket");
     return out;
-}
-
-result<std::string> find_agent(const settings& s, const std::string& node) {
-    BANYAN_TRY(const auto file, config_file::load(config_of(s)));
-    return file.section("fault", node).text("agent_socket");
 }
 
 namespace {

@@ -26,17 +26,16 @@ std::string installed_daemon();
 struct daemon_paths {
     std::string config;
     std::string socket;
+    std::string agent;  ///< where the node's fault agent listens
     std::string node;
 };
 /// banyan.conf as root reads it in slurmd's and slurmstepd's hooks: never one that the environment names.
 /// Empty when there is none.
 std::string config_of(const settings& s);
 
-/// The paths of this node's checkpoint daemon, as banyan.conf names them.
+/// The paths of this node's checkpoint daemon, as banyan.conf names them. Reads that file, which may lie on a
+/// file system that hangs: to be called while a step begins, never while it ends.
 result<daemon_paths> find_daemon(const settings& s, const std::string& node);
-
-/// Where this node's fault agent listens.
-result<std::string> find_agent(const settings& s, const std::string& node);
 
 /// Somebody listens on its socket.
 bool daemon_answers(const daemon_paths& paths);

@@ -83,9 +83,10 @@ int detach_session(spank_t sp, const settings& s);
 // stepd.cpp: the step on every node
 int open_step(spank_t sp, const settings& s);
 int set_task_environment(spank_t sp, const settings& s);
-/// In slurmstepd itself, as root: a task's status was collected; the step is over on this node.
-int note_task_end(spank_t sp, const settings& s);
-int note_step_end(const settings& s);
+/// In slurmstepd itself, as root, and after open_step; they read no file: a task's status was collected; the
+/// step is over on this node.
+int note_task_end(spank_t sp);
+int note_step_end();
 
 /// "BANYAN_TP_RANK" and the like; `what` is RANK or SIZE.
 std::string dimension_variable(topo::dimension d, const char* what);

@@ -67,34 +67,34 @@ void set_launcher(spank_t sp, std::uint32_t node_rank, std::uint32_t nodes, std:
 
 bool is_training_step(spank_t sp) { return !job_variable(sp, "BANYAN_STEP_NODES").empty(); }
 
-/// slurmstepd is of one step.
+/// slurmstepd is of one step. What its hooks need at the step's end is read at its begin: a file system that
+/// hangs by then must not keep slurmstepd from ending.
 struct {
     task_ends ends;
-    std::string node;
+    std::string agent;  ///< the fault agent's socket
 } own_step;
-
-task_ends::teller to_agent(const settings& s) {
-    return [&s](const job_news& news) {
-        const auto socket = find_agent(s, own_step.node);
-        const auto told = socket ? tell_agent(*socket, news) : result<void>(std::unexpected(socket.error()));
-        // Where no agent runs nobody wants to hear of it, now or later.
-        return told || told.error().code != errc::unavailable;
-    };
-}
 
 }  // namespace
 
 int open_step(spank_t sp, const settings& s) {
-    const auto* checkpoint_variable = train::option_names[train::checkpoint].variable;
-    if (job_variable(sp, checkpoint_variable).empty() || !is_training_step(sp)) return SLURM_SUCCESS;
     std::uint32_t job = 0, step = 0;
+    if (!is_training_step(sp)) return SLURM_SUCCESS;
     if (spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
         spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS || step >= SLURM_MAX_NORMAL_STEP_ID)
         return SLURM_SUCCESS;
-    const auto nodes = expand_hostlist(job_variable(sp, "BANYAN_STEP_NODES"));
     const auto node = own_name(sp);
+    if (node.empty()) return SLURM_SUCCESS;
     const auto paths = find_daemon(s, node);
-    if (!nodes || node.empty() || !paths || !read_note(*paths, job).empty()) return SLURM_SUCCESS;
+    if (!paths) {
+        slurm_info("banyan: step %u.%u: no agent will hear of tasks that fail: %s", job, step,
+                   paths.error().text().c_str());
+        return SLURM_SUCCESS;
+    }
+    own_step.agent = paths->agent;
+    const auto* checkpoint_variable = train::option_names[train::checkpoint].variable;
+    if (job_variable(sp, checkpoint_variable).empty()) return SLURM_SUCCESS;
+    const auto nodes = expand_hostlist(job_variable(sp, "BANYAN_STEP_NODES"));
+    if (!nodes || !read_note(*paths, job).empty()) return SLURM_SUCCESS;
     const auto restart = parse_number(job_variable(sp, "BANYAN_STEP_RESTART"), UINT32_MAX);
     ckpt::step_request request{job, step, *nodes};
     if (restart) request.restart = static_cast<std::uint32_t>(*restart);
@@ -179,22 +179,21 @@ int set_task_environment(spank_t sp, const settings& s) {
     return SLURM_SUCCESS;
 }
 
-int note_task_end(spank_t sp, const settings& s) {
+int note_task_end(spank_t sp) {
     job_news task;
-    if (spank_get_item(sp, S_TASK_EXIT_STATUS, &task.status) != ESPANK_SUCCESS ||
+    if (own_step.agent.empty() || spank_get_item(sp, S_TASK_EXIT_STATUS, &task.status) != ESPANK_SUCCESS ||
         !failed_by_itself(task.status) || !is_training_step(sp) ||
         spank_get_item(sp, S_JOB_ID, &task.job) != ESPANK_SUCCESS ||
         spank_get_item(sp, S_JOB_STEPID, &task.step) != ESPANK_SUCCESS ||
         spank_get_item(sp, S_TASK_GLOBAL_ID, &task.rank) != ESPANK_SUCCESS ||
         task.step >= SLURM_MAX_NORMAL_STEP_ID)
         return SLURM_SUCCESS;
-    if (own_step.node.empty()) own_step.node = own_name(sp);
-    if (!own_step.node.empty()) own_step.ends.ended(task, to_agent(s));
+    own_step.ends.ended(task, to_agent(own_step.agent));
     return SLURM_SUCCESS;
 }
 
-int note_step_end(const settings& s) {
-    own_step.ends.over(to_agent(s));
+int note_step_end() {
+    own_step.ends.over(to_agent(own_step.agent));
     return SLURM_SUCCESS;
 }
 

@@ -22,4 +22,13 @@ void task_ends::over(const teller& tell) {
     tell(newest_);
 }
 
+task_ends::teller to_agent(std::string socket) {
+    return [socket = std::move(socket)](const job_news& news) {
+        if (socket.empty()) return true;
+        const auto told = tell_agent(socket, news);
+        // Where no agent runs nobody wants to hear of it, now or later.
+        return told || told.error().code != errc::unavailable;
+    };
+}
+
 }  // namespace banyan::spank

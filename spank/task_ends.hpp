@@ -29,4 +29,7 @@ class task_ends {
     job_news newest_;  ///< of those that are not told
 };
 
+/// Tells the node's fault agent at `socket`, and touches nothing else; empty: nobody is there to tell.
+task_ends::teller to_agent(std::string socket);
+
 }  // namespace banyan::spank
