@@ -31,6 +31,8 @@ std::string queue_text(std::uint32_t run) {
     return fmt::format("{}{} goes back into the queue", queue_words, run);
 }
 
+std::string over_text(std::uint32_t run) { return fmt::format("not done: run {} is over", run); }
+
 /// Of "run 2 goes back into the queue".
 std::optional<std::uint32_t> run_in(std::string_view text) {
     if (!text.starts_with(queue_words)) return std::nullopt;
@@ -148,13 +150,21 @@ task<result<void>> interrupter::requeue(job_status job) {
             say(target, "dry run: would be requeued");
             co_return result<void>{};
         }
+        // Before it is written down as well: what is written counts for the limits, and is followed.
+        const auto runs = co_await still_runs(tools_, job.id, job.restarts);
+        if (!runs) co_return std::unexpected(runs.error());
+        if (!*runs) {
+            say(target, over_text(job.restarts));
+            co_return result<void>{};
+        }
+        if (i = known(); !i || i->closed_ms != 0) co_return result<void>{};
         tools_.known.record(number_, verb_, target, words, true);
         co_await tools_.known.save(number_);
     }
     const auto there = co_await still_runs(tools_, job.id, job.restarts);
     if (!there) co_return std::unexpected(there.error());
     if (!*there) {
-        say(target, fmt::format("not done: run {} is over", job.restarts));
+        say(target, over_text(job.restarts));
         co_return result<void>{};
     }
     const auto done =

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "fault/agent/job_watch.hpp"
+#include "fault/controller/interruption.hpp"
 #include "test/unit/fault/controller_bench.hpp"
 
 using namespace banyan;
@@ -402,6 +403,13 @@ TEST_CASE("a job that a rule requeues is followed until it runs, whoever began i
         const auto got = b.live({});
         CHECK(b.slurm.calls == calls{"requeue 7", "start 7"});
         CHECK(said(got.at(0), "job", "7") == "runs again on 0 nodes");
+    }
+    SECTION("not one whose run ends before it is written down") {
+        b.slurm.when_needed = [&] { b.slurm.jobs[7].phase = job_phase::ended; };
+        const auto got = b.live({b.xid79()});
+        CHECK(b.slurm.calls.empty());
+        CHECK(said(got.at(0), "requeue", "7") == "not done: run 0 is over");
+        CHECK(std::ranges::none_of(got[0].actions, is_interruption));  // the limits have room for another
     }
     SECTION("not one that may not be") {
         b.slurm.jobs[7].may_requeue = false;
