@@ -25,6 +25,9 @@ constexpr int most_start_tries = 40;
 // may differ by less than a second. That is why Slurm itself waits two minutes.
 constexpr std::int64_t credential_gap_s = 2;
 
+// What Slurm has a requeued job wait, and the clocks' difference.
+constexpr std::int64_t slurms_own_wait_s = 125, of_no_matter_s = 5;
+
 class job_follower {
   public:
     job_follower(const recovery_tools& tools, std::uint64_t number, std::string node, job_status before,
@@ -59,7 +62,8 @@ class job_follower {
     task<next> while_running(job_status now);
     task<next> without_its_node(job_status now);
     task<next> requeue(std::string why);
-    task<void> while_pending(job_status now);
+    task<next> while_pending(job_status now);
+    bool somebody_set(const job_status& now, std::time_t time);
     void when_time_is_over();
     next conclude(std::string text, bool done) {
         tools_.known.record(number_, "job", target_, std::move(text), done);
@@ -81,6 +85,11 @@ class job_follower {
     milliseconds pause_ = first_pause;
     bool requeued_, started_ = false, goes_on_ = false;
     std::time_t pending_since_ = 0;
+    struct {
+        std::uint32_t restarts = 0;
+        std::int64_t begin = 0;
+        bool known = false;
+    } first_;  // the time that the job had when it was first seen to wait for this run
     int start_tries_ = 0;
     std::vector<std::string> still_ending_;  // nodes that at the last look had not ended the job's last run
     std::string untold_;  // why it was not known at the last look how many nodes the job needs
@@ -98,7 +107,7 @@ task<job_follower::next> job_follower::after(result<job_status> now) {
     if (now->phase == job_phase::running) co_return co_await while_running(std::move(*now));
     if (now->phase == job_phase::completing) still_ending_ = now->nodes;
     if (const auto found = search_.look(*now, steady_clock::now())) tools_.held_up(number_, before_, *found);
-    if (now->phase == job_phase::pending) co_await while_pending(std::move(*now));
+    if (now->phase == job_phase::pending) co_return co_await while_pending(std::move(*now));
     co_return next::look_again;
 }
 
@@ -147,17 +156,30 @@ task<job_follower::next> job_follower::requeue(std::string why) {
     co_return next::look_again;
 }
 
+/// Slurm, or its select plugin, gives a job a time when it comes back into the queue, and may move that
+/// nearer. Any other that is still to come somebody wants: also the first one, where Slurm would not wait so
+/// long.
+bool job_follower::somebody_set(const job_status& now, std::time_t time) {
+    if (!first_.known || first_.restarts != now.restarts) first_ = {now.restarts, now.begin_time, true};
+    if (now.begin_time <= time + of_no_matter_s) return false;
+    return now.begin_time != first_.begin || now.begin_time > time + slurms_own_wait_s;
+}
+
 /// Starts it as soon as its nodes would take it.
-task<void> job_follower::while_pending(job_status now) {
+task<job_follower::next> job_follower::while_pending(job_status now) {
     if (!requeued_)
         tools_.known.record(number_, "job", target_, "is back in the queue: banyan-run or Slurm put it there",
                             true);
     requeued_ = true;
     const auto time = std::time(nullptr);
     if (pending_since_ == 0) pending_since_ = time;
+    if (somebody_set(now, time))
+        co_return conclude("waits for its StartTime, which is not the one that Slurm gave it: left alone",
+                           true);
     const bool too_early = time < pending_since_ + credential_gap_s;
     const bool starts_anyway = now.start_time <= time + 1;
-    if (tools_.dry_run || too_early || starts_anyway || start_tries_ == most_start_tries) co_return;
+    if (tools_.dry_run || too_early || starts_anyway || start_tries_ == most_start_tries)
+        co_return next::look_again;
     ++start_tries_;
     const auto done =
         co_await run_blocking(tools_.pool, [this] { return tools_.slurm.start_now(before_.id); });
@@ -166,6 +188,7 @@ task<void> job_follower::while_pending(job_status now) {
     if (!done && start_tries_ == most_start_tries)
         tools_.known.record(number_, "start_now", target_, done.error().text(), false);
     pause_ = first_pause;
+    co_return next::look_again;
 }
 
 void job_follower::when_time_is_over() {

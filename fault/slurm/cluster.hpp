@@ -33,7 +33,8 @@ struct job_status {
     std::string batch_host;
     bool may_requeue = false;
     std::uint32_t restarts = 0;
-    std::int64_t start_time = 0;  ///< epoch seconds; of a pending job: not before
+    std::int64_t start_time = 0;  ///< epoch seconds; of a pending job: when it is expected
+    std::int64_t begin_time = 0;  ///< of a pending job: it starts not before, as Slurm or somebody set it
     bool exclusive = false;       ///< no other job can have had its nodes since then
 };
 

@@ -55,6 +55,7 @@ job_status status_of(const slurm_job_info_t& j) {
     out.may_requeue = j.requeue != 0;
     out.restarts = j.restart_cnt;
     out.start_time = j.start_time;
+    out.begin_time = j.eligible_time;
     out.exclusive = j.shared == JOB_SHARED_NONE;
     return out;
 }

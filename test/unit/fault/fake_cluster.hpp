@@ -154,7 +154,7 @@ class fake_cluster final : public cluster {
         s_.calls.push_back("requeue " + std::to_string(job));
         s_.jobs[job].phase = s_.holding.empty() ? job_phase::pending : job_phase::completing;
         s_.jobs[job].nodes = s_.holding;
-        s_.jobs[job].start_time = std::time(nullptr) + 121;
+        s_.jobs[job].start_time = s_.jobs[job].begin_time = std::time(nullptr) + 121;
         return {};
     }
     result<void> tell(std::uint32_t job, const std::string& text) override {

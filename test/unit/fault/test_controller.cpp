@@ -88,6 +88,38 @@ TEST_CASE("too few nodes left: requeued, and started now", "[fault]") {
     CHECK(got[0].find_action("start_now", "7"));
 }
 
+TEST_CASE("a StartTime that somebody gives a job in the queue stays", "[fault]") {
+    controller_bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, without);
+    bool seen = false;
+    const auto tomorrow = [&](job_status& job) {
+        job.start_time = job.begin_time = std::time(nullptr) + 86'400;
+    };
+    SECTION("after it was seen there with Slurm's own") {
+        b.slurm.after_job = [&] {
+            auto& job = b.slurm.jobs[7];
+            if (job.phase == job_phase::pending && std::exchange(seen, true)) tomorrow(job);
+        };
+    }
+    SECTION("while its last run was ended") {
+        b.slurm.holding = {"n02"};
+        b.slurm.after_job = [&] {
+            auto& job = b.slurm.jobs[7];
+            if (job.phase != job_phase::completing) return;
+            job.phase = job_phase::pending;
+            job.nodes.clear();
+            tomorrow(job);
+        };
+    }
+    b.enough = [](const auto& all) { return !all.empty() && all[0].find_action("job", "7"); };
+    const auto got = b.live({b.xid79()});
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7"});
+    REQUIRE(got.size() == 1);
+    REQUIRE(got[0].find_action("job", "7"));
+    CHECK(got[0].find_action("job", "7")->result ==
+          "waits for its StartTime, which is not the one that Slurm gave it: left alone");
+}
+
 TEST_CASE("how many nodes a job needs is asked until slurmctld tells", "[fault]") {
     controller_bench b;
     b.job(7, {"n01", "n02", "n03", "n04"}, without);
