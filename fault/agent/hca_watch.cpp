@@ -30,6 +30,7 @@ task<void> hca_watch::run() {
     for (;;) {
         const auto begun = clock::now();
         const auto why = co_await listen();
+        links_.nobody_listens();
         sight_.after_look({why.text()});
         if (clock::now() - begun > std::chrono::minutes(1)) pause = quick;
         timer.expires_after(pause);

@@ -27,19 +27,25 @@ class hca_links {
     /// The state of each port that is there was told; `all`: no device was left out. What has returned of
     /// what is expected.
     std::vector<kernel_fault> after_look(bool all);
+    /// What the ports are is not known until they are told again; what they were is.
+    void nobody_listens();
 
   private:
     enum class state : std::uint8_t { unknown, up, down };
     struct link {
-        enum state is = state::unknown;
-        bool lost = false;  ///< it was told
-        bool told = false;  ///< it was, now or earlier, or was expected
-        std::string card;   ///< which functions have in common: an incident is of the card
+        enum state is = state::unknown;  ///< as it was told last
+        bool heard = false;              ///< by the process that listens now
+        bool lost = false;               ///< it was told
+        bool told = false;               ///< it was, now or earlier, or was expected
+        std::string card;                ///< which functions have in common: an incident is of the card
         std::string bdf;
     };
     using key = std::pair<std::string, std::uint32_t>;  // device, port
     std::optional<kernel_fault> returned(const key& port, const link& of);
     bool is_well(const std::string& card) const;
+    std::optional<kernel_fault> if_back(const std::string& card);
+    bool told_of(const std::string& card) const;
+    void drop_other_names();
 
     std::map<key, link> links_;
     std::set<std::string> expected_;  // cards of which a port was lost that is not known

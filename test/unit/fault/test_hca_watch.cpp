@@ -285,6 +285,28 @@ TEST_CASE("the process that listens may end, hang or print nonsense", "[fault]")
     CHECK(b.wait([&] { return w.blind().empty(); }));
 }
 
+TEST_CASE("nothing is said of a port by what a process saw that ended", "[fault]") {
+    bench b;
+    const auto ports = GENERATE(std::vector<std::string>{"mlx5_0 1"}, std::vector<std::string>{});
+    const auto up = to_json(port(hca_news::is_up)).dump(), down = to_json(port(hca_news::is_down)).dump();
+    const std::string looked = "'{\"devices\":1,\"blind\":[]}'";
+    b.program("echo '" + up + "'; echo " + looked);
+    auto w = b.watch();
+    w.start();
+    const auto ended = [&] {
+        return !w.blind().empty() && w.blind().begin()->find("ended") != std::string::npos;
+    };
+    REQUIRE(b.wait(ended));
+    b.program("echo '" + down + "'; echo " + looked + "; exec sleep 1000");
+    // The controller is back, and knows of a loss.
+    w.expect("0000:3b:00", ports);
+    CHECK(b.found.empty());
+    REQUIRE(b.wait([&] { return w.blind().empty(); }));
+    w.after_line(to_json(port(hca_news::port_up)).dump());
+    REQUIRE_FALSE(b.found.empty());
+    CHECK(b.found.back().code == static_cast<std::uint32_t>(catalog::symptom::hca_port_up));
+}
+
 TEST_CASE("nobody listens where that is not wanted", "[fault]") {
     bench b;
     b.program("touch " + (b.dir / "listened").string());

@@ -113,6 +113,55 @@ TEST_CASE("a card of which a port was lost that nobody named is well when all it
     }
 }
 
+TEST_CASE("a port is looked for at its card, whatever its device is called since", "[fault]") {
+    hca_links links;
+    const auto own = [&](hca_news news) { return links.after(port_is(news, 1, "mlx5_1")); };
+    const auto others = [&] { return links.after(port_is(hca_news::is_up, 1, "mlx5_0", "0000:5d:00.0")); };
+    SECTION("another card has the name") {
+        CHECK_FALSE(links.expect(card, port_1));
+        CHECK_FALSE(others());
+        CHECK_FALSE(own(hca_news::is_up));
+    }
+    SECTION("it had when the controller said what is expected") {
+        CHECK_FALSE(others());
+        CHECK_FALSE(own(hca_news::is_up));
+        CHECK_FALSE(links.expect(card, port_1));
+    }
+    SECTION("none has") {
+        CHECK_FALSE(links.expect(card, port_1));
+        CHECK_FALSE(own(hca_news::is_up));
+    }
+    CHECK(links.after_look(false).empty());
+    const auto back = links.after_look(true);
+    REQUIRE(back.size() == 1);
+    CHECK(is_return(back[0]));
+    CHECK(links.after_look(true).empty());
+}
+
+TEST_CASE("a port that is not told anew is not known", "[fault]") {
+    hca_links links;
+    (void)links.after(port_is(hca_news::is_up));
+    (void)links.after(port_is(hca_news::is_up, 1, "mlx5_1", "0000:3b:00.1"));
+    (void)links.after_look(true);
+    links.nobody_listens();
+    CHECK_FALSE(links.expect(card, {}));
+    CHECK_FALSE(links.after(port_is(hca_news::is_up)));
+    SECTION("it was lost meanwhile") {
+        CHECK(links.after(port_is(hca_news::is_down, 1, "mlx5_1", "0000:3b:00.1")));
+        CHECK(links.after_look(true).empty());
+        CHECK(is_return(links.after(port_is(hca_news::port_up, 1, "mlx5_1", "0000:3b:00.1"))));
+    }
+    SECTION("it is well") {
+        CHECK_FALSE(links.after(port_is(hca_news::is_up, 1, "mlx5_1", "0000:3b:00.1")));
+        CHECK(links.after_look(true).size() == 1);
+    }
+    SECTION("it has another name") {
+        CHECK_FALSE(links.after(port_is(hca_news::is_up, 1, "mlx5_7", "0000:3b:00.1")));
+        CHECK(links.after_look(true).size() == 1);
+    }
+    SECTION("it is gone") { CHECK(links.after_look(true).empty()); }
+}
+
 TEST_CASE("an incident keeps which ports are down until they are up", "[fault]") {
     engine e;
     const auto number = e.absorb(loss_of("mlx5_0 1"), 1).number;
