@@ -41,6 +41,18 @@ catalog::symptom symptom_for(const job_news& news) {
     return job_failed;
 }
 
+/// An error where another process has the socket, or that cannot be told.
+result<void> nobody_listens(const sockaddr_un& at) {
+    const unique_fd probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!probe) return fail_errno("cannot make a socket", errno);
+    const bool taken = ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+    if (taken || errno == EPROTOTYPE)
+        return fail(errc::conflict,
+                    fmt::format("another process listens on {}: is a second agent running?", at.sun_path));
+    if (errno == ECONNREFUSED || errno == ENOENT) return {};
+    return fail_errno(fmt::format("cannot tell whether somebody listens on {}", at.sun_path), errno);
+}
+
 }  // namespace
 
 kernel_fault fault_of(const job_news& news) {
@@ -80,8 +92,12 @@ std::string words_of(const job_news& news) {
 job_watch::job_watch(asio::io_context& io, const config& settings, sink to)
     : io_(io), config_(settings), sink_(std::move(to)), socket_(io) {}
 
+// Another agent's may be there by now.
 job_watch::~job_watch() {
-    if (socket_.is_open()) ::unlink(config_.agent_socket.c_str());
+    struct stat there {};
+    if (socket_.is_open() && ::lstat(config_.agent_socket.c_str(), &there) == 0 &&
+        there.st_dev == own_device_ && there.st_ino == own_inode_)
+        ::unlink(config_.agent_socket.c_str());
 }
 
 void job_watch::start() {
@@ -99,6 +115,7 @@ result<void> job_watch::listen() {
     if (::lstat(path.c_str(), &there) == 0) {
         if (!S_ISSOCK(there.st_mode))
             return fail(errc::conflict, fmt::format("{} exists and is not a socket", path));
+        BANYAN_CHECK(nobody_listens(at));
         ::unlink(path.c_str());  // an earlier agent's
     }
     unique_fd own(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -109,6 +126,9 @@ result<void> job_watch::listen() {
         return fail_errno(fmt::format("cannot listen on {}", path), errno);
     // Nobody else can fill its queue. Who came before this is told apart by what the kernel says of him.
     if (::chmod(path.c_str(), 0600) != 0) return fail_errno(fmt::format("cannot close {}", path), errno);
+    if (::lstat(path.c_str(), &there) != 0) return fail_errno(fmt::format("cannot look at {}", path), errno);
+    own_device_ = there.st_dev;
+    own_inode_ = there.st_ino;
     boost::system::error_code ec;
     socket_.assign(own.get(), ec);
     if (ec) return fail(errc::unavailable, ec.message());
@@ -166,19 +186,20 @@ void job_watch::take(std::string_view datagram, uid_t sender, std::int64_t now_m
     sink_(fault_of(told), words_of(told), told.job);
 }
 
-// The word that a job was given up comes once, behind all the failures that led to it.
+// Each kind for itself: a job whose tasks fail again and again hides neither that a copy is damaged nor that
+// it was given up.
 bool job_watch::may_pass(const job_news& news, std::int64_t now_ms, std::uint64_t& held) {
     constexpr std::int64_t minute = 60'000;
-    if (tallies_.size() >= most_jobs && !tallies_.contains(news.job))
+    const auto of = std::pair(news.job, news.what);
+    if (tallies_.size() >= most_tallies && !tallies_.contains(of))
         std::erase_if(tallies_, [&](const auto& t) { return now_ms - t.second.minute_ms >= minute; });
-    if (tallies_.size() >= most_jobs && !tallies_.contains(news.job)) return false;
-    auto& t = tallies_[news.job];
+    if (tallies_.size() >= most_tallies && !tallies_.contains(of)) return false;
+    auto& t = tallies_[of];
     if (now_ms - t.minute_ms >= minute || now_ms < t.minute_ms) {
         t.minute_ms = now_ms;
         t.passed = 0;
     }
-    const bool last_word = news.what == kind::given_up && t.passed < 2 * most_a_minute;
-    if (t.passed >= most_a_minute && !last_word) {
+    if (t.passed >= most_a_minute) {
         t.held += 1 + news.more;
         return false;
     }

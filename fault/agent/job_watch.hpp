@@ -2,8 +2,8 @@
 //
 // What befell jobs on this node, as slurmstepd and the checkpoint daemon tell it: datagrams of
 // common/job_news on the agent's socket. Only root's are taken, by the kernel's word on who sent each. What a
-// user can bring about as often as he likes (a task that fails) is bounded for each job, and counted beyond
-// that.
+// user can bring about as often as he likes (a task that fails) is bounded for each job and kind, and counted
+// beyond that.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -49,13 +50,15 @@ class job_watch {
     bool may_pass(const job_news& news, std::int64_t now_ms, std::uint64_t& held);
     void complain(const std::string& about, const std::string& text);
 
-    static constexpr std::uint32_t most_a_minute = 8;  ///< of one job
-    static constexpr std::size_t most_jobs = 1024;
+    static constexpr std::uint32_t most_a_minute = 8;  ///< of one job and kind
+    static constexpr std::size_t most_tallies = 1024;
     asio::io_context& io_;
     const config& config_;
     sink sink_;
     asio::posix::stream_descriptor socket_;
-    std::map<std::uint32_t, tally> tallies_;
+    dev_t own_device_ = 0;
+    ino_t own_inode_ = 0;
+    std::map<std::pair<std::uint32_t, job_news::kind>, tally> tallies_;
     log_limiter quiet_;
 };
 

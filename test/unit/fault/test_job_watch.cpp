@@ -7,9 +7,12 @@
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "common/fd.hpp"
 #include "fault/agent/job_watch.hpp"
 
 using namespace banyan;
@@ -109,9 +112,74 @@ TEST_CASE("a job that fails again and again is told of a few times a minute, and
     w.take(datagram(17), 0, 130'000);
     CHECK(b.heard.back().text == "step 17.2, rank 5: exit code 1 (and 14 more that were not told)");
     b.heard.clear();
+    // Nor does one kind from another's.
+    w.take(datagram(17, "copy-damaged"), 0, 130'500);
+    for (int n = 0; n < 20; ++n) w.take(datagram(17), 0, 130'600);
+    for (int n = 0; n < 20; ++n) w.take(datagram(17, "copy-damaged"), 0, 130'700);
+    CHECK(b.heard.size() == 8 - 1 + 8);
+    CHECK(b.heard.back().text.find("is damaged") != std::string::npos);
+    b.heard.clear();
     // Of very many jobs within a minute the first are enough.
     for (std::uint32_t job = 1000; job < 10'000; ++job) w.take(datagram(job), 0, 131'000);
     CHECK(b.heard.size() <= 1024);
     w.take(datagram(20'000), 0, 200'000);
     CHECK(b.heard.back().job == 20'000);
+}
+
+TEST_CASE("a second agent leaves the socket of the one that runs alone", "[fault]") {
+    bench first;
+    const auto& path = first.settings.agent_socket;
+    const auto hears = [&](bench& b) {
+        b.heard.clear();
+        REQUIRE(tell_agent(path, {kind::task_ended, 17, 2, 5, SIGBUS, 0, {}}));
+        return b.wait(1);
+    };
+    bench second, third, next;
+    {
+        auto w = first.watch();
+        w.start();
+        first.io.poll();
+        {
+            auto other = second.watch();
+            other.start();
+            second.io.poll();
+            CHECK(hears(first));
+        }
+        CHECK(hears(first));
+        // Somebody took the socket away, and another agent began: it is that one's.
+        std::filesystem::remove(path);
+        auto other = third.watch();
+        other.start();
+        third.io.poll();
+        CHECK(hears(third));
+    }
+    CHECK(second.heard.empty());
+    CHECK_FALSE(std::filesystem::exists(path));
+    // What one that was killed left is nobody's.
+    {
+        const unique_fd dead(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        sockaddr_un at{};
+        at.sun_family = AF_UNIX;
+        path.copy(at.sun_path, sizeof at.sun_path - 1);
+        REQUIRE(::bind(dead.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+    }
+    auto w = next.watch();
+    w.start();
+    next.io.poll();
+    CHECK(hears(next));
+}
+
+TEST_CASE("an agent that ends leaves the socket that is another's by now", "[fault]") {
+    bench first, second;
+    auto later = second.watch();
+    {
+        auto w = first.watch();
+        w.start();
+        first.io.poll();
+        std::filesystem::remove(first.settings.agent_socket);
+        later.start();
+        second.io.poll();
+    }
+    REQUIRE(tell_agent(second.settings.agent_socket, {kind::task_ended, 17, 2, 5, SIGBUS, 0, {}}));
+    CHECK(second.wait(1));
 }
