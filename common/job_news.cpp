@@ -16,6 +16,7 @@
 #include "common/fd.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
+#include "common/utf8.hpp"
 
 namespace banyan {
 namespace {
@@ -62,7 +63,7 @@ result<void> tell_agent(const std::string& socket, const job_news& news) {
               {"rank", news.rank},
               {"status", news.status},
               {"more", news.more},
-              {"text", printable(news.text.substr(0, job_news::max_text))}};
+              {"text", printable(begin_of(news.text, job_news::max_text))}};
     const auto text = meta.dump(-1, ' ', false, json::error_handler_t::replace);
     const unique_fd from(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!from) return fail_errno("cannot make a socket", errno);

@@ -19,6 +19,15 @@ utf8_character first_character(std::string_view text) {
     return {code, bytes, true};
 }
 
+std::string_view begin_of(std::string_view text, std::size_t bytes) {
+    if (text.size() <= bytes) return text;
+    // A character has at most four bytes. What is none is cut anywhere.
+    for (std::size_t back = 0; back <= 3 && back <= bytes; ++back)
+        if ((static_cast<unsigned char>(text[bytes - back]) & 0xc0) != 0x80)
+            return text.substr(0, bytes - back);
+    return text.substr(0, bytes);
+}
+
 bool commands_a_terminal(char32_t code) {
     if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return true;
     return (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0x200e ||

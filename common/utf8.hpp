@@ -19,6 +19,9 @@ struct utf8_character {
 /// Of a text that is not empty. Overlong forms, surrogates and what is beyond U+10FFFF are not valid.
 utf8_character first_character(std::string_view text);
 
+/// As much of it as `bytes` hold, without a part of a character at the end.
+std::string_view begin_of(std::string_view text, std::size_t bytes);
+
 /// What a terminal, a log or a picture must not be given: control characters (C0, DEL, C1), line and
 /// paragraph separators, marks that turn the direction of writing.
 bool commands_a_terminal(char32_t code);

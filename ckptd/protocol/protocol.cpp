@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "ckptd/protocol/session_json.hpp"
+#include "common/job_news.hpp"
 #include "common/json_fields.hpp"
+#include "common/utf8.hpp"
 #include "common/wire.hpp"
 
 namespace banyan::ckpt {
@@ -132,7 +134,8 @@ result<std::vector<sealed_job>> seal_now(const std::string& socket, std::uint64_
 
 result<void> give_up(const std::string& socket, std::uint64_t job, std::uint32_t step, const std::string& why,
                      std::chrono::milliseconds timeout) {
-    const json meta{{"job", job}, {"step", step}, {"why", why}};
+    // No more is handed on, and the daemon refuses what is far longer.
+    const json meta{{"job", job}, {"step", step}, {"why", begin_of(why, job_news::max_text)}};
     BANYAN_TRY([[maybe_unused]] const auto reply, ask(socket, message::given_up, meta, timeout));
     return {};
 }

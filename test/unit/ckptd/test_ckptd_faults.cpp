@@ -234,6 +234,15 @@ TEST_CASE("that a job was given up is told to the agent for its owner alone", "[
     CHECK(heard[0].what == banyan::job_news::kind::given_up);
     CHECK(heard[0].job == 11);
     CHECK(heard[0].text == "3 restarts\\nforged");
+    // However long it is, its begin is told, in whole characters.
+    foreign.job = 12;
+    c.open(foreign);
+    std::string text(banyan::job_news::max_text - 1, 'x');
+    for (int n = 0; n < 5000; ++n) text += "ü";
+    REQUIRE(ckpt::give_up(c.socket(1), 12, 3, text, 5s));
+    const auto begin = node.heard();
+    REQUIRE(begin.size() == 1);
+    CHECK(begin[0].text == text.substr(0, banyan::job_news::max_text - 1));
 }
 
 TEST_CASE("damage in both levels: an older step is taken by all", "[ckptd]") {
