@@ -49,6 +49,24 @@ std::optional<std::uint64_t> free_in_pool() {
     return *free - std::min(*free, *promised);
 }
 
+// Each mapping's address and its bytes in transparent pages, in the order of addresses, while `next` wants
+// more.
+void for_each_mapping(const std::function<bool(std::uintptr_t, std::uint64_t)>& next) {
+    std::ifstream in("/proc/self/smaps");
+    constexpr std::string_view key = "ShmemPmdMapped:";
+    std::uintptr_t at = 0;
+    for (std::string line; std::getline(in, line);) {
+        if (line.starts_with(key)) {
+            const auto rest = trim(std::string_view(line).substr(key.size()));
+            if (!next(at, parse_number(rest.substr(0, rest.find(' '))).value_or(0) << 10)) return;
+        } else if (std::isdigit(static_cast<unsigned char>(line[0])) != 0 ||
+                   (line[0] >= 'a' &&
+                    line[0] <= 'f')) {  // a mapping; the names of its fields are in capitals
+            at = std::strtoul(line.c_str(), nullptr, 16);
+        }
+    }
+}
+
 result<unique_fd> new_file(const std::string& name, unsigned flags) {
     unique_fd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | flags));
     if (!fd) return fail_errno(fmt::format("cannot make {}", name), errno);
@@ -95,9 +113,12 @@ void page_choice::remove(const bytes_by_kind& bytes) {
 
 void memory_file::see_transparent(const std::map<std::uintptr_t, std::uint64_t>& seen) {
     const auto found = seen.find(reinterpret_cast<std::uintptr_t>(map.data()));
-    if (found == seen.end()) return;
+    if (found != seen.end()) see_transparent(found->second);
+}
+
+void memory_file::see_transparent(std::uint64_t bytes) {
     auto& ordinary = pages[static_cast<std::size_t>(page_kind::ordinary)];
-    const auto huge = std::min(found->second, ordinary);
+    const auto huge = std::min(bytes, ordinary);
     ordinary -= huge;
     pages[static_cast<std::size_t>(page_kind::transparent)] += huge;
 }
@@ -154,7 +175,7 @@ result<memory_file> file_of_ordinary(const std::string& name, std::uint64_t byte
         BANYAN_TRY(out.map, map_whole(out.fd.get(), bytes, MAP_POPULATE));
     }
     out.pages[static_cast<std::size_t>(page_kind::ordinary)] = bytes;
-    if (transparent) out.see_transparent(transparent_mappings());
+    if (transparent) out.see_transparent(transparent_in_mapping(out.map.data()));
     return out;
 }
 
@@ -191,22 +212,29 @@ std::expected<void, no_such_pages> transparent_pages() {
 }
 
 std::map<std::uintptr_t, std::uint64_t> transparent_mappings() {
-    std::ifstream in("/proc/self/smaps");
-    constexpr std::string_view key = "ShmemPmdMapped:";
     std::map<std::uintptr_t, std::uint64_t> out;
-    std::uintptr_t at = 0;
-    for (std::string line; std::getline(in, line);) {
-        if (line.starts_with(key)) {
-            const auto rest = trim(std::string_view(line).substr(key.size()));
-            const auto kib = parse_number(rest.substr(0, rest.find(' '))).value_or(0);
-            if (kib != 0) out[at] = kib << 10;
-        } else if (std::isdigit(static_cast<unsigned char>(line[0])) != 0 ||
-                   (line[0] >= 'a' &&
-                    line[0] <= 'f')) {  // a mapping; the names of its fields are in capitals
-            at = std::strtoul(line.c_str(), nullptr, 16);
-        }
-    }
+    for_each_mapping([&](std::uintptr_t at, std::uint64_t bytes) {
+        if (bytes != 0) out[at] = bytes;
+        return true;
+    });
     return out;
+}
+
+std::uint64_t transparent_in_mapping(const void* at) {
+    const auto wanted = reinterpret_cast<std::uintptr_t>(at);
+    std::uint64_t out = 0;
+    for_each_mapping([&](std::uintptr_t begin, std::uint64_t bytes) {
+        if (begin == wanted) out = bytes;
+        return begin < wanted;
+    });
+    return out;
+}
+
+std::optional<std::uint64_t> pages_of_pool() {
+    const auto has = parse_number(kernel_word(std::string(pool) + "nr_hugepages"));
+    const auto may_add = parse_number(kernel_word(std::string(pool) + "nr_overcommit_hugepages"));
+    if (!has || !may_add) return std::nullopt;
+    return *has + *may_add;
 }
 
 joined_shape reserved_shape(const joined_shape& plain) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -58,6 +59,7 @@ struct memory_file {
     bytes_by_kind pages{};
     /// Which of the pages that are ordinary for all that is known are transparent ones.
     void see_transparent(const std::map<std::uintptr_t, std::uint64_t>& seen);
+    void see_transparent(std::uint64_t bytes);
 };
 
 /// `bytes`: whole huge pages. They are reserved before any is touched, so that it is all or nothing; nothing
@@ -70,8 +72,13 @@ result<memory_file> file_of(unique_fd fd);
 
 /// Whether the kernel gives shared memory huge pages where it is asked to.
 std::expected<void, no_such_pages> transparent_pages();
-/// What lies in such, of each mapping of this process by its address.
+/// What lies in such, of each mapping of this process by its address. For that the kernel goes through all
+/// their pages.
 std::map<std::uintptr_t, std::uint64_t> transparent_mappings();
+/// The same of the mapping that begins there, and it goes no further.
+std::uint64_t transparent_in_mapping(const void* at);
+/// Pages that the pool of reserved ones has, and may add. Nothing: it could not be seen.
+std::optional<std::uint64_t> pages_of_pool();
 
 /// How memory of `plain`, with `each` bytes in every buffer, lies in reserved pages: each buffer begins one.
 /// The header is the last ordinary page of the first one.
