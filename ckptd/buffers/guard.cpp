@@ -9,36 +9,46 @@
 
 #include <sys/mman.h>
 
-#include "ckptd/buffers/rank_memory.hpp"
-
 namespace banyan::ckpt {
 namespace {
 
-constexpr std::size_t most_ranges = 16384;  // read in a signal handler: no list that grows
+constexpr std::size_t most_ranges = guarded::most;  // read in a signal handler: no list that grows
 
 struct range {
     std::atomic<bool> taken{false};
-    std::atomic<std::uintptr_t> begin{0}, end{0};  // end is written last, and first set to 0
+    std::atomic<std::uint32_t> changes{0};  // odd: begin and end hold
+    std::atomic<std::uintptr_t> begin{0}, end{0};
+    std::atomic<bool> holed{false};
 };
 std::array<range, most_ranges> ranges;
 std::atomic<std::size_t> ever{0};  // slots beyond have never been taken
 
-bool is_guarded(std::uintptr_t at) {
-    for (std::size_t i = 0; i < ever.load(); ++i)
-        if (const auto end = ranges[i].end.load(); at < end && at >= ranges[i].begin.load()) return true;
+// Nothing below one word is read in a slot that is given to another range meanwhile.
+bool spans(const range& r, std::uintptr_t at) {
+    const auto before = r.changes.load();
+    return before % 2 != 0 && at >= r.begin.load() && at < r.end.load() && r.changes.load() == before;
+}
+
+// All of the range becomes one mapping: holes side by side would be one each, of which a process may have
+// so many.
+bool put_zeros(std::uintptr_t at) {
+    for (std::size_t i = 0; i < ever.load(); ++i) {
+        auto& r = ranges[i];
+        if (!spans(r, at)) continue;
+        r.holed = true;  // first: whoever has read a zero sees the mark
+        const auto begin = r.begin.load();
+        return ::mmap(reinterpret_cast<void*>(begin), r.end.load() - begin, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
+    }
     return false;
 }
 
 void on_bus_error(int signal, siginfo_t* info, void*) {
     const auto before = errno;
     const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
-    if (info->si_code == BUS_ADRERR && is_guarded(at)) {
-        auto* const page = reinterpret_cast<void*>(at / huge_page_bytes * huge_page_bytes);
-        if (::mmap(page, huge_page_bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED) {
-            errno = before;
-            return;
-        }
+    if (info->si_code == BUS_ADRERR && put_zeros(at)) {
+        errno = before;
+        return;
     }
     ::signal(signal, SIG_DFL);  // and the access is done again
 }
@@ -58,6 +68,8 @@ guarded::guarded(const void* at, std::size_t bytes) {
         const auto begin = reinterpret_cast<std::uintptr_t>(at);
         ranges[i].begin = begin;
         ranges[i].end = begin + bytes;
+        ranges[i].holed = false;
+        ++ranges[i].changes;
         auto known = ever.load();
         while (known <= i && !ever.compare_exchange_weak(known, i + 1)) {
         }
@@ -76,8 +88,10 @@ guarded& guarded::operator=(guarded&& o) noexcept {
 guarded::~guarded() {
     if (slot_ < 0) return;
     auto& r = ranges[static_cast<std::size_t>(slot_)];
-    r.end = 0;
+    ++r.changes;
     r.taken = false;
 }
+
+bool guarded::holed() const { return slot_ >= 0 && ranges[static_cast<std::size_t>(slot_)].holed; }
 
 }  // namespace banyan::ckpt

@@ -34,21 +34,31 @@ std::uint64_t memory_available() {
     return kib ? *kib * 1024 : 0;
 }
 
+no_such_pages no_guard() {
+    return {"what lies in them already is as much as can be guarded",
+            fmt::format(": {} ranges", guarded::most)};
+}
+
 // The last owner is often the daemon's one thread, and to give gigabytes back takes the kernel a while. What
 // others hold as a file it may take for ever: whoever writes there has the inode locked, and a write can wait
 // for pages of his that never come.
 void let_go(shard_memory* memory) {
     constexpr std::size_t at_once = 64u << 20;
     if (memory->shared() || memory->size() > at_once) {
-        ++memory->budget()->leaving;
+        const std::uint32_t reserved = memory->is_reserved() ? 1 : 0;
+        const auto budget = memory->budget();
+        ++budget->leaving;
+        budget->leaving_reserved += reserved;
         try {
-            std::thread([memory, budget = memory->budget()] {
+            std::thread([memory, budget, reserved] {
                 delete memory;
+                budget->leaving_reserved -= reserved;
                 --budget->leaving;
             }).detach();
             return;
         } catch (const std::system_error&) {
-            --memory->budget()->leaving;  // no thread: then here
+            budget->leaving_reserved -= reserved;  // no thread: then here
+            --budget->leaving;
         }
     }
     delete memory;
@@ -95,16 +105,22 @@ std::shared_ptr<shard_memory> shard_memory::of_file(std::shared_ptr<memory_budge
 
 std::expected<std::shared_ptr<shard_memory>, no_such_pages> shard_memory::make_reserved(
     const std::shared_ptr<memory_budget>& budget, const std::string& name, std::uint64_t bytes) {
-    // As above: pages that are leaving are in the pool in a moment.
+    // As above: pages that are leaving are in the pool in a moment. One that is too small gives nothing then.
+    const auto pool = pages_of_pool();
+    const bool may_come = !pool || *pool >= bytes / huge_page_bytes;
     const auto until = std::chrono::steady_clock::now() + leave_timeout_of_pages;
     for (;;) {
-        const bool more_soon = budget->leaving != 0 && std::chrono::steady_clock::now() < until;
+        const bool more_soon =
+            may_come && budget->leaving_reserved != 0 && std::chrono::steady_clock::now() < until;
         no_such_pages why{"rounded up to whole ones it would be more than memory_limit", ""};
         if (budget->reserve(bytes, name)) {
-            if (auto file = file_of_reserved(name, bytes))
-                return of_file(budget, std::move(*file));
-            else
+            if (auto file = file_of_reserved(name, bytes)) {
+                auto made = of_file(budget, std::move(*file));
+                if (made->is_guarded()) return made;
+                return std::unexpected(no_guard());
+            } else {
                 why = std::move(file).error();
+            }
             budget->release(bytes);
         }
         if (!more_soon) return std::unexpected(std::move(why));
@@ -194,18 +210,28 @@ result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_
 
 result<std::shared_ptr<shard_memory>> shard_memory::adopt(std::shared_ptr<memory_budget> budget,
                                                           keeper::handed_over from) {
-    BANYAN_TRY(auto file, file_of(std::move(from.fd)));
-    budget->count(file.map.size());
+    auto file = file_of(std::move(from.fd));
+    if (!file) {  // nobody else would let go of it
+        if (budget->keeper()) budget->keeper()->drop(from.number);
+        return std::unexpected(std::move(file).error());
+    }
+    budget->count(file->map.size());
     auto out = std::shared_ptr<shard_memory>(
-        new shard_memory(std::move(budget), std::move(file), from.number), let_go);
+        new shard_memory(std::move(budget), std::move(*file), from.number), let_go);
     if (out->is_reserved()) out->guard_ = guarded(out->map_.data(), out->map_.size());
     out->share();  // perhaps: a rank's process may have it
+    if (!out->is_guarded()) return fail(errc::exhausted, no_guard().cause);
     return out;
 }
 
 bool shard_memory::is_reserved() const {
     if (parts_.empty()) return file_.pages[static_cast<std::size_t>(page_kind::reserved)] != 0;
     return std::any_of(parts_.begin(), parts_.end(), [](const auto& p) { return p->is_reserved(); });
+}
+
+bool shard_memory::is_holed() const {
+    return guard_.holed() ||
+           std::any_of(parts_.begin(), parts_.end(), [](const auto& p) { return p->is_holed(); });
 }
 
 void shard_memory::see_transparent(const std::map<std::uintptr_t, std::uint64_t>& seen) {
@@ -269,6 +295,7 @@ result<std::shared_ptr<shard_memory>> shard_memory::join(std::vector<std::shared
     out->parts_ = std::move(parts);
     out->shape_ = shape;
     if (reserved) out->guard_ = guarded(out->map_.data(), out->map_.size());
+    if (!out->is_guarded()) return fail(errc::exhausted, no_guard().cause);
     return out;
 }
 
@@ -280,7 +307,11 @@ std::vector<std::shared_ptr<shard_memory>> files_of(const std::shared_ptr<shard_
 // our hold on them; what a holder writes there later are pages of its own cgroup. F_SEAL_SEAL keeps a client
 // from forbidding it with a seal.
 shard_memory::~shard_memory() {
-    if (!parts_.empty()) return;  // each of them frees its own
+    if (!parts_.empty()) {  // each of them frees its own, which it cannot as long as it is mapped here
+        guard_ = guarded();
+        map_ = mapping();
+        return;
+    }
     const auto bytes = size();
     budget_->pages.remove(file_.pages);
     if (budget_->keeper()) budget_->keeper()->drop(number_);

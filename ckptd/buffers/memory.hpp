@@ -40,6 +40,7 @@ class memory_budget {
     void release(std::uint64_t bytes) { used_ -= bytes; }
     /// Blocks that are on their way back to the kernel, still in used().
     std::atomic<std::uint32_t> leaving{0};
+    std::atomic<std::uint32_t> leaving_reserved{0};  ///< of these, what is of reserved huge pages
     page_choice pages;
 
   private:
@@ -90,6 +91,8 @@ class shard_memory {
     std::size_t size() const { return map_.size() - shape_.lead(); }
     /// Whether it is, in part at least, of reserved huge pages: a process has to map it in such.
     bool is_reserved() const;
+    /// A page of it was missing: what is seen here are zeros, and nothing may be written (guard.hpp).
+    bool is_holed() const;
     /// What each of its buffers has to be a multiple of.
     std::uint64_t unit() const { return is_reserved() ? huge_page_bytes : page_bytes; }
     /// Of the file of a daemon before this one: which of its pages are transparent.
@@ -116,6 +119,8 @@ class shard_memory {
     static result<std::shared_ptr<shard_memory>> make_ordinary(std::shared_ptr<memory_budget> budget,
                                                                const std::string& name, std::uint64_t bytes,
                                                                const no_such_pages& unreserved);
+    /// Reserved pages are nothing without: whoever shares them can end this process.
+    bool is_guarded() const { return !is_reserved() || guard_; }
     const shard_memory* base() const { return parts_.empty() ? this : parts_.front().get(); }
 
     std::shared_ptr<memory_budget> budget_;

@@ -3,6 +3,7 @@
 // Memory in huge pages: that there are, that there are too few, that grows, that is handed over, that a rank
 // spoils.
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -55,6 +56,13 @@ struct budget_that_tells {
 
 void fill(const shard_memory& m, unsigned char salt) {
     for (std::size_t at = 0; at < m.size(); at += 509) m.data()[at] = static_cast<std::byte>(at / 509 + salt);
+}
+
+int mappings() {
+    std::ifstream in("/proc/self/maps");
+    int lines = 0;
+    for (std::string line; std::getline(in, line);) ++lines;
+    return lines;
 }
 
 bool is_filled(const std::byte* data, std::uint64_t bytes, unsigned char salt) {
@@ -255,8 +263,61 @@ TEST_CASE("a rank that makes holes and takes the pages gives the daemon zeros, a
     gone[5] = std::byte{1};
     CHECK(gone[5] == std::byte{1});
     CHECK(file->data()[hole + 5] == std::byte{0});  // it is mapped twice
-    CHECK(is_filled(m->data(), page_bytes + huge_page_bytes, 3));
     CHECK(chunk_checksums(m->part(page_bytes, rounded)).size() == 6);
+}
+
+TEST_CASE("holes in every second page are one mapping of zeros, and a mark", "[ckptd]") {
+    const huge_page_pool pool(pages_of_three);
+    if (!pool) return;
+    guard_from_missing_pages();
+    budget_that_tells b;
+    const auto m = b.make();
+    REQUIRE(m->is_reserved());
+    fill(*m, 3);
+    const auto file = files_of(m).front();
+    int holes = 0;
+    for (std::uint64_t page = 2; page < pages_of_three; page += 2, ++holes)
+        REQUIRE(::fallocate(file->fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                            static_cast<off_t>(page * huge_page_bytes), huge_page_bytes) == 0);
+    const auto takes = file_of_reserved("thief", static_cast<std::uint64_t>(holes) * huge_page_bytes);
+    REQUIRE(takes);
+    const auto before = mappings();
+    CHECK_FALSE(m->is_holed());
+    CHECK(chunk_checksums(m->part(0, page_bytes)).size() == 1);  // the header's page is there
+    CHECK_FALSE(m->is_holed());
+    CHECK(chunk_checksums(m->part(0, m->size())).size() == chunk_count(m->size()));
+    CHECK(m->is_holed());
+    CHECK(mappings() <= before + 4);
+    for (std::size_t at = 0; at < m->size(); at += 509)
+        if (m->data()[at] != std::byte{0}) FAIL("something of before is still seen");
+    CHECK(b.make()->is_holed() == false);  // whatever had this slot
+}
+
+TEST_CASE("memory that cannot be guarded does not lie in reserved pages", "[ckptd]") {
+    const huge_page_pool pool(2 * pages_of_three);
+    if (!pool) return;
+    budget_that_tells b;
+    std::vector<guarded> others;
+    const auto* const nothing = reinterpret_cast<const void*>(huge_page_bytes);
+    const auto take_all = [&] {
+        for (;;) {
+            guarded one(nothing, 0);
+            if (!one) return;
+            others.push_back(std::move(one));
+        }
+    };
+    const auto first = b.make();
+    REQUIRE(first->is_reserved());
+    take_all();
+    CHECK_FALSE(b.make()->is_reserved());
+    CHECK(b.told_of("as much as can be guarded"));
+    CHECK_FALSE(shard_memory::grow(first, of_rank, "more", huge_page_bytes));
+    banyan::unique_fd kept(::fcntl(files_of(first).front()->fd(), F_DUPFD_CLOEXEC, 0));
+    CHECK_FALSE(shard_memory::adopt(b.budget, {keeper::contents::shards, 1, std::move(kept)}));
+    others.pop_back();  // for the file, and none for what is mapped of it
+    CHECK_FALSE(b.make()->is_reserved());
+    others.clear();
+    CHECK(b.make()->is_reserved());
 }
 
 TEST_CASE("memory lies in transparent huge pages where the kernel gives them", "[ckptd]") {
