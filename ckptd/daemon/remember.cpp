@@ -26,6 +26,13 @@ json of_memory(const shard_memory& m) {
     if (m.parts().empty()) return m.number();
     json parts = json::array();
     for (const auto& p : m.parts()) parts.push_back(p->number());
+    // A daemon that knows of no lead would look for the header at the begin of the file. Without parts it
+    // finds no memory.
+    if (m.shape().lead() != 0)
+        return {{"parts", json::array()},
+                {"files", parts},
+                {"header", m.shape().header},
+                {"buffers", m.shape().buffers}};
     return {{"parts", parts}, {"header", m.shape().header}, {"buffers", m.shape().buffers}};
 }
 
@@ -37,7 +44,7 @@ std::shared_ptr<shard_memory> take_memory(const json& in, const kept_memory& mem
     };
     if (!in.is_object()) return file(in);
     std::vector<std::shared_ptr<shard_memory>> parts;
-    for (const auto& number : in.at("parts")) parts.push_back(file(number));
+    for (const auto& number : in.at(in.contains("files") ? "files" : "parts")) parts.push_back(file(number));
     auto joined = shard_memory::join(
         std::move(parts), {in.at("header").get<std::uint64_t>(), in.at("buffers").get<std::uint64_t>()});
     return joined ? *joined : nullptr;

@@ -168,6 +168,54 @@ TEST_CASE("a state's place is read again, however long its job's is", "[ckptd]")
     CHECK_FALSE(read(remember(k.s), k.memory, longer, agreed));
 }
 
+TEST_CASE("memory whose header is not at its begin is none to a daemon that would look there", "[ckptd]") {
+    kept_session k;
+    constexpr joined_shape with_lead{huge_page_bytes, 3};
+    auto file = shard_memory::make(k.budget, "banyan-test", huge_page_bytes + 3 * page_bytes);
+    REQUIRE(file);
+    k.memory = {{(*file)->number(), *file}};
+    auto whole = shard_memory::join({*file}, with_lead);
+    REQUIRE(whole);
+    auto& r = k.s.ranks[1];
+    r.memory = *whole;
+    r.buffers = 3;
+    r.buffer_bytes = page_bytes;
+    std::uint64_t sequence = 0;
+    {
+        auto& header = *new (r.memory->data()) rank_memory_header{};
+        begin_write(header.buffer[2]);
+        sequence = end_write(header.buffer[2], key.step, generation, 100);
+    }
+    auto copy = k.s.copies.front();
+    copy->memory = r.memory;
+    copy->rank = 1;
+    copy->own = true;
+    copy->bytes = 100;
+    copy->buffer = 2;
+    copy->offset = buffer_offset(2, page_bytes);
+    copy->sequence = sequence;
+    const auto text = remember(k.s);
+    // As a release reads it that knows of parts and of no lead.
+    for (const auto& one : {json::from_cbor(text)["ranks"][0], json::from_cbor(text)["copies"][0]})
+        CHECK(one["memory"]["parts"].empty());
+    session again;
+    agreement::agreement agreed;
+    REQUIRE(read(text, k.memory, again, agreed));
+    REQUIRE(again.ranks.at(1).memory);
+    CHECK(again.ranks.at(1).memory->shape() == with_lead);
+    REQUIRE(again.copies.size() == 1);
+    CHECK(again.copies[0]->sequence == sequence);
+    // As releases have written it that had a lead and this key.
+    auto before = json::from_cbor(text);
+    for (auto* one : {&before["ranks"][0]["memory"], &before["copies"][0]["memory"]}) {
+        (*one)["parts"] = (*one)["files"];
+        one->erase("files");
+    }
+    session of_before;
+    REQUIRE(read(json::to_cbor(before), k.memory, of_before, agreed));
+    CHECK(of_before.copies.size() == 1);
+}
+
 TEST_CASE("a copy whose memory is not there is lost, to the agreement too", "[ckptd]") {
     kept_session k;
     session again;
