@@ -2,6 +2,7 @@
 
 #include "ckptd/daemon/rank_buffers.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -15,6 +16,20 @@ namespace {
 
 constexpr std::size_t header_allowance = 256 * 1024;
 constexpr milliseconds look_again_for_room{50};
+
+// What nobody has seen and nothing lies in: it need not be there beside the other one.
+void let_go_of_unused(daemon_core& core, const session_ptr& s, rank_state& r) {
+    if (!r.memory) return;
+    const auto files = files_of(r.memory);
+    if (std::any_of(files.begin(), files.end(), [](const auto& f) { return f->shared(); })) return;
+    if (std::any_of(s->copies.begin(), s->copies.end(),
+                    [&](const auto& c) { return c->memory->shares_with(r.memory.get()); }))
+        return;
+    const auto unused = std::exchange(r.memory, nullptr);
+    r.buffers = 0;
+    r.buffer_bytes = 0;
+    core.keep(s);  // and only then may it go
+}
 
 // What the job has, of each of its states where there are several.
 std::string memory_in_words(const daemon_core& core, const session& s) {
@@ -43,6 +58,7 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
     const joined_shape shape{page_bytes, buffers};
     const auto name = fmt::format("banyan-buffers-{}-{}", s->job(), rank);
     const auto from = fits && can.parts && can_grow(r.memory) ? r.memory : nullptr;
+    if (!from) let_go_of_unused(core_, s, r);
     const auto more = from ? round_up(bytes, from->unit()) - r.buffer_bytes : 0;
     const auto wanted = from ? buffers * more : bytes_of(shape, round_to_page(bytes));
     const auto limit = core_.config.job_limit();

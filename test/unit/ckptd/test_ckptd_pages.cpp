@@ -189,6 +189,28 @@ TEST_CASE("a library that knows no huge pages gets memory in others", "[ckptd]")
     all_are(ask_all(ranks, "restart"), "0 1 1 1");
 }
 
+TEST_CASE("memory that was made for nobody yet is not needed twice", "[ckptd]") {
+    const huge_page_pool pool(of_rank);
+    if (!pool) return;
+    cluster c({1, "memory_limit = \"120M\"\n", {}});
+    auto r = c.request(8, 1, 1, "", 0);
+    r.bytes = large - (256u << 10);
+    c.open(r);
+    REQUIRE(pool.free() == 0);
+    const auto soon = [] { return std::chrono::steady_clock::now() + 20s; };
+    auto fd = wire::connect_unix(c.socket(1), soon());
+    REQUIRE(fd);
+    banyan::unique_fd memory;
+    const json meta{{"job", 8}, {"rank", 0}, {"world", 1}, {"bytes", large}, {"parts", true}};
+    REQUIRE(wire::send_frame(fd->get(), static_cast<std::uint16_t>(ckpt::message::attach), meta, {}, soon()));
+    const auto reply = wire::receive_frame(fd->get(), soon(), &memory);
+    REQUIRE(reply);
+    INFO(reply->meta.dump());
+    CHECK(memory);
+    CHECK(reply->meta.contains("buffer_bytes"));
+    CHECK(pool.free() == of_rank);
+}
+
 TEST_CASE("huge pages that are switched off are left alone", "[ckptd]") {
     const huge_page_pool pool(of_rank);
     if (!pool) return;
