@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ckptd/daemon/holes.hpp"
 #include "ckptd/daemon/packing.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "ckptd/protocol/state_name.hpp"
@@ -363,6 +364,7 @@ task<result<void>> peer_requests::on_get(peer_state* from, json meta) {
         s->bytes.peer_sent += chunk.size();
         // Whoever asks finds damage himself, but then it would still be offered to the next one.
         if (crc != copy->chunks[i] && !copy->dropped) {
+            if (give_up_holed(to_.users, s, copy->rank)) continue;
             if (is_as_sealed(*copy)) to_.users.note_damage(s, copy->rank, copy->key);
             s->lose_copy(copy);
         }

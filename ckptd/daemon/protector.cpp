@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ckptd/daemon/holes.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "ckptd/store/safetensors.hpp"
 
@@ -50,6 +51,7 @@ void protector::note_sealed(const session_ptr& s, std::uint32_t rank, std::size_
     if (it == s->ranks.end() || !it->second.memory || buffer >= it->second.buffers) return;
     auto& r = it->second;
     const auto view = read_buffer(r.header().buffer[buffer]);
+    if (give_up_holed(users_, s, rank)) return;
     // The header is the user's to write: nothing in it is used before it is in range.
     if (!view || view->bytes == 0 || view->bytes > r.buffer_bytes || view->step > max_step) return;
     // One at a time: whoever seals a buffer over and over gets one checksum after the other, no queue of
@@ -99,6 +101,7 @@ void protector::scan_buffers(const session_ptr& s, std::uint32_t rank) {
     std::vector<std::pair<std::uint64_t, std::size_t>> sealed;
     for (std::size_t i = 0; i < it->second.buffers; ++i)
         if (const auto view = read_buffer(it->second.header().buffer[i])) sealed.emplace_back(view->step, i);
+    if (give_up_holed(users_, s, rank)) return;
     std::sort(sealed.begin(), sealed.end());
     for (const auto& [step, buffer] : sealed) note_sealed(s, rank, buffer);
 }
@@ -107,7 +110,10 @@ task<bool> protector::checksum(session_ptr s, copy_ptr c) {
     const auto before = c->sequence;
     const auto work = [c]() -> result<std::vector<std::uint32_t>> {
         if (c->dropped) return fail(errc::conflict, "dropped meanwhile");
-        return chunk_checksums(c->data());
+        auto sums = chunk_checksums(c->data());
+        // They would fit the zeros that lie there now.
+        if (c->memory->is_holed()) return fail(errc::invalid_input, "holes in its memory");
+        return sums;
     };
     result<std::vector<std::uint32_t>> sums;
     if (c->bytes <= summed_at_once)
@@ -118,6 +124,7 @@ task<bool> protector::checksum(session_ptr s, copy_ptr c) {
         if (sums.error().code == errc::exhausted)
             users_.warn(s, about_checksums,
                         fmt::format("a save waits for its checksum: {}", sums.error().text()));
+        give_up_holed(users_, s, c->rank);
         co_return false;
     }
     s->warnings.works_again(about_checksums);
@@ -170,6 +177,7 @@ task<void> protector::protect(session_ptr s, copy_ptr c) {
     const bool replicated = co_await replicate(s, c);
     c->handled = true;
     c->waits_since = clock::now();
+    give_up_holed(users_, s, c->rank);
     if (s->closed || c->dropped || s->generation != generation) co_return;
     s->agreed->safe(c->number, replicated ? agreement::level::replicated : agreement::level::memory);
 }

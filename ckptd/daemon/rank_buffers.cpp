@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "ckptd/daemon/holes.hpp"
 #include "ckptd/daemon/in_the_making.hpp"
 #include "common/text.hpp"
 
@@ -51,6 +52,7 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
     const auto held = co_await s->memory_lock->acquire();
     auto& r = s->ranks[rank];
     r.rank = rank;
+    give_up_holed(users_, s, rank);
     const bool fits = r.memory && r.buffers == s->request.buffers &&
                       (can.parts || files_of(r.memory).size() == 1) && (can.huge || !r.memory->is_reserved());
     if (fits && r.buffer_bytes >= round_to_page(bytes)) co_return result<void>{};

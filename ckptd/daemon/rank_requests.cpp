@@ -177,6 +177,8 @@ task<answer_meta> rank_requests::attach(client_ptr client, session_ptr job, cons
     to_.copies.scan_buffers(s, rank);
     s->publish();
     core_.keep(s);
+    if (!now.memory)  // by what was found there
+        co_return fail(errc::unavailable, fmt::format("rank {} has made holes in its memory", rank));
     const auto files = files_of(now.memory);
     client->passed = files.front();
     const auto header = now.memory->shape().lead() + page_bytes;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ckptd/daemon/holes.hpp"
 #include "ckptd/daemon/restorer.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "common/json_fields.hpp"
@@ -76,11 +77,19 @@ task<result<copy_ptr>> restorer::into_buffer(session_ptr s, std::uint32_t rank) 
     const auto into = memory->part(offset, c->bytes);
     auto& head = reinterpret_cast<rank_memory_header*>(memory->data())->buffer[*buffer];
     begin_fill(head);
+    // Nothing is written into pages that are in no budget, and nothing of them is handed out.
     const auto work = [c, into, memory, keep = c->memory]() -> result<bool> {
+        if (memory->is_holed()) return false;
         std::memcpy(into.data(), c->data().data(), into.size());
         return chunk_checksums(into) == c->chunks;
     };
     const auto same = co_await core_.compute.run(s->request.uid, work);
+    if (memory->is_holed()) {
+        give_up_holed(users_, s, rank);
+        co_return fail(errc::unavailable,
+                       fmt::format("rank {} has made holes in its memory: it has to attach again", rank));
+    }
+    if (give_up_holed(users_, s, rank)) co_return lost;
     if (!same) co_return std::unexpected(same.error());
     if (c->dropped || s->closed) co_return lost;
     if (!*same) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ckptd/daemon/holes.hpp"
 #include "ckptd/daemon/in_the_making.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "ckptd/store/safetensors.hpp"
@@ -37,7 +38,7 @@ task<bool> restorer::take_local(session_ptr s, agreement::held what) {
         const auto same = co_await core_.compute.run(s->request.uid, work);
         if (s->closed) co_return false;
         if (!same) co_await s->changed->wait(clock::now() + ask_again);  // not looked at is not damaged
-        if (!same || c->dropped) continue;
+        if (give_up_holed(users_, s, what.rank) || !same || c->dropped) continue;
         if (!*same) {
             users_.note_damage(s, what.rank, what.key);
             s->lose_copy(c);
@@ -71,9 +72,12 @@ task<bool> restorer::take_local_instead(session_ptr s, agreement::held what, std
         return chunk_checksums(room) == from->chunks;
     };
     const auto same = co_await core_.compute.run(s->request.uid, work);
-    if (s->closed || !same || !*same) {
+    const bool holed = to->memory->is_holed() || from->memory->is_holed();
+    if (s->closed || !same || !*same || holed) {
         give_back(s, to);
-        if (!s->closed && same && !from->dropped) {
+        give_up_holed(users_, s, as);
+        give_up_holed(users_, s, what.rank);
+        if (!s->closed && same && !holed && !from->dropped) {
             users_.note_damage(s, what.rank, what.key);
             s->lose_copy(from);
         }
@@ -115,6 +119,7 @@ task<result<copy_ptr>> restorer::room_for(session_ptr s, agreement::held what, s
     copy->rank = what.rank;
     copy->key = what.key;
     copy->bytes = bytes;
+    give_up_holed(users_, s, what.rank);
     const auto known = s->ranks.find(what.rank);
     if (known != s->ranks.end() && known->second.buffer_bytes >= bytes)
         if (const auto buffer = s->spare_buffer(known->second)) {
@@ -123,8 +128,12 @@ task<result<copy_ptr>> restorer::room_for(session_ptr s, agreement::held what, s
             copy->offset = buffer_offset(*buffer, r.buffer_bytes);
             copy->buffer = static_cast<int>(*buffer);
             begin_fill(r.header().buffer[*buffer]);
-            s->copies.push_back(copy);  // unchecked: nobody takes the buffer
-            co_return copy;
+            if (!give_up_holed(users_, s, what.rank)) {
+                s->copies.push_back(copy);  // unchecked: nobody takes the buffer
+                co_return copy;
+            }
+            copy->buffer = -1;
+            copy->offset = 0;
         }
     const auto size = round_to_page(bytes);
     const auto limit = core_.config.job_limit(), used = core_.memory_of_job(*s);
@@ -202,6 +211,12 @@ task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what,
         give_back(s, copy);
         co_return fetched::absent;
     }
+    // The room was bad, which is no word on the shard: the next one is not the rank's.
+    if (copy->memory->is_holed()) {
+        give_back(s, copy);
+        give_up_holed(users_, s, as);
+        co_return fetched::no_room;
+    }
     s->bytes.peer_received += copy->bytes;
     settle(s, copy, "peer");
     co_return fetched::done;
@@ -250,6 +265,11 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
                 return read_shard(user, dir, what.key.step, f, into);
             };
             done = co_await core_.storage.run(user.uid, read);
+            if ((*copy)->memory->is_holed()) {
+                give_back(s, *copy);
+                give_up_holed(users_, s, what.rank);
+                co_return fetched::no_room;
+            }
             if (done && !s->closed) {
                 (*copy)->chunks = file->chunks;
                 s->bytes.storage_read += (*copy)->bytes;

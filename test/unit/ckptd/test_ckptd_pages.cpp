@@ -2,14 +2,18 @@
 //
 // Daemons and ranks whose memory lies in huge pages: what is saved there is the same in every tier, also
 // after the daemon was killed, after the state grew, and where there are fewer pages than memory.
+#include <algorithm>
 #include <csignal>
 
 #include <catch2/catch.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/magic.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "ckptd/buffers/pages.hpp"
 #include "cluster.hpp"
 #include "common/wire.hpp"
 #include "huge_pages.hpp"
@@ -209,6 +213,44 @@ TEST_CASE("memory that was made for nobody yet is not needed twice", "[ckptd]") 
     CHECK(memory);
     CHECK(reply->meta.contains("buffer_bytes"));
     CHECK(pool.free() == of_rank);
+}
+
+TEST_CASE("a rank that makes holes in its memory loses it, and nobody else anything", "[ckptd]") {
+    const huge_page_pool pool(of_rank);
+    if (!pool) return;
+    cluster c({1, "", {}});
+    c.open(c.request(9, 1, 1, "", 0));
+    const auto pid = c.status(1)["pid"];
+    const auto soon = [] { return std::chrono::steady_clock::now() + 20s; };
+    auto fd = wire::connect_unix(c.socket(1), soon());
+    REQUIRE(fd);
+    banyan::unique_fd memory;
+    const json meta{{"job", 9}, {"rank", 0}, {"world", 1}, {"bytes", large}, {"parts", true}, {"huge", true}};
+    REQUIRE(wire::send_frame(fd->get(), static_cast<std::uint16_t>(ckpt::message::attach), meta, {}, soon()));
+    const auto reply = wire::receive_frame(fd->get(), soon(), &memory);
+    REQUIRE(reply);
+    REQUIRE(reply->meta["header"] == 2u << 20);
+    void* at = ::mmap(nullptr, of_rank << 21, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+    REQUIRE(at != MAP_FAILED);
+    const banyan::mapping mine(at, of_rank << 21);
+    auto& header = *reinterpret_cast<ckpt::rank_memory_header*>(mine.data() + (2u << 20) - 4096);
+    ckpt::begin_write(header.buffer[0]);
+    std::fill_n(mine.data() + (2u << 20), large, std::byte{7});
+    ckpt::end_write(header.buffer[0], 1, reply->meta["generation"].get<std::uint64_t>(), large);
+    REQUIRE(::fallocate(memory.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4u << 20, 2u << 20) == 0);
+    auto thief = ckpt::file_of_reserved("thief", 2u << 20);
+    REQUIRE(thief);
+    REQUIRE(wire::send_frame(fd->get(), static_cast<std::uint16_t>(ckpt::message::sealed),
+                             json{{"buffer", 0}}, {}, soon()));
+    CHECK(says(c, 1, "rank 0 has made holes in the memory"));
+    CHECK(eventually([&] { return c.status(1)["memory_used"] == 0; }));
+    CHECK(c.session(1, 9)["committed"].is_null());
+    CHECK(c.counter(1, 9, "damaged") == 0);
+    CHECK(c.status(1)["pid"] == pid);
+    fd->reset();
+    c.new_step(9, 1, {1});
+    auto ranks = start_ranks(c, 9, {1}, 1, large);
+    save(ranks, 1, 1);
 }
 
 TEST_CASE("huge pages that are switched off are left alone", "[ckptd]") {
