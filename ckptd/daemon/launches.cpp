@@ -51,6 +51,15 @@ result<std::vector<copy_key>> committed_steps(const storage_user& user, const st
     return out;
 }
 
+// That of the newest step in storage. What all begin from may be newer, and its own turn be lost with the
+// launch before; or it was saved in this one while storage was looked at.
+std::uint64_t turn_in_storage(const session& s, const copy_key& begun) {
+    if (s.slot != 0u) return begun.step / s.request.flush;
+    auto newest = s.storage.newest.value_or(0);
+    if (s.durable) newest = std::max(newest, s.durable->step);
+    return std::min(newest, begun.step) / s.request.flush;
+}
+
 std::string in_short(std::string_view why) { return printable(why.substr(0, most_hindrance)); }
 
 }  // namespace
@@ -259,7 +268,7 @@ void launches::on_begin(const session_ptr& s) {
     const auto& key = s->agreed->rules().begun_from();
     s->committed = key;
     if (s->durable && s->durable > key) s->durable.reset();  // it could not be brought back
-    if (key && s->request.flush != 0) s->flush.epoch = key->step / s->request.flush;
+    if (key && s->request.flush != 0) s->flush.epoch = turn_in_storage(*s, *key);
     s->warnings.works_again(user_warnings::launch);
     for (const auto rank : s->own_ranks()) {
         if (!key) continue;
@@ -275,6 +284,7 @@ void launches::on_begin(const session_ptr& s) {
         spdlog::info("job {}: begins from step {} of generation {:x}", s->job(), key->step, key->generation);
     else
         spdlog::info("job {}: begins anew: there is no checkpoint", s->job());
+    if (s->agreed->leader() == s->slot) to_.flushes.flush_if_due(s);
 }
 
 void launches::on_changed(const session_ptr& s) {
@@ -324,6 +334,7 @@ task<void> launches::ask_former(session_ptr s, std::uint64_t number) {
 task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
     const auto dir = s->request.dir;
     s->storage.refused.reset();
+    s->storage.newest.reset();
     if (dir.empty()) {
         auto elsewhere = co_await to_.former.ask(s, number);
         if (s->closed || s->storage.look != number) co_return;
@@ -352,6 +363,7 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
         if (s->closed || s->storage.look != number) co_return;
         if (found) {
             s->storage.problem.clear();
+            if (!found->empty()) s->storage.newest = found->front().step;
             auto elsewhere = co_await to_.former.ask(s, number);
             if (s->closed || s->storage.look != number) co_return;
             open_former_states(s);

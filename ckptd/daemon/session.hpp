@@ -160,10 +160,11 @@ struct flush_progress {
 
 /// What the first slot's daemon finds in storage before a launch begins.
 struct storage_view {
-    std::uint64_t look = 0;        ///< for this launch; another one makes it void
-    std::uint64_t looked = 0;      ///< that which has ended; another than `look` while one is under way
-    std::string problem;           ///< why it is not known yet what storage holds
-    std::optional<error> refused;  ///< why nothing that storage holds may be used
+    std::uint64_t look = 0;    ///< for this launch; another one makes it void
+    std::uint64_t looked = 0;  ///< that which has ended; another than `look` while one is under way
+    std::string problem;       ///< why it is not known yet what storage holds
+    std::optional<std::uint64_t> newest;  ///< step that is committed there
+    std::optional<error> refused;         ///< why nothing that storage holds may be used
 };
 
 /// Why ranks do not get the state that they are to begin with, though it is there.

@@ -288,9 +288,10 @@ void begin_in(std::vector<rank_process>& ranks, const std::string& state, const 
     }
 }
 
-void save_in(std::vector<rank_process>& ranks, const std::string& state, const std::string& step) {
+void save_in(std::vector<rank_process>& ranks, const std::string& state, const std::string& step,
+             const std::string& level = "2") {
     all_are(ask_all(ranks, "in " + state + " save " + step), "0");
-    all_are(ask_all(ranks, "in " + state + " wait " + step + " 2 9000"), "0");
+    all_are(ask_all(ranks, "in " + state + " wait " + step + " " + level + " 9000"), "0");
 }
 
 /// That the named state, too, is in pieces that all groups have alike.
@@ -356,4 +357,26 @@ TEST_CASE("a named state whose shards may not stand in is refused, and the other
     ranks = begin(c, {1, 2, 3, 4}, 1);
     all_begin_with(ranks, "1");
     begin_in(ranks, "ema", "10");
+}
+
+TEST_CASE("a named state in storage is read by another number of groups", "[ckptd]") {
+    cluster c({4, "", {}});
+    const auto storage = c.dir() + "/storage";
+    REQUIRE(::mkdir(storage.c_str(), 0755) == 0);
+    CHECK(c.open(elastic(c, 4, 1, storage)).empty());
+    auto ranks = begin(c, {1, 2, 3, 4}, 1);
+    name_pieces(ranks, "ema", 1);
+    save(ranks, "1", "3");
+    save_in(ranks, "ema", "10", "3");
+    end(ranks);
+    for (int node = 1; node <= 4; ++node) {
+        c.kill(node, SIGKILL);
+        REQUIRE(c.start(node));
+    }
+    CHECK(c.open(elastic(c, 4, 1, storage)).empty());
+    c.new_step(7, 1, {1, 2, 3});
+    ranks = begin(c, {1, 2, 3}, 1);
+    name_pieces(ranks, "ema", 1);
+    begin_in(ranks, "ema", "10");
+    all_begin_with(ranks, "1");
 }
