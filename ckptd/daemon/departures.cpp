@@ -31,11 +31,16 @@ bool is_due(const session& s, const std::string& name) {
     return !said->second.keeps || may_go(s, *said->second.keeps);
 }
 
+// Between a requeue and its first launch what runs here is the launch before, which speaks for the job no
+// more.
+bool is_over(const session& s) { return s.generation < make_generation(s.request.restart, std::nullopt); }
+
 }  // namespace
 
 void departures::watch(const session_ptr& s) {
     const auto& left = s->former.left;
     if (left.empty() || s->former.telling || s->detached || !s->slot || *s->slot >= slots_that_tell) return;
+    if (is_over(*s)) return;
     // One that has not begun may need what they hold. And they are not asked for nothing.
     const auto all = with_states(s);
     const auto begun = [](const auto& one) { return one->agreed->has_begun(); };
@@ -50,7 +55,7 @@ void departures::watch(const session_ptr& s) {
 task<void> departures::tell_all(session_ptr s, std::uint64_t generation) {
     const auto nodes = s->former.left;
     for (const auto& [name, addr] : nodes) {
-        if (s->closed || s->detached || s->generation != generation) break;
+        if (s->closed || s->detached || s->generation != generation || is_over(*s)) break;
         const session_node node{name, addr, {}, 0};
         if (s->former.left.contains(name) && is_due(*s, name)) co_await tell(s, node);
     }
@@ -59,9 +64,10 @@ task<void> departures::tell_all(session_ptr s, std::uint64_t generation) {
 
 task<void> departures::tell(session_ptr s, session_node node) {
     const auto generation = s->generation;
+    const auto counts = [&] { return !s->closed && s->generation == generation && !is_over(*s); };
     const auto later = [&] { s->former.said[node.name].again = clock::now() + tell_again; };
     const auto asked = co_await ask(s, node);
-    if (s->closed || s->generation != generation || !s->former.left.contains(node.name)) co_return;
+    if (!counts() || !s->former.left.contains(node.name)) co_return;
     if (!asked) co_return later();
     if (!may_go(*s, *s->former.said[node.name].keeps)) co_return;
     const auto to = peers_.new_link(node);
@@ -69,9 +75,10 @@ task<void> departures::tell(session_ptr s, session_node node) {
     meta["uid"] = s->request.uid;
     const auto said = co_await to->call(peer_message::leave, std::move(meta), word_timeout);
     to->close();
-    if (s->closed || s->generation != generation) co_return;
-    // A refusal is an answer: the job has no memory there, or is there again.
-    if (!said && said.error().code == errc::unavailable) co_return later();
+    if (!counts()) co_return;
+    // That the job has no memory there, or not this user's, is an answer. Where a launch as new as this one,
+    // or newer, has a part of it, whoever is in that one tells; should nobody be, this one does.
+    if (!said && said.error().code != errc::not_found && said.error().code != errc::denied) co_return later();
     s->former.forget_departure(node.name);
     core_.keep(s);
 }
@@ -81,7 +88,7 @@ task<result<void>> departures::ask(session_ptr s, session_node node) {
     const auto generation = s->generation;
     auto keeps = co_await former_.ask_of_all_states(s, node);
     if (!keeps) co_return std::unexpected(keeps.error());
-    if (s->closed || s->generation != generation || !s->former.left.contains(node.name))
+    if (s->closed || s->generation != generation || is_over(*s) || !s->former.left.contains(node.name))
         co_return result<void>{};
     for (const auto& name : *keeps)
         if (!name.empty() && !s->states.contains(name)) s->former.states.insert(name);
@@ -91,6 +98,9 @@ task<result<void>> departures::ask(session_ptr s, session_node node) {
 }
 
 result<void> departures::on_leave(const session_ptr& s, std::uint64_t generation) {
+    if (generation < make_generation(s->request.restart, std::nullopt))
+        return fail(errc::conflict, fmt::format("job {} was started again, with a part on node {}", s->job(),
+                                                core_.config.node));
     if (generation <= last_round(s->generation))
         return fail(errc::conflict, fmt::format("job {} has ranks on node {}", s->job(), core_.config.node));
     if (!s->agreed->rules().may_be_left_by(generation))

@@ -22,8 +22,9 @@ class departures {
     void watch(const session_ptr& s);
 
     /// To a node that `left` this job's launch: from here on its memory is under the lease, as that of a job
-    /// that has ended. conflict: it has a part in that launch, or a rank of the job lives here, or a later
-    /// launch than that has asked what is held here.
+    /// that has ended. conflict: it has a part in that launch, or in a later run of the job that has not
+    /// launched yet, or a later launch than that has asked what is held here. unavailable: a rank of the job
+    /// lives here.
     result<void> on_leave(const session_ptr& s, std::uint64_t generation);
 
   private:

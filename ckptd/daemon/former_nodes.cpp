@@ -91,7 +91,8 @@ task<result<std::set<std::string>>> former_nodes::ask_of_all_states(session_ptr 
         meta["uid"] = job->request.uid;
         if (!name.empty()) meta["state"] = name;
         const auto said = co_await to->call(peer_message::holdings, std::move(meta), inquiry_timeout);
-        if (!said && !is_answer(said.error())) {
+        // conflict: it is of a launch as new as this one, and what it holds is for that one to say.
+        if (!said && (!is_answer(said.error()) || said.error().code == errc::conflict)) {
             to->close();
             co_return std::unexpected(said.error());
         }

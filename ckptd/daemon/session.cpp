@@ -165,6 +165,7 @@ void session::enter_generation(std::uint64_t g, bool new_launch) {
     bringing.reset();
     hindered = {};
     commits.forget();
+    for (auto& [node, word] : former.said) word.keeps.reset();  // what it said was for the one before
     for (auto& [rank, r] : ranks) {
         r.began.reset();
         r.saved = r.again = false;

@@ -3,6 +3,7 @@
 // Nodes that a job has left behind, and on which nothing of Slurm's tells the daemon so.
 #include <algorithm>
 #include <csignal>
+#include <thread>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -273,4 +274,43 @@ TEST_CASE("nodes let go when the states that they have are needed no more, whate
     for (const int node : before) CHECK_FALSE(c.session(node, 7).is_null());
     save(ranks, "in ema ", 6);
     for (const int node : before) CHECK(eventually([&] { return c.session(node, 7).is_null(); }));
+}
+
+TEST_CASE("a run that is over tells nobody until the next one has launched", "[ckptd]") {
+    cluster c({3, lease, {}});
+    {
+        auto ranks = run_on(c, {1, 2}, 0);
+        save(ranks, "", 1);
+    }
+    auto r = c.request(7, 2, 1, "", 0);
+    r.restart = 1;
+    r.spares.clear();
+    r.nodes[1] = {c.name(3), c.addr(3), {1}, 0};
+    for (const int node : {1, 3}) {
+        r.self = c.name(node);
+        REQUIRE(ckpt::session_open(c.socket(node), r, 20s));
+    }
+    std::this_thread::sleep_for(3s);  // node 1 would have told node 2, for the run before
+    auto ranks = run_on(c, {1, 3}, 1, {2});
+    for (const auto& answer : ask_all(ranks, "restart")) CHECK(answer.starts_with("0 1 "));
+    save(ranks, "", 2);
+    CHECK(eventually([&] { return c.session(2, 7).is_null(); }, 60s));
+}
+
+TEST_CASE("a run that is over does not end the next one's session", "[ckptd]") {
+    cluster c({4, lease, {}});
+    begin(c, 7);
+    c.new_step(7, 1, {1, 3});
+    auto ranks = start_ranks(c, 7, {1, 3}, 1, 100'000);
+    for (auto& rank : ranks) rank.say("restart");
+    for (auto& rank : ranks) CHECK(rank.hear().starts_with("0 1 "));
+    auto r = c.request(7, 2, 1, "", 0);
+    r.restart = 1;
+    r.spares.clear();
+    r.nodes[0] = {c.name(2), c.addr(2), {0}, 1};
+    r.nodes[1] = {c.name(4), c.addr(4), {1}, 0};
+    r.self = c.name(2);
+    REQUIRE(ckpt::session_open(c.socket(2), r, 20s));
+    save(ranks, "", 2);
+    CHECK_FALSE(eventually([&] { return c.session(2, 7).is_null(); }, 4s));
 }
