@@ -124,7 +124,10 @@ task<answer_meta> peer_requests::answer(peer_state* from, peer_message type, jso
     BANYAN_CO_TRY(const auto of, fence(*from, type, meta));
     const auto& [job, s] = of;
     const auto& node = from->connection->node();
-    if (type == peer_message::agree) co_return co_await to_.starts.on_agree(job, node, std::move(meta), {});
+    if (type == peer_message::agree) {
+        std::vector<std::byte> none;
+        co_return co_await to_.starts.on_agree(job, node, std::move(meta), std::move(none));
+    }
     if (type == peer_message::holdings) {
         BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
         co_return former_nodes::tell(job, s, generation);

@@ -120,8 +120,9 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
 
 task<result<void>> rank_buffers::make_ready(session_ptr s, std::vector<std::uint32_t> ranks) {
     if (s->request.bytes == 0) co_return result<void>{};
+    const abilities none{};
     for (const auto rank : ranks)
-        BANYAN_CO_CHECK(co_await ensure(s, rank, s->request.bytes + header_allowance, {}));
+        BANYAN_CO_CHECK(co_await ensure(s, rank, s->request.bytes + header_allowance, none));
     co_return result<void>{};
 }
 
