@@ -231,6 +231,11 @@ task<answer_meta> launches::on_agree(session_ptr job, std::string node, json met
             what.push_back(std::move(m));
         }
     }
+    // Whose shards are there is hindered no more; it says so as a request of its own.
+    const auto is_prepared = [](const auto& m) {
+        return std::holds_alternative<agreement::prepared>(m.what);
+    };
+    if (std::ranges::any_of(what, is_prepared)) s->hindered.at.erase(*from);
     s->agreed->receive(*from, what);
     co_return hindrance_of(s);
 }
@@ -252,12 +257,13 @@ void launches::take_hindrance(const session_ptr& s, std::uint32_t slot, const js
         return read && is_printable(*read) ? std::move(*read) : std::string("it does not say why");
     };
     auto& known = s->hindered;
-    if (s->agreed->rules().coordinating()) {
+    if (const auto* c = s->agreed->rules().coordinating()) {
+        known.enter(c->stage().first);
         auto why = text("hindered");
         if (why.empty())
             known.at.erase(slot);
         else
-            known.at.try_emplace(slot, hindrance{{}, clock::now()}).first->second.why = std::move(why);
+            known.at.try_emplace(slot, hindrance{{}, {}, clock::now()}).first->second.why = std::move(why);
     } else if (slot == 0 && known.given_up != text("given_up")) {
         known.given_up = text("given_up");
         s->notify();

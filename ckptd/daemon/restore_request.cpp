@@ -21,12 +21,19 @@ std::string silence_in_words(const session& s, const job_agreement::silence& of)
     return fmt::format("node {}: {}", s.request.nodes[of.slot].name, of.why.text());
 }
 
-// The slot of the node that has had one for longest.
+// The slot of the node that has had one for longest, at the first one. Of those that are waited for: what
+// kept another one is over, whether it has said so or not.
 std::optional<std::pair<std::uint32_t, hindrance>> longest_hindrance(const session& s) {
     std::optional<std::pair<std::uint32_t, hindrance>> out;
-    if (s.hindered.here && s.slot) out.emplace(*s.slot, *s.hindered.here);
-    for (const auto& [slot, one] : s.hindered.at)
-        if (slot < s.request.nodes.size() && (!out || one.since < out->second.since)) out.emplace(slot, one);
+    const auto* c = s.agreed->rules().coordinating();
+    if (!c) return out;
+    const bool are_new = s.hindered.attempt == c->stage().first;
+    for (const auto slot : c->waits_for()) {
+        const hindrance* one = nullptr;
+        if (slot == s.slot && s.hindered.here) one = &*s.hindered.here;
+        if (const auto at = s.hindered.at.find(slot); are_new && at != s.hindered.at.end()) one = &at->second;
+        if (one && (!out || one->since < out->second.since)) out.emplace(slot, *one);
+    }
     return out;
 }
 

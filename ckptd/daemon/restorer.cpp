@@ -61,9 +61,10 @@ task<bool> restorer::take_local_instead(session_ptr s, agreement::held what, std
     const agreement::held own{what.key, as};
     auto into = co_await room_for(s, own, from->bytes);
     if (!into) {
-        note_hindrance(s, "memory", into.error().text());
+        note_hindrance(s, hindrance::of::memory, into.error().text());
         co_return false;
     }
+    s->hindered.here.reset();
     const auto to = *into;
     // They may come to lie in other memory meanwhile.
     const auto work = [from, data = from->data(), keep = from->memory, room = to->data(),
@@ -191,6 +192,7 @@ task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what,
     const link::room into = [&](std::uint64_t bytes) -> task<result<std::span<std::byte>>> {
         const agreement::held own{what.key, as};
         BANYAN_CO_TRY(copy, co_await room_for(s, own, bytes));
+        s->hindered.here.reset();  // and the peer has it
         co_return copy->data();
     };
     const auto got = co_await to->get(std::move(meta), into, &chunks);
@@ -202,7 +204,7 @@ task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what,
             spdlog::warn("job {}: rank {}'s shard from {}: {} ({} more since)", s->job(), what.rank,
                          holder.name, got.error().text(), held_back);
         // No room here is no word on the shard either.
-        if (got.error().code == errc::exhausted) note_hindrance(s, "memory", got.error().text());
+        if (got.error().code == errc::exhausted) note_hindrance(s, hindrance::of::memory, got.error().text());
         if (got.error().code == errc::unavailable) co_return fetched::silent;
         co_return got.error().code == errc::exhausted ? fetched::no_room : fetched::absent;
     }
@@ -258,11 +260,14 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
         if (file) {
             auto copy = co_await room_for(s, what, file->bytes);
             if (!copy) {
-                note_hindrance(s, "memory", copy.error().text());
+                note_hindrance(s, hindrance::of::memory, copy.error().text());
                 co_return fetched::no_room;
             }
+            s->hindered.there_is_room();
+            // A large shard may take longer than a beginning is waited for that nothing hinders.
+            const auto gives = [s, &io = core_.io] { asio::post(io, [s] { s->hindered.here.reset(); }); };
             const auto read = [=, into = (*copy)->data(), keep = (*copy)->memory, f = *file] {
-                return read_shard(user, dir, what.key.step, f, into);
+                return read_shard(user, dir, what.key.step, f, into, gives);
             };
             done = co_await core_.storage.run(user.uid, read);
             if ((*copy)->memory->is_holed()) {
@@ -281,7 +286,7 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
         }
         if (s->closed) co_return fetched::absent;
         if (!done && (done.error().code == errc::unavailable || done.error().code == errc::exhausted)) {
-            note_hindrance(s, s->request.dir, done.error().text());
+            note_hindrance(s, hindrance::of::storage, done.error().text());
             co_return fetched::silent;
         }
         *why = done.error().text();
@@ -292,9 +297,9 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
     co_return fetched::absent;
 }
 
-void restorer::note_hindrance(const session_ptr& s, const std::string& about, const std::string& why) {
-    s->hindered.note(why);
-    users_.warn(s, about, why);
+void restorer::note_hindrance(const session_ptr& s, hindrance::of what, const std::string& why) {
+    s->hindered.note(what, why);
+    users_.warn(s, what == hindrance::of::memory ? "memory" : s->request.dir, why);
 }
 
 // The job goes back behind a step that was acknowledged: never without a word.
@@ -364,9 +369,11 @@ task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice 
 task<void> restorer::bring_all(session_ptr s, agreement::prepare what) {
     const auto number = what.number;
     s->bringing = number;
-    // An attempt that was overtaken ends first: it may hold buffers.
+    // An attempt that was overtaken ends first: it may hold buffers. What hindered it is not this one's.
+    s->hindered.here.reset();
     const auto held = co_await s->bring_lock->acquire();
     if (s->closed || s->bringing != number) co_return;
+    s->hindered.here.reset();
     std::vector<std::uint32_t> failed;
     const auto ranks = s->own_ranks();
     for (const auto rank : ranks) {

@@ -46,7 +46,7 @@ class restorer {
     /// `why`: of what is absent.
     task<fetched> take_from_storage(session_ptr s, agreement::held what, std::string* why);
     /// What is there cannot be taken for now: it is tried again, and the user is told.
-    void note_hindrance(const session_ptr& s, const std::string& about, const std::string& why);
+    void note_hindrance(const session_ptr& s, hindrance::of what, const std::string& why);
     void tell_of_loss(const session_ptr& s, agreement::held what, const std::vector<session_node>& holders);
     task<result<copy_ptr>> room_for(session_ptr s, agreement::held what, std::uint64_t bytes);
     void settle(const session_ptr& s, const copy_ptr& c, const char* source);

@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -169,6 +170,8 @@ struct storage_view {
 
 /// Why ranks do not get the state that they are to begin with, though it is there.
 struct hindrance {
+    enum class of { memory, storage };
+    of what = of::memory;
     std::string why;
     std::chrono::steady_clock::time_point since{};
 };
@@ -176,14 +179,21 @@ struct hindrance {
 /// What keeps a launch from beginning beside nodes that do not answer.
 struct hindrances {
     std::optional<hindrance> here;
-    std::map<std::uint32_t, hindrance> at;  ///< by slot; at the first one
+    std::map<std::uint32_t, hindrance> at;  ///< by slot; at the first one, in its newest attempt
+    agreement::ballot attempt{};            ///< that one
     /// The first slot's daemon has given the beginning up: all ranks get the same answer.
     std::string given_up;
-    void note(const std::string& why) {
-        if (here)
-            here->why = why;
-        else
-            here = {why, std::chrono::steady_clock::now()};
+    void note(hindrance::of what, const std::string& why) {
+        if (!here) here = {what, why, std::chrono::steady_clock::now()};
+        here->what = what;
+        here->why = why;
+    }
+    void there_is_room() {
+        if (here && here->what == hindrance::of::memory) here.reset();
+    }
+    /// In the first slot's daemon's attempt `now`: those of one before count from the beginning again.
+    void enter(const agreement::ballot& now) {
+        if (std::exchange(attempt, now) != now) at.clear();
     }
 };
 

@@ -73,11 +73,20 @@ result<unique_fd> open_shard(const std::string& dir, std::uint64_t step, const s
     return fd;
 }
 
+// Of a file that could be opened: what it says of these blocks it says again. Anything else (ETIMEDOUT,
+// ESTALE, ENOTCONN, ..) says nothing of what is there.
+bool is_damage(int err) { return err == EIO || err == EUCLEAN || err == EBADMSG; }
+
 result<void> read_at(int fd, std::span<std::byte> into, std::uint64_t at, const std::string& path) {
     for (std::size_t have = 0; have < into.size();) {
         const auto got = ::pread(fd, into.data() + have, into.size() - have, static_cast<off_t>(at + have));
         if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return fail_errno(fmt::format("cannot read {}", path), got < 0 ? errno : EIO);
+        const int why = got < 0 ? errno : EIO;  // 0: it was cut since it was opened
+        if (got <= 0 && is_damage(why))
+            return fail(errc::invalid_input,
+                        fail_errno(fmt::format("cannot read {}", path), why).error().what,
+                        "the step is damaged");
+        if (got <= 0) return fail_errno(fmt::format("cannot read {}", path), why);
         have += static_cast<std::size_t>(got);
     }
     return {};
@@ -95,15 +104,18 @@ result<void> read_chunk(int fd, std::span<std::byte> chunk, std::size_t index, s
 }  // namespace
 
 result<void> read_shard(const storage_user& user, const std::string& dir, std::uint64_t step,
-                        const shard_file& file, std::span<std::byte> into) {
+                        const shard_file& file, std::span<std::byte> into,
+                        const std::function<void()>& gives) {
     BANYAN_TRY(const auto identity, as_user::take(user));
     const auto path = step_folder(dir, step) + "/" + shard_name(file.rank);
     if (into.size() < file.bytes)
         return fail(errc::exhausted, fmt::format("{} does not fit its buffer", path));
     BANYAN_TRY(const auto fd, open_shard(dir, step, file));
     const auto image = into.first(file.bytes);
-    for (std::size_t i = 0; i < file.chunks.size(); ++i)
+    for (std::size_t i = 0; i < file.chunks.size(); ++i) {
         BANYAN_CHECK(read_chunk(fd.get(), chunk_of(image, i), i, file.chunks[i], path));
+        if (i == 0 && gives) gives();
+    }
     return {};
 }
 

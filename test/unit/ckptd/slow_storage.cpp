@@ -3,12 +3,16 @@
 // Loaded into a daemon by LD_PRELOAD: storage that is slow, or stands still. What is made or opened for
 // writing and has SLOW_MATCH in its name, or gets another name and has SLOW_RENAME in its old one, waits
 // between SLOW_LO and SLOW_HI milliseconds, by chance from SLOW_SEED, or, with SLOW_GATE, as long as that
-// file exists.
+// file exists. So does pread of what has SLOW_READ in its path; with READ_ERROR, a number, it fails instead,
+// as long as SLOW_GATE exists.
+#include <array>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <random>
+#include <string>
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -39,6 +43,20 @@ void hold(const char* path, const char* what = "SLOW_MATCH") {
     ::usleep(static_cast<useconds_t>(ms * 1000));
 }
 
+bool fails(int fd) {
+    const char* match = std::getenv("SLOW_READ");
+    if (!match) return false;
+    std::array<char, 4096> path{};
+    const auto link = "/proc/self/fd/" + std::to_string(fd);
+    if (::readlink(link.c_str(), path.data(), path.size() - 1) < 0) return false;
+    const auto error = static_cast<int>(number("READ_ERROR"));
+    if (error == 0) hold(path.data(), "SLOW_READ");
+    const char* gate = std::getenv("SLOW_GATE");
+    if (error == 0 || !gate || !std::strstr(path.data(), match) || ::access(gate, F_OK) != 0) return false;
+    errno = error;
+    return true;
+}
+
 template <class F>
 F real(const char* name) {
     return reinterpret_cast<F>(::dlsym(RTLD_NEXT, name));
@@ -58,6 +76,16 @@ int openat(int folder, const char* path, int flags, ...) {
     static const auto next = real<int (*)(int, const char*, int, ...)>("openat");
     if ((flags & O_ACCMODE) != O_RDONLY) hold(path);
     return next(folder, path, flags, mode);
+}
+
+ssize_t pread(int fd, void* into, size_t bytes, off_t at) {
+    static const auto next = real<ssize_t (*)(int, void*, size_t, off_t)>("pread");
+    return fails(fd) ? -1 : next(fd, into, bytes, at);
+}
+
+ssize_t pread64(int fd, void* into, size_t bytes, off64_t at) {
+    static const auto next = real<ssize_t (*)(int, void*, size_t, off64_t)>("pread64");
+    return fails(fd) ? -1 : next(fd, into, bytes, at);
 }
 
 int mkdirat(int folder, const char* path, mode_t mode) {

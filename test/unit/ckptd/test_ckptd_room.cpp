@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A step that is there, and for which a node has no room for now.
+#include <cerrno>
+#include <fstream>
+#include <thread>
+
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cluster.hpp"
 
@@ -65,6 +70,105 @@ TEST_CASE("a step in storage is not given up because memory is short", "[ckptd]"
     };
     CHECK(begins(ranks[0], bounded ? ranks[0].ask("restart") : ranks[0].hear()) == "0 2 3 1");
     CHECK(begins(ranks[2], ranks[2].ask("restart")) == "0 2 3 1");
-    CHECK(ranks[1].hear() == "0 2 3 1");
+    CHECK(begins(ranks[1], ranks[1].hear()) == "0 2 3 1");
     CHECK(c.printed("an older one is looked for") == 0);
+}
+
+namespace {
+
+/// Exists until it is opened.
+class held_gate {
+  public:
+    held_gate() { std::ofstream(path_) << ""; }
+    ~held_gate() { open(); }
+    held_gate(const held_gate&) = delete;
+    void open() const { ::unlink(path_.c_str()); }
+    /// What a daemon is run by that reads `what` as it says.
+    std::vector<std::string> before(const std::string& what, int error = 0) const {
+        return {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_GATE=" + path_, "SLOW_READ=" + what,
+                "READ_ERROR=" + std::to_string(error)};
+    }
+
+  private:
+    std::string path_ = fmt::format("/tmp/banyan-gate-room-{}", ::getpid());
+};
+
+/// Steps 1 and 2 in storage, and nothing in memory.
+void store_two(const cluster& c, int nodes, const std::string& storage, std::size_t bytes) {
+    CHECK(c.open(c.request(7, nodes, 1, storage, 1)).empty());
+    std::vector<int> all;
+    for (int node = 1; node <= nodes; ++node) all.push_back(node);
+    auto ranks = start_ranks(c, 7, all, 1, bytes);
+    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    for (const char* step : {"1", "2"}) {
+        all_are(ask_all(ranks, fmt::format("save {}", step)), "0");
+        all_are(ask_all(ranks, fmt::format("wait {} 3 9000", step)), "0");
+    }
+    all_are(ask_all(ranks, "finalize 1"), "0");
+    for (const int node : all) REQUIRE(ckpt::session_close(c.socket(node), 7, false, 5s));
+}
+
+}  // namespace
+
+TEST_CASE("a node that had no room for a while does not end a launch that waits for another one", "[ckptd]") {
+    constexpr std::size_t large = 2'000'000;
+    constexpr std::uint64_t limit = 40u << 20, left = 1u << 20;
+    constexpr auto within = 5s;
+    const held_gate gate;
+    cluster c({3,
+               "memory_limit = \"40M\"\nbegin_within = \"5s\"\n",
+               {},
+               {{3, gate.before("step-000000000002/rank-000002")}}});
+    const auto storage = c.dir() + "/store";
+    store_two(c, 3, storage, large);
+    auto other = c.request(8, 1, 1, "", 0);
+    other.nodes[0] = {c.name(2), c.addr(2), {0}, 0};
+    other.spares.clear();
+    other.self = c.name(2);
+    other.bytes = (limit - left) / other.buffers - (300u << 10);
+    const auto opened = ckpt::session_open(c.socket(2), other, 10s);
+    if (!opened) FAIL(opened.error().text());
+    auto again = c.request(7, 3, 1, storage, 1);
+    again.restart = 1;
+    CHECK(c.open(again).empty());
+    auto ranks = start_ranks(c, 7, {1, 2, 3}, 1, large);
+    ranks[0].say("restart");
+    // Slot 0's daemon has heard of it.
+    CHECK(eventually([&] { return c.printed("wait for their state: node n2: ") != 0; }));
+    REQUIRE(ckpt::session_close(c.socket(2), 8, false, 5s));
+    // Nothing hinders node 3, whose shard is only slow: no time at all is too long for it.
+    std::this_thread::sleep_for(within + 4s);
+    gate.open();
+    CHECK(ranks[0].hear() == "0 2 3 1");
+    CHECK(ranks[1].ask("restart") == "0 2 3 1");
+    CHECK(ranks[2].ask("restart") == "0 2 3 1");
+}
+
+TEST_CASE("a file whose blocks cannot be read is damaged, one that is not answered for is waited for",
+          "[ckptd]") {
+    const bool damaged = GENERATE(true, false);
+    CAPTURE(damaged);
+    const held_gate gate;
+    cluster c({2, "", {}, {{2, gate.before("step-000000000002/rank-000001", damaged ? EIO : ETIMEDOUT)}}});
+    const auto storage = c.dir() + "/store";
+    store_two(c, 2, storage, 100'000);
+    auto again = c.request(7, 2, 1, storage, 1);
+    again.restart = 1;
+    CHECK(c.open(again).empty());
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
+    for (auto& r : ranks) r.say("restart");
+    if (!damaged) {
+        CHECK(eventually([&] {
+            return c.session(2, 7)["warning"].get<std::string>().find("cannot read") != std::string::npos;
+        }));
+        gate.open();
+    }
+    for (auto& r : ranks) CHECK(r.hear() == (damaged ? "0 1 3 1" : "0 2 3 1"));
+    if (damaged)
+        CHECK(eventually([&] {
+            return c.session(2, 7)["warning"].get<std::string>().find("an older one is looked for") !=
+                   std::string::npos;
+        }));
+    else
+        CHECK(c.printed("an older one is looked for") == 0);
 }
