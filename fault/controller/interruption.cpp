@@ -144,12 +144,6 @@ task<result<void>> interrupter::requeue(job_status job) {
             say(target, "left alone: " + why);
             co_return result<void>{};
         }
-        if (is_of_the_past(job.id, job.start_time, "its run")) co_return result<void>{};
-        if (i = known(); i->closed_ms != 0) co_return result<void>{};
-        if (tools_.dry_run) {
-            say(target, "dry run: would be requeued");
-            co_return result<void>{};
-        }
         // Before it is written down as well: what is written counts for the limits, and is followed.
         const auto runs = co_await still_runs(tools_, job.id, job.restarts);
         if (!runs) co_return std::unexpected(runs.error());
@@ -157,7 +151,13 @@ task<result<void>> interrupter::requeue(job_status job) {
             say(target, over_text(job.restarts));
             co_return result<void>{};
         }
-        if (i = known(); !i || i->closed_ms != 0) co_return result<void>{};
+        // Nothing is waited for from here until it is: two incidents may ask for the same job.
+        if (is_of_the_past(job.id, job.start_time, "its run")) co_return result<void>{};
+        if (i = known(); i->closed_ms != 0) co_return result<void>{};
+        if (tools_.dry_run) {
+            say(target, "dry run: would be requeued");
+            co_return result<void>{};
+        }
         tools_.known.record(number_, verb_, target, words, true);
         co_await tools_.known.save(number_);
     }
