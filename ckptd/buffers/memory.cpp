@@ -64,6 +64,24 @@ void let_go(shard_memory* memory) {
     delete memory;
 }
 
+// What is leaving makes room in a moment, unless somebody keeps it from leaving.
+result<void> reserve(memory_budget& budget, const std::string& name, std::uint64_t bytes) {
+    const auto until = std::chrono::steady_clock::now() + leave_timeout;
+    for (;;) {
+        const bool more_soon = budget.leaving != 0 && std::chrono::steady_clock::now() < until;
+        auto reserved = budget.reserve(bytes, name);
+        if (reserved || !more_soon) return reserved;
+        std::this_thread::sleep_for(look_again);
+    }
+}
+
+// One with a header has it at the end of the first page, and so is mapped once more.
+result<std::shared_ptr<shard_memory>> laid_out(std::shared_ptr<shard_memory> file,
+                                               const joined_shape& shape) {
+    if (shape.header == 0) return file;
+    return shard_memory::join({std::move(file)}, shape);
+}
+
 }  // namespace
 
 result<void> memory_budget::reserve(std::uint64_t bytes, const std::string& what) {
@@ -83,18 +101,18 @@ shard_memory::shard_memory(std::shared_ptr<memory_budget> budget, memory_file fi
     budget_->pages.add(file_.pages);
 }
 
-// What is leaving makes room in a moment, unless somebody keeps it from leaving.
-result<void> shard_memory::reserve(memory_budget& budget, const std::string& name, std::uint64_t bytes) {
-    const auto until = std::chrono::steady_clock::now() + leave_timeout;
-    for (;;) {
-        const bool more_soon = budget.leaving != 0 && std::chrono::steady_clock::now() < until;
-        auto reserved = budget.reserve(bytes, name);
-        if (reserved || !more_soon) return reserved;
-        std::this_thread::sleep_for(look_again);
-    }
-}
+/// How the file of one memory comes to be.
+struct memory_maker {
+    using made = std::shared_ptr<shard_memory>;
+    static made of_file(std::shared_ptr<memory_budget> budget, memory_file file);
+    /// Whole reserved pages.
+    static std::expected<made, no_such_pages> reserved(const std::shared_ptr<memory_budget>& budget,
+                                                       const std::string& name, std::uint64_t bytes);
+    static result<made> ordinary(std::shared_ptr<memory_budget> budget, const std::string& name,
+                                 std::uint64_t bytes, const no_such_pages& unreserved);
+};
 
-std::shared_ptr<shard_memory> shard_memory::of_file(std::shared_ptr<memory_budget> budget, memory_file file) {
+std::shared_ptr<shard_memory> memory_maker::of_file(std::shared_ptr<memory_budget> budget, memory_file file) {
     const auto number =
         budget->keeper() ? budget->keeper()->hold(keeper::contents::shards, file.fd.get()) : 0;
     auto out =
@@ -103,7 +121,7 @@ std::shared_ptr<shard_memory> shard_memory::of_file(std::shared_ptr<memory_budge
     return out;
 }
 
-std::expected<std::shared_ptr<shard_memory>, no_such_pages> shard_memory::make_reserved(
+std::expected<std::shared_ptr<shard_memory>, no_such_pages> memory_maker::reserved(
     const std::shared_ptr<memory_budget>& budget, const std::string& name, std::uint64_t bytes) {
     // As above: pages that are leaving are in the pool in a moment. One that is too small gives nothing then.
     const auto pool = pages_of_pool();
@@ -128,10 +146,9 @@ std::expected<std::shared_ptr<shard_memory>, no_such_pages> shard_memory::make_r
     }
 }
 
-result<std::shared_ptr<shard_memory>> shard_memory::make_ordinary(std::shared_ptr<memory_budget> budget,
-                                                                  const std::string& name,
-                                                                  std::uint64_t bytes,
-                                                                  const no_such_pages& unreserved) {
+result<std::shared_ptr<shard_memory>> memory_maker::ordinary(std::shared_ptr<memory_budget> budget,
+                                                             const std::string& name, std::uint64_t bytes,
+                                                             const no_such_pages& unreserved) {
     BANYAN_CHECK(reserve(*budget, name, bytes));
     const auto give_up = [&](std::unexpected<error> e) {
         budget->release(bytes);
@@ -165,7 +182,7 @@ result<std::shared_ptr<shard_memory>> shard_memory::make_ordinary(std::shared_pt
 
 result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_budget> budget,
                                                          std::string name, std::uint64_t bytes) {
-    return make_ordinary(std::move(budget), name, bytes, {"its layout cannot have them", ""});
+    return memory_maker::ordinary(std::move(budget), name, bytes, {"its layout cannot have them", ""});
 }
 
 std::uint64_t shard_memory::bytes_to_make(const memory_budget& budget, const joined_shape& shape,
@@ -173,13 +190,6 @@ std::uint64_t shard_memory::bytes_to_make(const memory_budget& budget, const joi
     const auto ordinary = bytes_of(shape, round_to_page(each));
     const auto huge = bytes_of(reserved_shape(shape), round_up(each, huge_page_bytes));
     return budget.pages.huge() && is_worth_reserved(shape, each) && huge <= most ? huge : ordinary;
-}
-
-// One with a header has it at the end of the first page, and so is mapped once more.
-result<std::shared_ptr<shard_memory>> shard_memory::laid_out(std::shared_ptr<shard_memory> file,
-                                                             const joined_shape& shape) {
-    if (shape.header == 0) return file;
-    return join({std::move(file)}, shape);
 }
 
 result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_budget> budget,
@@ -196,7 +206,7 @@ result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_
         why = {"rounded up to whole ones it would be too much larger", ": " + format_bytes(huge)};
     else if (huge > most)
         why = {"rounded up to whole ones it would be more than the job may have", ""};
-    else if (auto made = make_reserved(budget, name, huge); !made)
+    else if (auto made = memory_maker::reserved(budget, name, huge); !made)
         why = std::move(made).error();
     else if (auto whole = laid_out(std::move(*made), in_huge); !whole)
         why = {"they cannot be mapped", ": " + whole.error().text()};
@@ -205,7 +215,7 @@ result<std::shared_ptr<shard_memory>> shard_memory::make(std::shared_ptr<memory_
                            fmt::format("{}: its {} lie in reserved huge pages", name, format_bytes(huge)));
         return whole;
     }
-    return make_ordinary(std::move(budget), name, ordinary, why);
+    return memory_maker::ordinary(std::move(budget), name, ordinary, why);
 }
 
 result<std::shared_ptr<shard_memory>> shard_memory::adopt(std::shared_ptr<memory_budget> budget,
@@ -251,10 +261,10 @@ result<std::shared_ptr<shard_memory>> shard_memory::grow(const std::shared_ptr<s
     // What lies in reserved pages may go on in others; in a layout of ordinary pages reserved ones have no
     // place.
     if (from->is_reserved()) {
-        if (auto added = make_reserved(from->budget_, name, bytes)) {
+        if (auto added = memory_maker::reserved(from->budget_, name, bytes)) {
             parts.push_back(std::move(*added));
         } else {
-            BANYAN_TRY(auto other, make_ordinary(from->budget_, name, bytes, added.error()));
+            BANYAN_TRY(auto other, memory_maker::ordinary(from->budget_, name, bytes, added.error()));
             parts.push_back(std::move(other));
         }
     } else {

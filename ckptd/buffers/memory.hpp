@@ -49,6 +49,8 @@ class memory_budget {
     std::atomic<std::uint64_t> used_{0};
 };
 
+struct memory_maker;
+
 /// One memfd, mapped and populated, or several that are joined to one memory. A file's size is fixed by
 /// seals: a rank that maps it cannot shrink it under us.
 class shard_memory {
@@ -109,16 +111,7 @@ class shard_memory {
 
   private:
     shard_memory(std::shared_ptr<memory_budget> budget, memory_file file, std::uint64_t number);
-    static result<void> reserve(memory_budget& budget, const std::string& name, std::uint64_t bytes);
-    static std::shared_ptr<shard_memory> of_file(std::shared_ptr<memory_budget> budget, memory_file file);
-    /// Whole reserved pages.
-    static std::expected<std::shared_ptr<shard_memory>, no_such_pages> make_reserved(
-        const std::shared_ptr<memory_budget>& budget, const std::string& name, std::uint64_t bytes);
-    static result<std::shared_ptr<shard_memory>> laid_out(std::shared_ptr<shard_memory> file,
-                                                          const joined_shape& shape);
-    static result<std::shared_ptr<shard_memory>> make_ordinary(std::shared_ptr<memory_budget> budget,
-                                                               const std::string& name, std::uint64_t bytes,
-                                                               const no_such_pages& unreserved);
+    friend struct memory_maker;
     /// Reserved pages are nothing without: whoever shares them can end this process.
     bool is_guarded() const { return !is_reserved() || guard_; }
     const shard_memory* base() const { return parts_.empty() ? this : parts_.front().get(); }

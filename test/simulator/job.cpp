@@ -10,8 +10,6 @@ job::job(std::uint64_t seed, const settings& s) : launch_nodes(seed, s) {
     ranks_.resize(s.slots);
 }
 
-std::uint32_t job::buddy(std::uint32_t slot) const { return (slot + 1) % settings_.slots; }
-
 void job::start_launch() {
     ++launches_;
     generation_ = std::uint64_t{launches_} << round_bits;

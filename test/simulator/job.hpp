@@ -25,7 +25,6 @@ class job : public launch_nodes {
     job(std::uint64_t seed, const settings& s);
 
   protected:
-    std::uint32_t buddy(std::uint32_t slot) const;
     void start_launch();
     /// slurmstepd tells its node's daemon, and waits until that is there.
     void tell_launch(std::uint32_t slot, std::uint64_t generation, bool forgetful);

@@ -128,7 +128,7 @@ void job::check_copy(std::uint32_t i, std::uint32_t slot, shelf::id id) {
 void job::replicate(std::uint32_t i, std::uint32_t slot, shelf::id id, int tries) {
     const auto* c = find(i, id);
     if (!c || nodes_[i].members.empty() || nodes_[i].agreed.slot() != slot) return;
-    const auto to = nodes_[i].members[buddy(slot)];
+    const auto to = nodes_[i].members[(slot + 1) % settings_.slots];
     const auto life = nodes_[i].daemon_life;
     const auto later = [=, this](bool replicated) {
         at_daemon(i, life, [=, this] {
