@@ -64,7 +64,8 @@ constexpr std::array keys{
                "When a step lacks the shards of some nodes for longer than this, the user is told which."},
     config_key{"ckptd", "begin_within", duration, R"("5m")",
                "When a node does not answer for longer than this while the ranks wait for their state, they get an error. "
-               "\"0s\" for no limit."},
+               "So they do when a node has no memory for a checkpoint that is there, or cannot read it from storage for now: "
+               "no older one is taken instead. \"0s\" for no limit."},
     config_key{"ckptd", "memory_limit", size, R"("64G")", "The most memory that checkpoints may take on a node."},
     config_key{"ckptd", "job_memory_limit", size, R"("0")",
                "The most of it that one job's ranks may take on a node, with the copies that the node keeps for other nodes counted, "
