@@ -46,6 +46,7 @@ struct node {
     std::vector<std::uint32_t> members;  ///< by slot, of the launch that this one knows
     std::set<std::uint32_t> former;      ///< nodes of those before, while they may be needed
     std::set<std::uint32_t> left;        ///< of those before, which are to be told so
+    std::uint64_t stood_alone = 0;       ///< a launch that did so here, and no newer one had begun
     std::map<shelf::id, stored> memory;
     std::vector<std::function<void()>> held_back;  ///< while paused
 };

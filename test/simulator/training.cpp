@@ -172,9 +172,12 @@ bool job::copies_are_anew(const std::optional<copy_key>& key) const {
 
 void job::acknowledge(std::uint32_t i) {
     if (nodes_[i].members.empty() || !nodes_[i].agreed.has_begun()) return;
-    // What was acknowledged needs no former nodes. Nobody tells a node that its launch is over.
+    const auto launch = first_round(nodes_[i].agreed.generation());
+    if (nodes_[i].agreed.stands_alone() && is_news(i)) nodes_[i].stood_alone = launch;
+    // What was acknowledged needs no former nodes. Nobody tells a node that its launch is over: it may forget
+    // them later than that, but not by a step that nobody knew of when the newer one began.
     if (settings_.moves && nodes_[i].agreed.has_gone_on_alone()) {
-        if (!nodes_[i].former.empty() && !is_news(i)) ++out_.forgot_late;
+        if (!nodes_[i].former.empty() && nodes_[i].stood_alone != launch) ++out_.forgot_late;
         nodes_[i].former.clear();
         if (slot_of(i) == 0u && claim_.generation == generation_)
             claim_.nodes = {assignment_.begin(), assignment_.end()};

@@ -32,8 +32,9 @@ struct outcome {
     std::uint64_t events = 0, saves = 0, commits = 0, releases = 0, faults = 0, relaunches = 0;
     /// Releases from before the newest acknowledgement, which had not survived.
     std::uint64_t restored_older = 0;
-    std::uint64_t departures = 0;   ///< nodes that were told to let go of what they held
-    std::uint64_t forgot_late = 0;  ///< nodes of ended launches that forgot those before
+    std::uint64_t departures = 0;  ///< nodes that were told to let go of what they held
+    std::uint64_t forgot_late =
+        0;  ///< nodes that forgot those before, though theirs did not stand alone in time
 };
 
 outcome run(std::uint64_t seed, const settings& s);
