@@ -13,8 +13,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "bench")]
 from scenarios import SCENARIOS  # noqa: E402
 
 RUNBOOK = HERE.parents[1] / "docs" / "runbook"
-# banyan-sweep's; and a simulated link has the speed that it has.
-ELSEWHERE = {"README", "sweep", "link-slow"}
+# banyan-sweep's; a simulated link has the speed that it has; cluster_job_ends has jobs that fail, test_ckptd_faults damage.
+ELSEWHERE = {"README", "sweep", "link-slow", "job-failed", "checkpoint-damaged"}
 
 
 class Table(unittest.TestCase):

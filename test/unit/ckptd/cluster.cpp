@@ -101,9 +101,9 @@ cluster::cluster(options o) : options_(std::move(o)) {
         throw std::runtime_error("munged did not start: see " + dir_);
     port_ = options_.net ? 20000 : free_port(addr(1));
     std::ofstream(dir_ + "/banyan.conf")
-        << "[munge]\nsocket = \"" << m << "socket\"\n[ckptd]\nsocket = \"" << dir_
-        << "/%n.sock\"\nport = " << port_ << "\n"
-        << options_.extra << "\n[fault]\nagent_socket = \"" << dir_ << "/agent-%n.sock\"\n";
+        << "[munge]\nsocket = \"" << m << "socket\"\n[fault]\nagent_socket = \"" << dir_
+        << "/agent-%n.sock\"\n[ckptd]\nsocket = \"" << dir_ << "/%n.sock\"\nport = " << port_ << "\n"
+        << options_.extra;
     for (int i = 1; i <= options_.nodes; ++i)
         if (!start(i)) throw std::runtime_error("banyan-ckptd did not start: see " + dir_);
 }
