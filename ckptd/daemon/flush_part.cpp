@@ -52,9 +52,10 @@ task<result<json>> flusher::write_files(session_ptr s, copy_key key, std::string
             co_return fail(errc::conflict,
                            fmt::format("rank {}'s step {} is no longer in memory", rank, key.step));
         const std::string writer = c->own ? "" : ".buddy";
-        const auto write = [user, dir, folder, writer, c, s] {
+        // The copy may move to another place meanwhile, as into a buffer of a rank that begins with it.
+        const auto write = [user, dir, folder, writer, c, s, image = c->data(), keep = c->memory] {
             return write_shard(
-                user, dir, folder, c->key.step, c->rank, c->data(), c->chunks,
+                user, dir, folder, c->key.step, c->rank, image, c->chunks,
                 [&](std::uint64_t n) { s->bytes.storage_written += n; }, writer);
         };
         auto written = co_await core_.storage.run(user.uid, write);

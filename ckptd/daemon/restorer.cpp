@@ -265,7 +265,9 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
             }
             s->hindered.there_is_room();
             // A large shard may take longer than a beginning is waited for that nothing hinders.
-            const auto gives = [s, &io = core_.io] { asio::post(io, [s] { s->hindered.here.reset(); }); };
+            const auto gives = [s, rank = what.rank, &io = core_.io](std::size_t chunk) {
+                asio::post(io, [s, rank, chunk] { s->hindered.gone_on(rank, chunk); });
+            };
             const auto read = [=, into = (*copy)->data(), keep = (*copy)->memory, f = *file] {
                 return read_shard(user, dir, what.key.step, f, into, gives);
             };

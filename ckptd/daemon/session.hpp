@@ -179,8 +179,9 @@ struct hindrance {
 /// What keeps a launch from beginning beside nodes that do not answer.
 struct hindrances {
     std::optional<hindrance> here;
-    std::map<std::uint32_t, hindrance> at;  ///< by slot; at the first one, in its newest attempt
-    agreement::ballot attempt{};            ///< that one
+    std::map<std::uint32_t, hindrance> at;         ///< by slot; at the first one, in its newest attempt
+    std::map<std::uint32_t, std::size_t> read_to;  ///< by rank; chunks that storage has given in this launch
+    agreement::ballot attempt{};                   ///< that one
     /// The first slot's daemon has given the beginning up: all ranks get the same answer.
     std::string given_up;
     void note(hindrance::of what, const std::string& why) {
@@ -190,6 +191,13 @@ struct hindrances {
     }
     void there_is_room() {
         if (here && here->what == hindrance::of::memory) here.reset();
+    }
+    /// Storage has given a chunk of the rank's shard: nothing hinders, unless it gave that before.
+    void gone_on(std::uint32_t rank, std::size_t chunk) {
+        auto& to = read_to[rank];
+        if (chunk < to) return;
+        to = chunk + 1;
+        here.reset();
     }
     /// In the first slot's daemon's attempt `now`: those of one before count from the beginning again.
     void enter(const agreement::ballot& now) {

@@ -73,20 +73,20 @@ result<unique_fd> open_shard(const std::string& dir, std::uint64_t step, const s
     return fd;
 }
 
-// Of a file that could be opened: what it says of these blocks it says again. Anything else (ETIMEDOUT,
-// ESTALE, ENOTCONN, ..) says nothing of what is there.
-bool is_damage(int err) { return err == EIO || err == EUCLEAN || err == EBADMSG; }
+// A file system that sums up what it keeps says so of these blocks, and says it again. Anything else says
+// nothing of what is there: EIO, too, which network file systems have for a server that is away.
+bool is_damage(int err) { return err == EUCLEAN || err == EBADMSG; }
 
 result<void> read_at(int fd, std::span<std::byte> into, std::uint64_t at, const std::string& path) {
     for (std::size_t have = 0; have < into.size();) {
         const auto got = ::pread(fd, into.data() + have, into.size() - have, static_cast<off_t>(at + have));
         if (got < 0 && errno == EINTR) continue;
-        const int why = got < 0 ? errno : EIO;  // 0: it was cut since it was opened
-        if (got <= 0 && is_damage(why))
+        const int why = got < 0 ? errno : EIO;
+        if (got == 0 || (got < 0 && is_damage(why)))  // 0: it was cut since it was opened
             return fail(errc::invalid_input,
                         fail_errno(fmt::format("cannot read {}", path), why).error().what,
                         "the step is damaged");
-        if (got <= 0) return fail_errno(fmt::format("cannot read {}", path), why);
+        if (got < 0) return fail_errno(fmt::format("cannot read {}", path), why);
         have += static_cast<std::size_t>(got);
     }
     return {};
@@ -105,7 +105,7 @@ result<void> read_chunk(int fd, std::span<std::byte> chunk, std::size_t index, s
 
 result<void> read_shard(const storage_user& user, const std::string& dir, std::uint64_t step,
                         const shard_file& file, std::span<std::byte> into,
-                        const std::function<void()>& gives) {
+                        const std::function<void(std::size_t)>& gives) {
     BANYAN_TRY(const auto identity, as_user::take(user));
     const auto path = step_folder(dir, step) + "/" + shard_name(file.rank);
     if (into.size() < file.bytes)
@@ -114,7 +114,7 @@ result<void> read_shard(const storage_user& user, const std::string& dir, std::u
     const auto image = into.first(file.bytes);
     for (std::size_t i = 0; i < file.chunks.size(); ++i) {
         BANYAN_CHECK(read_chunk(fd.get(), chunk_of(image, i), i, file.chunks[i], path));
-        if (i == 0 && gives) gives();
+        if (gives) gives(i);
     }
     return {};
 }

@@ -116,12 +116,12 @@ result<std::vector<std::uint64_t>> list_steps(const storage_user& user, const st
 result<step_summary> scan_step(const storage_user& user, const std::string& dir, std::uint64_t step,
                                std::uint32_t world, const std::function<void(const shard_file&)>& each = {});
 
-/// Reads one shard into `into` (at least file.bytes) and checks size and checksums. `gives` is called when
-/// storage has given the first of it. errc::invalid_input: it is damaged, also where storage says so of what
-/// is in the file (EIO, EUCLEAN, EBADMSG). errc::unavailable: storage could not look.
+/// Reads one shard into `into` (at least file.bytes) and checks size and checksums. `gives` is called with
+/// the number of each chunk that storage has given. errc::invalid_input: it is damaged, also where storage
+/// says so of what is in the file (EUCLEAN, EBADMSG). errc::unavailable: storage could not look (EIO, too).
 result<void> read_shard(const storage_user& user, const std::string& dir, std::uint64_t step,
                         const shard_file& file, std::span<std::byte> into,
-                        const std::function<void()>& gives = {});
+                        const std::function<void(std::size_t)>& gives = {});
 /// The same check, in memory for one chunk; `each` gets the chunks that stand it, in order.
 result<void> for_each_chunk(const storage_user& user, const std::string& dir, std::uint64_t step,
                             const shard_file& file,
