@@ -158,7 +158,9 @@ class Interruption(TrainingCase):
         self.assertEqual({node for node, is_now in states.items() if "DRAIN" in is_now["state"] or is_now["reason"]}, {"n07"})
 
     def steps(self, job):
-        return self.cluster.out("squeue", "--steps", "-h", "-j", job, "-o", "%i").split()
+        """Those of srun: the script is one for squeue, too."""
+        listed = self.cluster.out("squeue", "--steps", "-h", "-j", job, "-o", "%i").split()
+        return [step for step in listed if not step.endswith(".batch")]
 
     # -- by Slurm ------------------------------------------------------------------------------------------------------------
 
