@@ -33,8 +33,8 @@ struct outcome {
     /// Releases from before the newest acknowledgement, which had not survived.
     std::uint64_t restored_older = 0;
     std::uint64_t departures = 0;  ///< nodes that were told to let go of what they held
-    std::uint64_t forgot_late =
-        0;  ///< nodes that forgot those before, though theirs did not stand alone in time
+    /// Nodes that forgot those before, though their launch did not stand alone there in time.
+    std::uint64_t forgot_late = 0;
 };
 
 outcome run(std::uint64_t seed, const settings& s);
