@@ -271,7 +271,7 @@ class Attack(unittest.TestCase):
             with self.subTest(words=words):
                 self.assertEqual(ids(*words), expected)
         self.assertEqual(self.tool("incidents", "--node", "n09").stdout, "no incidents\n")
-        for words, told in ((["--state", "x"], "possible are open"), (["--reason", "x"], "possible are disk"), (["--since", "x"], "no time"),
+        for words, told in ((["--state", "x"], "possible are open"), (["--reason", "x"], "possible are checkpoint-damaged, disk"), (["--since", "x"], "no time"),
                             (["--node", "n[1-"], "n[1-"), (["--job", "x"], "--job")):
             with self.subTest(words=words):
                 done = self.tool("incidents", *words)

@@ -64,7 +64,7 @@ class Policy(unittest.TestCase):
         rules = head[head.index("[[rule]]"):]
         done = self.tool("check", self.file(examples + rules))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, r"right: 22 rules, 0 warnings\n$")
+        self.assertRegex(done.stdout, r"right: 26 rules, 0 warnings\n$")
 
     def test_what_is_no_policy(self):
         fifo = self.dir / "fifo"
