@@ -311,6 +311,8 @@ TEST_CASE("named states go on with fewer groups, and with all of them again", "[
     CHECK(c.open(elastic(c, 4, per_node)).empty());
     auto ranks = begin(c, {1, 2, 3, 4}, per_node);
     name_pieces(ranks, "ema", per_node);
+    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "in ema restart"), "-3 0 0 0");
     save(ranks, "1");
     save_in(ranks, "ema", "10");
     save(ranks, "2");
