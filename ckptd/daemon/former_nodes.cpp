@@ -18,6 +18,8 @@ namespace {
 
 constexpr milliseconds inquiry_timeout{1000};
 constexpr milliseconds inquiry_in_all{3000};  // a job that was started again waits no longer for who is gone
+/// Where what they hold is not needed: they are only to end what they have begun.
+constexpr milliseconds farewell_in_all{200};
 constexpr std::size_t asked_at_once = 256;
 constexpr milliseconds look_again_at{250};  // whether all members have said what they hold
 constexpr auto about_former = "former nodes";
@@ -144,8 +146,8 @@ task<former_nodes::answers> former_nodes::ask(session_ptr s, std::uint64_t look)
     if (!wanted() || !rules->coordinating() || rules->has_begun()) co_return answers{};
     for (const auto& n : rules->coordinating()->former()) s->former.add(n.name, n.addr);
     const auto newest = rules->coordinating()->newest_if_whole();
-    if (newest && s->former.generation != 0 && newest->generation >= first_round(s->former.generation))
-        co_return answers{};
+    const bool needed =
+        !newest || s->former.generation == 0 || newest->generation < first_round(s->former.generation);
     const auto of = std::make_shared<inquiry>();
     std::set<std::string> addresses;  // each is asked once, under whatever names
     for (const auto& n : s->request.nodes) addresses.insert(n.addr);
@@ -157,7 +159,7 @@ task<former_nodes::answers> former_nodes::ask(session_ptr s, std::uint64_t look)
         if (!s->addresses.contains(name)) add(name, addr);
     of->answers.resize(of->nodes.size());
     of->over.resize(of->nodes.size());
-    of->until = clock::now() + inquiry_in_all;
+    of->until = clock::now() + (needed ? inquiry_in_all : farewell_in_all);
     for (std::size_t i = 0; i < std::min(asked_at_once, of->nodes.size()); ++i) core_.spawn(ask_some(s, of));
     while (wanted() && of->ended < of->nodes.size() && clock::now() < of->until)
         co_await s->changed->wait(of->until);
@@ -171,7 +173,7 @@ task<former_nodes::answers> former_nodes::ask(session_ptr s, std::uint64_t look)
         out.push_back({{of->nodes[i].name, of->nodes[i].addr}, std::move(*of->answers[i])});
     }
     const bool all = silent.empty() && s->former.all_are_known();
-    if (!silent.empty())
+    if (needed && !silent.empty())
         users_.warn(s, about_former,
                     fmt::format("no answer from {}: a newer checkpoint of this job that is only there would "
                                 "not be used",

@@ -25,11 +25,12 @@ class former_nodes {
         : core_(core), peers_(peers), users_(users) {}
 
     struct answers {
-        /// Null where they were not asked: nothing is missing, or `look` is no longer the newest.
+        /// Null where they were not asked: `look` is no longer the newest.
         std::optional<holdings> said;
         bool all = false;  ///< that there may be have been asked, and have answered
     };
-    /// Once every node of the launch has said what it holds: what the others hold.
+    /// Once every node of the launch has said what it holds: what the others hold. They end their launch with
+    /// that. Where nothing of it is needed, who is silent is waited for for a moment only.
     task<answers> ask(session_ptr s, std::uint64_t look);
     /// Of which of the job's states such a node has checked copies ("": its own). It then ends its part in
     /// launches before this one. An error when it has not answered, or not for all of them.

@@ -22,7 +22,8 @@ bool launch_nodes::waits_for_former(std::uint32_t i) {
     const auto silent = [&](auto other) { return !slot_of(other) && !answers(i, other); };
     if (std::any_of(known.begin(), known.end(), silent)) {
         if (!since) since = now();
-        if (now() < *since + settings_.patience_us) return true;
+        const bool needed = !newest_is_whole(i, claim_.generation);
+        if (now() < *since + settings_.patience_us / (needed ? 1 : 5)) return true;
     }
     since.reset();
     return false;
@@ -37,7 +38,7 @@ std::optional<std::set<std::uint32_t>> launch_nodes::former_nodes(std::uint32_t 
     }
     auto& n = nodes_[i];
     if (n.agreed.has_begun()) return std::nullopt;
-    const auto claimed = std::exchange(claim_.generation, generation_);
+    claim_.generation = generation_;
     known = known_former();
     known_of_.insert(known.begin(), known.end());
     // What is promised does not hang on what is known where there is a directory. Who is silent is given up,
@@ -48,10 +49,12 @@ std::optional<std::set<std::uint32_t>> launch_nodes::former_nodes(std::uint32_t 
         if (answers(i, other) && (settings_.claims || known.contains(other))) promised_.insert(other);
         if (!answers(i, other) && !slot_of(other)) given_up_.insert(other);
     }
-    const auto newest = n.agreed.coordinating()->newest_if_whole();
-    if (settings_.claims && claimed != 0 && newest && newest->generation >= first_round(claimed))
-        return std::nullopt;
     return known;
+}
+
+bool launch_nodes::newest_is_whole(std::uint32_t i, std::uint64_t claimed) const {
+    const auto newest = nodes_[i].agreed.coordinating()->newest_if_whole();
+    return settings_.claims && claimed != 0 && newest && newest->generation >= first_round(claimed);
 }
 
 // Only nodes that answer: nobody waits for the others.

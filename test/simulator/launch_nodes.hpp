@@ -20,7 +20,11 @@ class launch_nodes : public machines {
     std::set<std::uint32_t> known_former() const;
     /// Some former node is silent, and may still answer.
     bool waits_for_former(std::uint32_t i);
-    /// Whom the coordinator asks besides, when all members have said what they hold; null: nobody is asked.
+    /// Members have all of the newest step of the newest launch of which the claim `claimed` tells: what the
+    /// others hold is not needed, and only what they have begun is to be ended.
+    bool newest_is_whole(std::uint32_t i, std::uint64_t claimed) const;
+    /// Whom the coordinator asks besides, when all members have said what they hold; null: the round has
+    /// begun.
     std::optional<std::set<std::uint32_t>> former_nodes(std::uint32_t i);
     bool all_answer(std::uint32_t asks, const std::set<std::uint32_t>& known) const {
         return std::all_of(known.begin(), known.end(),

@@ -207,6 +207,29 @@ TEST_CASE("a job on wholly other nodes finds the former ones by its directory", 
     }
 }
 
+// Else it may commit a step of its launch late, and let go of the one before, which the others rest on.
+TEST_CASE("a former node ends its launch before another one begins, also where nothing of it is needed",
+          "[ckptd]") {
+    cluster c({4, "", {}});
+    launch l{.nodes = {1, 2, 3}, .storage = c.dir() + "/store", .flush = 10};
+    run_and_leave(c, l);
+    l.restart = 1;
+    l.nodes = {1, 2, 4};  // node 3's shard is on node 1, too
+    SECTION("which answers") {
+        auto ranks = start(c, l);
+        for (const auto& said : restart(ranks)) CHECK(said.substr(0, 5) == "0 15 ");
+        CHECK(c.log(3).find("asks what is held here") != std::string::npos);
+    }
+    SECTION("which does not: nothing is missing, and nobody is told that something may be") {
+        c.kill(3, SIGSTOP);
+        auto ranks = start(c, l);
+        for (const auto& said : restart(ranks)) CHECK(said.substr(0, 5) == "0 15 ");
+        CHECK(c.printed("no answer from n3") == 0);
+        c.kill(3, SIGCONT);
+        CHECK(eventually([&] { return c.log(3).find("asks what is held here") != std::string::npos; }));
+    }
+}
+
 TEST_CASE("a job on wholly other nodes that has no directory finds the former ones by its plan", "[ckptd]") {
     cluster c({4, "", {}});
     const launch before{.nodes = {1, 2}};

@@ -122,6 +122,7 @@ TEST_CASE("schedules of launches that move, which broke an earlier form of the r
         1233868,        // who had not heard how far the beginning came was told so by nobody
         14054, 15997,   // the books: what a daemon of an ended launch finds committed is overtaken there
         1487, 1035823,  // the same, and what its round begins from
-        2050695);       // the books: nobody is left who knows where the job was
+        2050695,        // the books: nobody is left who knows where the job was
+        1166152);       // a former node of which nothing was needed committed a step late
     CHECK(simulator::run(seed, some_settings(seed)).breach == "");
 }
