@@ -26,6 +26,8 @@ void job::start_launch() {
     promised_ = heard_ = known_of_ = {assignment_.begin(), assignment_.end()};
     silent_since_.clear();
     given_up_.clear();
+    earlier_.clear();
+    asked_by_ = 0;
     say("launch {} on {}", launches_, fmt::join(assignment_, " "));
     for (std::uint32_t slot = 0; slot < settings_.slots; ++slot) {
         ranks_[slot] = {};

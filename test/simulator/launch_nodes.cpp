@@ -43,6 +43,9 @@ std::optional<std::set<std::uint32_t>> launch_nodes::former_nodes(std::uint32_t 
     known_of_.insert(known.begin(), known.end());
     // What is promised does not hang on what is known where there is a directory. Who is silent is given up,
     // though he may have answered in an earlier life of this daemon, and so is who is known to nobody now.
+    const auto life = n.daemon_life;
+    if (asked_by_ != 0 && asked_by_ != life) earlier_.push_back({promised_, given_up_});
+    asked_by_ = life;
     promised_ = {assignment_.begin(), assignment_.end()};
     given_up_.clear();
     for (std::uint32_t other = 0; other < nodes_.size(); ++other) {

@@ -53,6 +53,13 @@ class launch_nodes : public machines {
     /// Who was silent when it was asked. What it had of earlier launches is not counted on when this one has
     /// begun: it may still go on with its own.
     std::set<std::uint32_t> given_up_;
+    /// The same two, of when an earlier life of the coordinating daemon asked in this launch: what all had
+    /// accepted then stands, whatever its next life hears.
+    struct inquiry {
+        std::set<std::uint32_t> promised, given_up;
+    };
+    std::vector<inquiry> earlier_;
+    std::uint64_t asked_by_ = 0;  ///< in this life of its daemon
     /// Nodes of which some member knew that they may hold something, and its own.
     std::set<std::uint32_t> known_of_;
     std::map<std::uint32_t, time_us> silent_since_;  ///< of the former nodes
