@@ -1,51 +1,85 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ckptd/buffers/copy.hpp"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+#include <mutex>
 
 namespace banyan::ckpt {
 namespace {
 
-#ifdef __SSE2__
 constexpr std::size_t line = 64;
 constexpr std::size_t worth_streaming = 64 * 1024;  // below, memcpy stays within the cache and wins
+constexpr std::size_t piece = 256 * 1024;           // takes long beside the clock's steps
+/// Of each way, in turn: the median counts, whatever page faults and caches do to some.
+constexpr std::size_t tries = 21;
+constexpr std::size_t most_ways = 8;
 
-/// Whole cache lines past the cache; `to` is aligned to one. Returns the bytes copied.
-std::size_t stream_lines(std::byte* to, const std::byte* from, std::size_t bytes) {
-    std::size_t at = 0;
-    for (; at + line <= bytes; at += line) {
-        const auto* in = reinterpret_cast<const __m128i*>(from + at);
-        auto* out = reinterpret_cast<__m128i*>(to + at);
-        const auto a = _mm_loadu_si128(in), b = _mm_loadu_si128(in + 1);
-        const auto c = _mm_loadu_si128(in + 2), d = _mm_loadu_si128(in + 3);
-        _mm_stream_si128(out, a);
-        _mm_stream_si128(out + 1, b);
-        _mm_stream_si128(out + 2, c);
-        _mm_stream_si128(out + 3, d);
+/// The process' choice among the ways.
+class chooser {
+  public:
+    chooser() : all_(copy_ways().first(std::min(copy_ways().size(), most_ways))) {
+        chosen_ = all_.size() < 2 ? 0 : undecided;
     }
-    _mm_sfence();  // what comes after, such as the buffer's seal, is seen after the copy
-    return at;
-}
-#endif
+
+    bool has_any() const { return !all_.empty(); }
+
+    std::size_t copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+        std::size_t done = 0;
+        while (chosen_.load(std::memory_order_relaxed) == undecided && bytes - done >= piece) {
+            const std::unique_lock alone(measuring_, std::try_to_lock);
+            if (!alone) break;  // another thread's copy decides
+            done += measure(to + done, from + done);
+        }
+        const auto chosen = chosen_.load(std::memory_order_relaxed);
+        return done + all_[chosen == undecided ? 0 : chosen].copy(to + done, from + done, bytes - done);
+    }
+
+  private:
+    static constexpr std::size_t undecided = most_ways;
+
+    std::size_t measure(std::byte* to, const std::byte* from) {
+        const auto way = turn_ % all_.size();
+        const auto start = std::chrono::steady_clock::now();
+        const auto done = all_[way].copy(to, from, piece);
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+        seconds_[way][turn_ / all_.size()] = took.count();
+        if (++turn_ == all_.size() * tries) choose();
+        return done;
+    }
+    void choose() {
+        std::array<double, most_ways> medians{};
+        for (std::size_t way = 0; way < all_.size(); ++way) {
+            std::ranges::nth_element(seconds_[way], seconds_[way].begin() + tries / 2);
+            medians[way] = seconds_[way][tries / 2];
+        }
+        chosen_ = static_cast<std::size_t>(std::min_element(medians.begin(), medians.begin() + all_.size()) -
+                                           medians.begin());
+    }
+
+    const std::span<const copy_way> all_;
+    std::atomic<std::size_t> chosen_;
+    std::mutex measuring_;
+    std::size_t turn_ = 0;
+    std::array<std::array<double, tries>, most_ways> seconds_{};  // of a piece
+};
 
 }  // namespace
 
 void copy_state(std::byte* to, const std::byte* from, std::size_t bytes) {
-#ifdef __SSE2__
-    if (bytes >= worth_streaming) {
+    static chooser ways;
+    if (bytes >= worth_streaming && ways.has_any()) {
         const auto head = (line - reinterpret_cast<std::uintptr_t>(to) % line) % line;
         std::memcpy(to, from, head);
-        const auto done = head + stream_lines(to + head, from + head, bytes - head);
+        const auto done = head + ways.copy(to + head, from + head, bytes - head);
         to += done;
         from += done;
         bytes -= done;
     }
-#endif
     if (bytes != 0) std::memcpy(to, from, bytes);
 }
 
