@@ -38,8 +38,8 @@ struct situation {
     std::uint32_t nodes_of_all = 1;  ///< for all groups of ranks; more than are needed with --train-min-dp
     bool grows = false;              ///< we ended the step, since there are nodes for more groups
     bool planned = false;            ///< the job has a plan (--train-parallel)
-    std::optional<std::uint64_t> saved_before,
-        saved_after;                                ///< newest complete step; empty = none or unknown
+    /// Newest complete step; empty = none or unknown. before: which this step had to get beyond.
+    std::optional<std::uint64_t> saved_before, saved_after;
     std::uint32_t restarts = 0, idle_restarts = 0;  ///< so far
     std::uint32_t max_restarts = 0, max_idle_restarts = 0;
     bool recovering = false;                    ///< this was a restart, which had not come to train yet

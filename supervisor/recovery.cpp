@@ -16,7 +16,13 @@ double in_seconds(std::chrono::milliseconds time) { return static_cast<double>(t
 
 }  // namespace
 
-void recovery::begin(clock::time_point now, std::string ended) {
+void recovery::begin(clock::time_point now, std::string ended, std::optional<std::uint64_t> saved) {
+    look(now, saved, {});
+    if (saved > highest_) {
+        highest_ = saved;
+        fell_to_.reset();
+    }
+    to_beat_ = std::max(to_beat_, saved);
     if (!runs()) {
         since_ = now;
         ended_ = std::move(ended);
@@ -33,7 +39,11 @@ void recovery::has_begun(clock::time_point now) {
 
 std::optional<std::string> recovery::look(clock::time_point now, std::optional<std::uint64_t> saved,
                                           const std::string& step) {
-    if (!saved || (saved_ && *saved <= *saved_)) return std::nullopt;
+    if (!saved || saved == saved_) return std::nullopt;
+    if (saved < saved_) {
+        if (began_) fall_back(*saved);
+        return std::nullopt;
+    }
     saved_ = saved;
     if (trains_ || !began_) return std::nullopt;
     trains_ = true;
@@ -47,6 +57,12 @@ std::optional<std::string> recovery::look(clock::time_point now, std::optional<s
         "until Slurm gave the step",
         step, *saved, in_seconds(std::chrono::duration_cast<milliseconds>(now - since_)), ended_,
         in_seconds(to_begin));
+}
+
+void recovery::fall_back(std::uint64_t to) {
+    saved_ = to;
+    if (to_beat_ <= to || (fell_to_ && *fell_to_ <= to)) return;
+    to_beat_ = fell_to_ = to;
 }
 
 bool recovery::is_overdue(clock::time_point now) const {

@@ -109,8 +109,7 @@ supervisor::supervisor(options opts, std::uint32_t job, job_state first, job_pla
       socket_(plan_.nodes ? checkpoint_socket(node_of_this_host()) : ""),
       nodes_(std::move(first.nodes)),
       unused_(plan_.spares),
-      saved_(newest_saved(socket_, job_)),
-      recovery_(clock::now(), saved_) {
+      recovery_(clock::now(), newest_saved(socket_, job_)) {
     if (plan_.nodes)
         detail(fmt::format("the plan has {} ranks on {} nodes, {} spare", plan_.ranks, plan_.nodes,
                            plan_.spares.size()));
@@ -216,9 +215,7 @@ void supervisor::restart(const situation& s, const decision& d) {
                                         s.saved_after ? std::to_string(*s.saved_after) : "unknown"));
     ++restarts_;
     idle_restarts_ = d.idle_restarts;
-    saved_ = std::max(saved_, s.saved_after);
-    recovery_.look(clock::now(), saved_, {});
-    recovery_.begin(clock::now(), step_ ? "step " + step_name() : "the step");
+    recovery_.begin(clock::now(), step_ ? "step " + step_name() : "the step", s.saved_after);
     pause_ = milliseconds(0);
     nodes_ = s.now.nodes;
 }
@@ -235,7 +232,7 @@ situation supervisor::look(const step_end& end) {
     s.idle_restarts = idle_restarts_;
     s.max_restarts = opts_.max_restarts;
     s.max_idle_restarts = opts_.max_idle_restarts;
-    s.saved_before = saved_;
+    s.saved_before = recovery_.to_beat();
     s.saved_after = newest_saved(socket_, job_);
     s.recovering = recovery_.runs();
     s.began = began(end);

@@ -76,7 +76,6 @@ class supervisor {
     std::vector<std::string> nodes_;      ///< of the allocation when the step began
     std::vector<std::string> unused_;     ///< nodes of the allocation that have had no rank so far
     std::optional<std::uint32_t> step_;   ///< id of the latest step, once known
-    std::optional<std::uint64_t> saved_;  ///< newest complete step of the training when the step began
     recovery recovery_;                   ///< whether the step trains, and what is complete
     bool overdue_ = false;                ///< we ended a step that should long have trained
     bool grows_ = false;                  ///< we ended a step, for there are nodes for more groups

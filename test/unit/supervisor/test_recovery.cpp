@@ -24,7 +24,7 @@ TEST_CASE("a restart is followed until a newer training step is complete", "[sup
     recovery r(start, std::nullopt);
     r.has_begun(start);
     r.look(start + 10s, 4, "step 3.0");
-    r.begin(start + 60s, "step 3.0");
+    r.begin(start + 60s, "step 3.0", std::nullopt);
     CHECK(r.runs());
     CHECK(r.stood(start + 61s) == 1s);
     CHECK_FALSE(r.look(start + 61s, 4, "step 3.1"));  // what there was before
@@ -40,9 +40,9 @@ TEST_CASE("a restart is followed until a newer training step is complete", "[sup
 
 TEST_CASE("a restart that did not come to train is part of the same recovery", "[supervisor]") {
     recovery r(start, 4);
-    r.begin(start + 10s, "step 3.0");
+    r.begin(start + 10s, "step 3.0", std::nullopt);
     r.has_begun(start + 11s);
-    r.begin(start + 20s, "step 3.1");
+    r.begin(start + 20s, "step 3.1", std::nullopt);
     CHECK(r.stood(start + 21s) == 1s);
     r.has_begun(start + 22s);
     CHECK(r.look(start + 25s, 6, "step 3.2") ==
@@ -51,10 +51,71 @@ TEST_CASE("a restart that did not come to train is part of the same recovery", "
           "Slurm gave the step");
 }
 
+TEST_CASE("a restart trains from an older step when the newer ones were lost with their nodes",
+          "[supervisor]") {
+    recovery r(start, std::nullopt);
+    r.has_begun(start);
+    r.look(start + 10s, 1, "step 3.0");
+    r.begin(start + 60s, "step 3.0", 1000);
+    r.look(start + 61s, 1000, {});  // srun has no step yet
+    r.has_begun(start + 62s);
+    CHECK_FALSE(r.look(start + 63s, 1000, "step 3.1"));  // nor has the daemon heard of it
+    CHECK_FALSE(r.look(start + 64s, 500, "step 3.1"));
+    CHECK_FALSE(r.look(start + 65s, 500, "step 3.1"));
+    CHECK(r.runs());
+    CHECK(r.look(start + 66s, 501, "step 3.1") ==
+          "step 3.1 trains again: training step 501 is complete 6.0 s after step 3.0 ended, 2.0 s of them "
+          "until Slurm gave the step");
+    CHECK_FALSE(r.is_overdue(start + 100h));
+}
+
+TEST_CASE("what a restart must get beyond is less once, when it begins from an older step", "[supervisor]") {
+    recovery r(start, 7);
+    CHECK(r.to_beat() == 7u);
+    r.has_begun(start);
+    r.look(start, 8, {});
+    CHECK(r.to_beat() == 7u);
+    const auto from_to = [&](std::uint64_t from, std::uint64_t to) {
+        r.has_begun(start);
+        r.look(start, from, {});
+        r.look(start, from + 1, {});
+        const auto had = r.to_beat();
+        r.begin(start, "step 3.0", to);
+        return had;
+    };
+    r.begin(start, "step 3.0", 1000);
+    CHECK(from_to(500, 700) == 500u);  // no idle one
+    CHECK(from_to(700, 800) == 700u);
+    SECTION("it fails on the same way again and again") {
+        CHECK(from_to(500, 800) == 800u);
+        CHECK(from_to(500, 800) == 800u);
+        CHECK(from_to(500, 801) == 800u);
+        CHECK(from_to(500, 801) == 801u);
+    }
+    SECTION("it gets beyond where it has ever been, and falls back again") {
+        CHECK(from_to(800, 1001) == 800u);
+        CHECK(from_to(900, 1000) == 900u);
+        CHECK(from_to(900, 1000) == 1000u);
+    }
+    SECTION("what it fell back to is damaged, too") {
+        CHECK(from_to(400, 450) == 400u);
+        CHECK(from_to(400, 450) == 450u);
+    }
+    SECTION("the daemon does not answer at the end") {
+        r.begin(start, "step 3.0", std::nullopt);
+        CHECK(r.to_beat() == 800u);
+    }
+    SECTION("nobody saw it begin") {
+        r.has_begun(start);
+        r.begin(start, "step 3.0", 600);
+        CHECK(r.to_beat() == 800u);
+    }
+}
+
 TEST_CASE("a restart is overdue by what the first step took, where that is known", "[supervisor]") {
     SECTION("not known") {
         recovery r(start, std::nullopt);
-        r.begin(start, "step 3.0");
+        r.begin(start, "step 3.0", std::nullopt);
         r.has_begun(start);
         CHECK_FALSE(r.is_overdue(start + 100h));
     }
@@ -63,7 +124,7 @@ TEST_CASE("a restart is overdue by what the first step took, where that is known
         r.has_begun(start);
         r.look(start + 1s, 1, {});
         CHECK_FALSE(r.is_overdue(start + 1h));  // it trains
-        r.begin(start + 1h, "step 3.0");
+        r.begin(start + 1h, "step 3.0", std::nullopt);
         CHECK_FALSE(r.is_overdue(start + 2h));  // it waits for Slurm
         r.has_begun(start + 2h);
         CHECK_FALSE(r.is_overdue(start + 2h + 120s));
@@ -73,7 +134,7 @@ TEST_CASE("a restart is overdue by what the first step took, where that is known
         recovery r(start, std::nullopt);
         r.has_begun(start);
         r.look(start + 600s, 1, {});
-        r.begin(start + 1h, "step 3.0");
+        r.begin(start + 1h, "step 3.0", std::nullopt);
         r.has_begun(start + 1h);
         CHECK_FALSE(r.is_overdue(start + 1h + 1800s));
         CHECK(r.is_overdue(start + 1h + 1801s));
