@@ -42,13 +42,17 @@ task<void> verification_run::await_training() {
     const auto begun = steady_clock::now();
     const auto name = fmt::format("step {}.{} runs on {} nodes", before_.id, step_.id, step_.nodes.size());
     bool told = before_training_.has_value();
+    // It is nothing new, also where those who had heard less were the first to tell.
+    const auto known_before = before_training_;
     while (steady_clock::now() - begun < tools_.limits.training) {
         if (taken_over()) co_return;
         const auto now = co_await newest(step_.nodes);
         told = told || now.has_value();
         // Who did not tell before tells where it begins.
         if (now && !before_training_) before_training_ = now;
-        if (now && *now > *before_training_) {
+        // The newer ones were lost with their nodes, and this step goes on from an older one.
+        if (now && *now >= 0 && now < before_training_) before_training_ = now;
+        if (now && now > before_training_ && now != known_before) {
             conclude(fmt::format("{}; trains again: step {} complete {}", name, *now, phases(wall_ms())),
                      true);
             co_return;

@@ -118,6 +118,24 @@ TEST_CASE("a job goes on when a new step has trained further", "[fault]") {
     CHECK(f.told >= 4);
 }
 
+TEST_CASE("a job goes on from an older training step when the newer ones were lost", "[fault]") {
+    followed f;
+    f.trained = 1000;
+    f.slurm.steps[5] = {{2, {"n01", "n03"}}};
+    SECTION("which the new step tells when it has begun") {
+        f.when_asked = [&](int times) { f.trained = times < 2 ? 1000 : times < 4 ? 500 : 501; };
+        const auto found = f.actions();
+        REQUIRE(found.size() == 1);
+        CHECK(found[0].result.starts_with("step 5.2 runs on 2 nodes; trains again: step 501 complete "));
+    }
+    SECTION("but not where merely those answered who know less") {
+        f.when_asked = [&](int times) { f.trained = times == 2 ? 999 : times == 3 ? -1 : 1000; };
+        const auto found = f.actions();
+        REQUIRE(found.size() == 1);
+        CHECK(found[0].result.find("no newer training step is complete") != std::string::npos);
+    }
+}
+
 TEST_CASE("a job without a new step is requeued, once", "[fault]") {
     followed f;
     f.slurm.steps[5] = {{1, {"n01", "n02"}}};
