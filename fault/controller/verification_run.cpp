@@ -13,6 +13,8 @@ namespace {
 /// For nodes that hold up a job, where it could not be seen which, or what was seen was another job's too a
 /// short while ago: a minute and the time of a step apart. Together they take longer than that is waited for.
 constexpr int most_looks = 10;
+/// Where Slurm tells of the job, and not of its steps.
+constexpr std::chrono::minutes longest_untold(5);
 
 }  // namespace
 
@@ -23,29 +25,51 @@ task<result<job_status>> verification_run::look() {
     co_return out;
 }
 
-task<std::optional<step_status>> verification_run::new_step(job_status now) {
-    const auto steps = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.steps(before_.id); });
-    if (!steps) co_return std::nullopt;
-    const auto is_new = [&](const step_status& s) {
-        const bool has_node = std::ranges::find(s.nodes, node_) != s.nodes.end();
-        // One that runs again may have the node, too: it was seen to, and is back.
-        return anew(now) || (ended_step_ ? s.id > *ended_step_ : !has_node);
-    };
-    const auto found = std::ranges::find_if(*steps, is_new);
-    if (found == steps->end() || !ended_step_ || anew(now)) {
-        co_return found == steps->end() ? std::nullopt : std::optional(*found);
+/// Helpers run beside the training, in steps of their own. It is the step of which Slurm says so; else one
+/// that is no smaller than the job needs, for its user may have asked srun for other tasks than the plan has.
+/// An error: that was not told.
+task<result<std::optional<step_status>>> verification_run::training_of(job_status now,
+                                                                       std::vector<step_status> among) {
+    const bool node_stays = ended_step_ && !anew(now);
+    if (!node_stays) {
+        const auto needed =
+            co_await run_blocking(tools_.pool, [&] { return tools_.slurm.nodes_needed(now); });
+        if (!needed && needed.error().code == errc::unavailable) co_return std::unexpected(needed.error());
+        if (needed && !*needed) co_return among.front();  // it was placed without a plan
+        if (needed) std::erase_if(among, [&](const auto& s) { return s.nodes.size() < **needed; });
     }
-    // A helper may have begun since.
-    const auto training =
-        co_await run_blocking(tools_.pool, [&] { return tools_.slurm.ranks_on(now, node_); });
-    if (!training) co_return std::nullopt;
-    const auto its = std::ranges::find(*steps, training->step, &step_status::id);
-    co_return its == steps->end() || !is_new(*its) ? std::nullopt : std::optional(*its);
+    for (const auto& step : among) {
+        const auto node = node_stays || step.nodes.empty() ? node_ : step.nodes.front();
+        const auto training =
+            co_await run_blocking(tools_.pool, [&] { return tools_.slurm.ranks_on(now, node); });
+        if (!training && training.error().code == errc::unavailable)
+            co_return std::unexpected(training.error());
+        if (!training) continue;
+        const auto its = std::ranges::find(among, training->step, &step_status::id);
+        if (its != among.end()) co_return *its;
+    }
+    if (node_stays || among.empty()) co_return std::nullopt;
+    co_return among.front();
 }
 
-/// A step without the lost node; where the node stays, the next training step; or any of a later run. Time in
+/// An error: slurmctld did not tell.
+task<result<std::optional<step_status>>> verification_run::new_step(job_status now) {
+    BANYAN_CO_TRY(auto steps,
+                  co_await run_blocking(tools_.pool, [this] { return tools_.slurm.steps(before_.id); }));
+    std::erase_if(steps, [&](const step_status& s) {
+        // One that runs again may have the node, too: it was seen to, and is back.
+        if (anew(now)) return false;
+        return ended_step_ ? s.id <= *ended_step_ : std::ranges::find(s.nodes, node_) != s.nodes.end();
+    });
+    if (steps.empty()) co_return std::nullopt;
+    auto found = co_await training_of(std::move(now), std::move(steps));
+    co_return found;
+}
+
+/// The training without the lost node; where the node stays, its next step; or that of a later run. Time in
 /// which the job waits in the queue, or slurmctld does not answer, does not count.
 task<verification_run::outcome> verification_run::await_step(steady_clock::time_point since) {
+    auto told = since;  // the last that was, of a job that runs
     while (steady_clock::now() - since < tools_.limits.step) {
         const auto now = co_await look();
         if (taken_over()) co_return outcome::over;
@@ -58,13 +82,17 @@ task<verification_run::outcome> verification_run::await_step(steady_clock::time_
             co_await follow_job(tools_, number_, std::move(before), ending_since_);
         }
         if (!now || now->phase != job_phase::running) {
-            since = steady_clock::now();
+            since = told = steady_clock::now();
             continue;
         }
         queued_ = false;
         auto found = co_await new_step(*now);
-        if (!found) continue;
-        step_ = std::move(*found);
+        if (found)
+            told = steady_clock::now();
+        else if (steady_clock::now() - told < longest_untold)
+            since = steady_clock::now();
+        if (!found || !*found) continue;
+        step_ = std::move(**found);
         step_ms_ = wall_ms();
         co_return outcome::reached;
     }

@@ -39,10 +39,11 @@ class verification_run {
     enum class look_back : std::uint8_t { nobody, taken_out, left_alone, not_known };
 
     task<void> verify();
-    /// A step without the lost node; where the node stays, the next training step; or any of a later run.
+    /// The training without the lost node; where the node stays, its next step; or that of a later run.
     task<outcome> await_step(std::chrono::steady_clock::time_point since);
     std::chrono::milliseconds already(std::int64_t since_ms, std::int64_t started_s) const;
-    task<std::optional<step_status>> new_step(job_status now);
+    task<result<std::optional<step_status>>> new_step(job_status now);
+    task<result<std::optional<step_status>>> training_of(job_status now, std::vector<step_status> among);
     task<look_back> find_holders();
     /// The job runs again since it lost the node: none of what it has is of the run before.
     bool anew(const job_status& now) const { return now.restarts > before_.restarts; }

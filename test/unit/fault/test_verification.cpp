@@ -177,6 +177,43 @@ TEST_CASE("a job without checkpoints is believed when its step runs", "[fault]")
           "step 5.2 runs on 2 nodes; whether it trains is not known: no checkpoint daemon told");
 }
 
+TEST_CASE("a helper's step is none of the training", "[fault]") {
+    followed f;
+    f.slurm.needed[5] = 2;
+    f.when_asked = [&](int times) { f.trained = times < 3 ? 7 : 9; };
+    node_ranks ranks;
+    ranks.step = 4;
+    SECTION("it holds nothing up: the job goes one rung down") {
+        f.slurm.steps[5] = {{1, {"n01", "n02"}}, {2, {"n01"}}};
+        const auto found = f.actions();
+        CHECK(std::ranges::count(f.slurm.calls, "requeue 5") == 1);
+        REQUIRE_FALSE(found.empty());
+        CHECK(found.back().result == "has no new step after it was requeued: look at the job");
+    }
+    SECTION("nor is that of a run that came after it") {
+        f.begin();
+        f.slurm.jobs[5].restarts = 1;
+        f.slurm.steps[5] = {{2, {"n01"}}};
+        f.live([](const incident&) { return false; });
+        CHECK(f.found.actions.back().result == "has no new step after it was requeued: look at the job");
+    }
+    SECTION("the training begins beside it") {
+        f.slurm.steps[5] = {{2, {"n01"}}, {3, {"n01", "n03"}}, {4, {"n01", "n03"}}};
+        f.slurm.ranks.insert_or_assign(5, ranks);
+        CHECK(f.actions().back().result.starts_with("step 5.4 runs on 2 nodes; trains again"));
+    }
+    SECTION("it has other tasks than the plan") {
+        f.slurm.steps[5] = {{2, {"n01"}}, {3, {"n01", "n03"}}};
+        CHECK(f.actions().back().result.starts_with("step 5.3 runs on 2 nodes; trains again"));
+    }
+    SECTION("Slurm does not tell for a time, which does not count") {
+        f.slurm.steps[5] = {{3, {"n01", "n03"}}};
+        f.slurm.unanswered = 50;
+        CHECK(f.actions().back().result.starts_with("step 5.3 runs on 2 nodes; trains again"));
+    }
+    CHECK(f.held_up.empty());
+}
+
 TEST_CASE("a job that ends is followed no longer", "[fault]") {
     followed f;
     f.slurm.jobs[5].phase = job_phase::ended;
