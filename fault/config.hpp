@@ -35,6 +35,8 @@ struct verification_limits {
     std::chrono::milliseconds training{900'000};
     /// Between two looks.
     std::chrono::milliseconds pause{250};
+    /// Of a job that goes into the queue, or on: its processes may take KillWait and an epilog to end.
+    std::chrono::milliseconds settling{150'000};
 };
 
 /// Made by load_config, which knows the defaults.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
@@ -17,7 +18,8 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr milliseconds first_pause(20), longest_pause(250);
-constexpr std::chrono::seconds timeout(150);   // a job's processes may take KillWait and an epilog to end
+constexpr milliseconds untold_pause(2'000);    // at the longest, for what Slurm does not tell or do
+constexpr std::chrono::hours longest(1);       // where slurmctld is away for most of it
 constexpr std::chrono::seconds still_has(15);  // Slurm takes the node away within milliseconds
 constexpr int most_start_tries = 40;
 
@@ -41,15 +43,18 @@ class job_follower {
           search_(before_, ending_since, {tools.limits.step, tools.limits.holding}),
           requeued_(requeued) {}
 
-    /// True: it is said to go on.
+    /// True: it is said to go on. Time in which slurmctld does not answer does not count.
     task<bool> run() {
-        while (steady_clock::now() - begun_ < timeout) {
+        const auto last = begun_ + longest;
+        for (auto at = begun_; at - begun_ < tools_.limits.settling && at < last;) {
             const auto now =
                 co_await run_blocking(tools_.pool, [this] { return tools_.slurm.job(before_.id); });
             if (co_await after(now) == next::end) co_return goes_on_;
             timer_.expires_after(pause_);
             co_await timer_.async_wait(as_result);
-            pause_ = std::min(pause_ * 3 / 2, longest_pause);
+            pause_ = std::min(pause_ * 3 / 2, untold_.empty() ? longest_pause : untold_pause);
+            const auto since = std::exchange(at, steady_clock::now());
+            if (!now) begun_ += at - since;
         }
         when_time_is_over();
         co_return false;
@@ -81,7 +86,7 @@ class job_follower {
     const job_status before_;
     const std::string target_;
     holder_search search_;
-    const steady_clock::time_point begun_ = steady_clock::now();
+    steady_clock::time_point begun_ = steady_clock::now();  // later by what does not count
     milliseconds pause_ = first_pause;
     bool requeued_, started_ = false, goes_on_ = false;
     std::time_t pending_since_ = 0;
@@ -92,7 +97,7 @@ class job_follower {
     } first_;  // the time that the job had when it was first seen to wait for this run
     int start_tries_ = 0;
     std::vector<std::string> still_ending_;  // nodes that at the last look had not ended the job's last run
-    std::string untold_;  // why it was not known at the last look how many nodes the job needs
+    std::string untold_;  // what Slurm at the last look did not tell of a job that runs, or do to it, and why
 };
 
 task<job_follower::next> job_follower::after(result<job_status> now) {
@@ -149,8 +154,11 @@ task<job_follower::next> job_follower::requeue(std::string why) {
     if (!there) untold_ = there.error().text();
     if (!there || !*there) co_return next::look_again;
     const auto done = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.requeue(before_.id); });
-    tools_.known.record(number_, "requeue", target_, done ? why : done.error().text(), done.has_value());
-    if (!done) co_return next::end;
+    if (!done) {
+        untold_ = "not requeued: " + done.error().text();
+        co_return next::look_again;
+    }
+    tools_.known.record(number_, "requeue", target_, std::move(why), true);
     requeued_ = true;
     pause_ = first_pause;
     co_return next::look_again;

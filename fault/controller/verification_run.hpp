@@ -48,6 +48,7 @@ class verification_run {
     /// The job runs again since it lost the node: none of what it has is of the run before.
     bool anew(const job_status& now) const { return now.restarts > before_.restarts; }
     task<bool> next_rung();
+    task<bool> put_into_queue();
     task<bool> follow(bool requeued);
     task<void> await_training();
     task<std::optional<std::int64_t>> newest(std::vector<std::string> nodes);

@@ -5,37 +5,41 @@
 
 namespace banyan::fault {
 
+using std::chrono::steady_clock;
+
 namespace {
 
 constexpr std::string_view requeue_words = "no new step in ";
 
-/// As the next rung: in whichever incident, by this controller or by an earlier one.
-bool was_requeued(const std::map<std::uint64_t, incident>& all, const std::string& target,
-                  std::int64_t since_ms) {
-    return std::ranges::any_of(all, [&](const auto& known) {
-        return std::ranges::any_of(known.second.actions, [&](const auto& a) {
-            return a.what == "requeue" && a.target == target && a.at_ms >= since_ms &&
-                   a.result.starts_with(requeue_words);
-        });
+/// As the next rung, by this controller or by an earlier one.
+bool is_requeued(const incident& i, const std::string& target, std::int64_t since_ms) {
+    return std::ranges::any_of(i.actions, [&](const auto& a) {
+        return a.what == "requeue" && a.target == target && a.at_ms >= since_ms &&
+               a.result.starts_with(requeue_words);
     });
 }
 
 }  // namespace
 
-/// Once for each failure: by whomever.
+/// Once for each failure: by whomever. What was written down may not have been done: a run that is still
+/// there was not requeued.
 task<bool> verification_run::next_rung() {
     const auto within = tools_.limits.step.count() / 1000;
-    const auto now = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.job(before_.id); });
-    if (!now) {
-        conclude("has no new step, and whether it was requeued is not known: " + now.error().text(), false);
-        co_return false;
-    }
+    auto now = co_await look();
+    while (!now && now.error().code != errc::not_found) now = co_await look();
     if (taken_over()) co_return false;
-    if (anew(*now) || was_requeued(tools_.known.incidents().all(), target_, since_ms_)) {
+    if (!now) co_return co_await follow(false);
+    const auto& all = tools_.known.incidents().all();
+    const bool by_another = std::ranges::any_of(all, [this](const auto& known) {
+        return known.first != number_ && is_requeued(known.second, target_, since_ms_);
+    });
+    if (anew(*now) || by_another) {
         conclude(still_none, false);
         co_return false;
     }
-    if (now->phase != job_phase::running) co_return co_await follow(false);
+    const auto* own = tools_.known.incidents().find(number_);
+    const bool written = own && is_requeued(*own, target_, since_ms_);
+    if (now->phase != job_phase::running) co_return co_await follow(written);
     if (!before_.may_requeue) {
         conclude(fmt::format("has no new step in {} s, and it may not be requeued: look at the job", within),
                  false);
@@ -46,20 +50,38 @@ task<bool> verification_run::next_rung() {
         co_return false;
     }
     // A controller that ends before it could write down what it did would do it twice.
-    tools_.known.record(number_, "requeue", target_, fmt::format("{}{} s", requeue_words, within), true);
-    co_await tools_.known.save(number_);
-    const auto there = co_await still_runs(tools_, before_.id, before_.restarts);
-    if (there && !*there) {
-        tools_.known.record(number_, "requeue", target_, "not done: its run is over", false);
-        co_return co_await follow(false);
+    if (!written) {
+        tools_.known.record(number_, "requeue", target_, fmt::format("{}{} s", requeue_words, within), true);
+        co_await tools_.known.save(number_);
     }
-    result<void> done = there ? result<void>{} : std::unexpected(there.error());
-    if (there) done = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.requeue(before_.id); });
-    if (!done) {
-        tools_.known.record(number_, "requeue", target_, "not done: " + done.error().text(), false);
-        co_return false;
+    co_return co_await put_into_queue();
+}
+
+/// Slurm may be busy, or away: it is asked again, for as long as a step is waited for, and the time in which
+/// it tells nothing of the job does not count.
+task<bool> verification_run::put_into_queue() {
+    bool asked = false;
+    auto until = steady_clock::now() + tools_.limits.step;
+    for (;;) {
+        const auto there = co_await still_runs(tools_, before_.id, before_.restarts);
+        if (there && !*there) {
+            if (!asked) tools_.known.record(number_, "requeue", target_, "not done: its run is over", false);
+            co_return co_await follow(asked);
+        }
+        result<void> done = there ? result<void>{} : std::unexpected(there.error());
+        if (there)
+            done = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.requeue(before_.id); });
+        if (done) co_return co_await follow(true);
+        if (there) asked = true;
+        if (!there) until = steady_clock::now() + tools_.limits.step;
+        if (steady_clock::now() > until) {
+            tools_.known.record(number_, "requeue", target_, "not done: " + done.error().text(), false);
+            co_return false;
+        }
+        timer_.expires_after(pause_ * 4);
+        co_await timer_.async_wait(as_result);
+        if (taken_over()) co_return false;
     }
-    co_return co_await follow(true);
 }
 
 /// Through the queue, or to its end. `requeued`: by us.

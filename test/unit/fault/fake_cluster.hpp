@@ -34,7 +34,8 @@ struct fake_state {
     std::function<void()> when_needed;                  // nodes_needed is asked, with the lock held
     std::function<void()> after_job;                    // it was looked at, with the lock held
     std::function<void()> when_node, when_set;          // a node is asked about, goes out; without the lock
-    int tell_fails = 0;                                 // so many times
+    int tell_fails = 0, requeue_fails = 0;              // so many times
+    bool away = false;                                  // nothing is told of any job
     std::string refuse_node;                            // every change of it
     int refused = 0;                                    // changes of a node
     std::vector<std::string> calls;                     // what was changed
@@ -61,6 +62,7 @@ class fake_cluster final : public cluster {
     }
     result<job_status> job(std::uint32_t id) override {
         const std::lock_guard hold(s_.lock);
+        if (s_.away) return fail(errc::unavailable, "slurmctld does not answer");
         auto out = s_.jobs[id];
         if (s_.after_job) s_.after_job();
         return out;
@@ -150,6 +152,10 @@ class fake_cluster final : public cluster {
     }
     result<void> requeue(std::uint32_t job) override {
         const std::lock_guard hold(s_.lock);
+        if (s_.requeue_fails > 0) {
+            --s_.requeue_fails;
+            return fail(errc::unavailable, "slurmctld is busy");
+        }
         if (s_.when_requeued) s_.when_requeued();
         s_.calls.push_back("requeue " + std::to_string(job));
         s_.jobs[job].phase = s_.holding.empty() ? job_phase::pending : job_phase::completing;

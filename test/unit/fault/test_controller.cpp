@@ -128,6 +128,40 @@ TEST_CASE("how many nodes a job needs is asked until slurmctld tells", "[fault]"
     CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "start 7"});
 }
 
+TEST_CASE("a requeue that slurmctld does not take is asked for again", "[fault]") {
+    controller_bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, without);
+    b.slurm.requeue_fails = 2;
+    SECTION("until it does") {
+        (void)b.live({b.xid79()});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "start 7"});
+    }
+    SECTION("or the time is over") {
+        b.slurm.requeue_fails = 1'000'000;
+        b.settings.verify.settling = std::chrono::milliseconds(500);
+        const auto got = b.live({b.xid79()});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+        REQUIRE(got.at(0).find_action("job", "7"));
+        CHECK(got[0].find_action("job", "7")->result == "not requeued: slurmctld is busy: left alone");
+    }
+}
+
+TEST_CASE("time in which slurmctld is away is not taken from a job that settles", "[fault]") {
+    controller_bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+    b.settings.verify.settling = std::chrono::milliseconds(200);
+    b.slurm.away = true;
+    const auto back = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    b.enough = [&](const auto& all) {
+        const std::lock_guard hold(b.slurm.lock);
+        if (std::chrono::steady_clock::now() > back) b.slurm.away = false;
+        return !all.empty() && all[0].find_action("job", "7");
+    };
+    const auto got = b.live({b.xid79()});
+    REQUIRE(got.at(0).find_action("job", "7"));
+    CHECK(got[0].find_action("job", "7")->result.starts_with("goes on: 3 nodes left"));
+}
+
 TEST_CASE("a job whose plan cannot be believed is left alone, which is said", "[fault]") {
     controller_bench b;
     b.job(7, {"n01", "n02", "n03", "n04"}, fail(errc::denied, "job 7 has two plans"));

@@ -340,6 +340,48 @@ TEST_CASE("a job is requeued once for a failure, whoever did it and whether or n
     CHECK(f.found.actions.back().result == "has no new step after it was requeued: look at the job");
 }
 
+TEST_CASE("what was written down, and not done, is done by the next controller", "[fault]") {
+    followed f;
+    f.begin();
+    f.slurm.steps[5] = {{1, {"n01", "n02"}}};
+    const bool answers = GENERATE(true, false);
+    // Killed between its record and slurmctld, which is just away.
+    f.slurm.requeue_fails = 1'000'000;
+    CHECK_FALSE(f.live([](const incident& i) { return i.find_action("requeue", "5") != nullptr; }));
+    CHECK(f.slurm.calls.empty());
+    REQUIRE(f.found.followed.size() == 1);
+    f.slurm.requeue_fails = answers ? 0 : 3;
+    CHECK(f.live([](const incident&) { return false; }));
+    CHECK(std::ranges::count(f.slurm.calls, "requeue 5") == 1);
+    CHECK(f.slurm.jobs[5].restarts == 1);
+    CHECK(std::ranges::count(f.found.actions, "requeue", &action_record::what) == 1);
+}
+
+TEST_CASE("a requeue that Slurm refuses is tried for as long as a step is waited for", "[fault]") {
+    followed f;
+    f.slurm.requeue_fails = 1'000'000;
+    const auto found = f.actions();
+    REQUIRE(found.size() == 2);
+    CHECK(found.back().what == "requeue");
+    CHECK(found.back().result == "not done: slurmctld is busy");
+    CHECK(1'000'000 - f.slurm.requeue_fails > 1);
+}
+
+TEST_CASE("the next rung waits for a slurmctld that is away", "[fault]") {
+    followed f;
+    f.begin();
+    std::optional<std::chrono::steady_clock::time_point> away;
+    f.live([&](const incident& i) {
+        const auto now = std::chrono::steady_clock::now();
+        if (!away && i.find_action("requeue", "5")) away = now;
+        const std::lock_guard hold(f.slurm.lock);
+        f.slurm.away = away && now < *away + milliseconds(1'000);
+        return false;
+    });
+    CHECK(std::ranges::count(f.slurm.calls, "requeue 5") == 1);
+    CHECK(std::ranges::count(f.found.actions, "requeue", &action_record::what) == 1);
+}
+
 TEST_CASE("what is to be requeued is written down before it is", "[fault]") {
     followed f;
     f.begin();
