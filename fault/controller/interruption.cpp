@@ -27,6 +27,24 @@ std::string ended_text(std::uint32_t job, std::uint32_t step, std::uint32_t run)
     return fmt::format("{}{}.{} of run {}: banyan-run starts it again", ended_words, job, step, run);
 }
 
+struct step_of_run {
+    std::uint32_t step = 0, run = 0;
+};
+
+/// Of "ends step 7.3 of run 0: ...".
+std::optional<step_of_run> step_in(std::string_view text) {
+    if (!text.starts_with(ended_words)) return std::nullopt;
+    const auto number = [&](std::string_view after, std::string_view until) -> std::optional<std::uint32_t> {
+        const auto at = text.find(after);
+        if (at == std::string_view::npos) return std::nullopt;
+        text.remove_prefix(at + after.size());
+        const auto n = parse_number(text.substr(0, text.find(until)), UINT32_MAX);
+        return n ? std::optional(static_cast<std::uint32_t>(*n)) : std::nullopt;
+    };
+    const auto step = number(".", " "), run = number("of run ", ":");
+    return step && run ? std::optional(step_of_run{*step, *run}) : std::nullopt;
+}
+
 std::string queue_text(std::uint32_t run) {
     return fmt::format("{}{} goes back into the queue", queue_words, run);
 }
@@ -51,6 +69,7 @@ class interrupter {
   private:
     incident* known() const { return tools_.known.incidents().find(number_); }
     task<result<void>> restart(job_status job);
+    void follow_ended(job_status job);
     task<result<void>> requeue(job_status job);
     task<void> take_up_queued();
     /// Nothing of it is left to do: it began after the fault, or another incident's action came between.
@@ -100,12 +119,18 @@ task<result<void>> interrupter::restart(job_status job) {
     const auto* before = begun(*i, verb_, target);
     if (!ranks && ranks.error().code == errc::unavailable) co_return std::unexpected(ranks.error());
     if (!ranks) {
-        if (!before) say(target, "left alone: " + ranks.error().text());
+        if (before)
+            follow_ended(std::move(job));
+        else
+            say(target, "left alone: " + ranks.error().text());
         co_return result<void>{};
     }
     const auto step = ranks->step;
     const auto words = ended_text(job.id, step, job.restarts);
-    if (before && before->result != words) co_return result<void>{};
+    if (before && before->result != words) {
+        follow_ended(std::move(job));
+        co_return result<void>{};
+    }
     if (!before) {
         if (i->closed_ms != 0 ||
             is_of_the_past(job.id, ranks->start_time, fmt::format("step {}.{}", job.id, step)))
@@ -125,6 +150,20 @@ task<result<void>> interrupter::restart(job_status job) {
     if (!done) co_return std::unexpected(done.error());
     if (!followed) asio::co_spawn(tools_.io, verify_job(tools_, number_, job, step), asio::detached);
     co_return result<void>{};
+}
+
+/// The step that an earlier controller ended is there no more, and that controller may have ended before it
+/// could write down that it follows the job.
+void interrupter::follow_ended(job_status job) {
+    const auto* i = known();
+    const auto target = std::to_string(job.id);
+    const auto* before = i ? begun(*i, verb_, target) : nullptr;
+    const auto ended = before ? step_in(before->result) : std::nullopt;
+    if (!ended || i->find_action("verify", target) ||
+        std::ranges::find(i->followed, job.id, &followed_job::job) != i->followed.end())
+        return;
+    job.restarts = ended->run;
+    asio::co_spawn(tools_.io, verify_job(tools_, number_, std::move(job), ended->step), asio::detached);
 }
 
 task<result<void>> interrupter::requeue(job_status job) {

@@ -147,6 +147,40 @@ TEST_CASE("a step that is not known to be there is ended by the next controller,
     }
 }
 
+TEST_CASE("a step that was ended is followed by the next controller, if none does", "[fault]") {
+    interrupting b("restart-step");
+    b.trains(7);
+    b.slurm.refused = 1'000'000;
+    // The history is that of a controller which ended when the step had, and nobody was following yet.
+    auto got = b.live({b.xid79()}, incident_state::held);
+    CHECK(got.at(0).followed.empty());
+    b.slurm.refused = 0;
+    b.enough = verified;
+    SECTION("it is over, and nothing begins") {
+        b.slurm.ranks.insert_or_assign(7, fail(errc::not_found, "no training step runs there"));
+        b.slurm.steps[7] = {{1, {"n01"}}};
+        got = b.live({});
+        CHECK(b.slurm.calls == calls{"requeue 7", "start 7"});
+    }
+    SECTION("it has been started again") {
+        b.begin(7, 4, wall_ms() / 1000);
+        got = b.live({});
+        CHECK(b.slurm.calls.empty());
+        CHECK(said(got.at(0), "verify", "7").starts_with("step 7.4 runs on 3 nodes; "));
+        b.least = std::chrono::milliseconds(1'000);
+        got = b.live({b.xid79(2)});  // nobody does twice
+        CHECK(b.slurm.calls.empty());
+        CHECK(std::ranges::count(got[0].actions, "verify", &action_record::what) == 1);
+    }
+    SECTION("the job runs anew") {
+        b.begin(7, 0, wall_ms() / 1000);
+        b.slurm.jobs[7].restarts = 1;
+        got = b.live({});
+        CHECK(b.slurm.calls.empty());
+        CHECK(said(got.at(0), "verify", "7").starts_with("step 7.0 runs on 3 nodes; "));
+    }
+}
+
 TEST_CASE("what is not hit by the fault is not interrupted", "[fault]") {
     const std::string action = GENERATE("restart-step", "requeue");
     interrupting b(action);
