@@ -74,7 +74,7 @@ result<void> big_file::write_end() {
     return put(memory_.last(rest), memory_.size() - rest);
 }
 
-result<void> big_file::write(const storage_user& user, const look& each) {
+result<void> big_file::write(const look& each) {
     const auto chunks = chunk_count(memory_.size());
     std::atomic<std::size_t> next{0};
     std::mutex lock;
@@ -90,22 +90,19 @@ result<void> big_file::write(const storage_user& user, const look& each) {
             if (whole) whole = std::move(done);
         }
     };
-    std::atomic<bool> taken{false};
     std::vector<std::jthread> threads;
     try {
+        // They have this thread's identity, and no right to take another.
         while (threads.size() < std::min(at_once, chunks))
             threads.emplace_back([&] {
                 lower_priority();
-                const auto identity = as_user::take(user);
-                if (!identity) return;
-                taken = true;
                 take_turns();
             });
     } catch (const std::system_error&) {
         // It takes longer with fewer threads.
     }
+    if (threads.empty()) take_turns();
     threads.clear();
-    if (!taken) take_turns();
     if (whole) whole = write_end();
     if (whole && ::fsync(fd_.get()) != 0) whole = fail_errno(fmt::format("cannot sync {}", shown_), errno);
     return whole;

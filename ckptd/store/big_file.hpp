@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 
-#include "ckptd/store/as_user.hpp"
 #include "ckptd/store/user_dir.hpp"
 #include "common/fd.hpp"
 #include "common/result.hpp"
@@ -28,9 +27,9 @@ class big_file {
 
     /// Called with the number of a chunk before it is written, from several threads; an error ends the whole.
     using look = std::function<result<void>(std::size_t chunk, std::span<const std::byte> data)>;
-    /// Writes all of `memory` with the rights of `user`, which the caller has taken, and waits until it is on
-    /// the device. After an error nothing is known of the file's content.
-    result<void> write(const storage_user& user, const look& each);
+    /// Writes all of `memory` with the rights of the calling thread and waits until it is on the device.
+    /// After an error nothing is known of the file's content.
+    result<void> write(const look& each);
 
   private:
     big_file(unique_fd fd, std::span<const std::byte> memory, bool direct, std::string shown)

@@ -46,7 +46,7 @@ result<shard_file> write_shard(const storage_user& user, const std::string& dir,
         written(chunk.size());
         return {};
     };
-    if (auto put = file.write(user, unchanged); !put) return give_up(put.error());
+    if (auto put = file.write(unchanged); !put) return give_up(put.error());
     shard_file out{rank, image.size(), 0, chunks};
     for (std::size_t i = 0; i < chunks.size(); ++i)
         out.crc32c =

@@ -3,8 +3,11 @@
 // Large files past the page cache: any size, any memory, any file system, and no file that looks written and
 // is not.
 #include <atomic>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 
 #include <catch2/catch.hpp>
@@ -46,7 +49,7 @@ const auto nothing_to_see = [](std::size_t, std::span<const std::byte>) { return
 result<void> write(const fs::path& dir, std::span<const std::byte> bytes, const big_file::look& look) {
     BANYAN_TRY(const auto folder, open_directory(dir));
     BANYAN_TRY(auto file, big_file::create(folder.get(), "big", bytes, {}, dir / "big"));
-    return file.write(self(), look);
+    return file.write(look);
 }
 
 void check_content(const fs::path& file, std::span<const std::byte> bytes) {
@@ -106,6 +109,40 @@ TEST_CASE("a full file system is an error and says so", "[ckptd]") {
     REQUIRE_FALSE(written);
     CHECK(written.error().code == errc::exhausted);
     CHECK(written.error().what.find("No space left") != std::string::npos);
+}
+
+TEST_CASE("several threads write a large file, all as the user that their caller is", "[ckptd]") {
+    if (::geteuid() != 0) return;
+    const storage_user user{65534, 65534, {65534}};
+    const temporary t;
+    REQUIRE(::chown(t.path.c_str(), user.uid, user.gid) == 0);
+    std::mutex lock;
+    std::condition_variable came;
+    std::set<std::thread::id> writers;
+    std::set<std::string> rights;
+    // Each waits for another one, so that none takes all the turns.
+    const auto meet = [&](std::size_t, std::span<const std::byte>) -> result<void> {
+        std::unique_lock held(lock);
+        writers.insert(std::this_thread::get_id());
+        const auto text = read_file("/proc/thread-self/status", 16 << 10).value_or("");
+        for (const char* line : {"Uid:", "Gid:", "Groups:", "CapEff:"}) {
+            const auto at = text.find(line);
+            rights.insert(text.substr(at, text.find('\n', at) - at));
+        }
+        came.notify_all();
+        came.wait_for(held, std::chrono::seconds(5), [&] { return writers.size() > 1; });
+        return {};
+    };
+    {
+        const auto identity = as_user::take(user);
+        REQUIRE(identity);
+        REQUIRE(write(t.path, some_bytes().first(most), meet));
+    }
+    CHECK(writers.size() > 1);
+    CHECK(writers.count(std::this_thread::get_id()) == 0);
+    CHECK(rights == std::set<std::string>{"Uid:\t0\t0\t0\t65534", "Gid:\t0\t0\t0\t65534", "Groups:\t65534 ",
+                                          "CapEff:\t0000000000000000"});
+    check_content(t.path / "big", some_bytes().first(most));
 }
 
 TEST_CASE("background threads step back, and only they", "[ckptd]") {
