@@ -107,7 +107,8 @@ void take_rank(const json& in, const kept_memory& memory, session& s) {
         std::make_shared<const process>(in.at("pid").get<pid_t>(), in.at("started").get<std::uint64_t>());
     if (in.at("began").get<bool>()) r.began = r.last;
     if (in.value("finalized", false)) r.finalized = r.last;
-    if (!r.last->alive()) return;
+    // One that has finalized may live on, and holds nothing.
+    if (r.finalized || !r.last->alive()) return;
     r.process = r.last;
     r.owner = former_owner;
 }

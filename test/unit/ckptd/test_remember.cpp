@@ -115,6 +115,24 @@ TEST_CASE("a session is what it was after a daemon has written and another one r
     CHECK(remember(k.s) == changed);
 }
 
+TEST_CASE("a process that lives on holds its rank, unless it has ended its use of the library", "[ckptd]") {
+    const bool finalized = GENERATE(false, true);
+    kept_session k;
+    auto& r = k.s.ranks[1];
+    r.last = std::make_shared<const process>(::getpid(), process::started_of(::getpid()));
+    r.owner = 5;
+    r.process = r.last;
+    if (finalized) r.finalized = r.last;
+    session again;
+    agreement::agreement agreed;
+    REQUIRE(read(remember(k.s), k.memory, again, agreed));
+    const auto& back = again.ranks.at(1);
+    CHECK(back.last->alive());
+    CHECK((back.finalized == back.last) == finalized);
+    CHECK(back.owner == (finalized ? 0 : former_owner));
+    CHECK((back.process == nullptr) == finalized);
+}
+
 TEST_CASE("that a later launch rests on what is held is kept, too", "[ckptd]") {
     constexpr auto later = make_generation(3, 0);
     kept_session k;
