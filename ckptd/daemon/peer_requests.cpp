@@ -210,7 +210,8 @@ task<answer_meta> peer_requests::on_put_begin(peer_state* state, session_ptr s, 
         co_return fail(errc::invalid_input, "a shard without its checksums");
     const auto rank = static_cast<std::uint32_t>(rank64);
     json out = json::object();
-    if (const auto have = s->find_copy(rank, key); have && !have->own && have->chunks == chunks) {
+    if (const auto have = s->find_copy(rank, key);
+        have && !have->own && !have->overtaken && have->chunks == chunks) {
         s->agreed->promised(have->number);
         core_.keep(s);
         out["have"] = true;
@@ -366,7 +367,7 @@ task<result<void>> peer_requests::on_get(peer_state* from, json meta) {
             static_cast<std::uint16_t>(peer_message::get_chunk), std::move(none), chunk, &crc));
         s->bytes.peer_sent += chunk.size();
         // Whoever asks finds damage himself, but then it would still be offered to the next one.
-        if (crc != copy->chunks[i] && !copy->dropped) {
+        if (crc != copy->chunks[i] && !copy->dropped && copy->checked) {
             if (give_up_holed(to_.users, s, copy->rank)) continue;
             if (is_as_sealed(*copy)) to_.users.note_damage(s, copy->rank, copy->key);
             s->lose_copy(copy);

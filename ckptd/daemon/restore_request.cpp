@@ -98,7 +98,7 @@ task<result<copy_ptr>> restorer::into_buffer(session_ptr s, std::uint32_t rank) 
     }
     if (give_up_holed(users_, s, rank)) co_return lost;
     if (!same) co_return std::unexpected(same.error());
-    if (c->dropped || s->closed) co_return lost;
+    if (c->dropped || c->overtaken || s->closed) co_return lost;
     if (!*same) {
         users_.note_damage(s, rank, key);
         s->lose_copy(c);

@@ -29,16 +29,19 @@ bool is_waited_for(session& s, const std::string& holder) {
 
 }  // namespace
 
-// A copy on this node, which becomes the rank's own if it was kept for another node.
+// A copy on this node, which becomes the rank's own if it was kept for another node. Not one that a flush
+// alone still needs: it goes with the flush.
 task<bool> restorer::take_local(session_ptr s, agreement::held what) {
-    while (const auto c = s->find_copy(what.rank, what.key)) {
+    for (;;) {
+        const auto c = s->find_copy(what.rank, what.key);
+        if (!c || c->overtaken) co_return false;
         const auto work = [c, data = c->data(), keep = c->memory]() -> result<bool> {
             return chunk_checksums(data) == c->chunks;
         };
         const auto same = co_await core_.compute.run(s->request.uid, work);
         if (s->closed) co_return false;
         if (!same) co_await s->changed->wait(clock::now() + ask_again);  // not looked at is not damaged
-        if (give_up_holed(users_, s, what.rank) || !same || c->dropped) continue;
+        if (give_up_holed(users_, s, what.rank) || !same || c->dropped || c->overtaken) continue;
         if (!*same) {
             users_.note_damage(s, what.rank, what.key);
             s->lose_copy(c);
@@ -52,7 +55,6 @@ task<bool> restorer::take_local(session_ptr s, agreement::held what) {
         }
         co_return true;
     }
-    co_return false;
 }
 
 task<bool> restorer::take_local_instead(session_ptr s, agreement::held what, std::uint32_t as) {
@@ -78,7 +80,7 @@ task<bool> restorer::take_local_instead(session_ptr s, agreement::held what, std
         give_back(s, to);
         give_up_holed(users_, s, as);
         give_up_holed(users_, s, what.rank);
-        if (!s->closed && same && !holed && !from->dropped) {
+        if (!s->closed && same && !holed && !from->dropped && from->checked) {
             users_.note_damage(s, what.rank, what.key);
             s->lose_copy(from);
         }

@@ -177,9 +177,11 @@ void session::enter_generation(std::uint64_t g, bool new_launch) {
 }
 
 copy_ptr session::find_copy(std::uint32_t rank, const copy_key& key) const {
+    const auto worth = [](const shard_copy& c) { return std::pair(!c.overtaken, c.buffer >= 0); };
     copy_ptr found;
     for (const auto& c : copies)
-        if (c->rank == rank && c->key == key && c->checked && (!found || c->buffer >= 0)) found = c;
+        if (c->rank == rank && c->key == key && c->checked && (!found || worth(*c) >= worth(*found)))
+            found = c;
     return found;
 }
 
@@ -224,12 +226,13 @@ void session::drop_copy(const copy_ptr& copy) {
 
 void session::lose_copy(const copy_ptr& copy) {
     agreed->lose(copy->number);
+    copy->checked = false;  // while it is pinned it stays in the list
     drop_copy(copy);
 }
 
 void session::unpin(const copy_ptr& copy) {
     copy->pinned = false;
-    if (copy->overtaken) drop_copy(copy);
+    if (copy->overtaken && !copy->dropped) drop_copy(copy);
 }
 
 void session::forget_ranks() {

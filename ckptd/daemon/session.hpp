@@ -386,7 +386,7 @@ struct session {
     /// Forgets what belongs to an older generation; the copies stay.
     void enter_generation(std::uint64_t g, bool new_launch);
 
-    /// A checked copy; one in a rank's buffer before others.
+    /// A checked copy; one that is not overtaken before others, then one in a rank's buffer.
     copy_ptr find_copy(std::uint32_t rank, const copy_key& key) const;
     copy_ptr find_copy(agreement::shelf::id number) const;
     /// The copy in this buffer of the rank's memory, if any.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 
 #include "cluster.hpp"
 #include "common/file.hpp"
+#include "gate.hpp"
 
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
@@ -273,4 +275,29 @@ TEST_CASE("a flush under way has the ranks of its launch, whatever a requeue ask
     fs::remove(gate);
     CHECK(eventually([&] { return fs::exists(storage + "/step-000000000010/COMMIT"); }));
     CHECK(verified(storage));
+}
+
+TEST_CASE("a shard that is damaged while storage keeps it comes from the other node", "[ckptd]") {
+    const gate g;
+    cluster c(g.on({1}, 2));
+    c.open(c.request(7, 2, 1, c.dir() + "/store", 1));
+    auto ranks = start_ranks(c, 7, {1, 2});
+    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 2 9000"), "0");
+    REQUIRE(eventually([&] { return holds_flush(c.dir() + "/store"); }));
+    std::this_thread::sleep_for(500ms);  // node 1 has begun to write, and stands still
+    CHECK(std::stoi(ranks[0].ask("scribble bytes")) > 0);
+    std::this_thread::sleep_for(200ms);
+    for (auto& r : ranks) r.kill();
+    c.new_step(7, 1, {1, 2});
+    auto again = start_ranks(c, 7, {1, 2});
+    for (auto& r : again) r.say("restart");
+    CHECK(eventually([&] { return c.counter(1, 7, "damaged_memory") != 0; }));
+    CHECK(again[0].hear() == "0 1 2 1");
+    CHECK(again[1].hear() == "0 1 1 1");
+    CHECK(c.counter(1, 7, "damaged_memory") == 1);
+    g.open();
+    all_are(ask_all(again, "save 2"), "0");
+    all_are(ask_all(again, "wait 2 3 15000"), "0");
 }

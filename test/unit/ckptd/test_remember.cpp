@@ -234,6 +234,36 @@ TEST_CASE("memory whose header is not at its begin is none to a daemon that woul
     CHECK(of_before.copies.size() == 1);
 }
 
+TEST_CASE("a copy that is lost while it is flushed is found no more, and goes when the flush is over",
+          "[ckptd]") {
+    kept_session k;
+    const auto copy = k.s.copies.front();
+    copy->pinned = true;
+    k.s.lose_copy(copy);
+    CHECK(k.s.find_copy(2, key) == nullptr);
+    CHECK(k.s.agreed->rules().copies().find({key, 2}, false) == nullptr);
+    CHECK(k.s.copies.size() == 1);  // nobody takes its memory
+    k.s.unpin(copy);
+    CHECK(copy->dropped);
+    CHECK(k.s.copies.empty());
+}
+
+TEST_CASE("a copy that is only flushed yet is no better than one that is needed", "[ckptd]") {
+    kept_session k;
+    const auto flushed = k.s.copies.front();
+    flushed->pinned = true;
+    k.s.drop_copy(flushed);
+    CHECK(k.s.find_copy(2, key) == flushed);  // the flush goes on
+    const auto needed = std::make_shared<shard_copy>();
+    needed->number = 4;
+    needed->rank = 2;
+    needed->key = key;
+    needed->checked = true;
+    needed->memory = flushed->memory;
+    k.s.copies.insert(GENERATE(false, true) ? k.s.copies.begin() : k.s.copies.end(), needed);
+    CHECK(k.s.find_copy(2, key) == needed);
+}
+
 TEST_CASE("a copy whose memory is not there is lost, to the agreement too", "[ckptd]") {
     kept_session k;
     session again;
