@@ -17,6 +17,13 @@ namespace {
 constexpr milliseconds answer_within{3000};  // that the ranks wait is said to them after so long
 constexpr milliseconds buffer_timeout{10'000};
 
+/// What came of putting a copy into a buffer.
+enum class filled {
+    whole,
+    damaged,  ///< the copy is
+    differs,  ///< it is as it was, and the buffer is not
+};
+
 std::string silence_in_words(const session& s, const job_agreement::silence& of) {
     return fmt::format("node {}: {}", s.request.nodes[of.slot].name, of.why.text());
 }
@@ -84,30 +91,55 @@ task<result<copy_ptr>> restorer::into_buffer(session_ptr s, std::uint32_t rank) 
     const auto into = memory->part(offset, c->bytes);
     auto& head = reinterpret_cast<rank_memory_header*>(memory->data())->buffer[*buffer];
     begin_fill(head);
+    const auto place = std::make_shared<shard_copy>();
+    place->rank = rank;
+    place->key = key;
+    place->bytes = c->bytes;
+    place->memory = memory;
+    place->offset = offset;
+    place->buffer = static_cast<int>(*buffer);
+    s->copies.push_back(place);  // unchecked: nobody takes the buffer
     // Nothing is written into pages that are in no budget, and nothing of them is handed out.
-    const auto work = [c, into, memory, keep = c->memory]() -> result<bool> {
-        if (memory->is_holed()) return false;
-        std::memcpy(into.data(), c->data().data(), into.size());
-        return chunk_checksums(into) == c->chunks;
+    const auto work = [into, memory, from = c->data(), keep = c->memory,
+                       chunks = c->chunks]() -> result<filled> {
+        if (memory->is_holed()) return filled::differs;
+        std::memcpy(into.data(), from.data(), into.size());
+        if (chunk_checksums(into) == chunks) return filled::whole;
+        return chunk_checksums(from) == chunks ? filled::differs : filled::damaged;
     };
-    const auto same = co_await core_.compute.run(s->request.uid, work);
+    const auto done = co_await core_.compute.run(s->request.uid, work);
+    const auto give_up = [&](std::unexpected<error> why) {
+        give_back(s, place);
+        return why;
+    };
     if (memory->is_holed()) {
         give_up_holed(users_, s, rank);
-        co_return fail(errc::unavailable,
-                       fmt::format("rank {} has made holes in its memory: it has to attach again", rank));
+        co_return give_up(
+            fail(errc::unavailable,
+                 fmt::format("rank {} has made holes in its memory: it has to attach again", rank)));
     }
-    if (give_up_holed(users_, s, rank)) co_return lost;
-    if (!same) co_return std::unexpected(same.error());
-    if (c->dropped || c->overtaken || s->closed) co_return lost;
-    if (!*same) {
+    if (give_up_holed(users_, s, rank)) co_return give_up(lost);
+    if (!done) co_return give_up(std::unexpected(done.error()));
+    if (c->dropped || c->overtaken || s->closed) co_return give_up(lost);
+    // Another request of the rank's has brought it into a buffer meanwhile.
+    if (c->buffer >= 0 && c->memory->shares_with(memory.get())) {
+        give_back(s, place);
+        co_return c;
+    }
+    if (*done == filled::damaged) {
         users_.note_damage(s, rank, key);
         s->lose_copy(c);
-        co_return lost;
+        co_return give_up(lost);
     }
+    if (*done == filled::differs)
+        co_return give_up(
+            fail(errc::unavailable,
+                 fmt::format("rank {}'s buffer was written to while its state was put there", rank)));
     c->memory = memory;
     c->offset = offset;
-    c->buffer = static_cast<int>(*buffer);
+    c->buffer = place->buffer;
     c->sequence = end_fill(head, key.step, key.generation, c->bytes);
+    std::erase(s->copies, place);
     co_return c;
 }
 
