@@ -7,7 +7,7 @@
 
 #include "ckptd/daemon/holes.hpp"
 #include "ckptd/daemon/restorer.hpp"
-#include "ckptd/store/safetensors.hpp"
+#include "ckptd/store/image_origin.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 
@@ -233,7 +233,7 @@ task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
     out["bytes"] = copy->bytes;
     // Another rank's, or one of another number of ranks: the process takes only the same pieces of it.
     if (s->request.group != 0)
-        if (const auto has = read_image(copy->data());
+        if (const auto has = read_origin(copy->data());
             has && (has->rank != rank || has->world != s->request.world))
             out["of"] = has->rank;
     co_return out;

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "ckptd/daemon/holes.hpp"
 #include "ckptd/daemon/in_the_making.hpp"
 #include "ckptd/daemon/request.hpp"
+#include "ckptd/store/image_origin.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
@@ -91,29 +93,44 @@ task<bool> restorer::take_local_instead(session_ptr s, agreement::held what, std
     co_return true;
 }
 
-bool restorer::may_begin_with(const session_ptr& s, std::uint32_t rank, const copy_key& key) {
-    if (s->request.group == 0) return true;
+task<bool> restorer::may_begin_with(session_ptr s, std::uint32_t rank, copy_key key) {
+    if (s->request.group == 0) co_return true;
     const auto copy = s->find_copy(rank, key);
-    if (!copy) return false;
-    const auto has = read_image(copy->data());
-    if (has && has->rank == rank && has->world == s->request.world) return true;
-    const auto unsaid = [](const region& r) { return r.global_shape.empty() && r.bytes != 0; };
-    const auto without = has ? std::ranges::find_if(has->regions, unsaid) : std::vector<region>::iterator();
-    if (has && without == has->regions.end()) return true;
-    const auto why =
-        has ? fmt::format(
-                  "its region \"{}\" does not say which part of which tensor it is (bck_protect_piece)",
-                  without->name)
-            : has.error().what;
+    if (!copy) co_return false;
+    const auto of = read_origin(copy->data());
+    if (of && of->rank == rank && of->world == s->request.world) co_return true;
+    // What it says of its regions may be long.
+    const auto work = [data = copy->data(), keep = copy->memory]() -> result<std::optional<std::string>> {
+        BANYAN_TRY(const auto has, read_image(data));
+        const auto unsaid = [](const region& r) { return r.global_shape.empty() && r.bytes != 0; };
+        const auto without = std::ranges::find_if(has.regions, unsaid);
+        if (without == has.regions.end()) return std::nullopt;
+        return without->name;
+    };
+    result<std::optional<std::string>> without = std::nullopt;
+    if (!of) without = std::unexpected(of.error());
+    for (bool again = of.has_value(); again && !s->closed;) {
+        without = co_await core_.compute.run(s->request.uid, work);
+        again = !without && without.error().code == errc::exhausted;  // not looked at
+        if (again) co_await s->changed->wait(clock::now() + ask_again);
+    }
+    if (s->closed) co_return false;
+    if (without && !*without) co_return true;
+    const auto why = without ? fmt::format(
+                                   "its region \"{}\" does not say which part of which tensor it is "
+                                   "(bck_protect_piece)",
+                                   **without)
+                             : without.error().what;
     users_.warn(
         s, fmt::format("step {}", key.step),
-        has ? fmt::format("step {} cannot be restored with {} ranks: rank {} would begin with what rank {} "
+        without
+            ? fmt::format("step {} cannot be restored with {} ranks: rank {} would begin with what rank {} "
                           "of {} has saved, and {}",
-                          key.step, s->request.world, rank, has->rank, has->world, why)
+                          key.step, s->request.world, rank, of->rank, of->world, why)
             : fmt::format("step {}: rank {}'s shard cannot be read: {}", key.step, rank, why));
     // Under this rank's name nobody is to find it.
-    if (!has || has->rank != rank) s->lose_copy(copy);
-    return false;
+    if ((!without || of->rank != rank) && !copy->dropped) s->lose_copy(copy);
+    co_return false;
 }
 
 // A free buffer of the rank, where its process cannot come between; else memory of its own.
@@ -387,7 +404,9 @@ task<void> restorer::bring_all(session_ptr s, agreement::prepare what) {
         const bool brought = co_await bring(s, rank, what.what, number);
         if (s->closed || s->bringing != number) co_return;
         s->hindered.here.reset();
-        if (brought && may_begin_with(s, rank, *what.what.key)) continue;
+        const bool may_begin = brought && co_await may_begin_with(s, rank, *what.what.key);
+        if (s->closed || s->bringing != number) co_return;
+        if (may_begin) continue;
         failed.push_back(rank);
         break;  // one is enough for another step
     }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "ckptd/buffers/memory.hpp"
+#include "ckptd/store/image_origin.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "ckptd/store/store.hpp"
 #include "common/crc32c.hpp"
@@ -107,6 +108,35 @@ TEST_CASE("a million regions fit one image, small ones without gaps", "[ckptd]")
     CHECK(same);
     for (auto& r : regions) r.name += " of a name that is rather long";
     CHECK_FALSE(make_image_header(regions, 1, 0, 1));
+}
+
+TEST_CASE("whose an image is stands at its begin, and a long header is not read for it", "[ckptd]") {
+    const auto image = make_image(7, 1);
+    const auto of = read_origin(image);
+    REQUIRE(of);
+    CHECK(of->rank == 1);
+    CHECK(of->world == 2);
+    const auto with = [](const std::string& json) {
+        const std::uint64_t n = json.size();
+        std::vector<std::byte> made(8 + json.size() + 8);
+        std::memcpy(made.data(), &n, 8);
+        std::memcpy(made.data() + 8, json.data(), json.size());
+        return read_origin(made);
+    };
+    const std::string begin = R"({"__metadata__":{"job":"1","rank":"3","world":"5")";
+    const auto cut = with(begin + R"(,"pieces":")" + std::string(1'000'000, 'a'));
+    REQUIRE(cut);
+    CHECK(cut->rank == 3);
+    CHECK(cut->world == 5);
+    CHECK_FALSE(
+        with(R"({"__metadata__":{"pieces":")" + std::string(5000, 'a') + R"(","rank":"3","world":"5"}})"));
+    CHECK_FALSE(with(R"({"a":{"rank":"3","world":"5"}})"));
+    CHECK_FALSE(with(R"({"__metadata__":{"b":{"rank":"3","world":"5"}}})"));
+    CHECK_FALSE(with(R"({"__metadata__":{"rank":"3","world":"4294967296"}})"));
+    CHECK_FALSE(with(R"({"__metadata__":{"rank":"3","world":"five"}})"));
+    CHECK_FALSE(with(std::string(4000, '[')));
+    CHECK_FALSE(with(""));
+    CHECK_FALSE(read_origin({}));
 }
 
 TEST_CASE("an image names each tensor once, and nothing but tensors", "[ckptd]") {
