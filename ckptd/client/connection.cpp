@@ -182,7 +182,9 @@ result<nlohmann::json> connection::call(message type, const nlohmann::json& meta
 bool connection::alive() const {
     if (!fd_) return false;
     char none = 0;
-    return ::recv(fd_.get(), &none, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+    const auto seen = ::recv(fd_.get(), &none, 1, MSG_PEEK | MSG_DONTWAIT);
+    // ECONNRESET: it has ended, and some of what was said to it was not read.
+    return seen > 0 || (seen < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
 }
 
 bool connection::post(message type, const char* field, std::uint64_t value) {

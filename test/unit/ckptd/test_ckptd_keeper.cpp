@@ -89,6 +89,26 @@ TEST_CASE("a daemon that is killed costs no step, and no process notices", "[ckp
     all_are(ask_all(again, "restart"), "0 33 1 1");
 }
 
+TEST_CASE("a word that the daemon has not read when it is killed keeps no rank from the next one",
+          "[ckptd]") {
+    const auto what = GENERATE(as<std::string>(), "finalize 1", "restart", "grow 100000");
+    CAPTURE(what);
+    cluster c({1, "", {"--keeper"}});
+    c.open(c.request(1, 1, 1, "", 0));
+    auto ranks = start_ranks(c, 1, {1});
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 1 5000"), "0");
+    const auto before = daemon_of(c, 1);
+    REQUIRE(::kill(before, SIGSTOP) == 0);
+    REQUIRE(eventually([&] { return is_stopped(before); }));
+    all_are(ask_all(ranks, "save 2"), "0");
+    REQUIRE(::kill(before, SIGKILL) == 0);
+    REQUIRE(is_back(c, 1, before));
+    all_are(ask_all(ranks, what), what == "restart" ? "0 2 1 1" : "0");
+    if (what.starts_with("grow")) all_are(ask_all(ranks, "save 3"), "0");
+    CHECK(c.printed("checkpoints are off") == 0);
+}
+
 TEST_CASE("what was acknowledged is there after both daemons of a job were killed at once", "[ckptd]") {
     cluster c({2, "", {"--keeper"}});
     c.open(c.request(2, 2, 1, "", 0));
