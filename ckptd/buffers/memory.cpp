@@ -245,10 +245,10 @@ bool shard_memory::is_holed() const {
 }
 
 void shard_memory::see_transparent(const std::map<std::uintptr_t, std::uint64_t>& seen) {
+    const auto found = seen.find(reinterpret_cast<std::uintptr_t>(map_.data()));
+    if (found == seen.end()) return;
     budget_->pages.remove(file_.pages);
-    file_.map = std::move(map_);
-    file_.see_transparent(seen);
-    map_ = std::move(file_.map);
+    file_.see_transparent(found->second);
     budget_->pages.add(file_.pages);
 }
 

@@ -19,6 +19,9 @@
 #include "common/file.hpp"
 #include "common/text.hpp"
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -111,11 +114,6 @@ void page_choice::remove(const bytes_by_kind& bytes) {
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes_[i] -= bytes[i];
 }
 
-void memory_file::see_transparent(const std::map<std::uintptr_t, std::uint64_t>& seen) {
-    const auto found = seen.find(reinterpret_cast<std::uintptr_t>(map.data()));
-    if (found != seen.end()) see_transparent(found->second);
-}
-
 void memory_file::see_transparent(std::uint64_t bytes) {
     auto& ordinary = pages[static_cast<std::size_t>(page_kind::ordinary)];
     const auto huge = std::min(bytes, ordinary);
@@ -185,7 +183,8 @@ result<memory_file> file_of(unique_fd fd) {
     const auto bytes = static_cast<std::uint64_t>(st.st_size);
     memory_file out;
     const bool reserved = is_reserved(fd.get());
-    BANYAN_TRY(out.map, map_whole(fd.get(), bytes, MAP_POPULATE));
+    // Not populated: of what many jobs have that takes long, and nobody is let in meanwhile.
+    BANYAN_TRY(out.map, map_whole(fd.get(), bytes, 0));
     out.fd = std::move(fd);
     out.pages[static_cast<std::size_t>(reserved ? page_kind::reserved : page_kind::ordinary)] = bytes;
     return out;
@@ -218,6 +217,11 @@ std::map<std::uintptr_t, std::uint64_t> transparent_mappings() {
         return true;
     });
     return out;
+}
+
+void map_huge_pages(std::span<std::byte> memory) {
+    for (std::size_t at = 0; at < memory.size(); at += huge_page_bytes)
+        if (::madvise(memory.data() + at, page_bytes, MADV_POPULATE_READ) != 0) return;  // Linux before 5.14
 }
 
 std::uint64_t transparent_in_mapping(const void* at) {

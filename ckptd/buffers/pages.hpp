@@ -52,13 +52,12 @@ struct no_such_pages {
     std::string cause, numbers;
 };
 
-/// A file of memory that nobody else has yet: allocated, its size sealed, mapped and populated.
+/// A file of memory: allocated, its size sealed, mapped.
 struct memory_file {
     unique_fd fd;
     mapping map;
     bytes_by_kind pages{};
     /// Which of the pages that are ordinary for all that is known are transparent ones.
-    void see_transparent(const std::map<std::uintptr_t, std::uint64_t>& seen);
     void see_transparent(std::uint64_t bytes);
 };
 
@@ -67,13 +66,15 @@ struct memory_file {
 std::expected<memory_file, no_such_pages> file_of_reserved(const std::string& name, std::uint64_t bytes);
 /// Of ordinary pages; with `transparent` the kernel is asked for huge ones first.
 result<memory_file> file_of_ordinary(const std::string& name, std::uint64_t bytes, bool transparent);
-/// Maps and populates a file that was made by another process.
+/// Maps a file that was made by another process. Its pages come into the mapping when they are used.
 result<memory_file> file_of(unique_fd fd);
 
 /// Whether the kernel gives shared memory huge pages where it is asked to.
 std::expected<void, no_such_pages> transparent_pages();
-/// What lies in such, of each mapping of this process by its address. For that the kernel goes through all
-/// their pages.
+/// Brings those of a memory that is there into its mapping; of other pages one in so many comes with them.
+void map_huge_pages(std::span<std::byte> memory);
+/// What lies in such and was used, of each mapping of this process by its address. For that the kernel goes
+/// through all their pages.
 std::map<std::uintptr_t, std::uint64_t> transparent_mappings();
 /// The same of the mapping that begins there, and it goes no further.
 std::uint64_t transparent_in_mapping(const void* at);

@@ -35,10 +35,6 @@ void handover::take_over() {
             spdlog::error("{}", kept.error().text());
         }
     }
-    if (core_.budget->pages.huge()) {
-        const auto seen = transparent_mappings();
-        for (const auto& [number, m] : memory) m->see_transparent(seen);
-    }
     std::vector<session_ptr> states;
     for (auto& one : ledgers) {
         const auto s = to_.starts.make_session();
@@ -70,6 +66,11 @@ void handover::take_over() {
         core_.had_session = true;
     }
     for (const auto& s : core_.all_sessions()) resume(s);
+    if (core_.budget->pages.huge()) {
+        std::vector<std::weak_ptr<shard_memory>> held;
+        for (const auto& [number, m] : memory) held.emplace_back(m);
+        core_.spawn(count_transparent(std::move(held)));
+    }
     spdlog::warn(
         "started again by the keeper, the daemon before ended by {}: {} sessions, {} bytes of memory",
         core_.keeper->ended(), core_.sessions.size(), core_.budget->used());
@@ -100,6 +101,24 @@ void handover::resume(const session_ptr& s) {
         if (r.last) to_.watch.watch(s, rank);
     s->agreed->tick();
     s->publish();
+}
+
+// The kernel goes through all of it for that.
+task<void> handover::count_transparent(std::vector<std::weak_ptr<shard_memory>> held) {
+    using mappings = std::map<std::uintptr_t, std::uint64_t>;
+    for (const auto& one : held) {
+        const auto m = one.lock();
+        if (!m || m->is_reserved()) continue;
+        const auto map = [m]() -> result<void> {
+            map_huge_pages(m->part(0, m->size()));
+            return {};
+        };
+        (void)co_await run_blocking(core_.workers, map);
+    }
+    const auto look = []() -> result<mappings> { return transparent_mappings(); };
+    const auto seen = co_await run_blocking(core_.workers, look);
+    for (const auto& one : held)
+        if (const auto m = one.lock(); m && seen) m->see_transparent(*seen);
 }
 
 // The user's groups, and the directory as the job's own again.

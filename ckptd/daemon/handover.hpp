@@ -29,6 +29,8 @@ class handover {
   private:
     void resume(const session_ptr& s);
     task<void> resume_storage(session_ptr s);
+    /// What of the memory lies in transparent huge pages.
+    task<void> count_transparent(std::vector<std::weak_ptr<shard_memory>> held);
 
     daemon_core& core_;
     const parts to_;

@@ -341,7 +341,31 @@ TEST_CASE("memory lies in transparent huge pages where the kernel gives them", "
         after.budget, {keeper::contents::shards, 1, banyan::unique_fd(::fcntl(m->fd(), F_DUPFD_CLOEXEC, 0))});
     REQUIRE(file);
     CHECK(after.bytes(page_kind::transparent) == 0);
+    map_huge_pages((*file)->part(0, (*file)->size()));
     (*file)->see_transparent(transparent_mappings());
     CHECK(after.bytes(page_kind::transparent) == b.bytes(page_kind::transparent));
     CHECK(is_filled((*file)->data(), (*file)->size(), 4));
+}
+
+TEST_CASE("what a daemon takes over is not gone through before it is used", "[ckptd]") {
+    auto made = file_of_ordinary("banyan-test", 8 * huge_page_bytes, false);
+    REQUIRE(made);
+    std::ranges::fill(std::span(made->map.data(), made->map.size()), std::byte{3});
+    auto file = file_of(banyan::unique_fd(::fcntl(made->fd.get(), F_DUPFD_CLOEXEC, 0)));
+    REQUIRE(file);
+    const auto mapped_pages = [&] {
+        std::size_t out = 0;
+        const banyan::unique_fd pagemap(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+        const auto first = reinterpret_cast<std::uintptr_t>(file->map.data()) / page_bytes;
+        std::vector<std::uint64_t> entries(file->map.size() / page_bytes);
+        const auto bytes = entries.size() * sizeof entries[0];
+        REQUIRE(::pread(pagemap.get(), entries.data(), bytes, static_cast<off_t>(first * 8)) ==
+                static_cast<ssize_t>(bytes));
+        for (const auto e : entries) out += e >> 63;
+        return out;
+    };
+    CHECK(mapped_pages() == 0);
+    CHECK(std::ranges::all_of(std::span(file->map.data(), file->map.size()),
+                              [](auto b) { return b == std::byte{3}; }));
+    CHECK(mapped_pages() == file->map.size() / page_bytes);
 }
