@@ -52,6 +52,19 @@ result<void> history::prepare_tables() {
     return run(db_.get(), fmt::format("PRAGMA user_version={}", schema_version).c_str());
 }
 
+// What a start reads and decisions rest on. The events are by far the most of the file, and none of them is
+// read before an agent sends one again: damage there is met then, said, and costs the incidents nothing.
+bool history::is_damaged() {
+    for (const char* check :
+         {"PRAGMA quick_check(incidents)", "PRAGMA quick_check(cursors)", "PRAGMA quick_check(flags)"}) {
+        statement s(db_.get(), check);
+        const auto row = s.step();
+        const int why = sqlite3_errcode(db_.get()) & 0xff;
+        if (row ? *row && s.text(0) != "ok" : why == SQLITE_CORRUPT || why == SQLITE_NOTADB) return true;
+    }
+    return false;
+}
+
 result<history> history::open(const std::filesystem::path& path, std::string& warning) {
     std::error_code ec;
     if (!path.parent_path().empty()) std::filesystem::create_directories(path.parent_path(), ec);
@@ -64,10 +77,11 @@ result<history> history::open(const std::filesystem::path& path, std::string& wa
             return fail(errc::denied,
                         fmt::format("cannot open the history {}: {}", path.string(), sqlite3_errmsg(db)));
         auto prepared = out.prepare_tables();
-        if (prepared) return out;
-        const int why = sqlite3_errcode(db);
-        if (attempt > 0 || (why != SQLITE_NOTADB && why != SQLITE_CORRUPT))
-            return std::unexpected(prepared.error());
+        const int why = sqlite3_errcode(db) & 0xff;
+        const bool damaged = prepared ? out.is_damaged() : why == SQLITE_NOTADB || why == SQLITE_CORRUPT;
+        if (prepared && !damaged) return out;
+        if (prepared) prepared = fail(errc::invalid_input, "the history " + path.string() + " is damaged");
+        if (attempt > 0 || !damaged) return std::unexpected(prepared.error());
         out.db_.reset();
         const auto aside = path.string() + ".damaged";
         std::filesystem::rename(path, aside, ec);

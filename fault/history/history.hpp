@@ -35,8 +35,8 @@ struct kept_event {
 
 class history {
   public:
-    /// Creates the file and its folder when missing. A damaged file is put aside (".damaged") and said so in
-    /// `warning`.
+    /// Creates the file and its folder when missing. A file whose incidents, cursors or flags are damaged is
+    /// put aside (".damaged") and said so in `warning`.
     static result<history> open(const std::filesystem::path& path, std::string& warning);
 
     result<bool> knows(const event& e);
@@ -62,6 +62,7 @@ class history {
     };
     explicit history(sqlite3* db) : db_(db) {}
     result<void> prepare_tables();
+    bool is_damaged();
     result<void> put(const incident& i);
 
     std::unique_ptr<sqlite3, closer> db_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <cstdint>
 #include <fstream>
 
 #include <catch2/catch.hpp>
@@ -106,6 +107,59 @@ TEST_CASE("a damaged history is put aside", "[fault]") {
     CHECK(warning.find("damaged") != std::string::npos);
     CHECK(std::filesystem::exists(path.string() + ".damaged"));
     CHECK(h->set_flag("breaker", true));
+}
+
+namespace {
+
+/// The first of a table's pages: they are made in this order.
+enum class first_page : std::uint8_t { incidents = 2, events, cursors, flags };
+
+void damage(const std::filesystem::path& path, first_page which) {
+    constexpr std::streamoff page = 4096;
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp((static_cast<std::streamoff>(which) - 1) * page);
+    file << std::string(page, 'z');
+}
+
+}  // namespace
+
+TEST_CASE("a history with a damaged page is put aside as well", "[fault]") {
+    scratch s;
+    const auto path = s.dir / "history.db", aside = s.dir / "history.db.damaged";
+    const auto e = event_of(gpu_line(3, "79, x"), 1'000'000, 17);
+    engine live;
+    const auto number = live.absorb(e, 1'000'001).number;
+    {
+        auto h = open(path);
+        REQUIRE(h.keep({{e, number}}, {*live.find(number)}));
+        REQUIRE(h.set_cursor("n03", {"boot", "stream", 1, 4096}));
+        REQUIRE(h.set_flag("breaker", true));
+    }
+    std::string warning;
+    SECTION("of what a start reads") {
+        damage(path, GENERATE(first_page::incidents, first_page::cursors, first_page::flags));
+        auto h = history::open(path, warning);
+        REQUIRE(h);
+        CHECK(warning.find("damaged") != std::string::npos);
+        CHECK(std::filesystem::exists(aside));
+        const auto kept = h->incidents(10, 10);
+        REQUIRE(kept);
+        CHECK(kept->empty());
+        CHECK(h->taken_since(0));
+        CHECK_FALSE(*h->flag("breaker"));
+        CHECK(h->keep({{e, number}}, {*live.find(number)}));
+    }
+    SECTION("events alone cost the incidents nothing") {
+        damage(path, first_page::events);
+        auto h = history::open(path, warning);
+        REQUIRE(h);
+        CHECK(warning.empty());
+        CHECK_FALSE(h->knows(e));
+        CHECK_FALSE(h->keep({{e, number}}, {}));
+        CHECK(h->keep(*live.find(number)));
+        CHECK(h->incidents(10, 10)->size() == 1);
+        CHECK_FALSE(std::filesystem::exists(aside));
+    }
 }
 
 TEST_CASE("a place that cannot be written is said", "[fault]") {
