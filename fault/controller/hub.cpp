@@ -101,8 +101,9 @@ task<void> hub::serve(std::shared_ptr<peer::channel> connection) {
             if (!frame) break;
             co_await take_frame(link, node, std::move(*frame));
         }
-        if (links_[node] == link) {
-            links_.erase(node);
+        // A newer connection of the agent may have come and gone meanwhile: then there is none.
+        if (const auto it = links_.find(node); it != links_.end() && it->second == link) {
+            links_.erase(it);
             agents_[node].connected = false;
             spdlog::info("agent of {} is gone", node);
             calls_.heard(node, false);
