@@ -11,6 +11,12 @@ namespace banyan::fault {
 
 namespace {
 constexpr std::size_t max_seen = 16'384;
+
+/// It is to be acted on, and the history says so before that begins: a controller that ends in between would
+/// take it for done.
+void begin(incident& i) {
+    if (i.state == incident_state::done) i.state = incident_state::open;
+}
 }  // namespace
 
 bool seen_events::first(const event& e) {
@@ -43,10 +49,12 @@ task<bool> controller::take_events(std::string /*node*/, std::vector<event> even
                               : out.created ? change::echo
                                             : change::again;
             const auto came_of_it = hearing_.hear(*i, what);
-            if (came_of_it == heard::act)
+            if (came_of_it == heard::act) {
+                begin(*i);
                 judge.insert(out.number);
-            else if (out.created)
+            } else if (out.created) {
                 i->state = incident_state::done;
+            }
         }
         if (kept) fresh.push_back({std::move(events[n]), out.number});
     }
@@ -61,6 +69,7 @@ void controller::hear(std::uint64_t number, change what) {
     auto* i = records_.incidents().find(number);
     if (!i) return;
     const auto came_of_it = hearing_.hear(*i, what);
+    if (came_of_it == heard::act) begin(*i);
     records_.save_soon(number);
     if (came_of_it == heard::act) asio::co_spawn(io_, act(number), asio::detached);
 }

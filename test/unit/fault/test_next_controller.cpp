@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A controller goes on with what an earlier one had begun.
+#include <fstream>
+
 #include <catch2/catch.hpp>
 
 #include "test/unit/fault/controller_bench.hpp"
@@ -72,4 +74,38 @@ TEST_CASE("a controller that ended between Slurm's work and its own record goes 
         CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "start 7"});
         CHECK(got[0].node_out_ms != 0);
     }
+}
+
+TEST_CASE("what is to be acted on is unfinished in the history before that begins", "[fault]") {
+    controller_bench b;
+    b.settings.policy = (b.dir / "policy.toml").string();
+    std::ofstream(b.settings.policy) << "[[rule]]\nname = \"out\"\nkind = \"fabric\"\naction = \"drain\"\n";
+    {
+        history book = *history::open(b.settings.history, b.reason);
+        incident i;
+        i.number = 1;
+        i.object.kind = object_kind::hca;
+        i.object.node = "n03";
+        i.boot_id = fabric_boot;
+        i.reason = "fabric-host";
+        i.state = incident_state::done;
+        i.line_ms = i.incident_ms = i.last_ms = wall_ms();
+        i.decided = static_cast<std::uint8_t>(step_kind::ignore);
+        i.rule = "known";
+        REQUIRE(is_ignored(i));
+        REQUIRE(book.keep(i));
+    }
+    life l(b);
+    {
+        const std::lock_guard slurm_is_slow(b.slurm.lock);
+        asio::co_spawn(l.io, l.c.reload_policy(), asio::detached);
+        l.io.run_for(std::chrono::milliseconds(300));
+        history book = *history::open(b.settings.history, b.reason);
+        const auto kept = book.find(1);
+        REQUIRE((kept && *kept));
+        CHECK((*kept)->rule == "out");
+        CHECK((*kept)->state != incident_state::done);
+    }
+    CHECK(l.until([&] { return l.is_done(); }));
+    CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
 }
