@@ -62,6 +62,11 @@ task<void> avoidance::load_older() {
     for (const auto number : named) {
         if (records_.incidents().find(number)) continue;
         auto found = co_await records_.find(number);
+        for (asio::steady_timer timer(io_); !found && found.error().code == errc::unavailable;) {
+            timer.expires_after(std::chrono::seconds(1));
+            co_await timer.async_wait(as_result);
+            found = co_await records_.find(number);
+        }
         if (found && *found && (*found)->avoid_ms != 0) records_.incidents().restore(std::move(**found));
     }
 }

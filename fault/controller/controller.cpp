@@ -24,11 +24,11 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
       limiter_(config_.limits()),
       avoidance_(io, pool, config_, records_),
       hub_(io, pool, config_, metrics_,
-           {.cursor_of = [this](std::string node) { return records_.cursor_of(std::move(node)); },
+           {.cursor_of = [this](const std::string& node) { return records_.cursor_of(node); },
             .lost_ports = [this](const std::string& node) { return of_nodes_.lost_ports(node); },
             .events =
-                [this](std::string node, std::vector<event> events) {
-                    return take_events(std::move(node), std::move(events));
+                [this](std::string node, std::vector<event> events, std::function<void()> kept) {
+                    return take_events(std::move(node), std::move(events), std::move(kept));
                 },
             .moved = [this](std::string node,
                             cursor where) { records_.move_cursor(std::move(node), std::move(where)); },
@@ -54,7 +54,8 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
                     return trained(job, std::move(nodes));
                 }},
       followers_(verifier_),
-      started_ms_(wall_ms()) {}
+      started_ms_(wall_ms()),
+      seen_(started_ms_) {}
 
 result<void> controller::start() {
     BANYAN_TRY(const auto unfinished, records_.open(config_.history, limiter_));

@@ -5,11 +5,10 @@
 // (records.hpp), and a few for the rest.
 #pragma once
 
-#include <deque>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
@@ -25,23 +24,13 @@
 #include "fault/controller/node_incidents.hpp"
 #include "fault/controller/records.hpp"
 #include "fault/controller/ruling.hpp"
+#include "fault/controller/seen_events.hpp"
 #include "fault/controller/silence.hpp"
 #include "fault/controller/verification.hpp"
 #include "fault/policy/limiter.hpp"
 #include "fault/slurm/cluster.hpp"
 
 namespace banyan::fault {
-
-/// Keys of events under way or just kept.
-class seen_events {
-  public:
-    /// True once for each event.
-    bool first(const event& e);
-
-  private:
-    std::unordered_set<std::string> keys_;
-    std::deque<std::string> order_;
-};
 
 class controller {
   public:
@@ -52,9 +41,9 @@ class controller {
     /// Waits until nothing more is being written.
     void finish();
 
-    /// What an agent sent. True: kept, the agent may forget them. Events that were seen before change
-    /// nothing.
-    task<bool> take_events(std::string node, std::vector<event> events);
+    /// What an agent sent. Events that were seen before change nothing. Back when what follows from them is
+    /// begun; `kept` is called once they are in the history and the agent may forget them.
+    task<void> take_events(std::string node, std::vector<event> events, std::function<void()> kept = {});
 
     // For the admin socket.
     struct view {
@@ -125,10 +114,10 @@ class controller {
     silence_watch silence_;
     verification_tools verifier_;
     followers followers_;
-    seen_events seen_;
     job_rows job_rows_;
     std::set<std::uint64_t> acting_, again_;
     const std::int64_t started_ms_;
+    seen_events seen_;
     std::uint32_t nodes_ = 0;  // of the cluster; 0 until Slurm said
 };
 

@@ -65,8 +65,7 @@ task<result<void>> hub::welcome(std::shared_ptr<channel> link, std::string node)
     BANYAN_CO_TRY(auto boot, json_fields(hello.meta).text("boot", 256));
     BANYAN_CO_TRY(const auto gpus, json_fields(hello.meta).number("gpus", 1024));
     json meta = json::object();
-    const auto where = co_await calls_.cursor_of(node);
-    if (where) {
+    if (const auto where = calls_.cursor_of(node)) {
         meta["cursor"] = {{"boot", where->boot_id},
                           {"stream", where->stream},
                           {"inode", where->inode},
@@ -101,6 +100,7 @@ task<void> hub::serve(std::shared_ptr<peer::channel> connection) {
             if (!frame) break;
             co_await take_frame(link, node, std::move(*frame));
         }
+        unacknowledged_.erase(link);
         // A newer connection of the agent may have come and gone meanwhile: then there is none.
         if (const auto it = links_.find(node); it != links_.end() && it->second == link) {
             links_.erase(it);
@@ -123,7 +123,7 @@ task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire
     if (frame.type == code(message::events)) {
         const auto batch = in.number("batch");
         const auto list = in.list("events", max_batch);
-        if (!batch || !list) {
+        if (!batch || !list || !unacknowledged_.insert(link).second) {
             spdlog::error("the agent of {} broke the protocol", node);
             link->close();
             co_return;
@@ -136,9 +136,12 @@ task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire
             events.push_back(std::move(*e));
         }
         info.events += events.size();
-        const bool kept = co_await calls_.events(node, std::move(events));
-        json reply = {{"batch", *batch}};
-        if (kept) link->send(message::ack, std::move(reply));
+        // What it says meanwhile is heard: the history may take its time.
+        const std::function<void()> kept = [this, link, number = *batch] {
+            json reply = {{"batch", number}};
+            if (unacknowledged_.erase(link) != 0) link->send(message::ack, std::move(reply));
+        };
+        co_await calls_.events(node, std::move(events), kept);
     } else if (frame.type == code(message::sealed)) {
         take_sealed(node, meta);
     } else if (frame.type == code(message::swept)) {

@@ -50,12 +50,13 @@ struct agent_info {
 class hub {
   public:
     struct callbacks {
-        std::function<task<std::optional<cursor>>(std::string node)> cursor_of;
+        std::function<std::optional<cursor>(const std::string& node)> cursor_of;
         /// Of the node, cards of whose lost ports an incident is open, and the ports that are known by name.
         std::function<std::vector<std::pair<std::string, std::vector<std::string>>>(const std::string& node)>
             lost_ports;
-        /// False: could not be kept; the agent sends them again.
-        std::function<task<bool>(std::string node, std::vector<event> events)> events;
+        /// Calls `kept` once they are; without that the agent sends them again.
+        std::function<task<void>(std::string node, std::vector<event> events, std::function<void()> kept)>
+            events;
         std::function<void(std::string node, cursor where)> moved;
         std::function<void(std::string node, std::int64_t at_ms, std::string text)> self_sealed;
         /// The node's agent is here, or its connection ended.
@@ -109,6 +110,7 @@ class hub {
     callbacks calls_;
     peer::listener listener_;
     std::map<std::string, std::shared_ptr<channel>> links_;
+    std::set<std::shared_ptr<channel>> unacknowledged_;  // they sent events; one batch at a time
     std::map<std::string, agent_info> agents_;
     std::map<std::uint64_t, sealing> sealings_;
     std::map<std::uint64_t, sweeping> sweepings_;

@@ -17,21 +17,30 @@ namespace {
 
 constexpr std::size_t remembered = 500;  // incidents read back at start
 constexpr std::int64_t hour_ms = 3'600'000;
+// The history's thread answers questions between its attempts to write.
+constexpr std::chrono::milliseconds locked_for(250);
 constexpr const char* breaker_flag = "breaker";
 
 }  // namespace
 
 records::records(asio::io_context& io, std::chrono::milliseconds window, std::shared_ptr<metrics> counters)
-    : io_(io), metrics_(std::move(counters)), engine_(window.count()) {}
+    : io_(io),
+      metrics_(std::move(counters)),
+      engine_(window.count()),
+      writer_(
+          io, [this](std::uint64_t number) { return engine_.find(number); },
+          [this](const error& e) { complain(e); }) {}
 
 result<std::vector<std::uint64_t>> records::open(const std::string& path, limiter& limits) {
     std::string warning;
     BANYAN_TRY(auto opened, history::open(path, warning));
     if (!warning.empty()) spdlog::error("{}", warning);
-    history_ = std::make_unique<history>(std::move(opened));
-    BANYAN_TRY(auto kept, history_->incidents(remembered, engine::max_kept));
-    BANYAN_TRY(const auto taken, history_->taken_since(wall_ms() - hour_ms));
-    BANYAN_TRY(const bool tripped, history_->flag(breaker_flag));
+    BANYAN_TRY(auto kept, opened.incidents(remembered, engine::max_kept));
+    BANYAN_TRY(const auto taken, opened.taken_since(wall_ms() - hour_ms));
+    BANYAN_TRY(const bool tripped, opened.flag(breaker_flag));
+    BANYAN_TRY(cursors_, opened.cursors());
+    opened.wait_for_locks(locked_for);
+    writer_.begin(std::move(opened));
     limits.trip(tripped);
     metrics_->set_breaker(tripped);
     asio::co_spawn(io_, keep_counted(), asio::detached);
@@ -47,8 +56,6 @@ result<std::vector<std::uint64_t>> records::open(const std::string& path, limite
     return unfinished;
 }
 
-void records::finish() { database_.join(); }
-
 void records::complain(const error& e) {
     std::uint64_t held = 0;
     if (quiet_.pass(e.what, std::chrono::steady_clock::now(), held))
@@ -57,7 +64,11 @@ void records::complain(const error& e) {
 
 task<result<std::optional<incident>>> records::find(std::uint64_t number) {
     if (const auto* i = engine_.find(number)) co_return std::optional(*i);
-    co_return co_await on_database([this, number] { return history_->find(number); });
+    using answer = result<std::optional<incident>>;
+    const std::function<answer(history&)> ask = [number](history& h) { return h.find(number); };
+    auto found = co_await writer_.ask(ask);
+    if (!found) co_return fail(errc::unavailable, "the history does not answer");
+    co_return std::move(*found);
 }
 
 void records::say(const incident& i, std::string_view words) const {
@@ -106,58 +117,52 @@ void records::record(std::uint64_t number, std::string what, std::string target,
 
 task<void> records::save(std::uint64_t number) {
     engine_.touch();
-    const auto* i = engine_.find(number);
-    if (!i) co_return;
-    const auto copy = *i;
-    const auto kept = co_await on_database([this, &copy] { return history_->keep(copy); });
-    if (!kept) complain(kept.error());
+    co_await writer_.save(number);
 }
 
-void records::save_soon(std::uint64_t number) { asio::co_spawn(io_, save(number), asio::detached); }
-
-task<void> records::save_breaker(bool tripped) {
-    const auto kept =
-        co_await on_database([this, tripped] { return history_->set_flag(breaker_flag, tripped); });
-    if (!kept) complain(kept.error());
+void records::save_soon(std::uint64_t number) {
+    engine_.touch();
+    writer_.save_soon(number);
 }
 
 void records::save_breaker_soon(bool tripped) {
     metrics_->set_breaker(tripped);
-    asio::co_spawn(io_, save_breaker(tripped), asio::detached);
+    writer_.set_flag(breaker_flag, tripped);
 }
 
-task<std::vector<bool>> records::known(std::vector<event> events) {
-    auto out = co_await on_database([this, &events]() -> result<std::vector<bool>> {
+task<std::optional<std::vector<bool>>> records::known(std::vector<event> events) {
+    const auto count = events.size();
+    using answer = result<std::vector<bool>>;
+    const std::function<answer(history&)> ask = [events = std::move(events)](history& h) -> answer {
         std::vector<bool> known;
         for (const auto& e : events) {
-            BANYAN_TRY(const bool is, history_->knows(e));
+            BANYAN_TRY(const bool is, h.knows(e));
             known.push_back(is);
         }
         return known;
-    });
-    if (out) co_return std::move(*out);
-    complain(out.error());
-    co_return std::vector<bool>(events.size());
+    };
+    auto out = co_await writer_.ask(ask);
+    if (!out) {
+        complain({errc::unavailable, "the history does not answer: what is new is acted on without it", ""});
+        co_return std::nullopt;
+    }
+    if (*out) co_return std::move(**out);
+    complain(out->error());
+    co_return std::vector<bool>(count);
 }
 
 task<void> records::keep(std::vector<kept_event> events, std::set<std::uint64_t> changed) {
-    std::vector<incident> copies;
-    for (const auto number : changed)
-        if (const auto* i = engine_.find(number)) copies.push_back(*i);
-    const auto kept =
-        co_await on_database([this, &events, &copies] { return history_->keep(events, copies); });
-    if (!kept) complain(kept.error());
+    (void)co_await writer_.keep(std::move(events), std::move(changed));
 }
 
-task<std::optional<cursor>> records::cursor_of(std::string node) {
-    auto where = co_await on_database([this, &node] { return history_->cursor_of(node); });
-    co_return where ? std::move(*where) : std::nullopt;
+std::optional<cursor> records::cursor_of(const std::string& node) const {
+    const auto it = cursors_.find(node);
+    return it == cursors_.end() ? std::nullopt : std::optional(it->second);
 }
 
 void records::move_cursor(std::string node, cursor where) {
-    asio::post(database_, [this, node = std::move(node), where = std::move(where)] {
-        (void)history_->set_cursor(node, where);
-    });
+    cursors_[node] = where;
+    writer_.set_cursor(std::move(node), std::move(where));
 }
 
 }  // namespace banyan::fault

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What the controller knows of incidents: the recent ones in memory, all of them in the history. Memory is
-// what decides; the history follows on a thread of its own, and an error of it is logged and stops nothing.
+// what decides; the history follows on a thread of its own (history_writer.hpp), and an error of it is logged
+// and stops nothing.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -14,7 +16,7 @@
 
 #include "common/log.hpp"
 #include "common/wire_async.hpp"
-#include "fault/history/history.hpp"
+#include "fault/controller/history_writer.hpp"
 #include "fault/incident/engine.hpp"
 #include "fault/metrics/metrics.hpp"
 #include "fault/policy/limiter.hpp"
@@ -30,7 +32,7 @@ class records {
     /// Gives the numbers of those whose actions an earlier controller did not end.
     result<std::vector<std::uint64_t>> open(const std::string& path, limiter& limits);
     /// Waits until nothing more is being written.
-    void finish();
+    void finish() { writer_.finish(); }
 
     engine& incidents() { return engine_; }
     const engine& incidents() const { return engine_; }
@@ -41,36 +43,31 @@ class records {
 
     /// What came of an action: logged, counted, and kept with the incident.
     void record(std::uint64_t number, std::string what, std::string target, std::string text, bool done);
+    /// Back when the history has it, or after a second without an answer.
     task<void> save(std::uint64_t number);
     void save_soon(std::uint64_t number);
     void save_breaker_soon(bool tripped);
 
-    /// Which of the events the history has: those of an earlier controller. None when it does not tell.
-    task<std::vector<bool>> known(std::vector<event> events);
-    /// Events, and what they changed: `changed` as it is now.
+    /// Which of the events the history has: those of an earlier controller. Of one that is damaged none is
+    /// known. Nothing: no answer within a second.
+    task<std::optional<std::vector<bool>>> known(std::vector<event> events);
+    /// Events, and the incidents that they changed. Back when they are in the history, or it refuses them.
     task<void> keep(std::vector<kept_event> events, std::set<std::uint64_t> changed);
     /// How far the node's agent was read.
-    task<std::optional<cursor>> cursor_of(std::string node);
+    std::optional<cursor> cursor_of(const std::string& node) const;
     void move_cursor(std::string node, cursor where);
 
     void complain(const error& e);
 
   private:
-    /// What `f` captures it captures by reference: g++ 12 copies a closure in a co_await expression bit by
-    /// bit.
-    template <class F>
-    auto on_database(F f) {
-        return run_blocking(database_, std::move(f));
-    }
-    task<void> save_breaker(bool tripped);
     void count_open();
     task<void> keep_counted();
 
     asio::io_context& io_;
-    asio::thread_pool database_{1};
     std::shared_ptr<metrics> metrics_;
-    std::unique_ptr<history> history_;  // used on database_ only, once it is open
     engine engine_;
+    history_writer writer_;
+    std::map<std::string, cursor> cursors_;
     std::uint64_t counted_ = 0;  // the revision whose open incidents were counted
     log_limiter quiet_;
 };

@@ -29,8 +29,7 @@ std::int64_t bits(std::uint64_t n) { return static_cast<std::int64_t>(n); }
 
 result<void> run(sqlite3* db, const char* sql) {
     if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
-    return fail(errc::unavailable, std::string("the history cannot be used: ") + sqlite3_errmsg(db),
-                "see [fault] history: is the disk full or read-only?");
+    return history_error(db);
 }
 
 }  // namespace
@@ -50,6 +49,16 @@ result<void> history::prepare_tables() {
     BANYAN_CHECK(run(db_.get(), tables));
     if (found == schema_version) return {};  // nothing to write: the disk may be full
     return run(db_.get(), fmt::format("PRAGMA user_version={}", schema_version).c_str());
+}
+
+// All or nothing.
+template <class F>
+result<void> history::together(F what) {
+    BANYAN_CHECK(run(db_.get(), "BEGIN IMMEDIATE"));
+    auto done = what();
+    if (done) done = run(db_.get(), "COMMIT");
+    if (!done) (void)run(db_.get(), "ROLLBACK");
+    return done;
 }
 
 // What a start reads and decisions rest on. The events are by far the most of the file, and none of them is
@@ -107,18 +116,24 @@ result<void> history::put(const incident& i) {
 result<void> history::keep(const incident& i) { return put(i); }
 
 result<void> history::keep(const std::vector<kept_event>& events, const std::vector<incident>& incidents) {
-    BANYAN_CHECK(run(db_.get(), "BEGIN IMMEDIATE"));
-    const auto all = [&]() -> result<void> {
+    return together([&]() -> result<void> {
         for (const auto& [e, number] : events) {
             statement s(db_.get(), "INSERT OR IGNORE INTO events VALUES(?,?,?,?,?,?,?)");
             s.bind(e.node).bind(e.boot_id).bind(e.stream).bind(bits(e.position)).bind(e.line_ms);
             BANYAN_CHECK(s.bind(bits(number)).bind(e.text).step());
         }
         for (const auto& i : incidents) BANYAN_CHECK(put(i));
-        return run(db_.get(), "COMMIT");
-    }();
-    if (!all) (void)run(db_.get(), "ROLLBACK");
-    return all;
+        return {};
+    });
+}
+
+result<void> history::keep(const std::map<std::string, cursor>& cursors,
+                           const std::map<std::string, bool>& flags) {
+    return together([&]() -> result<void> {
+        for (const auto& [node, where] : cursors) BANYAN_CHECK(set_cursor(node, where));
+        for (const auto& [name, on] : flags) BANYAN_CHECK(set_flag(name, on));
+        return {};
+    });
 }
 
 result<std::vector<incident>> history::incidents(std::size_t most, std::size_t most_open) {
@@ -178,6 +193,21 @@ result<std::optional<cursor>> history::cursor_of(const std::string& node) {
     if (!row) return std::optional<cursor>{};
     return cursor{s.text(0), s.text(1), static_cast<std::uint64_t>(s.number(2)),
                   static_cast<std::uint64_t>(s.number(3))};
+}
+
+result<std::map<std::string, cursor>> history::cursors() {
+    statement s(db_.get(), "SELECT node, boot, stream, inode, position FROM cursors");
+    std::map<std::string, cursor> out;
+    for (;;) {
+        BANYAN_TRY(const bool row, s.step());
+        if (!row) return out;
+        out[s.text(0)] = {s.text(1), s.text(2), static_cast<std::uint64_t>(s.number(3)),
+                          static_cast<std::uint64_t>(s.number(4))};
+    }
+}
+
+void history::wait_for_locks(std::chrono::milliseconds most) {
+    sqlite3_busy_timeout(db_.get(), static_cast<int>(most.count()));
 }
 
 result<void> history::set_flag(const std::string& name, bool on) {

@@ -5,6 +5,7 @@
 // one thread at a time (the controller's database thread).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -43,6 +44,9 @@ class history {
     /// Events and the incidents they changed, together or not at all.
     result<void> keep(const std::vector<kept_event>& events, const std::vector<incident>& incidents);
     result<void> keep(const incident& i);
+    result<void> keep(const std::map<std::string, cursor>& cursors, const std::map<std::string, bool>& flags);
+    /// How long a change waits for another process's, at most; two seconds.
+    void wait_for_locks(std::chrono::milliseconds most);
 
     /// The newest `most` incidents, the newest `most_open` that are open and not merely told of a job, and
     /// all others that can still change, oldest first.
@@ -53,6 +57,7 @@ class history {
 
     result<void> set_cursor(const std::string& node, const cursor& c);
     result<std::optional<cursor>> cursor_of(const std::string& node);
+    result<std::map<std::string, cursor>> cursors();
     result<void> set_flag(const std::string& name, bool on);
     result<bool> flag(const std::string& name);
 
@@ -64,6 +69,8 @@ class history {
     result<void> prepare_tables();
     bool is_damaged();
     result<void> put(const incident& i);
+    template <class F>
+    result<void> together(F what);
 
     std::unique_ptr<sqlite3, closer> db_;
 };

@@ -14,6 +14,16 @@
 
 namespace banyan::fault {
 
+/// What came of the last call. Unavailable: another process has it locked, which passes.
+inline std::unexpected<error> history_error(sqlite3* db) {
+    const int why = sqlite3_errcode(db) & 0xff;
+    const auto code = why == SQLITE_FULL                           ? errc::exhausted
+                      : why == SQLITE_BUSY || why == SQLITE_LOCKED ? errc::unavailable
+                                                                   : errc::denied;
+    return fail(code, std::string("the history cannot be used: ") + sqlite3_errmsg(db),
+                "see [fault] history: is the disk full or read-only?");
+}
+
 class statement {
   public:
     statement(sqlite3* db, const char* sql) : db_(db) {
@@ -35,9 +45,7 @@ class statement {
         const int rc = it_ ? sqlite3_step(it_.get()) : SQLITE_ERROR;
         if (rc == SQLITE_ROW) return true;
         if (rc == SQLITE_DONE) return false;
-        return fail(rc == SQLITE_FULL ? errc::exhausted : errc::unavailable,
-                    std::string("the history cannot be used: ") + sqlite3_errmsg(db_),
-                    "see [fault] history: is the disk full or read-only?");
+        return history_error(db_);
     }
     std::string text(int column) const {
         const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(it_.get(), column));

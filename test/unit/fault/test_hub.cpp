@@ -27,10 +27,11 @@ class hub_bench : public talk_bench {
            pool,
            settings,
            figures,
-           {.cursor_of = [](std::string) -> task<std::optional<cursor>> { co_return std::nullopt; },
+           {.cursor_of = [](const std::string&) -> std::optional<cursor> { return std::nullopt; },
             .lost_ports = [](const std::string&)
                 -> std::vector<std::pair<std::string, std::vector<std::string>>> { return {}; },
-            .events = [this](std::string, std::vector<event>) { return keep(); },
+            .events = [this](std::string, std::vector<event>,
+                             std::function<void()> then) { return keep(std::move(then)); },
             .moved = [](std::string, cursor) {},
             .self_sealed = [](std::string, std::int64_t, std::string) {},
             .heard = [this](const std::string&, bool here) { gone += !here; }}};
@@ -56,7 +57,7 @@ class hub_bench : public talk_bench {
     }
 
   private:
-    task<bool> keep() {
+    task<void> keep(std::function<void()> then) {
         ++told;
         asio::steady_timer timer(io);
         while (!release) {
@@ -64,7 +65,7 @@ class hub_bench : public talk_bench {
             co_await timer.async_wait(as_result);
         }
         ++kept;
-        co_return true;
+        then();
     }
     task<void> connect(std::shared_ptr<channel>& out) {
         const auto own = peer::settings::of(peer_role, "n03", munged.socket(), false, munge, pool);

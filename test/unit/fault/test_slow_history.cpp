@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A history that another process has locked, and one that does not answer: decisions do not wait for it, what
+// waits has bounds, and no agent forgets what is not kept.
+#include <atomic>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/detached.hpp>
+#include <catch2/catch.hpp>
+#include <sqlite3.h>
+
+#include "fault/controller/history_writer.hpp"
+#include "fault/controller/seen_events.hpp"
+#include "test/unit/fault/controller_bench.hpp"
+
+using namespace banyan;
+using namespace banyan::fault;
+using namespace banyan::fault::testing;
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+namespace {
+
+/// Another process, such as somebody's sqlite3, in the middle of a change.
+class stranger {
+  public:
+    explicit stranger(const std::string& path) {
+        REQUIRE(sqlite3_open(path.c_str(), &db_) == SQLITE_OK);
+        REQUIRE(sqlite3_exec(db_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK);
+    }
+    ~stranger() { leave(); }
+    stranger(const stranger&) = delete;
+    void leave() { sqlite3_close(std::exchange(db_, nullptr)); }
+
+  private:
+    sqlite3* db_ = nullptr;
+};
+
+std::atomic<bool> disk_stalls{false};
+
+int wait_for_disk(void*) {
+    while (disk_stalls) std::this_thread::sleep_for(5ms);
+    return 0;
+}
+
+int slow_down(sqlite3* db, const char**, const void*) {
+    sqlite3_progress_handler(db, 1, wait_for_disk, nullptr);
+    return SQLITE_OK;
+}
+
+/// As long as it lives, a history that is opened stops whenever disk_stalls.
+class slow_disk {
+  public:
+    slow_disk() { sqlite3_auto_extension(entry()); }
+    ~slow_disk() {
+        disk_stalls = false;
+        sqlite3_cancel_auto_extension(entry());
+    }
+    slow_disk(const slow_disk&) = delete;
+
+  private:
+    static void (*entry())() { return reinterpret_cast<void (*)()>(slow_down); }
+};
+
+void tell(life& l, event e, int& kept) {
+    const auto node = e.node;
+    asio::co_spawn(l.io, l.c.take_events(node, {std::move(e)}, [&kept] { ++kept; }), asio::detached);
+}
+
+event app_error(int gpu, std::uint64_t position, const char* node) {
+    return event_of(gpu_line(gpu, "13, x"), wall_ms(), position, node);
+}
+
+}  // namespace
+
+TEST_CASE("a history that is locked delays no decision, and is caught up with", "[fault]") {
+    controller_bench b;
+    life l(b);
+    int kept = 0;
+    const auto fatal = b.xid79();
+    const auto began = steady_clock::now();
+    {
+        stranger other(b.settings.history);
+        for (std::uint64_t n = 1; n <= 4; ++n) {
+            tell(l, app_error(1, n, "n01"), kept);
+            l.io.run_for(20ms);
+        }
+        tell(l, fatal, kept);
+        CHECK(l.until([&] { return !b.slurm.calls.empty(); }));
+        CHECK(steady_clock::now() - began < 2s);
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+        // Its agent comes again, with the same: nothing is done twice, and nothing may be forgotten.
+        tell(l, fatal, kept);
+        l.io.run_for(1s);
+        CHECK(kept == 0);
+    }
+    CHECK(l.until([&] { return kept == 6; }));
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    auto book = history::open(b.settings.history, b.reason);
+    REQUIRE(book);
+    CHECK(*book->knows(fatal));
+    CHECK(*book->knows(app_error(1, 4, "n01")));
+    CHECK(l.c.incidents().all().rbegin()->second.lines == 1);
+}
+
+TEST_CASE("a history that does not answer stops nothing that is new", "[fault]") {
+    controller_bench b;
+    slow_disk disk;
+    life l(b);
+    l.io.run_for(100ms);
+    disk_stalls = true;
+    int kept = 0;
+    auto fatal = b.xid79(), before = app_error(1, 7, "n01");
+    fatal.written_ms = wall_ms() + 4'950;  // so late that no earlier controller can have heard of it
+    before.written_ms = wall_ms() - 1'000;
+    const auto began = steady_clock::now();
+    tell(l, fatal, kept);
+    tell(l, before, kept);
+    CHECK(l.until([&] { return !b.slurm.calls.empty(); }));
+    CHECK(steady_clock::now() - began < 3s);
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    // What an earlier controller may have acted on waits at its agent.
+    l.io.run_for(1s);
+    CHECK(l.c.incidents().all().size() == 1);
+    CHECK(kept == 0);
+    disk_stalls = false;
+    CHECK(l.until([&] { return kept == 1; }));
+    tell(l, before, kept);
+    CHECK(l.until([&] { return kept == 2; }));
+    CHECK(l.c.incidents().all().size() == 2);
+}
+
+TEST_CASE("what waits for the history has bounds", "[fault]") {
+    controller_bench b;
+    asio::io_context io;
+    incident i;
+    i.number = 1;
+    int copies = 0;
+    history_writer w(
+        io,
+        [&](std::uint64_t) {
+            ++copies;
+            return &i;
+        },
+        [](const error&) {});
+    w.begin(*history::open(b.settings.history, b.reason));
+    std::promise<void> gate;
+    const std::function<bool(history&)> hang = [opened = gate.get_future().share()](history&) {
+        opened.wait();
+        return true;
+    };
+    std::vector<std::pair<bool, std::chrono::milliseconds>> said;
+    const auto ask = [&]() -> task<void> {
+        const auto since = steady_clock::now();
+        const auto got = co_await w.ask(hang);
+        said.emplace_back(got.has_value(),
+                          std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - since));
+    };
+    asio::co_spawn(io, ask(), asio::detached);
+    for (int n = 0; n < 1'000; ++n) {
+        i.cause = std::to_string(n);
+        w.save_soon(1);
+        w.set_cursor("n03", {"boot", "stream", 1, static_cast<std::uint64_t>(n)});
+    }
+    io.run_for(1200ms);
+    REQUIRE(said.size() == 1);
+    CHECK_FALSE(said[0].first);
+    bool saved = false;
+    const auto save = [&]() -> task<void> {
+        co_await w.save(1);
+        saved = true;
+    };
+    asio::co_spawn(io, ask(), asio::detached);
+    asio::co_spawn(io, save(), asio::detached);
+    io.run_for(50ms);
+    REQUIRE(said.size() == 2);
+    CHECK_FALSE(said[1].first);
+    CHECK(said[1].second < 40ms);
+    CHECK(saved);
+    gate.set_value();
+    io.run_for(300ms);
+    CHECK(copies <= 3);
+    w.finish();
+    auto book = history::open(b.settings.history, b.reason);
+    REQUIRE(book);
+    CHECK((*book->find(1))->cause == "999");
+    CHECK((*book->cursor_of("n03"))->position == 999);
+}
+
+TEST_CASE("what is left when a controller ends is written", "[fault]") {
+    controller_bench b;
+    asio::io_context io;
+    incident i;
+    i.number = 1;
+    history_writer w(
+        io, [&](std::uint64_t) { return &i; }, [](const error&) {});
+    w.begin(*history::open(b.settings.history, b.reason));
+    w.save_soon(1);  // is on its way
+    i.cause = "later";
+    w.save_soon(1);
+    w.set_flag("breaker", true);
+    w.finish();
+    auto book = history::open(b.settings.history, b.reason);
+    REQUIRE(book);
+    CHECK((*book->find(1))->cause == "later");
+    CHECK(*book->flag("breaker"));
+}
+
+TEST_CASE("which events came before", "[fault]") {
+    using sight = seen_events::sight;
+    seen_events seen(1'000'000);
+    const auto at = [](std::uint64_t position, std::int64_t written_ms) {
+        auto e = app_error(1, position, "n01");
+        e.written_ms = written_ms;
+        return e;
+    };
+    const auto e = at(1, 1'010'000);
+    CHECK(seen.look(e) == sight::fresh);
+    CHECK(seen.look(e) == sight::waiting);
+    seen.forget(e);
+    CHECK(seen.look(e) == sight::fresh);
+    seen.keep("n01", e.key(), 1'010'000);
+    CHECK(seen.look(e) == sight::kept);
+    // A node has its share of what waits, and no more.
+    std::uint64_t n = 2;
+    for (; n < 2 + seen_events::max_waiting; ++n) REQUIRE(seen.look(at(n, 0)) == sight::fresh);
+    CHECK(seen.look(at(n, 0)) == sight::refused);
+    CHECK(seen.look(app_error(1, 1, "n02")) == sight::fresh);
+    seen.keep("n01", at(2, 0).key(), 1'010'001);
+    CHECK(seen.look(at(n, 0)) == sight::fresh);
+    // Of what was written before this life, or by a clock that is wrong, nothing is known.
+    auto unclear = e;
+    unclear.written_ms.reset();
+    CHECK_FALSE(seen.covers(unclear, 1'010'000));
+    CHECK_FALSE(seen.covers(at(0, 1'004'000), 1'010'000));
+    CHECK_FALSE(seen.covers(at(0, 1'090'000), 1'010'000));
+    CHECK(seen.covers(e, 1'010'000));
+    // Nor before the oldest whose key is still here.
+    for (n = 1; n <= seen_events::max_kept; ++n) {
+        const auto more = app_error(2, n, "n03");
+        REQUIRE(seen.look(more) == sight::fresh);
+        seen.keep("n03", more.key(), 1'020'000);
+    }
+    CHECK_FALSE(seen.covers(e, 1'020'000));
+    CHECK(seen.look(e) == sight::fresh);
+}
