@@ -296,15 +296,15 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
                             false);
         co_return false;
     }
-    const auto status = co_await run_blocking(pool_, [this, &node] { return slurm_->node(node); });
+    auto status = co_await run_blocking(pool_, [this, &node] { return slurm_->node(node); });
     if (!status) {
         put_off(number, verb, status.error().text());
         co_return false;
     }
     const bool lost = how.lost && how.leave;
     const bool out = status->down || status->drained, ours = status->reason.starts_with(our_reason_prefix);
-    const bool held = how.stuck && !status->down;
-    const bool occupied = how.leave && (held || !how.jobs.empty());
+    // As it was when its jobs were asked for, perhaps: what is down has none.
+    const bool occupied = how.leave && !status->down && (how.stuck || !how.jobs.empty());
     const auto leave_alone = [&](std::string why) {
         if (how.stuck) {
             give_up(number, verb, std::move(why));
@@ -314,8 +314,19 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
         if (!ours) limiter_.returned(node);
         return false;
     };
-    if ((lost ? status->down : status->drained) && !occupied &&
-        status->reason.find(mark) != std::string::npos) {
+    const bool marked = status->reason.find(mark) != std::string::npos;
+    if (marked && status->down && !status->drained && !how.lost) {
+        // Half of it was done before, and it would be back with its slurmd.
+        const auto set =
+            co_await run_blocking(pool_, [this, &node, &reason] { return slurm_->set_drain(node, reason); });
+        if (!set) {
+            put_off(number, verb, set.error().text());
+            co_return false;
+        }
+        status->drained = true;
+    }
+    const bool done = lost ? status->down : status->drained || (how.lost && status->down);
+    if (marked && done && !occupied) {
         // Done before, perhaps by a controller that ended before it wrote that down.
         if ((i = records_.incidents().find(number)) && i->node_out_ms == 0) {
             i->node_out_ms = wall_ms();

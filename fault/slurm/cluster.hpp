@@ -76,7 +76,8 @@ class cluster {
     /// Of the training step that the job runs now. not_found: it was placed without a plan, or has no such
     /// step there; unavailable: slurmctld did not tell; other errors: what it told cannot be believed.
     virtual result<node_ranks> ranks_on(const job_status& job, const std::string& node) = 0;
-    /// Ends the node's part of every job, and keeps it out until it is resumed.
+    /// Ends the node's part of every job, and keeps it out until it is resumed. Two calls of Slurm's: where
+    /// it fails, the first may be done.
     virtual result<void> set_down(const std::string& node, const std::string& reason) = 0;
     /// Ends the node's part of every job. Whether it is back when its slurmd registers, Slurm decides
     /// (ReturnToService).

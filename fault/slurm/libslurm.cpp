@@ -182,9 +182,10 @@ class slurm_cluster final : public cluster {
 
     result<void> set_down(const std::string& node, const std::string& reason) override {
         // DOWN frees the jobs at once. With ReturnToService=2 a node whose slurmd still answers would be back
-        // in a moment: DRAIN keeps it out.
-        BANYAN_CHECK(update(node, NODE_STATE_DOWN, reason));
-        return update(node, NODE_STATE_DRAIN, reason);
+        // in a moment: DRAIN keeps it out. It comes first, and stays: where the second call fails the node
+        // is drained, and is set DOWN by the next try.
+        BANYAN_CHECK(update(node, NODE_STATE_DRAIN, reason));
+        return update(node, NODE_STATE_DOWN, reason);
     }
     result<void> set_lost(const std::string& node, const std::string& reason) override {
         return update(node, NODE_STATE_DOWN, reason);

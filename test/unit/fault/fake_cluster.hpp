@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "fault/slurm/cluster.hpp"
 
@@ -36,9 +37,12 @@ struct fake_state {
     std::function<void()> when_node, when_set;          // a node is asked about, goes out; without the lock
     int tell_fails = 0, requeue_fails = 0;              // so many times
     bool away = false;                                  // nothing is told of any job
+    std::function<void()> when_drained;                 // with the lock held
+    std::function<void()> when_asked_for_jobs;          // those of a node, in vain; with the lock held
     std::string refuse_node;                            // every change of it
     int refused = 0;                                    // changes of a node
-    std::vector<std::string> calls;                     // what was changed
+    std::string only;                // what is done of the next set_down, "drain" or "down", before it fails
+    std::vector<std::string> calls;  // what was changed
 };
 
 class fake_cluster final : public cluster {
@@ -53,7 +57,10 @@ class fake_cluster final : public cluster {
     }
     result<std::vector<job_status>> jobs_on(const std::string& node) override {
         const std::lock_guard hold(s_.lock);
-        if (s_.jobs_unknown) return fail(errc::unavailable, "slurmctld does not answer");
+        if (s_.jobs_unknown) {
+            if (s_.when_asked_for_jobs) s_.when_asked_for_jobs();
+            return fail(errc::unavailable, "slurmctld does not answer");
+        }
         std::vector<job_status> out;
         for (const auto& [id, job] : s_.jobs)
             if (job.phase == job_phase::running && std::ranges::find(job.nodes, node) != job.nodes.end())
@@ -106,9 +113,14 @@ class fake_cluster final : public cluster {
             --s_.refused;
             return fail(errc::unavailable, "slurmctld is away");
         }
-        s_.calls.push_back("down " + node);
-        s_.nodes[node] = {node, true, true, reason};
-        leaves(node);
+        const auto only = std::exchange(s_.only, {});
+        s_.calls.push_back((only.empty() ? "down " : only + " only ") + node);
+        auto& n = s_.nodes[node];
+        n.down |= only != "drain";
+        n.drained |= only != "down";
+        n.reason = reason;
+        if (n.down) leaves(node);
+        if (!only.empty()) return fail(errc::unavailable, "slurmctld is away");
         return {};
     }
     result<void> set_lost(const std::string& node, const std::string& reason) override {
@@ -124,7 +136,9 @@ class fake_cluster final : public cluster {
         const std::lock_guard hold(s_.lock);
         if (node == s_.refuse_node) return fail(errc::unavailable, "slurmctld is away");
         s_.calls.push_back("drain " + node);
-        s_.nodes[node] = {node, false, true, reason};
+        if (s_.when_drained) s_.when_drained();
+        s_.nodes[node].drained = true;
+        s_.nodes[node].reason = reason;
         return {};
     }
     result<void> release(const std::string& node) override {

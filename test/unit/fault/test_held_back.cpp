@@ -21,6 +21,46 @@ TEST_CASE("what slurmctld did not answer for is done when it does", "[fault]") {
     CHECK(got[0].held_ms == 0);
 }
 
+TEST_CASE("a node that was taken out by half is taken out, and its job followed", "[fault]") {
+    controller_bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, without);
+    std::vector<std::string> calls;
+    SECTION("drained, and not yet down") {
+        b.slurm.only = "drain";
+        calls = {"drain only n03", "down n03", "requeue 7", "start 7"};
+    }
+    SECTION("down, and not yet drained") {
+        b.slurm.only = "down";
+        calls = {"down only n03", "drain n03", "requeue 7", "start 7"};
+    }
+    const auto got = b.live({b.xid79()});
+    CHECK(b.slurm.calls == calls);
+    CHECK(b.slurm.nodes["n03"].down);
+    CHECK(b.slurm.nodes["n03"].drained);
+    CHECK(got[0].node_out_ms != 0);
+}
+
+TEST_CASE("a node that is dead is not drained, too", "[fault]") {
+    controller_bench b;
+    incident i;
+    i.number = 1;
+    i.object.kind = object_kind::node;
+    i.object.node = "n03";
+    i.reason = silent_reason;
+    i.severity = severity::fatal;
+    i.root_precedence = static_cast<std::uint8_t>(precedence::node_out);
+    i.state = incident_state::acting;
+    i.line_ms = i.incident_ms = i.last_ms = wall_ms();
+    {
+        history book = *history::open(b.settings.history, b.reason);
+        REQUIRE(book.keep(i));
+    }
+    b.slurm.nodes["n03"] = {"n03", true, false, "banyan: node: n03 does not answer [f00001]"};
+    const auto got = b.live({});
+    CHECK(b.slurm.calls.empty());
+    CHECK(got[0].node_out_ms != 0);
+}
+
 TEST_CASE("what the limit of an hour held back is done when there is room", "[fault]") {
     controller_bench b;
     b.settings.drains_per_hour = 1;

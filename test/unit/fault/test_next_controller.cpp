@@ -69,6 +69,15 @@ TEST_CASE("a controller that ended between Slurm's work and its own record goes 
         CHECK(b.slurm.calls == std::vector<std::string>{"requeue 7", "start 7"});
         CHECK(got[0].node_out_ms != 0);
     }
+    SECTION("the node is down, and would be back with its slurmd") {
+        b.slurm.nodes["n03"] = {"n03", true, false, "banyan: gpu: Xid 79 GPU 3 fell off the bus [f00001]"};
+        std::erase(b.slurm.jobs[7].nodes, "n03");
+        const auto got = b.live({});
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03", "requeue 7", "start 7"});
+        CHECK(b.slurm.nodes["n03"].down);
+        CHECK(b.slurm.nodes["n03"].drained);
+        CHECK(got[0].node_out_ms != 0);
+    }
     SECTION("nothing was done") {
         const auto got = b.live({});
         CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "start 7"});
