@@ -311,7 +311,8 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
             return false;
         }
         records_.record(number, verb, node, std::move(why), false);
-        if (!ours) limiter_.returned(node);
+        if (const auto* of = records_.incidents().find(number); of && !ours)
+            limiter_.not_taken(*of, incidents().all());
         return false;
     };
     const bool marked = status->reason.find(mark) != std::string::npos;
@@ -360,6 +361,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
     }
     if ((i = records_.incidents().find(number))) {
         i->node_out_ms = wall_ms();
+        limiter_.took(*i, i->node_out_ms);  // another of its incidents may have been put off meanwhile
         // Its port came up in this very moment, and nobody looks for the cause of a drain in what is closed.
         if (i->closed_by == fabric_is_back && kind_of(*i) != line_kind::fabric) {
             i->closed_ms = 0;

@@ -39,6 +39,16 @@ std::uint32_t limiter::breaker_at() const {
     return std::max<std::uint32_t>(3, std::min(share, budget()));
 }
 
+void limiter::not_taken(const incident& i, const std::map<std::uint64_t, incident>& all) {
+    const auto& node = i.object.node;
+    const bool is_out = std::ranges::any_of(all, [&](const auto& one) {
+        const auto& other = one.second;
+        return other.number != i.number && other.object.node == node && other.closed_ms == 0 &&
+               other.node_out_ms != 0;
+    });
+    if (!is_out) taken_.erase(node);
+}
+
 void limiter::returned(const std::string& node) {
     taken_.erase(node);
     wanted_.erase(node);

@@ -44,7 +44,12 @@ class limiter {
     /// For incident `number` jobs were interrupted or its node swept, by an earlier controller, or past the
     /// limits.
     void count_where_node_stays(std::uint64_t number, std::int64_t at_ms) { spent_[number] = at_ms; }
-    /// It was not taken out after all, or is in service again.
+    /// Its node was taken out for `i`.
+    void took(const incident& i, std::int64_t at_ms) { taken_.try_emplace(i.object.node, at_ms); }
+    /// Its node was not taken out for `i` after all; that it should go out counts still. Nothing changes
+    /// where another of `all` has it out.
+    void not_taken(const incident& i, const std::map<std::uint64_t, incident>& all);
+    /// It is in service again.
     void returned(const std::string& node);
     /// Whether a further node may go out now.
     bool has_room(std::int64_t now_ms) const;

@@ -61,6 +61,42 @@ TEST_CASE("a node that is dead is not drained, too", "[fault]") {
     CHECK(got[0].node_out_ms != 0);
 }
 
+TEST_CASE("nodes that an hour's limit holds back open the breaker, too", "[fault]") {
+    controller_bench b;
+    b.settings.drains_per_hour = 1;
+    b.settings.drains_percent = 0;
+    for (int n = 5; n <= 9; ++n) b.slurm.nodes["n0" + std::to_string(n)] = {};
+    life l(b);
+    for (std::uint64_t n = 1; n <= 4; ++n) {  // one after another
+        const auto node = "n0" + std::to_string(n);
+        CHECK_FALSE(l.c.look().limits.tripped());
+        l.take({event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), 1, node)});
+        REQUIRE(l.until([&] {
+            const auto& all = l.c.incidents().all();
+            return all.size() == n && (all.rbegin()->second.state == incident_state::held ||
+                                       all.rbegin()->second.state == incident_state::done);
+        }));
+    }
+    CHECK(l.c.look().limits.tripped());
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n01"});
+}
+
+TEST_CASE("a node counts as taken out whatever else of it is held back", "[fault]") {
+    controller_bench b;
+    life l(b);
+    l.take({b.xid79(1)});
+    REQUIRE(l.until([&] { return l.is_done() && l.first()->node_out_ms != 0; }));
+    REQUIRE(l.c.look().limits.taken_since(0) == 1);
+    b.slurm.jobs_unknown = true;
+    auto other = event_of(gpu_line(5, "48, pid=1, name=p, DBE"), wall_ms() + 60'000, 2, "n03");
+    l.take({other});
+    REQUIRE(l.until([&] {
+        const auto& all = l.c.incidents().all();
+        return all.size() == 2 && all.rbegin()->second.state == incident_state::held;
+    }));
+    CHECK(l.c.look().limits.taken_since(0) == 1);
+}
+
 TEST_CASE("what the limit of an hour held back is done when there is room", "[fault]") {
     controller_bench b;
     b.settings.drains_per_hour = 1;

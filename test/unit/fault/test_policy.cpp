@@ -162,6 +162,40 @@ TEST_CASE("the breaker opens in a cluster of any size, before the limit of an ho
     }
 }
 
+TEST_CASE("a storm opens the breaker in an hour whose limit is reached already", "[fault]") {
+    const auto i = after({"79, x"});
+    const std::int64_t now = i.line_ms + 1000;
+    limiter l({});
+    for (int n = 0; n < 8; ++n) l.count("old" + std::to_string(n), now - 600'000 - std::int64_t{n} * 300'000);
+    int asked = 0;
+    for (; asked < 40 && !l.tripped(); ++asked) {
+        auto one = of_node(i, "n" + std::to_string(asked));
+        one.line_ms += asked * 5'000;
+        CHECK(l.narrow(rule_for(one), one, true, 100, now + asked * 5'000).later);
+        l.not_taken(one, {});
+    }
+    CHECK(l.tripped());
+    CHECK(asked == 9);
+    CHECK(l.taken_since(now - 3'600'000) == 8);
+}
+
+TEST_CASE("a node that one incident has out counts whatever comes of another", "[fault]") {
+    auto one = after({"79, x"});
+    auto other = one;
+    one.number = 1, other.number = 2;
+    const auto taken = [&] {
+        limiter l({});
+        l.took(one, 1000);
+        l.not_taken(other, {{1, one}, {2, other}});
+        return l.taken_since(0);
+    };
+    CHECK(taken() == 0);
+    one.node_out_ms = 1000;
+    CHECK(taken() == 1);
+    one.closed_ms = 2000;
+    CHECK(taken() == 0);
+}
+
 TEST_CASE("a series that the hour allows does not open the breaker", "[fault]") {
     const auto i = after({"79, x"});
     limiter l({});
