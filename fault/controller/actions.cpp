@@ -163,7 +163,10 @@ task<void> controller::act_once(std::uint64_t number) {
             records_.record(number, "jobs", node, text, false);
     }
     if (!(i = records_.incidents().find(number))) co_return;
-    taking how{what.step == step_kind::node_out, i->reason == silent_reason, i->reason == stuck_reason, {}};
+    taking how{.leave = what.step == step_kind::node_out,
+               .lost = i->reason == silent_reason,
+               .stuck = i->reason == stuck_reason,
+               .jobs = {}};
     if (jobs) how.jobs = std::move(*jobs);
     // Whatever is done about what is told of a job is done to that job alone.
     const bool one_jobs = is_told_of_a_job(*i);
@@ -219,7 +222,7 @@ task<void> controller::act_once(std::uint64_t number) {
             put_off(number, "jobs", able.error().text());
             co_return;
         }
-        how.leave = able.has_value();
+        how.leave = how.if_all_can = able.has_value();
         if (!able)
             records_.record(number, "job", node, able.error().what + ": the jobs of the node stay on it",
                             false);
@@ -283,9 +286,9 @@ task<void> controller::seal_jobs(std::uint64_t number, std::vector<job_status> j
     records_.record(number, "seal", node, report.text(), report.answered > 0);
 }
 
-task<bool> controller::take_node_out(std::uint64_t number, taking how) {
+task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
     auto* i = records_.incidents().find(number);
-    const std::string verb = how.leave ? "node_down" : "node_drain";
+    std::string verb = how.leave ? "node_down" : "node_drain";
     const auto node = i->object.node, reason = slurm_reason(*i), mark = fmt::format("[{}]", i->id()),
                rule = by_rule(*i);
     if (config_.dry_run) {
@@ -349,12 +352,40 @@ task<bool> controller::take_node_out(std::uint64_t number, taking how) {
     const bool worse = how.leave && !status->down && (ours || occupied);
     if (out && !worse)
         co_return leave_alone(fmt::format("nothing to do: the node is out already (\"{}\")", status->reason));
-    const auto set = co_await run_blocking(pool_, [this, &node, &reason, &how, lost, foreign] {
-        return foreign     ? slurm_->release(node)
-               : lost      ? slurm_->set_lost(node, reason)
-               : how.leave ? slurm_->set_down(node, reason)
-                           : slurm_->set_drain(node, reason);
-    });
+    bool drained = false;
+    if (how.if_all_can) {
+        // Other jobs may have begun since they were asked for. No more do once it is drained.
+        const std::string drain = lost || status->drained ? "" : reason;
+        auto leaving = co_await run_blocking(
+            pool_, [this, &node, &drain] { return jobs_that_leave(*slurm_, node, drain); });
+        if (!leaving && leaving.error().code == errc::unavailable) {
+            put_off(number, verb, leaving.error().text());
+            co_return false;
+        }
+        if (!leaving) {
+            how.leave = how.if_all_can = false;
+            records_.record(number, "job", node, leaving.error().what + ": the jobs of the node stay on it",
+                            false);
+            if (drain.empty()) co_return co_await take_node_out(number, how);
+            verb = "node_drain";
+            drained = true;
+        } else {
+            i = records_.incidents().find(number);
+            for (auto& job : *leaving) {
+                if (std::ranges::find(how.jobs, job.id, &job_status::id) != how.jobs.end()) continue;
+                if (i && std::ranges::find(i->jobs, job.id) == i->jobs.end()) i->jobs.push_back(job.id);
+                how.jobs.push_back(std::move(job));
+            }
+        }
+    }
+    result<void> set;
+    if (!drained)
+        set = co_await run_blocking(pool_, [this, &node, &reason, &how, lost, foreign] {
+            return foreign     ? slurm_->release(node)
+                   : lost      ? slurm_->set_lost(node, reason)
+                   : how.leave ? slurm_->set_down(node, reason)
+                               : slurm_->set_drain(node, reason);
+        });
     if (!set) {
         put_off(number, verb, set.error().text());
         co_return false;

@@ -74,8 +74,9 @@ class controller {
     /// How a node goes out: of those jobs all leave it, or none.
     struct taking {
         bool leave = false;
-        bool lost = false;   ///< it is dead already
-        bool stuck = false;  ///< a job that ended has it still
+        bool if_all_can = false;  ///< leave only while all can that have the node
+        bool lost = false;        ///< it is dead already
+        bool stuck = false;       ///< a job that ended has it still
         std::vector<job_status> jobs;
     };
 
@@ -88,7 +89,8 @@ class controller {
     bool is_overtaken(std::uint64_t number);
     /// What the rules and limits say of it now; puts it into words, too.
     decision judge(incident& i);
-    task<bool> take_node_out(std::uint64_t number, taking how);
+    /// Changes `how` as it was in the end.
+    task<bool> take_node_out(std::uint64_t number, taking& how);
     /// For the verification: the newest training step that is complete.
     task<std::optional<std::int64_t>> trained(std::uint32_t job, std::vector<std::string> nodes);
 

@@ -26,4 +26,12 @@ result<void> can_leave(cluster& slurm, const std::vector<job_status>& jobs, cons
     return {};
 }
 
+result<std::vector<job_status>> jobs_that_leave(cluster& slurm, const std::string& node,
+                                                const std::string& reason) {
+    if (!reason.empty()) BANYAN_CHECK(slurm.set_drain(node, reason));
+    BANYAN_TRY(auto jobs, slurm.jobs_on(node));
+    BANYAN_CHECK(can_leave(slurm, jobs, node));
+    return jobs;
+}
+
 }  // namespace banyan::fault

@@ -14,4 +14,10 @@ namespace banyan::fault {
 /// that does not, and why; unavailable: slurmctld did not tell. Blocks.
 result<void> can_leave(cluster& slurm, const std::vector<job_status>& jobs, const std::string& node);
 
+/// Those that have `node` when no new work comes to it any more, which are then known to go on without it; an
+/// error as of can_leave. It is set to drain with `reason`; where that is empty it takes no new work already.
+/// Blocks.
+result<std::vector<job_status>> jobs_that_leave(cluster& slurm, const std::string& node,
+                                                const std::string& reason);
+
 }  // namespace banyan::fault

@@ -254,13 +254,13 @@ TEST_CASE("a fault that needs a reset takes jobs that can go on elsewhere off th
     SECTION("a spare is there") {
         b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
         const auto got = b.live({reset});
-        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03", "down n03"});
         CHECK(got[0].find_action("job", "7")->result.find("3 nodes left, 3 needed") != std::string::npos);
     }
     SECTION("no spare: from the queue") {
         b.job(7, {"n01", "n02", "n03", "n04"}, without);
         (void)b.live({reset});
-        CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7", "start 7"});
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03", "down n03", "requeue 7", "start 7"});
     }
     SECTION("an administrator had drained it") {
         b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
@@ -283,6 +283,49 @@ TEST_CASE("a fault that needs a reset takes jobs that can go on elsewhere off th
         (void)b.live({reset});
         CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
     }
+    SECTION("a job without a plan starts there meanwhile") {
+        b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+        b.slurm.when_needed = [&] {
+            if (!b.slurm.jobs.contains(8)) b.job(8, {"n03"}, std::nullopt);
+        };
+        const auto got = b.live({reset});
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
+        CHECK(b.slurm.jobs[8].nodes == std::vector<std::string>{"n03"});
+        CHECK(results_of(got[0], "job") ==
+              "job 8 was placed without a plan: the jobs of the node stay on it");
+        CHECK(results_of(got[0], "node_drain").starts_with("done: "));
+        CHECK(got[0].node_out_ms != 0);
+    }
+    SECTION("a job that can leave starts there meanwhile") {
+        b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+        b.slurm.when_needed = [&] {
+            if (!b.slurm.jobs.contains(8)) b.job(8, {"n01", "n03"}, 1);
+        };
+        const auto got = b.live({reset});
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03", "down n03"});
+        CHECK(got[0].jobs == std::vector<std::uint64_t>{7, 8});
+        CHECK(got[0].find_action("job", "8"));
+    }
+    SECTION("which jobs have it in the end is not told at first") {
+        b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+        b.slurm.when_drained = [&, first = true]() mutable {
+            b.slurm.jobs_unknown = std::exchange(first, false);
+        };
+        b.slurm.when_asked_for_jobs = [&] { b.slurm.jobs_unknown = false; };
+        const auto got = b.live({reset});
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03", "down n03"});
+        CHECK(results_of(got[0], "node_down").starts_with("held back: slurmctld does not answer; done: "));
+    }
+    SECTION("another incident has drained it, and a job without a plan is there in the end") {
+        b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+        b.slurm.nodes["n03"] = {"n03", false, true, "banyan: gpu: Xid 48 GPU 1 [f00099]"};
+        b.slurm.when_needed = [&] {
+            if (!b.slurm.jobs.contains(8)) b.job(8, {"n03"}, std::nullopt);
+        };
+        (void)b.live({reset});
+        CHECK(b.slurm.calls.empty());
+        CHECK(b.slurm.nodes["n03"].reason.ends_with("[f00099]"));
+    }
     SECTION("nobody is on it") {
         (void)b.live({reset});
         CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
@@ -291,7 +334,7 @@ TEST_CASE("a fault that needs a reset takes jobs that can go on elsewhere off th
         b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
         b.slurm.unanswered = 1;
         (void)b.live({reset});
-        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03", "down n03"});
     }
 }
 
