@@ -26,19 +26,28 @@ constexpr milliseconds refused_for(2500), nothing_for(500);
 }  // namespace
 
 silence_watch::silence_watch(asio::io_context& io, asio::thread_pool& pool, cluster& slurm,
-                             std::uint16_t ckptd_port, report to)
-    : io_(io), pool_(pool), slurm_(slurm), ckptd_port_(ckptd_port), report_(std::move(to)) {}
+                             std::uint16_t ckptd_port, report to, milliseconds at_once)
+    : io_(io),
+      pool_(pool),
+      slurm_(slurm),
+      ckptd_port_(ckptd_port),
+      report_(std::move(to)),
+      at_once_(at_once) {}
 
 void silence_watch::gone(const std::string& node, std::size_t agents) {
     agents_ = agents;
-    gone_.insert(node);
+    gone_[node] = steady_clock::now();
     if (followed_.insert(node).second) asio::co_spawn(io_, follow(node), asio::detached);
 }
 
 void silence_watch::back(const std::string& node) { gone_.erase(node); }
 
-/// So many at once are our own network, or the agents' upgrade.
-bool silence_watch::too_many() const { return gone_.size() > std::max<std::size_t>(3, agents_ / 4); }
+/// So many at once are our own network, or the agents' upgrade. One that failed last week is not of them.
+bool silence_watch::too_many() const {
+    const auto since = steady_clock::now() - at_once_;
+    const auto together = std::ranges::count_if(gone_, [&](const auto& one) { return one.second > since; });
+    return static_cast<std::size_t>(together) > std::max<std::size_t>(3, agents_ / 4);
+}
 
 task<void> silence_watch::follow(std::string node) {
     asio::steady_timer timer(io_, grace);
@@ -57,6 +66,7 @@ task<void> silence_watch::follow(std::string node) {
         if (where) heard = co_await ask(*where);
         if (!gone_.contains(node)) break;
         const auto now = steady_clock::now();
+        if (!heard.alive()) gone_[node] = now;
         if (!heard.looked() || heard.alive() || too_many())
             silent_since.reset();
         else if (!silent_since)

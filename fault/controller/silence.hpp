@@ -5,7 +5,9 @@
 // looked at is not. One task for each agent that is gone.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -24,9 +26,10 @@ class silence_watch {
     /// `words` says what was asked, and what came.
     using report = std::function<void(const std::string& node, const std::string& words)>;
 
-    /// The daemons that listen on a node: slurmd's port comes from Slurm.
+    /// The daemons that listen on a node: slurmd's port comes from Slurm. `at_once`: those that are gone
+    /// within so long are gone together.
     silence_watch(asio::io_context& io, asio::thread_pool& pool, cluster& slurm, std::uint16_t ckptd_port,
-                  report to);
+                  report to, std::chrono::milliseconds at_once = std::chrono::minutes(10));
 
     /// The connection of the node's agent ended. `agents`: so many there are in the cluster.
     void gone(const std::string& node, std::size_t agents);
@@ -51,7 +54,11 @@ class silence_watch {
     cluster& slurm_;
     std::uint16_t ckptd_port_;
     report report_;
-    std::set<std::string> gone_, followed_;
+    std::chrono::milliseconds at_once_;
+    // Those that are not back: when the connection ended, or, while it is followed, when the node was last
+    // found not to answer. What is longer ago than at_once_ says nothing of the others.
+    std::map<std::string, std::chrono::steady_clock::time_point> gone_;
+    std::set<std::string> followed_;
     std::size_t agents_ = 0;
     log_limiter quiet_;
 };
