@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "fault/controller/absence.hpp"
 #include "fault/policy/policy_file.hpp"
 
 namespace banyan::fault {
@@ -37,6 +38,7 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
             .heard =
                 [this](const std::string& node, bool here) {
                     if (!here) return silence_.gone(node, hub_.agents().size());
+                    records_.note_agent(node);
                     silence_.back(node);
                     of_nodes_.back(node);
                 }}),
@@ -68,6 +70,9 @@ result<void> controller::start() {
         for (const auto& f : i.followed)
             asio::co_spawn(io_, verify_again(verifier_, number, f), asio::detached);
     asio::co_spawn(io_, take_up_held(), asio::detached);
+    asio::co_spawn(io_,
+                   look_for_absent({io_, pool_, *slurm_, records_, hub_, silence_}, config_.sweep_on_its_way),
+                   asio::detached);
     spdlog::info("controller: port {}, {} incidents known, {} unfinished, {} rules of {}{}", config_.port,
                  incidents().all().size(), unfinished.size(), rules_.rules().size(), rules_.source(),
                  config_.dry_run ? "; dry run: Slurm is not touched" : "");

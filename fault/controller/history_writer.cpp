@@ -24,7 +24,8 @@ bool is_busy(const result<void>& came_of_it) {
 void history_writer::round::write(history& h) {
     kept = events.empty() && incidents.empty() ? result<void>{} : h.keep(events, incidents);
     // Of what a row of one table meets the others shall know nothing.
-    moved = cursors.empty() && flags.empty() ? result<void>{} : h.keep(cursors, flags);
+    const bool none = cursors.empty() && flags.empty() && agents.empty();
+    moved = none ? result<void>{} : h.keep(cursors, flags, agents);
 }
 
 void history_writer::run(job what) {
@@ -70,6 +71,11 @@ void history_writer::set_flag(std::string name, bool on) {
     pump();
 }
 
+void history_writer::note_agent(std::string node) {
+    next_.agents.insert(std::move(node));
+    pump();
+}
+
 task<bool> history_writer::keep(std::vector<kept_event> events, std::set<std::uint64_t> changed) {
     auto w = std::make_shared<waiter>(io_);
     next_.waiting.push_back(w);
@@ -101,6 +107,7 @@ void history_writer::put_back(round& done) {
     if (!done.moved) {
         next_.cursors.merge(done.cursors);  // what came meanwhile is newer
         next_.flags.merge(done.flags);
+        next_.agents.merge(done.agents);
     }
     if (done.kept) return;
     next_.numbers.merge(done.numbers);

@@ -40,6 +40,7 @@ class history_writer {
     task<void> save(std::uint64_t number);
     void set_cursor(std::string node, cursor where);
     void set_flag(std::string name, bool on);
+    void note_agent(std::string node);
     /// Back when the history has them, however long that takes. False: it refuses them, as a full disk does.
     task<bool> keep(std::vector<kept_event> events, std::set<std::uint64_t> changed);
 
@@ -77,11 +78,13 @@ class history_writer {
         std::vector<incident> incidents;  // those of `numbers`
         std::map<std::string, cursor> cursors;
         std::map<std::string, bool> flags;
+        std::set<std::string> agents;
         std::vector<std::shared_ptr<waiter>> waiting;
-        result<void> kept, moved;  // events and incidents; cursors and flags
+        result<void> kept, moved;  // events and incidents; the rest
 
         bool empty() const {
-            return events.empty() && numbers.empty() && cursors.empty() && flags.empty() && waiting.empty();
+            return events.empty() && numbers.empty() && cursors.empty() && flags.empty() && agents.empty() &&
+                   waiting.empty();
         }
         void write(history& h);
     };

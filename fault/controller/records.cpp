@@ -39,6 +39,7 @@ result<std::vector<std::uint64_t>> records::open(const std::string& path, limite
     BANYAN_TRY(const auto taken, opened.taken_since(wall_ms() - hour_ms));
     BANYAN_TRY(const bool tripped, opened.flag(breaker_flag));
     BANYAN_TRY(cursors_, opened.cursors());
+    BANYAN_TRY(agents_, opened.agents());
     opened.wait_for_locks(locked_for);
     writer_.begin(std::move(opened));
     limits.trip(tripped);
@@ -158,6 +159,10 @@ task<void> records::keep(std::vector<kept_event> events, std::set<std::uint64_t>
 std::optional<cursor> records::cursor_of(const std::string& node) const {
     const auto it = cursors_.find(node);
     return it == cursors_.end() ? std::nullopt : std::optional(it->second);
+}
+
+void records::note_agent(const std::string& node) {
+    if (agents_.insert(node).second) writer_.note_agent(node);
 }
 
 void records::move_cursor(std::string node, cursor where) {

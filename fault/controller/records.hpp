@@ -56,6 +56,9 @@ class records {
     /// How far the node's agent was read.
     std::optional<cursor> cursor_of(const std::string& node) const;
     void move_cursor(std::string node, cursor where);
+    /// Nodes that have an agent, or had one.
+    const std::set<std::string>& agents() const { return agents_; }
+    void note_agent(const std::string& node);
 
     void complain(const error& e);
 
@@ -68,6 +71,7 @@ class records {
     engine engine_;
     history_writer writer_;
     std::map<std::string, cursor> cursors_;
+    std::set<std::string> agents_;
     std::uint64_t counted_ = 0;  // the revision whose open incidents were counted
     log_limiter quiet_;
 };

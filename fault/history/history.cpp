@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS events(node TEXT, boot TEXT, stream TEXT, position IN
                                   text TEXT, PRIMARY KEY(node, boot, stream, position)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS cursors(node TEXT PRIMARY KEY, boot TEXT, stream TEXT, inode INTEGER, position INTEGER)
     WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS agents(node TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS flags(name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
 )";
 
@@ -128,10 +129,11 @@ result<void> history::keep(const std::vector<kept_event>& events, const std::vec
 }
 
 result<void> history::keep(const std::map<std::string, cursor>& cursors,
-                           const std::map<std::string, bool>& flags) {
+                           const std::map<std::string, bool>& flags, const std::set<std::string>& agents) {
     return together([&]() -> result<void> {
         for (const auto& [node, where] : cursors) BANYAN_CHECK(set_cursor(node, where));
         for (const auto& [name, on] : flags) BANYAN_CHECK(set_flag(name, on));
+        for (const auto& node : agents) BANYAN_CHECK(note_agent(node));
         return {};
     });
 }
@@ -208,6 +210,23 @@ result<std::map<std::string, cursor>> history::cursors() {
 
 void history::wait_for_locks(std::chrono::milliseconds most) {
     sqlite3_busy_timeout(db_.get(), static_cast<int>(most.count()));
+}
+
+result<void> history::note_agent(const std::string& node) {
+    statement s(db_.get(), "INSERT OR IGNORE INTO agents VALUES(?)");
+    BANYAN_CHECK(s.bind(node).step());
+    return {};
+}
+
+result<std::set<std::string>> history::agents() {
+    // Before there was a table for them, those that read a file are known by that.
+    statement s(db_.get(), "SELECT node FROM agents UNION SELECT node FROM cursors");
+    std::set<std::string> out;
+    for (;;) {
+        BANYAN_TRY(const bool row, s.step());
+        if (!row) return out;
+        out.insert(s.text(0));
+    }
 }
 
 result<void> history::set_flag(const std::string& name, bool on) {

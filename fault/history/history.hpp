@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,8 @@ class history {
     /// Events and the incidents they changed, together or not at all.
     result<void> keep(const std::vector<kept_event>& events, const std::vector<incident>& incidents);
     result<void> keep(const incident& i);
-    result<void> keep(const std::map<std::string, cursor>& cursors, const std::map<std::string, bool>& flags);
+    result<void> keep(const std::map<std::string, cursor>& cursors, const std::map<std::string, bool>& flags,
+                      const std::set<std::string>& agents);
     /// How long a change waits for another process's, at most; two seconds.
     void wait_for_locks(std::chrono::milliseconds most);
 
@@ -58,6 +60,9 @@ class history {
     result<void> set_cursor(const std::string& node, const cursor& c);
     result<std::optional<cursor>> cursor_of(const std::string& node);
     result<std::map<std::string, cursor>> cursors();
+    /// The node has an agent, or had one.
+    result<void> note_agent(const std::string& node);
+    result<std::set<std::string>> agents();
     result<void> set_flag(const std::string& name, bool on);
     result<bool> flag(const std::string& name);
 

@@ -118,3 +118,22 @@ TEST_CASE("what is to be acted on is unfinished in the history before that begin
     CHECK(l.until([&] { return l.is_done(); }));
     CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
 }
+
+TEST_CASE("a node that died while no controller was there is found by its agent, which does not come back",
+          "[fault]") {
+    controller_bench b;
+    b.settings.ckptd_port = 1;  // nobody listens there
+    for (auto& [name, node] : b.slurm.nodes) node = {name, false, false, "", false, "127.0.0.1", 1};
+    b.job(7, {"n01", "n03"}, 1);
+    {
+        history book = *history::open(b.settings.history, b.reason);
+        REQUIRE(book.note_agent("n02"));  // no job has it
+        REQUIRE(book.note_agent("n03"));
+        REQUIRE(book.set_cursor("n04", {"boot", "s", 1, 1}));
+    }
+    const auto got = b.live({});
+    CHECK(got.at(0).reason == silent_reason);
+    CHECK(got[0].object.node == "n03");  // n01 never had an agent
+    CHECK(got.size() == 1);
+    CHECK(b.slurm.calls == std::vector<std::string>{"lost n03"});
+}
