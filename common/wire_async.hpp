@@ -35,11 +35,17 @@ auto run_blocking(asio::thread_pool& pool, F f) -> task<decltype(f())> {
 
 namespace wire {
 
+/// Completion condition of a transfer: all of it, in as few system calls as the socket takes. Without one
+/// Asio asks for no more than 64 KiB at once.
+inline constexpr auto all_of_it = [](const boost::system::error_code& ec, std::size_t) {
+    return ec ? std::size_t{0} : std::size_t{max_body};
+};
+
 /// Fills `into`.
 template <class Stream>
 task<result<void>> read_bytes(Stream& stream, std::span<std::byte> into) {
-    if (auto [ec, n] = co_await asio::async_read(stream, asio::buffer(into.data(), into.size()), as_result);
-        ec)
+    const auto buffer = asio::buffer(into.data(), into.size());
+    if (auto [ec, n] = co_await asio::async_read(stream, buffer, all_of_it, as_result); ec)
         co_return fail(errc::unavailable, "the peer closed the connection: " + ec.message());
     co_return result<void>{};
 }
@@ -98,7 +104,7 @@ task<result<void>> write_frame(Stream& stream, std::uint16_t type, nlohmann::jso
         {type, static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(body.size())});
     const std::array<asio::const_buffer, 3> parts{asio::buffer(head), asio::buffer(text),
                                                   asio::buffer(body.data(), body.size())};
-    if (auto [ec, n] = co_await asio::async_write(stream, parts, as_result); ec)
+    if (auto [ec, n] = co_await asio::async_write(stream, parts, all_of_it, as_result); ec)
         co_return fail(errc::unavailable, "cannot send to the peer: " + ec.message());
     co_return result<void>{};
 }

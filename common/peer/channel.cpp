@@ -16,8 +16,7 @@ using namespace asio::experimental::awaitable_operators;
 namespace {
 
 constexpr std::size_t worth_a_thread = 64 * 1024;  // above; else arithmetic takes less than changing threads
-constexpr std::size_t sent_at_once = 256 * 1024;   // stays in the cache between its seal and its copy
-constexpr std::size_t opened_at_once = 512 * 1024;
+constexpr std::size_t piece_bytes = 256 * 1024;    // stays in the cache between the socket and the look at it
 constexpr std::size_t looked_at_once = 16 * 1024;  // by the cipher and by the checksum: stays in the cache
 constexpr std::size_t read_ahead = 8 * 1024;
 constexpr unsigned silence_ms = 30'000;
@@ -98,7 +97,7 @@ task<result<void>> channel::read(std::span<std::byte> into) {
 }
 
 task<result<void>> channel::send(std::span<const asio::const_buffer> parts) {
-    if (auto [ec, n] = co_await asio::async_write(socket_, parts, as_result); ec)
+    if (auto [ec, n] = co_await asio::async_write(socket_, parts, wire::all_of_it, as_result); ec)
         co_return fail(errc::unavailable, "cannot send to the peer: " + ec.message());
     co_return result<void>{};
 }
@@ -127,13 +126,13 @@ task<std::span<const std::byte>> channel::seal_piece(std::span<const std::byte> 
 task<result<void>> channel::send_body(lead before, std::span<const std::byte> body, std::uint32_t* crc) {
     if (crc) *crc = 0;
     sending_.begin_seal({});
-    auto piece = body.first(std::min(sent_at_once, body.size()));
+    auto piece = body.first(std::min(piece_bytes, body.size()));
     auto out = co_await seal_piece(piece, scratch_[0], crc);
     for (std::size_t at = piece.size(), turn = 1; at < body.size(); at += piece.size(), ++turn) {
         const std::array<asio::const_buffer, 4> parts{before[0], before[1], before[2],
                                                       asio::buffer(out.data(), out.size())};
         before = {};
-        piece = body.subspan(at, std::min(sent_at_once, body.size() - at));
+        piece = body.subspan(at, std::min(piece_bytes, body.size() - at));
         auto sending = send(parts);
         auto sealing = seal_piece(piece, scratch_[turn % scratch_.size()], crc);
         if (encrypt_) {
@@ -170,32 +169,19 @@ task<void> channel::open_piece(std::span<std::byte> piece, std::uint32_t* crc, s
         }
         return true;
     };
-    if (piece.size() <= worth_a_thread || !pool_)
+    if (!encrypt_ || piece.size() <= worth_a_thread || !pool_)
         work();
     else
         co_await run_blocking(*pool_, work);
 }
 
-// One piece is looked at while the next one comes in.
-task<result<void>> channel::read_and_open(std::span<std::byte> into, std::uint32_t* crc) {
-    auto piece = into.first(std::min(opened_at_once, into.size()));
-    BANYAN_CO_CHECK(co_await read(piece));
-    for (auto rest = into.subspan(piece.size()); !rest.empty(); rest = rest.subspan(piece.size())) {
-        const auto next = rest.first(std::min(opened_at_once, rest.size()));
-        auto opening = open_piece(piece, crc);
-        auto reading = read(next);
-        BANYAN_CO_CHECK(co_await (std::move(reading) && std::move(opening)));
-        piece = next;
-    }
-    co_await open_piece(piece, crc);
-    co_return result<void>{};
-}
-
-// As read_and_open, by way of memory of its own.
-task<result<void>> channel::read_and_place(std::span<std::byte> into, std::uint32_t* crc) {
+// To decrypt takes as long as to receive: one piece is decrypted while the next one comes in. What is only
+// authenticated is looked at where it came in, while it is in that core's cache.
+task<result<void>> channel::read_and_open(std::span<std::byte> into, std::uint32_t* crc, bool into_shared) {
     const auto piece_of = [&](std::size_t at, std::size_t turn) {
+        const auto n = std::min(piece_bytes, into.size() - at);
+        if (!into_shared) return into.subspan(at, n);
         auto& own = arrived_[turn % arrived_.size()];
-        const auto n = std::min(opened_at_once, into.size() - at);
         own.resize(std::max(own.size(), n));
         return std::span(own).first(n);
     };
@@ -204,13 +190,18 @@ task<result<void>> channel::read_and_place(std::span<std::byte> into, std::uint3
     std::size_t at = 0;
     for (std::size_t turn = 1; at + piece.size() < into.size(); ++turn) {
         const auto next = piece_of(at + piece.size(), turn);
-        auto opening = open_piece(piece, crc, into.data() + at);
+        auto opening = open_piece(piece, crc, into_shared ? into.data() + at : nullptr);
         auto reading = read(next);
-        BANYAN_CO_CHECK(co_await (std::move(reading) && std::move(opening)));
+        if (encrypt_) {
+            BANYAN_CO_CHECK(co_await (std::move(reading) && std::move(opening)));
+        } else {
+            co_await std::move(opening);
+            BANYAN_CO_CHECK(co_await std::move(reading));
+        }
         at += piece.size();
         piece = next;
     }
-    co_await open_piece(piece, crc, into.data() + at);
+    co_await open_piece(piece, crc, into_shared ? into.data() + at : nullptr);
     co_return result<void>{};
 }
 
@@ -230,12 +221,7 @@ task<result<std::pair<wire::header, nlohmann::json>>> channel::read_head(std::si
 task<result<void>> channel::read_body(std::span<std::byte> into, std::uint32_t* crc, bool into_shared) {
     if (crc) *crc = 0;
     receiving_.begin_open({});
-    // Not one co_await of the one or the other: gcc 12 destroys that coroutine twice.
-    if (into_shared) {
-        BANYAN_CO_CHECK(co_await read_and_place(into, crc));
-    } else {
-        BANYAN_CO_CHECK(co_await read_and_open(into, crc));
-    }
+    BANYAN_CO_CHECK(co_await read_and_open(into, crc, into_shared));
     tag t{};
     BANYAN_CO_CHECK(co_await read(t));
     if (receiving_.end_open(t)) co_return result<void>{};

@@ -7,8 +7,9 @@
 //     header (16) | metadata | tag (16) | body | tag (16)
 //
 // the last two only where there is a body. With encryption metadata and body are unreadable to others, else
-// they are authenticated only. One reader and one writer at a time; all on one thread but for the arithmetic
-// over large bodies that arrive: the given pool does it for one piece while the next one comes in.
+// they are authenticated only. One reader and one writer at a time; all on one thread but for the encryption
+// of large bodies: the given pool does it for one piece while the next one leaves or comes in. To
+// authenticate takes less than it takes to bring a piece to another core's cache.
 //
 // A body that leaves may lie in memory that somebody else writes to meanwhile (a rank's buffer). So each
 // piece of it is taken out of there once, and what was taken is summed up, sealed and sent: whatever is
@@ -70,8 +71,7 @@ class channel {
     task<std::span<const std::byte>> seal_piece(std::span<const std::byte> piece,
                                                 std::vector<std::byte>& scratch, std::uint32_t* crc);
     task<result<void>> check(std::span<const std::byte> clear, std::span<std::byte> text);
-    task<result<void>> read_and_open(std::span<std::byte> into, std::uint32_t* crc);
-    task<result<void>> read_and_place(std::span<std::byte> into, std::uint32_t* crc);
+    task<result<void>> read_and_open(std::span<std::byte> into, std::uint32_t* crc, bool into_shared);
     task<void> open_piece(std::span<std::byte> piece, std::uint32_t* crc, std::byte* place = nullptr);
 
     asio::ip::tcp::socket socket_;
