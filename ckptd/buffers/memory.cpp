@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <system_error>
 #include <thread>
 
@@ -344,6 +345,18 @@ std::vector<std::uint32_t> chunk_checksums(std::span<const std::byte> data) {
     out.reserve(chunk_count(data.size()));
     for (std::size_t at = 0; at < data.size(); at += chunk_bytes)
         out.push_back(crc32c(data.subspan(at, std::min(chunk_bytes, data.size() - at))));
+    return out;
+}
+
+std::vector<std::uint32_t> copy_with_checksums(std::span<std::byte> to, std::span<const std::byte> from) {
+    constexpr std::size_t at_once = 16 * 1024;  // is summed up while it is in the cache
+    std::vector<std::uint32_t> out(chunk_count(from.size()));
+    for (std::size_t at = 0; at < from.size(); at += at_once) {
+        const auto part = to.subspan(at, std::min(at_once, from.size() - at));
+        std::memcpy(part.data(), from.data() + at, part.size());
+        auto& sum = out[at / chunk_bytes];
+        sum = crc32c(part, sum);
+    }
     return out;
 }
 

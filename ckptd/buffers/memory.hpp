@@ -131,6 +131,8 @@ std::vector<std::shared_ptr<shard_memory>> files_of(const std::shared_ptr<shard_
 
 /// CRC-32C of each chunk_bytes of `data`; the last may be shorter.
 std::vector<std::uint32_t> chunk_checksums(std::span<const std::byte> data);
+/// Copies `from` to `to`, which is as long, and returns the same of what has got there.
+std::vector<std::uint32_t> copy_with_checksums(std::span<std::byte> to, std::span<const std::byte> from);
 std::size_t chunk_count(std::uint64_t bytes);
 std::span<std::byte> chunk_of(std::span<std::byte> data, std::size_t index);
 

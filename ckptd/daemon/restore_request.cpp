@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A rank asks for its state, and waits until all are to begin.
-#include <cstring>
-
 #include <fmt/format.h>
 
 #include "ckptd/daemon/holes.hpp"
@@ -103,8 +101,7 @@ task<result<copy_ptr>> restorer::into_buffer(session_ptr s, std::uint32_t rank) 
     const auto work = [into, memory, from = c->data(), keep = c->memory,
                        chunks = c->chunks]() -> result<filled> {
         if (memory->is_holed()) return filled::differs;
-        std::memcpy(into.data(), from.data(), into.size());
-        if (chunk_checksums(into) == chunks) return filled::whole;
+        if (copy_with_checksums(into, from) == chunks) return filled::whole;
         return chunk_checksums(from) == chunks ? filled::differs : filled::damaged;
     };
     const auto done = co_await core_.compute.run(s->request.uid, work);

@@ -2,7 +2,6 @@
 #include "ckptd/daemon/restorer.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include <fmt/format.h>
@@ -73,8 +72,7 @@ task<bool> restorer::take_local_instead(session_ptr s, agreement::held what, std
     // They may come to lie in other memory meanwhile.
     const auto work = [from, data = from->data(), keep = from->memory, room = to->data(),
                        into = to->memory]() -> result<bool> {
-        std::memcpy(room.data(), data.data(), room.size());
-        return chunk_checksums(room) == from->chunks;
+        return copy_with_checksums(room, data) == from->chunks;
     };
     const auto same = co_await core_.compute.run(s->request.uid, work);
     const bool holed = to->memory->is_holed() || from->memory->is_holed();

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "ckptd/buffers/copy.hpp"
+#include "ckptd/buffers/memory.hpp"
 
 using namespace banyan::ckpt;
 
@@ -65,4 +66,16 @@ TEST_CASE("a copy is exact and touches nothing else, whatever size and addresses
                 CHECK(std::all_of(to.data(), at, [&](auto b) { return b == untouched; }));
                 CHECK(std::all_of(at + bytes, to.data() + room, [&](auto b) { return b == untouched; }));
             }
+}
+
+TEST_CASE("a copy with checksums is exact, and they are those of its chunks", "[ckptd]") {
+    std::vector<std::byte> from(2 * chunk_bytes + 20'001);
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 131 + i / 251);
+    for (const std::size_t bytes :
+         {std::size_t{0}, std::size_t{1}, chunk_bytes, chunk_bytes + 1, from.size()}) {
+        const auto some = std::span<const std::byte>(from).first(bytes);
+        std::vector<std::byte> to(bytes);
+        CHECK(copy_with_checksums(to, some) == chunk_checksums(some));
+        CHECK(std::equal(to.begin(), to.end(), some.begin()));
+    }
 }
