@@ -137,6 +137,8 @@ task<result<copy_ptr>> restorer::room_for(session_ptr s, agreement::held what, s
     copy->rank = what.rank;
     copy->key = what.key;
     copy->bytes = bytes;
+    // One that is not what the ranks begin from in the end is offered to nobody, and holds up no later one.
+    copy->handled = true;
     give_up_holed(users_, s, what.rank);
     const auto known = s->ranks.find(what.rank);
     if (known != s->ranks.end() && known->second.buffer_bytes >= bytes)
