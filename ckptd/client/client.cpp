@@ -511,6 +511,8 @@ outcome client::finalize(bool drain, const std::function<void()>& meanwhile) {
     if (drain && pid_ == ::getpid() && connection_.attached()) {
         nlohmann::json reply;
         out = ask(message::finalize, {{"drain", true}}, drain_timeout, &reply, once);
+        if (const json_fields in(reply); out.code == 0 && in.has("not_stored"))
+            out = {BCK_E_TIMEOUT, in.text("not_stored").value_or("the newest step is not in storage")};
         if (connection_.attached()) tell_warning();
     } else if (pid_ == ::getpid() && connection_.attached()) {
         // So that what comes next is no rank's death. The answer is not waited for.

@@ -17,6 +17,21 @@ constexpr milliseconds letting_go{5000};
 /// Less than a prolog waits for a session, and a rank for its memory.
 constexpr milliseconds kept_from_others{20'000};
 
+std::unexpected<error> not_stored(const session& s, milliseconds lease) {
+    const auto& dir = s.request.dir;
+    const auto& newest = s.warnings.newest;
+    const auto known = newest.find(dir) != std::string::npos;
+    return fail(
+        errc::unavailable,
+        fmt::format("{}: step {} is in memory alone: {}", in_words(s), s.committed->step,
+                    known       ? newest
+                    : s.durable ? fmt::format("{} has step {}", dir, s.durable->step)
+                                : fmt::format("{} has none of its steps", dir)),
+        fmt::format("it is tried once more when the job ends, and kept there for {} s: a requeue goes on "
+                    "from it",
+                    std::chrono::duration_cast<std::chrono::seconds>(lease).count()));
+}
+
 }  // namespace
 
 // A job that ended at its time limit, by a fault, or by its user's word: the next one has another number, and
@@ -34,27 +49,33 @@ task<void> ended_jobs::leave_in_storage(session_ptr s) {
     s->notify();
 }
 
-task<void> ended_jobs::drain(session_ptr s) {
+task<result<void>> ended_jobs::drain(session_ptr s) {
     const auto until = clock::now() + drain_timeout;
     co_await settle(s, until);
     const std::function<bool()> goes_on = [] { return true; };
     co_await flushes_.store_newest(s, goes_on, until);
+    if (!is_stored(*s)) co_return not_stored(*s, core_.config.lease);
+    co_return result<void>{};
 }
 
-task<void> ended_jobs::drain_all(session_ptr job) {
+task<result<void>> ended_jobs::drain_all(session_ptr job) {
     const auto left = std::make_shared<std::size_t>(0);
-    const auto one = [](ended_jobs* self, session_ptr of, session_ptr s,
-                        std::shared_ptr<std::size_t> open) -> task<void> {
-        co_await self->drain(std::move(s));
+    const auto failed = std::make_shared<std::optional<error>>();
+    const auto one = [](ended_jobs* self, session_ptr of, session_ptr s, std::shared_ptr<std::size_t> open,
+                        std::shared_ptr<std::optional<error>> into) -> task<void> {
+        const auto drained = co_await self->drain(std::move(s));
+        if (!drained) *into = drained.error();
         --*open;
         of->notify();
     };
     for (const auto& [name, s] : job->states) {
         ++*left;
-        core_.spawn(one(this, job, s, left));
+        core_.spawn(one(this, job, s, left, failed));
     }
-    co_await drain(job);
+    const auto drained = co_await drain(job);
     while (*left != 0) co_await job->changed->wait(clock::now() + milliseconds(500));
+    if (drained && *failed) co_return std::unexpected(**failed);
+    co_return drained;
 }
 
 task<void> ended_jobs::settle(session_ptr s, clock::time_point until) {

@@ -14,10 +14,11 @@ class ended_jobs {
   public:
     ended_jobs(daemon_core& core, flusher& flushes) : core_(core), flushes_(flushes) {}
 
-    /// Until what is sealed is complete, and in storage where the job flushes; a minute at most.
-    task<void> drain(session_ptr s);
+    /// Until what is sealed is complete, and in storage where the job flushes; a minute at most. An error
+    /// when the newest complete step has not come there: then memory alone has it.
+    task<result<void>> drain(session_ptr s);
     /// Of all states of the job, at once.
-    task<void> drain_all(session_ptr job);
+    task<result<void>> drain_all(session_ptr job);
     /// The newest complete step of a job that is detached.
     task<void> leave_in_storage(session_ptr s);
     /// For a job that runs and finds no room: gives up the memory of an ended one. Where that one's newest

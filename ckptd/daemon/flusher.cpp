@@ -284,7 +284,11 @@ task<result<void>> flusher::commit_files(session_ptr s, claim owner) {
 
 answer_meta flusher::on_flush_now(const session_ptr& s) {
     if (!s->committed || s->request.dir.empty() || s->request.flush == 0) return json::object();
-    if (s->durable && *s->durable >= *s->committed) return json::object();
+    if (s->durable && *s->durable >= *s->committed) {
+        json has;
+        put_key(has, *s->durable);  // the word of it may have been lost
+        return has;
+    }
     // When one is under way the caller asks again by waiting.
     if (s->flush.led_for != s->generation) begin(s, true);
     return json::object();
@@ -294,13 +298,15 @@ task<void> flusher::store_newest(session_ptr s, std::function<bool()> goes_on, c
     if (s->request.dir.empty() || s->request.flush == 0 || !s->committed) co_return;
     const auto failures = s->bytes.flush_failures.load();
     auto ask_at = clock::now();
-    while (!s->closed && goes_on() && s->bytes.flush_failures == failures && s->committed &&
-           (!s->durable || *s->durable < *s->committed) && clock::now() < until) {
+    while (!s->closed && goes_on() && s->bytes.flush_failures == failures && s->committed && !is_stored(*s) &&
+           clock::now() < until) {
         if (clock::now() >= ask_at) {
             json meta = header_of(*s);
             const auto asked =
                 co_await peers_.ask_leader(s, peer_message::flush_now, std::move(meta), ask_timeout);
             if (!asked) (void)on_flush_now(s);
+            if (asked && *asked)
+                if (const auto has = get_key(**asked)) apply_durable(s, *has);
             ask_at = clock::now() + ask_leader_again;
         }
         co_await s->changed->wait(std::min(until, ask_at));

@@ -215,9 +215,11 @@ task<answer_meta> job_sessions::on_detach(json meta) {
     const auto s = core_.find_session(job);
     if (!s) co_return json::object();
     const auto all = with_states(s);
-    // Of a state that no rank of this node has asked for nothing may be here.
+    // Of a state that no rank of this node has asked for nothing may be here. What has become complete after
+    // they had drained may be nowhere else.
     const auto is_over = [](const auto& one) {
-        return one->all_finished() || (!one->state.empty() && one->copies.empty());
+        if (one->copies.empty()) return one->all_finished() || !one->state.empty();
+        return one->all_finished() && is_stored(*one);
     };
     if (std::all_of(all.begin(), all.end(), is_over)) {
         spdlog::info("job {}: ended, memory freed", job);
@@ -240,7 +242,9 @@ task<answer_meta> job_sessions::on_close(client_ptr client, json meta) {
     // Whether another user's job is here is not told.
     if (!s || (client->uid != 0 && client->uid != ::geteuid() && client->uid != s->request.uid))
         co_return json::object();
-    if (json_fields(meta).flag("drain").value_or(false)) co_await to_.ended.drain_all(s);
+    if (json_fields(meta).flag("drain").value_or(false)) {
+        BANYAN_CO_CHECK(co_await to_.ended.drain_all(s));
+    }
     core_.free_session(s);
     spdlog::info("job {}: session closed", job);
     co_return json::object();

@@ -252,7 +252,8 @@ task<answer_meta> rank_requests::on_finalize(client_ptr client, json meta) {
     }
     if (json_fields(meta).flag("drain").value_or(false)) {
         const auto generation = client->generation;
-        co_await to_.ended.drain(s);
+        const auto drained = co_await to_.ended.drain(s);
+        if (!drained) co_return json{{"not_stored", drained.error().text()}};  // it needs its memory still
         if (generation == s->generation) s->finished.insert(client->rank);
         core_.keep(s);
     }

@@ -157,6 +157,10 @@ bool session::all_finished() const {
                        [&](auto rank) { return finished.contains(rank); });
 }
 
+bool is_stored(const session& s) {
+    return s.request.flush == 0 || s.request.dir.empty() || !s.committed || s.durable >= s.committed;
+}
+
 void session::enter_generation(std::uint64_t g, bool new_launch) {
     generation = g;
     flush.now.reset();

@@ -420,6 +420,8 @@ struct session {
 };
 using session_ptr = std::shared_ptr<session>;
 
+/// Storage has the newest complete step, or nothing of this job is to come there.
+bool is_stored(const session& s);
 /// The job's own session and those of its states.
 std::vector<session_ptr> with_states(const session_ptr& job);
 /// The job, and its state where that has a name, in words.

@@ -166,7 +166,8 @@ void run(const settings& s) {
     }
     const auto hash = heat.hash();
     if (rank == 0) std::printf("step %" PRIu64 ", hash %016" PRIx64 "\n", done, hash);
-    (void)session.finalize(true);
+    const auto drained = session.finalize(true);
+    if (!drained && rank == 0) std::fprintf(stderr, "heat2d: %s\n", drained.error().text.c_str());
 }
 
 }  // namespace

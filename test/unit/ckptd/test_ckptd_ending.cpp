@@ -55,6 +55,45 @@ TEST_CASE("a job that ends leaves its newest step in storage", "[ckptd]") {
     CHECK(c.printed() == "");
 }
 
+TEST_CASE("ranks that cannot drain hear of it, and their step is kept for a requeue", "[ckptd]") {
+    const int count = GENERATE(1, 2);
+    const auto nodes = count == 1 ? std::vector<int>{1} : std::vector<int>{1, 2};
+    cluster c({count, "", {}});
+    const auto store = c.dir() + "/store";
+    const auto start = [&](std::uint32_t restart) {
+        auto r = c.request(7, count, 1, store, rarely);
+        r.restart = restart;
+        c.open(r);
+        c.new_step(7, 0, nodes);
+        return start_ranks(c, 7, nodes, 1, 100'000);
+    };
+    {
+        auto ranks = start(0);
+        for (int i = 1; i <= 3; ++i) all_are(ask_all(ranks, "save " + std::to_string(i)), "0");
+        all_are(ask_all(ranks, std::string("wait 3 ") + (count > 1 ? "2" : "1") + " 9000"), "0");
+        // Storage fails from now on.
+        if (std::filesystem::exists(store)) std::filesystem::rename(store, store + ".away");
+        std::ofstream{store};
+        all_are(ask_all(ranks, "finalize 1"), "-4");
+        const auto why = ranks[0].ask("error");
+        INFO(why);
+        CHECK(why.find("step 3 is in memory alone") != std::string::npos);
+        CHECK(why.find(store) != std::string::npos);
+    }
+    leave(c, 7, nodes);
+    for (const int node : nodes) CHECK(c.session(node, 7)["committed"]["step"] == 3);
+    auto ranks = start(1);
+    // Storage that cannot be looked at is waited for.
+    for (auto& r : ranks) r.say("restart");
+    std::filesystem::remove(store);
+    for (auto& r : ranks) CHECK(r.hear() == "0 3 1 1");
+    // What it begins with goes to storage now.
+    all_are(ask_all(ranks, "finalize 1"), "0");
+    CHECK(is_stored(c, 3));
+    leave(c, 7, nodes);
+    for (const int node : nodes) CHECK(c.session(node, 7).is_null());
+}
+
 TEST_CASE("the next job waits for what the one before still writes", "[ckptd]") {
     const gate g;
     cluster c(g.on({1, 2}, 2));
