@@ -25,6 +25,11 @@ constexpr milliseconds look_again_after{1000};
 constexpr std::size_t most_hindrance = 1000;  // bytes, of what one says of it
 constexpr std::size_t enough_steps = 8;  // of storage: more than can be damaged and still be worth a start
 
+// What has been seen to be of no use, unlike what could not be looked at.
+bool is_seen(const error& e) {
+    return e.code == errc::invalid_input || e.code == errc::not_found || e.code == errc::conflict;
+}
+
 // The newest committed steps in storage; of this job with their generation, of others as the oldest of all.
 result<std::vector<copy_key>> committed_steps(const storage_user& user, const std::string& dir,
                                               std::uint64_t job, std::uint32_t world, std::uint32_t group) {
@@ -34,6 +39,7 @@ result<std::vector<copy_key>> committed_steps(const storage_user& user, const st
     for (const auto step : listed) {
         if (out.size() >= enough_steps) break;
         auto m = scan_step(user, dir, step, group != 0 ? 0 : world);
+        if (!m && !is_seen(m.error())) return std::unexpected(m.error());
         if (m && group != 0 && m->world % group != 0)
             m = fail(errc::conflict,
                      fmt::format("it is of {} ranks, which are no whole groups of {}", m->world, group));

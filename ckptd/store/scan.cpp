@@ -2,6 +2,7 @@
 //
 // MANIFEST.json read as a stream: its author may be anybody, so nothing is held but one file's entry.
 #include <array>
+#include <cerrno>
 #include <istream>
 #include <streambuf>
 
@@ -31,7 +32,8 @@ class summed_file : public std::streambuf {
   public:
     summed_file(int fd, std::uint64_t most) : fd_(fd), left_(most) {}
     std::uint32_t crc() const { return crc_; }
-    bool failed() const { return failed_; }
+    /// The errno of a read that failed; 0 if none did.
+    int failed() const { return failed_; }
     bool too_long() const { return left_ == 0; }
 
   private:
@@ -40,7 +42,7 @@ class summed_file : public std::streambuf {
         ssize_t got = 0;
         do got = want == 0 ? 0 : ::read(fd_, block_.data(), want);
         while (got < 0 && errno == EINTR);
-        if (got < 0) failed_ = true;
+        if (got < 0) failed_ = errno;
         if (got <= 0) return traits_type::eof();
         const auto n = static_cast<std::size_t>(got);
         left_ -= n;
@@ -52,7 +54,7 @@ class summed_file : public std::streambuf {
     int fd_;
     std::uint64_t left_;
     std::uint32_t crc_ = 0;
-    bool failed_ = false;
+    int failed_ = 0;
     std::array<char, block_bytes> block_;
 };
 
@@ -236,7 +238,7 @@ result<step_summary> scan_step(const storage_user& user, const std::string& dir,
                                std::uint32_t world, const std::function<void(const shard_file&)>& each) {
     BANYAN_TRY(const auto identity, as_user::take(user));
     const auto shown = step_folder(dir, step);
-    BANYAN_TRY(const auto top, open_directory(dir));
+    BANYAN_TRY(const auto top, open_for_reading(dir));
     BANYAN_TRY(const auto folder, open_step_folder(top.get(), dir, step));
     BANYAN_TRY(const auto commit, read_small(folder.get(), "COMMIT", shown + "/COMMIT", 256));
     const auto name = shown + "/MANIFEST.json";
@@ -246,15 +248,19 @@ result<step_summary> scan_step(const storage_user& user, const std::string& dir,
         world == 0 ? max_manifest_bytes
                    : std::min<std::uint64_t>(max_manifest_bytes, manifest_base + world * manifest_per_rank);
     if (bytes > most)
-        return fail(errc::exhausted,
+        return fail(errc::invalid_input,
                     fmt::format("{} has {} bytes, at most {} make sense", name, bytes, most));
     summed_file source(file.get(), most + 1);
     std::istream stream(&source);
     manifest_reader reader(world, each);
     const bool parsed = nlohmann::json::sax_parse(stream, &reader);
     auto out = reader.take(parsed);
-    if (source.failed()) return fail(errc::unavailable, fmt::format("cannot read {}", name));
-    if (source.too_long()) return fail(errc::exhausted, fmt::format("{} grows while it is read", name));
+    if (const int err = source.failed()) {
+        auto why = fail_errno(fmt::format("cannot read {}", name), err);
+        if (is_damage(err)) why.error().code = errc::invalid_input;
+        return why;
+    }
+    if (source.too_long()) return fail(errc::invalid_input, fmt::format("{} grows while it is read", name));
     if (!out) return fail(errc::invalid_input, fmt::format("{}: {}", name, out.error().what));
     if (commit != fmt::format("{:08x} {}\n", source.crc(), step) || out->step != step)
         return fail(errc::invalid_input, fmt::format("{}/COMMIT does not fit its MANIFEST.json", shown),

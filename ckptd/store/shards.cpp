@@ -62,7 +62,7 @@ namespace {
 result<unique_fd> open_shard(const std::string& dir, std::uint64_t step, const shard_file& file) {
     const auto shown = step_folder(dir, step);
     const auto name = shard_name(file.rank);
-    BANYAN_TRY(const auto top, open_directory(dir));
+    BANYAN_TRY(const auto top, open_for_reading(dir));
     BANYAN_TRY(const auto folder, open_step_folder(top.get(), dir, step));
     std::uint64_t bytes = 0;
     BANYAN_TRY(auto fd, open_regular(folder.get(), name, shown + "/" + name, &bytes));
@@ -72,10 +72,6 @@ result<unique_fd> open_shard(const std::string& dir, std::uint64_t step, const s
                     "the step is damaged");
     return fd;
 }
-
-// A file system that sums up what it keeps says so of these blocks, and says it again. Anything else says
-// nothing of what is there: EIO, too, which network file systems have for a server that is away.
-bool is_damage(int err) { return err == EUCLEAN || err == EBADMSG; }
 
 result<void> read_at(int fd, std::span<std::byte> into, std::uint64_t at, const std::string& path) {
     for (std::size_t have = 0; have < into.size();) {

@@ -24,10 +24,19 @@ namespace {
 
 constexpr std::string_view step_prefix = "step-";
 
-bool has_commit(int top, const std::string& name) {
-    const auto folder = open_folder(top, name, name);
+// One that is damaged has been committed: what is left of it is for whoever reads it to say. What could not
+// be looked at is not missing.
+result<bool> has_commit(int top, const std::string& name, const std::string& shown) {
+    const auto folder = open_folder(top, name, shown);
     struct stat st {};
-    return folder && ::fstatat(folder->get(), "COMMIT", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+    if (!folder && folder.error().code == errc::not_found) return false;
+    if (!folder && ::fstatat(top, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
+        return false;
+    if (!folder && folder.error().code == errc::invalid_input) return true;
+    if (!folder) return std::unexpected(folder.error());
+    if (::fstatat(folder->get(), "COMMIT", &st, AT_SYMLINK_NOFOLLOW) == 0) return S_ISREG(st.st_mode);
+    if (errno == ENOENT || is_damage(errno)) return errno != ENOENT;
+    return fail_errno(fmt::format("cannot look at {}/COMMIT", shown), errno);
 }
 
 }  // namespace
@@ -40,6 +49,13 @@ std::optional<std::uint64_t> step_of(std::string_view name) {
 
 std::string replaced_name(std::uint64_t step) {
     return fmt::format("{}{}", replaced_prefix, step_name(step));
+}
+
+result<unique_fd> open_for_reading(const std::string& dir) {
+    auto top = open_directory(dir);
+    if (!top && top.error().code == errc::not_found)
+        return fail(errc::unavailable, top.error().what, "is it mounted on this node?");
+    return top;
 }
 
 result<unique_fd> open_step_folder(int top, const std::string& dir, std::uint64_t step) {
@@ -58,12 +74,16 @@ result<std::vector<std::uint64_t>> committed_in(int top, const std::string& dir)
     // The smallest on top: a directory full of steps costs time, not memory.
     std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> newest;
     std::unordered_set<std::uint64_t> listed;
+    std::optional<error> unseen;
     const auto look = [&](const char* entry) {
         std::string_view name(entry);
         if (name.starts_with(replaced_prefix)) name.remove_prefix(replaced_prefix.size());
         const auto step = step_of(name);
         if (!step || (newest.size() >= max_listed_steps && *step <= newest.top())) return true;
-        if (listed.contains(*step) || !has_commit(top, entry)) return true;
+        if (listed.contains(*step)) return true;
+        const auto is_there = has_commit(top, entry, fmt::format("{}/{}", dir, entry));
+        if (!is_there) unseen = is_there.error();
+        if (!is_there || !*is_there) return is_there.has_value();
         listed.insert(*step);
         newest.push(*step);
         if (newest.size() > max_listed_steps) {
@@ -73,6 +93,7 @@ result<std::vector<std::uint64_t>> committed_in(int top, const std::string& dir)
         return true;
     };
     BANYAN_CHECK(for_each_name(top, dir, look));
+    if (unseen) return std::unexpected(*unseen);
     std::vector<std::uint64_t> out;
     for (; !newest.empty(); newest.pop()) out.push_back(newest.top());
     std::reverse(out.begin(), out.end());

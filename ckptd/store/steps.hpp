@@ -17,6 +17,9 @@ namespace banyan::ckpt {
 constexpr std::string_view replaced_prefix = ".replaced.";
 std::string replaced_name(std::uint64_t step);
 
+/// The directory of a step that was there: one that is missing is not mounted, which says nothing of the step
+/// (errc::unavailable).
+result<unique_fd> open_for_reading(const std::string& dir);
 /// A step's folder, for reading.
 result<unique_fd> open_step_folder(int top, const std::string& dir, std::uint64_t step);
 /// Committed steps, newest first, at most max_listed_steps.

@@ -106,13 +106,15 @@ result<void> take_back(const storage_user& user, const std::string& dir, std::ui
 void drop_flush(const storage_user& user, const std::string& dir, const std::string& flush);
 
 constexpr std::size_t max_listed_steps = 1024;
-/// Steps that have a COMMIT, newest first, at most max_listed_steps. A missing directory has none.
+/// Steps that have a COMMIT, newest first, at most max_listed_steps. A missing directory has none. One of
+/// which that could not be seen is an error: the others do not stand for it.
 result<std::vector<std::uint64_t>> list_steps(const storage_user& user, const std::string& dir);
 
 /// Reads the manifest of a step as a stream, in memory for one file's entry, and checks it against its
 /// COMMIT. `world`: a manifest of another number of ranks, or larger than that many could need, is refused; 0
 /// = any. `each` gets every entry, in order of ranks, before the check is done: what it keeps counts only
-/// when the whole succeeds.
+/// when the whole succeeds. errc::invalid_input, not_found: it was seen to be damaged, or gone. Any other
+/// error: storage could not look, or did not let us, as where `dir` itself is missing.
 result<step_summary> scan_step(const storage_user& user, const std::string& dir, std::uint64_t step,
                                std::uint32_t world, const std::function<void(const shard_file&)>& each = {});
 

@@ -29,16 +29,19 @@ int open_without_magic(const std::string& path) {
     return static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how));
 }
 
-result<unique_fd> refuse(const std::string& shown, int err) {
+std::unexpected<error> refuse(const std::string& shown, int err, const char* to = "open") {
+    const auto doing = fmt::format("cannot {} {}", to, shown);
+    if (is_damage(err)) return fail(errc::invalid_input, fail_errno(doing, err).error().what);
     if (err == ELOOP)
-        return fail(errc::denied, fmt::format("{} is a link where none is followed", shown),
+        return fail(errc::invalid_input, fmt::format("{} is a link where none is followed", shown),
                     "put the file or folder itself there");
-    if (err == ENOSYS)
-        return fail_errno(fmt::format("cannot open {}", shown), err, "checkpoints need Linux 5.6 or newer");
-    return fail_errno(fmt::format("cannot open {}", shown), err);
+    if (err == ENOSYS) return fail_errno(doing, err, "checkpoints need Linux 5.6 or newer");
+    return fail_errno(doing, err);
 }
 
 }  // namespace
+
+bool is_damage(int err) { return err == EUCLEAN || err == EBADMSG; }
 
 result<unique_fd> open_directory(const std::string& path) {
     unique_fd fd(open_without_magic(path));
@@ -81,8 +84,9 @@ result<unique_fd> open_regular(int folder, const std::string& name, const std::s
     unique_fd fd(::openat(folder, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
     if (!fd) return refuse(shown, errno);
     struct stat st {};
-    if (::fstat(fd.get(), &st) != 0) return fail_errno(fmt::format("cannot look at {}", shown), errno);
-    if (!S_ISREG(st.st_mode)) return fail(errc::denied, fmt::format("{} is not a regular file", shown));
+    if (::fstat(fd.get(), &st) != 0) return refuse(shown, errno, "look at");
+    if (!S_ISREG(st.st_mode))
+        return fail(errc::invalid_input, fmt::format("{} is not a regular file", shown));
     if (bytes) *bytes = static_cast<std::uint64_t>(st.st_size);
     return fd;
 }
@@ -95,12 +99,12 @@ result<std::string> read_small(int folder, const std::string& name, const std::s
     while (have < text.size()) {
         const auto got = ::read(fd.get(), text.data() + have, text.size() - have);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return fail_errno(fmt::format("cannot read {}", shown), errno);
+        if (got < 0) return refuse(shown, errno, "read");
         if (got == 0) break;
         have += static_cast<std::size_t>(got);
     }
     if (have > max_bytes)
-        return fail(errc::exhausted, fmt::format("{} is larger than {} bytes", shown, max_bytes));
+        return fail(errc::invalid_input, fmt::format("{} is larger than {} bytes", shown, max_bytes));
     text.resize(have);
     return text;
 }

@@ -24,7 +24,12 @@ namespace banyan::ckpt {
 result<unique_fd> open_directory(const std::string& path);
 /// The same, after making what is missing of it.
 result<unique_fd> make_directory(const std::string& path);
-/// A real folder in `parent`. `shown` is the path for messages, here and below.
+/// What an errno of a file or folder means: a file system that sums up what it keeps says that it is damaged,
+/// and says it again. Any other but ENOENT says nothing of what is there: EIO, too, which network file
+/// systems have for a server that is away.
+bool is_damage(int err);
+/// A real folder in `parent`. `shown` is the path for messages, here and below. Here and in what follows
+/// errc::invalid_input is what has been seen to be damaged, or to be something else.
 result<unique_fd> open_folder(int parent, const std::string& name, const std::string& shown);
 /// A regular file in `folder`, for reading. `bytes` gets its size.
 result<unique_fd> open_regular(int folder, const std::string& name, const std::string& shown,

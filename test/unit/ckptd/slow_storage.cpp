@@ -4,8 +4,10 @@
 // writing and has SLOW_MATCH in its name, or gets another name and has SLOW_RENAME in its old one, waits
 // between SLOW_LO and SLOW_HI milliseconds, by chance from SLOW_SEED, or, with SLOW_GATE, as long as that
 // file exists. So does pread of what has SLOW_READ in its path; with READ_ERROR, a number, it fails instead,
-// as long as SLOW_GATE exists.
+// as long as SLOW_GATE exists. To open, or to make a folder of, what has OPEN_MATCH in its name fails with
+// OPEN_ERROR as long as SLOW_GATE exists; the first time only with OPEN_ONCE.
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
@@ -57,6 +59,16 @@ bool fails(int fd) {
     return true;
 }
 
+bool fails_to_open(const char* path) {
+    static std::atomic<int> failed{0};
+    const char* match = std::getenv("OPEN_MATCH");
+    const char* gate = std::getenv("SLOW_GATE");
+    if (!match || !gate || !path || !std::strstr(path, match) || ::access(gate, F_OK) != 0) return false;
+    if (failed++ != 0 && std::getenv("OPEN_ONCE")) return false;
+    errno = static_cast<int>(number("OPEN_ERROR"));
+    return true;
+}
+
 template <class F>
 F real(const char* name) {
     return reinterpret_cast<F>(::dlsym(RTLD_NEXT, name));
@@ -74,6 +86,7 @@ int openat(int folder, const char* path, int flags, ...) {
     const mode_t mode = va_arg(more, mode_t);
     va_end(more);
     static const auto next = real<int (*)(int, const char*, int, ...)>("openat");
+    if (fails_to_open(path)) return -1;
     if ((flags & O_ACCMODE) != O_RDONLY) hold(path);
     return next(folder, path, flags, mode);
 }
@@ -90,6 +103,7 @@ ssize_t pread64(int fd, void* into, size_t bytes, off64_t at) {
 
 int mkdirat(int folder, const char* path, mode_t mode) {
     static const auto next = real<int (*)(int, const char*, mode_t)>("mkdirat");
+    if (fails_to_open(path)) return -1;
     hold(path);
     return next(folder, path, mode);
 }

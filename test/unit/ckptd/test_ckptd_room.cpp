@@ -83,6 +83,12 @@ class held_gate {
     ~held_gate() { open(); }
     held_gate(const held_gate&) = delete;
     void open() const { ::unlink(path_.c_str()); }
+    void shut() const { std::ofstream(path_) << ""; }
+    /// What a daemon is run by that cannot open `what`, as long as it is shut.
+    std::vector<std::string> before_open(const std::string& what, int error) const {
+        return {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_GATE=" + path_, "OPEN_MATCH=" + what,
+                "OPEN_ERROR=" + std::to_string(error)};
+    }
     /// What a daemon is run by that reads `what` as it says.
     std::vector<std::string> before(const std::string& what, int error = 0) const {
         return {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_GATE=" + path_, "SLOW_READ=" + what,
@@ -172,4 +178,28 @@ TEST_CASE("a file that its file system calls damaged is, one that is not answere
         }));
     else
         CHECK(c.printed("an older one is looked for") == 0);
+}
+
+TEST_CASE("a step in storage that the first slot cannot look at is waited for", "[ckptd]") {
+    const auto what = GENERATE(as<std::string>(), "step-000000000002", "MANIFEST.json");
+    const int said = GENERATE(EIO, EACCES, EUCLEAN);
+    const bool damaged = said == EUCLEAN;
+    CAPTURE(what, said);
+    if (damaged && what == "MANIFEST.json") return;  // of all steps
+    const held_gate gate;
+    gate.open();
+    cluster c({2, "", {}, {{1, gate.before_open(what, said)}}});
+    const auto storage = c.dir() + "/store";
+    store_two(c, 2, storage, 100'000);
+    gate.shut();
+    auto again = c.request(7, 2, 1, storage, 1);
+    again.restart = 1;
+    CHECK(c.open(again).empty());
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
+    for (auto& r : ranks) r.say("restart");
+    if (!damaged) {
+        CHECK(eventually([&] { return c.printed("wait for their state: cannot open " + storage) != 0; }));
+        gate.open();
+    }
+    for (auto& r : ranks) CHECK(r.hear() == (damaged ? "0 1 3 1" : "0 2 3 1"));
 }
