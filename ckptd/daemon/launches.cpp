@@ -30,11 +30,23 @@ bool is_seen(const error& e) {
     return e.code == errc::invalid_input || e.code == errc::not_found || e.code == errc::conflict;
 }
 
+// Nothing is there. Where the directory's file system is not mounted that looks the same: its name is
+// missing, or a folder of root's is empty. So only where the user can write it counts; a full disk is one
+// that is there.
+result<void> check_empty(const storage_user& user, const std::string& dir) {
+    const auto ready = prepare_directory(user, dir);
+    if (ready || ready.error().code == errc::exhausted) return {};
+    return fail(errc::unavailable,
+                fmt::format("no checkpoint is seen in {}, which is not usable: {}", dir, ready.error().what),
+                "is it mounted on this node? If there is none yet, give a directory that the user can make");
+}
+
 // The newest committed steps in storage; of this job with their generation, of others as the oldest of all.
 result<std::vector<copy_key>> committed_steps(const storage_user& user, const std::string& dir,
                                               std::uint64_t job, std::uint32_t world, std::uint32_t group) {
     std::vector<copy_key> out;
     BANYAN_TRY(const auto listed, list_steps(user, dir));
+    if (listed.empty()) BANYAN_CHECK(check_empty(user, dir));
     std::string why;
     for (const auto step : listed) {
         if (out.size() >= enough_steps) break;
@@ -354,6 +366,7 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
         s->agreed->storage_holds({}, std::move(elsewhere.said), elsewhere.all);
         co_return;
     }
+    std::optional<clock::time_point> failing_since;
     while (!s->closed && s->storage.look == number) {
         s->storage.problem = fmt::format("the checkpoint directory {} does not answer", dir);
         // What another job that lives has there is not ours to begin from. Where the directory cannot be
@@ -375,6 +388,7 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
         if (s->closed || s->storage.look != number) co_return;
         if (found) {
             s->storage.problem.clear();
+            s->storage.refused.reset();
             if (!found->empty()) s->storage.newest = found->front().step;
             auto elsewhere = co_await to_.former.ask(s, number);
             if (s->closed || s->storage.look != number) co_return;
@@ -387,6 +401,13 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
             co_return;
         }
         s->storage.problem = found.error().text();
+        if (!failing_since) failing_since = clock::now();
+        // As of all that keeps them from beginning the ranks get an error after so long. It may still pass.
+        const auto limit = core_.config.begin_within;
+        if (limit != limit.zero() && clock::now() >= *failing_since + limit)
+            s->storage.refused = {
+                errc::unavailable,
+                fmt::format("the ranks do not begin: node {}: {}", s->self(), s->storage.problem), ""};
         s->notify();
         co_await s->changed->wait(clock::now() + look_again_after);
     }

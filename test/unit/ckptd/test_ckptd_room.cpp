@@ -203,3 +203,28 @@ TEST_CASE("a step in storage that the first slot cannot look at is waited for", 
     }
     for (auto& r : ranks) CHECK(r.hear() == (damaged ? "0 1 3 1" : "0 2 3 1"));
 }
+
+TEST_CASE("a directory that is not mounted at the first slot is no empty one", "[ckptd]") {
+    const auto flush = GENERATE(0u, 1u);
+    cluster c({2, "begin_within = \"2s\"\n", {}});
+    const auto mount = c.dir() + "/mount";
+    const auto storage = mount + "/store";
+    store_two(c, 2, storage, 100'000);
+    std::filesystem::rename(mount, mount + ".away");
+    std::filesystem::create_symlink(c.dir() + "/nowhere/at/all", mount);
+    auto again = c.request(7, 2, 1, storage, flush);
+    again.restart = 1;
+    c.open(again);
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
+    ranks[1].say("restart");
+    // An error in bounded time, which says why.
+    std::string answer;
+    CHECK(eventually([&] { return (answer = ranks[0].ask("restart")) == "-8 0 0 0"; }, 20s));
+    const auto why = ranks[0].ask("error");
+    INFO(answer << ' ' << why);
+    CHECK(why.find("no checkpoint is seen in " + storage) != std::string::npos);
+    std::filesystem::remove(mount);
+    std::filesystem::rename(mount + ".away", mount);
+    CHECK(eventually([&] { return (answer = ranks[0].ask("restart")) == "0 2 3 1"; }));
+    CHECK(ranks[1].hear() == "0 2 3 1");
+}
