@@ -243,8 +243,8 @@ task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what,
     co_return fetched::done;
 }
 
-// Damaged or gone is what has been seen to be so, three times. No room here, or storage that does not answer,
-// says nothing of what is there.
+// Damaged or gone is what has been seen to be so, three times. No room here, or storage that does not answer
+// or does not let us in, says nothing of what is there.
 task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::held what, std::string* why) {
     const auto user = s->user;
     const auto dir = s->request.dir;
@@ -257,21 +257,14 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
             const auto keep = [&](const shard_file& f) {
                 if (f.rank == rank) mine = f;
             };
-            const auto seen = [](error e) {
-                if (e.code == errc::exhausted)
-                    e.code = errc::invalid_input;  // larger than such a file may be
-                return std::unexpected(std::move(e));
-            };
             if (group != 0) {
                 // Of fewer ranks than there are now: that of one with the same state.
-                const auto of = scan_step(user, dir, what.key.step, 0);
-                if (!of) return seen(of.error());
-                if (of->world == 0 || of->world % group != 0)
-                    return fail(errc::conflict, fmt::format("it is of {} ranks", of->world));
-                rank %= of->world;
+                BANYAN_TRY(const auto of, scan_step(user, dir, what.key.step, 0));
+                if (of.world == 0 || of.world % group != 0)
+                    return fail(errc::conflict, fmt::format("it is of {} ranks", of.world));
+                rank %= of.world;
             }
-            const auto scanned = scan_step(user, dir, what.key.step, group != 0 ? 0 : world, keep);
-            if (!scanned) return seen(scanned.error());
+            BANYAN_CHECK(scan_step(user, dir, what.key.step, group != 0 ? 0 : world, keep));
             return mine;
         };
         const auto file = co_await core_.storage.run(user.uid, look);
@@ -306,7 +299,10 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
             give_back(s, *copy);
         }
         if (s->closed) co_return fetched::absent;
-        if (!done && (done.error().code == errc::unavailable || done.error().code == errc::exhausted)) {
+        const auto seen = [](errc c) {
+            return c == errc::invalid_input || c == errc::not_found || c == errc::conflict;
+        };
+        if (!done && !seen(done.error().code)) {
             note_hindrance(s, hindrance::of::storage, done.error().text());
             co_return fetched::silent;
         }

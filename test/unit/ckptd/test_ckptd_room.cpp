@@ -228,3 +228,26 @@ TEST_CASE("a directory that is not mounted at the first slot is no empty one", "
     CHECK(eventually([&] { return (answer = ranks[0].ask("restart")) == "0 2 3 1"; }));
     CHECK(ranks[1].hear() == "0 2 3 1");
 }
+
+TEST_CASE("a manifest that a node cannot read for now is not gone", "[ckptd]") {
+    const int said = GENERATE(EACCES, ENOMEM);
+    CAPTURE(said);
+    const held_gate gate;
+    gate.open();
+    cluster c({2, "", {}, {{2, gate.before_open("MANIFEST.json", said)}}});
+    const auto storage = c.dir() + "/store";
+    store_two(c, 2, storage, 100'000);
+    gate.shut();
+    auto again = c.request(7, 2, 1, storage, 1);
+    again.restart = 1;
+    CHECK(c.open(again).empty());
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
+    for (auto& r : ranks) r.say("restart");
+    CHECK(eventually([&] {
+        return c.session(2, 7)["warning"].get<std::string>().find("cannot open") != std::string::npos;
+    }));
+    std::this_thread::sleep_for(3s);  // longer than it takes to look three times
+    gate.open();
+    for (auto& r : ranks) CHECK(r.hear() == "0 2 3 1");
+    CHECK(c.printed("an older one is looked for") == 0);
+}
