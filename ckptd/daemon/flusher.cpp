@@ -35,6 +35,13 @@ bool flush_due(const session& s) {
     return turn_of(s, *s.committed) > s.flush.epoch && (!s.durable || *s.committed > *s.durable);
 }
 
+// A flush that a newer step has overtaken, and nothing else, is errc::exhausted here: that is tried again at
+// once. Where storage or memory is full that helps nobody.
+std::unexpected<error> failed_flush(error why) {
+    if (why.code == errc::exhausted) why.code = errc::unavailable;
+    return std::unexpected(std::move(why));
+}
+
 std::string does_not_reach(const session& s, const std::string& why) {
     return fmt::format("checkpoints do not reach storage in {}: {}", s.request.dir, why);
 }
@@ -113,12 +120,14 @@ task<void> flusher::lead(session_ptr s, bool now) {
 task<result<void>> flusher::flush_once(session_ptr s) {
     const auto generation = s->generation;
     const auto user = s->user;
-    BANYAN_CO_TRY(const auto owner, co_await directories_.own(s));
+    const auto owned = co_await directories_.own(s);
+    if (!owned) co_return failed_flush(owned.error());
+    const auto owner = *owned;
     const auto open = [user, owner] { return open_flush(user, owner); };
     const auto folder = co_await core_.storage.run(user.uid, open);
     if (!folder) {
         directories_.lost(s, owner, folder.error());
-        co_return std::unexpected(folder.error());
+        co_return failed_flush(folder.error());
     }
     result<void> done = fail(errc::conflict, "a newer step of the job has begun");
     if (!s->closed && s->generation == generation && s->committed) {
@@ -268,7 +277,7 @@ task<result<void>> flusher::commit_files(session_ptr s, claim owner) {
     const auto committed = co_await core_.storage.run(user.uid, work);
     if (!committed) {
         directories_.lost(s, owner, committed.error());
-        co_return std::unexpected(committed.error());
+        co_return failed_flush(committed.error());
     }
     ++s->bytes.flushes;
     json meta = header_of(*s);

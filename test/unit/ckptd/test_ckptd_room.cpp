@@ -251,3 +251,18 @@ TEST_CASE("a manifest that a node cannot read for now is not gone", "[ckptd]") {
     for (auto& r : ranks) CHECK(r.hear() == "0 2 3 1");
     CHECK(c.printed("an older one is looked for") == 0);
 }
+
+TEST_CASE("a flush that finds no space has failed, and is none that a newer step has overtaken", "[ckptd]") {
+    const held_gate gate;
+    auto before = gate.before_open(".flush.", ENOSPC);
+    before.insert(before.begin() + 1, "OPEN_ONCE=1");
+    cluster c({1, "", {}, {{1, before}}});
+    c.open(c.request(7, 1, 1, c.dir() + "/store", 1));
+    c.new_step(7, 0, {1});
+    auto ranks = start_ranks(c, 7, {1}, 1, 100'000);
+    CHECK(ranks[0].ask("save 1") == "0");
+    CHECK(eventually([&] { return c.counter(1, 7, "flush_failures") == 1; }));
+    CHECK(ranks[0].ask("save 2") == "0");
+    CHECK(eventually([&] { return c.printed("checkpoints do not reach storage") == 1; }));
+    CHECK(ranks[0].ask("wait 2 3 9000") == "0");
+}
