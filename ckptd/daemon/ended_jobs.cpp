@@ -26,7 +26,7 @@ std::unexpected<error> not_stored(const session& s, milliseconds lease) {
         fmt::format("{}: step {} is in memory alone: {}", in_words(s), s.committed->step,
                     known       ? newest
                     : s.durable ? fmt::format("{} has step {}", dir, s.durable->step)
-                                : fmt::format("{} has none of its steps", dir)),
+                                : fmt::format("nothing that this run saved got to {}", dir)),
         fmt::format("it is tried once more when the job ends, and kept there for {} s: a requeue goes on "
                     "from it",
                     std::chrono::duration_cast<std::chrono::seconds>(lease).count()));

@@ -16,6 +16,8 @@ constexpr int most_overtaken = 8;
 constexpr milliseconds order_again{5000};  // a word that got lost, or a daemon that was started again
 constexpr milliseconds ask_timeout{5000};
 constexpr milliseconds ask_leader_again{1000};
+constexpr milliseconds after_failure{1000};  // and longer after the next
+constexpr int most_failures = 3;             // of flushes while the newest step is waited for
 constexpr std::uint64_t lagging_turns = 3;
 constexpr auto about_lag = "durability";
 
@@ -287,7 +289,8 @@ task<result<void>> flusher::commit_files(session_ptr s, claim owner) {
     const auto tidy = [user, owner, key, keep = core_.config.keep] {
         return remove_older_steps(user, owner, key.step, keep);
     };
-    (void)co_await core_.storage.run(user.uid, tidy);
+    const auto tidied = co_await core_.storage.run(user.uid, tidy);
+    if (!tidied) spdlog::warn("{}: older steps stay in storage: {}", in_words(*s), tidied.error().text());
     co_return result<void>{};
 }
 
@@ -305,10 +308,15 @@ answer_meta flusher::on_flush_now(const session_ptr& s) {
 
 task<void> flusher::store_newest(session_ptr s, std::function<bool()> goes_on, clock::time_point until) {
     if (s->request.dir.empty() || s->request.flush == 0 || !s->committed) co_return;
-    const auto failures = s->bytes.flush_failures.load();
+    auto failures = s->bytes.flush_failures.load();
     auto ask_at = clock::now();
-    while (!s->closed && goes_on() && s->bytes.flush_failures == failures && s->committed && !is_stored(*s) &&
-           clock::now() < until) {
+    int failed = 0;
+    while (!s->closed && goes_on() && s->committed && !is_stored(*s) && clock::now() < until) {
+        if (const auto now = s->bytes.flush_failures.load(); std::exchange(failures, now) != now) {
+            // Of an earlier turn, or of what passes.
+            if (++failed == most_failures) co_return;
+            ask_at = clock::now() + failed * after_failure;
+        }
         if (clock::now() >= ask_at) {
             json meta = header_of(*s);
             const auto asked =

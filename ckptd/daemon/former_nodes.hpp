@@ -25,7 +25,8 @@ class former_nodes {
         : core_(core), peers_(peers), users_(users) {}
 
     struct answers {
-        /// Null where they were not asked: `look` is no longer the newest.
+        /// Null where nothing of it is needed so far and somebody was silent, or `look` is no longer the
+        /// newest.
         std::optional<holdings> said;
         bool all = false;  ///< that there may be have been asked, and have answered
     };

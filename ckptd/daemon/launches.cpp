@@ -31,11 +31,12 @@ bool is_seen(const error& e) {
 }
 
 // Nothing is there. Where the directory's file system is not mounted that looks the same: its name is
-// missing, or a folder of root's is empty. So only where the user can write it counts; a full disk is one
-// that is there.
-result<void> check_empty(const storage_user& user, const std::string& dir) {
+// missing, or a folder of root's is empty. So it counts where the user can write it, though the disk may be
+// full, where it is in use, and for a named state where its job has checkpoints (in `home`).
+result<void> check_empty(const storage_user& user, const std::string& dir, const std::string& home) {
     const auto ready = prepare_directory(user, dir);
-    if (ready || ready.error().code == errc::exhausted) return {};
+    if (ready || ready.error().code == errc::exhausted || is_in_use(user, dir)) return {};
+    if (const auto steps = list_steps(user, home); home != dir && steps && !steps->empty()) return {};
     return fail(errc::unavailable,
                 fmt::format("no checkpoint is seen in {}, which is not usable: {}", dir, ready.error().what),
                 "is it mounted on this node? If there is none yet, give a directory that the user can make");
@@ -43,15 +44,22 @@ result<void> check_empty(const storage_user& user, const std::string& dir) {
 
 // The newest committed steps in storage; of this job with their generation, of others as the oldest of all.
 result<std::vector<copy_key>> committed_steps(const storage_user& user, const std::string& dir,
-                                              std::uint64_t job, std::uint32_t world, std::uint32_t group) {
+                                              const std::string& home, std::uint64_t job, std::uint32_t world,
+                                              std::uint32_t group) {
     std::vector<copy_key> out;
-    BANYAN_TRY(const auto listed, list_steps(user, dir));
-    if (listed.empty()) BANYAN_CHECK(check_empty(user, dir));
+    BANYAN_TRY(auto listed, list_steps(user, dir));
+    if (listed.empty()) {
+        BANYAN_CHECK(check_empty(user, dir, home));
+        BANYAN_TRY(listed, list_steps(user, dir));  // it may have been mounted in between
+    }
     std::string why;
     for (const auto step : listed) {
         if (out.size() >= enough_steps) break;
         auto m = scan_step(user, dir, step, group != 0 ? 0 : world);
-        if (!m && !is_seen(m.error())) return std::unexpected(m.error());
+        if (!m && !is_seen(m.error())) {
+            if (out.empty()) return std::unexpected(m.error());
+            break;  // what is newer stands, and of what is older nothing is said
+        }
         if (m && group != 0 && m->world % group != 0)
             m = fail(errc::conflict,
                      fmt::format("it is of {} ranks, which are no whole groups of {}", m->world, group));
@@ -380,9 +388,10 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
             }
             s->former.unread = !owned;
         }
-        const auto work = [user = s->user, dir, job = s->job(), world = s->request.world,
-                           group = s->request.group] {
-            return committed_steps(user, dir, job, world, group);
+        const auto in_job = s->state.empty() ? std::string() : fmt::format("/states/{}", s->state);
+        const auto work = [user = s->user, dir, home = dir.substr(0, dir.size() - in_job.size()),
+                           job = s->job(), world = s->request.world, group = s->request.group] {
+            return committed_steps(user, dir, home, job, world, group);
         };
         auto found = co_await core_.storage.run(s->user.uid, work);
         if (s->closed || s->storage.look != number) co_return;

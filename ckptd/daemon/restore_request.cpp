@@ -105,6 +105,7 @@ task<result<copy_ptr>> restorer::into_buffer(session_ptr s, std::uint32_t rank) 
         return chunk_checksums(from) == chunks ? filled::differs : filled::damaged;
     };
     const auto done = co_await core_.compute.run(s->request.uid, work);
+    if (place->dropped) co_return lost;  // the rank has sealed a step there meanwhile
     const auto give_up = [&](std::unexpected<error> why) {
         give_back(s, place);
         return why;

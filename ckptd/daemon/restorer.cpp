@@ -91,7 +91,8 @@ task<bool> restorer::take_local_instead(session_ptr s, agreement::held what, std
     co_return true;
 }
 
-task<bool> restorer::may_begin_with(session_ptr s, std::uint32_t rank, copy_key key) {
+task<bool> restorer::may_begin_with(session_ptr s, std::uint32_t rank, copy_key key,
+                                    agreement::ballot number) {
     if (s->request.group == 0) co_return true;
     const auto copy = s->find_copy(rank, key);
     if (!copy) co_return false;
@@ -107,12 +108,12 @@ task<bool> restorer::may_begin_with(session_ptr s, std::uint32_t rank, copy_key 
     };
     result<std::optional<std::string>> without = std::nullopt;
     if (!of) without = std::unexpected(of.error());
-    for (bool again = of.has_value(); again && !s->closed;) {
+    for (bool again = of.has_value(); again && !s->closed && s->bringing == number;) {
         without = co_await core_.compute.run(s->request.uid, work);
         again = !without && without.error().code == errc::exhausted;  // not looked at
         if (again) co_await s->changed->wait(clock::now() + ask_again);
     }
-    if (s->closed) co_return false;
+    if (s->closed || s->bringing != number) co_return false;
     if (without && !*without) co_return true;
     const auto why = without ? fmt::format(
                                    "its region \"{}\" does not say which part of which tensor it is "
@@ -400,7 +401,7 @@ task<void> restorer::bring_all(session_ptr s, agreement::prepare what) {
         const bool brought = co_await bring(s, rank, what.what, number);
         if (s->closed || s->bringing != number) co_return;
         s->hindered.here.reset();
-        const bool may_begin = brought && co_await may_begin_with(s, rank, *what.what.key);
+        const bool may_begin = brought && co_await may_begin_with(s, rank, *what.what.key, number);
         if (s->closed || s->bringing != number) co_return;
         if (may_begin) continue;
         failed.push_back(rank);

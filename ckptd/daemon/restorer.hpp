@@ -42,7 +42,7 @@ class restorer {
     task<fetched> take_from(session_ptr s, agreement::held what, std::uint32_t as, session_node holder);
     /// Whether the shard that rank `rank` is to begin with says of all that it holds which part of which
     /// tensor that is, if it was another rank's, or one of another number of ranks.
-    task<bool> may_begin_with(session_ptr s, std::uint32_t rank, copy_key key);
+    task<bool> may_begin_with(session_ptr s, std::uint32_t rank, copy_key key, agreement::ballot number);
     /// `why`: of what is absent.
     task<fetched> take_from_storage(session_ptr s, agreement::held what, std::string* why);
     /// What is there cannot be taken for now: it is tried again, and the user is told.

@@ -147,7 +147,7 @@ result<void> remove_older_steps(const storage_user& user, const claim& owner, st
     {
         BANYAN_TRY(const auto identity, as_user::take(user));
         BANYAN_TRY(const auto top, open_directory(owner.dir));
-        BANYAN_TRY(superfluous, committed_in(top.get(), owner.dir));
+        BANYAN_TRY(superfluous, committed_in(top.get(), owner.dir, unseen::left_out));
     }
     // The step just committed stays whatever its number: a job that began again counts from below.
     std::erase(superfluous, step);

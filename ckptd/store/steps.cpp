@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "ckptd/store/safetensors.hpp"
@@ -24,19 +25,19 @@ namespace {
 
 constexpr std::string_view step_prefix = "step-";
 
-// One that is damaged has been committed: what is left of it is for whoever reads it to say. What could not
-// be looked at is not missing.
-result<bool> has_commit(int top, const std::string& name, const std::string& shown) {
+// One that is damaged has been committed: what is left of it is for whoever reads it to say. Nothing: it
+// could not be looked at.
+std::optional<bool> has_commit(int top, const std::string& name, const std::string& shown) {
     const auto folder = open_folder(top, name, shown);
     struct stat st {};
     if (!folder && folder.error().code == errc::not_found) return false;
     if (!folder && ::fstatat(top, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
         return false;
     if (!folder && folder.error().code == errc::invalid_input) return true;
-    if (!folder) return std::unexpected(folder.error());
+    if (!folder) return std::nullopt;
     if (::fstatat(folder->get(), "COMMIT", &st, AT_SYMLINK_NOFOLLOW) == 0) return S_ISREG(st.st_mode);
     if (errno == ENOENT || is_damage(errno)) return errno != ENOENT;
-    return fail_errno(fmt::format("cannot look at {}/COMMIT", shown), errno);
+    return std::nullopt;
 }
 
 }  // namespace
@@ -70,11 +71,10 @@ result<unique_fd> open_step_folder(int top, const std::string& dir, std::uint64_
     return folder;
 }
 
-result<std::vector<std::uint64_t>> committed_in(int top, const std::string& dir) {
+result<std::vector<std::uint64_t>> committed_in(int top, const std::string& dir, unseen of) {
     // The smallest on top: a directory full of steps costs time, not memory.
     std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> newest;
     std::unordered_set<std::uint64_t> listed;
-    std::optional<error> unseen;
     const auto look = [&](const char* entry) {
         std::string_view name(entry);
         if (name.starts_with(replaced_prefix)) name.remove_prefix(replaced_prefix.size());
@@ -82,8 +82,7 @@ result<std::vector<std::uint64_t>> committed_in(int top, const std::string& dir)
         if (!step || (newest.size() >= max_listed_steps && *step <= newest.top())) return true;
         if (listed.contains(*step)) return true;
         const auto is_there = has_commit(top, entry, fmt::format("{}/{}", dir, entry));
-        if (!is_there) unseen = is_there.error();
-        if (!is_there || !*is_there) return is_there.has_value();
+        if (!is_there.value_or(of == unseen::listed)) return true;
         listed.insert(*step);
         newest.push(*step);
         if (newest.size() > max_listed_steps) {
@@ -93,7 +92,6 @@ result<std::vector<std::uint64_t>> committed_in(int top, const std::string& dir)
         return true;
     };
     BANYAN_CHECK(for_each_name(top, dir, look));
-    if (unseen) return std::unexpected(*unseen);
     std::vector<std::uint64_t> out;
     for (; !newest.empty(); newest.pop()) out.push_back(newest.top());
     std::reverse(out.begin(), out.end());
@@ -102,7 +100,7 @@ result<std::vector<std::uint64_t>> committed_in(int top, const std::string& dir)
 
 result<void> renew_latest(int top, const std::string& dir) {
     const auto shown = dir + "/latest";
-    BANYAN_TRY(auto there, committed_in(top, dir));
+    BANYAN_TRY(auto there, committed_in(top, dir, unseen::left_out));
     // Somebody else may have moved steps since the look, and written before this one: whoever writes last has
     // looked after it.
     for (std::optional<std::vector<std::uint64_t>> before; before != there;) {
@@ -111,7 +109,7 @@ result<void> renew_latest(int top, const std::string& dir) {
         else if (::unlinkat(top, "latest", 0) != 0 && errno != ENOENT)
             return fail_errno(fmt::format("cannot remove {}", shown), errno);
         before = there;
-        BANYAN_TRY(there, committed_in(top, dir));
+        BANYAN_TRY(there, committed_in(top, dir, unseen::left_out));
     }
     return {};
 }
@@ -144,6 +142,15 @@ result<std::vector<std::uint64_t>> list_steps(const storage_user& user, const st
     if (!top && top.error().code == errc::not_found) return std::vector<std::uint64_t>();
     if (!top) return std::unexpected(top.error());
     return committed_in(top->get(), dir);
+}
+
+bool is_in_use(const storage_user& user, const std::string& dir) {
+    const auto identity = as_user::take(user);
+    const auto top = open_directory(dir);
+    struct stat st {};
+    struct statvfs of {};
+    if (!identity || !top || ::fstat(top->get(), &st) != 0) return false;
+    return st.st_uid != 0 || (::fstatvfs(top->get(), &of) == 0 && (of.f_flag & ST_RDONLY) != 0);
 }
 
 }  // namespace banyan::ckpt

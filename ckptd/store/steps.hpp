@@ -22,8 +22,11 @@ std::string replaced_name(std::uint64_t step);
 result<unique_fd> open_for_reading(const std::string& dir);
 /// A step's folder, for reading.
 result<unique_fd> open_step_folder(int top, const std::string& dir, std::uint64_t step);
+/// What of a step that could not be looked at: it is listed where the others must not stand for it, and
+/// whoever reads it hears why; it is left out where something is done to those that are committed.
+enum class unseen : std::uint8_t { listed, left_out };
 /// Committed steps, newest first, at most max_listed_steps.
-result<std::vector<std::uint64_t>> committed_in(int top, const std::string& dir);
+result<std::vector<std::uint64_t>> committed_in(int top, const std::string& dir, unseen of = unseen::listed);
 /// `latest` names the newest committed step again; where there is none it goes.
 result<void> renew_latest(int top, const std::string& dir);
 

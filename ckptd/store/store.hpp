@@ -107,8 +107,11 @@ void drop_flush(const storage_user& user, const std::string& dir, const std::str
 
 constexpr std::size_t max_listed_steps = 1024;
 /// Steps that have a COMMIT, newest first, at most max_listed_steps. A missing directory has none. One of
-/// which that could not be seen is an error: the others do not stand for it.
+/// which that could not be seen is among them, for the others do not stand for it; to read it says why.
 result<std::vector<std::uint64_t>> list_steps(const storage_user& user, const std::string& dir);
+/// The directory is there, and no folder of root's that something is to be mounted on: it is another user's,
+/// or of a file system that is read-only.
+bool is_in_use(const storage_user& user, const std::string& dir);
 
 /// Reads the manifest of a step as a stream, in memory for one file's entry, and checks it against its
 /// COMMIT. `world`: a manifest of another number of ranks, or larger than that many could need, is refused; 0

@@ -80,11 +80,14 @@ void job::look_at_storage(std::uint32_t i) {
                 if (!c->waits_for().empty() || waits_for_former(i)) return look_at_storage(i);
             }
             n.looked = look;
+            const bool whole = !n.agreed.has_begun() && newest_is_whole(i, claim_.generation);
             const auto known = former_nodes(i);
             if (known) say("slot 0 asks {}", fmt::join(*known, " "));
-            act(i, nodes_[i].agreed.storage_holds(
-                       {}, known ? std::optional(held_outside(i, *known)) : std::nullopt,
-                       known && all_answer(i, *known)));
+            std::optional<agreement::agreement::holdings> held;
+            if (known) held = held_outside(i, *known);
+            const bool all = known && all_answer(i, *known);
+            if (whole && !all) held.reset();  // asked for anew where it is needed after all
+            act(i, nodes_[i].agreed.storage_holds({}, std::move(held), all));
         });
     });
 }

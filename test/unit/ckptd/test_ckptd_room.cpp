@@ -204,6 +204,22 @@ TEST_CASE("a step in storage that the first slot cannot look at is waited for", 
     for (auto& r : ranks) CHECK(r.hear() == (damaged ? "0 1 3 1" : "0 2 3 1"));
 }
 
+TEST_CASE("an older step in storage that cannot be looked at holds up nobody", "[ckptd]") {
+    const held_gate gate;
+    gate.open();
+    cluster c({2, "", {}, {{1, gate.before_open("step-000000000001", EIO)}}});
+    const auto storage = c.dir() + "/store";
+    store_two(c, 2, storage, 100'000);
+    gate.shut();
+    auto again = c.request(7, 2, 1, storage, 1);
+    again.restart = 1;
+    CHECK(c.open(again).empty());
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
+    for (auto& r : ranks) r.say("restart");
+    for (auto& r : ranks) CHECK(r.hear() == "0 2 3 1");
+    gate.open();
+}
+
 TEST_CASE("a directory that is not mounted at the first slot is no empty one", "[ckptd]") {
     const auto flush = GENERATE(0u, 1u);
     cluster c({2, "begin_within = \"2s\"\n", {}});

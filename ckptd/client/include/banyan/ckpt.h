@@ -207,8 +207,8 @@ BCK_API int bck_state_restart_into(bck_state* state, uint64_t* step, int* source
                                    size_t count);
 
 /* Ends the use of the library, of all states. `drain` != 0: waits (at most a minute) until what was saved is
- * complete in memory and, when the job has a checkpoint directory, in storage: BCK_E_TIMEOUT when storage has
- * not got the newest complete step, and bck_error() says why. The saved steps stay with the daemon until the
+ * complete in memory and, when the job flushes its steps, in storage: BCK_E_TIMEOUT when storage has not got
+ * the newest complete step, and bck_error() says why. The saved steps stay with the daemon until the
  * job ends, and for its lease after that unless every rank of the node has drained with BCK_OK. A process
  * that ends without it has died as far as the daemon knows, which brings the newest complete step to storage.
  */
