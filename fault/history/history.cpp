@@ -65,8 +65,8 @@ result<void> history::together(F what) {
 // What a start reads and decisions rest on. The events are by far the most of the file, and none of them is
 // read before an agent sends one again: damage there is met then, said, and costs the incidents nothing.
 bool history::is_damaged() {
-    for (const char* check :
-         {"PRAGMA quick_check(incidents)", "PRAGMA quick_check(cursors)", "PRAGMA quick_check(flags)"}) {
+    for (const char* check : {"PRAGMA quick_check(incidents)", "PRAGMA quick_check(cursors)",
+                              "PRAGMA quick_check(agents)", "PRAGMA quick_check(flags)"}) {
         statement s(db_.get(), check);
         const auto row = s.step();
         const int why = sqlite3_errcode(db_.get()) & 0xff;

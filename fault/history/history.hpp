@@ -37,8 +37,8 @@ struct kept_event {
 
 class history {
   public:
-    /// Creates the file and its folder when missing. A file whose incidents, cursors or flags are damaged is
-    /// put aside (".damaged") and said so in `warning`.
+    /// Creates the file and its folder when missing. A file whose incidents, cursors, agents or flags are
+    /// damaged is put aside (".damaged") and said so in `warning`.
     static result<history> open(const std::filesystem::path& path, std::string& warning);
 
     result<bool> knows(const event& e);

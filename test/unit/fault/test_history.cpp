@@ -112,7 +112,7 @@ TEST_CASE("a damaged history is put aside", "[fault]") {
 namespace {
 
 /// The first of a table's pages: they are made in this order.
-enum class first_page : std::uint8_t { incidents = 2, events, cursors, flags };
+enum class first_page : std::uint8_t { incidents = 2, events, cursors, agents, flags };
 
 void damage(const std::filesystem::path& path, first_page which) {
     constexpr std::streamoff page = 4096;
@@ -133,11 +133,13 @@ TEST_CASE("a history with a damaged page is put aside as well", "[fault]") {
         auto h = open(path);
         REQUIRE(h.keep({{e, number}}, {*live.find(number)}));
         REQUIRE(h.set_cursor("n03", {"boot", "stream", 1, 4096}));
+        REQUIRE(h.note_agent("n03"));
         REQUIRE(h.set_flag("breaker", true));
     }
     std::string warning;
     SECTION("of what a start reads") {
-        damage(path, GENERATE(first_page::incidents, first_page::cursors, first_page::flags));
+        damage(path,
+               GENERATE(first_page::incidents, first_page::cursors, first_page::agents, first_page::flags));
         auto h = history::open(path, warning);
         REQUIRE(h);
         CHECK(warning.find("damaged") != std::string::npos);
@@ -147,6 +149,7 @@ TEST_CASE("a history with a damaged page is put aside as well", "[fault]") {
         CHECK(kept->empty());
         CHECK(h->taken_since(0));
         CHECK_FALSE(*h->flag("breaker"));
+        CHECK(h->agents()->empty());
         CHECK(h->keep({{e, number}}, {*live.find(number)}));
     }
     SECTION("events alone cost the incidents nothing") {
