@@ -149,6 +149,8 @@ task<std::optional<std::vector<bool>>> records::known(std::vector<event> events)
     }
     if (*out) co_return std::move(**out);
     complain(out->error());
+    // One that is locked knows them, perhaps, and tells in a moment. One that is damaged never does.
+    if (out->error().code == errc::unavailable) co_return std::nullopt;
     co_return std::vector<bool>(count);
 }
 
