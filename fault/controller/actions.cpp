@@ -309,13 +309,14 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
     // As it was when its jobs were asked for, perhaps: what is down has none.
     const bool occupied = how.leave && !status->down && (how.stuck || !how.jobs.empty());
     const auto leave_alone = [&](std::string why) {
+        if (const auto* of = records_.incidents().find(number);
+            of && (how.stuck ? of->node_out_ms == 0 : !ours))
+            limiter_.not_wanted(*of, incidents().all());
         if (how.stuck) {
             give_up(number, verb, std::move(why));
             return false;
         }
         records_.record(number, verb, node, std::move(why), false);
-        if (const auto* of = records_.incidents().find(number); of && !ours)
-            limiter_.not_taken(*of, incidents().all());
         return false;
     };
     const bool marked = status->reason.find(mark) != std::string::npos;
@@ -341,6 +342,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
     i = records_.incidents().find(number);
     if (how.stuck && i)
         if (auto why = no_longer_stuck(*i, how.jobs, started_ms_)) {
+            if (i->node_out_ms == 0) limiter_.not_wanted(*i, incidents().all());
             give_up(number, verb, std::move(*why));
             co_return false;
         }

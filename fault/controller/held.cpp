@@ -51,10 +51,11 @@ void controller::put_off(std::uint64_t number, const std::string& what, std::str
     auto* i = records_.incidents().find(number);
     if (!i || i->closed_ms != 0) return;  // what is over needs nothing any more
     // A node that does not end a job's last run may do so at any moment.
-    if (i->reason == stuck_reason) return give_up(number, what, std::move(why));
+    const bool stuck = i->reason == stuck_reason;
+    if (i->node_out_ms == 0 && (stuck || !node_stays(*i))) limiter_.not_taken(*i, incidents().all());
+    if (stuck) return give_up(number, what, std::move(why));
     const auto node = i->object.node;
     i->state = incident_state::held;
-    if (i->node_out_ms == 0 && !node_stays(*i)) limiter_.not_taken(*i, incidents().all());
     const auto text = "held back: " + why;
     const auto said = std::ranges::find(i->actions.rbegin(), i->actions.rend(), what, &action_record::what);
     if (i->held_ms == 0) i->held_ms = wall_ms();
@@ -64,7 +65,6 @@ void controller::put_off(std::uint64_t number, const std::string& what, std::str
 void controller::give_up(std::uint64_t number, const std::string& what, std::string why) {
     auto* i = records_.incidents().find(number);
     if (!i) return;
-    if (i->node_out_ms == 0) limiter_.not_taken(*i, incidents().all());
     i->state = incident_state::done;
     if (i->closed_ms == 0) {
         i->closed_ms = wall_ms();

@@ -49,6 +49,23 @@ void limiter::not_taken(const incident& i, const std::map<std::uint64_t, inciden
     if (!is_out) taken_.erase(node);
 }
 
+void limiter::not_wanted(const incident& i, const std::map<std::uint64_t, incident>& all) {
+    const auto& node = i.object.node;
+    not_taken(i, all);
+    const auto wants = [](const incident& other) {
+        if (other.node_out_ms != 0) return true;
+        const bool waits = other.state == incident_state::held || other.state == incident_state::acting;
+        if (!waits || other.decided >= action_words().size()) return false;
+        const auto asked = static_cast<step_kind>(other.decided);
+        return has_limits(asked) && !keeps_the_node(asked);
+    };
+    const bool is_wanted = std::ranges::any_of(all, [&](const auto& one) {
+        const auto& other = one.second;
+        return other.number != i.number && other.object.node == node && other.closed_ms == 0 && wants(other);
+    });
+    if (!is_wanted) wanted_.erase(node);
+}
+
 void limiter::returned(const std::string& node) {
     taken_.erase(node);
     wanted_.erase(node);

@@ -49,6 +49,9 @@ class limiter {
     /// Its node was not taken out for `i` after all; that it should go out counts still. Nothing changes
     /// where another of `all` has it out.
     void not_taken(const incident& i, const std::map<std::uint64_t, incident>& all);
+    /// Nor was it to go out: it is out already, or the fault is over. It counts for nothing, unless another
+    /// of `all` has it out or wants that.
+    void not_wanted(const incident& i, const std::map<std::uint64_t, incident>& all);
     /// It is in service again.
     void returned(const std::string& node);
     /// Whether a further node may go out now.

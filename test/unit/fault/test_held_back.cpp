@@ -81,6 +81,25 @@ TEST_CASE("nodes that an hour's limit holds back open the breaker, too", "[fault
     CHECK(b.slurm.calls == std::vector<std::string>{"down n01"});
 }
 
+TEST_CASE("nodes that an administrator has out already do not open the breaker", "[fault]") {
+    controller_bench b;
+    for (int n = 1; n <= 6; ++n) {
+        const auto node = "n0" + std::to_string(n);
+        b.slurm.nodes[node] = {node, false, true, "GPUs are reseated"};
+    }
+    life l(b);
+    for (std::uint64_t n = 1; n <= 6; ++n) {  // one after another
+        const auto node = "n0" + std::to_string(n);
+        l.take({event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), 1, node)});
+        REQUIRE(l.until([&] {
+            const auto& all = l.c.incidents().all();
+            return all.size() == n && all.rbegin()->second.state == incident_state::done;
+        }));
+        CHECK_FALSE(l.c.look().limits.tripped());
+    }
+    CHECK(b.slurm.calls.empty());
+}
+
 TEST_CASE("a node counts as taken out whatever else of it is held back", "[fault]") {
     controller_bench b;
     life l(b);

@@ -196,6 +196,32 @@ TEST_CASE("a node that one incident has out counts whatever comes of another", "
     CHECK(taken() == 0);
 }
 
+TEST_CASE("a node that was not to go out after all brings the breaker no nearer", "[fault]") {
+    const auto i = after({"79, x"});
+    const std::int64_t now = i.line_ms + 1000;
+    limiter l({});
+    for (std::uint64_t n = 1; n <= 10; ++n) {
+        auto one = of_node(i, "n" + std::to_string(n));
+        one.number = n;
+        CHECK(l.narrow(rule_for(one), one, true, 4, now).allowed);
+        l.not_wanted(one, {{n, one}});
+    }
+    CHECK_FALSE(l.tripped());
+    CHECK(l.taken_since(0) == 0);
+    // Where another incident wants it out, it counts.
+    for (std::uint64_t n = 11; n <= 14; ++n) {
+        auto one = of_node(i, "n" + std::to_string(n));
+        one.number = n;
+        auto other = one;
+        other.number = n + 100;
+        other.state = incident_state::held;
+        other.decided = static_cast<std::uint8_t>(step_kind::node_out);
+        CHECK(l.narrow(rule_for(one), one, true, 4, now).allowed == (n < 14));
+        l.not_wanted(one, {{n, one}, {other.number, other}});
+    }
+    CHECK(l.tripped());
+}
+
 TEST_CASE("a series that the hour allows does not open the breaker", "[fault]") {
     const auto i = after({"79, x"});
     limiter l({});
