@@ -325,7 +325,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
         const auto set =
             co_await run_blocking(pool_, [this, &node, &reason] { return slurm_->set_drain(node, reason); });
         if (!set) {
-            put_off(number, verb, set.error().text());
+            put_off(number, verb, set.error().text(), true);
             co_return false;
         }
         status->drained = true;
@@ -354,14 +354,15 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
     const bool worse = how.leave && !status->down && (ours || occupied);
     if (out && !worse)
         co_return leave_alone(fmt::format("nothing to do: the node is out already (\"{}\")", status->reason));
-    bool drained = false;
+    bool drained = false, by_half = marked && out;
     if (how.if_all_can) {
         // Other jobs may have begun since they were asked for. No more do once it is drained.
         const std::string drain = lost || status->drained ? "" : reason;
-        auto leaving = co_await run_blocking(
-            pool_, [this, &node, &drain] { return jobs_that_leave(*slurm_, node, drain); });
+        auto leaving = co_await run_blocking(pool_, [this, &node, &drain, &by_half] {
+            return jobs_that_leave(*slurm_, node, drain, by_half);
+        });
         if (!leaving && leaving.error().code == errc::unavailable) {
-            put_off(number, verb, leaving.error().text());
+            put_off(number, verb, leaving.error().text(), by_half);
             co_return false;
         }
         if (!leaving) {
@@ -389,7 +390,12 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
                                : slurm_->set_drain(node, reason);
         });
     if (!set) {
-        put_off(number, verb, set.error().text());
+        if (!by_half && !foreign) {
+            // The first of its calls may be done. Where that is not told it counts until the next try.
+            const auto now = co_await run_blocking(pool_, [this, &node] { return slurm_->node(node); });
+            by_half = !now || ((now->down || now->drained) && now->reason.find(mark) != std::string::npos);
+        }
+        put_off(number, verb, set.error().text(), by_half);
         co_return false;
     }
     if ((i = records_.incidents().find(number))) {

@@ -95,7 +95,8 @@ class controller {
     task<std::optional<std::int64_t>> trained(std::uint32_t job, std::vector<std::string> nodes);
 
     // held.cpp
-    void put_off(std::uint64_t number, const std::string& what, std::string why);
+    /// `by_half`: some of it is done, and its node counts as taken out.
+    void put_off(std::uint64_t number, const std::string& what, std::string why, bool by_half = false);
     task<void> take_up_held();
     /// For what is so at this moment only: it is closed.
     void give_up(std::uint64_t number, const std::string& what, std::string why);

@@ -47,12 +47,13 @@ result<void> can_rule_on(const incident& i, const decision& asked) {
 
 }  // namespace
 
-void controller::put_off(std::uint64_t number, const std::string& what, std::string why) {
+void controller::put_off(std::uint64_t number, const std::string& what, std::string why, bool by_half) {
     auto* i = records_.incidents().find(number);
     if (!i || i->closed_ms != 0) return;  // what is over needs nothing any more
     // A node that does not end a job's last run may do so at any moment.
     const bool stuck = i->reason == stuck_reason;
-    if (i->node_out_ms == 0 && (stuck || !node_stays(*i))) limiter_.not_taken(*i, incidents().all());
+    if (!by_half && i->node_out_ms == 0 && (stuck || !node_stays(*i)))
+        limiter_.not_taken(*i, incidents().all());
     if (stuck) return give_up(number, what, std::move(why));
     const auto node = i->object.node;
     i->state = incident_state::held;
@@ -137,7 +138,8 @@ task<void> controller::take_up_held() {
         const bool room = limiter_.has_room(now_ms);
         for (const auto& [number, i] : records_.incidents().all())
             if (i.state == incident_state::held && i.closed_ms == 0 && !acting_.contains(number) &&
-                ((node_stays(i) ? limiter_.has_room_where_nodes_stay(now_ms, number) : room) ||
+                ((node_stays(i) ? limiter_.has_room_where_nodes_stay(now_ms, number)
+                                : room || limiter_.counts(i.object.node)) ||
                  !i.approved_by.empty()))
                 asio::co_spawn(io_, act(number), asio::detached);
     }

@@ -27,8 +27,9 @@ result<void> can_leave(cluster& slurm, const std::vector<job_status>& jobs, cons
 }
 
 result<std::vector<job_status>> jobs_that_leave(cluster& slurm, const std::string& node,
-                                                const std::string& reason) {
+                                                const std::string& reason, bool& drained) {
     if (!reason.empty()) BANYAN_CHECK(slurm.set_drain(node, reason));
+    drained = drained || !reason.empty();
     BANYAN_TRY(auto jobs, slurm.jobs_on(node));
     BANYAN_CHECK(can_leave(slurm, jobs, node));
     return jobs;

@@ -16,8 +16,8 @@ result<void> can_leave(cluster& slurm, const std::vector<job_status>& jobs, cons
 
 /// Those that have `node` when no new work comes to it any more, which are then known to go on without it; an
 /// error as of can_leave. It is set to drain with `reason`; where that is empty it takes no new work already.
-/// Blocks.
+/// `drained` becomes true when that is done, whatever comes after it. Blocks.
 result<std::vector<job_status>> jobs_that_leave(cluster& slurm, const std::string& node,
-                                                const std::string& reason);
+                                                const std::string& reason, bool& drained);
 
 }  // namespace banyan::fault

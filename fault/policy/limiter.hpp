@@ -54,6 +54,8 @@ class limiter {
     void not_wanted(const incident& i, const std::map<std::uint64_t, incident>& all);
     /// It is in service again.
     void returned(const std::string& node);
+    /// It counts as taken out: what is left to do there has room.
+    bool counts(const std::string& node) const { return taken_.contains(node); }
     /// Whether a further node may go out now.
     bool has_room(std::int64_t now_ms) const;
     /// Whether that may be done for incident `number` now: for one that counts already, the rest of it.

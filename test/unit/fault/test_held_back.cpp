@@ -40,6 +40,31 @@ TEST_CASE("a node that was taken out by half is taken out, and its job followed"
     CHECK(got[0].node_out_ms != 0);
 }
 
+TEST_CASE("a node that was taken out by half counts as taken out", "[fault]") {
+    controller_bench b;
+    b.settings.drains_per_hour = 1;
+    b.settings.drains_percent = 0;
+    b.slurm.only = "drain";
+    b.slurm.refuse_node = "n03";
+    const bool half = GENERATE(true, false);
+    if (half) b.slurm.refuse_node.clear();
+    std::uint32_t counted = 0;
+    life l(b);
+    l.take({b.xid79()});
+    REQUIRE(l.until([&] {
+        const bool held = l.first() && l.first()->find_action("node_down", "n03");
+        if (held && counted == 0) counted = l.c.look().limits.taken_since(0);
+        return held;
+    }));
+    CHECK(counted == (half ? 1 : 0));
+    {
+        const std::lock_guard hold(b.slurm.lock);
+        b.slurm.refuse_node.clear();
+    }
+    CHECK(l.until([&] { return l.is_done(); }));
+    CHECK(l.first()->node_out_ms != 0);
+}
+
 TEST_CASE("a node that is dead is not drained, too", "[fault]") {
     controller_bench b;
     incident i;
