@@ -5,6 +5,7 @@
 // does not answer keeps nobody for longer than a second who does not ask for just that.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -51,16 +52,22 @@ class history_writer {
         struct question {
             std::optional<T> said;
             asio::steady_timer until;
+            std::atomic<bool> left = false;  // nobody waits for it any more
+
+            explicit question(asio::io_context& io) : until(io, patience) {}
         };
         if (!answers()) co_return std::nullopt;
-        auto q = std::make_shared<question>(std::nullopt, asio::steady_timer(io_, patience));
+        auto q = std::make_shared<question>(io_);
         run([q, f = std::move(f)](history& h) -> std::function<void()> {
+            // Many of them would keep those from an answer that come after them.
+            if (q->left) return [] {};
             return [q, said = f(h)] {
                 q->said = said;
                 q->until.cancel();
             };
         });
         co_await q->until.async_wait(as_result);
+        q->left = true;
         co_return std::move(q->said);
     }
 

@@ -189,6 +189,37 @@ TEST_CASE("what waits for the history has bounds", "[fault]") {
     CHECK((*book->cursor_of("n03"))->position == 999);
 }
 
+TEST_CASE("a question that nobody waits for any more is not asked", "[fault]") {
+    controller_bench b;
+    asio::io_context io;
+    history_writer w(
+        io, [](std::uint64_t) { return nullptr; }, [](const error&) {});
+    w.begin(*history::open(b.settings.history, b.reason));
+    std::promise<void> gate;
+    std::atomic<int> asked = 0, answered = 0;
+    const std::function<bool(history&)> hang = [&, opened = gate.get_future().share()](history&) {
+        opened.wait();
+        return true;
+    };
+    const std::function<bool(history&)> count = [&](history&) { return ++asked > 0; };
+    const auto ask = [&](std::function<bool(history&)> what) -> task<void> {
+        const auto got = co_await w.ask(std::move(what));
+        answered += got.has_value();
+    };
+    asio::co_spawn(io, ask(hang), asio::detached);
+    for (int n = 0; n < 100; ++n) asio::co_spawn(io, ask(count), asio::detached);
+    io.run_for(1200ms);
+    gate.set_value();
+    io.run_for(200ms);
+    CHECK(asked == 0);
+    CHECK(answered == 0);
+    asio::co_spawn(io, ask(count), asio::detached);
+    io.run_for(200ms);
+    CHECK(asked == 1);
+    CHECK(answered == 1);
+    w.finish();
+}
+
 TEST_CASE("what is left when a controller ends is written", "[fault]") {
     controller_bench b;
     asio::io_context io;
