@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <boost/asio/post.hpp>
+#include <fmt/format.h>
 
 namespace banyan::fault {
 
@@ -19,13 +20,46 @@ bool is_busy(const result<void>& came_of_it) {
     return !came_of_it && came_of_it.error().code == errc::unavailable;
 }
 
+/// Another row would meet the same.
+bool is_of_all(const result<void>& came_of_it) {
+    return is_busy(came_of_it) || (!came_of_it && came_of_it.error().code == errc::exhausted);
+}
+
 }  // namespace
 
 void history_writer::round::write(history& h) {
     kept = events.empty() && incidents.empty() ? result<void>{} : h.keep(events, incidents);
+    if (kept)
+        numbers.clear();
+    else if (!is_of_all(kept))
+        write_each(h);
     // Of what a row of one table meets the others shall know nothing.
     const bool none = cursors.empty() && flags.empty() && agents.empty();
     moved = none ? result<void>{} : h.keep(cursors, flags, agents);
+}
+
+void history_writer::round::write_each(history& h) {
+    const auto first = kept;
+    kept = events.empty() ? result<void>{} : h.keep(events, {});
+    if (is_of_all(kept)) return;
+    bool any = kept && !events.empty();
+    std::set<std::uint64_t> again, never;
+    for (const auto& i : incidents) {
+        const auto done = h.keep(i);
+        any = any || done;
+        if (done) continue;
+        (is_of_all(done) ? again : never).insert(i.number);
+        refused.push_back({done.error().code,
+                           fmt::format("incident {} is not written: {}", i.id(), done.error().what),
+                           done.error().hint});
+    }
+    // A history that takes nothing at all may do so later. One that takes the rest never takes these.
+    if (!any) {
+        kept = first;
+        refused.clear();
+        again.merge(never);
+    }
+    numbers = std::move(again);
 }
 
 void history_writer::run(job what) {
@@ -109,8 +143,8 @@ void history_writer::put_back(round& done) {
         next_.flags.merge(done.flags);
         next_.agents.merge(done.agents);
     }
-    if (done.kept) return;
     next_.numbers.merge(done.numbers);
+    if (done.kept) return;
     if (!is_busy(done.kept)) return;
     std::ranges::move(next_.events, std::back_inserter(done.events));
     next_.events = std::move(done.events);
@@ -123,12 +157,13 @@ void history_writer::after(round& done) {
     current_.reset();
     for (const auto* came_of_it : {&done.kept, &done.moved})
         if (!*came_of_it) complain_(came_of_it->error());
+    for (const auto& e : done.refused) complain_(e);
     put_back(done);
     for (const auto& w : done.waiting) {
         w->kept = done.kept.has_value();
         w->timer.cancel();
     }
-    if (done.kept && done.moved) return pump();
+    if (done.kept && done.moved && done.refused.empty()) return pump();
     paused_ = true;
     pause_.expires_after(again);
     pause_.async_wait([this](const boost::system::error_code& ec) {
@@ -148,6 +183,7 @@ void history_writer::finish() {
     last.write(*history_);
     for (const auto* came_of_it : {&last.kept, &last.moved})
         if (!*came_of_it) complain_(came_of_it->error());
+    for (const auto& e : last.refused) complain_(e);
 }
 
 }  // namespace banyan::fault

@@ -81,19 +81,22 @@ class history_writer {
     /// What is written together.
     struct round {
         std::vector<kept_event> events;
-        std::set<std::uint64_t> numbers;
+        std::set<std::uint64_t> numbers;  // when it was written: those that are to be tried again
         std::vector<incident> incidents;  // those of `numbers`
         std::map<std::string, cursor> cursors;
         std::map<std::string, bool> flags;
         std::set<std::string> agents;
         std::vector<std::shared_ptr<waiter>> waiting;
-        result<void> kept, moved;  // events and incidents; the rest
+        result<void> kept, moved;    // events and incidents; the rest
+        std::vector<error> refused;  // of single incidents
 
         bool empty() const {
             return events.empty() && numbers.empty() && cursors.empty() && flags.empty() && agents.empty() &&
                    waiting.empty();
         }
         void write(history& h);
+        /// After a failure that may be a single row's.
+        void write_each(history& h);
     };
 
     using job = std::function<std::function<void()>(history&)>;

@@ -4,6 +4,7 @@
 // waits has bounds, and no agent forgets what is not kept.
 #include <atomic>
 #include <future>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -187,6 +188,51 @@ TEST_CASE("what waits for the history has bounds", "[fault]") {
     REQUIRE(book);
     CHECK((*book->find(1))->cause == "999");
     CHECK((*book->cursor_of("n03"))->position == 999);
+}
+
+TEST_CASE("an incident that cannot be written costs nothing else", "[fault]") {
+    controller_bench b;
+    asio::io_context io;
+    std::map<std::uint64_t, incident> all;
+    for (const std::uint64_t n : {1, 2, 3}) all[n].number = n;
+    std::vector<std::string> complaints;
+    history_writer w(
+        io, [&](std::uint64_t n) { return &all.at(n); },
+        [&](const error& e) { complaints.push_back(e.text()); });
+    w.begin(*history::open(b.settings.history, b.reason));
+    {
+        sqlite3* db = nullptr;
+        REQUIRE(sqlite3_open(b.settings.history.c_str(), &db) == SQLITE_OK);
+        REQUIRE(sqlite3_exec(db,
+                             "CREATE TRIGGER bad_page BEFORE INSERT ON incidents WHEN NEW.number = 2 "
+                             "BEGIN SELECT RAISE(ABORT, 'malformed'); END",
+                             nullptr, nullptr, nullptr) == SQLITE_OK);
+        sqlite3_close(db);
+    }
+    int kept = 0;
+    const auto keep = [&](std::uint64_t position, std::set<std::uint64_t> changed) -> task<void> {
+        const auto number = *changed.begin();
+        std::vector<kept_event> events{{app_error(1, position, "n01"), number}};
+        kept += co_await w.keep(std::move(events), std::move(changed));
+    };
+    asio::co_spawn(io, keep(1, {1, 2, 3}), asio::detached);
+    io.run_for(300ms);
+    CHECK(kept == 1);
+    CHECK(complaints.size() == 1);
+    CHECK(complaints.at(0).find("f00002") != std::string::npos);
+    // Nor what comes later.
+    asio::co_spawn(io, keep(2, {1}), asio::detached);
+    io.run_for(1300ms);
+    CHECK(kept == 2);
+    CHECK(complaints.size() == 1);
+    w.finish();
+    auto book = history::open(b.settings.history, b.reason);
+    REQUIRE(book);
+    CHECK(*book->knows(app_error(1, 1, "n01")));
+    CHECK(*book->knows(app_error(1, 2, "n01")));
+    CHECK(book->find(1)->has_value());
+    CHECK(book->find(3)->has_value());
+    CHECK_FALSE(book->find(2)->has_value());
 }
 
 TEST_CASE("a question that nobody waits for any more is not asked", "[fault]") {
