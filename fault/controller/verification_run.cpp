@@ -25,6 +25,13 @@ task<result<job_status>> verification_run::look() {
     co_return out;
 }
 
+task<result<job_status>> verification_run::look_until_told() {
+    auto now = co_await look();
+    while (!now && now.error().code != errc::not_found && tools_.others->follows(before_.id, number_))
+        now = co_await look();
+    co_return now;
+}
+
 /// Helpers run beside the training, in steps of their own. It is the step of which Slurm says so; else one
 /// that is no smaller than the job needs, for its user may have asked srun for other tasks than the plan has.
 /// An error: that was not told.
@@ -71,6 +78,7 @@ task<result<std::optional<step_status>>> verification_run::new_step(job_status n
 task<verification_run::outcome> verification_run::await_step(steady_clock::time_point since) {
     auto told = since;  // the last that was, of a job that runs
     while (steady_clock::now() - since < tools_.limits.step) {
+        const auto begun = steady_clock::now();
         const auto now = co_await look();
         if (taken_over()) co_return outcome::over;
         if (!now && now.error().code == errc::not_found) co_return outcome::over;
@@ -81,7 +89,14 @@ task<verification_run::outcome> verification_run::await_step(steady_clock::time_
             auto before = before_;
             co_await follow_job(tools_, number_, std::move(before), ending_since_);
         }
-        if (!now || now->phase != job_phase::running) {
+        if (!now) {
+            // No more than this: it may fail now and then.
+            const auto lost = steady_clock::now() - begun;
+            since += lost;
+            told += lost;
+            continue;
+        }
+        if (now->phase != job_phase::running) {
             since = told = steady_clock::now();
             continue;
         }
@@ -90,7 +105,7 @@ task<verification_run::outcome> verification_run::await_step(steady_clock::time_
         if (found)
             told = steady_clock::now();
         else if (steady_clock::now() - told < longest_untold)
-            since = steady_clock::now();
+            since += steady_clock::now() - begun;
         if (!found || !*found) continue;
         step_ = std::move(**found);
         step_ms_ = wall_ms();
@@ -113,8 +128,7 @@ task<void> verification_run::run() {
 }
 
 task<void> verification_run::go_on() {
-    auto now = co_await look();
-    while (!now && now.error().code != errc::not_found) now = co_await look();
+    const auto now = co_await look_until_told();
     ending_since_ = steady_clock::now();
     if (now) ending_since_ -= already(since_ms_, now->phase == job_phase::running ? now->start_time : 0);
     co_await verify();

@@ -53,6 +53,8 @@ class verification_run {
     task<void> await_training();
     task<std::optional<std::int64_t>> newest(std::vector<std::string> nodes);
     task<result<job_status>> look();
+    /// Slurm may be away for long; but no longer than the job is followed for this incident.
+    task<result<job_status>> look_until_told();
     void none_stuck();
     /// By another incident of the job, which is the newer one.
     bool taken_over() {

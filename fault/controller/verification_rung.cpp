@@ -25,8 +25,7 @@ bool is_requeued(const incident& i, const std::string& target, std::int64_t sinc
 /// there was not requeued.
 task<bool> verification_run::next_rung() {
     const auto within = tools_.limits.step.count() / 1000;
-    auto now = co_await look();
-    while (!now && now.error().code != errc::not_found) now = co_await look();
+    const auto now = co_await look_until_told();
     if (taken_over()) co_return false;
     if (!now) co_return co_await follow(false);
     const auto& all = tools_.known.incidents().all();

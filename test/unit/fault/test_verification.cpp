@@ -382,6 +382,37 @@ TEST_CASE("the next rung waits for a slurmctld that is away", "[fault]") {
     CHECK(std::ranges::count(f.found.actions, "requeue", &action_record::what) == 1);
 }
 
+TEST_CASE("a slurmctld that is away now and then makes nobody wait for ever", "[fault]") {
+    followed f;
+    f.begin();
+    f.slurm.steps[5] = {{1, {"n01", "n02"}}};
+    const auto begun = std::chrono::steady_clock::now();
+    f.live([&](const incident&) {
+        const auto gone = std::chrono::steady_clock::now() - begun;
+        const std::lock_guard hold(f.slurm.lock);
+        f.slurm.away = gone % milliseconds(150) < milliseconds(30);
+        return !f.slurm.calls.empty() || gone > milliseconds(5'000);
+    });
+    REQUIRE_FALSE(f.slurm.calls.empty());
+    CHECK(f.slurm.calls.front() == "requeue 5");
+}
+
+TEST_CASE("a newer failure of the job is heard while slurmctld is away", "[fault]") {
+    followed f;
+    f.begin();
+    f.live([](const incident& i) { return !i.followed.empty(); });
+    f.slurm.away = true;
+    const auto begun = std::chrono::steady_clock::now();
+    // This controller's, which begins by asking for the job.
+    CHECK(f.live([&](const incident&) {
+        const auto gone = std::chrono::steady_clock::now() - begun;
+        if (gone > milliseconds(300)) f.others->begin(5, 3, false);
+        return gone > milliseconds(5'000);
+    }));
+    REQUIRE_FALSE(f.found.actions.empty());
+    CHECK(f.found.actions.back().result == "is followed for a newer failure of it now");
+}
+
 TEST_CASE("what is to be requeued is written down before it is", "[fault]") {
     followed f;
     f.begin();
