@@ -44,15 +44,23 @@ task<void> verification_run::await_training() {
     bool told = before_training_.has_value();
     // It is nothing new, also where those who had heard less were the first to tell.
     const auto known_before = before_training_;
+    bool fell_back = false;
+    std::optional<std::int64_t> last;
     while (steady_clock::now() - begun < tools_.limits.training) {
         if (taken_over()) co_return;
         const auto now = co_await newest(step_.nodes);
         told = told || now.has_value();
+        // Twice the same: of those that answer in time not all have heard the same.
+        const bool sure = now && now == std::exchange(last, now);
         // Who did not tell before tells where it begins.
-        if (now && !before_training_) before_training_ = now;
-        // The newer ones were lost with their nodes, and this step goes on from an older one.
-        if (now && *now >= 0 && now < before_training_) before_training_ = now;
-        if (now && now > before_training_ && now != known_before) {
+        if (sure && !before_training_) before_training_ = now;
+        // The newer ones were lost with their nodes, and this step goes on from an older one: it comes to the
+        // one that was known again.
+        if (sure && *now >= 0 && now < before_training_) {
+            before_training_ = now;
+            fell_back = true;
+        }
+        if (now && before_training_ && now > before_training_ && (fell_back || now != known_before)) {
             conclude(fmt::format("{}; trains again: step {} complete {}", name, *now, phases(wall_ms())),
                      true);
             co_return;

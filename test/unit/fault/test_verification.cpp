@@ -128,6 +128,18 @@ TEST_CASE("a job goes on from an older training step when the newer ones were lo
         REQUIRE(found.size() == 1);
         CHECK(found[0].result.starts_with("step 5.2 runs on 2 nodes; trains again: step 501 complete "));
     }
+    SECTION("up to the one that was known before") {
+        f.when_asked = [&](int times) { f.trained = times < 2 ? 1000 : times < 5 ? 980 : 1000; };
+        const auto found = f.actions();
+        REQUIRE(found.size() == 1);
+        CHECK(found[0].result.starts_with("step 5.2 runs on 2 nodes; trains again: step 1000 complete "));
+    }
+    SECTION("but not where one answers late who knows more") {
+        f.when_asked = [&](int times) { f.trained = times == 2 ? 980 : times == 3 ? 990 : 1000; };
+        const auto found = f.actions();
+        REQUIRE(found.size() == 1);
+        CHECK(found[0].result.find("no newer training step is complete") != std::string::npos);
+    }
     SECTION("but not where merely those answered who know less") {
         f.when_asked = [&](int times) { f.trained = times == 2 ? 999 : times == 3 ? -1 : 1000; };
         const auto found = f.actions();
