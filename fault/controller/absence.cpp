@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault/controller/absence.hpp"
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include <boost/asio/steady_timer.hpp>
 
 namespace banyan::fault {
@@ -17,27 +21,22 @@ task<void> look_for_absent(absence_tools with, std::chrono::milliseconds time) {
         return with.agents.agents().contains(node);
     };
     const auto& known = with.known.agents();
-    const std::vector<std::string> all(known.begin(), known.end());
-    // All of them at once: how many there are says whether any of them can be judged.
-    std::vector<std::string> absent;
-    for (std::size_t n = 0; n < all.size();) {
-        const auto& node = all[n];
-        if (has_been_here(node)) {
-            ++n;
-            continue;
-        }
-        const auto jobs =
-            co_await run_blocking(with.pool, [&with, &node] { return with.slurm.jobs_on(node); });
-        if (!jobs) {
-            with.known.complain(jobs.error());
-            timer.expires_after(ask_again);
-            co_await timer.async_wait(as_result);
-            continue;
-        }
-        if (!jobs->empty()) absent.push_back(node);
-        ++n;
-    }
+    std::vector<std::string> absent(known.begin(), known.end());
     std::erase_if(absent, has_been_here);
+    // All of them at once: how many there are says whether any of them can be judged.
+    std::set<std::string> taken;
+    while (!absent.empty()) {
+        const auto jobs = co_await run_blocking(with.pool, [&with] { return with.slurm.running_jobs(); });
+        if (jobs) {
+            for (const auto& job : *jobs) taken.insert(job.nodes.begin(), job.nodes.end());
+            break;
+        }
+        with.known.complain(jobs.error());
+        timer.expires_after(ask_again);
+        co_await timer.async_wait(as_result);
+        std::erase_if(absent, has_been_here);
+    }
+    std::erase_if(absent, [&](const auto& node) { return has_been_here(node) || !taken.contains(node); });
     const auto agents = with.agents.agents().size() + absent.size();
     for (const auto& node : absent) with.watch.gone(node, agents);
 }

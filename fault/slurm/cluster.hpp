@@ -62,6 +62,8 @@ class cluster {
     virtual ~cluster() = default;
     virtual result<std::uint32_t> node_count() = 0;
     virtual result<node_status> node(const std::string& name) = 0;
+    /// Jobs that hold nodes now.
+    virtual result<std::vector<job_status>> running_jobs() = 0;
     /// Jobs that hold the node now.
     virtual result<std::vector<job_status>> jobs_on(const std::string& node) = 0;
     virtual result<job_status> job(std::uint32_t id) = 0;

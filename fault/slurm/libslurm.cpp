@@ -97,7 +97,7 @@ class slurm_cluster final : public cluster {
         return fail(errc::not_found, fmt::format("Slurm has no node {}", name));
     }
 
-    result<std::vector<job_status>> jobs_on(const std::string& node) override {
+    result<std::vector<job_status>> running_jobs() override {
         BANYAN_CHECK(ready());
         job_info_msg_t* answer = nullptr;
         if (slurm_load_jobs(0, &answer, SHOW_ALL) != SLURM_SUCCESS)
@@ -107,9 +107,16 @@ class slurm_cluster final : public cluster {
         std::vector<job_status> out;
         for (std::uint32_t i = 0; i < answer->record_count; ++i) {
             auto job = status_of(answer->job_array[i]);
-            if (job.phase == job_phase::running && std::ranges::find(job.nodes, node) != job.nodes.end())
-                out.push_back(std::move(job));
+            if (job.phase == job_phase::running) out.push_back(std::move(job));
         }
+        return out;
+    }
+
+    result<std::vector<job_status>> jobs_on(const std::string& node) override {
+        BANYAN_TRY(auto out, running_jobs());
+        std::erase_if(out, [&node](const job_status& job) {
+            return std::ranges::find(job.nodes, node) == job.nodes.end();
+        });
         return out;
     }
 

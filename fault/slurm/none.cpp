@@ -15,6 +15,7 @@ class no_cluster final : public cluster {
   public:
     result<std::uint32_t> node_count() override { return absent(); }
     result<node_status> node(const std::string&) override { return absent(); }
+    result<std::vector<job_status>> running_jobs() override { return absent(); }
     result<std::vector<job_status>> jobs_on(const std::string&) override { return absent(); }
     result<job_status> job(std::uint32_t) override { return absent(); }
     result<std::vector<step_status>> steps(std::uint32_t) override { return absent(); }

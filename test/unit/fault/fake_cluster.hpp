@@ -24,6 +24,7 @@ struct fake_state {
     std::map<std::uint32_t, std::vector<step_status>> steps;               // by job
     std::map<std::uint32_t, result<node_ranks>> ranks;  // by job, on any node while the job has it
     bool jobs_unknown = false;                          // on any node
+    int listed = 0;                                     // how often all were
     int unanswered = 0;                                 // of questions for that
     std::string told;                                   // the last that a user was
     std::vector<std::string> holding;                   // do not end a job's last run
@@ -54,6 +55,15 @@ class fake_cluster final : public cluster {
         if (s_.when_node) s_.when_node();
         const std::lock_guard hold(s_.lock);
         return s_.nodes[name];
+    }
+    result<std::vector<job_status>> running_jobs() override {
+        const std::lock_guard hold(s_.lock);
+        ++s_.listed;
+        if (s_.jobs_unknown) return fail(errc::unavailable, "slurmctld does not answer");
+        std::vector<job_status> out;
+        for (const auto& [id, job] : s_.jobs)
+            if (job.phase == job_phase::running) out.push_back(job);
+        return out;
     }
     result<std::vector<job_status>> jobs_on(const std::string& node) override {
         const std::lock_guard hold(s_.lock);

@@ -136,4 +136,5 @@ TEST_CASE("a node that died while no controller was there is found by its agent,
     CHECK(got[0].object.node == "n03");  // n01 never had an agent
     CHECK(got.size() == 1);
     CHECK(b.slurm.calls == std::vector<std::string>{"lost n03"});
+    CHECK(b.slurm.listed == 1);  // for all of them
 }
