@@ -43,12 +43,13 @@ result<void> check_empty(const storage_user& user, const std::string& dir, const
 }
 
 // The newest committed steps in storage; of this job with their generation, of others as the oldest of all.
+// `began`: the job has trained before, so that an empty directory has to be looked at twice.
 result<std::vector<copy_key>> committed_steps(const storage_user& user, const std::string& dir,
-                                              const std::string& home, std::uint64_t job, std::uint32_t world,
-                                              std::uint32_t group) {
+                                              const std::string& home, bool began, std::uint64_t job,
+                                              std::uint32_t world, std::uint32_t group) {
     std::vector<copy_key> out;
     BANYAN_TRY(auto listed, list_steps(user, dir));
-    if (listed.empty()) {
+    if (listed.empty() && began) {
         BANYAN_CHECK(check_empty(user, dir, home));
         BANYAN_TRY(listed, list_steps(user, dir));  // it may have been mounted in between
     }
@@ -389,10 +390,11 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
             s->former.unread = !owned;
         }
         const auto in_job = s->state.empty() ? std::string() : fmt::format("/states/{}", s->state);
-        const auto work = [user = s->user, dir, home = dir.substr(0, dir.size() - in_job.size()),
-                           job = s->job(), world = s->request.world, group = s->request.group] {
-            return committed_steps(user, dir, home, job, world, group);
-        };
+        const auto work =
+            [user = s->user, dir, home = dir.substr(0, dir.size() - in_job.size()),
+             began = s->request.restart != 0 || s->agreed->rules().copies().begun().generation != 0,
+             job = s->job(), world = s->request.world,
+             group = s->request.group] { return committed_steps(user, dir, home, began, job, world, group); };
         auto found = co_await core_.storage.run(s->user.uid, work);
         if (s->closed || s->storage.look != number) co_return;
         if (found) {
