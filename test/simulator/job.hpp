@@ -47,8 +47,6 @@ class job : public launch_nodes {
     void bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::size_t at);
     void go(std::uint32_t i);
     void begin(std::uint32_t slot, std::uint64_t generation, const std::optional<copy_key>& key);
-    /// What all begin with, against what was acknowledged.
-    void judge(const agreement::agreement& a, const std::optional<copy_key>& key);
     void train(std::uint32_t slot);
     void finish_step(std::uint32_t slot);
     /// Waits for a buffer, but not for ever.

@@ -35,31 +35,26 @@ void job::go(std::uint32_t i) {
         for (const auto& other : ranks_)
             if (other.now == rank_process::doing::trains && !other.off && other.generation == generation)
                 throw breach{fmt::format("slot {} begins from another step than the rest", slot)};
-    if (first || at->second != key) judge(n.agreed, key);
+    for (bool judged = !first && at->second == key; !judged;) {
+        const auto before = books_;
+        try {
+            if (books_.begin(key, n.agreed, {promised_.begin(), promised_.end()},
+                             {heard_.begin(), heard_.end()}, *this))
+                ++out_.restored_older;
+            judged = true;
+        } catch (const breach&) {
+            if (earlier_.empty()) throw;
+            books_ = before;
+            promised_ = earlier_.back().promised;
+            given_up_.insert(earlier_.back().given_up.begin(), earlier_.back().given_up.end());
+            earlier_.pop_back();
+        }
+    }
     at->second = key;
     for (const auto silent : given_up_) books_.give_up(silent, generation_);
     auto& r = ranks_[slot];
     if (r.now != rank_process::doing::waits) return;
     begin(slot, generation, key);
-}
-
-void job::judge(const agreement::agreement& a, const std::optional<copy_key>& key) {
-    const auto before = books_;
-    const auto from = [&](const std::set<std::uint32_t>& promised) {
-        return books_.begin(key, a, {promised.begin(), promised.end()}, {heard_.begin(), heard_.end()},
-                            *this);
-    };
-    try {
-        if (from(promised_)) ++out_.restored_older;
-        return;
-    } catch (const breach&) {
-        if (earlier_.empty()) throw;
-    }
-    books_ = before;
-    promised_ = earlier_.back().promised;
-    given_up_.insert(earlier_.back().given_up.begin(), earlier_.back().given_up.end());
-    earlier_.pop_back();
-    judge(a, key);
 }
 
 void job::begin(std::uint32_t slot, std::uint64_t generation, const std::optional<copy_key>& key) {
