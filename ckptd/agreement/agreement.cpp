@@ -35,6 +35,7 @@ void agreement::enter(std::uint64_t generation, bool forgetful) {
     if (!same_launch) {
         storage_.reset();
         outside_.reset();
+        outside_asked_ = false;
     }
     coordinate();
 }
@@ -49,7 +50,7 @@ void agreement::coordinate() {
                          launch_.group);
     if (outside_) coordinator_->set_outside(*outside_, outside_answered_);
     // Those outside who were not asked may be needed in this round. Not if it has been decided.
-    if (storage_ && (outside_ || has_begun())) coordinator_->set_storage(*storage_, outside_.has_value());
+    if (storage_ && (outside_asked_ || has_begun())) coordinator_->set_storage(*storage_, outside_asked_);
 }
 
 void agreement::recall(std::uint64_t nonce) {
@@ -111,15 +112,16 @@ effects agreement::tick() {
 }
 
 effects agreement::storage_holds(std::vector<copy_key> committed, std::optional<holdings> outside,
-                                 bool all_answered) {
+                                 bool all_answered, bool in_haste) {
     effects out;
     storage_ = std::move(committed);
     outside_ = std::move(outside);
     outside_answered_ = all_answered;
+    outside_asked_ = outside_ && !in_haste;
     if (!coordinator_ || over_) return out;
     const auto before = coordinator_->stage();
     if (outside_) coordinator_->set_outside(*outside_, all_answered);
-    coordinator_->set_storage(*storage_, outside_.has_value());
+    coordinator_->set_storage(*storage_, outside_asked_);
     if (coordinator_->stage() != before) urge(out);
     return out;
 }

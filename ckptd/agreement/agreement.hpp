@@ -62,13 +62,14 @@ class agreement {
 
     /// At the first slot, once for a launch: the steps that are committed in storage, and what nodes outside
     /// of the assignment hold. Null where these were not asked: that holds for one attempt, and then for
-    /// none. `all_answered`: as coordinator::set_outside.
+    /// none. `all_answered`: as coordinator::set_outside. `in_haste`: who is silent was not waited for, and
+    /// is asked anew for the next attempt.
     effects storage_holds(std::vector<copy_key> committed, std::optional<holdings> outside = holdings{},
-                          bool all_answered = true);
+                          bool all_answered = true, bool in_haste = false);
     /// What storage holds is known, and the nodes outside have to be asked (again): then outside_holds().
     bool asks_outside() const { return storage_ && coordinator_ && !coordinator_->knows_storage(); }
-    effects outside_holds(std::optional<holdings> outside, bool all_answered = true) {
-        return storage_ ? storage_holds(*storage_, std::move(outside), all_answered) : effects{};
+    effects outside_holds(std::optional<holdings> outside, bool all_answered = true, bool in_haste = false) {
+        return storage_ ? storage_holds(*storage_, std::move(outside), all_answered, in_haste) : effects{};
     }
     effects brought(const ballot& number, std::vector<std::uint32_t> failed);
     /// A daemon of the launch `later`, in which this one may have no part, asks what is held here. If that is
@@ -170,6 +171,7 @@ class agreement {
     std::optional<std::vector<copy_key>> storage_;
     std::optional<holdings> outside_;  // null: not asked
     bool outside_answered_ = false;    // all of them
+    bool outside_asked_ = false;       // as often as they have to be
     vote_counter counter_;
     std::map<std::uint32_t, saved_steps> saves_;  ///< by rank
     std::uint32_t leader_ = 0;

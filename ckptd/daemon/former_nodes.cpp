@@ -178,9 +178,7 @@ task<former_nodes::answers> former_nodes::ask(session_ptr s, std::uint64_t look)
                     fmt::format("no answer from {}: a newer checkpoint of this job that is only there would "
                                 "not be used",
                                 compress_hostlist(silent)));
-    // It may be needed yet: then who was silent is asked anew, and waited for.
-    if (!needed && !all) co_return answers{};
-    co_return answers{std::move(out), all};
+    co_return answers{std::move(out), all, !needed && !all};
 }
 
 }  // namespace banyan::ckpt

@@ -25,10 +25,11 @@ class former_nodes {
         : core_(core), peers_(peers), users_(users) {}
 
     struct answers {
-        /// Null where nothing of it is needed so far and somebody was silent, or `look` is no longer the
-        /// newest.
+        /// Null where they were not asked: `look` is no longer the newest.
         std::optional<holdings> said;
         bool all = false;  ///< that there may be have been asked, and have answered
+        /// Nothing of it is needed so far, and who is silent was not waited for.
+        bool in_haste = false;
     };
     /// Once every node of the launch has said what it holds: what the others hold. They end their launch with
     /// that. Where nothing of it is needed, who is silent is waited for for a moment only.

@@ -61,11 +61,12 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
     void receive(std::uint32_t from, const messages& what);
     void tick();
     void storage_holds(std::vector<copy_key> committed, std::optional<agreement::agreement::holdings> outside,
-                       bool all_answered) {
-        act(rules_.storage_holds(std::move(committed), std::move(outside), all_answered));
+                       bool all_answered, bool in_haste) {
+        act(rules_.storage_holds(std::move(committed), std::move(outside), all_answered, in_haste));
     }
-    void outside_holds(std::optional<agreement::agreement::holdings> outside, bool all_answered) {
-        act(rules_.outside_holds(std::move(outside), all_answered));
+    void outside_holds(std::optional<agreement::agreement::holdings> outside, bool all_answered,
+                       bool in_haste) {
+        act(rules_.outside_holds(std::move(outside), all_answered, in_haste));
     }
     void brought(const agreement::ballot& number, std::vector<std::uint32_t> failed);
     /// As agreement's; it is kept when this returns.

@@ -361,7 +361,7 @@ task<void> launches::ask_former(session_ptr s, std::uint64_t number) {
     if (s->closed || s->storage.look != number) co_return;
     s->storage.looked = number;
     open_former_states(s);
-    s->agreed->outside_holds(std::move(elsewhere.said), elsewhere.all);
+    s->agreed->outside_holds(std::move(elsewhere.said), elsewhere.all, elsewhere.in_haste);
 }
 
 task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
@@ -372,7 +372,7 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
         auto elsewhere = co_await to_.former.ask(s, number);
         if (s->closed || s->storage.look != number) co_return;
         open_former_states(s);
-        s->agreed->storage_holds({}, std::move(elsewhere.said), elsewhere.all);
+        s->agreed->storage_holds({}, std::move(elsewhere.said), elsewhere.all, elsewhere.in_haste);
         co_return;
     }
     std::optional<clock::time_point> failing_since;
@@ -404,7 +404,8 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
             auto elsewhere = co_await to_.former.ask(s, number);
             if (s->closed || s->storage.look != number) co_return;
             open_former_states(s);
-            s->agreed->storage_holds(std::move(*found), std::move(elsewhere.said), elsewhere.all);
+            s->agreed->storage_holds(std::move(*found), std::move(elsewhere.said), elsewhere.all,
+                                     elsewhere.in_haste);
             co_return;
         }
         if (found.error().code == errc::conflict) {

@@ -86,8 +86,7 @@ void job::look_at_storage(std::uint32_t i) {
             std::optional<agreement::agreement::holdings> held;
             if (known) held = held_outside(i, *known);
             const bool all = known && all_answer(i, *known);
-            if (whole && !all) held.reset();  // asked for anew where it is needed after all
-            act(i, nodes_[i].agreed.storage_holds({}, std::move(held), all));
+            act(i, nodes_[i].agreed.storage_holds({}, std::move(held), all, whole && !all));
         });
     });
 }

@@ -123,7 +123,9 @@ TEST_CASE("schedules of launches that move, which broke an earlier form of the r
         14054, 15997,   // the books: what a daemon of an ended launch finds committed is overtaken there
         1487, 1035823,  // the same, and what its round begins from
         2050695,        // the books: nobody is left who knows where the job was
-        1166152);       // a former node of which nothing was needed committed a step late
+        1166152,        // a former node of which nothing was needed committed a step late
+        1004531, 1209118, 1821670,
+        1867243);  // what one of those knew was forgotten, since another one was silent
     CHECK(simulator::run(seed, some_settings(seed)).breach == "");
 }
 
