@@ -12,7 +12,7 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr std::size_t line = 64;
+constexpr std::size_t cache_line = 64;
 constexpr std::size_t worth_streaming = 64 * 1024;  // below, memcpy stays within the cache and wins
 constexpr std::size_t piece = 256 * 1024;           // takes long beside the clock's steps
 /// Of each way, in turn: the median counts, whatever page faults and caches do to some.
@@ -73,7 +73,7 @@ class chooser {
 void copy_state(std::byte* to, const std::byte* from, std::size_t bytes) {
     static chooser ways;
     if (bytes >= worth_streaming && ways.has_any()) {
-        const auto head = (line - reinterpret_cast<std::uintptr_t>(to) % line) % line;
+        const auto head = (cache_line - reinterpret_cast<std::uintptr_t>(to) % cache_line) % cache_line;
         std::memcpy(to, from, head);
         const auto done = head + ways.copy(to + head, from + head, bytes - head);
         to += done;

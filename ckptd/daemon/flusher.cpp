@@ -124,7 +124,7 @@ task<result<void>> flusher::flush_once(session_ptr s) {
     const auto user = s->user;
     const auto owned = co_await directories_.own(s);
     if (!owned) co_return failed_flush(owned.error());
-    const auto owner = *owned;
+    const auto& owner = *owned;
     const auto open = [user, owner] { return open_flush(user, owner); };
     const auto folder = co_await core_.storage.run(user.uid, open);
     if (!folder) {

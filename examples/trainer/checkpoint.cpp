@@ -80,7 +80,8 @@ void checkpoint::after_step() {
 void checkpoint::finish() {
     if (!active_) return;
     active_ = false;
-    if (bck_finalize(1) == BCK_E_TIMEOUT)
+    // All ranks of the job hear the same.
+    if (bck_finalize(1) == BCK_E_TIMEOUT && self_.rank == 0)
         report_.note("rank " + std::to_string(self_.rank) + ": " + bck_error());
 }
 

@@ -13,7 +13,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::seconds again(1);  // after a failure
+constexpr std::chrono::seconds after_failure(1);
 
 /// Locked by another process: that passes. All else is an answer.
 bool is_busy(const result<void>& came_of_it) {
@@ -165,7 +165,7 @@ void history_writer::after(round& done) {
     }
     if (done.kept && done.moved && done.refused.empty()) return pump();
     paused_ = true;
-    pause_.expires_after(again);
+    pause_.expires_after(after_failure);
     pause_.async_wait([this](const boost::system::error_code& ec) {
         if (ec) return;
         paused_ = false;

@@ -19,7 +19,7 @@ using nlohmann::json;
 namespace {
 // Each life of a controller has numbers of its own: an agent may still work on what an earlier one asked for,
 // and answers over the next connection.
-constexpr std::chrono::milliseconds look_again(100);  // whether an agent is back
+constexpr std::chrono::milliseconds look_for_agent(100);  // whether it is back
 constexpr unsigned requests_a_ms = 10;
 constexpr std::size_t longest_finding = 1'000;
 constexpr std::chrono::seconds life(3);  // a host that is gone without a word is asked for soon
@@ -248,7 +248,7 @@ task<std::optional<sweep_report>> hub::sweep(std::string node, std::uint64_t num
     const auto until = std::chrono::steady_clock::now() + agent_within_;
     bool asked = ask_for_sweep(node, request);
     while (!asked && !sweepings_[request].given_up && std::chrono::steady_clock::now() < until) {
-        timer->expires_after(look_again);
+        timer->expires_after(look_for_agent);
         co_await timer->async_wait(as_result);
         asked = !sweepings_[request].given_up && ask_for_sweep(node, request);
     }

@@ -18,9 +18,9 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr milliseconds first_pause(20), longest_pause(250);
-constexpr milliseconds untold_pause(2'000);    // at the longest, for what Slurm does not tell or do
-constexpr std::chrono::hours longest(1);       // where slurmctld is away for most of it
-constexpr std::chrono::seconds still_has(15);  // Slurm takes the node away within milliseconds
+constexpr milliseconds untold_pause(2'000);        // at the longest, for what Slurm does not tell or do
+constexpr std::chrono::hours followed_at_most(1);  // where slurmctld is away for most of it
+constexpr std::chrono::seconds still_has(15);      // Slurm takes the node away within milliseconds
 constexpr int most_start_tries = 40;
 
 // A node refuses a job whose new credential is not of a later second than the end of its earlier run; clocks
@@ -45,7 +45,7 @@ class job_follower {
 
     /// True: it is said to go on. Time in which slurmctld does not answer does not count.
     task<bool> run() {
-        const auto last = begun_ + longest;
+        const auto last = begun_ + followed_at_most;
         for (auto at = begun_; at - begun_ < tools_.limits.settling && at < last;) {
             const auto now =
                 co_await run_blocking(tools_.pool, [this] { return tools_.slurm.job(before_.id); });
