@@ -7,6 +7,7 @@
 #include "common/json_fields.hpp"
 #include "fault/catalog/symptom.hpp"
 #include "fault/catalog/xid.hpp"
+#include "hardware/gpus.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -133,6 +134,14 @@ bool calls_for_seal(const kernel_fault& fault) {
     return of_a_link && ruling_of(fault).action != catalog::link_action::ignore;
 }
 
+result<std::string> nvlink_domain_in(const json_fields& in) {
+    if (!in.has("nvlink_domain")) return std::string();
+    BANYAN_TRY(auto domain, in.text("nvlink_domain", max_device));
+    if (!domain.empty() && !hardware::is_nvlink_domain(domain))
+        return fail(errc::invalid_input, "an NVLink domain is not a UUID and a clique");
+    return domain;
+}
+
 json to_json(const event& e) {
     const auto& f = e.fault;
     json out = {{"node", e.node},
@@ -151,6 +160,7 @@ json to_json(const event& e) {
                 {"follow_up", f.follow_up}};
     if (e.job != 0) out["job"] = e.job;
     if (e.place) out["place"] = to_json(*e.place);
+    if (!e.nvlink_domain.empty()) out["nvlink_domain"] = e.nvlink_domain;
     if (f.caused_by) out["caused_by"] = *f.caused_by;
     if (f.recovery) out["recovery"] = *f.recovery;
     if (!f.device.empty()) out["device"] = f.device;
@@ -200,6 +210,7 @@ result<event> event_from(const json& meta) {
     if (in.has("place")) {
         BANYAN_TRY(e.place, neighbours_from(*in.find("place")));
     }
+    BANYAN_TRY(e.nvlink_domain, nvlink_domain_in(in));
     if (in.has("registers")) {
         BANYAN_TRY(const auto registers, in.object("registers"));
         BANYAN_TRY(e.fault.registers, registers_from(registers));

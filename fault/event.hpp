@@ -10,6 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "common/json_fields.hpp"
 #include "common/result.hpp"
 #include "fault/catalog/nvlink.hpp"
 #include "fault/neighbours.hpp"
@@ -33,6 +34,7 @@ struct event {
     std::uint64_t repeats = 0;          ///< equal lines that were held back since the last one sent
     std::uint32_t job = 0;              ///< whose process the line names, as its cgroup says; 0: not known
     std::optional<neighbours> place{};  ///< of its GPU or HCA, where the agent knows it
+    std::string nvlink_domain{};        ///< of its node's GPUs: see gpus.hpp; empty: none, or not known
 
     std::string key() const;
 };
@@ -60,6 +62,9 @@ enum class recovery : std::uint32_t {
     drain_p2p = 3,
     drain_and_reset = 4
 };
+
+/// The NVLinks' domain in what an agent tells; empty where it tells none.
+result<std::string> nvlink_domain_in(const json_fields& in);
 
 nlohmann::json to_json(const event& e);
 result<event> event_from(const nlohmann::json& meta);

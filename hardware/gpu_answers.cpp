@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "common/json_fields.hpp"
+#include "common/text.hpp"
 #include "hardware/gpus.hpp"
 
 namespace banyan::hardware {
@@ -10,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint32_t most_gpus = 4096;
-constexpr std::size_t links_told = 64, longest_bus_id = 64;
+constexpr std::size_t links_told = 64, longest_bus_id = 64, longest_domain = 64;
 
 json links_json(const gpu_health& g) {
     json out = json::array();
@@ -28,12 +31,32 @@ result<gpu_health> health_from(const json_fields& in) {
     BANYAN_TRY(out.remap_pending, in.flag("remap_pending"));
     BANYAN_TRY(out.slowed, in.flag("slowed"));
     BANYAN_TRY(out.ecc_unknown, in.text("ecc_unknown"));
+    if (in.has("nvlink_domain")) {
+        BANYAN_TRY(auto domain, in.text("nvlink_domain", longest_domain));
+        if (!domain.empty() && !is_nvlink_domain(domain))
+            return fail(errc::invalid_input, "an NVLink domain is not a UUID and a clique");
+        out.nvlink_domain = std::move(domain);
+    }
     BANYAN_TRY(const auto links, in.numbers("links", links_told));
     for (const auto active : links) out.links.push_back(active != 0);
     return out;
 }
 
 }  // namespace
+
+bool is_nvlink_domain(std::string_view text) {
+    constexpr std::string_view shape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.";
+    if (text.size() <= shape.size()) return false;
+    for (std::size_t n = 0; n < shape.size(); ++n) {
+        const char c = text[n];
+        const bool digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+        if (shape[n] == 'x' ? !digit : c != shape[n]) return false;
+    }
+    const auto clique = text.substr(shape.size());
+    const bool plain = clique.size() == 1 || clique.front() != '0';
+    return plain && std::ranges::all_of(clique, [](char c) { return c >= '0' && c <= '9'; }) &&
+           parse_number(clique, UINT32_MAX).has_value();
+}
 
 result<gpu_answers> ask_all(gpu_library& library) {
     BANYAN_TRY(const auto count, library.count());
@@ -58,6 +81,7 @@ json to_json(const gpu_answers& gpus) {
                         {"slowed", g->slowed},
                         {"ecc_unknown", g->ecc_unknown},
                         {"links", links_json(*g)}});
+        if (g->nvlink_domain) list.back()["nvlink_domain"] = *g->nvlink_domain;
     }
     return {{"gpus", std::move(list)}};
 }

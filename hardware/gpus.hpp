@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -24,7 +26,10 @@ struct gpu_health {
     bool remap_pending = false;     ///< a broken row is replaced at the next reset
     bool slowed = false;            ///< its clocks are down since it is too hot, or power is short
     std::vector<bool> links{};      ///< NVLinks, by number: whether each is active
-    std::string ecc_unknown{};      ///< why the errors could not be asked for; empty: they were
+    /// "UUID.clique" of the NVLink fabric that it shares with GPUs of other nodes, as the driver has it
+    /// registered; empty: it is in none; none: it does not tell.
+    std::optional<std::string> nvlink_domain{};
+    std::string ecc_unknown{};  ///< why the errors could not be asked for; empty: they were
 
     bool usable() const { return !lost && !needs_reset; }
 };
@@ -41,6 +46,9 @@ inline constexpr const char* nvml_library = "libnvidia-ml.so.1";
 
 /// By dlopen. not_found: there is none on this node. conflict: the driver is not loaded.
 result<std::unique_ptr<gpu_library>> open_nvml(const std::string& library = nvml_library);
+
+/// "01234567-89ab-cdef-0123-456789abcdef.1": lower case, the clique a number of 32 bits.
+bool is_nvlink_domain(std::string_view text);
 
 /// Of each GPU, or why it could not be asked.
 using gpu_answers = std::vector<result<gpu_health>>;

@@ -2,11 +2,14 @@
 //
 // NVIDIA's management library, by dlopen: banyan is built, and runs, where there is none. The few functions
 // and numbers that are used are those of nvml.h, which has kept them since driver 450.
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "hardware/gpus.hpp"
 #include "hardware/loaded.hpp"
@@ -17,7 +20,8 @@ namespace {
 using device = void*;
 using code = int;
 
-constexpr code success = 0, driver_not_loaded = 9, gpu_is_lost = 15, reset_required = 16;
+constexpr code success = 0, not_supported = 3, not_asked = -1, driver_not_loaded = 9, gpu_is_lost = 15,
+               reset_required = 16;
 constexpr int uncorrected_errors = 1, since_driver_load = 0;
 /// Clocks that the hardware takes down: in general, for heat, by the power supply's word.
 constexpr unsigned long long hardware_slowdown = 0x08 | 0x40 | 0x80;
@@ -30,6 +34,38 @@ struct pci_info {
     std::array<char, 32> bus_id;
 };
 
+constexpr unsigned char fabric_not_supported = 0, fabric_completed = 3;
+
+/// nvmlGpuFabricInfo_t.
+struct fabric_info {
+    std::array<unsigned char, 16> cluster;
+    code status;
+    unsigned clique;
+    unsigned char state;
+};
+
+/// nvmlGpuFabricInfo_v2_t: every driver that has the function with a version takes it.
+struct fabric_info_v2 {
+    unsigned version;
+    fabric_info is;
+    unsigned health;
+};
+static_assert(sizeof(fabric_info) == 28 && sizeof(fabric_info_v2) == 36);
+constexpr unsigned fabric_version = sizeof(fabric_info_v2) | 2u << 24;
+
+/// none: it does not tell, or not yet.
+std::optional<std::string> domain_of(const fabric_info& f) {
+    if (f.state == fabric_not_supported) return "";
+    if (f.state != fabric_completed || f.status != success) return std::nullopt;
+    const auto& u = f.cluster;
+    // A GPU of one node alone is registered with no cluster.
+    if (std::ranges::all_of(u, [](auto byte) { return byte == 0; })) return "";
+    return fmt::format(
+        "{:02x}-{:02x}-{:02x}-{:02x}-{:02x}.{}", fmt::join(u.begin(), u.begin() + 4, ""),
+        fmt::join(u.begin() + 4, u.begin() + 6, ""), fmt::join(u.begin() + 6, u.begin() + 8, ""),
+        fmt::join(u.begin() + 8, u.begin() + 10, ""), fmt::join(u.begin() + 10, u.end(), ""), f.clique);
+}
+
 struct nvml_functions {
     code (*init)() = nullptr;
     code (*count)(unsigned*) = nullptr;
@@ -41,6 +77,8 @@ struct nvml_functions {
     code (*remapped)(device, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
     code (*slowdown)(device, unsigned long long*) = nullptr;
     code (*link_state)(device, unsigned, int*) = nullptr;
+    code (*fabric)(device, fabric_info*) = nullptr;
+    code (*fabric_by_version)(device, fabric_info_v2*) = nullptr;
 };
 
 class nvml final : public gpu_library {
@@ -89,6 +127,20 @@ class nvml final : public gpu_library {
         int active = 0;
         for (unsigned n = 0; f_.link_state && n < nvml_links && f_.link_state(d, n, &active) == success; ++n)
             out.links.push_back(active != 0);
+        out.nvlink_domain = ask_domain(d);
+    }
+
+    std::optional<std::string> ask_domain(device d) const {
+        fabric_info_v2 told{};
+        told.version = fabric_version;
+        if (f_.fabric_by_version) {
+            const code why = f_.fabric_by_version(d, &told);
+            if (why == success) return domain_of(told.is);
+            if (why == not_supported) return "";
+        }
+        const code why = f_.fabric ? f_.fabric(d, &told.is) : not_asked;
+        if (why == success) return domain_of(told.is);
+        return why == not_supported ? std::optional(std::string()) : std::nullopt;
     }
 
     std::unexpected<error> failed(const std::string& doing, code why) const {
@@ -118,6 +170,8 @@ result<std::unique_ptr<gpu_library>> open_nvml(const std::string& name) {
     find_function(library, "nvmlDeviceGetRemappedRows", f.remapped);
     find_function(library, "nvmlDeviceGetCurrentClocksThrottleReasons", f.slowdown);
     find_function(library, "nvmlDeviceGetNvLinkState", f.link_state);
+    find_function(library, "nvmlDeviceGetGpuFabricInfo", f.fabric);
+    find_function(library, "nvmlDeviceGetGpuFabricInfoV", f.fabric_by_version);
     if (const code why = f.init(); why != success)
         return fail(why == driver_not_loaded ? errc::conflict : errc::unavailable,
                     fmt::format("NVIDIA's library does not start: {}", f.text(why)));

@@ -163,6 +163,7 @@ void agent::send_heartbeat() {
     if (!moved && ++beats_ % 5 != 0) return;
     json meta = {
         {"now_ms", wall_ms()}, {"queued", queue_.size()}, {"dropped", queue_.dropped()}, {"lost", lost_}};
+    if (const auto& domain = gpu_looks_.nvlink_domain()) meta["nvlink_domain"] = *domain;
     if (moved && file_) {
         meta["cursor"] = {{"boot", boot_id_},
                           {"stream", file_->stream()},

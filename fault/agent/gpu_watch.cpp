@@ -57,6 +57,7 @@ bool gpu_watch::after_look(const result<nlohmann::json>& told) {
     }
     if (gpus_ != all->size()) spdlog::info("looks at {} GPUs by NVIDIA's library", all->size());
     gpus_ = all->size();
+    after_domains(*all);
     auto found = facts_.after_look(*all);
     sight_.after_look(std::move(found.blind));
     for (const auto& what : found.standing) spdlog::info("was so when it was first looked at: {}", what);
@@ -65,6 +66,23 @@ bool gpu_watch::after_look(const result<nlohmann::json>& told) {
         sink_(std::move(fault), words);
     }
     return found.again_soon;
+}
+
+// A card that does not tell, as one that is lost or not registered yet, changes nothing of what is known.
+void gpu_watch::after_domains(const hardware::gpu_answers& gpus) {
+    std::optional<std::string> said;
+    for (const auto& gpu : gpus) {
+        if (!gpu || !gpu->nvlink_domain) continue;
+        const bool differs = said && *said != *gpu->nvlink_domain;
+        said = differs ? std::string() : *gpu->nvlink_domain;
+        if (differs) break;
+    }
+    if (!said || said == domain_) return;
+    if (!said->empty())
+        spdlog::info("the node's GPUs are in NVLink domain {}", *said);
+    else if (domain_)
+        spdlog::info("the node's GPUs are in no NVLink domain any more, or in different ones");
+    domain_ = std::move(said);
 }
 
 }  // namespace banyan::fault

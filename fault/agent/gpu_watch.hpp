@@ -34,9 +34,13 @@ class gpu_watch {
     const std::set<std::string>& blind() const { return sight_.blind(); }
     /// How many GPUs the last look showed that could be done; none: there was no such look.
     std::optional<std::size_t> gpus() const { return gpus_; }
+    /// The NVLink domain that the node's GPUs are in, "UUID.clique"; empty: in none, or in different ones. No
+    /// value: it is not known yet.
+    const std::optional<std::string>& nvlink_domain() const { return domain_; }
 
   private:
     task<void> run();
+    void after_domains(const hardware::gpu_answers& gpus);
 
     asio::io_context& io_;
     const config& config_;
@@ -47,6 +51,7 @@ class gpu_watch {
     asio::steady_timer timer_;
     helper::clock::time_point looked_{};
     std::optional<std::size_t> gpus_;
+    std::optional<std::string> domain_;
 };
 
 }  // namespace banyan::fault

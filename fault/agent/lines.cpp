@@ -102,6 +102,8 @@ void agent::after_fault(kernel_fault fault, const log_line& line, std::string_vi
         }
     }
     e.place = places_.of(fault.bdf);
+    if (fault.kind == fault_kind::xid || fault.kind == fault_kind::bus_loss)
+        e.nvlink_domain = gpu_looks_.nvlink_domain().value_or("");
     e.text = text.substr(0, max_text);
     e.job = job != 0 ? job : job_of(fault);
     e.fault = std::move(fault);

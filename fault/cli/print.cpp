@@ -130,6 +130,13 @@ std::string incident_story(const json_fields& i) {
         field("avoided", fmt::format("new jobs are kept off this cable since {}", clock_text(since, true)));
     if (const auto* told = i.find("place"))
         if (const auto place = neighbours_from(*told)) field("place", printable(place->text()));
+    if (const auto domain = text_in(i, "nvlink_domain", ""); !domain.empty()) {
+        const auto nodes = i.texts("nvlink_nodes", incident::max_shown);
+        const bool several = nodes && nodes->size() > 1;
+        field("nvlinks",
+              several ? fmt::format("domain {}, told of by {}", domain, printable(compress_hostlist(*nodes)))
+                      : "domain " + domain);
+    }
     const auto start = time_in(times, "line_ms");
     out += fmt::format("\n  {:<18} {:>9}\n", "TIME", "MS");
     for (const auto& m : moments_of(i))

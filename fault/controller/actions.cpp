@@ -32,6 +32,11 @@ bool was_said(const incident& i, const std::string& what, std::string_view begin
         i.actions, [&](const auto& a) { return a.what == what && a.result.starts_with(beginning); });
 }
 
+/// While something was done to `node`.
+bool has_another_culprit(const incident& i, const std::string& node) {
+    return is_an_nvlink_domain(i) || (!i.nvlink_domain.empty() && i.object.node != node);
+}
+
 constexpr std::string_view user_told = "its user is told";
 
 /// An attempt that failed, or was none in dry run, has told nobody.
@@ -184,6 +189,8 @@ task<void> controller::act_once(std::uint64_t number) {
     if (what.step >= step_kind::seal) co_await seal_jobs(number, how.jobs);
     co_await note_ranks(records_, pool_, *slurm_, number, how.jobs);
     if (!has_limits(what.step)) co_return;
+    // Other nodes of its NVLink domain told meanwhile, and the culprit is another: that is judged next.
+    if (!(i = records_.incidents().find(number)) || has_another_culprit(*i, node)) co_return;
     if (!what.allowed) {
         const std::string verb = keeps_the_node(what.step) ? std::string(name_of(what.step))
                                  : how.leave               ? "node_down"
@@ -348,6 +355,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
         }
     if (!i || i->closed_ms != 0)
         co_return leave_alone("nothing to do: closed meanwhile" + (i ? ", by " + i->closed_by : ""));
+    if (has_another_culprit(*i, node)) co_return leave_alone("nothing to do: the fault is not this node's");
     const bool foreign = !status->reason.empty() && !ours;
     if (foreign && (!out || status->down || !occupied))
         co_return leave_alone(fmt::format("left alone: the node has the reason \"{}\"", status->reason));

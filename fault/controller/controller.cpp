@@ -43,8 +43,10 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
                     of_nodes_.back(node);
                 }}),
       fabric_(io, pool, config_, records_, [this](std::uint64_t number, change what) { hear(number, what); }),
-      of_nodes_(records_, {.boot_of = [this](const std::string& node) { return hub_.boot_of(node); },
-                           .hear = [this](std::uint64_t number, change what) { hear(number, what); }}),
+      of_nodes_(records_,
+                {.boot_of = [this](const std::string& node) { return hub_.boot_of(node); },
+                 .nvlink_domain_of = [this](const std::string& node) { return hub_.nvlink_domain_of(node); },
+                 .hear = [this](std::uint64_t number, change what) { hear(number, what); }}),
       silence_(io, pool, *slurm_, config_.ckptd_port,
                [this](const std::string& node, const std::string& words) { of_nodes_.silent(node, words); }),
       verifier_{{io, pool, *slurm_, records_, config_.verify,

@@ -118,7 +118,9 @@ void controller::hear(std::uint64_t number, change what) {
 void controller::after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text) {
     // It belongs to the newest incident of the node.
     for (auto it = records_.incidents().all().rbegin(); it != records_.incidents().all().rend(); ++it) {
-        if (it->second.object.node != node || it->second.closed_ms != 0) continue;
+        const auto& one = it->second;
+        const bool here = one.object.node == node || std::ranges::find(one.shown, node) != one.shown.end();
+        if (!here || one.closed_ms != 0) continue;
         auto* i = records_.incidents().find(it->first);
         i->actions.push_back({"agent_seal", node, at_ms, text});
         records_.save_soon(it->first);

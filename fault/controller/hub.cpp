@@ -151,6 +151,8 @@ task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire
         const auto text = in.text("text");
         if (at && text) calls_.self_sealed(node, static_cast<std::int64_t>(*at), *text);
     } else if (frame.type == code(message::heartbeat)) {
+        if (auto domain = nvlink_domain_in(in); domain && in.has("nvlink_domain"))
+            info.nvlink_domain = std::move(*domain);
         info.queued = in.number("queued").value_or(0);
         info.dropped = in.number("dropped").value_or(0);
         info.lost = in.number("lost").value_or(0);
@@ -262,6 +264,11 @@ task<std::optional<sweep_report>> hub::sweep(std::string node, std::uint64_t num
         s.report =
             sweep_report{.text = asked ? "its agent did not answer in time" : "its agent is not connected"};
     co_return std::move(s.report);
+}
+
+std::string hub::nvlink_domain_of(const std::string& node) const {
+    const auto it = agents_.find(node);
+    return it == agents_.end() ? std::string() : it->second.nvlink_domain;
 }
 
 std::string hub::boot_of(const std::string& node) const {

@@ -40,7 +40,7 @@ struct sweep_report {
 };
 
 struct agent_info {
-    std::string boot_id, address;
+    std::string boot_id, address, nvlink_domain;
     std::int64_t since_ms = 0, heard_ms = 0;
     std::uint64_t gpus = 0, queued = 0, dropped = 0, lost = 0, events = 0;
     bool connected = false;
@@ -78,6 +78,8 @@ class hub {
     const std::map<std::string, agent_info>& agents() const { return agents_; }
     /// The boot that a node runs now, as its agent said; empty when unknown.
     std::string boot_of(const std::string& node) const;
+    /// The NVLink domain of its GPUs, as its agent said last; empty: none, or not known.
+    std::string nvlink_domain_of(const std::string& node) const;
 
   private:
     struct session {

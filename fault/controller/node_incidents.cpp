@@ -45,7 +45,9 @@ incident node_incidents::made(const std::string& node, std::string_view reason, 
 
 void node_incidents::open(incident i) {
     const auto now = i.line_ms;
-    calls_.hear(records_.incidents().open(std::move(i), now).number, change::first);
+    const auto number = records_.incidents().open(std::move(i), now).number;
+    for (const auto folded : records_.incidents().fold_links(number)) records_.save_soon(folded);
+    calls_.hear(number, change::first);
 }
 
 void node_incidents::silent(const std::string& node, const std::string& words) {
@@ -55,6 +57,8 @@ void node_incidents::silent(const std::string& node, const std::string& words) {
         return calls_.hear(number, change::again);
     }
     auto i = made(node, silent_reason, fmt::format("{} does not answer", node));
+    if (calls_.nvlink_domain_of) i.nvlink_domain = calls_.nvlink_domain_of(node);
+    i.own_fault = true;
     i.add_evidence({i.line_ms, node, words, 0});
     open(std::move(i));
 }

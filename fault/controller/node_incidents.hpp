@@ -25,6 +25,7 @@ class node_incidents {
   public:
     struct callbacks {
         std::function<std::string(const std::string& node)> boot_of;
+        std::function<std::string(const std::string& node)> nvlink_domain_of{};
         std::function<void(std::uint64_t number, change what)> hear;
     };
 

@@ -92,6 +92,10 @@ constexpr std::array<std::string_view, 3> levels{"suspected", "likely", "certain
 }  // namespace
 
 sureness sureness_of(const incident& i) {
+    if (is_an_nvlink_domain(i))
+        return {
+            likely,
+            "GPUs of three or more nodes told of their NVLinks at once, and no GPU of a fault of its own"};
     switch (kind_of(i)) {
         case line_kind::xid:
             return of_a_gpu(i);

@@ -11,6 +11,7 @@
 #include "fault/catalog/symptom.hpp"
 #include "fault/catalog/xid.hpp"
 #include "fault/incident/job_rules.hpp"
+#include "fault/incident/nvlink_rules.hpp"
 #include "fault/policy/rule.hpp"
 
 namespace banyan::fault {
@@ -83,23 +84,13 @@ bool counts_what_was_told(const incident& i, const event& e) {
     return false;
 }
 
-// A line that says that a link went down, and that the GPU needs a reset for it. A weak signal is met at
-// either end.
-link_end fallen_end(const kernel_fault& f) {
-    using catalog::link_look;
-    if (f.kind != fault_kind::xid || f.code != 149 || !f.registers) return link_end::none;
-    const auto& unit = f.registers->unit;
-    const bool of_a_link = unit.starts_with("NETIR_LINK_") || unit == "NETIR" || unit == "NETIR_INT";
-    const auto ruling = ruling_of(f);
-    if (!of_a_link || ruling.action != catalog::link_action::reset_gpu) return link_end::none;
-    if (ruling.look == link_look::peer) return link_end::peer;
-    return ruling.look == link_look::software ? link_end::own : link_end::unclear;
-}
-
-bool speaks_of_an_nvlink(std::uint32_t xid) { return xid == 74 || (xid >= 144 && xid <= 148); }
-
 bool is_fatal_switch_line(const kernel_fault& f) {
     return f.kind == fault_kind::sxid && !f.follow_up && f.severity == link_severity::fatal;
+}
+
+// Of several nodes GPUs have the same address.
+bool is_another_gpu(const incident& i, const event& e) {
+    return e.node != i.object.node || e.fault.bdf != i.object.bdf;
 }
 
 // A link that went down, or a switch's fatal error, is heard on all that used it.
@@ -107,7 +98,7 @@ bool follows_a_fallen_link(const incident& i, const event& e) {
     if (i.fallen == link_end::none && !(i.reason == "nvswitch" && i.severity >= severity::warning))
         return false;
     const auto end = fallen_end(e.fault);
-    if (end != link_end::none) return e.fault.bdf != i.object.bdf && end != link_end::own && end <= i.fallen;
+    if (end != link_end::none) return is_another_gpu(i, e) && end != link_end::own && end <= i.fallen;
     return e.fault.kind == fault_kind::xid && speaks_of_an_nvlink(e.fault.code) &&
            precedence_of(e.fault) < precedence::reset;
 }
@@ -123,11 +114,12 @@ bool is_the_cause(const incident& i, const event& e, precedence w) {
 
 // 94 and 95 follow a 48; a 145 on another GPU than the culprit's is a healthy peer that lost its partner.
 bool is_consequence(const incident& i, const event& e) {
+    if (follows_in_its_domain(i, e)) return true;
     if (follows_a_fallen_link(i, e)) return true;
     const auto code = e.fault.kind == fault_kind::xid ? e.fault.code : 0;
     if (counts_what_was_told(i, e)) return true;
     if ((code == 94 || code == 95) && i.codes.contains(48) && e.fault.bdf == i.object.bdf) return true;
-    return code == 145 && e.fault.bdf != i.object.bdf && precedence_of(e.fault) < precedence::reset &&
+    return code == 145 && is_another_gpu(i, e) && precedence_of(e.fault) < precedence::reset &&
            i.root_precedence >= static_cast<std::uint8_t>(precedence::alert);
 }
 
@@ -290,7 +282,8 @@ bool engine::belongs_to_symptom(const incident& i, const event& e, bool near) {
 
 bool engine::belongs(const incident& i, const event& e, precedence w) const {
     if (is_told_of_a_job(e.fault)) return belongs_to_a_job(i, e, w, window_ms_);
-    if (i.object.node != e.node) return false;
+    if (crosses_nodes(i, e)) return belongs_to_its_domain(i, e, w, window_ms_);
+    if (i.object.node != e.node || is_an_nvlink_domain(i)) return false;
     // A port that was lost is up again, whether the node was started again meanwhile or not.
     if (i.boot_id != e.boot_id && !(is_port(e.fault, catalog::symptom::hca_port_up) && lost_a_port(i)))
         return false;
@@ -306,6 +299,11 @@ bool engine::belongs(const incident& i, const event& e, precedence w) const {
 }
 
 incident* engine::home_of(const event& e, precedence w) {
+    // What is told of an NVLink belongs to the domain's fault before it does to whatever else its node has.
+    for (auto it = incidents_.rbegin(); !e.nvlink_domain.empty() && it != incidents_.rend(); ++it)
+        if (it->second.closed_ms == 0 && belongs_to_its_domain(it->second, e, w, window_ms_) &&
+            belongs(it->second, e, w))
+            return &it->second;
     for (auto it = incidents_.rbegin(); it != incidents_.rend(); ++it)
         if (it->second.closed_ms == 0 && belongs(it->second, e, w)) return &it->second;
     return nullptr;
@@ -372,6 +370,9 @@ void engine::become_root(incident& i, const event& e, precedence w) {
         i.symptom = symptom_of(e.fault);
         i.fallen = fallen_end(e.fault);
         i.place = e.place;
+        i.own_fault = is_a_gpus_own(e.fault);
+        if (i.nvlink_domain != e.nvlink_domain) i.shown.clear();
+        i.nvlink_domain = e.nvlink_domain;
         i.lost.clear();
         i.seen.clear();
         i.swept.clear();  // it was of the fault before
@@ -451,9 +452,35 @@ bool engine::hear_of_job(incident& i, const event& e, precedence w) {
     return false;
 }
 
+// One of its NVLink domain told of it, on another node than the culprit's. True: it must be judged anew.
+bool engine::hear_in_domain(incident& i, const event& e, precedence w) {
+    const auto before = static_cast<precedence>(i.root_precedence);
+    if (is_a_gpus_own(e.fault)) {
+        become_root(i, e, w);
+        return true;
+    }
+    if (i.own_fault) return false;
+    if (is_an_nvlink_domain(i)) {
+        name_nodes(i);
+        return false;
+    }
+    if (accuses_its_domain(i)) {
+        accuse_domain(i);
+        return true;
+    }
+    // What was done to the node, or decided by a person, was for that culprit.
+    if (i.node_out_ms != 0 || !i.cancelled_by.empty()) return false;
+    if (w > before || is_the_cause(i, e, w)) {
+        become_root(i, e, w);
+        return w >= before;
+    }
+    return false;
+}
+
 engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     outcome out;
     auto w = precedence_of(e.fault);
+    bool first_of_node = false;
     auto* home = home_of(e, w);
     if (!home && (home = past_home_of(e, w))) out.past = true;
     if (!home && (home = broken_again(e, now_ms))) out.escalated = home->node_out_ms == 0;
@@ -471,6 +498,9 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
         // It is evidence, and changes nothing.
     } else if (is_told_of_a_job(e.fault)) {
         out.escalated = is_told_of_a_job(*home) && hear_of_job(*home, e, w);
+    } else if (crosses_nodes(*home, e)) {
+        first_of_node = note_shown(*home, e);
+        out.escalated = hear_in_domain(*home, e, w);
     } else if (accuses_a_switch(*home, e) || is_of_the_switch(*home, e)) {
         // It is out, or was: see below.
         const bool anew = w >= precedence::reset && e.line_ms - home->last_ms > window_ms_;
@@ -487,7 +517,8 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
         home->line_ms = e.line_ms;
         out.escalated = true;
     }
-    add(*home, e, out.created || out.escalated);
+    if (!out.past) first_of_node |= note_shown(*home, e);
+    add(*home, e, out.created || out.escalated || first_of_node);
     close_where_back(*home, e.fault, now_ms);
     out.number = home->number;
     touch();
@@ -503,7 +534,7 @@ void engine::add(incident& home, const event& e, bool decides) {
     if (counted) home.codes[e.fault.code] += 1 + e.repeats;
     if (e.fault.recovery) home.verdict = e.fault.recovery;
     count_flap(home, e.fault);
-    if (e.fault.recovery && e.fault.bdf == home.object.bdf && precedence_of(e.fault) >= precedence::reset)
+    if (e.fault.recovery && !is_another_gpu(home, e) && precedence_of(e.fault) >= precedence::reset)
         home.verdict_on_culprit = true;
     if (is_the_culprits(home, e.fault)) home.add_seen(e.line_ms, window_ms_);
     if (home.accused == 0 && e.job != 0 && is_the_culprits(home, e.fault)) {
@@ -572,6 +603,26 @@ std::vector<std::uint64_t> engine::fold_ends(std::uint64_t number) {
             home->add_evidence({line.at_ms, line.source, line.text, line.repeats});
         i.closed_ms = std::max(i.incident_ms, home->incident_ms);
         i.closed_by = "incident " + home->id();
+        out.push_back(n);
+    }
+    if (!out.empty()) touch();
+    return out;
+}
+
+std::vector<std::uint64_t> engine::fold_links(std::uint64_t number) {
+    std::vector<std::uint64_t> out;
+    auto* home = find(number);
+    if (!home || !home->own_fault || home->nvlink_domain.empty()) return out;
+    for (auto& [n, i] : incidents_) {
+        const bool waits = i.state == incident_state::acting || i.state == incident_state::held;
+        if (n == number || i.closed_ms != 0 || waits || i.node_out_ms != 0) continue;
+        if (i.own_fault || i.shown.empty() || i.nvlink_domain != home->nvlink_domain) continue;
+        if (std::abs(i.last_ms - home->line_ms) > window_ms_) continue;
+        for (const auto& node : i.shown) add_shown(*home, node);
+        for (const auto& line : i.evidence) home->add_evidence(line);
+        i.closed_ms = std::max(i.incident_ms, home->incident_ms);
+        i.closed_by = "incident " + home->id();
+        i.state = incident_state::done;
         out.push_back(n);
     }
     if (!out.empty()) touch();

@@ -43,6 +43,10 @@ class engine {
     /// before or after, becomes evidence of it. Gives the incidents that are closed for that.
     std::vector<std::uint64_t> fold_ends(std::uint64_t number);
 
+    /// A node is known now to be dead: what GPUs of its NVLink domain told of their links a moment before
+    /// becomes evidence of it. Gives the incidents that are closed for that.
+    std::vector<std::uint64_t> fold_links(std::uint64_t number);
+
     incident* find(std::uint64_t number);
     const std::map<std::uint64_t, incident>& all() const { return incidents_; }
     /// Changes whenever something that a watcher could see may have changed.
@@ -61,6 +65,7 @@ class engine {
     static void accuse_switch(incident& i, const event& e, precedence w);
     void become_root(incident& i, const event& e, precedence w);
     bool hear_of_job(incident& i, const event& e, precedence w);
+    bool hear_in_domain(incident& i, const event& e, precedence w);
     void make_room_for(const incident& fresh);
 
     std::int64_t window_ms_;

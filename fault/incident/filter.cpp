@@ -66,6 +66,7 @@ bool incident_sieve::passes(const incident& i) const {
     if (i.incident_ms < f.since_ms || i.incident_ms > f.until_ms || !in_state(i, f.state)) return false;
     if (f.job && std::ranges::find(i.jobs, *f.job) == i.jobs.end()) return false;
     if (f.nodes.empty() || nodes_.contains(i.object.node)) return true;
+    if (std::ranges::any_of(i.shown, [&](const auto& node) { return nodes_.contains(node); })) return true;
     return std::ranges::any_of(i.object.ends, [&](const end_point& e) { return nodes_.contains(e.node); });
 }
 

@@ -25,6 +25,7 @@ std::string object::text() const {
                    : ends.size() == 1 ? "link of " + ends[0].name
                                       : "a link";
         case object_kind::sw:
+            if (!device.empty()) return device;
             return bdf.empty() ? fmt::format("switch {}", node) : fmt::format("{} NVSwitch {}", node, bdf);
         case object_kind::node:
             return device.empty() ? node : fmt::format("{} {}", node, device);
@@ -32,6 +33,10 @@ std::string object::text() const {
             return node.empty() ? "the subnet manager" : "subnet manager " + node;
     }
     return node;
+}
+
+bool is_an_nvlink_domain(const incident& i) {
+    return i.object.kind == object_kind::sw && i.reason == nvlink_domain_reason;
 }
 
 std::string incident::id() const { return fmt::format("f{:05d}", number); }
@@ -45,7 +50,8 @@ std::optional<std::uint64_t> number_of(std::string_view id) {
 void incident::add_evidence(evidence_line line) {
     ++lines;
     lines += line.repeats;
-    if (evidence.size() >= max_evidence) {
+    // Each node of an NVLink domain has room for a line of its own.
+    if (evidence.size() >= max_evidence + shown.size()) {
         const auto least =
             std::ranges::find(evidence.rbegin(), evidence.rend(), false, &evidence_line::decides);
         if (!line.decides || least == evidence.rend()) return;

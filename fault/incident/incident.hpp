@@ -54,6 +54,8 @@ inline constexpr std::string_view silent_reason = "node-silent";
 inline constexpr std::string_view stuck_reason = "node-stuck";
 /// Of the subnet manager: it is gone, or another took over.
 inline constexpr std::string_view manager_reason = "subnet-manager";
+/// Of the switches of an NVLink domain that several nodes share.
+inline constexpr std::string_view nvlink_domain_reason = "nvlink-domain";
 
 /// How `closed_by` begins where the fabric itself shows that it is over.
 inline constexpr std::string_view fabric_closes = "the fabric: ";
@@ -117,7 +119,7 @@ struct job_hit {
 
 struct incident {
     static constexpr std::size_t max_evidence = 64, max_seen = 256, max_ranked = 16, max_ports = 64,
-                                 max_firsts = 64;
+                                 max_firsts = 64, max_shown = 256;
 
     std::uint64_t number = 0;
     struct object object;
@@ -148,8 +150,11 @@ struct incident {
     std::string symptom;                           ///< the same, in the catalogue's words
     link_end fallen = link_end::none;              ///< the same: of a link that went down
     std::optional<neighbours> place;               ///< of the culprit, where it is known
-    std::vector<neighbours::card> lost;            ///< of a PCIe switch: those below it that were lost
-    std::vector<std::int64_t> seen;  ///< when the culprit's fault was, lines close to each other once
+    std::string nvlink_domain;           ///< of the culprit's node: "UUID.clique"; see nvlink_rules.hpp
+    std::vector<std::string> shown;      ///< nodes of it whose GPUs told of their NVLinks
+    bool own_fault = false;              ///< the culprit's line is of itself, and not of an NVLink
+    std::vector<neighbours::card> lost;  ///< of a PCIe switch: those below it that were lost
+    std::vector<std::int64_t> seen;      ///< when the culprit's fault was, lines close to each other once
     std::uint8_t root_precedence = 0;
     std::int64_t line_ms = 0, incident_ms = 0, sealed_ms = 0, node_out_ms = 0, last_ms = 0, closed_ms = 0;
     std::int64_t held_ms = 0;   ///< since when something waits that could not be done; 0 = nothing does
@@ -167,6 +172,8 @@ struct incident {
 
 /// "f00012" -> 12.
 std::optional<std::uint64_t> number_of(std::string_view id);
+/// Its culprit is the switches of an NVLink domain: no node is.
+bool is_an_nvlink_domain(const incident& i);
 std::string_view name_of(object_kind k);
 std::string_view name_of(severity s);
 std::string_view name_of(incident_state s);

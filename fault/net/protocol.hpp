@@ -15,7 +15,7 @@ enum class message : std::uint16_t {
     welcome,       ///< controller: {cursor?: {boot, stream, inode, position}, ports_down?: [{card, ports}]}
     events,        ///< agent: {batch, now_ms, events: [...]}; sent again until acknowledged
     ack,           ///< controller: {batch}; the events are kept
-    heartbeat,     ///< agent: {now_ms, cursor?, counters}
+    heartbeat,     ///< agent: {now_ms, cursor?, nvlink_domain?, counters}
     seal,          ///< controller: {request, job, timeout_ms}
     sealed,        ///< agent: {request, jobs: [{job, step, replicated}], error}
     self_sealed,   ///< agent: {at_ms, text}; it sealed by itself when it saw the line

@@ -12,7 +12,9 @@ namespace banyan::fault {
 namespace {
 
 bool same_part(const object& a, const object& b) {
-    return a.node == b.node && a.kind == b.kind && a.bdf == b.bdf && a.device == b.device && a.hca == b.hca &&
+    // A switch that several nodes share is named, and whichever of them told first.
+    const bool same_node = a.node == b.node || (a.kind == object_kind::sw && !a.device.empty());
+    return same_node && a.kind == b.kind && a.bdf == b.bdf && a.device == b.device && a.hca == b.hca &&
            a.ends == b.ends;
 }
 
@@ -34,6 +36,7 @@ bool ended_by_itself(const incident& i) {
 }
 
 bool has_a_node(const incident& i) {
+    if (is_an_nvlink_domain(i)) return false;
     const auto kind = i.object.kind;
     return kind_of(i) != line_kind::fabric ||
            (kind != object_kind::link && kind != object_kind::sw && kind != object_kind::manager);

@@ -16,12 +16,12 @@ constexpr std::array<std::string_view, 9> part_names{"gpu",  "hca",         "pci
                                                      "disk", "file-system", "kernel", "job"};
 constexpr std::array<std::string_view, 6> culprits{"gpu", "hca", "link", "switch", "node", "manager"};
 constexpr std::array<std::string_view, 3> sweep_verdicts{"fit", "unfit", "unknown"};
-constexpr std::array<std::string_view, 29> known_reasons{
+constexpr std::array<std::string_view, 30> known_reasons{
     "checkpoint-damaged", "disk",       "fabric-errors", "fabric-link", "fabric-switch", "file-system",
     "gpu-alert",          "gpu-app",    "gpu-note",      "gpu-nvlink",  "gpu-reboot",    "gpu-reset",
     "gpu-unknown",        "gpu-xid-79", "hca-alert",     "hca-health",  "host-link",     "host-lost",
     "job-failed",         "job-memory", "job-nccl",      "kernel",      "link-slow",     "memory",
-    "node-silent",        "node-stuck", "nvswitch",      "pcie",        "subnet-manager"};
+    "node-silent",        "node-stuck", "nvlink-domain", "nvswitch",    "pcie",          "subnet-manager"};
 
 template <class T>
 bool has(const std::vector<T>& wanted, const T& value) {
@@ -44,6 +44,7 @@ bool has_part(const std::vector<catalog::part>& wanted, const std::string& sympt
 }  // namespace
 
 line_kind kind_of(const incident& i) {
+    if (is_an_nvlink_domain(i)) return line_kind::sxid;
     if (!i.object.device.empty()) return line_kind::symptom;
     switch (i.object.kind) {
         case object_kind::gpu:

@@ -42,7 +42,7 @@ inline bool keeps_the_node(step_kind s) { return s < step_kind::drain; }
 /// Who told of the fault.
 enum class line_kind : std::uint8_t {
     xid,      ///< the GPU driver, of a GPU
-    sxid,     ///< the GPU driver, of an NVSwitch
+    sxid,     ///< the GPU driver, of an NVSwitch, or of NVLinks on many nodes
     symptom,  ///< the kernel, of a part of the node, without a number of the GPU driver
     fabric,   ///< the fabric, after the subnet manager's log told of a change
     silence,  ///< nobody: nothing on the node answers

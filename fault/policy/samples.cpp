@@ -82,6 +82,7 @@ void add_others(std::vector<policy_sample>& out) {
                                                 {"subnet-manager", object_kind::manager, severity::error},
                                                 {"host-link", object_kind::hca, severity::error},
                                                 {"host-lost", object_kind::node, severity::error},
+                                                {"nvlink-domain", object_kind::sw, severity::error},
                                                 {"node-silent", object_kind::node, severity::fatal},
                                                 {"node-stuck", object_kind::node, severity::fatal}}) {
         incident i;
@@ -94,6 +95,7 @@ void add_others(std::vector<policy_sample>& out) {
         const bool whole_node = i.reason == silent_reason || i.reason == stuck_reason;
         i.root_precedence =
             static_cast<std::uint8_t>(whole_node ? precedence::node_out : precedence::sympathetic);
+        if (is_an_nvlink_domain(i)) i.root_precedence = static_cast<std::uint8_t>(precedence::alert);
         out.push_back({"reason", reason, std::move(i)});
     }
 }

@@ -2,7 +2,10 @@
  *
  * Stands for libnvidia-ml.so.1, as far as banyan calls it: FAKE_NVML has a letter for each GPU, or is
  * "none" (the driver is not loaded). w well, e with errors, l lost, n without ECC, r no row to remap to, p a
- * row waits to be remapped, q wants a reset, s slowed down by heat, k an NVLink down. */
+ * row waits to be remapped, q wants a reset, s slowed down by heat, k an NVLink down.
+ * FAKE_FABRIC has a letter for each GPU, too; without it no GPU is of a fabric: a or b registered in the
+ * domain of that name, c in another clique of a, z with no cluster, n state "not supported", i in progress, f
+ * failed, x the call fails. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +67,41 @@ int nvmlDeviceGetRemappedRows(void* device, unsigned* corrected, unsigned* uncor
     *failed = letter(device) == 'r';
     return success;
 }
+
+#ifndef WITHOUT_FABRIC
+struct fabric {
+    unsigned char cluster[16];
+    int status;
+    unsigned clique;
+    unsigned char state;
+};
+struct fabric_v2 {
+    unsigned version;
+    struct fabric is;
+    unsigned health;
+};
+
+int nvmlDeviceGetGpuFabricInfo(void* device, struct fabric* into) {
+    const char* text = getenv("FAKE_FABRIC");
+    const char is = text && strlen(text) >= (size_t)device ? text[(size_t)device - 1] : 0;
+    if (is == 0) return not_supported;
+    if (is == 'x') return gpu_is_lost;
+    memset(into, 0, sizeof *into);
+    if (is != 'z') memset(into->cluster, is == 'b' ? 0xb0 : 0x0a, sizeof into->cluster);
+    into->clique = is == 'c' ? 4294967295u : 7;
+    into->status = is == 'f' ? 999 : success;
+    into->state = is == 'n' ? 0 : is == 'i' ? 2 : 3;
+    return success;
+}
+
+#ifndef WITHOUT_FABRIC_V
+int nvmlDeviceGetGpuFabricInfoV(void* device, struct fabric_v2* into) {
+    const unsigned version = into->version;
+    if (version != (36 | 2 << 24)) return 25; /* argument version mismatch */
+    return nvmlDeviceGetGpuFabricInfo(device, &into->is);
+}
+#endif
+#endif
 
 const char* nvmlErrorString(int code) {
     return code == not_supported ? "Not Supported" : code == driver_not_loaded ? "Driver Not Loaded" : "Lost";

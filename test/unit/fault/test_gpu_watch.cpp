@@ -117,3 +117,33 @@ TEST_CASE("a node without GPUs is no node whose GPUs went", "[fault]") {
     CHECK(w.blind().empty());
     CHECK(b.found.empty());
 }
+
+TEST_CASE("the node's NVLink domain is what its GPUs agree on, and is kept where they do not tell",
+          "[fault]") {
+    bench b;
+    auto w = b.watch();
+    const auto look = [&](const std::vector<std::optional<std::string>>& domains) {
+        gpu_answers gpus;
+        for (const auto& domain : domains) {
+            auto gpu = at("00000000:0" + std::to_string(gpus.size() + 1) + ":00.0");
+            gpu.nvlink_domain = domain;
+            gpus.push_back(gpu);
+        }
+        w.after_look(to_json(gpus));
+        return w.nvlink_domain();
+    };
+    const std::string one = "01234567-89ab-cdef-0123-456789abcdef.1",
+                      two = "01234567-89ab-cdef-0123-456789abcdef.2";
+    CHECK_FALSE(w.nvlink_domain());
+    CHECK_FALSE(look({std::nullopt, std::nullopt}));
+    CHECK_FALSE(look({}));
+    CHECK(look({one, std::nullopt, one}) == one);
+    CHECK(look({std::nullopt, std::nullopt}) == one);
+    w.after_look(fail(errc::unavailable, "no answer"));
+    CHECK(w.nvlink_domain() == one);
+    CHECK(look({one, two, one}) == "");
+    CHECK(look({one, one}) == one);
+    CHECK(look({one, ""}) == "");
+    CHECK(look({two, two}) == two);
+    CHECK(look({"", ""}) == "");
+}

@@ -55,6 +55,7 @@ class hand_agent {
         return requests_.front();
     }
     void say(json meta) { REQUIRE(link_->send(message::swept, std::move(meta))); }
+    void beat(json meta) { REQUIRE(link_->send(message::heartbeat, std::move(meta))); }
     void answer(std::uint64_t request, const char* verdict) {
         say({{"request", request}, {"verdict", verdict}, {"text", std::string("it is ") + verdict}});
     }
@@ -226,4 +227,50 @@ TEST_CASE("a controller waits for the agent, and takes no answer to what an earl
     a.answer(request, "unfit");
     CHECK(l.until([&] { return b.was_called("drain n03") && l.is_done(); }));
     CHECK(l.first()->swept == "unfit");
+}
+
+TEST_CASE("an agent tells the NVLink domain of its node, and its lines carry it", "[fault]") {
+    const std::string domain = "01234567-89ab-cdef-0123-456789abcdef.1";
+    talk_bench b;
+    auto own = b.agent_settings();
+    own.look_program = (b.dir / "look").string();
+    hardware::gpu_health gpu{.bus_id = "00000000:30:00.0"};
+    gpu.nvlink_domain = domain;
+    std::ofstream(own.look_program) << "#!/bin/sh\n[ $2 = gpus ] && echo '"
+                                    << hardware::to_json(hardware::gpu_answers{gpu}).dump() << "'\n";
+    ::chmod(own.look_program.c_str(), 0700);
+    std::ofstream log(own.kmsg);
+    life l(b);
+    asio::thread_pool pool(2);
+    agent a(l.io, pool, own, std::make_shared<metrics>());
+    a.start();
+    const auto& agents = l.c.look().agents.agents();
+    REQUIRE(l.until([&] { return agents.contains("n03") && agents.at("n03").nvlink_domain == domain; }));
+    log << gpu_line(3, "79, GPU has fallen off the bus.") << std::endl;
+    REQUIRE(l.until([&] { return l.first() != nullptr; }));
+    CHECK(l.first()->nvlink_domain == domain);
+    pool.join();
+}
+
+TEST_CASE("an NVLink domain that makes no sense changes nothing of what is known", "[fault]") {
+    const std::string domain = "01234567-89ab-cdef-0123-456789abcdef.1";
+    talk_bench b;
+    life l(b);
+    hand_agent a(l, b);
+    const auto& agents = l.c.look().agents.agents();
+    const auto after = [&](json told) {
+        static std::uint64_t queued = 0;
+        json beat = {{"queued", ++queued}};
+        if (!told.is_discarded()) beat["nvlink_domain"] = std::move(told);
+        a.beat(std::move(beat));
+        REQUIRE(l.until([&] { return agents.at("n03").queued == queued; }));
+        return agents.at("n03").nvlink_domain;
+    };
+    CHECK(after(domain) == domain);
+    CHECK(after(json(json::value_t::discarded)) == domain);  // it tells none: it does not know
+    CHECK(after("garbage") == domain);
+    CHECK(after(7) == domain);
+    CHECK(after(json::array({domain})) == domain);
+    CHECK(after(std::string(1'000, 'a')) == domain);
+    CHECK(after("") == "");
 }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// NVLinks that GPUs of several nodes share: a switch of theirs, or a GPU that is gone, is heard on many nodes
+// at once. One incident per domain: a GPU (or a node) with a fault of its own is the culprit; of links alone
+// the first of two nodes, and where three or more told of them the switches of the domain. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "fault/event.hpp"
+#include "fault/incident/incident.hpp"
+
+namespace banyan::fault {
+
+/// A line that says that a link went down, and that the GPU needs a reset for it: at which end.
+link_end fallen_end(const kernel_fault& f);
+bool speaks_of_an_nvlink(std::uint32_t xid);
+
+/// What a GPU tells of a link that may have failed at its other end: nothing that is its own.
+bool shows_a_link(const kernel_fault& f);
+/// A GPU that is gone, or needs a reset for a fault of its own: its partners only hear of it.
+bool is_a_gpus_own(const kernel_fault& f);
+
+/// `e` is of the incident's domain, and of another node than its culprit.
+bool crosses_nodes(const incident& i, const event& e);
+bool belongs_to_its_domain(const incident& i, const event& e, precedence w, std::int64_t window_ms);
+/// Beside the culprit on another node it counts for nothing.
+bool follows_in_its_domain(const incident& i, const event& e);
+
+/// True: the first of its node.
+bool note_shown(incident& i, const event& e);
+bool add_shown(incident& i, const std::string& node);
+
+/// So many nodes told of links that their switches are the culprit.
+bool accuses_its_domain(const incident& i);
+void accuse_domain(incident& i);
+/// Puts the nodes into the cause.
+void name_nodes(incident& i);
+
+}  // namespace banyan::fault
