@@ -13,6 +13,7 @@
 #include "fault/controller/rank_search.hpp"
 #include "fault/controller/sweeping.hpp"
 #include "fault/incident/job_rules.hpp"
+#include "fault/incident/nvlink_rules.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -30,11 +31,6 @@ std::string by_rule(const incident& i) { return i.rule.empty() ? "" : fmt::forma
 bool was_said(const incident& i, const std::string& what, std::string_view beginning) {
     return std::ranges::any_of(
         i.actions, [&](const auto& a) { return a.what == what && a.result.starts_with(beginning); });
-}
-
-/// While something was done to `node`.
-bool has_another_culprit(const incident& i, const std::string& node) {
-    return is_an_nvlink_domain(i) || (!i.nvlink_domain.empty() && i.object.node != node);
 }
 
 constexpr std::string_view user_told = "its user is told";
@@ -167,7 +163,8 @@ task<void> controller::act_once(std::uint64_t number) {
         if ((i = records_.incidents().find(number)) && !was_said(*i, "jobs", text))
             records_.record(number, "jobs", node, text, false);
     }
-    if (!(i = records_.incidents().find(number))) co_return;
+    // Other nodes of its NVLink domain told meanwhile, and the culprit is another, in another incident.
+    if (!(i = records_.incidents().find(number)) || was_folded(*i)) co_return;
     taking how{.leave = what.step == step_kind::node_out,
                .lost = i->reason == silent_reason,
                .stuck = i->reason == stuck_reason,
@@ -189,8 +186,7 @@ task<void> controller::act_once(std::uint64_t number) {
     if (what.step >= step_kind::seal) co_await seal_jobs(number, how.jobs);
     co_await note_ranks(records_, pool_, *slurm_, number, how.jobs);
     if (!has_limits(what.step)) co_return;
-    // Other nodes of its NVLink domain told meanwhile, and the culprit is another: that is judged next.
-    if (!(i = records_.incidents().find(number)) || has_another_culprit(*i, node)) co_return;
+    if (!(i = records_.incidents().find(number)) || was_folded(*i)) co_return;
     if (!what.allowed) {
         const std::string verb = keeps_the_node(what.step) ? std::string(name_of(what.step))
                                  : how.leave               ? "node_down"
@@ -203,6 +199,9 @@ task<void> controller::act_once(std::uint64_t number) {
             records_.record(number, verb, node, text, false);
         co_return;
     }
+    // From here it is no other's evidence any more, whatever its NVLink domain tells.
+    i->begun = true;
+    if (!i->nvlink_domain.empty()) co_await records_.save(number);
     if (what.step == step_kind::sweep) {
         // What it found may match another rule.
         const sweep_wish wish{.busy = what.busy, .dry_run = config_.dry_run, .jobs = how.jobs.size()};
@@ -355,7 +354,6 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
         }
     if (!i || i->closed_ms != 0)
         co_return leave_alone("nothing to do: closed meanwhile" + (i ? ", by " + i->closed_by : ""));
-    if (has_another_culprit(*i, node)) co_return leave_alone("nothing to do: the fault is not this node's");
     const bool foreign = !status->reason.empty() && !ours;
     if (foreign && (!out || status->down || !occupied))
         co_return leave_alone(fmt::format("left alone: the node has the reason \"{}\"", status->reason));

@@ -69,6 +69,8 @@ class controller {
     // events.cpp
     /// Of one that no line of a node tells of.
     void hear(std::uint64_t number, change what);
+    /// Incidents that became evidence of another one of their NVLink domain.
+    void after_folding(const std::vector<std::uint64_t>& numbers);
     void after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text);
 
     /// How a node goes out: of those jobs all leave it, or none.

@@ -79,6 +79,8 @@ task<void> controller::take_events(std::string /*node*/, std::vector<event> even
         }
         auto& e = events[n];
         const auto came = records_.incidents().absorb(e, wall_ms());
+        after_folding(came.folded);
+        for (const auto number : came.folded) judge.erase(number);
         // The incident counts it, and the history has what made a difference.
         const bool keeps = came.created || came.escalated || !is_told_of_a_job(e.fault) ||
                            job_rows_.may_have_one(e.job, wall_ms());
@@ -104,6 +106,20 @@ task<void> controller::take_events(std::string /*node*/, std::vector<event> even
     // The actions begin at once.
     for (const auto number : judge) asio::co_spawn(io_, act(number), asio::detached);
     asio::co_spawn(io_, keep_all(io_, records_, seen_, std::move(out)), asio::detached);
+}
+
+// Nothing was done to their nodes, nor will be for them: those count for the limits no more.
+void controller::after_folding(const std::vector<std::uint64_t>& numbers) {
+    for (const auto number : numbers) {
+        const auto* i = records_.incidents().find(number);
+        if (!i) continue;
+        if (node_stays(*i))
+            limiter_.unspent(number);
+        else if (i->decided < action_words().size() && has_limits(static_cast<step_kind>(i->decided)))
+            limiter_.not_wanted(*i, incidents().all());
+        records_.say(*i, " closed by " + i->closed_by);
+        records_.save_soon(number);
+    }
 }
 
 void controller::hear(std::uint64_t number, change what) {

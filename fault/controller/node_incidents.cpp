@@ -46,7 +46,8 @@ incident node_incidents::made(const std::string& node, std::string_view reason, 
 void node_incidents::open(incident i) {
     const auto now = i.line_ms;
     const auto number = records_.incidents().open(std::move(i), now).number;
-    for (const auto folded : records_.incidents().fold_links(number)) records_.save_soon(folded);
+    const auto folded = records_.incidents().fold_links(number);
+    if (calls_.folded) calls_.folded(folded);
     calls_.hear(number, change::first);
 }
 

@@ -27,6 +27,7 @@ class node_incidents {
         std::function<std::string(const std::string& node)> boot_of;
         std::function<std::string(const std::string& node)> nvlink_domain_of{};
         std::function<void(std::uint64_t number, change what)> hear;
+        std::function<void(const std::vector<std::uint64_t>& numbers)> folded{};
     };
 
     node_incidents(records& known, callbacks calls) : records_(known), calls_(std::move(calls)) {}

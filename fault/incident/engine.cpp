@@ -298,14 +298,30 @@ bool engine::belongs(const incident& i, const event& e, precedence w) const {
     return near || (settled && i.object.bdf == e.fault.bdf) || repeats(i, e);
 }
 
+// A verdict is of what its own GPU told, where that is an incident, and asks for no less where its node is
+// out. What a GPU tells of its links is of an incident of its own alone where that is nobody's evidence any
+// more.
+bool engine::has_its_own(const event& e, precedence w) const {
+    if (e.nvlink_domain.empty()) return false;
+    return std::ranges::any_of(incidents_, [&](const auto& pair) {
+        const auto& i = pair.second;
+        if (i.closed_ms != 0 || i.object.node != e.node || is_an_nvlink_domain(i)) return false;
+        if (is_a_verdict(e.fault) && i.node_out_ms != 0) return true;
+        if (shows_a_link(e.fault) && (!is_of_links_alone(i) || may_be_folded(i))) return false;
+        return i.object.bdf == e.fault.bdf && belongs(i, e, w);
+    });
+}
+
 incident* engine::home_of(const event& e, precedence w) {
+    const bool own = has_its_own(e, w);
     // What is told of an NVLink belongs to the domain's fault before it does to whatever else its node has.
-    for (auto it = incidents_.rbegin(); !e.nvlink_domain.empty() && it != incidents_.rend(); ++it)
+    for (auto it = incidents_.rbegin(); !e.nvlink_domain.empty() && !own && it != incidents_.rend(); ++it)
         if (it->second.closed_ms == 0 && belongs_to_its_domain(it->second, e, w, window_ms_) &&
             belongs(it->second, e, w))
             return &it->second;
     for (auto it = incidents_.rbegin(); it != incidents_.rend(); ++it)
-        if (it->second.closed_ms == 0 && belongs(it->second, e, w)) return &it->second;
+        if (it->second.closed_ms == 0 && !(own && crosses_nodes(it->second, e)) && belongs(it->second, e, w))
+            return &it->second;
     return nullptr;
 }
 
@@ -325,7 +341,8 @@ incident* engine::past_home_of(const event& e, precedence w) {
         auto& i = it->second;
         // Of a whole node these were closed by themselves, and nobody looked at its parts.
         const bool by_itself = i.reason == silent_reason || i.reason == stuck_reason;
-        if (by_itself || *e.written_ms >= i.closed_ms || !belongs(i, e, w)) continue;
+        if (by_itself || was_folded(i) || *e.written_ms >= i.closed_ms || !belongs(i, e, w)) continue;
+        if (crosses_nodes(i, e) && !was_seen_to(i, e)) continue;
         if (w <= static_cast<precedence>(i.root_precedence) || is_consequence(i, e)) return &i;
     }
     return nullptr;
@@ -357,6 +374,12 @@ void engine::become_root(incident& i, const event& e, precedence w) {
     const bool named = before >= (of_an_nvlink ? precedence::app : precedence::alert);
     const bool keep = verdict && named && i.object.bdf == e.fault.bdf;
     if (!keep) {
+        // What is not of a GPU has no domain, and its node is in the same one as before.
+        if (i.object.node != e.node || !e.nvlink_domain.empty()) {
+            if (i.nvlink_domain != e.nvlink_domain) i.shown.clear();
+            i.nvlink_domain = e.nvlink_domain;
+        }
+        i.own_fault = is_a_gpus_own(e.fault);
         i.object.kind = kind_of(e.fault);
         i.object.node = e.node;
         i.object.gpu = e.fault.kind == fault_kind::sxid ? -1 : e.gpu;
@@ -370,9 +393,6 @@ void engine::become_root(incident& i, const event& e, precedence w) {
         i.symptom = symptom_of(e.fault);
         i.fallen = fallen_end(e.fault);
         i.place = e.place;
-        i.own_fault = is_a_gpus_own(e.fault);
-        if (i.nvlink_domain != e.nvlink_domain) i.shown.clear();
-        i.nvlink_domain = e.nvlink_domain;
         i.lost.clear();
         i.seen.clear();
         i.swept.clear();  // it was of the fault before
@@ -452,29 +472,11 @@ bool engine::hear_of_job(incident& i, const event& e, precedence w) {
     return false;
 }
 
-// One of its NVLink domain told of it, on another node than the culprit's. True: it must be judged anew.
-bool engine::hear_in_domain(incident& i, const event& e, precedence w) {
-    const auto before = static_cast<precedence>(i.root_precedence);
-    if (is_a_gpus_own(e.fault)) {
-        become_root(i, e, w);
-        return true;
-    }
-    if (i.own_fault) return false;
-    if (is_an_nvlink_domain(i)) {
-        name_nodes(i);
-        return false;
-    }
-    if (accuses_its_domain(i)) {
-        accuse_domain(i);
-        return true;
-    }
-    // What was done to the node, or decided by a person, was for that culprit.
-    if (i.node_out_ms != 0 || !i.cancelled_by.empty()) return false;
-    if (w > before || is_the_cause(i, e, w)) {
-        become_root(i, e, w);
-        return w >= before;
-    }
-    return false;
+// By what another node of the domain tells: that is the culprit then, in an incident of its own.
+bool engine::is_outweighed(const incident& i, const event& e, precedence w) const {
+    if (!crosses_nodes(i, e) || !is_of_links_alone(i) || is_an_nvlink_domain(i)) return false;
+    if (accuses_its_domain(i, e)) return true;
+    return shows_a_link(e.fault) && (w > static_cast<precedence>(i.root_precedence) || is_the_cause(i, e, w));
 }
 
 engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
@@ -486,10 +488,22 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     if (!home && (home = broken_again(e, now_ms))) out.escalated = home->node_out_ms == 0;
     if (!home) home = end_explained_by(e, w);
     if (home && is_consequence(*home, e)) w = precedence::sympathetic;
+    std::vector<std::string> shown;
+    const bool was_own = home && home->own_fault;
+    const bool outweighed = home && !out.past && is_outweighed(*home, e, w);
+    if (outweighed) {
+        shown = home->shown;
+        home = nullptr;
+        w = precedence_of(e.fault);
+    }
     if (!home) {
         incident fresh;
         fresh.boot_id = e.boot_id;
         become_root(fresh, e, w);
+        if (outweighed) {
+            fresh.shown = std::move(shown);
+            if (accuses_its_domain(fresh, e)) accuse_domain(fresh);
+        }
         if (is_told_of_a_job(e.fault)) note_first(fresh, e);
         home = &open(std::move(fresh), now_ms);
         out.created = true;
@@ -499,8 +513,7 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     } else if (is_told_of_a_job(e.fault)) {
         out.escalated = is_told_of_a_job(*home) && hear_of_job(*home, e, w);
     } else if (crosses_nodes(*home, e)) {
-        first_of_node = note_shown(*home, e);
-        out.escalated = hear_in_domain(*home, e, w);
+        // Of another node's culprit it is evidence, whatever it weighs.
     } else if (accuses_a_switch(*home, e) || is_of_the_switch(*home, e)) {
         // It is out, or was: see below.
         const bool anew = w >= precedence::reset && e.line_ms - home->last_ms > window_ms_;
@@ -519,6 +532,8 @@ engine::outcome engine::absorb(const event& e, std::int64_t now_ms) {
     }
     if (!out.past) first_of_node |= note_shown(*home, e);
     add(*home, e, out.created || out.escalated || first_of_node);
+    if (outweighed || (home->own_fault && !was_own)) out.folded = fold_links(home->number);
+    if ((out.created || first_of_node) && is_an_nvlink_domain(*home)) name_nodes(*home);
     close_where_back(*home, e.fault, now_ms);
     out.number = home->number;
     touch();
@@ -536,13 +551,16 @@ void engine::add(incident& home, const event& e, bool decides) {
     count_flap(home, e.fault);
     if (e.fault.recovery && !is_another_gpu(home, e) && precedence_of(e.fault) >= precedence::reset)
         home.verdict_on_culprit = true;
-    if (is_the_culprits(home, e.fault)) home.add_seen(e.line_ms, window_ms_);
-    if (home.accused == 0 && e.job != 0 && is_the_culprits(home, e.fault)) {
+    // What another node of the domain tells is neither the culprit's fault once more, nor of its job.
+    const bool of_culprit = is_the_culprits(home, e.fault) && !crosses_nodes(home, e);
+    if (of_culprit) home.add_seen(e.line_ms, window_ms_);
+    if (home.accused == 0 && e.job != 0 && of_culprit) {
         home.accused = e.job;
         home.jobs = {e.job};
     }
     // What follows from a fault does not make it go on.
-    if (is_told_of_a_job(home) || !is_told_of_a_job(e.fault))
+    const bool follows = crosses_nodes(home, e) && !is_an_nvlink_domain(home);
+    if (!follows && (is_told_of_a_job(home) || !is_told_of_a_job(e.fault)))
         home.last_ms = std::max(home.last_ms, e.line_ms);
 }
 
@@ -612,18 +630,22 @@ std::vector<std::uint64_t> engine::fold_ends(std::uint64_t number) {
 std::vector<std::uint64_t> engine::fold_links(std::uint64_t number) {
     std::vector<std::uint64_t> out;
     auto* home = find(number);
-    if (!home || !home->own_fault || home->nvlink_domain.empty()) return out;
+    if (!home || home->nvlink_domain.empty()) return out;
     for (auto& [n, i] : incidents_) {
-        const bool waits = i.state == incident_state::acting || i.state == incident_state::held;
-        if (n == number || i.closed_ms != 0 || waits || i.node_out_ms != 0) continue;
-        if (i.own_fault || i.shown.empty() || i.nvlink_domain != home->nvlink_domain) continue;
-        if (std::abs(i.last_ms - home->line_ms) > window_ms_) continue;
-        for (const auto& node : i.shown) add_shown(*home, node);
-        for (const auto& line : i.evidence) home->add_evidence(line);
-        i.closed_ms = std::max(i.incident_ms, home->incident_ms);
-        i.closed_by = "incident " + home->id();
-        i.state = incident_state::done;
-        out.push_back(n);
+        if (n == number || i.closed_ms != 0 || !is_of_links_alone(i) ||
+            i.nvlink_domain != home->nvlink_domain)
+            continue;
+        // That a node is dead is known some time after it is.
+        const auto told_ms = home->reason == silent_reason ? i.last_ms : i.line_ms;
+        if (std::abs(told_ms - home->line_ms) > window_ms_) continue;
+        if (may_be_folded(i)) {
+            fold_into(*home, i);
+            out.push_back(n);
+        } else {
+            home->actions.push_back({"beside", i.id(), home->incident_ms,
+                                     "it may follow from this: stays, since something was begun for it or "
+                                     "somebody ruled on it"});
+        }
     }
     if (!out.empty()) touch();
     return out;

@@ -23,6 +23,7 @@ class engine {
         bool created = false;
         bool escalated = false;  ///< weighs more than before: the policy must look again
         bool past = false;       ///< of an incident that somebody closed since it was written: history
+        std::vector<std::uint64_t> folded{};  ///< see fold_links
     };
 
     /// Of what is told of jobs, and of all else.
@@ -43,8 +44,9 @@ class engine {
     /// before or after, becomes evidence of it. Gives the incidents that are closed for that.
     std::vector<std::uint64_t> fold_ends(std::uint64_t number);
 
-    /// A node is known now to be dead: what GPUs of its NVLink domain told of their links a moment before
-    /// becomes evidence of it. Gives the incidents that are closed for that.
+    /// The culprit of what an NVLink domain tells is known now: what GPUs of it told of their links a moment
+    /// before becomes evidence of `number`. Gives the incidents that are closed for that: nothing was begun
+    /// for them, nor may be any more. One for which something was stays, and is named.
     std::vector<std::uint64_t> fold_links(std::uint64_t number);
 
     incident* find(std::uint64_t number);
@@ -65,7 +67,8 @@ class engine {
     static void accuse_switch(incident& i, const event& e, precedence w);
     void become_root(incident& i, const event& e, precedence w);
     bool hear_of_job(incident& i, const event& e, precedence w);
-    bool hear_in_domain(incident& i, const event& e, precedence w);
+    bool has_its_own(const event& e, precedence w) const;
+    bool is_outweighed(const incident& i, const event& e, precedence w) const;
     void make_room_for(const incident& fresh);
 
     std::int64_t window_ms_;

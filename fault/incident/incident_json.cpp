@@ -119,7 +119,7 @@ result<void> read_place(const json_fields& in, incident& i) {
     if (in.has("place")) {
         BANYAN_TRY(i.place, neighbours_from(*in.find("place")));
     }
-    BANYAN_CHECK(may_all(in, "nvlink_domain", i.nvlink_domain, "own_fault", i.own_fault));
+    BANYAN_CHECK(may_all(in, "nvlink_domain", i.nvlink_domain, "own_fault", i.own_fault, "begun", i.begun));
     if (in.has("nvlink_nodes")) {
         BANYAN_TRY(i.shown, in.texts("nvlink_nodes", incident::max_shown));
     }
@@ -283,9 +283,12 @@ json to_json(const incident& i, bool with_evidence) {
             {{"node", hit.node}, {"at_ms", hit.at_ms}, {"step", hit.step}, {"accuses", hit.accuses}});
     if (!i.ports.empty()) out["ports_down"] = i.ports;
     if (i.place) out["place"] = to_json(*i.place);
-    if (!i.nvlink_domain.empty()) out["nvlink_domain"] = i.nvlink_domain;
-    if (!i.shown.empty()) out["nvlink_nodes"] = i.shown;
-    if (i.own_fault) out["own_fault"] = true;
+    if (!i.nvlink_domain.empty()) {
+        out["nvlink_domain"] = i.nvlink_domain;
+        if (!i.shown.empty()) out["nvlink_nodes"] = i.shown;
+        if (i.own_fault) out["own_fault"] = true;
+        if (i.begun) out["begun"] = true;
+    }
     for (const auto& c : i.lost) out["lost"].push_back({{"bdf", c.bdf}, {"name", c.name}});
     for (const auto& r : i.ranks) out["ranks"].push_back(ranks_json(r));
     if (i.decided < action_words().size()) out["asked"] = action_words()[i.decided];

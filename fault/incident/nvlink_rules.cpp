@@ -19,6 +19,9 @@ bool is_of_a_gpu(const kernel_fault& f) {
     return f.kind == fault_kind::xid || f.kind == fault_kind::bus_loss;
 }
 
+/// How `closed_by` begins.
+constexpr std::string_view folded_into = "incident ";
+
 bool was_shown_on(const incident& i, const std::string& node) {
     return std::ranges::find(i.shown, node) != i.shown.end();
 }
@@ -59,9 +62,10 @@ bool shows_a_link(const kernel_fault& f) {
     return ruling.action != catalog::link_action::ignore;
 }
 
+bool is_a_verdict(const kernel_fault& f) { return f.kind == fault_kind::xid && f.code == 154; }
+
 bool is_a_gpus_own(const kernel_fault& f) {
-    const bool verdict = f.kind == fault_kind::xid && f.code == 154;  // on whatever came before
-    return is_of_a_gpu(f) && !verdict && precedence_of(f) >= precedence::reset && !shows_a_link(f);
+    return is_of_a_gpu(f) && !is_a_verdict(f) && precedence_of(f) >= precedence::reset && !shows_a_link(f);
 }
 
 bool crosses_nodes(const incident& i, const event& e) {
@@ -69,17 +73,28 @@ bool crosses_nodes(const incident& i, const event& e) {
     return i.object.node != e.node || is_an_nvlink_domain(i);
 }
 
+bool is_of_links_alone(const incident& i) {
+    if (i.own_fault || i.shown.empty()) return false;
+    if (is_an_nvlink_domain(i)) return true;
+    const auto* row = i.xid && i.symptom.empty() ? catalog::find_xid(*i.xid) : nullptr;
+    return i.object.kind == object_kind::gpu && row && row->bucket == catalog::bucket::nvlink;
+}
+
 bool belongs_to_its_domain(const incident& i, const event& e, precedence w, std::int64_t window_ms) {
     if (i.nvlink_domain.empty() || i.nvlink_domain != e.nvlink_domain || !is_of_a_gpu(e.fault)) return false;
-    const bool near = std::abs(e.line_ms - i.last_ms) <= window_ms, here = was_shown_on(i, e.node);
-    if (shows_a_link(e.fault)) {
-        const bool goes_on = is_an_nvlink_domain(i) || (i.own_fault && i.node_out_ms != 0);
-        return (near && (i.own_fault || !i.shown.empty())) || (here && goes_on);
-    }
-    // What was done to a node, or decided by a person, was for the culprit that was known then.
-    if (is_a_gpus_own(e.fault))
-        return near && !i.shown.empty() && !i.own_fault && i.node_out_ms == 0 && i.cancelled_by.empty();
-    return near && here && (w == precedence::sympathetic || e.fault.code == 154);
+    // What somebody cancelled was for what was known then.
+    if (is_a_gpus_own(e.fault) || !i.cancelled_by.empty()) return false;
+    if (!i.own_fault && !is_of_links_alone(i)) return false;
+    // Switches fail for as long as they do. A GPU that goes on about its fault, or a link, does not answer
+    // for what other nodes tell hours later.
+    const bool switches = is_an_nvlink_domain(i), here = was_shown_on(i, e.node);
+    const bool near = std::abs(e.line_ms - (switches ? i.last_ms : i.line_ms)) <= window_ms;
+    if (shows_a_link(e.fault)) return near || (here && switches);
+    return near && here && (w == precedence::sympathetic || is_a_verdict(e.fault));
+}
+
+bool was_seen_to(const incident& i, const event& e) {
+    return was_shown_on(i, e.node) && !is_a_verdict(e.fault);
 }
 
 bool follows_in_its_domain(const incident& i, const event& e) {
@@ -98,12 +113,15 @@ bool note_shown(incident& i, const event& e) {
     // The agent's first look at its GPUs came later than their first line.
     if (i.nvlink_domain.empty() && i.object.kind == object_kind::gpu && i.object.node == e.node)
         i.nvlink_domain = e.nvlink_domain;
-    return i.nvlink_domain == e.nvlink_domain && add_shown(i, e.node);
+    if (i.nvlink_domain != e.nvlink_domain || !add_shown(i, e.node)) return false;
+    if (i.own_fault || is_of_links_alone(i)) return true;
+    i.shown.clear();  // it is of something else, beside which a link failed
+    return false;
 }
 
-bool accuses_its_domain(const incident& i) {
-    return !i.own_fault && i.object.kind == object_kind::gpu && i.cancelled_by.empty() &&
-           i.shown.size() >= too_many_for_a_link;
+bool accuses_its_domain(const incident& i, const event& e) {
+    if (!is_of_links_alone(i) || is_an_nvlink_domain(i) || !shows_a_link(e.fault)) return false;
+    return i.shown.size() + (was_shown_on(i, e.node) ? 0 : 1) >= too_many_for_a_link;
 }
 
 void name_nodes(incident& i) {
@@ -126,10 +144,33 @@ void accuse_domain(incident& i) {
     i.fallen = link_end::none;
     i.verdict_on_culprit = false;
     i.accused = 0;
+    i.jobs.clear();
     // Its GPUs may all ask for a reset; which of the nodes goes out for that is a person's decision.
     i.root_precedence = static_cast<std::uint8_t>(precedence::alert);
     i.severity = severity::error;
     name_nodes(i);
+}
+
+bool may_be_folded(const incident& i) {
+    return is_of_links_alone(i) && i.closed_ms == 0 && !i.begun && i.node_out_ms == 0 &&
+           i.approved_by.empty() && i.cancelled_by.empty() && i.followed.empty() && i.swept.empty();
+}
+
+void fold_into(incident& home, incident& i) {
+    for (const auto& node : i.shown) add_shown(home, node);
+    const auto lines = home.lines + i.lines;
+    for (const auto& line : i.evidence) home.add_evidence(line);
+    home.lines = lines;  // those that it did not keep, too
+    if (is_an_nvlink_domain(home))
+        for (const auto& [code, count] : i.codes) home.codes[code] += count;
+    i.closed_ms = std::max(i.incident_ms, home.incident_ms);
+    i.closed_by = std::string(folded_into) + home.id();
+    i.state = incident_state::done;
+    i.held_ms = 0;
+}
+
+bool was_folded(const incident& i) {
+    return i.closed_ms != 0 && i.closed_by.starts_with(folded_into) && is_of_links_alone(i);
 }
 
 }  // namespace banyan::fault

@@ -35,13 +35,14 @@ struct fake_state {
     std::function<void(std::uint32_t)> when_ended;      // a step, by its number; with the lock held
     std::function<void()> when_needed;                  // nodes_needed is asked, with the lock held
     std::function<void()> after_job;                    // it was looked at, with the lock held
-    std::function<void()> when_node, when_set;          // a node is asked about, goes out; without the lock
-    int tell_fails = 0, requeue_fails = 0;              // so many times
-    bool away = false;                                  // nothing is told of any job
-    std::function<void()> when_drained;                 // with the lock held
-    std::function<void()> when_asked_for_jobs;          // those of a node, in vain; with the lock held
-    std::string refuse_node;                            // every change of it
-    int refused = 0;                                    // changes of a node
+    // A node's jobs are asked for, it is asked about, it goes out; without the lock.
+    std::function<void()> when_jobs, when_node, when_set;
+    int tell_fails = 0, requeue_fails = 0;      // so many times
+    bool away = false;                          // nothing is told of any job
+    std::function<void()> when_drained;         // with the lock held
+    std::function<void()> when_asked_for_jobs;  // those of a node, in vain; with the lock held
+    std::string refuse_node;                    // every change of it
+    int refused = 0;                            // changes of a node
     std::string only;                // what is done of the next set_down, "drain" or "down", before it fails
     std::vector<std::string> calls;  // what was changed
 };
@@ -66,6 +67,7 @@ class fake_cluster final : public cluster {
         return out;
     }
     result<std::vector<job_status>> jobs_on(const std::string& node) override {
+        if (s_.when_jobs) s_.when_jobs();
         const std::lock_guard hold(s_.lock);
         if (s_.jobs_unknown) {
             if (s_.when_asked_for_jobs) s_.when_asked_for_jobs();

@@ -377,23 +377,3 @@ TEST_CASE("a fault that shows again after somebody returned the node counts agai
         CHECK(b.live({}).at(0).lines == got[0].lines);  // it is kept
     }
 }
-
-TEST_CASE("of an NVLink domain whose switch fails no more than the first node goes out", "[fault]") {
-    controller_bench b;
-    b.job(7, {"n01", "n02", "n03", "n04"}, 4u);
-    std::vector<event> storm;
-    for (const auto* line : {"149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 08 (0x000005c6 0x00000000 0x00000000)",
-                             "154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"})
-        for (const auto* node : {"n01", "n02", "n03", "n04"}) {
-            auto e = event_of(gpu_line(3, line), wall_ms(), storm.size(), node);
-            e.nvlink_domain = "01234567-89ab-cdef-0123-456789abcdef.1";
-            storm.push_back(std::move(e));
-        }
-    const auto known = b.live(std::move(storm));
-    REQUIRE(known.size() == 1);
-    CHECK(known[0].reason == "nvlink-domain");
-    CHECK(known[0].rule == "look");
-    CHECK(known[0].node_out_ms == 0);
-    CHECK(known[0].lines == 8);
-    for (const auto& [name, node] : b.slurm.nodes) CHECK_FALSE((node.down || node.drained));
-}

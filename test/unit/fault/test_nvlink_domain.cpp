@@ -5,17 +5,15 @@
 #include <cstdlib>
 
 #include <catch2/catch.hpp>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "fault/cli/commands.hpp"
 #include "fault/incident/confidence.hpp"
-#include "fault/incident/engine.hpp"
 #include "fault/incident/filter.hpp"
 #include "fault/policy/policy_file.hpp"
 #include "fault/policy/rule.hpp"
 #include "hardware/gpus.hpp"
-#include "test/unit/fault/lines.hpp"
+#include "test/unit/fault/domain_bench.hpp"
 
 using namespace banyan;
 using namespace banyan::fault;
@@ -23,41 +21,7 @@ using namespace banyan::fault::testing;
 
 namespace {
 
-const std::string one_domain = "01234567-89ab-cdef-0123-456789abcdef.1",
-                  other_domain = "01234567-89ab-cdef-0123-456789abcdef.2";
-const std::string link_74 =
-    "74, NVLink: fatal error detected on link 3(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)";
-const std::string lost_packets =
-    "145, pid=7, name=python3, RLW_SRC_TRACK Nonfatal XC1 i0 Link -1 (0x000000e2 0x00000004 0x00000000)";
-const std::string fell_149 = "149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 08 (0x000005c6 0x00000000 0x00000000)";
-const std::string own_149 = "149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 08 (0x011005c6 0x00000000 0x00000000)";
-const std::string ecc_74 = "74, NVLink: fatal error detected on link 3(0x10, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)";
-const std::string parity = "145, RLW_TAGSTATE Fatal XC0 i0 Link -1 (0x00000102 0x00000002 0x00000000)";
-const std::string off_the_bus = "79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.";
-const std::string wants_reset =
-    "154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)";
-const std::string echo = "45, pid=7, name=python3, channel 0x00000008 caused by previous Xid 145";
-
-struct bench {
-    engine e;
-    std::int64_t at = 1'000'000;
-    std::uint64_t told = 0;
-
-    engine::outcome say(const std::string& node, const std::string& rest,
-                        const std::string& domain = one_domain, std::int64_t later = 1) {
-        at += later;
-        auto event = event_of(gpu_line(3, rest), at, ++told, node);
-        event.boot_id = "boot of " + node;
-        event.nvlink_domain = domain;
-        return e.absorb(event, at);
-    }
-    const incident& only() const {
-        REQUIRE(e.all().size() == 1);
-        return e.all().begin()->second;
-    }
-};
-
-std::string node_name(int n) { return fmt::format("n{:02}", n); }
+using bench = domain_bench;
 
 bool has_evidence_of(const incident& i, const std::string& node) {
     return std::ranges::any_of(i.evidence, [&](const auto& line) { return line.source == node; });
@@ -181,12 +145,12 @@ TEST_CASE("two domains at once are two incidents, a node without one has its own
     }
     b.say("n20", link_74, "");
     b.say("n21", link_74, "");
-    REQUIRE(b.e.all().size() == 4);
-    CHECK(b.e.find(1)->object.text() == "NVLink domain " + one_domain);
-    CHECK(b.e.find(1)->shown.size() == 4);
-    CHECK(b.e.find(2)->object.text() == "NVLink domain " + other_domain);
-    CHECK(b.e.find(3)->object.node == "n20");
-    CHECK(b.e.find(4)->object.node == "n21");
+    std::vector<std::string> open;
+    for (const auto& [number, i] : b.e.all())
+        if (!was_folded(i)) open.push_back(i.object.text().substr(0, i.object.text().find(" GPU")));
+    CHECK(open == std::vector<std::string>{"NVLink domain " + one_domain, "NVLink domain " + other_domain,
+                                           "n20", "n21"});
+    CHECK(b.e.all().size() == 6);  // and the first node of each
 }
 
 TEST_CASE("a GPU with a fault of its own is the culprit of its domain, heard first or last",
@@ -209,46 +173,31 @@ TEST_CASE("a GPU with a fault of its own is the culprit of its domain, heard fir
     CHECK(b.say("n08", off_the_bus).created);
 }
 
-TEST_CASE("a node that is out already stays with its incident", "[fault][domain]") {
-    bench b;
-    b.say("n01", fell_149);
-    b.e.find(1)->node_out_ms = b.at;
-    b.say("n02", fell_149);
-    CHECK(b.say("n03", fell_149).escalated);
-    CHECK(b.only().object.kind == object_kind::sw);
-    CHECK(b.only().object.node == "n01");
-    // The culprit of what was done is not another.
-    CHECK(b.say("n04", off_the_bus).created);
-}
-
 TEST_CASE("a node that is dead is the culprit of what its domain told before and tells after",
           "[fault][domain]") {
     bench b;
     for (int n = 1; n <= 3; ++n) b.say(node_name(n), lost_packets);
-    b.say("n30", link_74, other_domain);
-    incident silent;
-    silent.object.node = "n09";
-    silent.reason = silent_reason;
-    silent.own_fault = true;
-    silent.nvlink_domain = one_domain;
-    silent.line_ms = b.at + 2000;
-    silent.root_precedence = static_cast<std::uint8_t>(precedence::node_out);
-    const auto number = b.e.open(silent, b.at + 2000).number;
-    CHECK(b.e.fold_links(number) == std::vector<std::uint64_t>{1});
-    CHECK(b.e.find(1)->closed_by == "incident f00003");
+    const auto switches = b.last().number, other = b.say("n30", link_74, other_domain).number;
+    const auto number = b.silent("n09", 2000);
+    CHECK(b.e.fold_links(number) == std::vector<std::uint64_t>{switches});
+    CHECK(b.e.find(switches)->closed_by == "incident " + b.e.find(number)->id());
     CHECK(has_evidence_of(*b.e.find(number), "n02"));
     const auto later = b.say("n04", link_74, one_domain, 3000);
     CHECK(later.number == number);
     CHECK_FALSE(later.escalated);
-    CHECK(b.e.find(2)->closed_ms == 0);
+    CHECK(b.e.find(other)->closed_ms == 0);
 }
 
 TEST_CASE("whatever else a node tells stays its own", "[fault][domain]") {
     bench b;
     for (int n = 1; n <= 3; ++n) b.say(node_name(n), link_74);
+    const auto switches = b.last().number;
     CHECK(b.say("n01", "13, pid=7, name=python3, Graphics Exception").created);
-    CHECK(b.say("n02", "48, pid=7, DBE (double bit error)").number == 1);  // it may be what its partners met
-    CHECK(b.e.find(1)->object.node == "n02");
+    // It may be what its partners met.
+    const auto own = b.say("n02", "48, pid=7, DBE (double bit error)");
+    CHECK(own.created);
+    CHECK(own.folded == std::vector<std::uint64_t>{switches});
+    CHECK(b.e.find(own.number)->object.node == "n02");
 }
 
 TEST_CASE("an NVLink domain in an agent's words is checked", "[fault][domain]") {
