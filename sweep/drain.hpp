@@ -13,7 +13,7 @@
 namespace banyan::sweep {
 
 /// Reasons that begin so are the sweep's.
-constexpr std::string_view sweep_reason_prefix = "banyan-sweep:";
+using fault::sweep_reason_prefix;
 
 struct decision {
     enum class step { nothing, drain, resume } what = step::nothing;

@@ -311,7 +311,11 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
         co_return false;
     }
     const bool lost = how.lost && how.leave;
-    const bool out = status->down || status->drained, ours = status->reason.starts_with(our_reason_prefix);
+    // The sweep returns the node when its own checks are fit, which know nothing of this fault: its reason is
+    // replaced, also where the node is out already.
+    const bool sweeps = status->reason.starts_with(sweep_reason_prefix);
+    const bool out = status->down || status->drained,
+               ours = sweeps || status->reason.starts_with(our_reason_prefix);
     // As it was when its jobs were asked for, perhaps: what is down has none.
     const bool occupied = how.leave && !status->down && (how.stuck || !how.jobs.empty());
     const auto leave_alone = [&](std::string why) {
@@ -357,7 +361,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
     const bool foreign = !status->reason.empty() && !ours;
     if (foreign && (!out || status->down || !occupied))
         co_return leave_alone(fmt::format("left alone: the node has the reason \"{}\"", status->reason));
-    const bool worse = how.leave && !status->down && (ours || occupied);
+    const bool worse = sweeps || (how.leave && !status->down && (ours || occupied));
     if (out && !worse)
         co_return leave_alone(fmt::format("nothing to do: the node is out already (\"{}\")", status->reason));
     bool drained = false, by_half = marked && out;
