@@ -159,9 +159,7 @@ task<void> controller::act_once(std::uint64_t number) {
         co_return;
     }
     if (!jobs && alerts) {
-        const auto text = "not known: " + jobs.error().text();
-        if ((i = records_.incidents().find(number)) && !was_said(*i, "jobs", text))
-            records_.record(number, "jobs", node, text, false);
+        say_once(number, "jobs", "not known: " + jobs.error().text());
     }
     // Other nodes of its NVLink domain told meanwhile, and the culprit is another, in another incident.
     if (!(i = records_.incidents().find(number)) || was_folded(*i)) co_return;
@@ -191,12 +189,10 @@ task<void> controller::act_once(std::uint64_t number) {
         const std::string verb = keeps_the_node(what.step) ? std::string(name_of(what.step))
                                  : how.leave               ? "node_down"
                                                            : "node_drain";
-        const auto text = "held back: " + what.why;
-        i = records_.incidents().find(number);
         if (what.later || how.stuck)
             put_off(number, verb, what.why);
-        else if (i && !was_said(*i, verb, text))
-            records_.record(number, verb, node, text, false);
+        else
+            say_once(number, verb, "held back: " + what.why);
         co_return;
     }
     // From here it is no other's evidence any more, whatever its NVLink domain tells.
@@ -229,9 +225,7 @@ task<void> controller::act_once(std::uint64_t number) {
             co_return;
         }
         how.leave = how.if_all_can = able.has_value();
-        if (!able)
-            records_.record(number, "job", node, able.error().what + ": the jobs of the node stay on it",
-                            false);
+        if (!able) say_once(number, "job", able.error().what + ": the jobs of the node stay on it");
     }
     if (!co_await take_node_out(number, how)) co_return;
     const bool vacated = how.leave || how.jobs.empty();
@@ -250,6 +244,11 @@ task<std::optional<std::int64_t>> controller::trained(std::uint32_t job, std::ve
     const auto found = report.steps.find(job);
     if (found == report.steps.end()) co_return std::nullopt;
     co_return found->second;
+}
+
+void controller::say_once(std::uint64_t number, const std::string& what, std::string why) {
+    const auto* i = records_.incidents().find(number);
+    if (i && !was_said(*i, what, why)) records_.record(number, what, i->object.node, std::move(why), false);
 }
 
 /// The user of the job that the line names; of each job that has the node, where it names none. Once.
@@ -326,7 +325,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
             give_up(number, verb, std::move(why));
             return false;
         }
-        records_.record(number, verb, node, std::move(why), false);
+        say_once(number, verb, std::move(why));
         return false;
     };
     const bool marked = status->reason.find(mark) != std::string::npos;
@@ -377,8 +376,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
         }
         if (!leaving) {
             how.leave = how.if_all_can = false;
-            records_.record(number, "job", node, leaving.error().what + ": the jobs of the node stay on it",
-                            false);
+            say_once(number, "job", leaving.error().what + ": the jobs of the node stay on it");
             if (drain.empty()) co_return co_await take_node_out(number, how);
             verb = "node_drain";
             drained = true;

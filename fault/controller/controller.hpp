@@ -85,6 +85,8 @@ class controller {
     // actions.cpp
     task<void> act(std::uint64_t number);
     task<void> act_once(std::uint64_t number);
+    /// Why it is not done. Who asks again and again, as a fault does that goes on, is told the same once.
+    void say_once(std::uint64_t number, const std::string& what, std::string why);
     task<void> tell_users(std::uint64_t number, std::vector<job_status> jobs);
     task<void> seal_jobs(std::uint64_t number, std::vector<job_status> jobs);
     /// It became worse since it was judged, and what is done leaves the node in while more is asked for now.

@@ -16,6 +16,8 @@ namespace {
 // An agent that is not answered for so long comes again, with the same.
 constexpr std::chrono::seconds agent_waits(5);
 constexpr std::chrono::milliseconds look_again(100);
+constexpr const char* agent_seal = "agent_seal";
+constexpr std::ptrdiff_t most_agent_seals = 64;
 
 /// It is to be acted on, and the history says so before that begins: a controller that ends in between would
 /// take it for done.
@@ -138,7 +140,9 @@ void controller::after_self_seal(const std::string& node, std::int64_t at_ms, co
         const bool here = one.object.node == node || std::ranges::find(one.shown, node) != one.shown.end();
         if (!here || one.closed_ms != 0) continue;
         auto* i = records_.incidents().find(it->first);
-        i->actions.push_back({"agent_seal", node, at_ms, text});
+        // One for each grave line, some seconds apart.
+        if (std::ranges::count(i->actions, agent_seal, &action_record::what) < most_agent_seals)
+            i->actions.push_back({agent_seal, node, at_ms, text});
         records_.save_soon(it->first);
         return;
     }

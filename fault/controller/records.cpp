@@ -112,7 +112,7 @@ void records::record(std::uint64_t number, std::string what, std::string target,
     if (!i) return;
     metrics_->count_action(what, done);
     spdlog::warn("incident {}: {} {}: {}", i->id(), what, target, text);
-    i->actions.push_back({std::move(what), std::move(target), wall_ms(), std::move(text)});
+    i->add_action({std::move(what), std::move(target), wall_ms(), std::move(text)}, done);
     save_soon(number);
 }
 

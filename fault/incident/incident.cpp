@@ -60,6 +60,11 @@ void incident::add_evidence(evidence_line line) {
     evidence.push_back(std::move(line));
 }
 
+// What was done is known from them, so as not to be done twice.
+void incident::add_action(action_record a, bool done) {
+    if (done || actions.size() < max_actions) actions.push_back(std::move(a));
+}
+
 void incident::add_seen(std::int64_t at_ms, std::int64_t window_ms) {
     if (!seen.empty() && at_ms - seen.back() <= window_ms) return;
     if (seen.size() >= max_seen) seen.erase(seen.begin());

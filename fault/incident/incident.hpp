@@ -119,7 +119,7 @@ struct job_hit {
 
 struct incident {
     static constexpr std::size_t max_evidence = 64, max_seen = 256, max_ranked = 16, max_ports = 64,
-                                 max_firsts = 64, max_shown = 256;
+                                 max_firsts = 64, max_shown = 256, max_actions = 512;
 
     std::uint64_t number = 0;
     struct object object;
@@ -166,6 +166,8 @@ struct incident {
 
     std::string id() const;
     void add_evidence(evidence_line line);
+    /// Where there are very many already, what came to nothing is not kept.
+    void add_action(action_record a, bool done);
     /// The culprit's fault was seen: again, when it was not within the `window_ms` before.
     void add_seen(std::int64_t at_ms, std::int64_t window_ms);
     const action_record* find_action(const std::string& what, const std::string& target) const;

@@ -46,3 +46,38 @@ TEST_CASE("a node that banyan-sweep has drained is the incident's from then on",
     CHECK(results_of(got[0], did).starts_with("done: \"banyan: gpu: Xid "));
     CHECK(b.slurm.calls == calls);
 }
+
+TEST_CASE("a fault that goes on, on a node that somebody has out, is left alone once", "[fault]") {
+    controller_bench b;
+    std::string what = "node_drain", said = "left alone: the node has the reason \"fan test\"";
+    b.slurm.nodes["n03"] = {"n03", false, true, "fan test"};
+    SECTION("an administrator") {}
+    SECTION("another incident") {
+        b.slurm.nodes["n03"].reason = "banyan: gpu: Xid 48 GPU 1 [f00099]";
+        said = "nothing to do: the node is out already (\"banyan: gpu: Xid 48 GPU 1 [f00099]\")";
+    }
+    SECTION("an administrator, with a job that stays") {
+        b.job(8, {"n03"}, std::nullopt);
+        what = "job";
+        said = "job 8 was placed without a plan: the jobs of the node stay on it";
+    }
+    const auto begin = wall_ms() - 300'000;
+    life now(b);
+    for (std::uint64_t minute = 0; minute < 5; ++minute) {
+        now.take({event_of(gpu_line(3, "119, Timeout"), begin + static_cast<std::int64_t>(minute) * 60'000,
+                           minute + 1)});
+        REQUIRE(now.until([&] { return now.first() && now.first()->lines == minute + 1 && now.is_done(); }));
+    }
+    CHECK(now.c.incidents().all().size() == 1);
+    CHECK(results_of(*now.first(), what) == said);
+    CHECK(b.slurm.calls.empty());
+}
+
+TEST_CASE("an incident keeps what was done, and of what came to nothing not all", "[fault]") {
+    incident i;
+    for (std::size_t n = 0; n < 2 * incident::max_actions; ++n)
+        i.add_action({"node_down", "n03", 1, "held back: " + std::to_string(n)}, false);
+    CHECK(i.actions.size() == incident::max_actions);
+    i.add_action({"node_down", "n03", 2, "done"}, true);
+    CHECK(i.actions.back().result == "done");
+}
