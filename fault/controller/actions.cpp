@@ -409,8 +409,10 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
     if ((i = records_.incidents().find(number))) {
         i->node_out_ms = wall_ms();
         limiter_.took(*i, i->node_out_ms);  // another of its incidents may have been put off meanwhile
-        // Its port came up in this very moment, and nobody looks for the cause of a drain in what is closed.
-        if (i->closed_by == fabric_is_back && kind_of(*i) != line_kind::fabric) {
+        // Its port came up in this very moment, or somebody returned the node before this took it out again:
+        // nobody looks for the cause of a drain in what is closed.
+        const bool is_back = i->closed_by == fabric_is_back && kind_of(*i) != line_kind::fabric;
+        if (is_back || (i->closed_ms != 0 && i->find_action(resume_verb, node))) {
             i->closed_ms = 0;
             i->closed_by.clear();
         }

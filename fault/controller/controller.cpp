@@ -115,11 +115,25 @@ task<result<std::string>> controller::resume(std::string node, std::string who) 
     std::vector<std::uint64_t> closing;
     for (const auto& [number, i] : incidents().all())
         if (i.object.node == node && i.closed_ms == 0 && i.node_out_ms != 0) closing.push_back(number);
+    std::size_t closed = 0, under_way = 0;
     for (const auto number : closing) {
-        records_.record(number, "resume", node, "by " + who, true);
-        (void)co_await close(number, who, asked_ms);
+        records_.record(number, resume_verb, node, "by " + who, true);
+        // Of one that is acted on the jobs are followed on; what is asked for after that is done to a node
+        // that is in service again.
+        if (acting_.contains(number)) {
+            auto* i = records_.incidents().find(number);
+            if (!i || i->closed_ms != 0) continue;
+            i->closed_ms = asked_ms;
+            i->closed_by = who;
+            records_.save_soon(number);
+            ++under_way;
+        } else if (co_await close(number, who, asked_ms)) {
+            ++closed;
+        }
     }
-    co_return fmt::format("node {} is back in service; {} incidents closed", node, closing.size());
+    co_return fmt::format(
+        "node {} is back in service; {} incidents closed{}", node, closed + under_way,
+        under_way > 0 ? fmt::format(", {} of them while their jobs are followed still", under_way) : "");
 }
 
 task<void> controller::reload_policy() {

@@ -32,6 +32,9 @@
 
 namespace banyan::fault {
 
+/// Of what an administrator did to a node that was out.
+constexpr const char* resume_verb = "resume";
+
 class controller {
   public:
     controller(asio::io_context& io, asio::thread_pool& pool, config settings, policy rules,

@@ -187,3 +187,37 @@ TEST_CASE("what somebody approved is that very thing, and for a day", "[fault]")
     got = b.live({}, incident_state::held);
     CHECK(b.slurm.calls.empty());
 }
+
+TEST_CASE("a node that somebody returned while its job is followed is not taken out for that again",
+          "[fault]") {
+    controller_bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+    b.slurm.away = true;  // nothing is told of the job, which is followed on
+    const auto begin = wall_ms() - 60'000;
+    const auto lost = [&](std::uint64_t position, std::int64_t after_ms) {
+        return event_of(gpu_line(3, "79, GPU has fallen off the bus."), begin + after_ms, position);
+    };
+    life l(b);
+    l.take({lost(1, 0)});
+    REQUIRE(l.until([&] { return l.first() && l.first()->node_out_ms != 0; }));
+    l.take({lost(2, 50'000)});  // it asks for more, when the job is done with
+    REQUIRE(l.until([&] { return l.first()->lines == 2; }));
+    result<std::string> answer = fail(errc::internal, "no answer");
+    const auto resume = [&]() -> task<void> { answer = co_await l.c.resume("n03", "uid 7"); };
+    asio::co_spawn(l.io, resume(), asio::detached);
+    REQUIRE(l.until([&] { return answer.has_value(); }));
+    CHECK(*answer ==
+          "node n03 is back in service; 1 incidents closed, 1 of them while their jobs are followed still");
+    CHECK(l.first()->closed_ms != 0);
+    CHECK(l.first()->closed_by == "uid 7");
+    {
+        const std::lock_guard hold(b.slurm.lock);
+        b.slurm.away = false;
+    }
+    REQUIRE(l.until([&] { return l.is_done() && l.first()->find_action("job", "7"); }));
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "resume n03"});
+    // Seen again in service it is another incident.
+    l.take({event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms() + 100, 3)});
+    CHECK(l.until([&] { return b.slurm.calls.size() == 3; }));
+    CHECK(l.c.incidents().all().size() == 2);
+}
