@@ -185,6 +185,9 @@ task<job_follower::next> job_follower::while_pending(job_status now) {
         co_return conclude("waits for its StartTime, which is not the one that Slurm gave it: left alone",
                            true);
     const bool too_early = time < pending_since_ + credential_gap_s;
+    if (!now.held.empty() && !too_early)
+        co_return conclude(
+            fmt::format("is held in the queue ({}): scontrol release {}", now.held, before_.id), false);
     const bool starts_anyway = now.start_time <= time + 1;
     if (tools_.dry_run || too_early || starts_anyway || start_tries_ == most_start_tries)
         co_return next::look_again;

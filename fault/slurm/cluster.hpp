@@ -36,6 +36,7 @@ struct job_status {
     std::int64_t start_time = 0;  ///< epoch seconds; of a pending job: when it is expected
     std::int64_t begin_time = 0;  ///< of a pending job: it starts not before, as Slurm or somebody set it
     bool exclusive = false;       ///< no other job can have had its nodes since then
+    std::string held{};           ///< of a pending job that only a person lets go: why; else empty
 };
 
 /// A step of a job that runs or is being ended: srun's, not the batch script.

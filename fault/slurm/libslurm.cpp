@@ -39,6 +39,13 @@ bool is_busy(std::uint32_t state) {
     return base == NODE_STATE_ALLOCATED || base == NODE_STATE_MIXED || (state & NODE_STATE_COMPLETING) != 0;
 }
 
+/// In Slurm's own words. A priority of 0 is how Slurm holds a job.
+std::string held_words(const slurm_job_info_t& j) {
+    if (j.priority != 0) return {};
+    if (j.state_desc && *j.state_desc) return printable(j.state_desc);
+    return j.state_reason == WAIT_HELD_USER ? "JobHeldUser" : "JobHeldAdmin";
+}
+
 job_status status_of(const slurm_job_info_t& j) {
     job_status out;
     out.id = j.job_id;
@@ -57,6 +64,7 @@ job_status status_of(const slurm_job_info_t& j) {
     out.start_time = j.start_time;
     out.begin_time = j.eligible_time;
     out.exclusive = j.shared == JOB_SHARED_NONE;
+    if (out.phase == job_phase::pending) out.held = held_words(j);
     return out;
 }
 

@@ -120,6 +120,17 @@ TEST_CASE("a StartTime that somebody gives a job in the queue stays", "[fault]")
           "waits for its StartTime, which is not the one that Slurm gave it: left alone");
 }
 
+TEST_CASE("a job that is held in the queue waits for a person, not for nodes", "[fault]") {
+    controller_bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, without);
+    b.slurm.when_requeued = [&] { b.slurm.jobs[7].held = "launch failed requeued held"; };
+    b.enough = [](const auto& all) { return !all.empty() && all[0].find_action("job", "7"); };
+    const auto got = b.live({b.xid79()});
+    CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "requeue 7"});
+    CHECK(results_of(got.at(0), "job") ==
+          "is held in the queue (launch failed requeued held): scontrol release 7");
+}
+
 TEST_CASE("how many nodes a job needs is asked until slurmctld tells", "[fault]") {
     controller_bench b;
     b.job(7, {"n01", "n02", "n03", "n04"}, without);
