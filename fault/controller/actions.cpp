@@ -120,7 +120,7 @@ decision controller::judge(incident& i) {
     } else {
         out = limiter_.narrow(std::move(out), i, current, nodes_, wall_ms());
     }
-    if (limiter_.tripped() != tripped) records_.save_breaker_soon(limiter_.tripped());
+    if (limiter_.tripped() != tripped) records_.save_breaker_soon(limiter_.tripped(), config_.dry_run);
     i.advice = advice_of(out, i.object.node, config_.dry_run);
     i.rule = out.rule;
     i.decided = static_cast<std::uint8_t>(out.step);

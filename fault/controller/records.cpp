@@ -126,9 +126,9 @@ void records::save_soon(std::uint64_t number) {
     writer_.save_soon(number);
 }
 
-void records::save_breaker_soon(bool tripped) {
+void records::save_breaker_soon(bool tripped, bool dry_run) {
     metrics_->set_breaker(tripped);
-    writer_.set_flag(breaker_flag, tripped);
+    if (!dry_run) writer_.set_flag(breaker_flag, tripped);
 }
 
 task<std::optional<std::vector<bool>>> records::known(std::vector<event> events) {

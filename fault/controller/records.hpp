@@ -46,7 +46,8 @@ class records {
     /// Back when the history has it, or after a second without an answer.
     task<void> save(std::uint64_t number);
     void save_soon(std::uint64_t number);
-    void save_breaker_soon(bool tripped);
+    /// In dry run it is a figure alone: what was not done must not be held back once it may be.
+    void save_breaker_soon(bool tripped, bool dry_run = false);
 
     /// Which of the events the history has: those of an earlier controller. Of one that is damaged none is
     /// known. Nothing: no answer within a second.

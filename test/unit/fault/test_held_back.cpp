@@ -285,6 +285,29 @@ TEST_CASE("a breaker that opened stays open for the next controller", "[fault]")
     CHECK(got[4].find_action("node_down", "n05")->result.find("breaker is open") != std::string::npos);
 }
 
+TEST_CASE("a breaker that opened in dry run is closed when nodes may go out", "[fault]") {
+    controller_bench b;
+    const auto lost = [](const char* node) {
+        return event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), 1, node);
+    };
+    b.settings.dry_run = true;
+    std::vector<event> all;
+    for (const auto* node : {"n01", "n02", "n03", "n04"}) all.push_back(lost(node));
+    const auto got = b.live(all, incident_state::held);
+    CHECK(std::ranges::any_of(got, [](const incident& i) {
+        return results_of(i, "node_down").find("the circuit breaker opened") != std::string::npos;
+    }));
+    CHECK(b.slurm.calls.empty());
+    {
+        history book = *history::open(b.settings.history, b.reason);
+        CHECK_FALSE(*book.flag("breaker"));
+    }
+    b.settings.dry_run = false;
+    b.slurm.nodes["n05"] = {"n05", false, false, ""};
+    (void)b.live({lost("n05")}, incident_state::held);
+    CHECK(std::ranges::find(b.slurm.calls, "down n05") != b.slurm.calls.end());
+}
+
 TEST_CASE("nodes that fail at the same moment are as many as the limits allow", "[fault]") {
     controller_bench b;
     std::vector<event> all;
