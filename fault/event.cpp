@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault/event.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -140,6 +143,15 @@ result<std::string> nvlink_domain_in(const json_fields& in) {
     if (!domain.empty() && !hardware::is_nvlink_domain(domain))
         return fail(errc::invalid_input, "an NVLink domain is not a UUID and a clique");
     return domain;
+}
+
+event by_the_clock_of_now(event e, std::int64_t clock_gap_ms) {
+    constexpr std::int64_t reading_both = 1'000;
+    const auto set_by = clock_gap_ms - e.clock_gap_ms;
+    if (e.clock_gap_ms == 0 || std::abs(set_by) < reading_both) return e;
+    e.line_ms = std::max<std::int64_t>(0, e.line_ms + set_by);
+    e.clock_gap_ms = clock_gap_ms;
+    return e;
 }
 
 json to_json(const event& e) {

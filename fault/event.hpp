@@ -27,6 +27,8 @@ struct event {
     std::int64_t line_ms = 0;  ///< wall clock
     /// The same by the controller's clock, which alone knows it; none: not known how the node's clock goes.
     std::optional<std::int64_t> written_ms{};
+    /// Of the agent alone: the time of day less a clock that nobody sets, both as line_ms became known.
+    std::int64_t clock_gap_ms = 0;
     kernel_fault fault;
     int gpu = -1;  ///< device minor, -1 when not known
     std::string uuid;
@@ -65,6 +67,9 @@ enum class recovery : std::uint32_t {
 
 /// The NVLinks' domain in what an agent tells; empty where it tells none.
 result<std::string> nvlink_domain_in(const json_fields& in);
+
+/// With line_ms by the time of day that has that gap now: it may have been set since. How long ago stays.
+event by_the_clock_of_now(event e, std::int64_t clock_gap_ms);
 
 nlohmann::json to_json(const event& e);
 result<event> event_from(const nlohmann::json& meta);

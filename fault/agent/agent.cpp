@@ -148,7 +148,7 @@ void agent::pump() {
     if (!link_ || sent_count_ > 0 || queue_.empty()) return;
     const auto some = queue_.front(max_batch);
     json list = json::array();
-    for (const auto& e : some) list.push_back(to_json(e));
+    for (const auto& e : some) list.push_back(to_json(by_the_clock_of_now(e, clock_gap_ms())));
     sent_batch_ = ++batch_;
     json meta = {{"batch", sent_batch_}, {"now_ms", wall_ms()}, {"events", std::move(list)}};
     if (!link_->send(message::events, std::move(meta))) return;

@@ -93,6 +93,7 @@ void agent::after_fault(kernel_fault fault, const log_line& line, std::string_vi
     e.stream = line.stream;
     e.position = line.position;
     e.line_ms = line.line_ms;
+    e.clock_gap_ms = clock_gap_ms();
     // What is of no place, as users' own failures are, is of no GPU: nothing is read for it.
     if (fault.kind != fault_kind::sxid && !fault.bdf.empty()) {
         if (!gpus_.find(fault.bdf)) gpus_.refresh(config_.root);

@@ -25,6 +25,12 @@ void begin(incident& i) {
     if (i.state == incident_state::done) i.state = incident_state::open;
 }
 
+/// The line may be what it rests on now.
+void note_written(incident& i, const event& e) {
+    const bool counts = e.line_ms == i.line_ms || (!i.seen.empty() && e.line_ms == i.seen.back());
+    if (counts) i.written_ms = e.written_ms ? std::max(i.written_ms, *e.written_ms) : 0;
+}
+
 /// What is to be in the history before an agent may forget it.
 struct taken_events {
     std::vector<kept_event> fresh;
@@ -87,6 +93,7 @@ task<void> controller::take_events(std::string /*node*/, std::vector<event> even
         const bool keeps = came.created || came.escalated || !is_told_of_a_job(e.fault) ||
                            job_rows_.may_have_one(e.job, wall_ms());
         if (auto* i = records_.incidents().find(came.number); i && !came.past) {
+            note_written(*i, e);
             const auto what = came.escalated ? came.created ? change::first : change::worse
                               : came.created ? change::echo
                                              : change::again;

@@ -41,6 +41,11 @@ bool is_an_nvlink_domain(const incident& i) {
 
 std::string incident::id() const { return fmt::format("f{:05d}", number); }
 
+std::int64_t newest_line_ms(const incident& i) {
+    if (i.written_ms != 0) return i.written_ms;
+    return i.seen.empty() ? i.line_ms : std::max(i.line_ms, i.seen.back());
+}
+
 std::optional<std::uint64_t> number_of(std::string_view id) {
     if (id.starts_with('f')) id.remove_prefix(1);
     const auto n = parse_number(id, INT64_MAX);

@@ -158,6 +158,8 @@ struct incident {
     std::vector<std::int64_t> seen;      ///< when the culprit's fault was, lines close to each other once
     std::uint8_t root_precedence = 0;
     std::int64_t line_ms = 0, incident_ms = 0, sealed_ms = 0, node_out_ms = 0, last_ms = 0, closed_ms = 0;
+    /// When the newest of the lines that count was written, by the controller's clock; 0: not known.
+    std::int64_t written_ms = 0;
     std::int64_t held_ms = 0;   ///< since when something waits that could not be done; 0 = nothing does
     std::int64_t avoid_ms = 0;  ///< since when new jobs are kept off its cable; 0 = they are not
     std::string closed_by;
@@ -172,6 +174,9 @@ struct incident {
     void add_seen(std::int64_t at_ms, std::int64_t window_ms);
     const action_record* find_action(const std::string& what, const std::string& target) const;
 };
+
+/// When what it rests on was last told: by the controller's clock where that is known, else by the node's.
+std::int64_t newest_line_ms(const incident& i);
 
 /// "f00012" -> 12.
 std::optional<std::uint64_t> number_of(std::string_view id);

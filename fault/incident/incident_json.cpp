@@ -147,6 +147,7 @@ result<void> read_times(const json_fields& in, incident& i) {
     BANYAN_CHECK(times.may("node_out_ms", i.node_out_ms));
     BANYAN_CHECK(times.may("last_ms", i.last_ms));
     BANYAN_CHECK(times.may("held_ms", i.held_ms));
+    BANYAN_CHECK(times.may("written_ms", i.written_ms));
     BANYAN_CHECK(times.may("avoid_ms", i.avoid_ms));
     return times.may("closed_ms", i.closed_ms);
 }
@@ -265,10 +266,10 @@ json to_json(const incident& i, bool with_evidence) {
                 {"closed_by", i.closed_by},
                 {"approved_by", i.approved_by},
                 {"cancelled_by", i.cancelled_by}};
-    out["times"] = {{"line_ms", i.line_ms},     {"incident_ms", i.incident_ms},
-                    {"sealed_ms", i.sealed_ms}, {"node_out_ms", i.node_out_ms},
-                    {"last_ms", i.last_ms},     {"closed_ms", i.closed_ms},
-                    {"held_ms", i.held_ms},     {"avoid_ms", i.avoid_ms}};
+    out["times"] = {
+        {"line_ms", i.line_ms},         {"incident_ms", i.incident_ms}, {"sealed_ms", i.sealed_ms},
+        {"node_out_ms", i.node_out_ms}, {"last_ms", i.last_ms},         {"closed_ms", i.closed_ms},
+        {"held_ms", i.held_ms},         {"avoid_ms", i.avoid_ms},       {"written_ms", i.written_ms}};
     for (const auto& f : i.followed) {
         out["followed"].push_back({{"job", f.job},
                                    {"restarts", f.restarts},

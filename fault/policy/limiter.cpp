@@ -119,8 +119,8 @@ decision limiter::narrow(decision out, const incident& i, bool current_boot, std
     // Of an incident that was held back it counts how old the line was then.
     const auto judged_ms = i.held_ms != 0 ? i.held_ms : now_ms;
     if (!current_boot) return hold(false, "the line is from an earlier boot of the node");
-    // Of what a rule counts the newest decides.
-    const auto line_ms = i.seen.empty() ? i.line_ms : std::max(i.line_ms, i.seen.back());
+    // Of what a rule counts the newest decides. A node's clock may differ, or be set.
+    const auto line_ms = newest_line_ms(i);
     if (judged_ms - line_ms > limits_.max_event_age_ms)
         return hold(false, fmt::format("the line is {} s old", (judged_ms - line_ms) / 1000));
     if (now_ms - judged_ms > most_held_ms)

@@ -31,4 +31,10 @@ inline std::int64_t wall_ms() {
         .count();
 }
 
+/// Of the time of day and a clock that nobody sets: it changes when somebody sets the first.
+inline std::int64_t clock_gap_ms() {
+    using namespace std::chrono;
+    return wall_ms() - duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace banyan::fault

@@ -388,3 +388,40 @@ TEST_CASE("a fault that shows again after somebody returned the node counts agai
         CHECK(b.live({}).at(0).lines == got[0].lines);  // it is kept
     }
 }
+
+TEST_CASE("how old a line is goes by the controller's clock", "[fault]") {
+    controller_bench b;
+    constexpr std::int64_t hour = 3'600'000;
+    auto e = b.xid79();
+    e.written_ms = e.line_ms;
+    SECTION("the node's is behind") {
+        e.line_ms -= hour;
+        (void)b.live({e});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    }
+    SECTION("the node's is ahead, and the line is old") {
+        *e.written_ms -= hour;
+        const auto got = b.live({e});
+        CHECK(b.slurm.calls.empty());
+        CHECK(results_of(got.at(0), "node_down").starts_with("held back: the line is 36"));
+    }
+    SECTION("the next controller knows it, too") {
+        e.line_ms -= hour;
+        b.slurm.refused = 1'000'000;
+        CHECK(b.live({e}, incident_state::held).at(0).written_ms == *e.written_ms);
+        b.slurm.refused = 0;
+        const auto got = b.live({}).at(0);
+        CHECK(got.written_ms == *e.written_ms);
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    }
+    SECTION("seen once more, it is the newest line that counts") {
+        e.line_ms -= hour;
+        *e.written_ms -= hour / 2;
+        auto again = b.xid79(2);
+        again.line_ms -= hour / 2;
+        again.written_ms = wall_ms();
+        const auto got = b.live({e, again});
+        CHECK(got.size() == 1);
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    }
+}

@@ -41,3 +41,14 @@ TEST_CASE("a full queue gives up what matters least", "[fault]") {
     CHECK(q.size() == 4);
     CHECK(q.front(10).back().fault.code == 79);
 }
+
+TEST_CASE("what waited while the clock was set is as old as before", "[fault]") {
+    event e;
+    e.line_ms = 1'000'000;
+    e.clock_gap_ms = 400'000;
+    CHECK(by_the_clock_of_now(e, 400'000).line_ms == 1'000'000);
+    CHECK(by_the_clock_of_now(e, 400'003).line_ms == 1'000'000);  // two clocks are not read at one moment
+    CHECK(by_the_clock_of_now(e, 1'600'000).line_ms == 2'200'000);
+    CHECK(by_the_clock_of_now(e, -200'000).line_ms == 400'000);
+    CHECK(by_the_clock_of_now(e, -2'000'000).line_ms == 0);
+}
