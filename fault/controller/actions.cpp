@@ -100,9 +100,10 @@ bool controller::is_overtaken(std::uint64_t number) {
     return has_limits(was) && node_stays(*i) && rules_.decide(*i, incidents().all()).step > was;
 }
 
-decision controller::judge(incident& i) {
+decision controller::judge(incident& i, bool restarted) {
     const auto boot = hub_.boot_of(i.object.node);
-    const bool current = boot.empty() || boot == i.boot_id || kind_of(i) == line_kind::fabric;
+    const bool same_boot = !restarted && (boot.empty() || boot == i.boot_id),
+               current = same_boot || kind_of(i) == line_kind::fabric;
     const bool tripped = limiter_.tripped();
     auto out = rules_.decide(i, incidents().all());
     if (auto why = approval_lapses(i, out.step)) {
@@ -129,6 +130,7 @@ decision controller::judge(incident& i) {
 }
 
 task<void> controller::act_once(std::uint64_t number) {
+    const bool restarted = co_await was_restarted(number);
     auto* i = records_.incidents().find(number);
     // A cable that flaps is up again by now.
     const bool over = i && i->closed_ms != 0;
@@ -140,7 +142,7 @@ task<void> controller::act_once(std::uint64_t number) {
         const auto count = co_await run_blocking(pool_, [this] { return slurm_->node_count(); });
         if (count) nodes_ = *count;
     }
-    const auto what = judge(*i);
+    const auto what = judge(*i, restarted);
     if (what.step == step_kind::avoid) {
         if (what.allowed) co_await avoidance_.keep_off(number, limiter_.tripped());
         if (!(i = records_.incidents().find(number)) || over || !has_a_node(*i)) co_return;

@@ -94,8 +94,8 @@ class controller {
     task<void> seal_jobs(std::uint64_t number, std::vector<job_status> jobs);
     /// It became worse since it was judged, and what is done leaves the node in while more is asked for now.
     bool is_overtaken(std::uint64_t number);
-    /// What the rules and limits say of it now; puts it into words, too.
-    decision judge(incident& i);
+    /// What the rules and limits say of it now; puts it into words, too. `restarted`: its node was, since.
+    decision judge(incident& i, bool restarted = false);
     /// Changes `how` as it was in the end.
     task<bool> take_node_out(std::uint64_t number, taking& how);
     /// For the verification: the newest training step that is complete.
@@ -105,6 +105,8 @@ class controller {
     /// `by_half`: some of it is done, and its node counts as taken out.
     void put_off(std::uint64_t number, const std::string& what, std::string why, bool by_half = false);
     task<void> take_up_held();
+    /// Of what waited: Slurm has the node in a later boot, and its agent is not here to say which.
+    task<bool> was_restarted(std::uint64_t number);
     /// For what is so at this moment only: it is closed.
     void give_up(std::uint64_t number, const std::string& what, std::string why);
 

@@ -14,7 +14,7 @@ namespace banyan::fault {
 
 namespace {
 
-constexpr std::chrono::milliseconds again(500);
+constexpr std::chrono::milliseconds again(500), between_looks(100);
 
 /// By the limits for now, or for good; or by somebody.
 bool is_held_back(const incident& i) {
@@ -127,6 +127,28 @@ task<result<std::string>> controller::rule_on(std::uint64_t number, ruling what,
     if (asked.step == step_kind::sweep)
         co_return fmt::format("the agent of {} is asked for a sweep now: banyan-fault explain {}", node, id);
     co_return fmt::format("{} is taken out now ({}): banyan-fault explain {}", node, name_of(asked.step), id);
+}
+
+// What broke may have been mended together with that. A controller that starts knows no node's boot before
+// its agent has come.
+task<bool> controller::was_restarted(std::uint64_t number) {
+    const auto* i = records_.incidents().find(number);
+    if (!i || i->held_ms == 0 || i->boot_id.empty() || kind_of(*i) == line_kind::fabric ||
+        !i->approved_by.empty())
+        co_return false;
+    const auto node = i->object.node;
+    const auto line_ms = newest_line_ms(*i);
+    const auto most = config_.sweep_on_its_way.count();
+    const auto left = std::clamp<std::int64_t>(started_ms_ + most - wall_ms(), 0, most);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(left);
+    asio::steady_timer timer(io_);
+    while (!hub_.is_here(node) && std::chrono::steady_clock::now() < until) {
+        timer.expires_after(between_looks);
+        co_await timer.async_wait(as_result);
+    }
+    if (hub_.is_here(node)) co_return false;
+    const auto status = co_await run_blocking(pool_, [this, &node] { return slurm_->node(node); });
+    co_return status && status->boot_time * 1000 > line_ms;
 }
 
 task<void> controller::take_up_held() {

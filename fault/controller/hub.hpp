@@ -80,6 +80,7 @@ class hub {
     std::string boot_of(const std::string& node) const;
     /// The NVLink domain of its GPUs, as its agent said last; empty: none, or not known.
     std::string nvlink_domain_of(const std::string& node) const;
+    bool is_here(const std::string& node) const { return links_.contains(node); }
 
   private:
     struct session {

@@ -21,7 +21,8 @@ struct node_status {
     bool planned = false;   ///< Slurm restarts it, or has it without power
     std::string address{};  ///< of its slurmd, as Slurm has it
     std::uint16_t port = 0;
-    bool busy = false;  ///< a job has it, or one that ended is still being cleared away
+    bool busy = false;           ///< a job has it, or one that ended is still being cleared away
+    std::int64_t boot_time = 0;  ///< epoch seconds, as its slurmd registered with; 0: not known
 };
 
 enum class job_phase : std::uint8_t { pending, running, completing, ended };

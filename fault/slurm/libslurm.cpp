@@ -100,6 +100,7 @@ class slurm_cluster final : public cluster {
             out.address = text_of(n.node_addr);
             out.port = n.port;
             out.busy = is_busy(n.node_state);
+            out.boot_time = n.boot_time;
             return out;
         }
         return fail(errc::not_found, fmt::format("Slurm has no node {}", name));

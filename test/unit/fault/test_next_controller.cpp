@@ -138,3 +138,35 @@ TEST_CASE("a node that died while no controller was there is found by its agent,
     CHECK(b.slurm.calls == std::vector<std::string>{"lost n03"});
     CHECK(b.slurm.listed == 1);  // for all of them
 }
+
+TEST_CASE("what waited over a maintenance is of a boot that is over", "[fault]") {
+    controller_bench b;
+    const auto line_ms = wall_ms() - 5'000;
+    auto e = b.xid79();
+    e.line_ms = line_ms;
+    b.slurm.refused = 1'000'000;
+    (void)b.live({e}, incident_state::held);
+    REQUIRE(b.slurm.calls.empty());
+    b.slurm.refused = 0;
+    SECTION("where Slurm has the node in a later one, and its agent has not come yet") {
+        b.slurm.nodes["n03"].boot_time = wall_ms() / 1000;
+        const auto got = b.live({});
+        CHECK(b.slurm.calls.empty());
+        CHECK(results_of(got.at(0), "node_down")
+                  .ends_with("held back: the line is from an earlier boot of the node"));
+    }
+    SECTION("unless an administrator wants it done") {
+        b.slurm.nodes["n03"].boot_time = wall_ms() / 1000;
+        REQUIRE(b.ruled(ruling::approve));
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    }
+    SECTION("but not where the node was not restarted") {
+        b.slurm.nodes["n03"].boot_time = line_ms / 1000 - 86'400;
+        (void)b.live({});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    }
+    SECTION("nor where that is not known") {
+        (void)b.live({});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
+    }
+}
