@@ -53,7 +53,7 @@ std::vector<judged_look> disks_looks(const place& p) {
     const disk_limits limits{p.asked.disk_fill, p.asked.disk_inodes};
     std::vector<judged_look> out;
     for (const auto& folder : p.asked.disks)
-        out.emplace_back([limits, folder] { return judge_disk(folder, look_at_disk(folder), limits); });
+        out.emplace_back([root = p.root, limits, folder] { return check_disk(root, folder, limits); });
     return out;
 }
 

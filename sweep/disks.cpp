@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/fd.hpp"
+#include "sweep/own_mounts.hpp"
 
 namespace banyan::sweep {
 namespace {
@@ -75,6 +76,22 @@ disk_view look_at_disk(const std::string& folder) {
     struct statvfs st {};
     if (::fstatvfs(fd.get(), &st) != 0) return failed("look at the file system");
     return {{}, 0, st.f_blocks, st.f_bfree, st.f_bavail, st.f_files, st.f_ffree};
+}
+
+finding check_disk(const std::filesystem::path& root, const std::string& folder, const disk_limits& limits) {
+    const auto view = look_at_disk(folder);
+    if (view.failed_with == EROFS) {
+        std::error_code ec;
+        const auto real = std::filesystem::canonical(folder, ec);
+        const auto seen = look_at_mounts(root);
+        if (!ec && seen && is_read_only_here_alone(*seen, real.string()))
+            return unknown({errc::denied,
+                            folder +
+                                " is read-only for this process, which has mounts of its own: whether it "
+                                "is for the node is not known",
+                            "run it outside of the service's sandbox"});
+    }
+    return judge_disk(folder, view, limits);
 }
 
 }  // namespace banyan::sweep

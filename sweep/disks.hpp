@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "sweep/finding.hpp"
@@ -25,5 +26,8 @@ finding judge_disk(const std::string& folder, const disk_view& v, const disk_lim
 
 /// Writes 4 KiB, for which no name stays behind. May hang where the file system does.
 disk_view look_at_disk(const std::string& folder);
+
+/// Looks and judges. `root` is where proc/ is.
+finding check_disk(const std::filesystem::path& root, const std::string& folder, const disk_limits& limits);
 
 }  // namespace banyan::sweep

@@ -207,6 +207,17 @@ class Sweep(unittest.TestCase):
         self.assertIn("no answer within", found["bandwidth"][1][0])
         self.assertEqual(found["links"][0], "fit")
 
+    @unittest.skipIf(os.geteuid() != 0 or not shutil.which("unshare"), "mounts")
+    def test_a_sandbox(self):
+        """What is read-only for us alone, as with ProtectSystem=strict, is not known; a file system that is read-only is unfit."""
+        folder, config = self.dir / "scratch", self.dir / "banyan.conf"
+        folder.mkdir()
+        config.write_text(f'[sweep]\ndisks = ["{folder}"]\ndisk_fill = 100\ndisk_inodes = 100\n')
+        for mount, options, code in ((f"--bind {folder}", "remount,bind,ro", UNKNOWN), ("-t tmpfs none", "remount,ro", UNFIT)):
+            script = f"mount {mount} {folder} && mount -o {options} {folder} && exec {SWEEP} --config {config} --json --node n01"
+            done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=100, check=False)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+
     def test_disks(self):
         found = self.verdicts('disks = ["/tmp", "/none", "/proc"]\ndisk_fill = 100\ndisk_inodes = 100', code=UNFIT)
         self.assertEqual(len(found["disks"][1]), 3)

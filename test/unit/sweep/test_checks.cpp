@@ -61,6 +61,84 @@ TEST_CASE("a mount that answers with an error is unfit, one that we may not see 
     CHECK(check_mount(root.path, "/proc").is == verdict::unknown);
 }
 
+namespace {
+
+constexpr const char* nodes_mounts =
+    "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+    "31 22 0:31 / /home rw - nfs4 server:/home rw\n"
+    "32 22 8:2 / /scratch rw - xfs /dev/sdb1 rw\n"
+    "33 22 8:3 / /broken rw - ext4 /dev/sdc1 ro\n"
+    "34 22 8:4 / /images ro - ext4 /dev/sdd1 rw\n";
+/// As with ProtectSystem=strict and ProtectHome=yes.
+constexpr const char* services_mounts =
+    "122 1 8:1 / / ro,relatime shared:1 - ext4 /dev/sda1 rw\n"
+    "131 122 0:31 / /home ro - nfs4 server:/home rw\n"
+    "132 122 8:2 / /scratch ro - xfs /dev/sdb1 rw\n"
+    "133 122 8:3 / /broken ro - ext4 /dev/sdc1 ro\n"
+    "134 122 8:4 / /images ro - ext4 /dev/sdd1 rw\n"
+    "135 131 0:26 /systemd/inaccessible/dir /home ro,nosuid - tmpfs tmpfs rw,mode=755\n";
+
+void link_to(const scratch& root, const std::string& name, const std::string& to) {
+    std::filesystem::create_directories((root.path / name).parent_path());
+    std::filesystem::create_symlink(to, root.path / name);
+}
+
+}  // namespace
+
+TEST_CASE("what only a service cannot write to is not known to be read-only", "[sweep]") {
+    mounts_seen seen{parse_mountinfo(services_mounts), false, parse_mountinfo(nodes_mounts)};
+    CHECK(is_read_only_here_alone(seen, "/scratch"));
+    CHECK(is_read_only_here_alone(seen, "/scratch/job/7"));
+    CHECK(is_read_only_here_alone(seen, "/scratches"));
+    CHECK_FALSE(is_read_only_here_alone(seen, "/images"));
+    // An error has made it so, for everybody.
+    CHECK_FALSE(is_read_only_here_alone(seen, "/broken/x"));
+    seen.of_1.reset();  // who is in a sandbox may not look, either
+    CHECK(is_read_only_here_alone(seen, "/scratch"));
+    CHECK(is_read_only_here_alone(seen, "/images"));
+    CHECK_FALSE(is_read_only_here_alone(seen, "/broken/x"));
+    seen.nodes = true;
+    CHECK_FALSE(is_read_only_here_alone(seen, "/scratch"));
+}
+
+TEST_CASE("what is hidden from a service is not known to be mounted, nor not to be", "[sweep]") {
+    mounts_seen seen{parse_mountinfo(services_mounts), false, parse_mountinfo(nodes_mounts)};
+    CHECK(is_hidden_here(seen, "/home"));
+    CHECK_FALSE(is_hidden_here(seen, "/scratch"));
+    CHECK_FALSE(is_hidden_here(seen, "/nowhere"));
+    std::erase_if(seen.own, [](const auto& m) { return m.point == "/scratch"; });
+    CHECK(is_hidden_here(seen, "/scratch"));
+    seen.of_1.reset();
+    CHECK(is_hidden_here(seen, "/home"));
+    CHECK_FALSE(is_hidden_here(seen, "/scratch"));
+}
+
+TEST_CASE("whose mounts we have is seen by the namespace", "[sweep]") {
+    const scratch root;
+    root.write("proc/self/mountinfo", services_mounts);
+    SECTION("the node's") {
+        link_to(root, "proc/self/ns/mnt", "mnt:[4026531841]");
+        link_to(root, "proc/1/ns/mnt", "mnt:[4026531841]");
+        CHECK(look_at_mounts(root.path)->nodes);
+    }
+    SECTION("our own") {
+        root.write("proc/1/mountinfo", nodes_mounts);
+        link_to(root, "proc/self/ns/mnt", "mnt:[4026532101]");
+        link_to(root, "proc/1/ns/mnt", "mnt:[4026531841]");
+        const auto seen = look_at_mounts(root.path);
+        CHECK_FALSE(seen->nodes);
+        CHECK(seen->of_1->size() == 5);
+        CHECK(check_mount(root.path, "/home").is == verdict::unknown);
+        CHECK(check_mount(root.path, "/home").what.front().find("hidden") != std::string::npos);
+    }
+    SECTION("which we may not see") {
+        link_to(root, "proc/self/ns/mnt", "mnt:[4026532101]");
+        const auto seen = look_at_mounts(root.path);
+        CHECK_FALSE(seen->nodes);
+        CHECK_FALSE(seen->of_1);
+    }
+}
+
 TEST_CASE("a disk is judged as df shows it", "[sweep]") {
     const disk_limits limits{90, 80};
     disk_view v{{}, 0, 1000, 200, 100, 100, 30};
