@@ -57,6 +57,10 @@ struct config {
     /// In no file: what of it the agent is to run when a sweep is asked for, how long that may take, and for
     /// how long what it found stands.
     std::string sweep_program = "banyan-sweep";
+    /// On the command line: systemd keeps this process in a sandbox, and is to run that program outside, by
+    /// this one.
+    bool sandboxed = false;
+    std::string unit_program = "systemd-run";
     std::chrono::milliseconds sweep_timeout{60'000}, sweep_again{300'000};
     /// And for how long the controller waits for the agent to be there, and beyond that for its answer.
     std::chrono::milliseconds sweep_on_its_way{10'000};

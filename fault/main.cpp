@@ -29,7 +29,10 @@ int main(int argc, char** argv) {
     app.add_option("--log-level", level, "trace, debug, info, warn, error or off");
     app.add_flag("--check-config", check, "read the configuration, say whether it is right, and end");
     app.add_flag("--dump-config", dump, "print the configuration in force, and end");
-    const auto* agent = app.add_subcommand("agent", "reads this node's kernel log");
+    auto* agent = app.add_subcommand("agent", "reads this node's kernel log");
+    bool sandboxed = false;
+    agent->add_flag("--sandboxed", sandboxed,
+                    "systemd keeps this process in a sandbox: banyan-sweep is run outside, by systemd-run");
     app.add_subcommand("controller", "judges and acts, once per cluster");
     auto* look = app.add_subcommand("look", "prints what the agent sees of this node's hardware, as JSON");
     std::string what, root = "/";
@@ -62,6 +65,7 @@ int main(int argc, char** argv) {
             banyan::say_fatal("banyan-faultd", check || dump ? "" : log, wrong->text());
             return 2;
         }
+    settings->sandboxed = sandboxed;
     if (dump) std::fputs(settings->dump().c_str(), stdout);
     if (check) {
         if (const auto right = banyan::check_config(config_path); !right) {

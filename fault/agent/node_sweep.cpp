@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault/agent/node_sweep.hpp"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +18,24 @@ constexpr std::size_t longest_text = 400;
 constexpr int fit = 0, unfit = 1;
 
 sweep_answer unknown(std::string why) { return {"unknown", std::move(why)}; }
+
+constexpr std::int64_t its_own_s = 3;
+
+/// It is the node's mounts, memory and clock that are looked at. As banyan-sweep.service, and ended by
+/// systemd where we are not there any more to do that.
+std::vector<std::string> outside_of_the_sandbox(const std::string& program, std::int64_t seconds) {
+    std::vector<std::string> out{program,     "--quiet",
+                                 "--wait",    "--pipe",
+                                 "--collect", "--description=banyan: sweep of this node, for an incident"};
+    for (const char* property : {"Nice=19", "IOSchedulingClass=idle", "CPUWeight=20", "TasksMax=4096",
+                                 "NoNewPrivileges=yes", "RestrictNamespaces=yes"})
+        out.push_back(fmt::format("--property={}", property));
+    out.push_back(fmt::format("--property=RuntimeMaxSec={}", seconds + its_own_s));
+    if (const char* conf = std::getenv("SLURM_CONF"); conf && *conf)
+        out.push_back(fmt::format("--setenv=SLURM_CONF={}", conf));
+    out.emplace_back("--");
+    return out;
+}
 
 /// "gpus: GPU 3 is lost; disks: ...": of the checks that are not fit.
 std::string findings(const json_fields& told, std::string_view verdict) {
@@ -82,15 +102,16 @@ task<sweep_answer> node_sweep::ask() {
 task<sweep_answer> node_sweep::sweep() {
     if (running_ && !running_->ended()) co_return unknown("an earlier sweep hangs in the kernel");
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(config_.sweep_timeout).count();
-    std::vector<std::string> words{config_.sweep_program, "--json",       "--node",
-                                   config_.node,          "--time-limit", std::to_string(seconds)};
+    auto words = config_.sandboxed ? outside_of_the_sandbox(config_.unit_program, seconds)
+                                   : std::vector<std::string>();
+    words.insert(words.end(), {config_.sweep_program, "--json", "--node", config_.node, "--time-limit",
+                               std::to_string(seconds)});
     if (!config_.file.empty()) words.insert(words.end(), {"--config", config_.file});
     auto started = helper::start(io_, words);
     if (!started) co_return unknown(started.error().text());
     running_ = std::move(*started);
     // It ends by itself at its limit, or with the last of its own two seconds.
-    constexpr std::chrono::seconds its_own(3);
-    const auto until = clock::now() + config_.sweep_timeout + its_own;
+    const auto until = clock::now() + config_.sweep_timeout + std::chrono::seconds(its_own_s);
     const auto text = co_await running_->all(until);
     const bool ended = co_await running_->ends_by(text ? until : clock::now());
     if (!text || !ended) {

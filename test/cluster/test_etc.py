@@ -67,6 +67,15 @@ class Sample(unittest.TestCase):
             self.assertEqual({key: size(value) for key, value in shown.items() if key[0] == table},
                              {key: size(value) for key, value in real.items()})
 
+    def test_a_sandbox_is_said(self):
+        """What confines the agent confines a sweep that it starts, and a node that is well would look unfit."""
+        unit = (REPOSITORY / "etc" / "systemd" / "banyan-faultd-agent.service").read_text()
+        confines = re.search(r"^(ProtectSystem|ProtectHome|PrivateTmp|MemoryMax|SystemCallFilter)=", unit, re.M)
+        said = re.search(r"^ExecStart=.* agent --sandboxed ", unit, re.M)
+        self.assertEqual(bool(confines), bool(said))
+        sweep = (REPOSITORY / "etc" / "systemd" / "banyan-sweep.service").read_text()
+        self.assertIsNone(re.search(r"^(ProtectSystem|ProtectHome|PrivateTmp|ReadOnlyPaths|InaccessiblePaths)=", sweep, re.M))
+
 
 if __name__ == "__main__":
     main()

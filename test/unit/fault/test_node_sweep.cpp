@@ -113,6 +113,28 @@ TEST_CASE("a node is swept once, however many ask", "[fault]") {
     CHECK(s.runs().size() == 2);
 }
 
+TEST_CASE("an agent in a sandbox has systemd sweep outside of it", "[fault]") {
+    sweeping s;
+    s.program("while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"");
+    s.settings.sandboxed = true;
+    s.settings.unit_program = s.settings.sweep_program;
+    s.settings.sweep_program = (s.dir / "inside").string();
+    std::ofstream(s.settings.sweep_program) << "#!/bin/sh\necho '" << unfit_json << "'; exit 1\n";
+    ::chmod(s.settings.sweep_program.c_str(), 0700);
+    node_sweep of(s.io, s.settings);
+    CHECK(s.ask(of)[0].verdict == "unfit");
+    REQUIRE(s.runs().size() == 1);
+    const auto words = s.runs()[0];
+    CHECK(words.starts_with("--quiet --wait --pipe --collect --description="));
+    CHECK(words.find(" --property=RuntimeMaxSec=4 ") != std::string::npos);
+    CHECK(words.ends_with(" -- " + s.settings.sweep_program + " --json --node n03 --time-limit 1"));
+    SECTION("which may not be able to") {
+        s.program("echo 'Failed to connect to bus' >&2; exit 1");
+        s.settings.sweep_again = 0s;
+        CHECK(s.ask(of)[0].verdict == "unknown");
+    }
+}
+
 TEST_CASE("a node that was fit is not known to be so later", "[fault]") {
     sweeping s;
     s.program(R"(echo '{"verdict":"fit","checks":[{"check":"clock","verdict":"fit","what":["good"]}]}')");
