@@ -44,6 +44,12 @@ struct open_states {
     std::mutex lock;
     std::map<std::string, std::unique_ptr<bck_state>> by_name;
 
+    bck_state* of(const char* name) {
+        const std::scoped_lock held(lock);
+        auto& place = by_name[name];
+        if (!place) place = std::make_unique<bck_state>();
+        return place.get();
+    }
     std::vector<bck_state*> all() {
         const std::scoped_lock held(lock);
         std::vector<bck_state*> out;
@@ -167,12 +173,9 @@ bck_state* bck_open(const char* name) {
         if (!name) return {BCK_E_INVALID, "name is NULL"};
         if (const auto good = banyan::ckpt::check_state_name(name); !good)
             return {BCK_E_INVALID, good.error().text()};
-        auto& states = the_states();
-        const std::scoped_lock held(states.lock);
-        auto& place = states.by_name[name];
-        if (!place) place = std::make_unique<bck_state>();
-        auto done = place->open(the_client(), name);
-        if (done.code == 0) opened = place.get();
+        auto* const state = the_states().of(name);
+        auto done = state->open(the_client(), name);
+        if (done.code == 0) opened = state;
         return done;
     });
     return opened;

@@ -106,6 +106,10 @@ outcome find_image(const connection& of, const nlohmann::json& reply, std::uint6
     return {};
 }
 
+outcome forked() {
+    return {BCK_E_INVALID, "this process was forked: it may use the library after a bck_init of its own"};
+}
+
 outcome behind() {
     return {BCK_E_BEHIND,
             "the ranks went back to an older step, because one of them was started again or asked for its "
@@ -114,8 +118,27 @@ outcome behind() {
 
 }  // namespace
 
+// What a thread of the parent's holds at fork() nobody lets go of in the child: nothing is waited for there.
+outcome client::take_turn(std::unique_lock<std::mutex>& turn) {
+    turn = std::unique_lock(lock_, std::defer_lock);
+    if (pid_ == ::getpid())
+        turn.lock();
+    else if (!turn.try_lock())
+        return forked();
+    return {};
+}
+
+outcome client::usable() const {
+    if (!initialised_)
+        return {BCK_E_INVALID,
+                who_.state.empty() ? "bck_init was not called" : "the state is not open: bck_open"};
+    if (pid_ != ::getpid()) return forked();
+    return {};
+}
+
 outcome client::init(const char* job, int rank, int world) {
-    const std::scoped_lock held(lock_);
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
     const bool job_given = job && *job && std::strcmp(job, "0") != 0;
     const auto rank_text = std::to_string(rank), world_text = std::to_string(world);
     const auto j = number_or(job, job_given, "BANYAN_JOB", UINT64_MAX);
@@ -151,23 +174,26 @@ outcome client::init(const char* job, int rank, int world) {
 }
 
 outcome client::protect(const bck_tensor& region) {
-    const std::scoped_lock held(lock_);
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
     return regions_.add(region);
 }
 
 outcome client::unprotect(const char* name) {
-    const std::scoped_lock held(lock_);
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
     return regions_.withdraw(name);
 }
 
 outcome client::open(client& of, const std::string& state) {
-    const std::scoped_lock held(lock_, of.lock_);
-    if (!of.initialised_) return {BCK_E_INVALID, "bck_init was not called"};
-    if (of.pid_ != ::getpid()) return {BCK_E_INVALID, "after fork() only the parent may use the library"};
+    std::unique_lock<std::mutex> turn, turn_of_that;
+    if (auto r = of.take_turn(turn_of_that); r.code != 0) return r;
+    if (auto r = take_turn(turn); r.code != 0) return r;
+    if (auto r = of.usable(); r.code != 0) return r;
     if (initialised_) return {};
     who_ = of.who_;
     who_.state = state;
-    pid_ = of.pid_;
+    pid_ = of.pid_.load();
     socket_ = of.socket_;
     off_because_ = of.off_because_;
     buffer_timeout_ = of.buffer_timeout_;
@@ -220,10 +246,7 @@ outcome client::come_back() {
 }
 
 outcome client::reach() {
-    if (!initialised_)
-        return {BCK_E_INVALID,
-                who_.state.empty() ? "bck_init was not called" : "the state is not open: bck_open"};
-    if (pid_ != ::getpid()) return {BCK_E_INVALID, "after fork() only the parent may use the library"};
+    if (auto r = usable(); r.code != 0) return r;
     if (connection_.attached()) return {};
     if (socket_.empty()) return {BCK_E_NODAEMON, off_because_};
     if (connection_.is_open()) return {};
@@ -264,8 +287,7 @@ void client::pin(const region_table& table) {
 
 outcome client::ready(const given_regions& given, region_table** table, bool populate) {
     *table = &regions_;
-    if (!given && initialised_ && pid_ == ::getpid() && regions_.empty())
-        return {BCK_E_INVALID, "no region is protected"};
+    if (!given && usable().code == 0 && regions_.empty()) return {BCK_E_INVALID, "no region is protected"};
     if (auto r = reach(); r.code != 0) return r;
     if (given)
         if (auto r = given_.find(*given, regions_, table); r.code != 0) return r;
@@ -305,7 +327,8 @@ void client::tell_warning() {
 }
 
 outcome client::checkpoint(std::uint64_t step, given_regions given) {
-    const std::scoped_lock held(lock_);
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
     if (step > max_step) return {BCK_E_INVALID, fmt::format("step {} is above {}", step, max_step)};
     if (saved_ && step <= *saved_)
         return {BCK_E_INVALID,
@@ -347,9 +370,11 @@ outcome client::checkpoint(std::uint64_t step, given_regions given) {
 }
 
 outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
-    const std::scoped_lock held(lock_);
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
     if (level < BCK_SEALED || level > BCK_DURABLE)
         return {BCK_E_INVALID, fmt::format("there is no level {}", level)};
+    if (auto r = usable(); r.code != 0) return r;
     if (!connection_.attached()) return {BCK_E_NODAEMON, off_because_};
     const auto until =
         timeout_ms < 0 ? clock::time_point::max() : clock::now() + std::chrono::milliseconds(timeout_ms);
@@ -417,7 +442,8 @@ outcome client::ask_for_state(bool test, nlohmann::json* reply, const region_tab
 }
 
 outcome client::restart_test(std::uint64_t* step) {
-    const std::scoped_lock held(lock_);
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
     if (!step) return {BCK_E_INVALID, "step is NULL"};
     region_table* table = nullptr;
     if (auto r = regions_.empty() ? reach() : ready({}, &table); r.code != 0) return r;
@@ -431,7 +457,8 @@ outcome client::restart_test(std::uint64_t* step) {
 }
 
 outcome client::stat(image_contents* found) {
-    const std::scoped_lock held(lock_);
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
     if (auto r = reach(); r.code != 0) return r;
     // The daemon would take all ranks back, as it does at bck_restart.
     if (has_saved_)
@@ -476,7 +503,8 @@ outcome client::take(std::span<std::byte> image, std::uint64_t step, std::option
 }
 
 outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
-    const std::scoped_lock held(lock_);
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
     if (source) *source = BCK_FROM_NONE;
     region_table* table = nullptr;
     if (auto r = ready(given, &table, false); r.code != 0) return r;
@@ -502,12 +530,16 @@ outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
 }
 
 outcome client::finalize(bool drain, const std::function<void()>& meanwhile) {
-    const std::scoped_lock held(lock_);
-    outcome out;
     bool done = false;
     const auto once = [&] {
         if (meanwhile && !std::exchange(done, true)) meanwhile();
     };
+    std::unique_lock<std::mutex> turn;
+    outcome out = take_turn(turn);
+    if (out.code != 0) {
+        once();
+        return out;
+    }
     if (drain && pid_ == ::getpid() && connection_.attached()) {
         nlohmann::json reply;
         out = ask(message::finalize, {{"drain", true}}, drain_timeout, &reply, once);

@@ -3,6 +3,7 @@
 // The state behind the C functions: regions, the image's header, the connection. One lock around all of it.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <mutex>
@@ -10,6 +11,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 #include "ckptd/client/connection.hpp"
 #include "ckptd/client/outcome.hpp"
@@ -39,6 +42,10 @@ class client {
     outcome finalize(bool drain, const std::function<void()>& meanwhile = {});
 
   private:
+    /// The lock, for the length of a call.
+    outcome take_turn(std::unique_lock<std::mutex>& turn);
+    /// bck_init was called, by this process.
+    outcome usable() const;
     /// Connected; nothing need be protected.
     outcome reach();
     /// Attached to memory for an image of `bytes`, at least.
@@ -65,7 +72,7 @@ class client {
 
     std::mutex lock_;
     bool initialised_ = false;
-    pid_t pid_ = 0;
+    std::atomic<pid_t> pid_{::getpid()};  ///< of the process that may use it
     rank_name who_;
     std::string socket_;
     std::chrono::milliseconds buffer_timeout_{2000};

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/json_fields.hpp"
 #include "common/wire.hpp"
@@ -25,6 +26,12 @@ constexpr std::chrono::seconds connect_timeout{2};
 constexpr std::chrono::seconds attach_timeout{60};  // the daemon may have to make the memory first
 
 wire::deadline in(std::chrono::milliseconds time) { return std::chrono::steady_clock::now() + time; }
+
+// The range is no longer ours to unmap: another thread's memory may lie there in a moment, or lies there.
+void forget(mapping m) {
+    alignas(mapping) std::array<std::byte, sizeof(mapping)> never_unmapped{};
+    new (never_unmapped.data()) mapping(std::move(m));
+}
 
 }  // namespace
 
@@ -40,6 +47,8 @@ result<void> connection::open(const std::string& socket) {
 
 void connection::close() {
     fd_.reset();
+    // A child of fork() has none of it: what lies there is the child's own.
+    if (map_ && !attached()) forget(std::move(map_));
     map_ = mapping();
     lead_ = 0;
     parts_.clear();
@@ -81,6 +90,7 @@ result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes
     // Whatever keeps this process from huge pages, there are others.
     if (!mapped && shape.lead() != 0 && std::exchange(maps_huge_, false)) return attach(who, bytes, populate);
     BANYAN_TRY(map_, std::move(mapped));
+    mapped_by_ = ::getpid();
     lead_ = shape.lead();
     parts_ = std::move(parts);
     for (auto& p : parts_) p.fd.reset();
@@ -140,9 +150,7 @@ result<mapping> connection::map(const std::vector<part>& parts, const joined_sha
                        map_.size() == joined_pieces(shape, each_of(parts_)).back().to + parts_.back().each;
     const auto before = grows ? joined_pieces(shape, each_of(parts_)) : std::vector<joined_piece>();
     std::byte* const from = map_.data();
-    // What has moved away may be another thread's memory in a moment: the range is no longer ours to unmap.
-    alignas(mapping) std::array<std::byte, sizeof(mapping)> never_unmapped{};
-    if (grows) new (never_unmapped.data()) mapping(std::move(map_));
+    if (grows) forget(std::move(map_));
     for (const auto& piece : joined_pieces(shape, each)) {
         std::byte* const to = whole.data() + piece.to;
         const auto old = std::find_if(before.begin(), before.end(), [&](const auto& b) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
+#include <unistd.h>
 
 #include "ckptd/buffers/joined.hpp"
 #include "ckptd/buffers/rank_memory.hpp"
@@ -46,7 +47,8 @@ class connection {
     /// Whether the daemon still holds its end.
     bool alive() const;
     bool is_open() const { return static_cast<bool>(fd_); }
-    bool attached() const { return static_cast<bool>(map_); }
+    /// By this process, not by one that it was forked from.
+    bool attached() const { return map_ && mapped_by_ == ::getpid(); }
     std::uint64_t buffer_bytes() const { return buffer_bytes_; }
     std::uint32_t buffers() const { return buffers_; }
     /// The daemon's memory outlives it: it will be there again. Of the last attach().
@@ -71,6 +73,7 @@ class connection {
 
     unique_fd fd_;
     mapping map_;
+    pid_t mapped_by_ = 0;
     std::uint64_t lead_ = 0;   ///< before the header
     std::vector<part> parts_;  ///< that are mapped, without their descriptors
     std::uint32_t buffers_ = 0;

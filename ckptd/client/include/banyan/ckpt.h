@@ -22,7 +22,8 @@
  * training: without a daemon bck_checkpoint returns BCK_E_NODAEMON at once. The user hears of trouble once
  * for the job, on standard error of rank 0 or of the leader's first rank. Thread-safety: calls may come from
  * any thread; they take turns. The protected memory must not change during bck_checkpoint and bck_restart.
- * After fork() only the parent may use the library.
+ * After fork() the child may use the library once it has called bck_init itself, as a rank of its own; until
+ * then a call there is BCK_E_INVALID. Nothing that it calls touches what is the parent's.
  */
 /* clang-format on */
 #ifndef BANYAN_CKPT_H

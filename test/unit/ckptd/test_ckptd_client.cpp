@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The library in a process that does more than train: it forks, waits beside its saves, becomes another rank;
+// and asks for its state while the daemon is away.
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <banyan/ckpt.h>
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cluster.hpp"
+
+using namespace ckptd_test;
+
+namespace {
+
+constexpr std::size_t bytes = 3'000'000;
+
+/// This process is the rank, until the end of the test.
+struct rank_here {
+    std::vector<unsigned char> state = std::vector<unsigned char>(bytes);
+
+    explicit rank_here(const std::string& socket) {
+        ::setenv("BANYAN_CKPT_SOCKET", socket.c_str(), 1);
+        ::setenv("BANYAN_CKPT_WAIT_MS", "1500", 1);
+    }
+    ~rank_here() {
+        bck_finalize(0);
+        ::unsetenv("BANYAN_CKPT_SOCKET");
+        ::unsetenv("BANYAN_CKPT_WAIT_MS");
+    }
+    int init(std::uint64_t job = 1, int rank = 0, int world = 1) {
+        const int code = bck_init(std::to_string(job).c_str(), rank, world);
+        bck_protect_bytes("state", state.data(), state.size());
+        return code;
+    }
+    int save(std::uint64_t step) {
+        std::memset(state.data(), static_cast<int>(step), state.size());
+        return bck_checkpoint(step);
+    }
+    /// Of which step the state is; 0 where it is of none.
+    unsigned step_of_state() const {
+        return state == std::vector<unsigned char>(state.size(), state[0]) ? state[0] : 0;
+    }
+};
+
+/// Where the buffers lie.
+struct range {
+    std::uintptr_t first = 0, last = 0;
+};
+
+range buffers() {
+    range out;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        if (line.find("banyan-") == std::string::npos || line.find(" rw-s ") == std::string::npos) continue;
+        std::size_t end_of_first = 0;
+        const auto first = std::stoull(line, &end_of_first, 16);
+        if (out.first == 0) out.first = first;
+        out.last = std::stoull(line.substr(end_of_first + 1), nullptr, 16);
+    }
+    return out;
+}
+
+/// What a child that does this exits with, or -signal.
+template <class Work>
+int in_a_child(const Work& work) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        ::signal(SIGSEGV, SIG_DFL);
+        ::alarm(10);
+        ::_exit(work());
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+pid_t daemon_of(const cluster& c) {
+    const auto now = c.status(1);
+    return now.is_object() ? now["pid"].get<pid_t>() : -1;
+}
+
+}  // namespace
+
+TEST_CASE("what a forked child maps where its parent has buffers stays the child's", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(1, 1, 1, "", 0));
+    rank_here rank(c.socket(1));
+    REQUIRE(rank.init() == BCK_OK);
+    REQUIRE(rank.save(1) == BCK_OK);
+    const auto at = buffers();
+    REQUIRE(at.last > at.first);
+    const auto calls = GENERATE(as<std::string>(), "init", "finalize", "wait", "restart");
+    CAPTURE(calls);
+    CHECK(in_a_child([&] {
+              const auto size = at.last - at.first;
+              auto* const own = static_cast<unsigned char*>(
+                  ::mmap(reinterpret_cast<void*>(at.first), size, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
+              if (own != reinterpret_cast<unsigned char*>(at.first)) return 1;
+              std::memset(own, 0x5a, size);
+              if (calls == "init" && bck_init("1", 0, 1) != BCK_OK) return 2;
+              if (calls == "wait" && bck_wait(1, BCK_MEMORY, 0) != BCK_E_INVALID) return 3;
+              if (calls == "restart" && bck_restart(nullptr, nullptr) != BCK_E_INVALID) return 4;
+              if (calls != "init") bck_finalize(1);
+              for (std::size_t i = 0; i < size; ++i)
+                  if (own[i] != 0x5a) return 5;
+              return 0;
+          }) == 0);
+    CHECK(rank.save(2) == BCK_OK);
+    CHECK(bck_wait(2, BCK_MEMORY, 5000) == BCK_OK);
+}
+
+TEST_CASE("a child that is forked in the middle of a call does not wait for the thread that makes it",
+          "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(1, 1, 1, "", 0));
+    rank_here rank(c.socket(1));
+    REQUIRE(rank.init() == BCK_OK);
+    REQUIRE(rank.save(1) == BCK_OK);
+    c.kill(1, SIGSTOP);
+    int last = 0;
+    std::thread saves([&] {
+        for (std::uint64_t step = 2; last == BCK_OK && step < 9; ++step) last = rank.save(step);
+    });
+    std::this_thread::sleep_for(500ms);  // in the save that finds no buffer
+    CHECK(in_a_child([] {
+              if (bck_checkpoint(9) != BCK_E_INVALID) return 1;
+              bck_finalize(0);
+              return 0;
+          }) == 0);
+    saves.join();
+    CHECK(last == BCK_E_BUSY);
+    c.kill(1, SIGCONT);
+}
