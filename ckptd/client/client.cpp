@@ -55,7 +55,8 @@ int code_of(const error& e) {
     }
 }
 
-// Sleeps until the daemon changes something in the header, or a short time has passed.
+// Sleeps until the daemon changes something in the header, or a short time has passed. The header need not be
+// there any more: the kernel then says so at once.
 void wait_for_change(rank_memory_header& header, std::uint32_t seen, std::chrono::milliseconds at_most) {
     const timespec time{at_most.count() / 1000, (at_most.count() % 1000) * 1'000'000};
     ::syscall(SYS_futex, &header.event, FUTEX_WAIT, seen, &time, nullptr, 0);
@@ -374,11 +375,13 @@ outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
     if (auto r = take_turn(turn); r.code != 0) return r;
     if (level < BCK_SEALED || level > BCK_DURABLE)
         return {BCK_E_INVALID, fmt::format("there is no level {}", level)};
-    if (auto r = usable(); r.code != 0) return r;
-    if (!connection_.attached()) return {BCK_E_NODAEMON, off_because_};
+    if (step > max_step) return {BCK_E_INVALID, fmt::format("step {} is above {}", step, max_step)};
     const auto until =
         timeout_ms < 0 ? clock::time_point::max() : clock::now() + std::chrono::milliseconds(timeout_ms);
     for (;;) {
+        // Another thread may have called anything meanwhile.
+        if (auto r = usable(); r.code != 0) return r;
+        if (!connection_.attached()) return {BCK_E_NODAEMON, off_because_};
         auto& header = connection_.header();
         const auto seen = header.event.load();
         const std::uint64_t reached = level == BCK_SEALED       ? sealed_
@@ -394,7 +397,10 @@ outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
             if (auto r = come_back(); r.code != 0) return r;
             continue;
         }
+        // What is waited for may be another thread's save.
+        turn.unlock();
         wait_for_change(header, seen, std::chrono::milliseconds(20));
+        turn.lock();
     }
 }
 

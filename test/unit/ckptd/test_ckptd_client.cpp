@@ -146,3 +146,40 @@ TEST_CASE("a child that is forked in the middle of a call does not wait for the 
     CHECK(last == BCK_E_BUSY);
     c.kill(1, SIGCONT);
 }
+
+TEST_CASE("a thread that waits for a step holds nobody up", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(1, 1, 1, "", 0));
+    rank_here rank(c.socket(1));
+    REQUIRE(rank.init() == BCK_OK);
+    REQUIRE(rank.save(1) == BCK_OK);
+    int waited = 1;
+    std::thread waits([&] { waited = bck_wait(3, BCK_MEMORY, 8000); });
+    std::this_thread::sleep_for(100ms);
+    const auto before = std::chrono::steady_clock::now();
+    SECTION("for what is saved meanwhile") {
+        CHECK(rank.save(2) == BCK_OK);
+        rank.state.resize(3 * bytes);  // the buffers move
+        bck_protect_bytes("state", rank.state.data(), rank.state.size());
+        CHECK(rank.save(3) == BCK_OK);
+        waits.join();
+        CHECK(waited == BCK_OK);
+    }
+    SECTION("for what never comes") {
+        CHECK(bck_finalize(0) == BCK_OK);
+        waits.join();
+        CHECK(waited == BCK_E_INVALID);
+    }
+    CHECK(std::chrono::steady_clock::now() - before < 4s);
+}
+
+TEST_CASE("no step is above the last one that there can be", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(1, 1, 1, "", 0));
+    rank_here rank(c.socket(1));
+    REQUIRE(rank.init() == BCK_OK);
+    REQUIRE(rank.save(1) == BCK_OK);
+    // A program's "nothing was saved".
+    CHECK(bck_wait(std::numeric_limits<std::uint64_t>::max(), BCK_DURABLE, 0) == BCK_E_INVALID);
+    CHECK(bck_wait(1'000'000'000'000, BCK_SEALED, 0) == BCK_E_INVALID);
+}

@@ -124,7 +124,8 @@ typedef struct bck_tensor {
 BCK_API int bck_checkpoint_of(uint64_t step, const bck_tensor* tensors, size_t count);
 
 /* Waits until `step` or a newer one has reached `level`. `timeout_ms` 0 only looks; -1 waits without end.
- * BCK_E_BEHIND as above. */
+ * Other threads' calls take their turns meanwhile: what is waited for may be their next save. BCK_E_BEHIND as
+ * above. */
 BCK_API int bck_wait(uint64_t step, int level, int timeout_ms);
 
 /* The step that bck_restart would bring back, the same on all ranks; BCK_E_NOTFOUND when there is none.
