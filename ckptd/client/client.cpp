@@ -145,7 +145,7 @@ outcome client::init(const char* job, int rank, int world) {
     const auto j = number_or(job, job_given, "BANYAN_JOB", UINT64_MAX);
     const auto r = number_or(rank_text.c_str(), rank >= 0, "RANK", 1'048'575);
     const auto w = number_or(world_text.c_str(), world > 0, "WORLD_SIZE", 1'048'576);
-    pid_ = ::getpid();
+    if (pid_.exchange(::getpid()) != ::getpid()) forget_steps();
     initialised_ = true;
     detach();
     next_try_ = {};
@@ -162,12 +162,10 @@ outcome client::init(const char* job, int rank, int world) {
         socket_.clear();
         return {BCK_E_INVALID, fmt::format("rank {} is not below the world size {}", *r, *w)};
     }
-    who_.job = *j;
-    who_.rank = static_cast<std::uint32_t>(*r);
-    who_.world = static_cast<std::uint32_t>(*w);
-    who_.step.reset();
+    rank_name now{*j, {}, static_cast<std::uint32_t>(*r), static_cast<std::uint32_t>(*w), {}};
     if (const auto step = parse_number(environment("BANYAN_STEP"), UINT32_MAX - 1))
-        who_.step = static_cast<std::uint32_t>(*step);
+        now.step = static_cast<std::uint32_t>(*step);
+    become(now);
     if (const auto wait_ms = parse_number(environment("BANYAN_CKPT_WAIT_MS"), 3'600'000))
         buffer_timeout_ = std::chrono::milliseconds(*wait_ms);
     if (auto opened = connection_.open(socket_); !opened) return off(opened.error());
@@ -192,15 +190,29 @@ outcome client::open(client& of, const std::string& state) {
     if (auto r = take_turn(turn); r.code != 0) return r;
     if (auto r = of.usable(); r.code != 0) return r;
     if (initialised_) return {};
-    who_ = of.who_;
-    who_.state = state;
-    pid_ = of.pid_.load();
+    if (pid_.exchange(of.pid_) != of.pid_) forget_steps();
+    auto now = of.who_;
+    now.state = state;
+    become(now);
     socket_ = of.socket_;
     off_because_ = of.off_because_;
     buffer_timeout_ = of.buffer_timeout_;
     next_try_ = {};
     initialised_ = true;
     return {};
+}
+
+// What another rank has saved is not this one's.
+void client::become(const rank_name& who) {
+    if (who.job != who_.job || who.rank != who_.rank || who.world != who_.world) forget_steps();
+    who_ = who;
+}
+
+void client::forget_steps() {
+    sealed_ = 0;
+    saved_.reset();
+    has_saved_ = false;
+    must_restart_ = false;
 }
 
 void client::detach() {

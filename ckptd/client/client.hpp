@@ -68,6 +68,9 @@ class client {
     outcome take(std::span<std::byte> image, std::uint64_t step, std::optional<std::uint32_t> of,
                  const region_table& table);
     void tell_warning();
+    void become(const rank_name& who);
+    /// Nothing was saved or restored, as at the beginning.
+    void forget_steps();
     void detach();
 
     std::mutex lock_;

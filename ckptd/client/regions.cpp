@@ -141,9 +141,11 @@ void region_table::move(std::size_t i, const place& to) {
 }
 
 result<void> region_table::make_header(std::uint64_t job, std::uint32_t rank, std::uint32_t world) {
-    if (!changed_) return {};
+    const saver by{job, rank, world};
+    if (!changed_ && made_for_ == by) return {};
     close_gaps();
     BANYAN_TRY(header_, make_image_header(regions_, job, rank, world));
+    made_for_ = by;
     changed_ = false;
     return {};
 }

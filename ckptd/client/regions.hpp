@@ -44,7 +44,7 @@ class region_table {
     const place& place_of(std::size_t i) const { return places_[i]; }
     /// A region in a GPU's memory, or nullptr.
     const void* on_a_device() const { return on_device_; }
-    /// Makes the image's header, where something has changed since the last one.
+    /// Makes the image's header, where something has changed since the last one, or it was another rank's.
     result<void> make_header(std::uint64_t job, std::uint32_t rank, std::uint32_t world);
     image_header& header() { return header_; }
 
@@ -57,6 +57,11 @@ class region_table {
     struct hash : std::hash<std::string_view> {
         using is_transparent = void;
     };
+    struct saver {
+        std::uint64_t job = 0;
+        std::uint32_t rank = 0, world = 0;
+        bool operator==(const saver&) const = default;
+    };
     void close_gaps();
     void move(std::size_t i, const place& to);
 
@@ -65,6 +70,7 @@ class region_table {
     std::unordered_map<std::string, std::size_t, hash, std::equal_to<>> by_name_;
     const void* on_device_ = nullptr;
     image_header header_;
+    saver made_for_;
     bool changed_ = true;
 };
 

@@ -183,3 +183,27 @@ TEST_CASE("no step is above the last one that there can be", "[ckptd]") {
     CHECK(bck_wait(std::numeric_limits<std::uint64_t>::max(), BCK_DURABLE, 0) == BCK_E_INVALID);
     CHECK(bck_wait(1'000'000'000'000, BCK_SEALED, 0) == BCK_E_INVALID);
 }
+
+TEST_CASE("a process that becomes another rank saves as that one", "[ckptd]") {
+    cluster c({1, "", {}});
+    const auto storage = c.dir() + "/storage";
+    REQUIRE(::mkdir(storage.c_str(), 0700) == 0);
+    c.open(c.request(1, 1, 2, storage, 1));
+    rank_here rank(c.socket(1));
+    for (const int r : {0, 1}) {
+        CAPTURE(r);
+        REQUIRE(rank.init(1, r, 2) == BCK_OK);
+        CHECK(rank.save(5) == BCK_OK);  // which this rank has not saved yet
+    }
+    CHECK(bck_wait(5, BCK_DURABLE, 10'000) == BCK_OK);
+    c.new_step(1, 1, {1});
+    for (const int r : {0, 1}) {
+        CAPTURE(r);
+        rank.state.assign(bytes, 0);
+        REQUIRE(rank.init(1, r, 2) == BCK_OK);
+        std::uint64_t step = 0;
+        CHECK(bck_restart(&step, nullptr) == BCK_OK);
+        CHECK(step == 5);
+        CHECK(rank.step_of_state() == 5);
+    }
+}
