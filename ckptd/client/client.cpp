@@ -446,11 +446,13 @@ outcome client::ask_for_state(bool test, nlohmann::json* reply, const region_tab
             if (connection_.attached()) tell_warning();  // it may say why
             return asked;
         }
+        const bool was_behind = is_behind();
         if (const auto generation = json_fields(*reply).number("generation"))
             connection_.set_generation(*generation);
         const auto why = json_fields(*reply).text("waits");
         if (!why) {
-            if (!json_fields(*reply).has("step")) must_restart_ = false;  // there is nothing to go back to
+            // There is nothing to go back to: what was saved before is of a history that is over.
+            if (!json_fields(*reply).has("step") && (!test || was_behind)) forget_steps();
             return {};
         }
         if (who_.rank == 0 && *why != said) say(who_, *why);

@@ -207,3 +207,24 @@ TEST_CASE("a process that becomes another rank saves as that one", "[ckptd]") {
         CHECK(rank.step_of_state() == 5);
     }
 }
+
+TEST_CASE("who was told that there is nothing to go back to saves from the beginning", "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(1, 2, 1, "", 0));
+    const auto asks = GENERATE(as<std::string>(), "restart", "test");
+    CAPTURE(asks);
+    auto ranks = start_ranks(c, 1, {1, 2});
+    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    CHECK(ranks[0].ask("save 5") == "0");
+    CHECK(ranks[0].ask("wait 5 0 0") == "0");
+    ranks[1].kill();  // before its first save
+    rank_process again(c, 2, 1, 1, 2, state_bytes);
+    CHECK(again.ask("restart") == "-3 0 0 0");
+    CHECK(ranks[0].ask("save 6") == "-10");
+    CHECK(ranks[0].ask(asks).starts_with("-3 "));
+    CHECK(ranks[0].ask("wait 5 0 0") == "-4");  // what was sealed is of a history that is over
+    CHECK(ranks[0].ask("stat") == "-3 0");
+    CHECK(ranks[0].ask("save 5") == "0");
+    CHECK(again.ask("save 5") == "0");
+    CHECK(ranks[0].ask("wait 5 2 5000") == "0");
+}

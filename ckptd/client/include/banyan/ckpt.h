@@ -97,7 +97,7 @@ BCK_API int bck_unprotect(const char* name);
 
 /* Copies all regions into a buffer of the daemon's memory and seals it; what follows (checksum, second copy,
  * storage) is the daemon's. `step` counts up to 999999999999, and up: one that is not above the last one
- * saved is BCK_E_INVALID, until bck_restart goes back to an older state. Once a process of another rank was
+ * saved is BCK_E_INVALID, until bck_restart goes back to an older state, or says that there is none. Once a process of another rank was
  * started again, or called bck_restart after it had saved, the step is not saved and the code is
  * BCK_E_BEHIND, until this process has called bck_restart too. The call waits up to BANYAN_CKPT_WAIT_MS
  * (2000) for a free buffer, then skips this save with BCK_E_BUSY. Neither allocates nor faults pages once the
