@@ -225,6 +225,7 @@ void client::detach() {
 // daemon tells; what the prolog knew before is told already.
 outcome client::off(const error& e) {
     static bool told = false;
+    pass_over();
     detach();
     next_try_ = clock::now() + retry_every;
     const auto known = environment("BANYAN_CKPT_OFF");
@@ -346,6 +347,20 @@ outcome client::checkpoint(std::uint64_t step, given_regions given) {
     if (saved_ && step <= *saved_)
         return {BCK_E_INVALID,
                 fmt::format("step {} is not above step {}, which is saved already", step, *saved_)};
+    saving_ = step;
+    auto out = save(step, given);
+    if (out.code != 0 && out.code != BCK_E_BEHIND) pass_over();
+    saving_.reset();
+    return out;
+}
+
+// So that the others do not wait for this rank's shard.
+void client::pass_over() {
+    const auto step = std::exchange(saving_, std::nullopt);
+    if (step && connection_.attached()) connection_.post(message::skipped, "step", *step);
+}
+
+outcome client::save(std::uint64_t step, const given_regions& given) {
     region_table* table = nullptr;
     if (auto r = ready(given, &table); r.code != 0) return r;
     if (!connection_.alive())
@@ -358,7 +373,6 @@ outcome client::checkpoint(std::uint64_t step, given_regions given) {
     }
     if (buffer < 0 && is_behind()) return behind();
     if (buffer < 0) {
-        connection_.post(message::skipped, "step", step);  // so that the others do not wait for this shard
         tell_warning();
         if (connection_.header().stalled.load() != 0)
             return {BCK_E_BUSY,
@@ -372,6 +386,7 @@ outcome client::checkpoint(std::uint64_t step, given_regions given) {
         filled.code != 0)
         return filled;
     end_write(head, step, connection_.generation(), table->header().image_bytes);
+    saving_.reset();
     // One that is started again looks for what was sealed meanwhile.
     if (!connection_.post(message::sealed, "buffer", static_cast<std::uint64_t>(buffer)))
         if (auto r = come_back(); r.code != 0) return r;

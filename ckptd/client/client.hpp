@@ -64,6 +64,9 @@ class client {
     /// The job has gone back since this process was given its state.
     bool is_behind() const;
     int free_buffer();
+    outcome save(std::uint64_t step, const given_regions& given);
+    /// The step that is being saved does not come about.
+    void pass_over();
     /// `of`: the rank that saved it, if it was another one, or one of another number of ranks.
     outcome take(std::span<std::byte> image, std::uint64_t step, std::optional<std::uint32_t> of,
                  const region_table& table);
@@ -85,10 +88,11 @@ class client {
     bool pinned_ = false;
     std::chrono::steady_clock::time_point next_try_{};
     std::string off_because_;
-    std::uint64_t sealed_ = 0;            ///< newest sealed or restored step, plus 1
-    bool has_saved_ = false;              ///< since it was given its state, in this or an earlier session
-    bool must_restart_ = false;           ///< it was behind, and has only looked since
-    std::optional<std::uint64_t> saved_;  ///< newest step sealed since the state was restored
+    std::uint64_t sealed_ = 0;             ///< newest sealed or restored step, plus 1
+    bool has_saved_ = false;               ///< since it was given its state, in this or an earlier session
+    bool must_restart_ = false;            ///< it was behind, and has only looked since
+    std::optional<std::uint64_t> saved_;   ///< newest step sealed since the state was restored
+    std::optional<std::uint64_t> saving_;  ///< by the call under way
     std::uint32_t warnings_seen_ = 0;
     bool told_off_ = false;
 };
