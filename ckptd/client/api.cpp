@@ -224,10 +224,7 @@ int bck_state_checkpoint(bck_state* state, uint64_t step) {
 int bck_checkpoint(uint64_t step) { return bck_state_checkpoint(nullptr, step); }
 
 int bck_state_checkpoint_of(bck_state* state, uint64_t step, const bck_tensor* tensors, size_t count) {
-    return report([&]() -> banyan::ckpt::outcome {
-        if (!tensors && count != 0) return {BCK_E_INVALID, "tensors is NULL"};
-        return client_of(state).checkpoint(step, std::span(tensors, count));
-    });
+    return report([&] { return client_of(state).checkpoint(step, std::span(tensors, count)); });
 }
 
 int bck_checkpoint_of(uint64_t step, const bck_tensor* tensors, size_t count) {
@@ -256,10 +253,7 @@ int bck_restart(uint64_t* step, int* source) { return bck_state_restart(nullptr,
 
 int bck_state_restart_into(bck_state* state, uint64_t* step, int* source, const bck_tensor* tensors,
                            size_t count) {
-    return report([&]() -> banyan::ckpt::outcome {
-        if (!tensors && count != 0) return {BCK_E_INVALID, "tensors is NULL"};
-        return client_of(state).restart(step, source, std::span(tensors, count));
-    });
+    return report([&] { return client_of(state).restart(step, source, std::span(tensors, count)); });
 }
 
 int bck_restart_into(uint64_t* step, int* source, const bck_tensor* tensors, size_t count) {

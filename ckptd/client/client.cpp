@@ -111,12 +111,6 @@ outcome forked() {
     return {BCK_E_INVALID, "this process was forked: it may use the library after a bck_init of its own"};
 }
 
-outcome behind() {
-    return {BCK_E_BEHIND,
-            "the ranks went back to an older step, because one of them was started again or asked for its "
-            "state: bck_restart brings this one there"};
-}
-
 }  // namespace
 
 // What a thread of the parent's holds at fork() nobody lets go of in the child: nothing is waited for there.
@@ -168,8 +162,7 @@ outcome client::init(const char* job, int rank, int world) {
     become(now);
     if (const auto wait_ms = parse_number(environment("BANYAN_CKPT_WAIT_MS"), 3'600'000))
         buffer_timeout_ = std::chrono::milliseconds(*wait_ms);
-    if (auto opened = connection_.open(socket_); !opened) return off(opened.error());
-    return {};
+    return reach(true);
 }
 
 outcome client::protect(const bck_tensor& region) {
@@ -212,7 +205,9 @@ void client::forget_steps() {
     sealed_ = 0;
     saved_.reset();
     has_saved_ = false;
+    has_begun_ = false;
     must_restart_ = false;
+    unanswered_ = false;
 }
 
 void client::detach() {
@@ -236,36 +231,53 @@ outcome client::off(const error& e) {
     return {BCK_E_NODAEMON, off_because_};
 }
 
-// A daemon whose memory is kept is there again in a moment; what was saved is, too.
-outcome client::come_back() {
-    constexpr auto ended = "the checkpoint daemon has ended";
-    if (!connection_.is_kept()) return off({errc::unavailable, ended, ""});
-    const auto bytes = connection_.buffer_bytes();
-    const auto until = clock::now() + comeback_timeout;
+// Of one that is being started again nobody listens for a moment, or the socket is not there yet.
+bool client::may_come(const error& e) const {
+    if (!environment("BANYAN_CKPT_OFF").empty()) return false;
+    if (e.code != errc::not_found) return e.code == errc::unavailable;
+    return connection_.is_kept() || ::access((socket_ + ".lock").c_str(), F_OK) == 0;
+}
+
+result<void> client::connect(clock::time_point until) {
     for (;;) {
-        detach();
-        if (connection_.open(socket_)) {
-            const auto back = attach(bytes);
-            if (back) return {};
-            // It may have ended once more meanwhile.
-            if (back.error().code != errc::unavailable) {
-                off(back.error());
-                return {code_of(back.error()), off_because_};
-            }
-        }
-        if (clock::now() >= until)
-            return off({errc::unavailable, ended, "its keeper did not start it again"});
+        auto opened = connection_.open(socket_);
+        if (opened || !may_come(opened.error()) || clock::now() >= until) return opened;
         std::this_thread::sleep_for(comeback_pause);
     }
 }
 
-outcome client::reach() {
+result<void> client::attach_anew(std::uint64_t bytes, bool populate) {
+    const auto until = clock::now() + comeback_timeout;
+    for (;;) {
+        detach();
+        BANYAN_CHECK(connect(until));
+        auto back = attach(bytes, populate);
+        // It may have ended once more meanwhile.
+        if (back || back.error().code != errc::unavailable || clock::now() >= until) return back;
+        std::this_thread::sleep_for(comeback_pause);
+    }
+}
+
+// A daemon whose memory is kept is there again in a moment; what was saved is, too.
+outcome client::come_back() {
+    constexpr auto ended = "the checkpoint daemon has ended";
+    if (!connection_.is_kept()) return off({errc::unavailable, ended, ""});
+    const auto back = attach_anew(connection_.buffer_bytes(), true);
+    if (back) return {};
+    if (!connection_.is_open() || back.error().code == errc::unavailable)
+        return off({errc::unavailable, ended, "its keeper did not start it again"});
+    off(back.error());
+    return {code_of(back.error()), off_because_};
+}
+
+outcome client::reach(bool asks) {
     if (auto r = usable(); r.code != 0) return r;
     if (connection_.attached()) return {};
     if (socket_.empty()) return {BCK_E_NODAEMON, off_because_};
     if (connection_.is_open()) return {};
-    if (clock::now() < next_try_) return {BCK_E_NODAEMON, off_because_};
-    if (auto opened = connection_.open(socket_); !opened) return off(opened.error());
+    if (!asks && clock::now() < next_try_) return {BCK_E_NODAEMON, off_because_};
+    const auto until = clock::now() + (asks ? comeback_timeout : comeback_timeout.zero());
+    if (auto opened = connect(until); !opened) return off(opened.error());
     return {};
 }
 
@@ -277,9 +289,14 @@ outcome client::attach_for(std::uint64_t bytes, bool populate) {
     }
     if (pinned_) device::unpin(connection_.base(), connection_.mapped_bytes());
     pinned_ = false;
-    if (auto attached = attach(bytes, populate); !attached) {
-        off(attached.error());
-        return {code_of(attached.error()), off_because_};
+    auto attached = attach(bytes, populate);
+    // It has ended since this process connected to it.
+    if (!attached && !connection_.alive()) attached = attach_anew(bytes, populate);
+    if (!attached) {
+        const bool is_there = connection_.is_open();
+        auto out = off(attached.error());
+        if (is_there) out.code = code_of(attached.error());
+        return out;
     }
     return {};
 }
@@ -299,21 +316,42 @@ void client::pin(const region_table& table) {
     pinned_ = true;
 }
 
-outcome client::ready(const given_regions& given, region_table** table, bool populate) {
+outcome client::ready(const given_regions& given, region_table** table, bool asks) {
     *table = &regions_;
+    if (given && !given->data() && !given->empty()) return {BCK_E_INVALID, "tensors is NULL"};
     if (!given && usable().code == 0 && regions_.empty()) return {BCK_E_INVALID, "no region is protected"};
-    if (auto r = reach(); r.code != 0) return r;
+    if (auto r = reach(asks); r.code != 0) return r;
     if (given)
         if (auto r = given_.find(*given, regions_, table); r.code != 0) return r;
     if (auto made = (*table)->make_header(who_.job, who_.rank, who_.world); !made)
         return {BCK_E_INVALID, made.error().text()};
-    if (auto r = attach_for((*table)->header().image_bytes, populate); r.code != 0) return r;
-    if (populate) pin(**table);
+    if (auto r = attach_for((*table)->header().image_bytes, !asks); r.code != 0) return r;
+    if (!asks) pin(**table);
     return {};
 }
 
 bool client::is_behind() const {
-    return must_restart_ || connection_.header().round.load() != connection_.generation();
+    return must_restart_ || unanswered_ || connection_.header().round.load() != connection_.generation();
+}
+
+outcome client::behind() const {
+    return {BCK_E_BEHIND,
+            unanswered_
+                ? "this process has asked for its state and was not told it: bck_restart brings it, or says "
+                  "that there is none"
+                : "the ranks went back to an older step, because one of them was started again or asked "
+                  "for its state: bck_restart brings this one there"};
+}
+
+// Whoever has begun has had its answer before.
+outcome client::heard(outcome answer) {
+    if (answer.code == BCK_E_NOTFOUND) {
+        has_begun_ = true;
+        unanswered_ = false;
+    } else if (answer.code != BCK_OK && !has_begun_) {
+        unanswered_ = true;
+    }
+    return answer;
 }
 
 int client::free_buffer() {
@@ -393,6 +431,7 @@ outcome client::save(std::uint64_t step, const given_regions& given) {
     sealed_ = step + 1;
     saved_ = step;
     has_saved_ = true;
+    has_begun_ = true;
     tell_warning();
     return {};
 }
@@ -479,9 +518,13 @@ outcome client::ask_for_state(bool test, nlohmann::json* reply, const region_tab
 outcome client::restart_test(std::uint64_t* step) {
     std::unique_lock<std::mutex> turn;
     if (auto r = take_turn(turn); r.code != 0) return r;
+    return heard(find(step));
+}
+
+outcome client::find(std::uint64_t* step) {
     if (!step) return {BCK_E_INVALID, "step is NULL"};
     region_table* table = nullptr;
-    if (auto r = regions_.empty() ? reach() : ready({}, &table); r.code != 0) return r;
+    if (auto r = regions_.empty() ? reach(true) : ready({}, &table, true); r.code != 0) return r;
     if (auto r = attach_for(0); r.code != 0) return r;
     nlohmann::json reply;
     if (auto asked = ask_for_state(true, &reply, regions_); asked.code != 0) return asked;
@@ -494,7 +537,11 @@ outcome client::restart_test(std::uint64_t* step) {
 outcome client::stat(image_contents* found) {
     std::unique_lock<std::mutex> turn;
     if (auto r = take_turn(turn); r.code != 0) return r;
-    if (auto r = reach(); r.code != 0) return r;
+    return heard(look(found));
+}
+
+outcome client::look(image_contents* found) {
+    if (auto r = reach(true); r.code != 0) return r;
     // The daemon would take all ranks back, as it does at bck_restart.
     if (has_saved_)
         return {BCK_E_INVALID,
@@ -540,9 +587,15 @@ outcome client::take(std::span<std::byte> image, std::uint64_t step, std::option
 outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
     std::unique_lock<std::mutex> turn;
     if (auto r = take_turn(turn); r.code != 0) return r;
+    has_begun_ = false;
+    unanswered_ = true;  // also where memory runs out
+    return heard(bring(step, source, given));
+}
+
+outcome client::bring(std::uint64_t* step, int* source, const given_regions& given) {
     if (source) *source = BCK_FROM_NONE;
     region_table* table = nullptr;
-    if (auto r = ready(given, &table, false); r.code != 0) return r;
+    if (auto r = ready(given, &table, true); r.code != 0) return r;
     nlohmann::json reply;
     if (auto asked = ask_for_state(false, &reply, *table); asked.code != 0) return asked;
     const auto found = json_fields(reply).number("step", max_step);
@@ -557,6 +610,8 @@ outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
     sealed_ = *found + 1;
     saved_.reset();
     must_restart_ = false;
+    unanswered_ = false;
+    has_begun_ = true;
     if (step) *step = *found;
     const auto from = json_fields(reply).text("source").value_or("");
     if (source)

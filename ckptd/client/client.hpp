@@ -46,12 +46,18 @@ class client {
     outcome take_turn(std::unique_lock<std::mutex>& turn);
     /// bck_init was called, by this process.
     outcome usable() const;
-    /// Connected; nothing need be protected.
-    outcome reach();
+    /// Connected; nothing need be protected. Who asks for its state looks at once, and waits for a daemon
+    /// that is being started again.
+    outcome reach(bool asks);
     /// Attached to memory for an image of `bytes`, at least.
     outcome attach_for(std::uint64_t bytes, bool populate = true);
-    /// Attached to memory for the regions of one call, which `table` then names.
-    outcome ready(const given_regions& given, region_table** table, bool populate = true);
+    /// Attached to memory for the regions of one call, which `table` then names. `asks` as of reach(); the
+    /// pages come later then.
+    outcome ready(const given_regions& given, region_table** table, bool asks = false);
+    bool may_come(const error& e) const;
+    result<void> connect(std::chrono::steady_clock::time_point until);
+    /// After the daemon has ended: to the next one.
+    result<void> attach_anew(std::uint64_t bytes, bool populate);
     outcome off(const error& e);
     outcome ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
                 nlohmann::json* reply, const std::function<void()>& meanwhile = {});
@@ -63,6 +69,12 @@ class client {
     void pin(const region_table& table);
     /// The job has gone back since this process was given its state.
     bool is_behind() const;
+    outcome behind() const;
+    /// What a question for the state has come to.
+    outcome heard(outcome answer);
+    outcome find(std::uint64_t* step);
+    outcome look(image_contents* found);
+    outcome bring(std::uint64_t* step, int* source, const given_regions& given);
     int free_buffer();
     outcome save(std::uint64_t step, const given_regions& given);
     /// The step that is being saved does not come about.
@@ -88,9 +100,11 @@ class client {
     bool pinned_ = false;
     std::chrono::steady_clock::time_point next_try_{};
     std::string off_because_;
-    std::uint64_t sealed_ = 0;             ///< newest sealed or restored step, plus 1
-    bool has_saved_ = false;               ///< since it was given its state, in this or an earlier session
-    bool must_restart_ = false;            ///< it was behind, and has only looked since
+    std::uint64_t sealed_ = 0;   ///< newest sealed or restored step, plus 1
+    bool has_saved_ = false;     ///< since it was given its state, in this or an earlier session
+    bool has_begun_ = false;     ///< it was given its state, or told that there is none, or has saved
+    bool must_restart_ = false;  ///< it was behind, and has only looked since
+    bool unanswered_ = false;    ///< it has asked for its state, and does not know what it is
     std::optional<std::uint64_t> saved_;   ///< newest step sealed since the state was restored
     std::optional<std::uint64_t> saving_;  ///< by the call under way
     std::uint32_t warnings_seen_ = 0;

@@ -242,3 +242,83 @@ TEST_CASE("a step that cannot be saved is passed over by all at once", "[ckptd]"
     all_are(ask_all(ranks, "wait 3 1 5000"), "0");
     CHECK(c.counter(1, 1, "skipped") == 1);
 }
+
+TEST_CASE("a daemon that is being started again is waited for by those who ask for their state", "[ckptd]") {
+    cluster c({1, "", {"--keeper"}});
+    c.open(c.request(1, 1, 1, "", 0));
+    rank_here rank(c.socket(1));
+    REQUIRE(rank.init() == BCK_OK);
+    REQUIRE(rank.save(5) == BCK_OK);
+    REQUIRE(bck_wait(5, BCK_MEMORY, 5000) == BCK_OK);
+    bck_finalize(0);
+    c.new_step(1, 1, {1});
+    const auto is_away = [&] {
+        ::kill(c.pid(1), SIGSTOP);  // the keeper
+        const auto daemon = daemon_of(c);
+        REQUIRE(daemon > 0);
+        ::kill(daemon, SIGKILL);
+        REQUIRE(eventually([&] { return daemon_of(c) < 0; }));
+    };
+    const bool before_init = GENERATE(true, false);
+    CAPTURE(before_init);
+    if (before_init) is_away();
+    std::thread comes;
+    const auto comes_back = [&] {
+        comes = std::thread([&] {
+            std::this_thread::sleep_for(300ms);
+            ::kill(c.pid(1), SIGCONT);
+        });
+    };
+    if (before_init) comes_back();
+    CHECK(rank.init() == BCK_OK);
+    if (!before_init) {
+        is_away();  // connected, and nothing is attached yet
+        comes_back();
+    }
+    rank.state.assign(bytes, 0);
+    std::uint64_t step = 0;
+    CHECK(bck_restart(&step, nullptr) == BCK_OK);
+    comes.join();
+    CHECK(step == 5);
+    CHECK(rank.step_of_state() == 5);
+    CHECK(rank.save(6) == BCK_OK);
+}
+
+TEST_CASE("who asked for its state and has no answer saves nothing until it has one", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(1, 1, 1, "", 0));
+    {
+        rank_here rank(c.socket(1));
+        REQUIRE(rank.init() == BCK_OK);
+        REQUIRE(rank.save(5) == BCK_OK);
+        REQUIRE(bck_wait(5, BCK_MEMORY, 5000) == BCK_OK);
+    }
+    c.new_step(1, 1, {1});
+    // A name under which the daemon can be found later.
+    const auto later = c.dir() + "/later.sock";
+    rank_here rank(later);
+    std::uint64_t step = 0;
+    const auto asks = GENERATE(as<std::string>(), "restart", "restart_test", "stat");
+    CAPTURE(asks);
+    CHECK(rank.init() == BCK_E_NODAEMON);
+    bck_contents* contents = nullptr;
+    CHECK((asks == "restart"        ? bck_restart(&step, nullptr)
+           : asks == "restart_test" ? bck_restart_test(&step)
+                                    : bck_stat(&contents)) == BCK_E_NODAEMON);
+    REQUIRE(::symlink(c.socket(1).c_str(), later.c_str()) == 0);
+    SECTION("as bck_init brings the connection") {
+        CHECK(rank.init() == BCK_OK);
+        CHECK(rank.save(1) == BCK_E_BEHIND);
+        CHECK(std::string(bck_error()).find("bck_restart") != std::string::npos);
+    }
+    SECTION("as bck_restart looks for the daemon at once") {
+        CHECK(bck_restart_test(&step) == BCK_OK);
+        CHECK(step == 5);
+        CHECK(rank.save(1) == BCK_E_BEHIND);
+    }
+    CHECK(bck_restart(&step, nullptr) == BCK_OK);
+    CHECK(step == 5);
+    CHECK(rank.step_of_state() == 5);
+    CHECK(rank.save(6) == BCK_OK);
+    CHECK(bck_wait(6, BCK_MEMORY, 5000) == BCK_OK);
+}

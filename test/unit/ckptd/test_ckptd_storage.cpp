@@ -68,9 +68,9 @@ TEST_CASE("two jobs, one directory: the second one is told whose it is and touch
     {
         auto second = start_alone(c, 200, 2, storage, 0, "-8 0 0 0");
         CHECK(second.ask("error").find("belongs to job 100") != std::string::npos);
-        // One that trains all the same has nothing to go back to, and is told so.
-        CHECK(second.ask("save 20") == "0");
-        CHECK(second.ask("wait 20 1 300") == "-4");
+        // One that trains all the same has not heard what it was to begin with, and saves nothing.
+        CHECK(second.ask("save 20") == "-10");
+        CHECK(second.ask("wait 20 1 300") == "-10");
         CHECK(c.printed("belongs to job 100, which is running (node n1)") == 1);
     }
     const std::vector<std::string> kept{"OWNER.1", "latest", "step-000000001000", "step-000000001010"};
@@ -101,7 +101,7 @@ TEST_CASE("a directory whose job is dead is taken over, and no generation of it 
     CHECK(names(storage) == std::vector<std::string>{"OWNER.8", "latest", "step-000000000010"});
     // An older start of the job, on a node that did not hear of the newer one.
     auto old = start_alone(c, 100, 2, storage, 0, "-8 0 0 0");
-    CHECK(old.ask("save 20") == "0");
+    CHECK(old.ask("save 20") == "-10");
     CHECK(c.session(2, 100)["warning"].get<std::string>().find("used by a newer start of job 100") !=
           std::string::npos);
     CHECK(names(storage) == std::vector<std::string>{"OWNER.8", "latest", "step-000000000010"});

@@ -18,10 +18,12 @@
  *     bck_finalize(1);
  *
  * Every function returns BCK_OK (0) or a negative BCK_E_... code and never throws, exits or raises a signal;
- * bck_error() says in words what the last code of this thread meant. No failure here needs to stop the
- * training: without a daemon bck_checkpoint returns BCK_E_NODAEMON at once. The user hears of trouble once
- * for the job, on standard error of rank 0 or of the leader's first rank. Thread-safety: calls may come from
- * any thread; they take turns. The protected memory must not change during bck_checkpoint and bck_restart.
+ * bck_error() says in words what the last code of this thread meant. No failure to save needs to stop the
+ * training: without a daemon bck_checkpoint returns BCK_E_NODAEMON at once. A failure to hear what to begin
+ * with does: only after BCK_E_NOTFOUND may a process begin anew, not after BCK_E_NODAEMON either. The user
+ * hears of trouble once for the job, on standard error of rank 0 or of the leader's first rank. Thread-safety:
+ * calls may come from any thread; they take turns. The protected memory must not change during bck_checkpoint
+ * and bck_restart.
  * After fork() the child may use the library once it has called bck_init itself, as a rank of its own; until
  * then a call there is BCK_E_INVALID. Nothing that it calls touches what is the parent's.
  */
@@ -44,7 +46,7 @@ extern "C" {
 
 #define BCK_OK 0
 #define BCK_E_INVALID (-1)  /* an argument is wrong, or the calls came in the wrong order */
-#define BCK_E_NODAEMON (-2) /* no checkpoint daemon, or no session of this job in it */
+#define BCK_E_NODAEMON (-2) /* no daemon, or no session of this job in it: there may be checkpoints */
 #define BCK_E_NOTFOUND (-3) /* there is no complete checkpoint: train from the beginning */
 #define BCK_E_TIMEOUT (-4)  /* the level was not reached in time */
 #define BCK_E_BUSY (-5)     /* no buffer came free in time: this save was skipped, earlier ones stand */
@@ -52,7 +54,7 @@ extern "C" {
 #define BCK_E_MEMORY (-7)   /* the daemon's memory limit does not allow it, or no memory here */
 #define BCK_E_REFUSED (-8)  /* the daemon refused: see bck_error() */
 #define BCK_E_DEVICE (-9)   /* a copy from or to the GPU failed */
-#define BCK_E_BEHIND (-10)  /* the ranks went back to an older step: bck_restart brings this one there */
+#define BCK_E_BEHIND (-10)  /* the ranks went back, or this one does not know to what: bck_restart says */
 
 /* How safe a step is. */
 enum bck_level {
@@ -66,8 +68,8 @@ enum bck_level {
 enum bck_source { BCK_FROM_NONE = 0, BCK_FROM_LOCAL = 1, BCK_FROM_PEER = 2, BCK_FROM_STORAGE = 3 };
 
 /* Connects to the daemon. `job`: job id in decimal, NULL or "0" = $BANYAN_JOB; `rank` -1 = $RANK; `world` -1
- * = $WORLD_SIZE. The socket is $BANYAN_CKPT_SOCKET. Without a daemon returns BCK_E_NODAEMON; the other calls
- * may be made all the same. */
+ * = $WORLD_SIZE. The socket is $BANYAN_CKPT_SOCKET. A daemon that is being started again is waited for, five
+ * seconds at most. Without a daemon returns BCK_E_NODAEMON; the other calls may be made all the same. */
 BCK_API int bck_init(const char* job, int rank, int world);
 
 /* Registers a region of `bytes` bytes at `ptr` (host or GPU memory) under `name` (1 to 512 bytes of UTF-8, no
@@ -97,11 +99,12 @@ BCK_API int bck_unprotect(const char* name);
 
 /* Copies all regions into a buffer of the daemon's memory and seals it; what follows (checksum, second copy,
  * storage) is the daemon's. `step` counts up to 999999999999, and up: one that is not above the last one
- * saved is BCK_E_INVALID, until bck_restart goes back to an older state, or says that there is none. Once a process of another rank was
- * started again, or called bck_restart after it had saved, the step is not saved and the code is
- * BCK_E_BEHIND, until this process has called bck_restart too. The call waits up to BANYAN_CKPT_WAIT_MS
- * (2000) for a free buffer, then skips this save with BCK_E_BUSY. Neither allocates nor faults pages once the
- * memory is attached, which the first call of bck_restart_test, bck_restart or bck_checkpoint does. */
+ * saved is BCK_E_INVALID, until bck_restart goes back to an older state, or says that there is none. Once a
+ * process of another rank was started again, or called bck_restart after it had saved, the step is not saved
+ * and the code is BCK_E_BEHIND, until this process has called bck_restart too. The call waits up to
+ * BANYAN_CKPT_WAIT_MS (2000) for a free buffer, then skips this save with BCK_E_BUSY. Neither allocates nor
+ * faults pages once the memory is attached, which the first call of bck_restart_test, bck_restart or
+ * bck_checkpoint does. */
 BCK_API int bck_checkpoint(uint64_t step);
 
 /* A region with memory that is given for one call alone; the fields are those of bck_protect_piece. */
@@ -131,9 +134,11 @@ BCK_API int bck_wait(uint64_t step, int level, int timeout_ms);
 /* The step that bck_restart would bring back, the same on all ranks; BCK_E_NOTFOUND when there is none.
  * Waits, at most ten minutes, until every node of the job has its ranks' state; rank 0 prints what is waited
  * for. BCK_E_REFUSED when a node's daemon does not answer, or has no session of the job, for too long
- * ([ckptd] begin_within), or has no memory for the step that is there: bck_error() names the node. An error
- * is not "there is none": only after BCK_E_NOTFOUND may the training begin anew. No region need be protected
- * for it. */
+ * ([ckptd] begin_within), or has no memory for the step that is there: bck_error() names the node. A daemon
+ * that is being started again is waited for as by bck_init, and looked for whatever was heard before. An
+ * error is not "there is none": only after BCK_E_NOTFOUND may the training begin anew, and a process that has
+ * heard an error, and has not begun before, saves nothing (BCK_E_BEHIND) until bck_restart gives it its state
+ * or says that there is none. No region need be protected for it. */
 BCK_API int bck_restart_test(uint64_t* step);
 
 /* What the step holds that bck_restart would bring to this rank. No region need be protected for it: memory
@@ -168,12 +173,13 @@ BCK_API void bck_contents_free(bck_contents* contents); /* NULL is fine */
  * passed over (bck_stat names it). `step` and `source` (one of enum bck_source) may be NULL. On an error the
  * regions may hold a part of it only when the code is BCK_E_DEVICE. After BCK_E_LAYOUT, where a protected
  * region is not in the step, or otherwise, nothing was brought: ask bck_stat, protect what is there or give
- * it to bck_restart_into, and call again. A process that went back saves nothing (BCK_E_BEHIND) until it has
- * its state. */
+ * it to bck_restart_into, and call again. After any code but BCK_OK and BCK_E_NOTFOUND, also BCK_E_NODAEMON
+ * and BCK_E_INVALID, the process saves nothing (BCK_E_BEHIND) until a later call gives it one of these two:
+ * what it would save otherwise could take the place of the step that it was not given. */
 BCK_API int bck_restart(uint64_t* step, int* source);
 
 /* The same into these regions alone, whatever is protected. None (`count` 0) goes to the step without
- * bringing anything. */
+ * bringing anything: so a program says that it goes on with what it has. */
 BCK_API int bck_restart_into(uint64_t* step, int* source, const bck_tensor* tensors, size_t count);
 
 /* A second state of the process, with steps of its own: weights that are averaged, a data loader, what is
