@@ -149,8 +149,10 @@ void run(const settings& s) {
     heat.protect(session);
     std::uint64_t done = 0;  // steps
     const auto found = session.restart();
-    // Without a daemon it computes all the same; what is not known to be none is no reason to begin anew.
-    if (!found && found.error().code != BCK_E_NODAEMON) stop(found.error().text);
+    // Where no daemon was promised it computes all the same. What is not known to be none is no reason to
+    // begin anew, and a daemon that should be there may have it.
+    const bool promised = std::getenv("BANYAN_CKPT_SOCKET") && !std::getenv("BANYAN_CKPT_OFF");
+    if (!found && (promised || found.error().code != BCK_E_NODAEMON)) stop(found.error().text);
     if (found && *found) done = (*found)->step;
     if (rank == 0) std::printf("begins after step %" PRIu64 "\n", done);
     std::fflush(stdout);

@@ -3,6 +3,8 @@
 // The calls to libbanyan_ckpt.
 #include "examples/trainer/checkpoint.hpp"
 
+#include <cstdlib>
+
 #include <banyan/ckpt.h>
 
 #include "examples/trainer/failure.hpp"
@@ -57,7 +59,10 @@ std::optional<restored_from> checkpoint::restore() {
     std::uint64_t step = 0;
     int source = BCK_FROM_NONE;
     const int code = bck_restart(&step, &source);
-    if (code == BCK_E_NOTFOUND || code == BCK_E_NODAEMON) return std::nullopt;
+    if (code == BCK_E_NOTFOUND) return std::nullopt;
+    // Where the prolog could not start the daemon this node trains without; one that should be there may have
+    // the state.
+    if (code == BCK_E_NODAEMON && std::getenv("BANYAN_CKPT_OFF")) return std::nullopt;
     if (code != BCK_OK) throw failure(std::string("cannot restore: ") + bck_error());
     if (step != state_.count.step)
         throw failure("the checkpoint of step " + std::to_string(step) + " holds the state of step " +

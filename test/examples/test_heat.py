@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import unittest
+from types import SimpleNamespace
 
 from harness import BUILD
 from lone_ckptd import Daemon
@@ -49,6 +50,10 @@ class Heat(unittest.TestCase):
                 self.assertEqual(code != 0, bool(ends))
             self.assertEqual(reached, [0, 20, 40])
             self.assertEqual(last, wanted)
+
+    def test_without_the_daemon_that_was_promised_nothing_is_begun_anew(self):
+        with self.assertRaisesRegex(AssertionError, "cannot connect to /nonexistent/ckptd.sock"):
+            heat(daemon=SimpleNamespace(socket="/nonexistent/ckptd.sock"))
 
 
 if __name__ == "__main__":

@@ -106,7 +106,8 @@ class training {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         ::dup2(out, STDOUT_FILENO);
         ::dup2(out, STDERR_FILENO);
-        for (const auto* name : {"BANYAN_CKPT_SOCKET", "BANYAN_JOB", "SLURM_JOB_ID", "SLURM_STEP_ID"})
+        for (const auto* name :
+             {"BANYAN_CKPT_SOCKET", "BANYAN_CKPT_OFF", "BANYAN_JOB", "SLURM_JOB_ID", "SLURM_STEP_ID"})
             ::unsetenv(name);
         for (const auto& [name, value] : env) ::setenv(name.c_str(), value.c_str(), 1);
         std::vector<char*> argv{const_cast<char*>(BANYAN_TRAINER)};
@@ -203,4 +204,17 @@ TEST_CASE("wrong environments are refused with the name of the variable", "[trai
     for (const auto status : run.wait()) CHECK(status == 1);
     INFO(run.written());
     CHECK(run.written().find(r.expected) != std::string::npos);
+}
+
+TEST_CASE("a daemon that is not there may have the state: nothing is begun anew, unless it never was there",
+          "[trainer]") {
+    std::map<std::string, std::string> promised{{"BANYAN_CKPT_SOCKET", "/nonexistent/ckptd.sock"},
+                                                {"BANYAN_JOB", "1"}};
+    training run("dp=2", {"--steps", "2"}, promised);
+    for (const auto status : run.wait()) CHECK(status == 1);
+    CHECK(run.written().find("cannot restore: cannot connect to /nonexistent/ckptd.sock") !=
+          std::string::npos);
+    promised["BANYAN_CKPT_OFF"] = "the daemon cannot start";
+    training without("dp=2", {"--steps", "2"}, promised);
+    for (const auto status : without.wait()) CHECK(status == 0);
 }
