@@ -477,6 +477,13 @@ outcome client::ask(message type, const nlohmann::json& meta, std::chrono::milli
         if (auto r = come_back(); r.code != 0) return r;
         answer = connection_.call(type, meta, timeout, meanwhile);
     }
+    if (!answer && answer.error().code == errc::unavailable && connection_.alive()) {
+        const auto in_vain = std::chrono::duration_cast<std::chrono::seconds>(timeout).count();
+        auto out = off(
+            {errc::unavailable, fmt::format("the checkpoint daemon has not answered for {} s", in_vain), ""});
+        out.code = BCK_E_TIMEOUT;
+        return out;
+    }
     if (!answer) return off(answer.error());
     if (auto refused = wire::error_from(*answer)) return {code_of(*refused), refused->text()};
     *reply = std::move(*answer);
@@ -633,6 +640,7 @@ outcome client::finalize(bool drain, const std::function<void()>& meanwhile) {
     if (drain && pid_ == ::getpid() && connection_.attached()) {
         nlohmann::json reply;
         out = ask(message::finalize, {{"drain", true}}, drain_timeout, &reply, once);
+        if (out.code == BCK_E_TIMEOUT) out.text += ": the newest step may not be in storage";
         if (const json_fields in(reply); out.code == 0 && in.has("not_stored"))
             out = {BCK_E_TIMEOUT, in.text("not_stored").value_or("the newest step is not in storage")};
         if (connection_.attached()) tell_warning();

@@ -322,3 +322,16 @@ TEST_CASE("who asked for its state and has no answer saves nothing until it has 
     CHECK(rank.save(6) == BCK_OK);
     CHECK(bck_wait(6, BCK_MEMORY, 5000) == BCK_OK);
 }
+
+TEST_CASE("a daemon that takes longer than a minute to bring all to storage: no word that it is gone",
+          "[.slow]") {
+    cluster c({1, "", {}});
+    c.open(c.request(1, 1, 1, "", 0));
+    rank_here rank(c.socket(1));
+    REQUIRE(rank.init() == BCK_OK);
+    REQUIRE(rank.save(1) == BCK_OK);
+    c.kill(1, SIGSTOP);
+    CHECK(bck_finalize(1) == BCK_E_TIMEOUT);
+    CHECK(std::string(bck_error()).find("storage") != std::string::npos);
+    c.kill(1, SIGCONT);
+}

@@ -48,7 +48,7 @@ extern "C" {
 #define BCK_E_INVALID (-1)  /* an argument is wrong, or the calls came in the wrong order */
 #define BCK_E_NODAEMON (-2) /* no daemon, or no session of this job in it: there may be checkpoints */
 #define BCK_E_NOTFOUND (-3) /* there is no complete checkpoint: train from the beginning */
-#define BCK_E_TIMEOUT (-4)  /* the level was not reached in time */
+#define BCK_E_TIMEOUT (-4)  /* the level was not reached, or the daemon did not answer, in time */
 #define BCK_E_BUSY (-5)     /* no buffer came free in time: this save was skipped, earlier ones stand */
 #define BCK_E_LAYOUT (-6)   /* the checkpoint's regions are not those that are protected here */
 #define BCK_E_MEMORY (-7)   /* the daemon's memory limit does not allow it, or no memory here */
@@ -216,9 +216,10 @@ BCK_API int bck_state_restart_into(bck_state* state, uint64_t* step, int* source
 
 /* Ends the use of the library, of all states. `drain` != 0: waits (at most a minute) until what was saved is
  * complete in memory and, when the job flushes its steps, in storage: BCK_E_TIMEOUT when storage has not got
- * the newest complete step, and bck_error() says why. The saved steps stay with the daemon until the
- * job ends, and for its lease after that unless every rank of the node has drained with BCK_OK. A process
- * that ends without it has died as far as the daemon knows, which brings the newest complete step to storage.
+ * the newest complete step, or nobody has said so in time, and bck_error() says why. The saved steps stay
+ * with the daemon until the job ends, and for its lease after that unless every rank of the node has drained
+ * with BCK_OK. A process that ends without it has died as far as the daemon knows, which brings the newest
+ * complete step to storage.
  */
 BCK_API int bck_finalize(int drain);
 
