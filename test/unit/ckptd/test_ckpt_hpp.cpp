@@ -27,6 +27,12 @@ TEST_CASE("each kind of number has its dtype", "[wrapper]") {
     CHECK(is(dtype_of<std::int32_t>(), "I32"));
     CHECK(is(dtype_of<std::uint64_t>(), "U64"));
     CHECK(is(dtype_of<long long>(), "I64"));
+#ifdef __STDCPP_FLOAT16_T__
+    CHECK(is(dtype_of<std::float16_t>(), "F16"));
+#endif
+#ifdef __STDCPP_BFLOAT16_T__
+    CHECK(is(dtype_of<std::bfloat16_t>(), "BF16"));
+#endif
 }
 
 TEST_CASE("regions of every form are taken, and what does not fit is told", "[wrapper]") {

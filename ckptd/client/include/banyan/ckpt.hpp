@@ -35,6 +35,9 @@
 #include <version>
 
 #include <banyan/ckpt.h>
+#if defined(__STDCPP_FLOAT16_T__) || defined(__STDCPP_BFLOAT16_T__)
+#include <stdfloat>
+#endif
 #ifdef __cpp_lib_expected
 #include <expected>
 #endif
@@ -115,6 +118,12 @@ constexpr const char* dtype_of() {
                   "numbers and bytes have a dtype; for other types use protect_bytes");
     static_assert(sizeof(type) <= 8, "no dtype is that large");
     if constexpr (std::is_same_v<type, bool>) return "BOOL";
+#ifdef __STDCPP_FLOAT16_T__
+    if constexpr (std::is_same_v<type, std::float16_t>) return "F16";
+#endif
+#ifdef __STDCPP_BFLOAT16_T__
+    if constexpr (std::is_same_v<type, std::bfloat16_t>) return "BF16";
+#endif
     if constexpr (std::is_floating_point_v<type>) return sizeof(type) == 4 ? "F32" : "F64";
     constexpr std::size_t size = sizeof(type) == 1 ? 0 : sizeof(type) == 2 ? 1 : sizeof(type) == 4 ? 2 : 3;
     constexpr std::array<const char*, 4> with{"I8", "I16", "I32", "I64"}, without{"U8", "U16", "U32", "U64"};
