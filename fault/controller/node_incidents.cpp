@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/text.hpp"
+#include "fault/incident/relations.hpp"
 #include "fault/net/protocol.hpp"
 #include "fault/sources/log_line.hpp"
 

@@ -13,9 +13,6 @@
 
 namespace banyan::fault {
 
-/// Its culprit is an HCA's port that went down.
-bool lost_a_port(const incident& i);
-
 class engine {
   public:
     struct outcome {
@@ -56,6 +53,7 @@ class engine {
     void touch() { ++revision_; }
 
   private:
+    // engine_homes.cpp
     static bool belongs_to_symptom(const incident& i, const event& e, bool near);
     static bool repeats(const incident& i, const event& e);
     bool belongs(const incident& i, const event& e, precedence w) const;
@@ -63,13 +61,18 @@ class engine {
     incident* end_explained_by(const event& e, precedence w);
     incident* past_home_of(const event& e, precedence w);
     incident* broken_again(const event& e, std::int64_t now_ms);
-    void add(incident& home, const event& e, bool decides);
+
+    // engine_culprits.cpp
     static void accuse_switch(incident& i, const event& e, precedence w);
     void become_root(incident& i, const event& e, precedence w);
     bool hear_of_job(incident& i, const event& e, precedence w);
+
+    // engine_nvlink.cpp
     bool has_its_own(const event& e, precedence w) const;
     bool is_outweighed(const incident& i, const event& e, precedence w) const;
-    void make_room_for(const incident& fresh);
+
+    void add(incident& home, const event& e, bool decides);
+    void make_room_for(const incident& fresh);  // engine_closing.cpp
 
     std::int64_t window_ms_;
     std::uint64_t next_ = 1, revision_ = 1;
