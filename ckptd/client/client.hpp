@@ -42,51 +42,60 @@ class client {
     outcome finalize(bool drain, const std::function<void()>& meanwhile = {});
 
   private:
+    using clock = std::chrono::steady_clock;
+
+    // opening.cpp
     /// The lock, for the length of a call.
     outcome take_turn(std::unique_lock<std::mutex>& turn);
     /// bck_init was called, by this process.
     outcome usable() const;
+    void become(const rank_name& who);
+    /// Nothing was saved or restored, as at the beginning.
+    void forget_steps();
+
+    // attaching.cpp
     /// Connected; nothing need be protected. Who asks for its state looks at once, and waits for a daemon
     /// that is being started again.
     outcome reach(bool asks);
+    bool may_come(const error& e) const;
+    result<void> connect(clock::time_point until);
+    result<void> attach(std::uint64_t bytes, bool populate = true);
+    /// After the daemon has ended: to the next one.
+    result<void> attach_anew(std::uint64_t bytes, bool populate);
     /// Attached to memory for an image of `bytes`, at least.
     outcome attach_for(std::uint64_t bytes, bool populate = true);
     /// Attached to memory for the regions of one call, which `table` then names. `asks` as of reach(); the
     /// pages come later then.
     outcome ready(const given_regions& given, region_table** table, bool asks = false);
-    bool may_come(const error& e) const;
-    result<void> connect(std::chrono::steady_clock::time_point until);
-    /// After the daemon has ended: to the next one.
-    result<void> attach_anew(std::uint64_t bytes, bool populate);
-    outcome off(const error& e);
-    outcome ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
-                nlohmann::json* reply, const std::function<void()>& meanwhile = {});
-    outcome ask_for_state(bool test, nlohmann::json* reply, const region_table& into);
     /// After the daemon has ended: attached to the next one, where its keeper starts one.
     outcome come_back();
-    result<void> attach(std::uint64_t bytes, bool populate = true);
     /// Makes the daemon's memory fit for copies from a GPU, where a region is on one.
     void pin(const region_table& table);
-    /// The job has gone back since this process was given its state.
-    bool is_behind() const;
-    outcome behind() const;
+    outcome ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
+                nlohmann::json* reply, const std::function<void()>& meanwhile = {});
+    void tell_warning();
+    outcome off(const error& e);
+    void detach();
+
+    // saving.cpp
+    outcome save(std::uint64_t step, const given_regions& given);
+    int free_buffer();
+    /// The step that is being saved does not come about.
+    void pass_over();
+
+    // restoring.cpp
+    outcome ask_for_state(bool test, nlohmann::json* reply, const region_table& into);
     /// What a question for the state has come to.
     outcome heard(outcome answer);
     outcome find(std::uint64_t* step);
     outcome look(image_contents* found);
     outcome bring(std::uint64_t* step, int* source, const given_regions& given);
-    int free_buffer();
-    outcome save(std::uint64_t step, const given_regions& given);
-    /// The step that is being saved does not come about.
-    void pass_over();
     /// `of`: the rank that saved it, if it was another one, or one of another number of ranks.
     outcome take(std::span<std::byte> image, std::uint64_t step, std::optional<std::uint32_t> of,
                  const region_table& table);
-    void tell_warning();
-    void become(const rank_name& who);
-    /// Nothing was saved or restored, as at the beginning.
-    void forget_steps();
-    void detach();
+    /// The job has gone back since this process was given its state.
+    bool is_behind() const;
+    outcome behind() const;
 
     std::mutex lock_;
     bool initialised_ = false;
@@ -98,7 +107,7 @@ class client {
     given_tables given_;
     connection connection_;
     bool pinned_ = false;
-    std::chrono::steady_clock::time_point next_try_{};
+    clock::time_point next_try_{};
     std::string off_because_;
     std::uint64_t sealed_ = 0;   ///< newest sealed or restored step, plus 1
     bool has_saved_ = false;     ///< since it was given its state, in this or an earlier session

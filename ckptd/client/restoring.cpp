@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// bck_restart_test, bck_stat and bck_restart; and who may not save before the last of them.
+#include <banyan/ckpt.h>
+#include <fmt/format.h>
+
+#include "ckptd/buffers/copy.hpp"
+#include "ckptd/client/client.hpp"
+#include "ckptd/client/device.hpp"
+#include "ckptd/client/words.hpp"
+#include "common/json_fields.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+constexpr std::chrono::minutes restore_timeout{10};  // until all ranks can have their state
+constexpr std::chrono::minutes answer_timeout{2};    // one answer; the daemon may have to fill a buffer first
+
+outcome read(std::span<const std::byte> image, std::uint64_t step, std::uint32_t rank,
+             image_contents* contents) {
+    auto found = read_image(image);
+    if (!found) return {BCK_E_LAYOUT, found.error().text()};
+    if (found->step != step || found->rank != rank)
+        return {BCK_E_LAYOUT, fmt::format("the shard says step {}, rank {}, expected {} and {}", found->step,
+                                          found->rank, step, rank)};
+    *contents = std::move(*found);
+    return {};
+}
+
+// The image that the daemon has put into a buffer.
+outcome find_image(const connection& of, const nlohmann::json& reply, std::uint64_t step,
+                   std::span<std::byte>* image) {
+    const json_fields in(reply);
+    const auto buffer = in.number("buffer", of.buffers() - 1);
+    const auto bytes = in.number("bytes", of.buffer_bytes());
+    const auto found = in.number("step", max_step);
+    if (!buffer || !bytes || !found || *found != step)
+        return {BCK_E_REFUSED, "the daemon's answer makes no sense"};
+    *image = {of.buffer(*buffer), *bytes};
+    return {};
+}
+
+}  // namespace
+
+bool client::is_behind() const {
+    return must_restart_ || unanswered_ || connection_.header().round.load() != connection_.generation();
+}
+
+outcome client::behind() const {
+    return {BCK_E_BEHIND,
+            unanswered_
+                ? "this process has asked for its state and was not told it: bck_restart brings it, or says "
+                  "that there is none"
+                : "the ranks went back to an older step, because one of them was started again or asked "
+                  "for its state: bck_restart brings this one there"};
+}
+
+// Whoever has begun has had its answer before.
+outcome client::heard(outcome answer) {
+    if (answer.code == BCK_E_NOTFOUND) {
+        has_begun_ = true;
+        unanswered_ = false;
+    } else if (answer.code != BCK_OK && !has_begun_) {
+        unanswered_ = true;
+    }
+    return answer;
+}
+
+// No rank gets its state before all can. Rank 0 says what is waited for, once for each reason.
+outcome client::ask_for_state(bool test, nlohmann::json* reply, const region_table& into) {
+    // Until a rank waits for its state the daemon brings that into memory of its own, and copies it later: so
+    // it is asked first, and the rank's mapping made ready while it works.
+    const auto make_ready = [&] {
+        connection_.populate();
+        pin(into);
+    };
+    const auto until = clock::now() + restore_timeout;
+    nlohmann::json meta = nlohmann::json::object();
+    if (test) meta["test"] = true;
+    std::string said;
+    for (;;) {
+        if (auto asked = ask(message::restore, meta, answer_timeout, reply, make_ready); asked.code != 0) {
+            if (connection_.attached()) tell_warning();  // it may say why
+            return asked;
+        }
+        const bool was_behind = is_behind();
+        if (const auto generation = json_fields(*reply).number("generation"))
+            connection_.set_generation(*generation);
+        const auto why = json_fields(*reply).text("waits");
+        if (!why) {
+            // There is nothing to go back to: what was saved before is of a history that is over.
+            if (!json_fields(*reply).has("step") && (!test || was_behind)) forget_steps();
+            return {};
+        }
+        if (who_.rank == 0 && *why != said) say(who_, *why);
+        said = *why;
+        if (clock::now() >= until) return {BCK_E_TIMEOUT, *why};
+    }
+}
+
+outcome client::restart_test(std::uint64_t* step) {
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
+    return heard(find(step));
+}
+
+outcome client::find(std::uint64_t* step) {
+    if (!step) return {BCK_E_INVALID, "step is NULL"};
+    region_table* table = nullptr;
+    if (auto r = regions_.empty() ? reach(true) : ready({}, &table, true); r.code != 0) return r;
+    if (auto r = attach_for(0); r.code != 0) return r;
+    nlohmann::json reply;
+    if (auto asked = ask_for_state(true, &reply, regions_); asked.code != 0) return asked;
+    const auto found = json_fields(reply).number("step", max_step);
+    if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
+    *step = *found;
+    return {};
+}
+
+outcome client::stat(image_contents* found) {
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
+    return heard(look(found));
+}
+
+outcome client::look(image_contents* found) {
+    if (auto r = reach(true); r.code != 0) return r;
+    // The daemon would take all ranks back, as it does at bck_restart.
+    if (has_saved_)
+        return {BCK_E_INVALID,
+                "this process has saved since: bck_stat comes before the first bck_checkpoint"};
+    if (auto r = attach_for(0); r.code != 0) return r;
+    nlohmann::json reply;
+    if (auto asked = ask_for_state(true, &reply, regions_); asked.code != 0) return asked;
+    const auto step = json_fields(reply).number("step", max_step);
+    if (!step) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
+    const auto bytes = json_fields(reply).number("bytes", 1ull << 48).value_or(0);
+    if (auto r = attach_for(bytes); r.code != 0) return r;
+    // Whoever has only looked has not gone back.
+    must_restart_ = is_behind();
+    const auto before = connection_.generation();
+    if (auto asked = ask_for_state(false, &reply, regions_); asked.code != 0) return asked;
+    must_restart_ = must_restart_ || before != connection_.generation();
+    std::span<std::byte> image;
+    if (auto r = find_image(connection_, reply, *step, &image); r.code != 0) return r;
+    return read(image, *step,
+                static_cast<std::uint32_t>(json_fields(reply).number("of", 1'048'575).value_or(who_.rank)),
+                found);
+}
+
+outcome client::take(std::span<std::byte> image, std::uint64_t step, std::optional<std::uint32_t> of,
+                     const region_table& table) {
+    image_contents contents;
+    if (auto r = read(image, step, of.value_or(who_.rank), &contents); r.code != 0) return r;
+    std::vector<std::uint64_t> offsets;
+    if (auto found = table.find_in(contents, &offsets, of.has_value()); found.code != 0) return found;
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        const auto* from = image.data() + offsets[i];
+        const auto& r = table.at(i);
+        const auto& to = table.place_of(i);
+        if (!to.on_device) {
+            copy_state(static_cast<std::byte*>(to.ptr), from, r.bytes);
+        } else if (auto copied = device::copy_from_host(to.ptr, from, r.bytes); !copied) {
+            return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", r.name, copied.error().text())};
+        }
+    }
+    return {};
+}
+
+outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
+    has_begun_ = false;
+    unanswered_ = true;  // also where memory runs out
+    return heard(bring(step, source, given));
+}
+
+outcome client::bring(std::uint64_t* step, int* source, const given_regions& given) {
+    if (source) *source = BCK_FROM_NONE;
+    region_table* table = nullptr;
+    if (auto r = ready(given, &table, true); r.code != 0) return r;
+    nlohmann::json reply;
+    if (auto asked = ask_for_state(false, &reply, *table); asked.code != 0) return asked;
+    const auto found = json_fields(reply).number("step", max_step);
+    if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
+    // The round is entered, but until its state is brought this process does not train in it.
+    must_restart_ = must_restart_ || std::exchange(has_saved_, false);
+    std::span<std::byte> image;
+    if (auto r = find_image(connection_, reply, *found, &image); r.code != 0) return r;
+    std::optional<std::uint32_t> of;
+    if (const auto rank = json_fields(reply).number("of", 1'048'575)) of = static_cast<std::uint32_t>(*rank);
+    if (auto taken = take(image, *found, of, *table); taken.code != 0) return taken;
+    sealed_ = *found + 1;
+    saved_.reset();
+    must_restart_ = false;
+    unanswered_ = false;
+    has_begun_ = true;
+    if (step) *step = *found;
+    const auto from = json_fields(reply).text("source").value_or("");
+    if (source)
+        *source = from == "local" ? BCK_FROM_LOCAL : from == "peer" ? BCK_FROM_PEER : BCK_FROM_STORAGE;
+    return {};
+}
+
+}  // namespace banyan::ckpt

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// bck_checkpoint and bck_wait.
+#include <cstring>
+
+#include <banyan/ckpt.h>
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ckptd/buffers/copy.hpp"
+#include "ckptd/client/client.hpp"
+#include "ckptd/client/device.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+// Sleeps until the daemon changes something in the header, or a short time has passed. The header need not be
+// there any more: the kernel then says so at once.
+void wait_for_change(rank_memory_header& header, std::uint32_t seen, std::chrono::milliseconds at_most) {
+    const timespec time{at_most.count() / 1000, (at_most.count() % 1000) * 1'000'000};
+    ::syscall(SYS_futex, &header.event, FUTEX_WAIT, seen, &time, nullptr, 0);
+}
+
+outcome fill(std::byte* buffer, std::uint64_t step, region_table& table) {
+    auto& head = table.header();
+    put_step(head.text.data() + head.step_at, step);
+    std::memcpy(buffer, head.text.data(), head.text.size());
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        const auto& r = table.at(i);
+        const auto& from = table.place_of(i);
+        if (!from.on_device) {
+            copy_state(buffer + r.offset, static_cast<const std::byte*>(from.ptr), r.bytes);
+        } else if (auto copied = device::copy_to_host(buffer + r.offset, from.ptr, r.bytes); !copied) {
+            return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", r.name, copied.error().text())};
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+int client::free_buffer() {
+    const auto until = clock::now() + buffer_timeout_;
+    auto& header = connection_.header();
+    for (;;) {
+        const auto seen = header.event.load();
+        for (std::uint32_t i = 0; i < connection_.buffers(); ++i)
+            if (buffer_is_free(header.buffer[i])) return static_cast<int>(i);
+        if (clock::now() >= until || header.stalled.load() != 0 || is_behind() || !connection_.alive())
+            return -1;
+        wait_for_change(header, seen, std::chrono::milliseconds(20));
+    }
+}
+
+outcome client::checkpoint(std::uint64_t step, given_regions given) {
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
+    if (step > max_step) return {BCK_E_INVALID, fmt::format("step {} is above {}", step, max_step)};
+    if (saved_ && step <= *saved_)
+        return {BCK_E_INVALID,
+                fmt::format("step {} is not above step {}, which is saved already", step, *saved_)};
+    saving_ = step;
+    auto out = save(step, given);
+    if (out.code != 0 && out.code != BCK_E_BEHIND) pass_over();
+    saving_.reset();
+    return out;
+}
+
+// So that the others do not wait for this rank's shard.
+void client::pass_over() {
+    const auto step = std::exchange(saving_, std::nullopt);
+    if (step && connection_.attached()) connection_.post(message::skipped, "step", *step);
+}
+
+outcome client::save(std::uint64_t step, const given_regions& given) {
+    region_table* table = nullptr;
+    if (auto r = ready(given, &table); r.code != 0) return r;
+    if (!connection_.alive())
+        if (auto r = come_back(); r.code != 0) return r;
+    if (is_behind()) return behind();
+    int buffer = free_buffer();
+    if (buffer < 0 && !connection_.alive()) {
+        if (auto r = come_back(); r.code != 0) return r;
+        buffer = free_buffer();
+    }
+    if (buffer < 0 && is_behind()) return behind();
+    if (buffer < 0) {
+        tell_warning();
+        if (connection_.header().stalled.load() != 0)
+            return {BCK_E_BUSY,
+                    fmt::format("every buffer waits for other nodes: the save of step {} is skipped", step)};
+        return {BCK_E_BUSY, fmt::format("no buffer came free in {} ms: the save of step {} is skipped",
+                                        buffer_timeout_.count(), step)};
+    }
+    auto& head = connection_.header().buffer[static_cast<std::size_t>(buffer)];
+    begin_write(head);
+    if (auto filled = fill(connection_.buffer(static_cast<std::size_t>(buffer)), step, *table);
+        filled.code != 0)
+        return filled;
+    end_write(head, step, connection_.generation(), table->header().image_bytes);
+    saving_.reset();
+    // One that is started again looks for what was sealed meanwhile.
+    if (!connection_.post(message::sealed, "buffer", static_cast<std::uint64_t>(buffer)))
+        if (auto r = come_back(); r.code != 0) return r;
+    sealed_ = step + 1;
+    saved_ = step;
+    has_saved_ = true;
+    has_begun_ = true;
+    tell_warning();
+    return {};
+}
+
+outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
+    if (level < BCK_SEALED || level > BCK_DURABLE)
+        return {BCK_E_INVALID, fmt::format("there is no level {}", level)};
+    if (step > max_step) return {BCK_E_INVALID, fmt::format("step {} is above {}", step, max_step)};
+    const auto until =
+        timeout_ms < 0 ? clock::time_point::max() : clock::now() + std::chrono::milliseconds(timeout_ms);
+    for (;;) {
+        // Another thread may have called anything meanwhile.
+        if (auto r = usable(); r.code != 0) return r;
+        if (!connection_.attached()) return {BCK_E_NODAEMON, off_because_};
+        auto& header = connection_.header();
+        const auto seen = header.event.load();
+        const std::uint64_t reached = level == BCK_SEALED       ? sealed_
+                                      : level == BCK_MEMORY     ? header.memory_step.load()
+                                      : level == BCK_REPLICATED ? header.replicated_step.load()
+                                                                : header.durable_step.load();
+        if (is_behind()) return behind();
+        if (reached >= step + 1) return {};
+        if (clock::now() >= until)
+            return {BCK_E_TIMEOUT,
+                    fmt::format("step {} did not become that safe in {} ms", step, timeout_ms)};
+        if (!connection_.alive()) {
+            if (auto r = come_back(); r.code != 0) return r;
+            continue;
+        }
+        // What is waited for may be another thread's save.
+        turn.unlock();
+        wait_for_change(header, seen, std::chrono::milliseconds(20));
+        turn.lock();
+    }
+}
+
+}  // namespace banyan::ckpt
