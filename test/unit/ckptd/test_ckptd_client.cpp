@@ -14,6 +14,7 @@
 
 #include <banyan/ckpt.h>
 #include <catch2/catch.hpp>
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -243,6 +244,31 @@ TEST_CASE("a step that cannot be saved is passed over by all at once", "[ckptd]"
     CHECK(c.counter(1, 1, "skipped") == 1);
 }
 
+#ifdef FAILING_GPU
+TEST_CASE("a step that the GPU does not give is passed over by all at once", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(1, 1, 2, "", 0));
+    void* const driver = ::dlopen(FAILING_GPU, RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(driver);
+    const auto put_on_gpu =
+        reinterpret_cast<void (*)(const void*, std::size_t)>(::dlsym(driver, "put_on_gpu"));
+    REQUIRE(put_on_gpu);
+    rank_here rank(c.socket(1));
+    REQUIRE(rank.init(1, 0, 2) == BCK_OK);
+    REQUIRE(rank.save(1) == BCK_OK);
+    put_on_gpu(rank.state.data(), rank.state.size());
+    bck_protect_bytes("state", rank.state.data(), rank.state.size());
+    CHECK(rank.save(2) == BCK_E_DEVICE);
+    CHECK(eventually([&] { return c.counter(1, 1, "skipped") == 1; }, 2s));
+    put_on_gpu(nullptr, 0);
+    bck_protect_bytes("state", rank.state.data(), rank.state.size());
+    CHECK(rank.save(3) == BCK_OK);
+    CHECK(c.counter(1, 1, "skipped") == 1);
+    bck_finalize(0);
+    ::dlclose(driver);
+}
+#endif
+
 TEST_CASE("a daemon that is being started again is waited for by those who ask for their state", "[ckptd]") {
     cluster c({1, "", {"--keeper"}});
     c.open(c.request(1, 1, 1, "", 0));
@@ -286,28 +312,28 @@ TEST_CASE("a daemon that is being started again is waited for by those who ask f
 
 TEST_CASE("who asked for its state and has no answer saves nothing until it has one", "[ckptd]") {
     cluster c({1, "", {}});
-    c.open(c.request(1, 1, 1, "", 0));
-    {
-        rank_here rank(c.socket(1));
-        REQUIRE(rank.init() == BCK_OK);
-        REQUIRE(rank.save(5) == BCK_OK);
-        REQUIRE(bck_wait(5, BCK_MEMORY, 5000) == BCK_OK);
-    }
-    c.new_step(1, 1, {1});
+    static std::uint64_t job = 100;  // of each run another one: this process has not begun in it
+    c.open(c.request(++job, 1, 1, "", 0));
+    REQUIRE(in_a_child([&] {
+                rank_here rank(c.socket(1));
+                if (rank.init(job) != BCK_OK || rank.save(5) != BCK_OK) return 1;
+                return bck_wait(5, BCK_MEMORY, 5000) == BCK_OK ? 0 : 2;
+            }) == 0);
+    c.new_step(job, 1, {1});
     // A name under which the daemon can be found later.
     const auto later = c.dir() + "/later.sock";
     rank_here rank(later);
     std::uint64_t step = 0;
     const auto asks = GENERATE(as<std::string>(), "restart", "restart_test", "stat");
     CAPTURE(asks);
-    CHECK(rank.init() == BCK_E_NODAEMON);
+    CHECK(rank.init(job) == BCK_E_NODAEMON);
     bck_contents* contents = nullptr;
     CHECK((asks == "restart"        ? bck_restart(&step, nullptr)
            : asks == "restart_test" ? bck_restart_test(&step)
                                     : bck_stat(&contents)) == BCK_E_NODAEMON);
     REQUIRE(::symlink(c.socket(1).c_str(), later.c_str()) == 0);
     SECTION("as bck_init brings the connection") {
-        CHECK(rank.init() == BCK_OK);
+        CHECK(rank.init(job) == BCK_OK);
         CHECK(rank.save(1) == BCK_E_BEHIND);
         CHECK(std::string(bck_error()).find("bck_restart") != std::string::npos);
     }
