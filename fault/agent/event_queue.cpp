@@ -8,10 +8,23 @@
 namespace banyan::fault {
 namespace {
 
+// What a port is, its newest line says, up or down: both are of one burst, so that none comes late.
+bool tells_a_state(const kernel_fault& f) {
+    using catalog::symptom;
+    return f.kind == fault_kind::symptom && (f.code == static_cast<std::uint32_t>(symptom::hca_port_down) ||
+                                             f.code == static_cast<std::uint32_t>(symptom::hca_port_up));
+}
+
+// All that a judgement may rest on: a line that weighs more, or speaks of another part, is another.
 std::string sameness(const event& e) {
     const auto& f = e.fault;
-    return fmt::format("{}/{}/{}/{}/{}/{}/{}/{}", static_cast<int>(f.kind), f.code, f.bdf, f.device,
-                       f.recovery.value_or(~0u), f.caused_by.value_or(~0u), f.follow_up, e.job);
+    if (tells_a_state(f)) return fmt::format("port/{}/{}/{}/{}", f.bdf, f.device, f.port, e.job);
+    const auto ruling = ruling_of(f);
+    return fmt::format("{}/{}/{}/{}/{}/{}/{}/{}/{}/{}/{}.{}/{}/{}/{}", static_cast<int>(f.kind), f.code,
+                       f.bdf, f.device, f.port, f.recovery.value_or(~0u), f.caused_by.value_or(~0u),
+                       f.follow_up, static_cast<int>(f.severity), static_cast<int>(precedence_of(f)),
+                       static_cast<int>(ruling.action), static_cast<int>(ruling.look),
+                       f.gpu_instance.value_or(~0u), f.link.value_or(-1), e.job);
 }
 
 }  // namespace

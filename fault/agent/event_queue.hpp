@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Events that the controller has not acknowledged. Bounded twice: equal lines in a storm are counted rather
-// than queued, and when the queue is full what matters least goes first. Pure; no disk.
+// Events that the controller has not acknowledged. Bounded twice: lines in a storm that a judgement cannot
+// tell from those before are counted rather than queued, and when the queue is full what matters least goes
+// first. Pure; no disk.
 #pragma once
 
 #include <cstdint>
