@@ -141,11 +141,15 @@ void agent::read_what_was_missed(const nlohmann::json& welcome) {
     if (!cursor) return;
     const auto boot = cursor->text("boot"), stream = cursor->text("stream", 256);
     const auto inode = cursor->number("inode"), position = cursor->number("position");
-    if (!boot || !stream || !inode || !position || *boot != boot_id_ || *inode != file_->inode() ||
-        *position >= file_->started_at())
-        return;
-    read_gap(config_.kmsg, file_->inode(), *position, file_->started_at(), *stream,
-             [this](const log_line& line) { after_line(line); });
+    if (!boot || !stream || !inode || !position || *boot != boot_id_) return;
+    const bool whole = read_missed(config_.kmsg, {*inode, *position, *stream}, file_->inode(),
+                                   file_->started_at(), [this](const log_line& line) { after_line(line); });
+    if (!whole)
+        spdlog::warn(
+            "{} was rotated or cut while no agent read it, and the end of what it was is not to be found: "
+            "what "
+            "stood there is not known",
+            config_.kmsg);
 }
 
 }  // namespace banyan::fault

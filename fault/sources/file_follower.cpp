@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
@@ -160,26 +161,60 @@ void file_follower::stop() {
     if (waiting_) static_cast<asio::posix::stream_descriptor*>(waiting_)->cancel(ignored);
 }
 
-void read_gap(const std::filesystem::path& path, ino_t inode, std::uint64_t from, std::uint64_t to,
-              const std::string& stream, const line_sink& sink) {
-    const unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+namespace {
+
+// The lines of `path` from `from` to `to`, or to its end, when the file is still the one with that inode.
+bool read_gap(const std::filesystem::path& path, ino_t inode, std::uint64_t from,
+              std::optional<std::uint64_t> to, const std::string& stream, const line_sink& sink) {
+    const unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat s {};
-    if (!fd || ::fstat(fd.get(), &s) != 0 || s.st_ino != inode || static_cast<std::uint64_t>(s.st_size) < to)
-        return;
+    if (!fd || ::fstat(fd.get(), &s) != 0 || !S_ISREG(s.st_mode) || s.st_ino != inode) return false;
+    const auto size = static_cast<std::uint64_t>(s.st_size);
+    const auto end = to.value_or(size);
+    if (size < end || size < from) return false;
     line_splitter splitter;
     splitter.restart(from);
     std::array<char, 65536> buffer;
-    while (from < to) {
-        const auto n = ::pread(fd.get(), buffer.data(), std::min<std::uint64_t>(buffer.size(), to - from),
+    while (from < end) {
+        const auto n = ::pread(fd.get(), buffer.data(), std::min<std::uint64_t>(buffer.size(), end - from),
                                static_cast<off_t>(from));
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return;
+        if (n <= 0) return false;
         from += static_cast<std::uint64_t>(n);
         splitter.feed({buffer.data(), static_cast<std::size_t>(n)},
                       [&](std::string_view line, std::uint64_t at) {
                           sink({line, stream, at, written_ms(s)});
                       });
     }
+    return true;
+}
+
+// "kern.log.1", "kern.log-20261126": beside it, and still the file with that inode.
+std::filesystem::path rotated(const std::filesystem::path& path, ino_t inode) {
+    const auto name = path.filename().string();
+    std::error_code ec;
+    const auto folder = path.parent_path().empty() ? std::filesystem::path(".") : path.parent_path();
+    for (std::filesystem::directory_iterator it(folder, ec), end; !ec && it != end; it.increment(ec)) {
+        const auto other = it->path().filename().string();
+        struct stat s {};
+        if (other != name && other.starts_with(name) && ::lstat(it->path().c_str(), &s) == 0 &&
+            s.st_ino == inode)
+            return it->path();
+    }
+    return {};
+}
+
+}  // namespace
+
+bool read_missed(const std::filesystem::path& path, const log_place& last, ino_t inode,
+                 std::uint64_t started_at, const line_sink& sink) {
+    if (last.inode == inode && last.position <= started_at)
+        return read_gap(path, inode, last.position, started_at, last.stream, sink);
+    // Cut in place: what followed is gone with it.
+    const bool found = last.inode != inode && read_gap(rotated(path, last.inode), last.inode, last.position,
+                                                       std::nullopt, last.stream, sink);
+    const auto stream = fmt::format("{}-after-{}-{}", inode, last.stream, last.position);
+    return read_gap(path, inode, 0, started_at, stream, sink) && found;
 }
 
 }  // namespace banyan::fault

@@ -64,9 +64,18 @@ class file_follower {
     void* waiting_ = nullptr;  // the descriptor that run() waits on, while it does
 };
 
-/// The lines of `path` from `from` to `to`, when the file is still the one with that inode. For what was
-/// written while nobody followed.
-void read_gap(const std::filesystem::path& path, ino_t inode, std::uint64_t from, std::uint64_t to,
-              const std::string& stream, const line_sink& sink);
+/// How far somebody read a log.
+struct log_place {
+    ino_t inode = 0;
+    std::uint64_t position = 0;
+    std::string stream;
+};
+
+/// What was written to `path` while nobody followed, from `last` to where a follower began: `inode` at
+/// `started_at`. Through one rotation, whatever the old file is called beside it, and through truncation:
+/// then the lines of the new one have a stream that follows from `last`, so that reading them twice does no
+/// harm. False: the rest of the old file was not to be found.
+bool read_missed(const std::filesystem::path& path, const log_place& last, ino_t inode,
+                 std::uint64_t started_at, const line_sink& sink);
 
 }  // namespace banyan::fault

@@ -124,10 +124,58 @@ TEST_CASE("what was written while nobody followed can be read", "[fault]") {
     b.start(file_follower::start::end);
     std::vector<std::string> gap;
     const auto keep = [&](const log_line& line) { gap.emplace_back(line.raw); };
-    read_gap(b.path, b.follower->inode(), 5, b.follower->started_at(), "s", keep);
+    const auto missed = [&](std::uint64_t from) {
+        return read_missed(b.path, {b.follower->inode(), from, "s"}, b.follower->inode(),
+                           b.follower->started_at(), keep);
+    };
+    CHECK(missed(5));
     CHECK(gap == std::vector<std::string>{"missed 1", "missed 2"});
-    read_gap(b.path, b.follower->inode() + 1, 5, b.follower->started_at(), "s", keep);
+    CHECK(missed(b.follower->started_at()));
     CHECK(gap.size() == 2);
+}
+
+TEST_CASE("what was missed is read through a rotation and a cut", "[fault]") {
+    bench b;
+    b.write("seen\nmissed 1\n");
+    struct stat s {};
+    REQUIRE(::stat(b.path.c_str(), &s) == 0);
+    const log_place last{s.st_ino, 5, "old"};
+    std::vector<std::string> lines, streams;
+    const auto keep = [&](const log_line& line) {
+        lines.emplace_back(line.raw);
+        streams.emplace_back(line.stream);
+    };
+    const auto missed = [&] {
+        lines.clear();
+        streams.clear();
+        return read_missed(b.path, last, b.follower->inode(), b.follower->started_at(), keep);
+    };
+    SECTION("rotated") {
+        std::filesystem::rename(b.path, b.dir / GENERATE("log.1", "log-20261126"));
+        b.write("missed 2\n");
+        b.start(file_follower::start::end);
+        CHECK(missed());
+        CHECK(lines == std::vector<std::string>{"missed 1", "missed 2"});
+        CHECK(streams[0] == "old");
+        const auto before = streams;
+        CHECK(missed());
+        CHECK(streams == before);  // the same lines, by the same names
+    }
+    SECTION("rotated away") {
+        std::filesystem::rename(b.path, b.dir / "elsewhere");
+        b.write("missed 2\n");
+        b.start(file_follower::start::end);
+        CHECK_FALSE(missed());
+        CHECK(lines == std::vector<std::string>{"missed 2"});
+    }
+    SECTION("cut in place") {
+        std::filesystem::resize_file(b.path, 0);
+        b.write("m 2\n");
+        b.start(file_follower::start::end);
+        CHECK_FALSE(missed());
+        CHECK(lines == std::vector<std::string>{"m 2"});
+        CHECK(streams[0] != "old");
+    }
 }
 
 TEST_CASE("the GPU map reads what the driver prints", "[fault]") {
