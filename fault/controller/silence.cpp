@@ -56,11 +56,15 @@ task<void> silence_watch::follow(std::string node) {
     bool said = false;
     while (gone_.contains(node)) {
         const auto where = co_await run_blocking(pool_, [this, &node] { return slurm_.node(node); });
-        // Slurm itself restarts it, or has it out already.
-        if (where && (where->planned || where->down)) break;
-        if (where && where->drained) {
+        if (where && where->down) break;  // it is out already
+        bool seen_to = where && where->planned;
+        if (where && where->drained && !seen_to) {
             const auto jobs = co_await run_blocking(pool_, [this, &node] { return slurm_.jobs_on(node); });
-            if (jobs && jobs->empty()) break;  // it is being seen to, and nobody waits for it
+            seen_to = jobs && jobs->empty();  // and nobody waits for it
+        }
+        if (seen_to) {
+            gone_.erase(node);  // that it is gone was meant so, and says nothing of the others
+            break;
         }
         answers heard;
         if (where) heard = co_await ask(*where);

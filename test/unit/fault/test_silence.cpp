@@ -64,6 +64,17 @@ TEST_CASE("nodes that were gone before hide none that is silent now", "[fault]")
     CHECK(w.silent == std::vector<std::string>{"n5"});
 }
 
+TEST_CASE("nodes that are meant to be gone hide none that is silent", "[fault]") {
+    watched w(10min);
+    for (const char* node : {"n1", "n2", "n3"}) w.slurm.nodes[node].planned = true;
+    w.slurm.nodes["n4"].drained = true;  // and no job has it
+    w.gone({"n1", "n2", "n3", "n4"});
+    w.io.run_for(2s);
+    w.gone({"n5"});
+    w.io.run_for(long_enough);
+    CHECK(w.silent == std::vector<std::string>{"n5"});
+}
+
 TEST_CASE("nodes that are gone together are not called silent, however long it lasts", "[fault]") {
     SECTION("all of them are followed") {
         watched w(4s);
