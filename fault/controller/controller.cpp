@@ -95,6 +95,7 @@ task<result<void>> controller::close(std::uint64_t number, std::string who, std:
     if (i->closed_ms == 0) {
         i->closed_ms = at_ms;
         i->closed_by = who;
+        fabric_.closed_by_hand(*i);
     }
     co_await avoidance_.let_go(number, "closed by " + who);
     co_await records_.save(number);

@@ -63,6 +63,11 @@ void fabric_incidents::start() {
     if (fabric_.is_on()) manager_.start();
 }
 
+void fabric_incidents::closed_by_hand(const incident& i) {
+    // One that took a node out is closed as the node returns, whatever the fabric is.
+    if (i.boot_id == fabric_boot && i.node_out_ms == 0) fabric_.give_up(i.object);
+}
+
 incident* fabric_incidents::open(incident made) {
     const auto now = wall_ms();
     if (made.line_ms == 0) made.line_ms = now;
@@ -118,7 +123,8 @@ incident* fabric_incidents::again_or_new(incident made) {
 }
 
 void fabric_incidents::after_look(fabric_news news) {
-    const auto steps = plan_for(records_.incidents().all(), news.missing, news.passing, wall_ms());
+    const auto seen = [&news](const object& o) { return news.seen->has(o); };
+    const auto steps = plan_for(records_.incidents().all(), news.missing, news.passing, seen, wall_ms());
     for (const auto& step : steps) apply(step, news);
 }
 

@@ -23,6 +23,8 @@ class fabric_incidents {
     fabric_incidents(asio::io_context& io, asio::thread_pool& pool, const config& settings, records& known,
                      hear to);
     void start();
+    /// An administrator closed it: what of it is gone is gone for good.
+    void closed_by_hand(const incident& i);
 
   private:
     void after_look(fabric_news news);

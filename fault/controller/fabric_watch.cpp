@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault/controller/fabric_watch.hpp"
 
+#include <filesystem>
+
 #include <boost/asio/detached.hpp>
 
 #include "common/command.hpp"
@@ -9,6 +11,14 @@
 namespace banyan::fault {
 
 using std::chrono::steady_clock;
+
+namespace {
+
+std::string accepted_beside(const std::string& history) {
+    return (std::filesystem::path(history).parent_path() / "fabric.accepted").string();
+}
+
+}  // namespace
 
 fabric_watch::fabric_watch(asio::io_context& io, asio::thread_pool& pool, const config& settings, reports to)
     : io_(io),
@@ -91,9 +101,12 @@ void fabric_watch::after_ufm_line(const log_line& line) {
 }
 
 task<void> fabric_watch::look_when_told() {
-    // The state at start: what the snapshot has and the fabric lacks broke while nobody watched.
-    const auto loaded =
-        co_await run_blocking(pool_, [this] { return memory_.load_snapshot(config_.snapshot); });
+    // The state at start: what was accepted and the fabric lacks broke while nobody watched.
+    std::string warning;
+    const auto loaded = co_await run_blocking(pool_, [this, &warning] {
+        return memory_.load(accepted_beside(config_.history), config_.snapshot, warning);
+    });
+    if (!warning.empty()) spdlog::error("{}", warning);
     if (!loaded)
         spdlog::info("no fabric snapshot ({}): the first look is taken as whole", loaded.error().what);
     co_await look();
@@ -118,19 +131,32 @@ task<bool> fabric_watch::look_now() {
     co_return saw_;
 }
 
+void fabric_watch::give_up(object gone) {
+    if (!is_on()) return;
+    if (given_up_.size() < max_given_up) given_up_.push_back(std::move(gone));
+    changed_ = settled_ = true;
+    told_.cancel();
+}
+
 task<void> fabric_watch::look() {
     changed_ = settled_ = false;
     fabric_news news;
+    auto given_up = std::exchange(given_up_, {});
+    result<void> saved;
     news.evidence = std::exchange(lines_, {});
     news.line_ms = std::exchange(line_ms_, 0);
     auto named = std::exchange(named_, {});
-    auto missing = co_await run_blocking(pool_, [this, &news, &named]() -> result<void> {
+    auto missing = co_await run_blocking(pool_, [this, &news, &named, &given_up, &saved]() -> result<void> {
         BANYAN_TRY(const auto dump, run_command(config_.discover, config_.discover_timeout));
         news.passing = memory_.links_at(named);  // before what is new is accepted
-        BANYAN_TRY(news.missing, memory_.compare(dump));
+        BANYAN_TRY(news.missing, memory_.compare(dump, given_up));
+        news.seen = memory_.seen();
+        saved = memory_.save();
         return {};
     });
     saw_ = missing.has_value();
+    if (std::uint64_t held = 0; !saved && quiet_.pass("accepted", steady_clock::now(), held))
+        spdlog::error("the accepted fabric is not kept: {}", saved.error().text());
     if (saw_) {
         report_.looked(std::move(news));
     } else {
@@ -140,6 +166,7 @@ task<void> fabric_watch::look() {
         // What was not seen must be looked at again.
         lines_.insert(lines_.begin(), news.evidence.begin(), news.evidence.end());
         named_.insert(named_.begin(), named.begin(), named.end());
+        given_up_.insert(given_up_.begin(), given_up.begin(), given_up.end());
         line_ms_ = news.line_ms;
         changed_ = true;
     }

@@ -27,6 +27,7 @@ struct fabric_news {
     std::vector<fabric_fault> passing;    ///< links whose port was told to go down, and that are there
     std::vector<evidence_line> evidence;  ///< the lines that made us look
     std::int64_t line_ms = 0;             ///< when the first of them was written; 0 without any
+    std::shared_ptr<const known_fabric> seen;
 };
 
 class fabric_watch {
@@ -45,6 +46,8 @@ class fabric_watch {
     bool is_on() const { return !config_.opensm_log.empty() || !config_.ufm_log.empty(); }
     /// Looks now, whatever the logs say. False when the fabric could not be seen.
     task<bool> look_now();
+    /// Somebody says that it is gone for good, as far as it is gone.
+    void give_up(object gone);
 
   private:
     task<void> follow(std::string path, const char* whose, line_sink sink);
@@ -55,8 +58,7 @@ class fabric_watch {
     /// The fabric changed, as `text` tells.
     void note(std::int64_t line_ms, const char* source, const std::string& text);
     void name(named_port port);
-
-    static constexpr std::size_t max_lines = 32, max_named = 256;
+    static constexpr std::size_t max_lines = 32, max_named = 256, max_given_up = 4096;
     asio::io_context& io_;
     asio::thread_pool& pool_;
     config config_;
@@ -69,6 +71,7 @@ class fabric_watch {
     std::int64_t line_ms_ = 0;
     std::vector<evidence_line> lines_;
     std::vector<named_port> named_;  // ports that were told to go down
+    std::vector<object> given_up_;   // the next look takes them from what counts as the fabric
     log_limiter quiet_;
 };
 

@@ -2,44 +2,30 @@
 #include "fault/fabric/fabric_fault.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <map>
 #include <optional>
 #include <set>
 
 #include <banyan/topo/capacity.hpp>
-#include <banyan/topo/diff.hpp>
 #include <banyan/topo/reader.hpp>
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
 
+#include "common/file.hpp"
+
 namespace banyan::fault {
 namespace {
 
-// What the accepted fabric knows about a GUID.
-class directory {
-  public:
-    explicit directory(const topo::fabric& f) : fabric_(f) {
-        for (std::size_t i = 0; i < f.hcas.size(); ++i) hcas_[f.hcas[i].id] = i;
-    }
-    const topo::hca* hca(topo::guid id) const {
-        const auto it = hcas_.find(id);
-        return it == hcas_.end() ? nullptr : &fabric_.hcas[it->second];
-    }
-    std::string host_of(const topo::link_end& end) const {
-        const auto* h = hca(end.id);
-        if (h && h->host < fabric_.hosts.size()) return fabric_.hosts[h->host].name;
-        return end.node_name.substr(0, end.node_name.find(' '));
-    }
-    std::uint32_t host_index(topo::guid id) const {
-        const auto* h = hca(id);
-        return h ? h->host : topo::none;
-    }
+std::string host_of(const known_fabric& names, const topo::link_end& card) {
+    auto out = names.host_of(card.id);
+    return out.empty() ? card.node_name.substr(0, card.node_name.find(' ')) : out;
+}
 
-  private:
-    const topo::fabric& fabric_;
-    std::map<topo::guid, std::size_t> hcas_;
-};
+std::uint64_t mbps_of(const topo::link_rate& r) {
+    return static_cast<std::uint64_t>(std::llround(topo::gbps(r) * 1000));
+}
 
 bool is_switch(const topo::link_end& e) { return e.kind == topo::node_kind::switch_node; }
 
@@ -50,22 +36,24 @@ fabric_fault lost_link(const topo::changed_link& l) {
     out.object.kind = object_kind::link;
     out.object.node = l.a.node_name;
     out.object.ends = {switch_end(l.a), switch_end(l.b)};
+    out.object.mbps = mbps_of(l.before);
     out.reason = "fabric-link";
     out.cause =
         fmt::format("link down: {} port {} <-> {} port {}", l.a.node_name, l.a.port, l.b.node_name, l.b.port);
     return out;
 }
 
-fabric_fault lost_host_link(const topo::changed_link& l, const directory& names) {
+fabric_fault lost_host_link(const topo::changed_link& l, const known_fabric& names) {
     const auto& card = is_switch(l.a) ? l.b : l.a;
     const auto& other = is_switch(l.a) ? l.a : l.b;
     const auto blank = card.node_name.find(' ');
     fabric_fault out;
     out.object.kind = object_kind::hca;
-    out.object.node = names.host_of(card);
+    out.object.node = host_of(names, card);
     out.object.hca = blank == std::string::npos ? card.node_name : card.node_name.substr(blank + 1);
     out.object.ends = {{out.object.node, card.node_name, card.port, card.id}, switch_end(other)};
-    out.reason = "host-link";
+    out.object.mbps = mbps_of(l.before);
+    out.reason = host_link_reason;
     out.cause = fmt::format("link of {} {} down: {} port {}", out.object.node, out.object.hca,
                             other.node_name, other.port);
     out.how_bad = severity::error;
@@ -73,16 +61,13 @@ fabric_fault lost_host_link(const topo::changed_link& l, const directory& names)
 }
 
 /// It is there, and carries less than it did.
-std::optional<fabric_fault> slower_link(const topo::changed_link& l, const directory& names) {
-    const auto carries = [](const topo::link_rate& r) { return topo::gbps(r); };
-    // Of a rate that is not known nothing can be said.
-    if (carries(l.after) <= 0 || carries(l.after) >= carries(l.before)) return {};
+fabric_fault slower_link(const topo::changed_link& l, const known_fabric& names) {
     const bool between = is_switch(l.a) && is_switch(l.b);
     auto out = between ? lost_link(l) : lost_host_link(l, names);
-    out.reason = "link-slow";
+    out.reason = link_slow;
     out.how_bad = severity::error;
-    const auto text = [&](const topo::link_rate& r) {
-        return fmt::format("{:g} Gbit/s ({} lanes)", carries(r), r.width);
+    const auto text = [](const topo::link_rate& r) {
+        return fmt::format("{:g} Gbit/s ({} lanes)", topo::gbps(r), r.width);
     };
     out.cause = fmt::format("link is up at {}, was {}: {}", text(l.after), text(l.before), out.object.text());
     return out;
@@ -104,39 +89,22 @@ fabric_fault lost_host(const std::string& host, std::vector<end_point> ends) {
     out.object.kind = object_kind::node;
     out.object.node = host;
     out.object.ends = std::move(ends);
-    out.reason = "host-lost";
+    out.reason = host_lost_reason;
     out.cause = fmt::format("all {} HCAs of {} are gone", out.object.ends.size(), host);
     out.how_bad = severity::error;
     return out;
 }
 
-using port_id = std::pair<topo::guid, std::uint16_t>;
-
-port_id port_of(const topo::fabric& f, const topo::port_ref& p) {
-    return {p.kind == topo::node_kind::hca ? f.hcas[p.index].id : f.switches[p.index].id, p.port};
-}
-
-// What is new is accepted, but not that a link got slower: that is told until it is as it was.
-void keep_former_rates(topo::fabric& now, const std::vector<topo::changed_link>& changed) {
-    std::map<port_id, topo::link_rate> former;
-    for (const auto& l : changed)
-        if (topo::gbps(l.after) < topo::gbps(l.before)) former[{l.a.id, l.a.port}] = l.before;
-    if (former.empty()) return;
-    for (auto& l : now.links)
-        if (const auto at = former.find(port_of(now, l.a)); at != former.end()) l.rate = at->second;
-}
-
 // A dead switch or host stands for its links.
-std::vector<fabric_fault> collapse(const topo::fabric& before, const topo::fabric_diff& d) {
-    const directory names(before);
+std::vector<fabric_fault> collapse(const known_fabric& before, const known_fabric::difference& d) {
     std::map<topo::guid, fabric_fault> dead;
-    for (const auto& n : d.lost_nodes)
+    for (const auto& n : d.gone)
         if (n.kind == topo::node_kind::switch_node) dead.emplace(n.id, lost_switch(n));
     std::vector<fabric_fault> out;
-    std::map<std::uint32_t, std::vector<fabric_fault>> by_host;
-    for (const auto& l : d.lost_links) {
+    std::map<std::string, std::vector<fabric_fault>> by_host;  // "": those of no host that is known
+    for (const auto& l : d.lost) {
         const bool between = is_switch(l.a) && is_switch(l.b);
-        auto fault = between ? lost_link(l) : lost_host_link(l, names);
+        auto fault = between ? lost_link(l) : lost_host_link(l, before);
         if (auto it = dead.find(l.a.id); it != dead.end())
             it->second.covers.push_back(fault.key());
         else if (it = dead.find(l.b.id); it != dead.end())
@@ -144,14 +112,12 @@ std::vector<fabric_fault> collapse(const topo::fabric& before, const topo::fabri
         else if (between)
             out.push_back(std::move(fault));
         else
-            by_host[names.host_index(is_switch(l.a) ? l.b.id : l.a.id)].push_back(std::move(fault));
+            by_host[before.host_of(is_switch(l.a) ? l.b.id : l.a.id)].push_back(std::move(fault));
     }
-    for (const auto& l : d.changed_rates)
-        if (auto slower = slower_link(l, names)) out.push_back(std::move(*slower));
+    for (const auto& l : d.slower) out.push_back(slower_link(l, before));
     for (auto& [id, fault] : dead) out.push_back(std::move(fault));
     for (auto& [host, faults] : by_host) {
-        const bool known = host < before.hosts.size();
-        if (!known || faults.size() < 2 || faults.size() < before.hosts[host].hcas.size()) {
+        if (host.empty() || faults.size() < 2 || faults.size() < before.hcas_of(host)) {
             out.insert(out.end(), faults.begin(), faults.end());
             continue;
         }
@@ -161,7 +127,7 @@ std::vector<fabric_fault> collapse(const topo::fabric& before, const topo::fabri
             ends.push_back(f.object.ends.front());
             covers.push_back(f.key());
         }
-        out.push_back(lost_host(before.hosts[host].name, std::move(ends)));
+        out.push_back(lost_host(host, std::move(ends)));
         out.back().covers = std::move(covers);
     }
     return out;
@@ -181,52 +147,81 @@ std::string key_of(const object& o) {
 std::string fabric_fault::key() const { return key_of(object); }
 
 struct fabric_memory::impl {
-    std::optional<topo::fabric> accepted;
+    std::optional<known_fabric> accepted;
+    std::shared_ptr<const known_fabric> seen = std::make_shared<const known_fabric>();
+    std::string path;  // empty: it is not kept
+    bool changed = false;
 };
 
 fabric_memory::fabric_memory() : impl_(std::make_unique<impl>()) {}
 fabric_memory::~fabric_memory() = default;
 
-result<void> fabric_memory::load_snapshot(const std::string& path) {
-    BANYAN_TRY(auto loaded, topo::load_snapshot(path));
-    impl_->accepted = std::move(loaded);
+result<void> fabric_memory::load(const std::string& accepted, const std::string& snapshot,
+                                 std::string& warning) {
+    impl_->path = accepted;
+    const auto text = read_file(accepted, topo::max_snapshot_bytes);
+    auto kept = text ? known_fabric::read(*text) : std::unexpected(text.error());
+    if (kept) {
+        impl_->accepted = std::move(*kept);
+        return {};
+    }
+    if (text || kept.error().code != errc::not_found) {
+        impl_->path.clear();
+        warning = fmt::format(
+            "the accepted fabric {} cannot be read, and is left as it is: {}; what was missing when the "
+            "snapshot was made is not missed",
+            accepted, kept.error().what);
+    }
+    BANYAN_TRY(const auto loaded, topo::load_snapshot(snapshot));
+    impl_->accepted.emplace(loaded);
+    impl_->changed = true;
     return {};
 }
+
+result<void> fabric_memory::save() {
+    if (!impl_->changed || !impl_->accepted || impl_->path.empty()) return {};
+    BANYAN_CHECK(write_file_atomic(impl_->path, impl_->accepted->text()));
+    impl_->changed = false;
+    return {};
+}
+
+std::shared_ptr<const known_fabric> fabric_memory::seen() const { return impl_->seen; }
 
 std::vector<fabric_fault> fabric_memory::links_at(const std::vector<named_port>& ports) const {
     if (!impl_->accepted || ports.empty()) return {};
     const std::set<named_port> named(ports.begin(), ports.end());
-    const directory names(*impl_->accepted);
     std::vector<fabric_fault> out;
-    for (const auto& l : topo::diff(*impl_->accepted, {}).lost_links)
+    for (const auto& l : impl_->accepted->links())
         if (named.contains({l.a.id, l.a.port}) || named.contains({l.b.id, l.b.port}))
-            out.push_back(is_switch(l.a) && is_switch(l.b) ? lost_link(l) : lost_host_link(l, names));
+            out.push_back(is_switch(l.a) && is_switch(l.b) ? lost_link(l)
+                                                           : lost_host_link(l, *impl_->accepted));
     return out;
 }
 
-result<std::vector<fabric_fault>> fabric_memory::compare(std::string_view text) {
+result<std::vector<fabric_fault>> fabric_memory::compare(std::string_view text,
+                                                         const std::vector<object>& for_good) {
     BANYAN_TRY(const auto dump, topo::read_dump(std::string(text)));
     topo::build_options options;
     options.created_unix_s = std::time(nullptr);
-    auto now = topo::build_fabric(dump, options);
+    const auto now = std::make_shared<const known_fabric>(topo::build_fabric(dump, options));
     if (!impl_->accepted) {
-        impl_->accepted = std::move(now);
+        impl_->accepted = *now;
+        impl_->changed = true;
+        impl_->seen = now;
         return std::vector<fabric_fault>{};
     }
-    const auto d = topo::diff(*impl_->accepted, now);
-    const auto nodes = impl_->accepted->switches.size() + impl_->accepted->hcas.size();
-    if (d.lost_nodes.size() * 2 > nodes)
+    const auto gone = impl_->accepted->lacking_in(*now).gone.size();
+    if (gone * 2 > impl_->accepted->nodes())
         return fail(
             errc::unavailable,
             fmt::format(
                 "{} of {} nodes of the fabric are not seen: this host's own link is more likely at fault",
-                d.lost_nodes.size(), nodes),
+                gone, impl_->accepted->nodes()),
             "check the HCA that [fault] discover uses");
-    auto out = collapse(*impl_->accepted, d);
-    if (d.lost_links.empty() && d.lost_nodes.empty()) {
-        keep_former_rates(now, d.changed_rates);
-        impl_->accepted = std::move(now);
-    }
+    for (const auto& o : for_good) impl_->changed |= impl_->accepted->forget(o, *now);
+    auto out = collapse(*impl_->accepted, impl_->accepted->lacking_in(*now));
+    impl_->changed |= impl_->accepted->add(*now);
+    impl_->seen = now;
     return out;
 }
 

@@ -50,9 +50,15 @@ std::string cause_of_whole(const object& whole) {
     return whole.kind == object_kind::sw ? fmt::format("switch {} is gone", whole.node) : std::string();
 }
 
+std::string own_cause(const incident& i) {
+    const std::string_view all = i.cause;
+    return std::string(all.ends_with(not_accepted) ? all.substr(0, all.size() - not_accepted.size()) : all);
+}
+
 class planner {
   public:
-    planner(const std::map<std::uint64_t, incident>& known, std::int64_t now_ms) : now_ms_(now_ms) {
+    planner(const std::map<std::uint64_t, incident>& known, const look_for& seen, std::int64_t now_ms)
+        : seen_(seen), now_ms_(now_ms) {
         for (const auto& [number, i] : known)
             if (i.boot_id == fabric_boot) known_.emplace_back(&i, key_of(i.object));
         for (const auto& [i, key] : known_) newest_[key] = i;
@@ -95,8 +101,9 @@ class planner {
     }
     void look_at(const incident& i, const std::string& key, const std::vector<fabric_fault>& missing) {
         if (const auto whole = still_.find(key); whole != still_.end()) {
+            if (!taken_.insert(key).second) return;
             // What was partly back is gone again.
-            if (taken_.insert(key).second && whole->second->cause != i.cause)
+            if (whole->second->cause != i.cause)
                 steps_.push_back({step_of::again, i.number, *whole->second, {}, false});
             return;
         }
@@ -105,15 +112,25 @@ class planner {
             if (is_part_of(f, i.object) && !taken_.contains(f.key())) gone.push_back(&f);
         if (gone.empty()) {
             const bool larger = covered_.contains(key);
+            if (!larger && !is_back(i)) return;
             fabric_step done{step_of::close, i.number, {}, {}, false};
             done.words = larger ? fabric_larger : fabric_is_back;
             done.fault.cause = cause_of_whole(i.object);
+            if (done.fault.cause.empty()) done.fault.cause = own_cause(i);
             steps_.push_back(std::move(done));
             return;
         }
         for (const auto* f : gone) taken_.insert(f->key());
         auto words = cause_of_parts(i.object, gone);
         if (words != i.cause) steps_.push_back({step_of::part, i.number, {}, std::move(words), false});
+    }
+    // That nothing is missed is not enough: a snapshot of the time when it was gone may be what is accepted.
+    bool is_back(const incident& i) {
+        const auto found = seen_(i.object);
+        if (!found) return i.reason != link_slow;
+        if (!*found && !i.cause.ends_with(not_accepted))
+            steps_.push_back({step_of::part, i.number, {}, i.cause + std::string(not_accepted), false});
+        return *found;
     }
     void begin(const fabric_fault& f, const std::string& key, bool back) {
         const auto before = newest_.find(key);
@@ -122,6 +139,7 @@ class planner {
         steps_.push_back({same ? step_of::again : step_of::open, same ? i->number : 0, f, {}, back});
     }
 
+    const look_for& seen_;
     std::int64_t now_ms_;
     std::vector<std::pair<const incident*, std::string>> known_;  // of the fabric, and the key of each
     std::map<std::string, const incident*> newest_;
@@ -135,8 +153,9 @@ class planner {
 
 std::vector<fabric_step> plan_for(const std::map<std::uint64_t, incident>& known,
                                   const std::vector<fabric_fault>& missing,
-                                  const std::vector<fabric_fault>& passing, std::int64_t now_ms) {
-    return planner(known, now_ms).run(missing, passing);
+                                  const std::vector<fabric_fault>& passing, const look_for& seen,
+                                  std::int64_t now_ms) {
+    return planner(known, seen, now_ms).run(missing, passing);
 }
 
 }  // namespace banyan::fault

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,10 +37,19 @@ struct fabric_step {
     bool back = false;  ///< open, again: it was down only for a moment, and is closed at once
 };
 
-/// `missing`: all that is missing now; `passing`: what was told to have gone and is there. The steps in the
-/// order in which they are to be done.
+/// How the cause of an incident ends that is open, and of whose object nothing is missed: it is not there,
+/// but the accepted fabric has forgotten it.
+inline constexpr std::string_view not_accepted =
+    " (the accepted fabric does not have it as it was: whether it is to come back is not known)";
+
+/// Whether the last look saw all of an object, and as fast as it was. None: its rate was not to be seen.
+using look_for = std::function<std::optional<bool>(const object&)>;
+
+/// `missing`: all that is missing now; `passing`: what was told to have gone and is there; `seen`: what is
+/// not missing is back only where it was seen. The steps in the order in which they are to be done.
 std::vector<fabric_step> plan_for(const std::map<std::uint64_t, incident>& known,
                                   const std::vector<fabric_fault>& missing,
-                                  const std::vector<fabric_fault>& passing, std::int64_t now_ms);
+                                  const std::vector<fabric_fault>& passing, const look_for& seen,
+                                  std::int64_t now_ms);
 
 }  // namespace banyan::fault

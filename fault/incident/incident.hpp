@@ -37,6 +37,7 @@ struct object {
     std::string hca;              ///< "mlx5_1"
     std::vector<end_point> ends;  ///< link: two; hca: its own and the switch's
     std::string device;           ///< a part of the node that speaks for itself: see symptom_lines.hpp
+    std::uint64_t mbps = 0;       ///< of a link of the fabric: what it carried before; 0: not known
     std::string text() const;     ///< "n03 GPU 3 (0000:5d:00)"
 };
 
@@ -69,6 +70,9 @@ inline constexpr std::string_view fabric_larger = "the fabric: part of a larger 
 inline constexpr std::string_view fabric_manager_answers = "the fabric: the subnet manager answers again";
 /// The `boot_id` of what UFM told.
 inline constexpr std::string_view told_by_ufm = "ufm";
+
+/// Of a host, and of one of its HCAs, that left the fabric.
+inline constexpr std::string_view host_lost_reason = "host-lost", host_link_reason = "host-link";
 
 struct action_record {
     std::string what;    ///< seal, node_down, node_drain, job, requeue, start_now ...

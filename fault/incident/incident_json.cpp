@@ -69,7 +69,7 @@ result<object> object_from(const json_fields& in) {
     object o;
     BANYAN_TRY(o.kind, (read_enum<object_kind, 6>(in, "kind")));
     BANYAN_CHECK(may_all(in, "node", o.node, "gpu", o.gpu, "bdf", o.bdf, "uuid", o.uuid, "hca", o.hca,
-                         "device", o.device));
+                         "device", o.device, "mbps", o.mbps));
     BANYAN_CHECK(read_each(in, "ends", o.ends, read_end));
     return o;
 }
@@ -232,6 +232,7 @@ json to_json(const incident& i, bool with_evidence) {
     if (!i.object.bdf.empty()) object["bdf"] = i.object.bdf;
     if (!i.object.hca.empty()) object["hca"] = i.object.hca;
     if (!i.object.device.empty()) object["device"] = i.object.device;
+    if (i.object.mbps != 0) object["mbps"] = i.object.mbps;
     if (!i.object.ends.empty()) object["ends"] = ends_json(i.object.ends);
     auto actions = json::array(), evidence = json::array();
     for (const auto& a : i.actions)

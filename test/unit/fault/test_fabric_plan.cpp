@@ -53,11 +53,27 @@ class book {
   public:
     std::map<std::uint64_t, incident> all;
     std::int64_t now_ms = 1'000'000;
+    std::set<std::string> unseen{};  // keys of what is not there, and not missed
+    bool rate_known = true;
 
     std::vector<fabric_step> look(const std::vector<fabric_fault>& missing,
                                   const std::vector<fabric_fault>& passing = {}) {
         now_ms += 1'000;
-        auto steps = plan_for(all, missing, passing, now_ms);
+        // All that is not missing is there, unless the test says that it is not.
+        std::set<std::string> gone = unseen;
+        std::set<std::uint64_t> cards;
+        for (const auto& f : missing) {
+            gone.insert(f.key());
+            gone.insert(f.covers.begin(), f.covers.end());
+            for (const auto& e : f.object.ends) cards.insert(e.guid);
+        }
+        const auto seen = [&](const object& o) -> std::optional<bool> {
+            if (o.kind == object_kind::node)
+                return std::ranges::none_of(o.ends, [&](const auto& e) { return cards.contains(e.guid); }) &&
+                       !gone.contains(key_of(o));
+            return rate_known ? std::optional(!gone.contains(key_of(o))) : std::nullopt;
+        };
+        auto steps = plan_for(all, missing, passing, seen, now_ms);
         for (const auto& s : steps) {
             const auto number = s.what == kind::open ? all.size() + 1 : s.number;
             auto& i = all[number];
@@ -65,6 +81,7 @@ class book {
             i.boot_id = fabric_boot;
             if (s.what == kind::open) i.line_ms = now_ms;
             if (s.what == kind::close) {
+                if (!s.fault.cause.empty()) i.cause = s.fault.cause;
                 i.closed_ms = now_ms;
                 i.closed_by = s.words;
                 continue;
@@ -74,6 +91,7 @@ class book {
                 continue;
             }
             i.object = s.fault.object;
+            i.reason = s.fault.reason;
             i.cause = s.fault.cause;
             i.closed_ms = s.back ? now_ms : 0;
             if (s.what == kind::again) ++i.flaps;
@@ -178,6 +196,38 @@ TEST_CASE("a port that was told to be down and is up counts as a flap", "[fault]
     // What a larger fault covers needs no words of its own.
     (void)b.look({whole(object_kind::node, "n05", hcas("n05", 0, 8))}, hcas("n05", 0, 8));
     CHECK(b.open() == 1);
+}
+
+TEST_CASE("what is not missed, and not there, stays open until it is seen", "[fault]") {
+    const auto link = hca_fault("n05", 0), slow = hca_fault("n06", 1);
+    const auto host = whole(object_kind::node, "n07", hcas("n07", 0, 8));
+    const auto sw = whole(object_kind::sw, "leaf", {hca_fault("n08", 3)});
+    for (const auto& f : {link, slow, host, sw}) {
+        book b;
+        (void)b.look({f});
+        b.unseen = {f.key()};
+        const auto steps = b.look({});
+        REQUIRE(steps.size() == 1);
+        CHECK(steps[0].what == kind::part);
+        CHECK(b.open() == 1);
+        CHECK(b.all[1].cause == f.cause + std::string(not_accepted));
+        CHECK(b.look({}).empty());  // said once
+        b.unseen.clear();
+        (void)b.look({});
+        CHECK(b.open() == 0);
+        CHECK(b.all[1].closed_by == fabric_is_back);
+        CHECK(b.all[1].cause == f.cause);
+    }
+    // A link that is up, at a rate that nobody can tell: whether it is slow is not known.
+    book b;
+    auto of_rate = slow;
+    of_rate.reason = link_slow;
+    (void)b.look({link, of_rate});
+    b.rate_known = false;
+    (void)b.look({});
+    CHECK(b.all[1].closed_by == fabric_is_back);
+    CHECK(b.all[2].closed_ms == 0);
+    CHECK(b.all[2].cause == of_rate.cause);
 }
 
 TEST_CASE("a thousand faults at once are planned in no time", "[fault]") {
