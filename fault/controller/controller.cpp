@@ -42,7 +42,8 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
                     silence_.back(node);
                     of_nodes_.back(node);
                 }}),
-      fabric_(io, pool, config_, records_, [this](std::uint64_t number, change what) { hear(number, what); }),
+      fabric_(io, pool, config_, records_, *slurm_,
+              [this](std::uint64_t number, change what) { hear(number, what); }),
       of_nodes_(records_,
                 {.boot_of = [this](const std::string& node) { return hub_.boot_of(node); },
                  .nvlink_domain_of = [this](const std::string& node) { return hub_.nvlink_domain_of(node); },

@@ -42,7 +42,7 @@ object ufm_object(const ufm_event& told) {
 }  // namespace
 
 fabric_incidents::fabric_incidents(asio::io_context& io, asio::thread_pool& pool, const config& settings,
-                                   records& known, hear to)
+                                   records& known, cluster& slurm, hear to)
     : records_(known),
       window_ms_(settings.window.count()),
       hear_(std::move(to)),
@@ -53,7 +53,11 @@ fabric_incidents::fabric_incidents(asio::io_context& io, asio::thread_pool& pool
                    [this](const opensm_event& line) {
                        spdlog::info("the subnet manager's log: {}", line.text);
                        manager_.ask_soon();
-                   }}),
+                   },
+               .is_planned = [&slurm](const std::string& host) -> result<bool> {
+                   BANYAN_TRY(const auto status, slurm.node(host));
+                   return status.planned;
+               }}),
       manager_(
           io, pool, settings, [this] { return fabric_.look_now(); },
           [this](const manager_news& news) { after_manager(news); }) {}

@@ -12,6 +12,7 @@
 #include "fault/controller/manager_watch.hpp"
 #include "fault/controller/records.hpp"
 #include "fault/fabric/fabric_plan.hpp"
+#include "fault/slurm/cluster.hpp"
 
 namespace banyan::fault {
 
@@ -21,7 +22,7 @@ class fabric_incidents {
 
     /// What is given by reference must outlive it.
     fabric_incidents(asio::io_context& io, asio::thread_pool& pool, const config& settings, records& known,
-                     hear to);
+                     cluster& slurm, hear to);
     void start();
     /// An administrator closed it: what of it is gone is gone for good.
     void closed_by_hand(const incident& i);

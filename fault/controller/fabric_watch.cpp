@@ -2,6 +2,7 @@
 #include "fault/controller/fabric_watch.hpp"
 
 #include <filesystem>
+#include <map>
 
 #include <boost/asio/detached.hpp>
 
@@ -131,6 +132,22 @@ task<bool> fabric_watch::look_now() {
     co_return saw_;
 }
 
+void fabric_watch::ask_for_plans(std::vector<fabric_fault>& missing) const {
+    if (!report_.is_planned) return;
+    std::map<std::string, bool> plans;
+    for (auto& f : missing) {
+        if (f.reason != host_lost_reason && f.reason != host_link_reason) continue;
+        auto at = plans.find(f.object.node);
+        if (at == plans.end()) {
+            const auto answer = report_.is_planned(f.object.node);
+            // Slurm does not answer: that takes its time, and would for each of them.
+            if (!answer && answer.error().code != errc::not_found) return;
+            at = plans.emplace(f.object.node, answer.value_or(false)).first;
+        }
+        if (at->second) f.how_bad = severity::notice;
+    }
+}
+
 void fabric_watch::give_up(object gone) {
     if (!is_on()) return;
     if (given_up_.size() < max_given_up) given_up_.push_back(std::move(gone));
@@ -151,6 +168,7 @@ task<void> fabric_watch::look() {
         news.passing = memory_.links_at(named);  // before what is new is accepted
         BANYAN_TRY(news.missing, memory_.compare(dump, given_up));
         news.seen = memory_.seen();
+        ask_for_plans(news.missing);
         saved = memory_.save();
         return {};
     });

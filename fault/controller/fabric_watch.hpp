@@ -38,6 +38,8 @@ class fabric_watch {
         std::function<void(const ufm_event& told, std::int64_t line_ms)> told;
         /// The subnet manager's log told of itself: it ends, or its state changed.
         std::function<void(const opensm_event& line)> manager;
+        /// Whether Slurm restarts the host, or has it without power. Called on the pool's threads; may block.
+        std::function<result<bool>(const std::string& host)> is_planned{};
     };
 
     fabric_watch(asio::io_context& io, asio::thread_pool& pool, const config& settings, reports to);
@@ -58,6 +60,9 @@ class fabric_watch {
     /// The fabric changed, as `text` tells.
     void note(std::int64_t line_ms, const char* source, const std::string& text);
     void name(named_port port);
+    /// What Slurm means to be gone is a notice.
+    void ask_for_plans(std::vector<fabric_fault>& missing) const;
+
     static constexpr std::size_t max_lines = 32, max_named = 256, max_given_up = 4096;
     asio::io_context& io_;
     asio::thread_pool& pool_;

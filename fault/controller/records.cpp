@@ -85,7 +85,7 @@ void records::count_open() {
         held += i.state == incident_state::held;
         if (i.closed_ms != 0 || is_ignored(i)) continue;
         ++open;
-        ++reasons[i.reason];
+        if (!is_planned(i)) ++reasons[i.reason];  // nobody is called for what Slurm does
     }
     metrics_->set_open(open);
     metrics_->set_reasons(reasons, held);

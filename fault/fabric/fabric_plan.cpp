@@ -105,6 +105,8 @@ class planner {
             // What was partly back is gone again.
             if (whole->second->cause != i.cause)
                 steps_.push_back({step_of::again, i.number, *whole->second, {}, false});
+            else if (is_planned(i) && whole->second->how_bad > severity::notice)
+                steps_.push_back({step_of::grow, i.number, *whole->second, {}, false});
             return;
         }
         std::vector<const fabric_fault*> gone;

@@ -16,9 +16,6 @@
 
 namespace banyan::fault {
 
-/// Whose culprit is of the fabric, as their boot_id says.
-inline constexpr std::string_view fabric_boot = "fabric";
-
 /// HCAs that go, one after the other, within this time may turn out to be one host that goes.
 inline constexpr std::int64_t grows_within_ms = 60'000;
 
@@ -26,7 +23,8 @@ struct fabric_step {
     enum class kind : std::uint8_t {
         open,   ///< a new incident for `fault`
         again,  ///< incident `number` is open, or opened again, and counts once more
-        grow,   ///< incident `number` was the first sign of `fault`, which becomes its culprit
+        grow,   ///< incident `number` was the first sign of `fault`, which becomes its culprit, or was
+                ///< planned, and is not any more
         part,   ///< incident `number` is partly mended: `words` is its new cause
         close,  ///< incident `number` is closed; `words` says by what, and the fault's cause, if any, is its
                 ///< own

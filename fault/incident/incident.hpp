@@ -68,6 +68,8 @@ inline constexpr std::string_view fabric_was_back = "the fabric: it was back at 
 /// Not over: what is told of it stands in that incident.
 inline constexpr std::string_view fabric_larger = "the fabric: part of a larger fault";
 inline constexpr std::string_view fabric_manager_answers = "the fabric: the subnet manager answers again";
+/// The `boot_id` of what a look at the fabric found.
+inline constexpr std::string_view fabric_boot = "fabric";
 /// The `boot_id` of what UFM told.
 inline constexpr std::string_view told_by_ufm = "ufm";
 
@@ -181,6 +183,12 @@ struct incident {
 
 /// When what it rests on was last told: by the controller's clock where that is known, else by the node's.
 std::int64_t newest_line_ms(const incident& i);
+
+/// It left the fabric because Slurm restarts its host, or has it without power: no fault.
+inline bool is_planned(const incident& i) {
+    return i.boot_id == fabric_boot && i.severity == severity::notice &&
+           (i.reason == host_lost_reason || i.reason == host_link_reason);
+}
 
 /// "f00012" -> 12.
 std::optional<std::uint64_t> number_of(std::string_view id);

@@ -11,6 +11,8 @@
 namespace banyan::fault {
 namespace {
 
+constexpr const char* planned = "Slurm restarts the host, or has it without power: nothing to do";
+
 bool same_part(const object& a, const object& b) {
     // A switch that several nodes share is named, and whichever of them told first.
     const bool same_node = a.node == b.node || (a.kind == object_kind::sw && !a.device.empty());
@@ -84,6 +86,7 @@ decision policy::decide(const incident& i, const incidents& known) const {
         if (!r.when.match(i)) continue;
         if (r.count > 1 && times_seen(r, i, known) < r.count) continue;
         if (r.jobs > 1 && jobs_seen(r, i, known) < r.jobs) continue;
+        if (is_planned(i) && r.step > step_kind::none) return {step_kind::none, true, planned, false, r.name};
         if (r.step == step_kind::avoid && !has_a_cable(i))
             return {step_kind::alert, true, r.why + ", but which cable that is is not known", false, r.name};
         const bool to_a_node = r.step > step_kind::alert && r.step != step_kind::avoid;
@@ -98,6 +101,7 @@ decision policy::decide(const incident& i, const incidents& known) const {
                     r.name};
         return {r.step, true, r.why, false, r.name, r.busy};
     }
+    if (is_planned(i)) return {step_kind::none, true, planned, false, {}};
     return {step_kind::alert, true, "no rule is for it: a person should look", false, {}};
 }
 

@@ -201,3 +201,34 @@ TEST_CASE("what is closed by hand is no part of the fabric until it is seen agai
     const auto open = std::ranges::count_if(c.all(), [](const incident& i) { return i.closed_ms == 0; });
     CHECK(open == 1);
 }
+
+TEST_CASE("a host that Slurm restarts is a note, until Slurm gives it up", "[fault]") {
+    cluster_of_links c;
+    c.start({});
+    c.b->slurm.nodes["gpu0007"].planned = true;
+    c.show({.no_host = "gpu0007"});
+    c.look();
+    REQUIRE(c.all().size() == 1);
+    CHECK(c.all()[0].reason == "host-lost");
+    CHECK(c.all()[0].severity == severity::notice);
+    CHECK(c.all()[0].decided == static_cast<std::uint8_t>(step_kind::none));
+    CHECK(c.all()[0].advice.find("Slurm restarts the host") != std::string::npos);
+    SECTION("it comes back") {
+        c.show({});
+        c.look();
+        CHECK(c.all()[0].closed_by == fabric_is_back);
+        c.b->slurm.nodes["gpu0007"].planned = false;
+        c.show({.no_host = "gpu0007"});  // this time nobody meant it
+        c.look();
+    }
+    SECTION("it does not") {
+        c.b->slurm.nodes["gpu0007"].planned = false;
+        c.look();
+        CHECK(c.all()[0].flaps == 0);
+    }
+    REQUIRE(c.all().size() == 1);
+    CHECK(c.all()[0].closed_ms == 0);
+    CHECK(c.all()[0].severity == severity::error);
+    CHECK(c.all()[0].rule == "host-lost");
+    CHECK(c.all()[0].decided == static_cast<std::uint8_t>(step_kind::seal));
+}
