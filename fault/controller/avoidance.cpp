@@ -7,6 +7,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "fault/fabric/fabric_plan.hpp"
 #include "fault/policy/policy.hpp"
@@ -23,6 +24,12 @@ const action_record* last_said(const incident& i) {
         return a.what == verb || a.what == end_verb;
     });
     return at == i.actions.rend() ? nullptr : &*at;
+}
+
+std::int64_t changed_ms(const std::string& path) {
+    struct stat s {};
+    if (::stat(path.c_str(), &s) != 0) return wall_ms();
+    return std::min<std::int64_t>(wall_ms(), s.st_mtim.tv_sec * 1000 + s.st_mtim.tv_nsec / 1'000'000);
 }
 
 bool asks_for_it(const incident& i) {
@@ -50,16 +57,20 @@ std::vector<cable> avoidance::avoided(std::uint64_t but) const {
     std::vector<cable> out;
     for (const auto& [number, i] : records_.incidents().all())
         if (i.avoid_ms != 0 && number != but) out.push_back(cable_of(i));
+    out.insert(out.end(), forgotten_.begin(), forgotten_.end());
     return out;
 }
 
 /// Those that memory has forgotten, or never read: the file still names them.
 task<void> avoidance::load_older() {
-    const auto named = co_await run_blocking(pool_, [this] { return incidents_in(config_.avoid); });
+    const auto named = co_await run_blocking(pool_, [this] { return avoided_in(config_.avoid); });
+    const auto written_ms = co_await run_blocking(pool_, [this] { return changed_ms(config_.avoid); });
     std::error_code failed;
     // Where there is no file, and nothing to say, none is needed.
     written_ = !std::filesystem::exists(config_.avoid, failed) && !failed && avoided(0).empty();
-    for (const auto number : named) {
+    std::vector<cable> unknown;
+    for (const auto& one : named) {
+        const auto number = one.incident;
         if (records_.incidents().find(number)) continue;
         auto found = co_await records_.find(number);
         for (asio::steady_timer timer(io_); !found && found.error().code == errc::unavailable;) {
@@ -67,8 +78,19 @@ task<void> avoidance::load_older() {
             co_await timer.async_wait(as_result);
             found = co_await records_.find(number);
         }
-        if (found && *found && (*found)->avoid_ms != 0) records_.incidents().restore(std::move(**found));
+        if (!found || !*found)
+            unknown.push_back(one);
+        else if ((*found)->avoid_ms != 0)
+            records_.incidents().restore(std::move(**found));
     }
+    if (unknown.empty()) co_return;
+    forgotten_until_ms_ = written_ms + config_.avoid_for.count();
+    forgotten_ = std::move(unknown);
+    spdlog::warn(
+        "{} links of {} are of incidents that the history does not have: new jobs are kept off them until {} "
+        "s "
+        "after the file was written",
+        forgotten_.size(), config_.avoid, config_.avoid_for.count() / 1000);
 }
 
 task<void> avoidance::run() {
@@ -192,6 +214,10 @@ task<result<std::string>> avoidance::rule_on(std::uint64_t number, ruling what, 
 
 task<void> avoidance::let_go_the_well() {
     const auto now = wall_ms();
+    if (!forgotten_.empty() && now >= forgotten_until_ms_) {
+        forgotten_.clear();
+        (void)co_await write();
+    }
     std::vector<std::uint64_t> well;
     for (const auto& [number, i] : records_.incidents().all())
         if (const auto since = i.avoid_ms != 0 ? well_since(i) : 0;

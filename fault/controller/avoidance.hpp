@@ -63,6 +63,9 @@ class avoidance {
     const config& config_;
     records& records_;
     spare_links spare_;
+    // Of incidents that the history has lost: kept off until then, since nobody knows that they are well.
+    std::vector<cable> forgotten_;
+    std::int64_t forgotten_until_ms_ = 0;
     bool ready_ = false;    // the incidents of an earlier controller are known
     bool written_ = false;  // the file is as they say
     bool tripped_ = false;  // at the last question

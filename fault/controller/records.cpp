@@ -40,6 +40,8 @@ result<std::vector<std::uint64_t>> records::open(const std::string& path, limite
     BANYAN_TRY(const bool tripped, opened.flag(breaker_flag));
     BANYAN_TRY(cursors_, opened.cursors());
     BANYAN_TRY(agents_, opened.agents());
+    BANYAN_TRY(const auto first, opened.first_number());
+    engine_.begin_at(first);
     opened.wait_for_locks(locked_for);
     writer_.begin(std::move(opened));
     limits.trip(tripped);

@@ -69,14 +69,20 @@ result<void> write_avoided(const std::string& path, const std::vector<cable>& al
     return write_file_atomic(path, topo::avoid_text(links_of(all)));
 }
 
-std::vector<std::uint64_t> incidents_in(const std::string& path) {
-    std::vector<std::uint64_t> out;
+std::vector<cable> avoided_in(const std::string& path) {
+    std::vector<cable> out;
     const auto text = read_file(path, topo::max_avoid_bytes);
     if (!text) return out;
     const auto links = topo::read_avoid(*text);
     if (!links) return out;
-    for (const auto& l : *links)
-        if (const auto number = number_of(l.why)) out.push_back(*number);
+    for (const auto& l : *links) {
+        const auto number = number_of(l.why);
+        if (!number) continue;
+        cable one{*number, {}};
+        for (const auto& p : {l.a, l.b})
+            if (p.id != 0) one.ends.push_back({{}, {}, p.port, p.id});
+        out.push_back(std::move(one));
+    }
     return out;
 }
 

@@ -55,7 +55,7 @@ class spare_links {
 
 /// Replaces the file.
 result<void> write_avoided(const std::string& path, const std::vector<cable>& all);
-/// The incidents that it names; none where it is not there or makes no sense.
-std::vector<std::uint64_t> incidents_in(const std::string& path);
+/// The links that it names, each with its incident; none where it is not there or makes no sense.
+std::vector<cable> avoided_in(const std::string& path);
 
 }  // namespace banyan::fault

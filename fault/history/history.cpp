@@ -2,7 +2,9 @@
 #include "fault/history/history.hpp"
 
 #include <algorithm>
+#include <ctime>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +15,7 @@ namespace banyan::fault {
 namespace {
 
 constexpr int schema_version = 1;
+constexpr const char* first_number_flag = "first_number";
 
 constexpr const char* tables = R"(
 CREATE TABLE IF NOT EXISTS incidents(number INTEGER PRIMARY KEY, state TEXT NOT NULL, node_out_ms INTEGER NOT NULL,
@@ -27,6 +30,16 @@ CREATE TABLE IF NOT EXISTS flags(name TEXT PRIMARY KEY, value INTEGER) WITHOUT R
 
 // SQLite's integers are signed; the bits stay the same.
 std::int64_t bits(std::uint64_t n) { return static_cast<std::int64_t>(n); }
+
+// An earlier one that was put aside stays as it is.
+std::string path_aside(const std::filesystem::path& path) {
+    const auto base =
+        fmt::format("{}.damaged-{:%Y%m%d-%H%M%S}", path.string(), fmt::gmtime(std::time(nullptr)));
+    auto out = base;
+    std::error_code ec;
+    for (int n = 2; std::filesystem::exists(out, ec); ++n) out = fmt::format("{}-{}", base, n);
+    return out;
+}
 
 result<void> run(sqlite3* db, const char* sql) {
     if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
@@ -75,9 +88,16 @@ bool history::is_damaged() {
     return false;
 }
 
+result<void> history::begin_at(std::uint64_t number) {
+    statement s(db_.get(), "INSERT OR REPLACE INTO flags VALUES(?,?)");
+    BANYAN_CHECK(s.bind(first_number_flag).bind(bits(number)).step());
+    return {};
+}
+
 result<history> history::open(const std::filesystem::path& path, std::string& warning) {
     std::error_code ec;
     if (!path.parent_path().empty()) std::filesystem::create_directories(path.parent_path(), ec);
+    std::uint64_t first = 0;  // of a file that takes the place of a damaged one
     for (int attempt = 0;; ++attempt) {
         sqlite3* db = nullptr;
         const int rc =
@@ -89,17 +109,55 @@ result<history> history::open(const std::filesystem::path& path, std::string& wa
         auto prepared = out.prepare_tables();
         const int why = sqlite3_errcode(db) & 0xff;
         const bool damaged = prepared ? out.is_damaged() : why == SQLITE_NOTADB || why == SQLITE_CORRUPT;
-        if (prepared && !damaged) return out;
+        if (prepared && !damaged) {
+            if (first > 1) BANYAN_CHECK(out.begin_at(first));
+            return out;
+        }
         if (prepared) prepared = fail(errc::invalid_input, "the history " + path.string() + " is damaged");
         if (attempt > 0 || !damaged) return std::unexpected(prepared.error());
+        first = out.number_after();
         out.db_.reset();
-        const auto aside = path.string() + ".damaged";
+        const auto aside = path_aside(path);
         std::filesystem::rename(path, aside, ec);
         if (ec) return std::unexpected(prepared.error());
-        for (const char* rest : {"-wal", "-shm"}) std::filesystem::remove(path.string() + rest, ec);
-        warning =
-            fmt::format("the history {} is damaged: put aside as {}, a new one begins", path.string(), aside);
+        for (const char* rest : {"-wal", "-shm"})
+            std::filesystem::rename(path.string() + rest, aside + rest, ec);
+        warning = fmt::format(
+            "the history {} is damaged: put aside as {}, a new one begins with incident f{:05d}. Forgotten: "
+            "all "
+            "incidents before, with what was held back or under way; the nodes that were taken out of late, "
+            "so "
+            "that the limits begin anew; whether the circuit breaker was open; which lines were acted on, "
+            "and how "
+            "far each agent was read. Nodes that are out stay out, and links that are kept off stay so for "
+            "avoid_for",
+            path.string(), aside, first);
     }
+}
+
+result<std::uint64_t> history::first_number() {
+    statement s(db_.get(), "SELECT value FROM flags WHERE name=?");
+    BANYAN_TRY(const bool row, s.bind(first_number_flag).step());
+    return row ? static_cast<std::uint64_t>(s.number(0)) : std::uint64_t{1};
+}
+
+std::uint64_t history::number_after() {
+    const auto answer = [this](const char* sql) -> std::optional<std::int64_t> {
+        statement s(db_.get(), sql);
+        const auto row = s.step();
+        return row && *row ? std::optional(s.number(0)) : std::nullopt;
+    };
+    statement check(db_.get(), "PRAGMA quick_check(incidents)");
+    if (const auto row = check.step(); row && *row && check.text(0) == "ok") {
+        const auto highest = answer("SELECT coalesce(max(number), 0) FROM incidents");
+        const auto own_first = answer("SELECT coalesce(max(value), 1) FROM flags WHERE name='first_number'");
+        if (highest && own_first) return static_cast<std::uint64_t>(std::max(*highest + 1, *own_first));
+    }
+    // By the minute: no history counts that far, and each one that is lost later begins higher.
+    std::uint64_t stamp = 0;
+    const auto digits = fmt::format("{:%y%m%d%H%M}", fmt::gmtime(std::time(nullptr)));
+    for (const char c : digits) stamp = stamp * 10 + static_cast<std::uint64_t>(c - '0');
+    return stamp * 1000 + 1;
 }
 
 result<bool> history::knows(const event& e) {

@@ -38,7 +38,7 @@ struct kept_event {
 class history {
   public:
     /// Creates the file and its folder when missing. A file whose incidents, cursors, agents or flags are
-    /// damaged is put aside (".damaged") and said so in `warning`.
+    /// damaged is put aside (".damaged-" and the time); `warning` says so, and what is forgotten with it.
     static result<history> open(const std::filesystem::path& path, std::string& warning);
 
     result<bool> knows(const event& e);
@@ -54,6 +54,8 @@ class history {
     /// all others that can still change, oldest first.
     result<std::vector<incident>> incidents(std::size_t most, std::size_t most_open);
     result<std::optional<incident>> find(std::uint64_t number);
+    /// No smaller number is to be given to an incident: those before it are in a file that was put aside.
+    result<std::uint64_t> first_number();
     /// Nodes that were taken out since then and are not back, and when; for the limits.
     result<std::map<std::string, std::int64_t>> taken_since(std::int64_t since_ms);
 
@@ -73,6 +75,9 @@ class history {
     explicit history(sqlite3* db) : db_(db) {}
     result<void> prepare_tables();
     bool is_damaged();
+    /// Of a damaged file: the first number that none of its incidents can have.
+    std::uint64_t number_after();
+    result<void> begin_at(std::uint64_t number);
     result<void> put(const incident& i);
     template <class F>
     result<void> together(F what);

@@ -4,6 +4,7 @@
 // what is open and the recent past; pure (no clock, no files): time comes in with each call.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -33,6 +34,8 @@ class engine {
     incident& open(incident made, std::int64_t now_ms);
     /// From the history, at start.
     void restore(incident kept);
+    /// No smaller number is given to a new incident.
+    void begin_at(std::uint64_t number) { next_ = std::max(next_, number); }
 
     /// Of jobs of which nothing was heard for a day: gives their numbers.
     std::vector<std::uint64_t> close_quiet(std::int64_t now_ms);

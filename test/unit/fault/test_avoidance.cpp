@@ -133,6 +133,29 @@ TEST_CASE("new jobs are kept off what an earlier controller kept them off", "[fa
     CHECK(b.file().at(0).why == "f00001");
 }
 
+TEST_CASE("a history that is damaged puts no job onto a bad cable", "[fault]") {
+    bench b;
+    const bool long_ago = GENERATE(true, false);
+    std::ofstream(b.settings.history) << std::string(8192, 'z');
+    std::vector<cable> two;
+    for (const std::uint32_t port : {33, 34}) two.push_back({port - 30, {{"", "", port, leaf_guid}}});
+    REQUIRE(write_avoided(b.settings.avoid, two));
+    if (long_ago) b.settings.avoid_for = std::chrono::milliseconds(1500);
+    b.start();
+    b.spin(300);
+    CHECK(b.file().size() == 2);
+    // Another is added to them, with a number that none of them can have.
+    for (int n = 0; n < 3; ++n) b.flap(37);
+    if (long_ago) {
+        b.spin(1000);
+        REQUIRE(b.until([&] { return b.file().size() <= 1; }));
+    } else {
+        REQUIRE(b.keeps_off(3));
+        CHECK(b.all().at(0).number > 2'000'000'000);
+        CHECK(b.file().at(0).why != b.file().at(1).why);
+    }
+}
+
 TEST_CASE("a cable that was well for long enough is let go", "[fault]") {
     bench b;
     b.settings.avoid_for = std::chrono::milliseconds(700);

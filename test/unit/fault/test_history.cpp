@@ -97,6 +97,22 @@ TEST_CASE("what can still change is read back, however much came later", "[fault
           std::vector<std::uint64_t>{held.number, out.number, avoided.number, newer.number, 108, 109});
 }
 
+namespace {
+
+/// The files beside it that were put aside.
+std::vector<std::filesystem::path> aside(const std::filesystem::path& path) {
+    std::vector<std::filesystem::path> out;
+    for (const auto& f : std::filesystem::directory_iterator(path.parent_path())) {
+        const auto name = f.path().string();
+        if (name.starts_with(path.string() + ".damaged-") && !name.ends_with("-wal") &&
+            !name.ends_with("-shm"))
+            out.push_back(f.path());
+    }
+    return out;
+}
+
+}  // namespace
+
 TEST_CASE("a damaged history is put aside", "[fault]") {
     scratch s;
     const auto path = s.dir / "history.db";
@@ -105,8 +121,21 @@ TEST_CASE("a damaged history is put aside", "[fault]") {
     auto h = history::open(path, warning);
     REQUIRE(h);
     CHECK(warning.find("damaged") != std::string::npos);
-    CHECK(std::filesystem::exists(path.string() + ".damaged"));
+    CHECK(warning.find("circuit breaker") != std::string::npos);
+    CHECK(warning.find("limits") != std::string::npos);
     CHECK(h->set_flag("breaker", true));
+    CHECK(aside(path).size() == 1);
+    // Another time: the first one stays, and no number comes again.
+    const auto first = h->first_number().value();
+    CHECK(first > 2'000'000'000);
+    h = banyan::fail(banyan::errc::internal, "closed");
+    CHECK(history::open(path, warning)->first_number() == first);
+    std::ofstream(path) << std::string(8192, 'z');
+    for (const char* rest : {"-wal", "-shm"}) std::filesystem::remove(path.string() + rest);
+    h = history::open(path, warning);
+    REQUIRE(h);
+    CHECK(aside(path).size() == 2);
+    CHECK(h->first_number().value() >= first);
 }
 
 namespace {
@@ -125,7 +154,7 @@ void damage(const std::filesystem::path& path, first_page which) {
 
 TEST_CASE("a history with a damaged page is put aside as well", "[fault]") {
     scratch s;
-    const auto path = s.dir / "history.db", aside = s.dir / "history.db.damaged";
+    const auto path = s.dir / "history.db";
     const auto e = event_of(gpu_line(3, "79, x"), 1'000'000, 17);
     engine live;
     const auto number = live.absorb(e, 1'000'001).number;
@@ -143,7 +172,8 @@ TEST_CASE("a history with a damaged page is put aside as well", "[fault]") {
         auto h = history::open(path, warning);
         REQUIRE(h);
         CHECK(warning.find("damaged") != std::string::npos);
-        CHECK(std::filesystem::exists(aside));
+        CHECK(aside(path).size() == 1);
+        CHECK(h->first_number().value() > number);
         const auto kept = h->incidents(10, 10);
         REQUIRE(kept);
         CHECK(kept->empty());
@@ -161,7 +191,8 @@ TEST_CASE("a history with a damaged page is put aside as well", "[fault]") {
         CHECK_FALSE(h->keep({{e, number}}, {}));
         CHECK(h->keep(*live.find(number)));
         CHECK(h->incidents(10, 10)->size() == 1);
-        CHECK_FALSE(std::filesystem::exists(aside));
+        CHECK(aside(path).empty());
+        CHECK(h->first_number() == 1);
     }
 }
 
