@@ -68,6 +68,7 @@ effects agreement::open(const launch& l) {
     launch_.generation = 0;
     over_ = false;
     ended_by_ = 0;
+    if (leader_ >= l.nodes) leader_ = coordinating_slot;  // of a launch with more nodes
     enter(l.generation, l.forgetful);
     out.fenced = true;
     again_ = l.forgetful;
@@ -203,7 +204,9 @@ effects agreement::receive(std::uint32_t from, const message& m) {
 
 bool agreement::stands_alone() const {
     const auto newest = committed(safest());
-    return has_begun() && newest && newest->generation == launch_.generation;
+    if (!has_begun() || !newest || newest->generation != launch_.generation) return false;
+    // On one node nothing overtakes what was replicated on more: without this node that is all there is.
+    return launch_.nodes > 1 || !committed(level::replicated);
 }
 
 bool agreement::has_gone_on_alone() const { return stands_alone() && commits_alone_ > most_on_their_way; }

@@ -129,7 +129,8 @@ class agreement {
     std::optional<copy_key> committed(level safety) const { return shelf_.newest(safety); }
     /// Whether what was acknowledged rests on this launch's nodes alone, and nodes of former ones may be
     /// forgotten: not before a step of its own is as safe as any here can be. A commit in memory frees none
-    /// that was replicated, and of that the second copies may be on former nodes still.
+    /// that was replicated, and of that the second copies may be on former nodes still. On one node none of
+    /// its own is, so that these are needed for as long as it is one.
     bool stands_alone() const;
     /// Nodes of former launches may let go of what they hold: that, or there was nothing to begin from, which
     /// everybody said who may have had something. Of a beginning from nothing beside one who was silent

@@ -124,6 +124,57 @@ TEST_CASE("who heard steps that were on their way when its launch ended forgets 
     CHECK(t.a.has_gone_on_alone());
 }
 
+namespace {
+
+/// What the only slot says to itself; what it is to bring is there.
+void carry_out(agreement::agreement& a, const agreement::effects& e) {
+    for (const auto& [to, m] : e.send) carry_out(a, a.receive(to, m));
+    if (e.bring) carry_out(a, a.brought(e.bring->number, {}));
+}
+
+/// Of two groups of one rank each, which have taken a step, the first goes on alone.
+agreement::agreement one_of_two(std::uint64_t generation, level safety) {
+    two_slots t;
+    t.a.storage_holds({});
+    t.go();
+    t.a.add(own(1, {round_one, 1}));
+    t.commit_step(1, safety);
+    t.a.follow(1);
+    agreement::launch alone;
+    alone.generation = generation;
+    alone.nodes = alone.world = alone.group = 1;
+    alone.slot_of_rank = {0};
+    alone.nonce = 7;
+    carry_out(t.a, t.a.open(alone));
+    carry_out(t.a, t.a.storage_holds({}));
+    REQUIRE(t.a.has_begun());
+    REQUIRE(t.a.begun_from() == copy_key{round_one, 1});
+    return t.a;
+}
+
+}  // namespace
+
+TEST_CASE("on the one node that is left nothing overtakes what was replicated on more", "[ckptd]") {
+    const auto safety = GENERATE(level::memory, level::replicated);
+    const std::uint64_t generation = 2u << round_bits;
+    auto a = one_of_two(generation, safety);
+    for (std::uint64_t step = 2; step < 7; ++step)
+        a.receive(0, {generation, commit{{generation, step}, level::memory}});
+    // The other node's second copies are all there is when this one dies.
+    CHECK(a.stands_alone() == (safety == level::memory));
+    CHECK(a.needs_no_former() == (safety == level::memory));
+    CHECK(a.has_gone_on_alone() == (safety == level::memory));
+}
+
+TEST_CASE("nobody votes to a slot that only a larger launch had", "[ckptd]") {
+    const std::uint64_t generation = 2u << round_bits;
+    auto a = one_of_two(generation, level::replicated);
+    a.add(own(2, {generation, 2}));
+    const auto said = a.safe(2, level::memory).send;
+    REQUIRE(said.size() == 1);
+    CHECK(said[0].first == 0);
+}
+
 TEST_CASE("the word of a launch that is over makes nobody let go of what a later one rests on", "[ckptd]") {
     const std::uint64_t launch = 1u << round_bits;
     two_slots t(2 * launch);
