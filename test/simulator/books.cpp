@@ -7,14 +7,21 @@ namespace banyan::ckpt::simulator {
 
 using agreement::level;
 
-books::entry books::look(const copy_key& key, const machines& m, std::size_t ranks) {
+books::entry books::look(const copy_key& key, const machines& m) {
     entry out{key, {}};
-    out.holders.resize(ranks);
+    out.holders.resize(m.states());
     for (std::uint32_t i = 0; i < m.nodes().size(); ++i)
         for (const auto& c : m.nodes()[i].agreed.copies().copies())
             if (c.what.key == key && c.checked && m.intact(i, c.number))
-                out.holders[c.what.rank].insert({i, m.nodes()[i].life});
+                out.holders[m.state_of(c.what.rank)].insert({i, m.nodes()[i].life});
     return out;
+}
+
+bool books::is_held(const copy_key& key, std::uint32_t rank, const machines& m) {
+    for (std::uint32_t i = 0; i < m.nodes().size(); ++i)
+        for (const auto& c : m.nodes()[i].agreed.copies().copies())
+            if (c.what == agreement::held{key, rank} && c.checked && m.intact(i, c.number)) return true;
+    return false;
 }
 
 bool books::acknowledge(const agreement::agreement& a, level safety, const machines& m) {
@@ -24,13 +31,13 @@ bool books::acknowledge(const agreement::agreement& a, level safety, const machi
     // Of what was replicated in a former launch only what was begun from is news. With another one some node
     // remembers what a newer one had overtaken before it left: that was no promise any more.
     if (key->generation != a.generation() && (safety == level::memory || key != a.begun_from())) return false;
-    newest = look(*key, m, a.world());
+    newest = look(*key, m);
     acknowledged_.insert(*key);
     for (std::uint32_t rank = 0; rank < a.world(); ++rank) {
         // A node may have lost what it had voted for; then nobody is to blame. But who still has his memory
         // must still have the copy.
         const auto voter = saved_.find({*key, rank});
-        if (newest->holders[rank].empty() && voter != saved_.end() &&
+        if (!is_held(*key, rank, m) && voter != saved_.end() &&
             m.nodes()[voter->second.first].life == voter->second.second &&
             !is_damaged(voter->second.first, *key))
             throw breach{
@@ -75,24 +82,36 @@ bool books::begin(const std::optional<copy_key>& key, const agreement::agreement
         throw breach{fmt::format("step {} of {:x} is replicated, which is forgotten", second->key.step,
                                  second->key.generation)};
     if (unknown) second.reset();
-    reached_all(key, a, m);
+    reached_all(key, m);
     return older;
 }
 
-void books::reached_all(const std::optional<copy_key>& key, const agreement::agreement& a,
-                        const machines& m) {
+void books::reached_all(const std::optional<copy_key>& key, const machines& m) {
     auto& newest = newest_[static_cast<std::size_t>(level::memory)];
-    if (key && (!newest || newest->key <= *key)) newest = look(*key, m, a.world());
+    if (key && (!newest || newest->key <= *key)) newest = look(*key, m);
 }
 
-bool books::is_whole(const copy_key& key, const std::set<std::uint32_t>& among, const machines& m,
-                     std::size_t ranks) const {
+bool books::is_whole(const copy_key& key, const std::set<std::uint32_t>& among, const machines& m) const {
     if (!acknowledged_.contains(key)) return false;
-    const auto e = look(key, m, ranks);
+    const auto e = look(key, m);
     return std::all_of(e.holders.begin(), e.holders.end(), [&](const auto& holders) {
         return std::any_of(holders.begin(), holders.end(),
                            [&](const auto& h) { return among.contains(h.first); });
     });
+}
+
+std::optional<copy_key> books::needs(std::uint32_t node, const machines& m) const {
+    for (const auto& newest : newest_) {
+        if (!newest) continue;
+        const auto now = look(newest->key, m);
+        const auto none = [](const auto& holders) { return holders.empty(); };
+        const auto no_other = [&](const auto& holders) {
+            return std::ranges::all_of(holders, [&](const auto& h) { return h.first == node; });
+        };
+        if (std::ranges::none_of(now.holders, none) && std::ranges::any_of(now.holders, no_other))
+            return newest->key;
+    }
+    return std::nullopt;
 }
 
 void books::give_up(std::uint32_t node, std::uint64_t generation) {
@@ -103,9 +122,9 @@ void books::give_up(std::uint32_t node, std::uint64_t generation) {
     }
 }
 
-void books::renew(const agreement::agreement& a, const machines& m) {
+void books::renew(const machines& m) {
     auto& e = newest_[static_cast<std::size_t>(level::replicated)];
-    if (e) e = look(e->key, m, a.world());
+    if (e) e = look(e->key, m);
 }
 
 std::optional<copy_key> books::newest(level safety) const {

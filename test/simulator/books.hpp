@@ -37,20 +37,22 @@ class books {
     /// A silent node's part in what was acknowledged in launches before `generation` is not counted on.
     void give_up(std::uint32_t node, std::uint64_t generation);
     /// What is replicated has its copies anew.
-    void renew(const agreement::agreement& a, const machines& m);
+    void renew(const machines& m);
     /// What all were to begin from has reached memory on all ranks: what is older has been overtaken there.
-    void reached_all(const std::optional<copy_key>& key, const agreement::agreement& a, const machines& m);
+    void reached_all(const std::optional<copy_key>& key, const machines& m);
     std::optional<copy_key> newest(agreement::level safety) const;
+    /// The newest that was acknowledged is whole, and would not be without what `node` holds.
+    std::optional<copy_key> needs(std::uint32_t node, const machines& m) const;
     /// It was acknowledged once, and all of it is there, on nodes of `among`.
-    bool is_whole(const copy_key& key, const std::set<std::uint32_t>& among, const machines& m,
-                  std::size_t ranks) const;
+    bool is_whole(const copy_key& key, const std::set<std::uint32_t>& among, const machines& m) const;
 
   private:
     struct entry {
         copy_key key;
-        std::vector<std::set<std::pair<std::uint32_t, std::uint64_t>>> holders;  // rank -> (node, life)
+        std::vector<std::set<std::pair<std::uint32_t, std::uint64_t>>> holders;  // state -> (node, life)
     };
-    static entry look(const copy_key& key, const machines& m, std::size_t ranks);
+    static entry look(const copy_key& key, const machines& m);
+    static bool is_held(const copy_key& key, std::uint32_t rank, const machines& m);
     bool survived(const entry& e, const assignment& nodes, const machines& m) const;
 
     std::array<std::optional<entry>, 2> newest_;  // by level

@@ -13,15 +13,11 @@ job::job(std::uint64_t seed, const settings& s) : launch_nodes(seed, s) {
 void job::start_launch() {
     ++launches_;
     generation_ = std::uint64_t{launches_} << round_bits;
-    for (auto& slot : assignment_)
-        if (!nodes_[slot].up) {
-            for (std::uint32_t i = 0; i < nodes_.size(); ++i)
-                if (nodes_[i].up && !slot_of(i)) {
-                    slot = i;
-                    break;
-                }
-            if (!nodes_[slot].up) restart_node(slot);
-        }
+    const auto before = slots();
+    if (settings_.group != 0 && launches_ > 1) choose_groups();
+    out_.fewer += slots() < before;
+    out_.more += slots() > before;
+    replace_dead();
     if (settings_.moves && launches_ > 1) move_on();
     promised_ = heard_ = known_of_ = {assignment_.begin(), assignment_.end()};
     silent_since_.clear();
@@ -29,10 +25,8 @@ void job::start_launch() {
     earlier_.clear();
     asked_by_ = 0;
     say("launch {} on {}", launches_, fmt::join(assignment_, " "));
-    for (std::uint32_t slot = 0; slot < settings_.slots; ++slot) {
-        ranks_[slot] = {};
-        tell_launch(slot, generation_, false);
-    }
+    for (auto& r : ranks_) r = {};
+    for (std::uint32_t slot = 0; slot < slots(); ++slot) tell_launch(slot, generation_, false);
 }
 
 void job::tell_launch(std::uint32_t slot, std::uint64_t generation, bool forgetful) {
@@ -50,8 +44,9 @@ void job::open(std::uint32_t i, std::uint32_t slot, bool forgetful) {
     launch l;
     l.generation = generation_;
     l.self = slot;
-    l.nodes = l.world = settings_.slots;
-    for (std::uint32_t rank = 0; rank < settings_.slots; ++rank) l.slot_of_rank.push_back(rank);
+    l.nodes = l.world = slots();
+    for (std::uint32_t rank = 0; rank < slots(); ++rank) l.slot_of_rank.push_back(rank);
+    l.group = settings_.group;
     l.nonce = number();
     l.forgetful = forgetful;
     auto& n = nodes_[i];
@@ -147,13 +142,18 @@ void job::fence(std::uint32_t slot) {
 void job::bring(std::uint32_t i, const prepare& p) {
     const auto slot = nodes_[i].agreed.slot();
     const auto life = nodes_[i].daemon_life;
+    nodes_[i].bringing = p.number;
     in(static_cast<time_us>(uniform(200, 10'000)),
        [=, this] { at_daemon(i, life, [=, this] { bring_now(i, slot, p, 0); }); });
 }
 
 void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::size_t at) {
     auto& n = nodes_[i];
-    if (n.members.empty() || n.members[slot] != i) return;
+    if (slot >= n.members.size() || n.members[slot] != i) return;
+    if (p.what.key && p.what.holders.size() != n.members.size()) return;  // of a launch with other groups
+    // Overtaken, it would take the buffer of what was chosen since. (The seeds that are kept of jobs without
+    // groups are of schedules in which it goes on.)
+    if (settings_.group != 0 && n.bringing != p.number) return;
     const auto done = [&](bool good) {
         act(i, n.agreed.brought(p.number, good ? std::vector<std::uint32_t>() : std::vector{slot}));
     };
@@ -163,6 +163,7 @@ void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::
         if (own->checked && intact(i, own->number)) return done(true);
         drop(i, own->number);
     }
+    const agreement::held given{*p.what.key, p.what.source_of(slot)};
     const auto& holders = p.what.holders[slot];
     if (at >= holders.size()) {
         say("slot {} finds step {} with none of {} holders", slot, p.what.key->step, holders.size());
@@ -190,7 +191,7 @@ void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::
     silent_since_.erase(from);
     const shelf::copy* source = nullptr;
     for (const bool own : {true, false})
-        if (const auto* c = nodes_[from].agreed.copies().find(wanted, own); c && c->checked && !source) {
+        if (const auto* c = nodes_[from].agreed.copies().find(given, own); c && c->checked && !source) {
             if (intact(from, c->number))
                 source = c;
             else
@@ -199,7 +200,8 @@ void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::
     if (!source) return bring_now(i, slot, p, at + 1);
     const auto state = nodes_[from].memory.at(source->number).state;
     make_buffer(i, slot, *p.what.key);
-    put(i, {*p.what.key, slot}, true, state, true);
+    put(i, wanted, true, state, true);
+    out_.from_others += given.rank != slot;
     done(true);
 }
 
@@ -219,10 +221,12 @@ void job::let_go(std::uint32_t teller, std::uint32_t i, std::uint64_t generation
     if (!n.agreed.may_be_left_by(generation)) return;
     const auto copies = n.agreed.copies().copies();
     for (const auto& c : copies)
-        if (!alone && first_round(generation) == generation_ &&
-            books_.is_whole(c.what.key, known_of_, *this, settings_.slots))
+        if (!alone && first_round(generation) == generation_ && books_.is_whole(c.what.key, known_of_, *this))
             throw breach{fmt::format("node {} lets go of step {} of {:x}, from which nobody began", i,
                                      c.what.key.step, c.what.key.generation)};
+    if (const auto needed = books_.needs(i, *this))
+        throw breach{fmt::format("node {} lets go of step {} of {:x}, of which nobody else has its part", i,
+                                 needed->step, needed->generation)};
     if (!copies.empty()) say("node {} is told by {} to let go of {} copies", i, teller, copies.size());
     out_.departures += !copies.empty();
     for (const auto& c : copies) drop(i, c.number);

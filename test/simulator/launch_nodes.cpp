@@ -9,6 +9,42 @@ std::optional<std::uint32_t> launch_nodes::slot_of(std::uint32_t node) const {
     return static_cast<std::uint32_t>(at - assignment_.begin());
 }
 
+void launch_nodes::choose_groups() {
+    const auto most = settings_.slots / settings_.group;
+    const auto lives = [](const auto& n) { return n.up; };
+    const auto up = static_cast<std::uint32_t>(std::count_if(nodes_.begin(), nodes_.end(), lives));
+    auto groups = chance(0.4) ? most : settings_.min_groups + below(most - settings_.min_groups + 1);
+    groups = std::max(settings_.min_groups, std::min(groups, up / settings_.group));
+    std::vector<std::uint32_t> left;
+    for (; slots() > groups * settings_.group; assignment_.pop_back())
+        if (nodes_[assignment_.back()].up) left.push_back(assignment_.back());
+    for (auto& node : assignment_)
+        if (!nodes_[node].up && !left.empty()) {
+            node = left.back();
+            left.pop_back();
+        }
+    while (slots() < groups * settings_.group) {
+        std::vector<std::uint32_t> free;
+        for (std::uint32_t i = 0; i < nodes_.size(); ++i)
+            if (nodes_[i].up && !slot_of(i)) free.push_back(i);
+        for (std::uint32_t i = 0; free.empty(); ++i)
+            if (!slot_of(i)) free.push_back(i);
+        assignment_.push_back(free[below(free.size())]);
+    }
+}
+
+void launch_nodes::replace_dead() {
+    for (auto& slot : assignment_)
+        if (!nodes_[slot].up) {
+            for (std::uint32_t i = 0; i < nodes_.size(); ++i)
+                if (nodes_[i].up && !slot_of(i)) {
+                    slot = i;
+                    break;
+                }
+            if (!nodes_[slot].up) restart_node(slot);
+        }
+}
+
 std::set<std::uint32_t> launch_nodes::known_former() const {
     std::set<std::uint32_t> known;
     for (const auto member : assignment_)
@@ -44,7 +80,10 @@ std::optional<std::set<std::uint32_t>> launch_nodes::former_nodes(std::uint32_t 
     // What is promised does not hang on what is known where there is a directory. Who is silent is given up,
     // though he may have answered in an earlier life of this daemon, and so is who is known to nobody now.
     const auto life = n.daemon_life;
-    if (asked_by_ != 0 && asked_by_ != life) earlier_.push_back({promised_, given_up_});
+    if (asked_by_ != 0 && asked_by_ != life) {
+        earlier_.push_back({promised_, given_up_});
+        std::erase_if(heard_, [&](auto other) { return !slot_of(other) && !known.contains(other); });
+    }
     asked_by_ = life;
     promised_ = {assignment_.begin(), assignment_.end()};
     given_up_.clear();

@@ -12,6 +12,12 @@ class launch_nodes : public machines {
     using machines::machines;
 
     std::optional<std::uint32_t> slot_of(std::uint32_t node) const;
+    /// Of the launch that is; one rank each.
+    std::uint32_t slots() const { return static_cast<std::uint32_t>(assignment_.size()); }
+    /// Some number of groups for which nodes live, the first slots'. Slots whose nodes live keep them, those
+    /// of slots that are no more fill the gaps.
+    void choose_groups();
+    void replace_dead();
     /// Whether the node knows of the launch that is: an older one's ranks have ended.
     bool is_current(std::uint32_t node) const {
         return first_round(nodes_[node].agreed.generation()) == generation_;
@@ -48,7 +54,8 @@ class launch_nodes : public machines {
     std::vector<std::uint32_t> assignment_;
     /// Whose memory the launch is to begin from if it can: its nodes, and those that could be asked.
     std::set<std::uint32_t> promised_;
-    /// Its nodes, and those that were asked and have answered.
+    /// Its nodes, and those that were asked and have answered; not whom an earlier life of the coordinating
+    /// daemon asked, when nobody knows of them any more.
     std::set<std::uint32_t> heard_;
     /// Who was silent when it was asked. What it had of earlier launches is not counted on when this one has
     /// begun: it may still go on with its own.

@@ -29,7 +29,8 @@ struct breach {
     std::string text;
 };
 
-/// What a shard holds: the state of its rank after a step, which is the same on all ranks.
+/// What a shard holds: the state of its rank after a step. It is `common` to all ranks but for what tells one
+/// rank's from another's, where these do not hold the same.
 using content = std::uint64_t;
 
 /// One node's memory and daemon. `life` grows when the memory is lost.
@@ -43,6 +44,7 @@ struct node {
     agreement::agreement agreed;
     std::uint64_t look = 0, looked = 0;  ///< at storage: the newest, and that which has ended
     std::optional<time_us> asks_since;   ///< former nodes, and not all have answered
+    agreement::ballot bringing;          ///< the newest attempt for which it brings shards
     std::vector<std::uint32_t> members;  ///< by slot, of the launch that this one knows
     std::set<std::uint32_t> former;      ///< nodes of those before, while they may be needed
     std::set<std::uint32_t> left;        ///< of those before, which are to be told so
@@ -73,7 +75,14 @@ class machines : public schedule {
         return out;
     }
 
+    /// Ranks that are multiples of a group apart hold the same state; which of the group's it is.
+    std::uint32_t state_of(std::uint32_t rank) const { return rank % states(); }
+    std::uint32_t states() const { return settings_.group != 0 ? settings_.group : settings_.slots; }
+
   protected:
+    /// What of the content of a rank is its own: any odd factor.
+    content own_part(std::uint32_t rank) const { return (state_of(rank) + 1) * 0xd6e8feb86659fd93; }
+
     template <class... T>
     void say(fmt::format_string<T...> text, T&&... values) {
         if (settings_.trace)

@@ -8,8 +8,8 @@ namespace {
 
 constexpr time_us training_step = 5'000;
 
-content after(content before, std::uint64_t generation, std::uint64_t step) {
-    std::uint64_t z = before ^ (generation * 0x9e3779b97f4a7c15 + step + 0x7f4a7c15);
+content after(content common, std::uint64_t generation, std::uint64_t step) {
+    std::uint64_t z = common ^ (generation * 0x9e3779b97f4a7c15 + step + 0x7f4a7c15);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     return z ^ (z >> 27);
 }
@@ -21,7 +21,7 @@ using agreement::level;
 void job::go(std::uint32_t i) {
     auto& n = nodes_[i];
     if (!is_current(i)) {  // the ranks of that launch have ended
-        if (is_news(i)) books_.reached_all(n.agreed.begun_from(), n.agreed, *this);
+        if (is_news(i)) books_.reached_all(n.agreed.begun_from(), *this);
         return;
     }
     const auto slot = n.agreed.slot();
@@ -63,7 +63,7 @@ void job::begin(std::uint32_t slot, std::uint64_t generation, const std::optiona
     r.now = rank_process::doing::trains;
     r.generation = generation;
     r.step = key ? key->step : 0;
-    r.state = 0;
+    r.state = own_part(slot);
     if (key) {
         auto& n = nodes_[assignment_[slot]];
         const auto* c = n.agreed.copies().find({*key, slot}, true);
@@ -93,16 +93,18 @@ void job::finish_step(std::uint32_t slot) {
     if (r.now != rank_process::doing::trains || arrived_.contains(slot)) return;
     arrived_.insert(slot);
     std::erase_if(arrived_, [&](auto a) { return ranks_[a].now != rank_process::doing::trains; });
-    if (arrived_.size() < settings_.slots) return;
-    for (const auto& other : ranks_)
-        if (other.generation != r.generation) return;  // the old ones end, this waits
+    if (arrived_.size() < slots()) return;
+    for (std::uint32_t i = 0; i < slots(); ++i)
+        if (ranks_[i].generation != r.generation) return;  // the old ones end, this waits
     arrived_.clear();
-    for (const auto& other : ranks_)
-        if (other.state != r.state || other.step != r.step) throw breach{"ranks train on different states"};
-    for (std::uint32_t i = 0; i < settings_.slots; ++i) {
+    const auto common = r.state ^ own_part(slot);
+    for (std::uint32_t i = 0; i < slots(); ++i)
+        if (ranks_[i].state != (common ^ own_part(i)) || ranks_[i].step != r.step)
+            throw breach{"ranks train on different states"};
+    for (std::uint32_t i = 0; i < slots(); ++i) {
         auto& each = ranks_[i];
         ++each.step;
-        each.state = after(each.state, each.generation, each.step);
+        each.state = after(common, each.generation, each.step) ^ own_part(i);
         save(i, settings_.waits);
     }
 }
@@ -140,7 +142,7 @@ void job::check_copy(std::uint32_t i, std::uint32_t slot, shelf::id id) {
 void job::replicate(std::uint32_t i, std::uint32_t slot, shelf::id id, int tries) {
     const auto* c = find(i, id);
     if (!c || nodes_[i].members.empty() || nodes_[i].agreed.slot() != slot) return;
-    const auto to = nodes_[i].members[(slot + 1) % settings_.slots];
+    const auto to = nodes_[i].members[(slot + 1) % nodes_[i].members.size()];
     const auto life = nodes_[i].daemon_life;
     const auto later = [=, this](bool replicated) {
         at_daemon(i, life, [=, this] {
@@ -175,7 +177,7 @@ void job::replicate(std::uint32_t i, std::uint32_t slot, shelf::id id, int tries
 // Of what was begun from, if that is the newest that was acknowledged as replicated.
 bool job::copies_are_anew(const std::optional<copy_key>& key) const {
     if (!key || books_.newest(level::replicated) != key) return false;
-    for (std::uint32_t slot = 0; slot < settings_.slots; ++slot) {
+    for (std::uint32_t slot = 0; slot < slots(); ++slot) {
         const auto* c = nodes_[assignment_[slot]].agreed.copies().find({*key, slot}, true);
         if (!c || c->voted != level::replicated) return false;
     }
@@ -195,8 +197,7 @@ void job::acknowledge(std::uint32_t i) {
             claim_.nodes = {assignment_.begin(), assignment_.end()};
     }
     if (!is_news(i)) return;
-    if (is_current(i) && copies_are_anew(nodes_[i].agreed.begun_from()))
-        books_.renew(nodes_[i].agreed, *this);
+    if (is_current(i) && copies_are_anew(nodes_[i].agreed.begun_from())) books_.renew(*this);
     for (const auto safety : {level::memory, level::replicated})
         if (books_.acknowledge(nodes_[i].agreed, safety, *this)) {
             ++out_.commits;

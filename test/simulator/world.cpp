@@ -45,7 +45,7 @@ class world : public job {
             auto& n = nodes_[i];
             // Whoever has left the job does not know it.
             if (n.up && n.daemon_runs && !n.paused && !n.members.empty()) {
-                if (chance(0.1)) n.agreed.follow(below(settings_.slots));
+                if (chance(0.1)) n.agreed.follow(below(n.members.size()));
                 act(i, n.agreed.tick());
                 const auto* c = n.agreed.coordinating();
                 if (c && c->now() == agreement::coordinator::phase::lost && is_current(i)) relaunch();
@@ -58,6 +58,10 @@ class world : public job {
 
     void fault(std::uint32_t i) {
         ++out_.faults;
+        if (settings_.group != 0 && chance(0.2)) {
+            say("the number of groups changes");
+            return relaunch();
+        }
         switch (below(8)) {
             case 0:
                 return node_dies(i);
@@ -76,7 +80,7 @@ class world : public job {
                 return relaunch();
             case 6:
                 say("the processes are started again");
-                for (std::uint32_t slot = 0; slot < settings_.slots; ++slot)
+                for (std::uint32_t slot = 0; slot < slots(); ++slot)
                     if (ranks_[slot].now == rank_process::doing::trains) fence(slot);
                 return;
             default:
@@ -191,11 +195,10 @@ class world : public job {
     /// Without more faults the job trains again and commits, soon.
     void finish() {
         const auto healed = now();
-        const auto safety = settings_.slots > 1 ? level::replicated : level::memory;
         bool ended = false;
         while (now() < healed + give_up_after) {
             run_for(10'000);
-            const auto newest = books_.newest(safety);
+            const auto newest = books_.newest(slots() > 1 ? level::replicated : level::memory);
             if (newest && first_round(newest->generation) == generation_ && now() > healed + calm) return;
             // Whoever waits for a daemon that has lost its part is ended by its user, once.
             if (now() > healed + user_ends_it_after && !std::exchange(ended, true)) relaunch();

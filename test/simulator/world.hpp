@@ -24,6 +24,10 @@ struct settings {
     /// For how long a former node that is silent is waited for; less than they are: what is theirs is given
     /// up, and they may go on with the launch before.
     int patience_us = 1'000'000;
+    /// Data parallel groups of so many ranks, of which `slots` has several and each holds the same; 0: none.
+    /// A launch may then have fewer of them, min_groups or more, and a later one more again.
+    std::uint32_t group = 0;
+    std::uint32_t min_groups = 1;
     bool trace = false;  ///< every event to stderr
 };
 
@@ -35,6 +39,8 @@ struct outcome {
     std::uint64_t departures = 0;  ///< nodes that were told to let go of what they held
     /// Nodes that forgot those before, though their launch did not stand alone there in time.
     std::uint64_t forgot_late = 0;
+    std::uint64_t fewer = 0, more = 0;  ///< launches with another number of groups than the one before
+    std::uint64_t from_others = 0;      ///< shards that a rank took in place of its own
 };
 
 outcome run(std::uint64_t seed, const settings& s);
