@@ -50,8 +50,8 @@ std::shared_ptr<shard_memory> take_memory(const json& in, const kept_memory& mem
     return joined ? *joined : nullptr;
 }
 
-json of_rank(const rank_state& r) {
-    json out{{"rank", r.rank},
+json of_rank(std::uint32_t rank, const rank_state& r) {
+    json out{{"rank", rank},
              {"buffers", r.buffers},
              {"buffer_bytes", r.buffer_bytes},
              {"generation", r.generation},
@@ -89,8 +89,11 @@ json of_assignments(const std::map<std::uint64_t, assignment>& all) {
 }
 
 void take_rank(const json& in, const kept_memory& memory, session& s) {
-    auto& r = s.ranks[in.at("rank").get<std::uint32_t>()];
-    take(in.at("rank"), r.rank);
+    const auto rank = in.at("rank").get<std::uint32_t>();
+    // Earlier builds call each that waits for its memory rank 0, after the one that is.
+    if (s.ranks.contains(rank)) return;
+    auto& r = s.ranks[rank];
+    r.rank = rank;
     take(in.at("generation"), r.generation);
     take(in.at("saved"), r.saved);
     take(in.at("again"), r.again);
@@ -229,7 +232,7 @@ std::vector<std::uint8_t> remember(session& s) {
     out["flush_epoch"] = s.flush.epoch;
     out["agreed"] = put(s.agreed->rules());
     auto& ranks = out["ranks"] = json::array();
-    for (const auto& [rank, r] : s.ranks) ranks.push_back(of_rank(r));
+    for (const auto& [rank, r] : s.ranks) ranks.push_back(of_rank(rank, r));
     auto& copies = out["copies"] = json::array();
     for (const auto& c : s.copies)
         if (c->number != 0 && !c->dropped) copies.push_back(of_copy(*c));

@@ -133,6 +133,32 @@ TEST_CASE("a process that lives on holds its rank, unless it has ended its use o
     CHECK((back.process == nullptr) == finalized);
 }
 
+TEST_CASE("a rank that still waits for its memory is kept as itself", "[ckptd]") {
+    kept_session k;
+    const auto me = std::make_shared<const process>(::getpid(), process::started_of(::getpid()));
+    auto& waits = k.s.ranks[3];  // as a process leaves it that has asked for its memory
+    waits.last = waits.process = me;
+    waits.owner = 5;
+    auto& zero = k.s.ranks[0];
+    zero.saved = true;
+    const auto text = remember(k.s);
+    session again;
+    agreement::agreement agreed;
+    REQUIRE(read(text, k.memory, again, agreed));
+    REQUIRE(again.ranks.size() == 3);
+    CHECK(again.ranks.at(3).process->pid() == ::getpid());
+    CHECK(again.ranks.at(0).process == nullptr);
+    CHECK(again.ranks.at(0).saved);
+    // Of an earlier build, which called it rank 0.
+    auto before = json::from_cbor(text);
+    for (auto& r : before["ranks"])
+        if (r["rank"] == 3) r["rank"] = 0;
+    session of_before;
+    REQUIRE(read(json::to_cbor(before), k.memory, of_before, agreed));
+    CHECK(of_before.ranks.at(0).process == nullptr);
+    CHECK(of_before.ranks.at(0).saved);
+}
+
 TEST_CASE("that a later launch rests on what is held is kept, too", "[ckptd]") {
     constexpr auto later = make_generation(3, 0);
     kept_session k;
