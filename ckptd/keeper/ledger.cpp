@@ -71,7 +71,9 @@ result<void> ledger::write(std::span<const std::byte> text) {
         std::swap(number_, larger.number_);
         return write(text);
     }
-    const std::size_t i = head_of(0).sequence > head_of(1).sequence ? 1 : 0;  // over the older one
+    // Over the older one; over the one that is not whole where a writer was killed, whatever that one says.
+    const bool second = is_whole(0) && (!is_whole(1) || head_of(0).sequence > head_of(1).sequence);
+    const std::size_t i = second ? 1 : 0;
     auto& h = head_of(i);
     const auto sequence = head_of(1 - i).sequence + 1;
     h.magic = 0;

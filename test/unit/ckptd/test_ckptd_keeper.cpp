@@ -2,11 +2,13 @@
 //
 // Daemons that are killed under running jobs, and that their keepers start again.
 #include <csignal>
+#include <cstring>
 #include <random>
 #include <thread>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -324,6 +326,51 @@ TEST_CASE("a ledger is the text before or the new one, whenever its writer is ki
         REQUIRE(l.write(text));
         CHECK(l.read() == text);
     }
+}
+
+TEST_CASE("a ledger whose writer was killed is whole when the next one is killed, too", "[ckptd]") {
+    struct head {
+        std::uint64_t sequence, bytes;
+        std::uint32_t crc, magic;
+    };
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    const banyan::unique_fd theirs(ends[1]);
+    const auto custody = std::make_shared<keeper::custody>(banyan::unique_fd(ends[0]));
+    const auto text = [](const char* what) {
+        const auto bytes = std::as_bytes(std::span(what, 4));
+        return std::vector(bytes.begin(), bytes.end());
+    };
+    keeper::ledger first(custody);
+    REQUIRE(first.write(text("one ")));
+    REQUIRE(first.write(text("two ")));
+    auto kept = keeper::receive_record(theirs.get());
+    REQUIRE(kept);
+    struct stat st {};
+    REQUIRE(::fstat(kept->fd.get(), &st) == 0);
+    const auto bytes = static_cast<std::size_t>(st.st_size);
+    const banyan::mapping map(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, kept->fd.get(), 0),
+                              bytes);
+    const auto half = [&](std::size_t i) { return map.data() + i * bytes / 2; };
+    const auto is_of = [&](std::size_t i, const char* what) {
+        return std::memcmp(half(i) + sizeof(head), what, 4) == 0;
+    };
+    const auto tear = [&](std::size_t i, std::uint64_t sequence) {
+        auto& h = *reinterpret_cast<head*>(half(i));
+        h.magic = 0;
+        h.sequence = sequence;
+    };
+    const std::size_t older = is_of(0, "one ") ? 0 : 1;
+    REQUIRE(is_of(1 - older, "two "));
+    tear(older, 3);  // killed between the sequence and the end
+    const auto next =
+        keeper::ledger::adopt(custody, {keeper::contents::ledger, kept->what.number, std::move(kept->fd)});
+    REQUIRE(next);
+    CHECK((*next)->read() == text("two "));
+    REQUIRE((*next)->write(text("four")));
+    CHECK((*next)->read() == text("four"));
+    tear(is_of(0, "four") ? 0 : 1, 4);
+    CHECK((*next)->read() == text("two "));
 }
 
 TEST_CASE("what a keeper has no room for is said later, and in its order", "[ckptd]") {
