@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ckptd/store/store.hpp"
 
@@ -22,6 +23,10 @@ struct step_path {
     std::optional<std::uint64_t> step;
 };
 step_path parse_path(const std::string& path);
+/// The steps that are committed in a directory, which is to be there: one that is not mounted has not none.
+result<std::vector<std::uint64_t>> steps_in(const std::string& dir);
+/// Of a step that cannot be read: "damaged" when that was seen, else "unknown".
+const char* state_by(const error& why);
 /// Whether a step is still one of the directory's: a job that runs removes its older ones.
 bool is_listed(const std::string& dir, std::uint64_t step);
 /// Text of somebody else's, in at most so many columns.

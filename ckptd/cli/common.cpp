@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "ckptd/cli/commands.hpp"
+#include "ckptd/store/steps.hpp"
 #include "common/text.hpp"
 #include "common/utf8.hpp"
 
@@ -30,6 +31,13 @@ step_path parse_path(const std::string& path) {
     if (none || !step) return {path, {}};
     return {whole.has_parent_path() ? whole.parent_path().string() : ".", step};
 }
+
+result<std::vector<std::uint64_t>> steps_in(const std::string& dir) {
+    BANYAN_CHECK(open_for_reading(dir));
+    return list_steps(myself(), dir);
+}
+
+const char* state_by(const error& why) { return was_seen(why) ? "damaged" : "unknown"; }
 
 bool is_listed(const std::string& dir, std::uint64_t step) {
     const auto steps = list_steps(myself(), dir);

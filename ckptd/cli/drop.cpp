@@ -13,7 +13,7 @@ namespace {
 
 // A job that runs has told its ranks that its newest step is in storage.
 result<void> not_a_job_s(const std::string& dir, std::uint64_t step) {
-    BANYAN_TRY(const auto steps, list_steps(myself(), dir));
+    BANYAN_TRY(const auto steps, steps_in(dir));
     if (steps.empty() || steps.front() != step) return {};
     BANYAN_TRY(const auto owner, read_owner(myself(), dir));
     if (!owner || owner->released) return {};
@@ -24,10 +24,14 @@ result<void> not_a_job_s(const std::string& dir, std::uint64_t step) {
 }
 
 result<void> not_the_only_one(const std::string& dir, std::uint64_t step) {
-    BANYAN_TRY(const auto steps, list_steps(myself(), dir));
+    BANYAN_TRY(const auto steps, steps_in(dir));
     for (const auto other : steps)
         if (other != step && verify_step(myself(), dir, other, 0)) return {};
-    if (!verify_step(myself(), dir, step, 0)) return {};  // nothing that could be restored is lost
+    const auto whole = verify_step(myself(), dir, step, 0);
+    if (!whole && was_seen(whole.error())) return {};  // nothing that could be restored is lost
+    if (!whole)
+        return fail(errc::unavailable, fmt::format("step {} may be whole: {}", step, whole.error().what),
+                    "--force removes it all the same");
     return fail(errc::conflict, fmt::format("step {} is the only whole one in {}", step, dir),
                 "--force removes it all the same");
 }

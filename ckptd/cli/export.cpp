@@ -60,6 +60,7 @@ result<void> copy_shard(const std::string& dir, std::uint64_t step, const shard_
 
 result<std::uint64_t> choose(const step_path& from) {
     if (from.step) return *from.step;
+    BANYAN_CHECK(steps_in(from.dir));
     const auto damaged = [](std::uint64_t, const error& why) { complain(why); };
     BANYAN_TRY(const auto newest, newest_whole_step(myself(), from.dir, 0, std::nullopt, damaged));
     if (!newest) return fail(errc::not_found, fmt::format("no whole step in {}", from.dir));

@@ -20,10 +20,11 @@ using json = nlohmann::ordered_json;
 
 std::string to_text(const json& j) { return j.dump(-1, ' ', true, json::error_handler_t::replace); }
 
-// One step: what its manifest says, and the first thing that is wrong with it.
+// One step: what its manifest says, and the first thing that is wrong with it or keeps one from looking.
 struct inspected {
     step_summary summary;
     std::optional<error> damage;
+    const char* state() const { return damage ? state_by(*damage) : "complete"; }
 };
 
 // Manifest, sizes and headers; verify reads every byte. `each` gets what stands up to that.
@@ -51,7 +52,7 @@ inspected inspect(const std::string& dir, std::uint64_t step,
 json describe(std::uint64_t step, const inspected& found) {
     json out;
     out["step"] = step;
-    out["state"] = found.damage ? "damaged" : "complete";
+    out["state"] = found.state();
     if (found.damage) out["damage"] = printable(found.damage->what);
     if (found.summary.world == 0) return out;
     out["job"] = found.summary.job;
@@ -89,10 +90,10 @@ void print_rank(const shard_file& f, const image_contents& contents) {
 void print_step(std::uint64_t step, const inspected& found) {
     const auto& s = found.summary;
     if (s.world == 0)
-        fmt::print("{:>12}  damaged\n", step);
+        fmt::print("{:>12}  {}\n", step, found.state());
     else
-        fmt::print("{:>12}  {:<8}  job {}  {} ranks  {}\n", step, found.damage ? "damaged" : "complete",
-                   s.job, s.world, format_bytes(s.bytes));
+        fmt::print("{:>12}  {:<8}  job {}  {} ranks  {}\n", step, found.state(), s.job, s.world,
+                   format_bytes(s.bytes));
     if (found.damage) fmt::print("{:>12}  {}\n", "", printable(found.damage->what));
 }
 
@@ -121,7 +122,7 @@ void print_state(const std::string& dir, const std::string& name) {
 }
 
 int show_directory(const std::string& dir, bool as_json) {
-    const auto steps = list_steps(myself(), dir);
+    const auto steps = steps_in(dir);
     if (!steps) return complain(steps.error());
     const auto states = states_in(dir);
     if (steps->empty() && states.empty())

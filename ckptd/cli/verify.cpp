@@ -11,13 +11,13 @@
 namespace banyan::ckpt::cli {
 
 int list(const std::string& dir) {
-    const auto steps = ckpt::list_steps(myself(), dir);
+    const auto steps = steps_in(dir);
     if (!steps) return complain(steps.error());
     for (const auto step : *steps) {
         const auto m = ckpt::scan_step(myself(), dir, step, 0);
         if (!m && !is_listed(dir, step)) continue;
         if (!m)
-            fmt::print("{:>12}  damaged: {}\n", step, printable(m.error().what));
+            fmt::print("{:>12}  {}: {}\n", step, state_by(m.error()), printable(m.error().what));
         else
             fmt::print("{:>12}  job {}  {} ranks  {}\n", step, m->job, m->world, format_bytes(m->bytes));
     }
@@ -52,7 +52,7 @@ int verify(const std::string& dir, const std::string& which) {
         if (!step) return complain(step.error());
         steps = {*step};
     } else {
-        const auto all = ckpt::list_steps(myself(), dir);
+        const auto all = steps_in(dir);
         if (!all) return complain(all.error());
         steps = *all;
         if (steps.empty())

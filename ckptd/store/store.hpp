@@ -142,9 +142,12 @@ result<void> check_shard(const storage_user& user, const std::string& dir, std::
 result<step_summary> verify_step(const storage_user& user, const std::string& dir, std::uint64_t step,
                                  std::uint32_t world,
                                  const std::function<bool(std::uint32_t rank)>& mine = {});
+/// Whether an error of what reads a step says that it was seen to be of no use; any other says that it could
+/// not be looked at, or that we may not.
+bool was_seen(const error& why);
 /// The newest step all of whose files stand up to their checksums, below `below` where that is given; nothing
-/// when there is none. `damaged` gets every newer one that is passed over, and why. Reads what it vouches
-/// for.
+/// when there is none. `damaged` gets every newer one that is passed over, and why. For one that could not be
+/// looked at no older one stands: that is the error. Reads what it vouches for.
 result<std::optional<step_summary>> newest_whole_step(
     const storage_user& user, const std::string& dir, std::uint32_t world, std::optional<std::uint64_t> below,
     const std::function<void(std::uint64_t step, const error& why)>& damaged);

@@ -28,6 +28,10 @@ result<step_summary> verify_step(const storage_user& user, const std::string& di
     return head;
 }
 
+bool was_seen(const error& why) {
+    return why.code == errc::invalid_input || why.code == errc::not_found || why.code == errc::conflict;
+}
+
 result<std::optional<step_summary>> newest_whole_step(
     const storage_user& user, const std::string& dir, std::uint32_t world, std::optional<std::uint64_t> below,
     const std::function<void(std::uint64_t step, const error& why)>& damaged) {
@@ -36,6 +40,7 @@ result<std::optional<step_summary>> newest_whole_step(
         if (below && step >= *below) continue;
         auto whole = verify_step(user, dir, step, world);
         if (whole) return std::optional(*whole);
+        if (!was_seen(whole.error())) return std::unexpected(whole.error());
         damaged(step, whole.error());
     }
     return std::optional<step_summary>();

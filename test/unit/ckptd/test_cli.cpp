@@ -28,9 +28,9 @@ struct said {
     bool has(const std::string& what) const { return text.find(what) != std::string::npos; }
 };
 
-said run(const std::string& arguments) {
+said run(const std::string& arguments, const std::string& by = "") {
     said out;
-    auto* pipe = ::popen((std::string("timeout 60 ") + BANYAN_CKPT + " " + arguments + " 2>&1").c_str(), "r");
+    auto* pipe = ::popen((by + "timeout 60 " + BANYAN_CKPT + " " + arguments + " 2>&1").c_str(), "r");
     REQUIRE(pipe);
     char block[4096];
     for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, pipe)) != 0;) out.text.append(block, n);
@@ -41,6 +41,12 @@ said run(const std::string& arguments) {
 }
 
 std::string folder(const temporary& t, std::uint64_t step) { return ckpt::step_folder(t.dir(), step); }
+
+/// As one whom a file's mode keeps out.
+said run_without_power(const std::string& arguments) {
+    const bool root = ::geteuid() == 0;
+    return run(arguments, root ? "setpriv --bounding-set=-dac_override,-dac_read_search " : "");
+}
 
 void spoil(const std::string& path, std::streamoff at) {
     std::fstream f(path, std::ios::in | std::ios::out | std::ios::binary);
@@ -437,3 +443,41 @@ TEST_CASE("drop removes a step by a rename, but not what is needed", "[cli]") {
     CHECK(run("drop --force " + folder(t, 50)).code == 1);
     CHECK(fs::is_symlink(folder(t, 50)));
 }
+
+TEST_CASE("a step that cannot be looked at is no damaged one", "[cli]") {
+    const temporary t;
+    for (const std::uint64_t step : {10, 20}) write_step(own(t.dir()), step, 3);
+    REQUIRE(ckpt::release_claim(self(), own(t.dir())));
+    const auto hidden =
+        folder(t, 20) + GENERATE(as<std::string>(), "", "/MANIFEST.json", "/rank-000001.safetensors");
+    fs::permissions(hidden, fs::perms::none);
+    // An older step does not stand for it.
+    const auto to = (t.path / "out").string();
+    const auto exported = run_without_power("export " + t.dir() + " " + to);
+    CHECK(exported.code == 1);
+    CHECK(exported.has("Permission denied"));
+    CHECK_FALSE(fs::exists(to + "/rank-000000.safetensors"));
+    CHECK(run_without_power("export " + folder(t, 10) + " " + to).code == 0);
+    // It may be the only whole one.
+    REQUIRE(run("drop " + folder(t, 10)).code == 0);
+    const auto dropped = run_without_power("drop " + folder(t, 20));
+    CHECK(dropped.code == 1);
+    CHECK(dropped.has("Permission denied"));
+    fs::permissions(hidden, fs::perms::owner_all);
+    CHECK(run("verify " + t.dir()).code == 0);
+}
+
+TEST_CASE("a directory that is not there has not no steps", "[cli]") {
+    const temporary t;
+    for (const std::string command : {"ls ", "verify ", "show "}) {
+        const auto asked = run(command + t.dir());
+        CHECK(asked.code == 1);
+        CHECK(asked.has("is it mounted on this node?"));
+    }
+    CHECK(run("export " + t.dir() + " " + (t.path / "out").string()).has("is it mounted on this node?"));
+    fs::create_directories(t.dir());
+    const auto empty = run("ls " + t.dir());
+    CHECK(empty.code == 0);
+    CHECK(empty.has("no committed step in"));
+}
+
