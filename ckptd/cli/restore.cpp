@@ -57,9 +57,7 @@ result<void> restore_step(const std::string& path, bool force) {
     if (!force) BANYAN_CHECK(nobody_s(which.dir));
     const auto& dir = which.dir;
     const auto user = user_of(dir);
-    if (back && std::filesystem::exists(std::filesystem::symlink_status(step_folder(dir, step))))
-        return fail(errc::conflict, fmt::format("{} is there already", step_folder(dir, step)),
-                    "nothing is replaced: move one of the two elsewhere first");
+    if (back) BANYAN_CHECK(can_take_back(user, dir, step));
     // First what is newer: else it would be the newest for a moment and then not.
     BANYAN_TRY(const auto aside, set_newer_aside(user, dir, step));
     if (back) BANYAN_CHECK(take_back(user, dir, step));

@@ -17,20 +17,16 @@
 namespace banyan::ckpt {
 namespace {
 
-bool is_there(int folder, const std::string& name) {
-    struct stat st {};
-    return ::fstatat(folder, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 result<void> is_free(int folder, const std::string& name, const std::string& shown) {
     if (!is_there(folder, name)) return {};
     return fail(errc::conflict, fmt::format("{}/{} is there already", shown, name),
                 "nothing is replaced: move one of the two elsewhere first");
 }
 
-result<void> move_name(int from, int to, const std::string& name, const std::string& shown) {
-    BANYAN_CHECK(is_free(to, name, shown));
-    if (::renameat(from, name.c_str(), to, name.c_str()) == 0) return {};
+result<void> move_name(int from, int to, const std::string& name, const std::string& as,
+                       const std::string& shown) {
+    BANYAN_CHECK(is_free(to, as, shown));
+    if (::renameat(from, name.c_str(), to, as.c_str()) == 0) return {};
     return fail_errno(fmt::format("cannot move {} to {}", name, shown), errno);
 }
 
@@ -44,11 +40,18 @@ result<unique_fd> aside_of(int top, const std::string& dir) {
     return open_folder(top, set_aside_folder, shown);
 }
 
-/// A step may have two names: one that another of its number was about to replace.
-std::vector<std::string> names_of(int top, std::uint64_t step) {
-    std::vector<std::string> out;
-    for (const auto& name : {step_name(step), replaced_name(step)})
-        if (is_there(top, name)) out.push_back(name);
+/// A name that goes, and the one that it gets.
+struct renaming {
+    std::string name, as;
+};
+/// One that a commit was about to replace is the step of its number, and gets that name, unless the other is
+/// there, too; then it goes first: alone it would be the step, had this been stopped between the two.
+std::vector<renaming> moves_of(int top, std::uint64_t step) {
+    const auto plain = step_name(step), replaced = replaced_name(step);
+    const bool two = is_there(top, plain);
+    std::vector<renaming> out;
+    if (is_there(top, replaced)) out.push_back({replaced, two ? replaced : plain});
+    if (two) out.push_back({plain, plain});
     return out;
 }
 
@@ -62,10 +65,10 @@ result<void> move_newer(int top, const std::string& dir, std::uint64_t step,
         if (newer.empty()) return {};
         BANYAN_TRY(const auto aside, aside_of(top, dir));
         for (const auto other : newer)
-            for (const auto& name : names_of(top, other)) BANYAN_CHECK(is_free(aside.get(), name, shown));
+            for (const auto& one : moves_of(top, other)) BANYAN_CHECK(is_free(aside.get(), one.as, shown));
         for (const auto other : newer) {
-            for (const auto& name : names_of(top, other))
-                BANYAN_CHECK(move_name(top, aside.get(), name, shown));
+            for (const auto& one : moves_of(top, other))
+                BANYAN_CHECK(move_name(top, aside.get(), one.name, one.as, shown));
             moved.push_back(other);
         }
         BANYAN_CHECK(sync_folder(aside.get(), shown));
@@ -90,13 +93,22 @@ result<std::vector<std::uint64_t>> set_newer_aside(const storage_user& user, con
     return std::unexpected(why);
 }
 
-result<void> take_back(const storage_user& user, const std::string& dir, std::uint64_t step) {
+result<void> can_take_back(const storage_user& user, const std::string& dir, std::uint64_t step) {
     BANYAN_TRY(const auto identity, as_user::take(user));
     BANYAN_TRY(const auto top, open_directory(dir));
     const auto shown = fmt::format("{}/{}", dir, set_aside_folder);
     BANYAN_TRY(const auto aside, open_folder(top.get(), set_aside_folder, shown));
-    BANYAN_CHECK(open_folder(aside.get(), step_name(step), step_folder(shown, step)));
-    BANYAN_CHECK(move_name(aside.get(), top.get(), step_name(step), dir));
+    BANYAN_CHECK(open_folder(aside.get(), present_name(aside.get(), step), step_folder(shown, step)));
+    return is_free(top.get(), present_name(top.get(), step), dir);
+}
+
+result<void> take_back(const storage_user& user, const std::string& dir, std::uint64_t step) {
+    BANYAN_CHECK(can_take_back(user, dir, step));
+    BANYAN_TRY(const auto identity, as_user::take(user));
+    BANYAN_TRY(const auto top, open_directory(dir));
+    const auto shown = fmt::format("{}/{}", dir, set_aside_folder);
+    BANYAN_TRY(const auto aside, open_folder(top.get(), set_aside_folder, shown));
+    BANYAN_CHECK(move_name(aside.get(), top.get(), present_name(aside.get(), step), step_name(step), dir));
     BANYAN_CHECK(sync_folder(top.get(), dir));
     return sync_folder(aside.get(), shown);
 }

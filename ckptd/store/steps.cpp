@@ -52,6 +52,16 @@ std::string replaced_name(std::uint64_t step) {
     return fmt::format("{}{}", replaced_prefix, step_name(step));
 }
 
+bool is_there(int folder, const std::string& name) {
+    struct stat st {};
+    return ::fstatat(folder, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+std::string present_name(int top, std::uint64_t step) {
+    const bool aside = !is_there(top, step_name(step)) && is_there(top, replaced_name(step));
+    return aside ? replaced_name(step) : step_name(step);
+}
+
 result<unique_fd> open_for_reading(const std::string& dir) {
     auto top = open_directory(dir);
     if (!top && top.error().code == errc::not_found)

@@ -100,7 +100,9 @@ constexpr const char* set_aside_folder = "set-aside";
 /// Any other error tells what was moved before it; `latest` is right in each case.
 result<std::vector<std::uint64_t>> set_newer_aside(const storage_user& user, const std::string& dir,
                                                    std::uint64_t step);
-/// The opposite, for one step. errc::conflict: the directory has one of that number.
+/// The opposite, for one step. errc::conflict: the directory has one of that number. Whether it would be
+/// that, before anything is moved.
+result<void> can_take_back(const storage_user& user, const std::string& dir, std::uint64_t step);
 result<void> take_back(const storage_user& user, const std::string& dir, std::uint64_t step);
 /// A flush that came to nothing: its folder goes.
 void drop_flush(const storage_user& user, const std::string& dir, const std::string& flush);

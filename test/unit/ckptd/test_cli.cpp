@@ -481,3 +481,44 @@ TEST_CASE("a directory that is not there has not no steps", "[cli]") {
     CHECK(empty.has("no committed step in"));
 }
 
+TEST_CASE("a step that a commit was about to replace is one like any", "[cli]") {
+    const temporary t;
+    const auto aside = t.dir() + "/set-aside";
+    const auto cut_short = [](const std::string& in, const std::string& name) {
+        fs::rename(in + "/" + name, in + "/.replaced." + name);
+    };
+    const std::string twenty = "step-000000000020";
+    for (const std::uint64_t step : {10, 20, 30}) write_step(own(t.dir()), step, 5);
+    REQUIRE(ckpt::release_claim(self(), own(t.dir())));
+    SECTION("dropped") {
+        cut_short(t.dir(), twenty);
+        CHECK(run("drop " + folder(t, 20)).code == 0);
+        CHECK(*ckpt::list_steps(self(), t.dir()) == std::vector<std::uint64_t>{30, 10});
+    }
+    SECTION("set aside") {
+        cut_short(t.dir(), twenty);
+        CHECK(run("restore " + folder(t, 10)).code == 0);
+        CHECK(fs::exists(aside + "/" + twenty));
+        CHECK(run("verify " + aside).code == 0);
+    }
+    SECTION("as an earlier release has set it aside") {
+        REQUIRE(run("restore " + folder(t, 10)).code == 0);
+        cut_short(aside, twenty);
+        CHECK(run("restore " + aside + "/" + twenty).code == 0);
+        CHECK(*ckpt::list_steps(self(), t.dir()) == std::vector<std::uint64_t>{20, 10});
+        CHECK(*banyan::read_file(t.dir() + "/latest", 100) == twenty + "\n");
+        REQUIRE(run("restore " + folder(t, 10)).code == 0);
+        cut_short(aside, twenty);
+        CHECK(run("drop " + aside + "/" + twenty).code == 0);
+        CHECK(*ckpt::list_steps(self(), aside) == std::vector<std::uint64_t>{30});
+    }
+    SECTION("where one is put back: nothing is replaced, and nothing moved before that is known") {
+        fs::create_directories(aside);
+        fs::copy(folder(t, 20), aside + "/" + twenty);
+        cut_short(t.dir(), twenty);
+        const auto refused = run("restore " + aside + "/" + twenty);
+        CHECK(refused.code == 1);
+        CHECK(refused.has("is there already"));
+        CHECK(*ckpt::list_steps(self(), t.dir()) == std::vector<std::uint64_t>{30, 20, 10});
+    }
+}
