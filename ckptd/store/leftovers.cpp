@@ -28,9 +28,21 @@ void empty_and_remove(int top, const std::string& name, const std::string& shown
     if (for_each_name(folder->get(), shown, remove)) ::unlinkat(top, name.c_str(), AT_REMOVEDIR);
 }
 
+// A rank's shard, or a temporary name of one.
+bool is_shard(std::string_view name) {
+    constexpr std::string_view prefix = "rank-", suffix = ".safetensors";
+    const bool temporary = name.starts_with('.');
+    if (temporary) name.remove_prefix(1);
+    if (!name.starts_with(prefix)) return false;
+    name.remove_prefix(prefix.size());
+    const auto digits = std::min(name.find_first_not_of("0123456789"), name.size());
+    name.remove_prefix(digits);
+    return digits >= shard_digits && (temporary ? name.starts_with(suffix) : name == suffix);
+}
+
 bool is_ours(std::string_view name) {
-    return name == "MANIFEST.json" || name.starts_with("rank-") || name.starts_with(".rank-") ||
-           name.starts_with(".MANIFEST.json.") || name.starts_with(".COMMIT.");
+    return name == "MANIFEST.json" || is_shard(name) || name.starts_with(".MANIFEST.json.") ||
+           name.starts_with(".COMMIT.");
 }
 
 // A step's folder that has no COMMIT: left by a removal that stopped half-way, or by a release of banyan that

@@ -130,7 +130,9 @@ std::string step_folder(const std::string& dir, std::uint64_t step) {
     return fmt::format("{}/{}", dir, step_name(step));
 }
 
-std::string shard_name(std::uint32_t rank) { return fmt::format("rank-{:06}.safetensors", rank); }
+std::string shard_name(std::uint32_t rank) {
+    return fmt::format("rank-{:0{}}.safetensors", rank, shard_digits);
+}
 
 result<void> prepare_directory(const storage_user& user, const std::string& dir) {
     BANYAN_TRY(const auto identity, as_user::take(user));

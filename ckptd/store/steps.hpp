@@ -16,6 +16,8 @@ namespace banyan::ckpt {
 /// A committed step that another one of the same number is about to replace.
 constexpr std::string_view replaced_prefix = ".replaced.";
 std::string replaced_name(std::uint64_t step);
+/// Of the rank in a shard's name, at least.
+constexpr std::size_t shard_digits = 6;
 bool is_there(int folder, const std::string& name);
 /// The name under which readers find a step in its directory.
 std::string present_name(int top, std::uint64_t step);

@@ -162,12 +162,17 @@ TEST_CASE("what unfinished flushes and removals have left goes with the next own
     fs::create_directory(t.dir() + "/step-000000000030");
     std::ofstream(t.dir() + "/step-000000000030/rank-000000.safetensors") << "x";
     fs::create_directory(t.dir() + "/step-000000000040");
-    std::ofstream(t.dir() + "/step-000000000040/notes.txt") << "mine";
+    const std::vector<std::string> mine{".rank-list", "notes.txt", "rank-0.csv", "rank-000000.txt",
+                                        "rank-map.json"};
+    for (const auto& name : mine) std::ofstream(t.dir() + "/step-000000000040/" + name) << "mine";
+    for (const char* name : {".COMMIT.0123456789abcdef", ".rank-000001.safetensors.n2.tmp", "MANIFEST.json",
+                             "rank-000000.safetensors", "rank-1000000.safetensors"})
+        std::ofstream(t.dir() + "/step-000000000040/" + name) << "banyan's";
     fs::create_directories(t.dir() + "/.trash.1");
     own(t.dir());
     CHECK(names(t.dir()) ==
           std::vector<std::string>{"OWNER.3", "latest", "step-000000000010", "step-000000000040"});
-    CHECK(fs::exists(t.dir() + "/step-000000000040/notes.txt"));
+    CHECK(names(t.dir() + "/step-000000000040") == mine);
 }
 
 TEST_CASE(
