@@ -40,11 +40,15 @@ task<void> ended_jobs::leave_in_storage(session_ptr s) {
     if (!s->slot || s->ending || s->request.dir.empty() || s->request.flush == 0) co_return;
     const auto generation = s->generation;
     s->ending = true;
+    const auto turn = ++s->endings;
     s->kept_until = clock::now() + kept_from_others;
     s->notify();
     co_await settle(s, clock::now() + drain_timeout);
-    const std::function<bool()> goes_on = [&] { return s->detached && s->generation == generation; };
+    const std::function<bool()> goes_on = [&] {
+        return s->detached && s->generation == generation && s->endings == turn;
+    };
     co_await flushes_.store_newest(s, goes_on, s->lease_end);
+    if (s->endings != turn) co_return;  // it came back and left again, while storage or the leader was silent
     s->ending = false;
     s->notify();
 }

@@ -334,6 +334,7 @@ struct session {
     bool fresh = false;         ///< no request to open it has been granted yet
     std::uint32_t opening = 0;  ///< requests to open it that wait for its memory
     bool ending = false;        ///< detached, and what storage lacks is on its way there
+    std::uint64_t endings = 0;  ///< how often that has begun
     std::chrono::steady_clock::time_point lease_end{};
     std::chrono::steady_clock::time_point kept_until{};  ///< while it is ending: from others that need memory
 

@@ -4,6 +4,7 @@
 // has another number, begins from there.
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 #include <catch2/catch.hpp>
 #include <unistd.h>
@@ -185,6 +186,28 @@ TEST_CASE("a requeue in the middle of it goes on from memory", "[ckptd]") {
     leave(c, 7, {1, 2});
     for (auto& rank : ranks) rank.kill();
     CHECK(eventually([&] { return is_stored(c, 8); }));
+}
+
+TEST_CASE("a job that comes back and leaves again ends as long as it takes from then on", "[ckptd]") {
+    const gate g;
+    cluster c(g.on({2}, 2, "lease = \"9s\"\n"));
+    train_until_killed(c, 7, {1, 2}, 3);
+    const auto is_ending = [&] { return c.session(2, 7)["state"] == "ending"; };
+    c.kill(1, SIGSTOP);
+    leave(c, 7, {2});  // and waits for the leader's answer
+    REQUIRE(eventually(is_ending));
+    std::this_thread::sleep_for(3s);
+    auto r = c.request(7, 2, 1, c.dir() + "/store", rarely);
+    r.restart = 1;
+    r.self = c.name(2);
+    REQUIRE(ckpt::session_open(c.socket(2), r, 5s));
+    leave(c, 7, {2});
+    REQUIRE(eventually(is_ending, 500ms));
+    // Meanwhile the first one hears that the leader does not answer, and its lease is over.
+    const auto until = std::chrono::steady_clock::now() + 8500ms;
+    while (std::chrono::steady_clock::now() < until && is_ending()) std::this_thread::sleep_for(20ms);
+    CHECK(is_ending());
+    c.kill(1, SIGCONT);
 }
 
 TEST_CASE("of several jobs that end at once one whose storage hangs goes with its lease, the others do not",
