@@ -51,8 +51,9 @@ daemon::daemon(asio::io_context& io, settings s, std::shared_ptr<keeper::custody
 daemon::~daemon() = default;
 
 result<void> daemon::open() {
-    BANYAN_CHECK(local_.lock());
-    handover_.take_over();
+    auto kept = core_.keeper->take();
+    BANYAN_CHECK(local_.lock(kept));
+    handover_.take_over(std::move(kept));
     BANYAN_CHECK(peers_.open());
     BANYAN_CHECK(local_.open());
     if (!core_.config.metrics.empty()) metrics_ = metrics::serve(core_.config.metrics);

@@ -19,8 +19,7 @@ void put_in_place(session_ptr& place, const session_ptr& s) {
 
 using keeper::contents;
 
-void handover::take_over() {
-    auto all = core_.keeper->take();
+void handover::take_over(std::vector<keeper::handed_over> all) {
     if (core_.keeper->ended().empty()) return;
     kept_memory memory;
     std::vector<std::unique_ptr<keeper::ledger>> ledgers;

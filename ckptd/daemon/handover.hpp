@@ -22,7 +22,7 @@ class handover {
     handover(daemon_core& core, const parts& p) : core_(core), to_(p) {}
 
     /// Before anybody is let in.
-    void take_over();
+    void take_over(std::vector<keeper::handed_over> all);
     /// Processes that ended while no daemon was there, or before they came back to this one.
     void watch_former_owners(const session_ptr& s);
 

@@ -51,6 +51,13 @@ task<void> until_read(client_ptr client, clock::time_point until) {
     }
 }
 
+bool is_at(int fd, const std::string& path) {
+    struct stat mine {};
+    struct stat there {};
+    return ::fstat(fd, &mine) == 0 && ::lstat(path.c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
+           mine.st_ino == there.st_ino;
+}
+
 // A client's connection as wire::read_head reads it.
 struct plain_reader {
     client_ptr client;
@@ -133,13 +140,23 @@ std::uint32_t local_connections() {
 local_server::local_server(daemon_core& core, handlers h)
     : core_(core), handlers_(std::move(h)), limits_(local_connections()), acceptor_(core.io) {}
 
-// One daemon a socket. The kernel frees the lock with the process, so a dead daemon holds up nobody, and one
-// that is about to leave is waited for: its port and its socket are its own until then.
-result<void> local_server::lock() {
+// One daemon a socket. The kernel frees the lock with the last process that has it, so a dead daemon holds up
+// nobody but by its keeper, and one that is about to leave is waited for: its port and its socket are its own
+// until then.
+result<void> local_server::lock(std::vector<keeper::handed_over>& kept) {
     const auto path = core_.config.socket + ".lock";
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    for (auto& one : kept) {
+        if (one.what != keeper::contents::lock) continue;
+        if (!lock_ && is_at(one.fd.get(), path))
+            lock_ = std::move(one.fd);
+        else
+            core_.keeper->drop(one.number);  // of another configuration
+    }
+    std::erase_if(kept, [](const auto& one) { return one.what == keeper::contents::lock; });
+    const bool is_kept = static_cast<bool>(lock_);
+    if (!is_kept) lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!lock_) return fail_errno(fmt::format("cannot open {}", path), errno);
     const auto until = clock::now() + leave_timeout;
     while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -152,6 +169,7 @@ result<void> local_server::lock() {
                         "look who with: fuser " + path);
         std::this_thread::sleep_for(milliseconds(5));
     }
+    if (!is_kept) core_.keeper->hold(keeper::contents::lock, lock_.get());
     // Whom logrotate is to tell.
     const auto pid = fmt::format("{}\n", ::getpid());
     if (::ftruncate(lock_.get(), 0) == 0 && ::pwrite(lock_.get(), pid.data(), pid.size(), 0) < 0)

@@ -27,8 +27,9 @@ class local_server {
     };
     local_server(daemon_core& core, handlers h);
 
-    /// One daemon a socket: errc::conflict where another one has it and does not leave.
-    result<void> lock();
+    /// One daemon a socket: errc::conflict where another one has it and does not leave. The keeper holds that
+    /// for all its daemons; what it has of it is taken out of `kept`.
+    result<void> lock(std::vector<keeper::handed_over>& kept);
     /// Takes connections from now on.
     result<void> open();
     /// Nobody finds it any more.

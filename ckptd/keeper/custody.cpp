@@ -28,6 +28,7 @@ std::vector<handed_over> custody::take() {
     std::uint64_t newest = 0;
     while (is_kept()) {
         auto got = receive_record(socket_.get());
+        if (got && got->what.type == record_type::all) say({record_type::taken, {}, 0}, -1);
         if (!got || got->what.type == record_type::all) break;
         if (got->what.type != record_type::kept) continue;
         newest = std::max(newest, got->what.number);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ckptd/keeper/keeper.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -24,8 +25,12 @@ using namespace std::chrono_literals;
 constexpr auto early = 3s;        // an end so soon after the start may come from what was handed over
 constexpr int most_with_all = 3;  // early ends in a row before the next daemon begins with nothing
 constexpr int most = 6;
-constexpr auto pause_after_early_end = 200ms;
+constexpr auto pause_after_end = 200ms;  // times the number of ends in a row
+constexpr auto longest_pause = 5s;
+constexpr auto longest_without = 10min;  // of a daemon that starts
+constexpr auto longest_handing = 10s;    // of one descriptor that the kernel refuses for now
 constexpr std::array passed_on{SIGTERM, SIGINT, SIGHUP};
+constexpr int could_not_fork = 1 << 8;  // as of exit status 1
 
 sigset_t handled() {
     sigset_t set;
@@ -49,6 +54,8 @@ void let_go_of_terminal() {
 }  // namespace
 
 bool keeper::start_daemon() {
+    ready_ = took_ = false;
+    started_ = clock::now();
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return false;
     unique_fd ours(ends[0]), theirs(ends[1]);
@@ -74,18 +81,28 @@ bool keeper::start_daemon() {
         ::_exit(127);
     }
     socket_ = std::move(ours);
-    started_ = clock::now();
-    ready_ = false;
     hand_over();
     return true;
 }
 
 // More than a socket's buffer holds would wait for the daemon to read, and it may die first: then the socket
-// ends, and so does this.
+// ends, and so does this. One that cannot be given all is given nothing, as it would wait for the rest.
 void keeper::hand_over() {
+    bool given = true;
     for (const auto& [number, one] : held_)
-        if (!send_record(socket_.get(), {record_type::kept, one.what, number}, one.fd.get())) return;
-    send_record(socket_.get(), {record_type::all, {}, 0});
+        given = given && hand({record_type::kept, one.what, number}, one.fd.get());
+    if (!given || !hand({record_type::all, {}, 0}, -1)) ::kill(daemon_, SIGKILL);
+}
+
+// How many descriptors may be on their way the kernel limits for all processes of a user together.
+bool keeper::hand(const record& r, int fd) {
+    const auto until = clock::now() + longest_handing;
+    while (!send_record(socket_.get(), r, fd)) {
+        if ((errno != ETOOMANYREFS && errno != ENOBUFS && errno != ENOMEM) || clock::now() >= until)
+            return false;
+        std::this_thread::sleep_for(10ms);
+    }
+    return true;
 }
 
 bool keeper::listen() {
@@ -97,6 +114,9 @@ bool keeper::listen() {
             break;
         case record_type::drop:
             held_.erase(got->what.number);
+            break;
+        case record_type::taken:
+            took_ = true;
             break;
         case record_type::ready:
             ready_ = true;
@@ -113,38 +133,68 @@ void keeper::on_signal() {
     if (::read(signals_.get(), &info, sizeof info) != sizeof info) return;
     const auto signal = static_cast<int>(info.ssi_signo);
     for (const int s : passed_on)
-        if (s == signal) ::kill(daemon_, s);
+        if (s == signal && daemon_ > 0) ::kill(daemon_, s);
+    if (signal == SIGTERM || signal == SIGINT) ending_ = true;
     if (signal != SIGUSR1) return;
     replacing_ = true;
-    ::kill(daemon_, SIGKILL);  // at any moment what it holds is whole: nothing has to be said before
+    // At any moment what it holds is whole: nothing has to be said before.
+    if (daemon_ > 0) ::kill(daemon_, SIGKILL);
+}
+
+bool keeper::holds_memory() const {
+    return std::any_of(held_.begin(), held_.end(),
+                       [](const auto& h) { return h.second.what != contents::lock; });
 }
 
 std::optional<int> keeper::judge(int status) {
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
-    // It has said itself why it cannot start.
-    if (WIFEXITED(status) && !ready_ && held_.empty()) return WEXITSTATUS(status);
-    ended_ = std::exchange(replacing_, false) ? "replaced" : words(status);
-    if (ended_ == "replaced" || clock::now() >= started_ + early) {
+    if (ending_ || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) return 0;
+    const bool replaced = std::exchange(replacing_, false);
+    ended_ = replaced ? "replaced" : words(status);
+    if (ready_) failed_starts_ = 0;
+    // By its own word, or by a signal before it had read anything.
+    if (!replaced && !ready_ && (WIFEXITED(status) || !took_)) return judge_start(status);
+    if (replaced || clock::now() >= started_ + early) {
         early_ends_ = 0;
         return std::nullopt;
     }
     if (++early_ends_ >= most) return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
     if (early_ends_ >= most_with_all) {
-        held_.clear();
+        std::erase_if(held_, [](const auto& h) { return h.second.what != contents::lock; });
         ended_ += ", again and again: what was in memory is given up";
     }
-    std::this_thread::sleep_for(pause_after_early_end * early_ends_);
-    return std::nullopt;
+    return after(pause_after_end * early_ends_);
 }
 
-int keeper::run() {
-    const auto set = handled();
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);
-    signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC));
-    if (!signals_ || !start_daemon()) return 1;
+std::optional<int> keeper::judge_start(int status) {
+    const int end = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    // It has said itself why it cannot start.
+    if (WIFEXITED(status) && !holds_memory()) return end;
+    if (failed_starts_++ == 0) failing_since_ = clock::now();
+    if (clock::now() < failing_since_ + longest_without)
+        return after(std::min<std::chrono::milliseconds>(pause_after_end * failed_starts_, longest_pause));
+    ::dprintf(STDERR_FILENO, "banyan-ckpt-keeper: %s does not start (%s): what was in memory is given up\n",
+              command_.front().c_str(), ended_.c_str());
+    return end;
+}
+
+std::optional<int> keeper::after(std::chrono::milliseconds pause) {
+    const auto until = clock::now() + pause;
+    for (;;) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now()).count();
+        if (ending_) return 0;
+        if (std::exchange(replacing_, false) || left <= 0) return std::nullopt;
+        pollfd signal{signals_.get(), POLLIN, 0};
+        if (::poll(&signal, 1, static_cast<int>(left)) > 0) on_signal();
+    }
+}
+
+int keeper::watch() {
     for (;;) {
         std::array<pollfd, 2> waits{{{signals_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}}};
-        if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) return 1;
+        if (::poll(waits.data(), waits.size(), -1) < 0) {
+            std::this_thread::sleep_for(10ms);  // no memory for it, for now
+            continue;
+        }
         if (waits[0].revents != 0) on_signal();
         if (waits[1].revents != 0 && !listen()) socket_.reset();  // its end follows
         int status = 0;
@@ -152,8 +202,19 @@ int keeper::run() {
         // What it said before its end counts.
         while (socket_ && listen()) {
         }
+        daemon_ = -1;
+        return status;
+    }
+}
+
+int keeper::run() {
+    const auto set = handled();
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC));
+    if (!signals_) return 1;
+    for (;;) {
+        const int status = start_daemon() ? watch() : could_not_fork;
         if (const auto end = judge(status)) return *end;
-        if (!start_daemon()) return 1;
     }
 }
 

@@ -23,11 +23,13 @@ enum class record_type : std::uint32_t {
     ready,     ///< daemon to keeper: it serves; number 1: and has let go of standard error
     kept,      ///< keeper to daemon, with a descriptor: that was held
     all,       ///< keeper to daemon: these were all
+    taken,     ///< daemon to keeper: it has read them all
 };
 
 enum class contents : std::uint32_t {
     ledger = 1,  ///< what a session has to remember
     shards,      ///< memory of ranks, or of copies
+    lock,        ///< of this node's daemon: no other one may have it between two of a keeper's
 };
 
 struct record {

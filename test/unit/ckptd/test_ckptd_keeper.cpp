@@ -3,11 +3,14 @@
 // Daemons that are killed under running jobs, and that their keepers start again.
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include <thread>
 
 #include <catch2/catch.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -314,6 +317,53 @@ TEST_CASE("a daemon that always dies soon begins with nothing, and says so", "[c
     CHECK(is_given_up());
     CHECK(c.status(1)["sessions"].empty());
     CHECK(c.status(1)["memory_used"] == 0);
+}
+
+TEST_CASE("a daemon that cannot start leaves all to the one that can, and its place to nobody", "[ckptd]") {
+    cluster c({1, "", {"--keeper"}});
+    c.open(c.request(9, 1, 1, "", 0));
+    auto ranks = start_ranks(c, 9, {1});
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 1 5000"), "0");
+    const auto config = c.dir() + "/banyan.conf";
+    const auto right = *banyan::read_file(config, 1 << 16);
+    std::ofstream(config, std::ios::app) << "sokcet = \"/nowhere\"\n";
+    const auto before = daemon_of(c, 1);
+    kill_daemon(c, 1);
+    // More often than one that dies of what it is given may.
+    REQUIRE(eventually([&] { return how_often(c.log(1), "sokcet") >= 7; }, 30s));
+    for (auto& r : ranks) r.kill();
+    ranks.clear();
+    {
+        const banyan::unique_fd lock(::open((c.socket(1) + ".lock").c_str(), O_RDWR | O_CLOEXEC));
+        REQUIRE(lock);
+        CHECK(::flock(lock.get(), LOCK_EX | LOCK_NB) != 0);
+    }
+    std::ofstream(config) << right;
+    REQUIRE(is_back(c, 1, before));
+    CHECK(c.log(1).find("the daemon before ended by exit status 2: 1 sessions") != std::string::npos);
+    c.new_step(9, 1, {1});
+    auto again = start_ranks(c, 9, {1});
+    all_are(ask_all(again, "restart"), "0 1 1 1");
+    // And is replaced, killed and ended as before.
+    const auto now = daemon_of(c, 1);
+    c.kill(1, SIGUSR1);
+    CHECK(is_back(c, 1, now));
+    all_are(ask_all(again, "save 2"), "0");
+    all_are(ask_all(again, "wait 2 1 5000"), "0");
+}
+
+TEST_CASE("a keeper whose daemon cannot start ends when it is told to", "[ckptd]") {
+    cluster c({1, "", {"--keeper"}});
+    c.open(c.request(9, 1, 1, "", 0));
+    auto ranks = start_ranks(c, 9, {1});
+    all_are(ask_all(ranks, "save 1"), "0");
+    std::ofstream(c.dir() + "/banyan.conf", std::ios::app) << "sokcet = \"/nowhere\"\n";
+    kill_daemon(c, 1);
+    REQUIRE(eventually([&] { return how_often(c.log(1), "sokcet") >= 5; }, 30s));
+    const auto from = std::chrono::steady_clock::now();
+    c.kill(1, SIGTERM);  // and waits for its end
+    CHECK(std::chrono::steady_clock::now() < from + 3s);
 }
 
 TEST_CASE("a ledger is the text before or the new one, whenever its writer is killed", "[ckptd]") {

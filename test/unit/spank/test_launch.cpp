@@ -46,7 +46,7 @@ class node {
         const unique_fd lock(::open((socket() + ".lock").c_str(), O_RDWR | O_CLOEXEC));
         eventually([&] {
             const auto now = cluster_.status(1);
-            if (now.is_object()) ::kill(now["pid"].get<pid_t>(), SIGKILL);
+            if (now.is_object()) ::kill(now["pid"].get<pid_t>(), SIGTERM);
             return ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
         });
     }
