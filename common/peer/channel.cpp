@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 
 #include "common/crc32c.hpp"
+#include "common/uncached_copy.hpp"
 
 namespace banyan::peer {
 
@@ -36,6 +37,25 @@ void look_for_life(int fd, const life_signs& signs) {
     ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &signs.every_s, sizeof signs.every_s);
     ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &signs.times, sizeof signs.times);
     ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &signs.silence, sizeof signs.silence);
+}
+
+void wake_at(int fd, std::size_t bytes) {
+    const auto least = static_cast<int>(bytes);
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
+}
+
+// A large body is waited for by the piece: to be woken for each packet costs either end more than the packet,
+// for whose process wakes another one waits for the other processor. Never for more than is still to come.
+task<result<void>> read_pieces(asio::ip::tcp::socket& socket, std::span<std::byte> into) {
+    while (!into.empty()) {
+        wake_at(socket.native_handle(), std::min(into.size(), piece_bytes));
+        const auto buffer = asio::buffer(into.data(), into.size());
+        const auto [ec, got] = co_await socket.async_read_some(buffer, as_result);
+        if (ec) co_return fail(errc::unavailable, "the peer closed the connection: " + ec.message());
+        into = into.subspan(got);
+    }
+    wake_at(socket.native_handle(), 1);
+    co_return result<void>{};
 }
 
 }  // namespace
@@ -87,7 +107,7 @@ task<result<void>> channel::read(std::span<std::byte> into) {
         ahead_from_ += n;
         into = into.subspan(n);
         if (into.empty()) co_return result<void>{};
-        if (into.size() >= read_ahead) co_return co_await wire::read_bytes(socket_, into);
+        if (into.size() >= read_ahead) co_return co_await read_pieces(socket_, into);
         ahead_.resize(read_ahead);
         const auto [ec, got] = co_await socket_.async_read_some(asio::buffer(ahead_), as_result);
         if (ec) co_return fail(errc::unavailable, "the peer closed the connection: " + ec.message());
@@ -134,7 +154,7 @@ task<result<void>> channel::send_body(lead before, std::span<const std::byte> bo
         before = {};
         piece = body.subspan(at, std::min(piece_bytes, body.size() - at));
         auto sending = send(parts);
-        auto sealing = seal_piece(piece, scratch_[turn % scratch_.size()], crc);
+        auto sealing = seal_piece(piece, scratch_[encrypt_ ? turn % scratch_.size() : 0], crc);
         if (encrypt_) {
             const auto [sent, next] = co_await (std::move(sending) && std::move(sealing));
             if (!sent) co_return std::unexpected(sent.error());
@@ -165,7 +185,7 @@ task<void> channel::open_piece(std::span<std::byte> piece, std::uint32_t* crc, s
             const auto part = piece.subspan(at, std::min(looked_at_once, piece.size() - at));
             receiving_.open_piece(part, encrypt_);
             if (crc) *crc = crc32c(part, *crc);
-            if (place) std::memcpy(place + at, part.data(), part.size());
+            if (place) uncached_copy({place + at, part.size()}, part);
         }
         return true;
     };
@@ -176,12 +196,14 @@ task<void> channel::open_piece(std::span<std::byte> piece, std::uint32_t* crc, s
 }
 
 // To decrypt takes as long as to receive: one piece is decrypted while the next one comes in. What is only
-// authenticated is looked at where it came in, while it is in that core's cache.
+// authenticated is looked at where it came in, while it is in that core's cache; a large body is placed from
+// there, past the cache.
 task<result<void>> channel::read_and_open(std::span<std::byte> into, std::uint32_t* crc, bool into_shared) {
+    const bool by_way = into_shared || (!encrypt_ && into.size() > piece_bytes);
     const auto piece_of = [&](std::size_t at, std::size_t turn) {
         const auto n = std::min(piece_bytes, into.size() - at);
-        if (!into_shared) return into.subspan(at, n);
-        auto& own = arrived_[turn % arrived_.size()];
+        if (!by_way) return into.subspan(at, n);
+        auto& own = arrived_[encrypt_ ? turn % arrived_.size() : 0];
         own.resize(std::max(own.size(), n));
         return std::span(own).first(n);
     };
@@ -190,7 +212,7 @@ task<result<void>> channel::read_and_open(std::span<std::byte> into, std::uint32
     std::size_t at = 0;
     for (std::size_t turn = 1; at + piece.size() < into.size(); ++turn) {
         const auto next = piece_of(at + piece.size(), turn);
-        auto opening = open_piece(piece, crc, into_shared ? into.data() + at : nullptr);
+        auto opening = open_piece(piece, crc, by_way ? into.data() + at : nullptr);
         auto reading = read(next);
         if (encrypt_) {
             BANYAN_CO_CHECK(co_await (std::move(reading) && std::move(opening)));
@@ -201,7 +223,7 @@ task<result<void>> channel::read_and_open(std::span<std::byte> into, std::uint32
         at += piece.size();
         piece = next;
     }
-    co_await open_piece(piece, crc, into_shared ? into.data() + at : nullptr);
+    co_await open_piece(piece, crc, by_way ? into.data() + at : nullptr);
     co_return result<void>{};
 }
 

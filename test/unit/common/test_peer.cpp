@@ -2,6 +2,7 @@
 //
 // What protects a connection between daemons, part by part: keys, the channel's frames, who may connect, what
 // is stated. The whole handshake runs between real daemons in test/hostile.
+#include <array>
 #include <set>
 #include <thread>
 
@@ -181,6 +182,72 @@ TEST_CASE("a body of any length arrives with its checksum, looked at by other th
                 CHECK(body == sent);  // encryption leaves the sender's memory alone
                 CHECK(crc == crc32c(sent));
             }
+}
+
+TEST_CASE("a large body that comes in bits is read to its end, and what follows it at once", "[peer]") {
+    const auto keys = some_keys();
+    const bool encrypt = GENERATE(false, true);
+    const std::size_t bytes = GENERATE(262'143u, 262'145u, 524'289u, 800'001u);
+    CAPTURE(encrypt, bytes);
+    asio::io_context io;
+    tcp_pair first(io), second(io);
+    const std::vector<std::byte> body(bytes, std::byte{'B'});
+    const std::array bodies{std::span(body), std::span(body).first(10)};
+    std::vector<std::byte> wire(bytes + 4096);
+    {
+        peer::channel out(std::move(first.a), {keys, true, encrypt, "n1", nullptr});
+        std::jthread sends([&] {
+            asio::co_spawn(
+                io,
+                [&]() -> task<void> {
+                    for (const auto b : bodies) {
+                        auto meta = nlohmann::json::object();
+                        const auto done = co_await out.write_frame(7, std::move(meta), b);
+                        CHECK(done);
+                    }
+                    out.close();
+                },
+                [](std::exception_ptr e) { CHECK_FALSE(e); });
+            io.run();
+        });
+        boost::system::error_code end;
+        first.b.native_non_blocking(false);
+        wire.resize(asio::read(first.b, asio::buffer(wire), end));
+    }
+    io.restart();
+    peer::channel in(std::move(second.b), {keys, false, encrypt, "n2", nullptr});
+    // The connection stays open: nothing but what has come wakes the reader.
+    std::jthread feeder([&] {
+        for (std::size_t at = 0, bit = 1; at < wire.size(); at += bit, bit = bit * 3 % 70'001 + 1) {
+            bit = std::min(bit, wire.size() - at);
+            asio::write(second.a, asio::buffer(wire.data() + at, bit));
+            std::this_thread::sleep_for(std::chrono::microseconds(bit % 7 == 0 ? 3000 : 100));
+        }
+    });
+    asio::steady_timer patience(io, std::chrono::seconds(20));
+    patience.async_wait([&](const boost::system::error_code& ec) {
+        if (!ec) in.close();
+    });
+    // Not where a line of the cache begins.
+    std::vector<std::byte> room(bytes + 13, std::byte{'-'});
+    const auto read = run(io, [&]() -> task<int> {
+        int whole = 0;
+        std::vector<std::byte> small(10);
+        const std::array places{std::span(room).subspan(5, bytes), std::span(small)};
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            const auto head = co_await in.read_head();
+            if (!head) break;
+            std::uint32_t crc = 0;
+            const auto done = co_await in.read_body(places[i], &crc, true);
+            if (!done || crc != crc32c(bodies[i])) break;
+            ++whole;
+        }
+        patience.cancel();
+        co_return whole;
+    }());
+    CHECK(read == 2);
+    CHECK(std::equal(body.begin(), body.end(), room.begin() + 5));
+    CHECK(std::count(room.begin(), room.end(), std::byte{'-'}) == 13);  // and nothing beside it
 }
 
 TEST_CASE("a body that others write to meanwhile harms itself and not the connection", "[peer]") {
