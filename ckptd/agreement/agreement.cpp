@@ -253,7 +253,7 @@ void agreement::cast(effects& out, std::uint32_t rank) const {
     for (const auto& c : shelf_.copies()) {
         if (!c.own || c.what.rank != rank || !is_of_this_round(c.what.key)) continue;
         if (c.voted)
-            v.kept.push_back({c.what.key, *c.voted});
+            v.kept.push_back({c.what.key, *c.voted, c.what.key == committed(level::replicated)});
         else if (c.what.key.generation == launch_.generation)
             v.settled = std::min(v.settled, c.what.key.step - 1);
     }

@@ -152,6 +152,7 @@ struct vote {
     struct one {
         copy_key key;
         level safety = level::memory;  ///< final: what is voted for in memory is not replicated later
+        bool heard = false;            ///< its commit, at the highest level: there is no more to say of it
     };
     std::uint32_t rank = 0;
     std::vector<one> kept;

@@ -11,7 +11,7 @@ vote_counter::outcome vote_counter::count(std::uint64_t generation, const std::o
                                           const vote& v) {
     outcome out;
     if (v.rank >= world_) return out;
-    for (const auto& [key, safety] : v.kept) {
+    for (const auto& [key, safety, heard] : v.kept) {
         if (key.generation != generation && key != base) continue;
         auto& t = tallies_[key];
         t.votes.resize(world_);
@@ -23,10 +23,10 @@ vote_counter::outcome vote_counter::count(std::uint64_t generation, const std::o
             out.known.emplace_back(passed_over{key});
         } else if (t.voted == world_) {
             const commit c{key, t.replicated == world_ ? level::replicated : level::memory};
-            if (std::exchange(t.decided, true))
-                out.known.emplace_back(c);
-            else
+            if (!std::exchange(t.decided, true))
                 out.committed.push_back(c);
+            else if (!heard)
+                out.known.emplace_back(c);
         }
     }
     for (auto& [key, t] : tallies_) {

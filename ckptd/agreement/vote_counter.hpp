@@ -19,7 +19,7 @@ class vote_counter {
     struct outcome {
         std::vector<commit> committed;
         std::vector<copy_key> passed_over;
-        /// Decided before: whoever votes once more has not heard of it.
+        /// Decided before, and the voter has not heard of it.
         std::vector<body> known;
     };
     /// `base`: what the generation began from; it is voted for, too, when its second copies are made anew.

@@ -95,8 +95,8 @@ struct writer {
     json operator()(const again& m) const { return {{"forgetful", m.forgetful}}; }
     json operator()(const vote& m) const {
         json kept = json::array();
-        for (const auto& [key, safety] : m.kept)
-            kept.push_back({key.generation, key.step, static_cast<unsigned>(safety)});
+        for (const auto& [key, safety, heard] : m.kept)
+            kept.push_back({key.generation, key.step, static_cast<unsigned>(safety), unsigned{heard}});
         return {{"rank", m.rank}, {"kept", std::move(kept)}, {"first", m.first}, {"settled", m.settled}};
     }
     json operator()(const commit& m) const {
@@ -252,11 +252,12 @@ struct reader {
         vote m;
         BANYAN_TRY(const auto rank, in.number("rank", most.world - 1));
         m.rank = static_cast<std::uint32_t>(rank);
-        BANYAN_TRY(const auto kept, tuples<3>("kept"));
+        BANYAN_TRY(const auto kept, tuples<4>("kept"));
         for (const auto& n : kept) {
             BANYAN_TRY(const auto key, key_of(n[0], n[1]));
             BANYAN_TRY(const auto safety, level_of(n[2]));
-            m.kept.push_back({key, safety});
+            if (n[3] > 1) return wrong("kept");
+            m.kept.push_back({key, safety, n[3] == 1});
         }
         BANYAN_TRY(m.first, in.number("first"));
         BANYAN_TRY(m.settled, in.number("settled"));

@@ -67,7 +67,8 @@ class unpacker {
         out.settled = word();
         for (auto left = word(most_kept); left != 0 && good_; --left) {
             const auto of = key();
-            out.kept.push_back({of, safety()});
+            const auto safe = safety();
+            out.kept.push_back({of, safe, word(1) != 0});
         }
         return out;
     }
@@ -105,7 +106,7 @@ bool pack(const message& m, std::vector<std::byte>& out) {
     if (const auto* v = std::get_if<vote>(&m.what); v && v->kept.size() <= most_kept) {
         p.begin(a_vote, m.generation);
         p(v->rank), p(v->first), p(v->settled), p(v->kept.size());
-        for (const auto& one : v->kept) p(one.key), p(one.safety);
+        for (const auto& one : v->kept) p(one.key), p(one.safety), p(std::uint64_t{one.heard});
     } else if (const auto* c = std::get_if<commit>(&m.what)) {
         p.begin(a_commit, m.generation);
         p(c->key), p(c->safety);

@@ -40,6 +40,6 @@ constexpr std::size_t put_at_once = 256 * 1024;
 constexpr std::uint16_t of_named_state = 0x1000;
 
 /// With the number of these messages: daemons of another one are refused before they say anything.
-constexpr const char* peer_role = "ckptd 4";
+constexpr const char* peer_role = "ckptd 5";
 
 }  // namespace banyan::ckpt

@@ -34,7 +34,7 @@ bool is_closed(int fd, std::chrono::milliseconds timeout = std::chrono::seconds(
 class caller {
   public:
     caller(const std::string& to, std::uint16_t port, std::string node, std::string wanted,
-           const std::string& role = "ckptd 4", const std::string& from = "127.0.0.1");
+           const std::string& role = "ckptd 5", const std::string& from = "127.0.0.1");
     /// Sends hello and reads the challenge; nothing when there is none.
     std::optional<json> greet();
     /// What a true caller would state now.

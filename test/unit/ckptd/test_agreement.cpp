@@ -205,6 +205,33 @@ TEST_CASE("a decision is told to all once, then to whoever asks again", "[ckptd]
     CHECK(again.committed.empty());
     CHECK(again.passed_over.empty());
     CHECK(again.known.size() == 2);
+    // Who has heard of the one is told of the other alone.
+    const auto heard = vote(0, {{key, level::memory, true}, {other, level::memory}});
+    REQUIRE(heard.known.size() == 1);
+    CHECK(std::holds_alternative<agreement::passed_over>(heard.known[0]));
+}
+
+TEST_CASE("a vote says of which commit there is nothing more to tell", "[ckptd]") {
+    two_slots t;
+    t.a.storage_holds({});
+    t.go();
+    std::vector<bool> heard;
+    const auto save = [&](std::uint64_t step) {
+        t.a.add(own(step, {round_one, step}));
+        t.a.safe(step, level::replicated);
+        heard.clear();
+        for (const auto& [to, m] : t.a.tick().send)
+            if (const auto* v = std::get_if<agreement::vote>(&m.what))
+                for (const auto& one : v->kept) heard.push_back(one.heard);
+    };
+    save(1);
+    CHECK(heard == std::vector{false});
+    t.commit_step(1, level::memory);  // it may be more
+    save(2);
+    CHECK(heard == std::vector{false, false});
+    t.commit_step(2);
+    save(3);
+    CHECK(heard == std::vector{true, false});
 }
 
 TEST_CASE("a commit in memory frees no replicated one", "[ckptd]") {
