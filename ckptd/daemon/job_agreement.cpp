@@ -22,6 +22,14 @@ std::optional<copy_key> voted_for(const job_agreement::messages& all) {
     return newest;
 }
 
+// Those of every step, which their sender says again at its ticks, or when it is asked again: a vote, and the
+// answer to all votes. The rest of the agreement waits for what others say.
+bool comes_again(const agreement::message& m) {
+    return std::holds_alternative<agreement::vote>(m.what) ||
+           std::holds_alternative<agreement::commit>(m.what) ||
+           std::holds_alternative<agreement::passed_over>(m.what);
+}
+
 }  // namespace
 
 void job_agreement::open(const agreement::launch& l) {
@@ -83,7 +91,7 @@ void job_agreement::act_on_all() {
             auto& next = batch.emplace_back(std::move(events_.front()));
             news = news || !next.what.counted;
             for (const auto& [to, m] : next.what.send)
-                if (to == self_) events_.push_back({rules_.receive(self_, m), next.repeats});
+                if (to == self_) events_.push_back({rules_.receive(self_, m), false});  // that is new
         }
         if (news) host_.keep();
         for (auto& one : batch) carry_out(std::move(one));
@@ -105,12 +113,19 @@ void job_agreement::carry_out(event e) {
     std::vector<bool> under_way(outboxes_.size());
     if (e.repeats)
         for (std::size_t slot = 0; slot < outboxes_.size(); ++slot) under_way[slot] = outboxes_[slot].sending;
-    for (auto& [to, m] : e.what.send)
-        if (to != self_ && to < under_way.size() && !under_way[to]) post(to, std::move(m));
+    for (auto& [to, m] : e.what.send) {
+        if (to == self_ || to >= under_way.size()) continue;
+        const bool asks = e.repeats || !comes_again(m);
+        if (under_way[to])
+            outboxes_[to].asks = true;  // whether it is still there is to be known all the same
+        else
+            post(to, std::move(m), asks);
+    }
 }
 
-void job_agreement::post(std::uint32_t slot, agreement::message m) {
+void job_agreement::post(std::uint32_t slot, agreement::message m, bool asks) {
     auto& box = outboxes_[slot];
+    box.asks = box.asks || asks;
     if (box.waiting.size() >= most_waiting) return;
     box.waiting.push_back(std::move(m));
     if (std::exchange(box.sending, true)) return;
@@ -125,14 +140,18 @@ task<void> job_agreement::pump(std::uint32_t slot, std::uint64_t launch) {
             if (launch_ != launch) co_return;
         }
         auto frame = std::exchange(outboxes_[slot].waiting, {});
-        const auto answered = co_await host_.send(slot, std::move(frame));
+        const bool asks = std::exchange(outboxes_[slot].asks, false) || outboxes_[slot].silent;
+        const auto answered = co_await (asks ? host_.send : host_.tell)(slot, std::move(frame));
         if (launch_ != launch) co_return;
         auto& silent = outboxes_[slot].silent;
-        if (answered)
+        const auto led = leader();
+        if (answered && asks)
             silent.reset();
-        else
+        else if (!answered)
             silent = silence{slot, silent ? silent->since : clock::now(), answered.error()};
         rules_.follow(leader());
+        // What the one before was told is lost with it.
+        if (!answered && leader() != led && has_begun()) act(rules_.tick(), true);
     }
     if (launch_ == launch) outboxes_[slot].sending = false;
 }

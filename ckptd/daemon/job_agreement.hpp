@@ -29,6 +29,9 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
         /// All of `what` in one frame. An error when the daemon of that slot did not answer, or has no
         /// session of the job (not_found).
         std::function<task<result<void>>(std::uint32_t slot, messages what)> send;
+        /// As send, but nobody waits for an answer: what has left may not arrive. For words that the ticks
+        /// say again.
+        std::function<task<result<void>>(std::uint32_t slot, messages what)> tell;
         /// Until the node's other ranks have voted for this checkpoint, too, or for a moment: one frame then
         /// has all their votes.
         std::function<task<void>(copy_key)> gather;
@@ -86,17 +89,18 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
     struct outbox {
         messages waiting{};
         bool sending = false;
+        bool asks = true;                 ///< what goes next has to be answered
         std::optional<silence> silent{};  ///< the last frame was not answered
     };
     struct event {
         agreement::effects what;
-        bool repeats = false;  ///< not needed where a frame was under way before
+        bool repeats = false;  ///< of a tick: not needed where a frame was under way before
     };
 
     void act(agreement::effects what, bool repeats = false);
     void act_on_all();
     void carry_out(event e);
-    void post(std::uint32_t slot, agreement::message m);
+    void post(std::uint32_t slot, agreement::message m, bool asks = true);
     task<void> pump(std::uint32_t slot, std::uint64_t launch);
 
     host host_;

@@ -87,6 +87,21 @@ std::uint64_t turn_in_storage(const session& s, const copy_key& begun) {
     return std::min(newest, begun.step) / s.request.flush;
 }
 
+struct agreement_frame {
+    json meta;
+    std::vector<std::byte> packed;  ///< the body
+};
+
+agreement_frame in_one_frame(const session& s, std::uint32_t slot, job_agreement::messages what) {
+    agreement_frame out{header_of(s), {}};
+    for (auto& m : what) {
+        if (agreement::pack(m, out.packed)) continue;
+        if (auto* mine = std::get_if<agreement::inventory>(&m.what)) mine->former = former_nodes::names_of(s);
+        out.meta["messages"].push_back(agreement::encode(m, s.request.nodes[slot].ranks));
+    }
+    return out;
+}
+
 std::string in_short(std::string_view why) { return printable(why.substr(0, most_hindrance)); }
 
 }  // namespace
@@ -107,21 +122,21 @@ std::shared_ptr<job_agreement> launches::make_agreement(const std::weak_ptr<sess
     h.send = [this, of](std::uint32_t slot, job_agreement::messages what) -> task<result<void>> {
         const auto s = of.lock();
         if (!s || slot >= s->request.nodes.size()) co_return fail(errc::internal, "no such slot");
-        const auto to = s->request.nodes[slot];
-        json meta = header_of(*s);
-        std::vector<std::byte> packed;
-        for (auto& m : what) {
-            if (agreement::pack(m, packed)) continue;
-            if (auto* mine = std::get_if<agreement::inventory>(&m.what))
-                mine->former = former_nodes::names_of(*s);
-            meta["messages"].push_back(agreement::encode(m, to.ranks));
-        }
+        const auto to = to_.peers.link_to(s->request.nodes[slot], false);
+        auto said = in_one_frame(*s, slot, std::move(what));
         const auto generation = s->generation;
-        const auto answer = co_await to_.peers.link_to(to, false)->call(peer_message::agree, std::move(meta),
-                                                                        agree_timeout, packed);
+        const auto answer =
+            co_await to->call(peer_message::agree, std::move(said.meta), agree_timeout, said.packed);
         if (!answer) co_return std::unexpected(answer.error());
         if (s->generation == generation) take_hindrance(s, slot, *answer);
         co_return result<void>{};
+    };
+    h.tell = [this, of](std::uint32_t slot, job_agreement::messages what) -> task<result<void>> {
+        const auto s = of.lock();
+        if (!s || slot >= s->request.nodes.size()) co_return fail(errc::internal, "no such slot");
+        const auto to = to_.peers.link_to(s->request.nodes[slot], false);
+        auto said = in_one_frame(*s, slot, std::move(what));
+        co_return co_await to->tell(peer_message::agreed, std::move(said.meta), agree_timeout, said.packed);
     };
     h.gather = [this, of](copy_key newest) -> task<void> {
         const auto until = clock::now() + votes_at_most;

@@ -110,7 +110,7 @@ task<result<void>> peer_requests::handle(const std::shared_ptr<peer_state>& from
     if (type == peer_message::put_chunk) co_return co_await on_put_chunk(from.get(), head, std::move(meta));
     if (type == peer_message::put_begin && head.body_bytes != 0)
         co_return co_await on_put_whole(from, head, std::move(meta));
-    if (type == peer_message::agree && head.body_bytes != 0)
+    if (type == peer_message::agreed || (type == peer_message::agree && head.body_bytes != 0))
         co_return co_await on_packed(from.get(), head, std::move(meta));
     if (head.body_bytes != 0) co_return fail(errc::invalid_input, "a body where none belongs");
     if (type == peer_message::get) co_return co_await on_get(from.get(), std::move(meta));
@@ -267,7 +267,9 @@ task<result<void>> peer_requests::on_packed(peer_state* from, wire::header head,
     if (head.body_bytes > agreement::most_packed)
         co_return fail(errc::invalid_input, "messages of the agreement that are too long");
     std::vector<std::byte> packed(head.body_bytes);
-    BANYAN_CO_CHECK(co_await from->connection->read_body(packed));
+    if (!packed.empty()) {
+        BANYAN_CO_CHECK(co_await from->connection->read_body(packed));
+    }
     const auto s = fence(*from, peer_message::agree, meta);
     answer_meta said = json::object();
     if (s)
@@ -275,6 +277,9 @@ task<result<void>> peer_requests::on_packed(peer_state* from, wire::header head,
                                             std::move(packed));
     else
         said = std::unexpected(s.error());
+    // Whoever is refused hears of it when the same is said again, as a request.
+    const auto type = static_cast<peer_message>(head.type & ~of_named_state);
+    if (type == peer_message::agreed) co_return result<void>{};
     co_return co_await reply_to(from->connection.get(), std::move(said));
 }
 

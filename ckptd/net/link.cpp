@@ -95,11 +95,15 @@ task<result<void>> link::connect() {
     co_return result<void>{};
 }
 
-task<result<nlohmann::json>> link::exchange(peer_message type, nlohmann::json meta,
-                                            std::span<const std::byte> body) {
+task<result<void>> link::send(peer_message type, nlohmann::json meta, std::span<const std::byte> body) {
     const auto named = meta.contains("state") ? of_named_state : std::uint16_t{0};
     const auto number = static_cast<std::uint16_t>(static_cast<std::uint16_t>(type) | named);
-    BANYAN_CO_CHECK(co_await channel_->write_frame(number, std::move(meta), body));
+    return channel_->write_frame(number, std::move(meta), body);
+}
+
+task<result<nlohmann::json>> link::exchange(peer_message type, nlohmann::json meta,
+                                            std::span<const std::byte> body) {
+    BANYAN_CO_CHECK(co_await send(type, std::move(meta), body));
     BANYAN_CO_TRY(auto reply, co_await channel_->read_frame());
     co_return std::move(reply.meta);
 }
@@ -127,6 +131,22 @@ task<result<nlohmann::json>> link::call(peer_message type, nlohmann::json meta,
     }
     if (auto refused = wire::error_from(*reply)) co_return std::unexpected(std::move(*refused));
     co_return reply;
+}
+
+task<result<void>> link::tell(peer_message type, nlohmann::json meta, std::chrono::milliseconds timeout,
+                              std::span<const std::byte> body) {
+    const auto self = shared_from_this();
+    const auto held = co_await lock_.acquire();
+    // What is written to a peer that has gone leaves all the same.
+    if (channel_ && channel_->is_open() && channel_->has_ended()) close();
+    BANYAN_CO_CHECK(co_await connect());
+    watch(timeout);
+    auto sent = co_await send(type, std::move(meta), body);
+    watchdog_.cancel();
+    if (sent) co_return sent;
+    note(false);
+    close();
+    co_return fail(errc::unavailable, fmt::format("{}: {}", options_.host, sent.error().text()));
 }
 
 task<result<link::put_result>> link::put_on(nlohmann::json meta, std::span<const std::byte> image,

@@ -36,6 +36,11 @@ class link : public std::enable_shared_from_this<link> {
                                       std::chrono::milliseconds timeout,
                                       std::span<const std::byte> body = {});
 
+    /// A word that has no reply. That it has left says nothing of whether it comes; errc::unavailable = it
+    /// did not even leave. `body` must stay.
+    task<result<void>> tell(peer_message type, nlohmann::json meta, std::chrono::milliseconds timeout,
+                            std::span<const std::byte> body = {});
+
     enum class put_result { done, busy };
     struct put_place {
         bool new_memory = false;  ///< the peer may have to make memory for it first
@@ -68,6 +73,7 @@ class link : public std::enable_shared_from_this<link> {
 
   private:
     task<result<void>> connect();
+    task<result<void>> send(peer_message type, nlohmann::json meta, std::span<const std::byte> body);
     task<result<nlohmann::json>> exchange(peer_message type, nlohmann::json meta,
                                           std::span<const std::byte> body = {});
     task<result<put_result>> put_on(nlohmann::json meta, std::span<const std::byte> image, put_place place,

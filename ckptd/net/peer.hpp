@@ -2,8 +2,9 @@
 //
 // Messages between the daemons of a job, on TCP after the handshake of common/peer (peer_role). All carry
 // "job" and the sender's "generation"; an older generation than the receiver's is refused. Every request has
-// one reply. Who is no node of the job as the receiver knows it gets nothing but `holdings`, `get` and
-// `leave`, and those as a daemon of a later launch: with the job's user in "uid".
+// one reply; what is marked [no reply] is no request. Who is no node of the job as the receiver knows it gets
+// nothing but `holdings`, `get` and `leave`, and those as a daemon of a later launch: with the job's user in
+// "uid".
 #pragma once
 
 #include <cstddef>
@@ -31,6 +32,7 @@ enum class peer_message : std::uint16_t {
     holdings,   ///< from a later launch on other nodes: "uid"; reply {"copies", "replicated"}, as an
                 ///< inventory's
     leave,      ///< from a later launch, which needs nothing of the node any more: "uid"
+    agreed,     ///< [no reply] as `agree`, words that are said again until they have led to something
 };
 
 constexpr std::size_t put_at_once = 256 * 1024;

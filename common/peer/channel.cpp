@@ -85,6 +85,12 @@ void channel::close() {
     socket_.close(ignored);
 }
 
+bool channel::has_ended() {
+    std::byte next{};
+    const auto n = ::recv(socket_.native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
 task<result<void>> channel::write_frame(std::uint16_t type, nlohmann::json meta,
                                         std::span<const std::byte> body, std::uint32_t* crc) {
     auto text = meta.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -47,6 +47,8 @@ class channel {
     /// half a minute. Its kernel gives them, however busy the process is.
     void expect_life_within(std::chrono::seconds most);
     void close();
+    /// The other end has closed it, or said what nobody has asked for: for who waits for nothing on it.
+    bool has_ended();
     asio::any_io_executor executor() { return socket_.get_executor(); }
 
     /// `body` (at most wire::max_body) must stay valid until the task is done. `crc` gets the CRC-32C of what

@@ -33,6 +33,7 @@ std::shared_ptr<ckpt::job_agreement> silent_agreement() {
     h.send = [](std::uint32_t, ckpt::job_agreement::messages) -> task<result<void>> {
         co_return result<void>{};
     };
+    h.tell = h.send;
     h.bring = [](ckpt::agreement::prepare) {};
     h.keep = h.begin = h.fenced = h.changed = [] {};
     h.free = [](ckpt::agreement::shelf::id) {};

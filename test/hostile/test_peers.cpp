@@ -336,7 +336,7 @@ TEST_CASE("what comes along with a question ends no more than the question", "[h
                 hostile::welcome);
         return out;
     };
-    constexpr std::uint16_t put_begin = 0x100, ping = 0x105, agree = 0x106;
+    constexpr std::uint16_t put_begin = 0x100, ping = 0x105, agree = 0x106, agreed = 0x10e;
     const std::string shard(4096, 's');
     const auto of = [&](std::uint64_t number, std::uint64_t step, std::uint32_t crc) -> json {
         return {{"job", number}, {"generation", generation}, {"rank", 0},      {"key_generation", generation},
@@ -351,6 +351,7 @@ TEST_CASE("what comes along with a question ends no more than the question", "[h
     for (const auto& packed : {std::string(8, '\1'), std::string(7, '\0'), std::string(200, '\xff')}) {
         const auto refused = one.ask(agree, {{"job", 1}, {"generation", generation}}, packed);
         CHECK((refused && refused->contains("error")));
+        CHECK(one.say(agreed, {{"job", 1}, {"generation", generation}}, packed));  // not answered
     }
     CHECK(one.ask(ping, json::object()) == json::object());  // the stream is whole
     CHECK(one.say(put_begin, of(1, 78, 0), std::string(300'000, 's'), 200'000));

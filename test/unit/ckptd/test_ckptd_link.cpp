@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The calling end of a transfer, against a peer that breaks it off.
+// The calling end of a connection: a transfer, against a peer that breaks it off, and words without a reply.
+#include <csignal>
+#include <thread>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <catch2/catch.hpp>
@@ -87,16 +90,22 @@ class asker {
                                              link_options{"n1", c.addr(1), c.port(), &settings_})) {}
     result<nlohmann::json> call(peer_message type, nlohmann::json meta) {
         std::optional<result<nlohmann::json>> out;
-        const auto work = [&]() -> task<void> {
-            out.emplace(co_await link_->call(type, std::move(meta), 3s));
-        };
-        asio::co_spawn(io_, work, [](std::exception_ptr e) { CHECK_FALSE(e); });
-        io_.restart();
-        io_.run();
+        run([&]() -> task<void> { out.emplace(co_await link_->call(type, std::move(meta), 3s)); });
+        return *out;
+    }
+    result<void> tell(peer_message type, nlohmann::json meta) {
+        std::optional<result<void>> out;
+        run([&]() -> task<void> { out.emplace(co_await link_->tell(type, std::move(meta), 3s)); });
         return *out;
     }
 
   private:
+    template <class Work>
+    void run(const Work& work) {
+        asio::co_spawn(io_, work, [](std::exception_ptr e) { CHECK_FALSE(e); });
+        io_.restart();
+        io_.run();
+    }
     asio::io_context io_;
     asio::thread_pool munge_{1}, workers_{1};
     peer::settings settings_;
@@ -148,6 +157,42 @@ TEST_CASE("a daemon's word about states opens what a job may have, and nothing e
     CHECK_FALSE(n2.call(named, nameless));
     CHECK(asker(c, "n2").call(peer_message::agree, nameless));
     CHECK(c.session(1, 7)["states"].size() == 4);
+}
+
+TEST_CASE("what has no reply is not answered when it is refused, and the next request is", "[ckptd]") {
+    cluster c({1, "", {}});
+    auto r = c.request(7, 1, 2, "", 0);
+    r.nodes[0].ranks = {0};
+    r.nodes.push_back({"n2", "127.0.0.1", {1}, 0});
+    c.open(r);
+    REQUIRE(step_open(c.socket(1), {7, 0, {"n1", "n2"}}, 5s));
+    rank_process rank(c, 1, 7, 0, 2, 1000);
+    CHECK(rank.ask("save 1") == "0");
+    nlohmann::json right{{"job", 7}, {"generation", c.session(1, 7)["generation"]}};
+    const nlohmann::json known{{"job", 7}, {"generation", 1}};
+    for (const auto* name : {"n2", "n3"}) {
+        asker other(c, name);
+        auto outdated = right, without_job = right, spoilt = right;
+        outdated["generation"] = 0;
+        without_job.erase("job");
+        spoilt["messages"] = "none";
+        for (const auto& word : {outdated, without_job, spoilt, right}) {
+            CHECK(other.tell(peer_message::agreed, word));
+            CHECK(other.call(peer_message::ping, nlohmann::json::object()) == nlohmann::json::object());
+        }
+    }
+}
+
+TEST_CASE("a word to a daemon that was started again reaches the new one", "[ckptd]") {
+    cluster c({1, "", {}});
+    asker other(c, "n2");
+    REQUIRE(other.call(peer_message::ping, nlohmann::json::object()));
+    c.kill(1, SIGKILL);
+    CHECK_FALSE(other.tell(peer_message::agreed, nlohmann::json::object()));
+    REQUIRE(c.start(1));
+    std::this_thread::sleep_for(100ms);  // longer than one that has just gone is taken for dead
+    CHECK(other.tell(peer_message::agreed, nlohmann::json::object()));
+    CHECK(other.call(peer_message::ping, nlohmann::json::object()));
 }
 
 TEST_CASE("a transfer that ended while room was made is tried once more, with that room", "[ckptd]") {

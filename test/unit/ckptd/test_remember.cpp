@@ -24,6 +24,7 @@ std::shared_ptr<job_agreement> silent_agreement() {
     h.send = [](std::uint32_t, job_agreement::messages) -> banyan::task<banyan::result<void>> {
         co_return banyan::result<void>{};
     };
+    h.tell = h.send;
     h.bring = [](agreement::prepare) {};
     h.keep = h.begin = h.fenced = h.changed = [] {};
     h.free = [](agreement::shelf::id) {};
