@@ -240,14 +240,6 @@ task<void> controller::act_once(std::uint64_t number) {
     if (vacated) followers_.begin(number, how.jobs, false);
 }
 
-task<std::optional<std::int64_t>> controller::trained(std::uint32_t job, std::vector<std::string> nodes) {
-    constexpr std::chrono::seconds within(1);
-    const auto report = co_await hub_.seal(std::move(nodes), job, within);
-    const auto found = report.steps.find(job);
-    if (found == report.steps.end()) co_return std::nullopt;
-    co_return found->second;
-}
-
 void controller::say_once(std::uint64_t number, const std::string& what, std::string why) {
     const auto* i = records_.incidents().find(number);
     if (i && !was_said(*i, what, why)) records_.record(number, what, i->object.node, std::move(why), false);

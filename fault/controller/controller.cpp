@@ -34,7 +34,7 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
             .moved = [this](std::string node,
                             cursor where) { records_.move_cursor(std::move(node), std::move(where)); },
             .self_sealed = [this](std::string node, std::int64_t at,
-                                  std::string text) { after_self_seal(node, at, text); },
+                                  std::string text) { records_.note_self_seal(node, at, text); },
             .heard =
                 [this](const std::string& node, bool here) {
                     if (!here) return silence_.gone(node, hub_.agents().size());
@@ -48,7 +48,10 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
                 {.boot_of = [this](const std::string& node) { return hub_.boot_of(node); },
                  .nvlink_domain_of = [this](const std::string& node) { return hub_.nvlink_domain_of(node); },
                  .hear = [this](std::uint64_t number, change what) { hear(number, what); },
-                 .folded = [this](const std::vector<std::uint64_t>& numbers) { after_folding(numbers); }}),
+                 .folded =
+                     [this](const std::vector<std::uint64_t>& numbers) {
+                         records_.after_folding(numbers, limiter_);
+                     }}),
       silence_(io, pool, *slurm_, config_.ckptd_port,
                [this](const std::string& node, const std::string& words) { of_nodes_.silent(node, words); }),
       verifier_{{io, pool, *slurm_, records_, config_.verify,
@@ -57,7 +60,7 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
                  },
                  config_.dry_run},
                 [this](std::uint32_t job, std::vector<std::string> nodes) {
-                    return trained(job, std::move(nodes));
+                    return hub_.newest_step(std::move(nodes), job);
                 }},
       followers_(verifier_),
       started_ms_(wall_ms()),

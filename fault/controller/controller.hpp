@@ -72,9 +72,6 @@ class controller {
     // events.cpp
     /// Of one that no line of a node tells of.
     void hear(std::uint64_t number, change what);
-    /// Incidents that became evidence of another one of their NVLink domain.
-    void after_folding(const std::vector<std::uint64_t>& numbers);
-    void after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text);
 
     /// How a node goes out: of those jobs all leave it, or none.
     struct taking {
@@ -98,8 +95,6 @@ class controller {
     decision judge(incident& i, bool restarted = false);
     /// Changes `how` as it was in the end.
     task<bool> take_node_out(std::uint64_t number, taking& how);
-    /// For the verification: the newest training step that is complete.
-    task<std::optional<std::int64_t>> trained(std::uint32_t job, std::vector<std::string> nodes);
 
     // held.cpp
     /// `by_half`: some of it is done, and its node counts as taken out.

@@ -16,8 +16,6 @@ namespace {
 // An agent that is not answered for so long comes again, with the same.
 constexpr std::chrono::seconds agent_waits(5);
 constexpr std::chrono::milliseconds look_again(100);
-constexpr const char* agent_seal = "agent_seal";
-constexpr std::ptrdiff_t most_agent_seals = 64;
 
 /// It is to be acted on, and the history says so before that begins: a controller that ends in between would
 /// take it for done.
@@ -87,7 +85,7 @@ task<void> controller::take_events(std::string /*node*/, std::vector<event> even
         }
         auto& e = events[n];
         const auto came = records_.incidents().absorb(e, wall_ms());
-        after_folding(came.folded);
+        records_.after_folding(came.folded, limiter_);
         for (const auto number : came.folded) judge.erase(number);
         // The incident counts it, and the history has what made a difference.
         const bool keeps = came.created || came.escalated || !is_told_of_a_job(e.fault) ||
@@ -117,20 +115,6 @@ task<void> controller::take_events(std::string /*node*/, std::vector<event> even
     asio::co_spawn(io_, keep_all(io_, records_, seen_, std::move(out)), asio::detached);
 }
 
-// Nothing was done to their nodes, nor will be for them: those count for the limits no more.
-void controller::after_folding(const std::vector<std::uint64_t>& numbers) {
-    for (const auto number : numbers) {
-        const auto* i = records_.incidents().find(number);
-        if (!i) continue;
-        if (node_stays(*i))
-            limiter_.unspent(number);
-        else if (i->decided < action_words().size() && has_limits(static_cast<step_kind>(i->decided)))
-            limiter_.not_wanted(*i, incidents().all());
-        records_.say(*i, " closed by " + i->closed_by);
-        records_.save_soon(number);
-    }
-}
-
 void controller::hear(std::uint64_t number, change what) {
     auto* i = records_.incidents().find(number);
     if (!i) return;
@@ -138,21 +122,6 @@ void controller::hear(std::uint64_t number, change what) {
     if (came_of_it == heard::act) begin(*i);
     records_.save_soon(number);
     if (came_of_it == heard::act) asio::co_spawn(io_, act(number), asio::detached);
-}
-
-void controller::after_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text) {
-    // It belongs to the newest incident of the node.
-    for (auto it = records_.incidents().all().rbegin(); it != records_.incidents().all().rend(); ++it) {
-        const auto& one = it->second;
-        const bool here = one.object.node == node || std::ranges::find(one.shown, node) != one.shown.end();
-        if (!here || one.closed_ms != 0) continue;
-        auto* i = records_.incidents().find(it->first);
-        // One for each grave line, some seconds apart.
-        if (std::ranges::count(i->actions, agent_seal, &action_record::what) < most_agent_seals)
-            i->actions.push_back({agent_seal, node, at_ms, text});
-        records_.save_soon(it->first);
-        return;
-    }
 }
 
 }  // namespace banyan::fault

@@ -216,6 +216,14 @@ task<seal_report> hub::seal(std::vector<std::string> nodes, std::uint64_t job,
     co_return std::move(s.report);
 }
 
+task<std::optional<std::int64_t>> hub::newest_step(std::vector<std::string> nodes, std::uint32_t job) {
+    constexpr std::chrono::seconds within(1);
+    const auto report = co_await seal(std::move(nodes), job, within);
+    const auto found = report.steps.find(job);
+    if (found == report.steps.end()) co_return std::nullopt;
+    co_return found->second;
+}
+
 void hub::take_swept(const std::string& node, const json& meta) {
     const json_fields in(meta);
     const auto request = in.number("request");

@@ -70,6 +70,8 @@ class hub {
     /// Asks the agents of `nodes`; back when all answered or after `timeout`. job 0 = all jobs.
     task<seal_report> seal(std::vector<std::string> nodes, std::uint64_t job,
                            std::chrono::milliseconds timeout);
+    /// The newest training step of `job` that is complete, as agents of `nodes` say within a second.
+    task<std::optional<std::int64_t>> newest_step(std::vector<std::string> nodes, std::uint32_t job);
     /// Asks the node's agent for a sweep, for incident `number`; unknown where it does not come or does not
     /// answer, none where it was given up.
     task<std::optional<sweep_report>> sweep(std::string node, std::uint64_t number);

@@ -118,6 +118,35 @@ void records::record(std::uint64_t number, std::string what, std::string target,
     save_soon(number);
 }
 
+void records::note_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text) {
+    constexpr const char* agent_seal = "agent_seal";
+    constexpr std::ptrdiff_t most = 64;
+    for (auto it = engine_.all().rbegin(); it != engine_.all().rend(); ++it) {
+        const auto& one = it->second;
+        const bool here = one.object.node == node || std::ranges::find(one.shown, node) != one.shown.end();
+        if (!here || one.closed_ms != 0) continue;
+        auto* i = engine_.find(it->first);
+        // One for each grave line, some seconds apart.
+        if (std::ranges::count(i->actions, agent_seal, &action_record::what) < most)
+            i->actions.push_back({agent_seal, node, at_ms, text});
+        save_soon(it->first);
+        return;
+    }
+}
+
+void records::after_folding(const std::vector<std::uint64_t>& numbers, limiter& limits) {
+    for (const auto number : numbers) {
+        const auto* i = engine_.find(number);
+        if (!i) continue;
+        if (node_stays(*i))
+            limits.unspent(number);
+        else if (i->decided < action_words().size() && has_limits(static_cast<step_kind>(i->decided)))
+            limits.not_wanted(*i, engine_.all());
+        say(*i, " closed by " + i->closed_by);
+        save_soon(number);
+    }
+}
+
 task<void> records::save(std::uint64_t number) {
     engine_.touch();
     co_await writer_.save(number);

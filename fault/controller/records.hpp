@@ -43,6 +43,11 @@ class records {
 
     /// What came of an action: logged, counted, and kept with the incident.
     void record(std::uint64_t number, std::string what, std::string target, std::string text, bool done);
+    /// The node's agent had its jobs sealed by itself: of its newest incident.
+    void note_self_seal(const std::string& node, std::int64_t at_ms, const std::string& text);
+    /// Incidents that became evidence of another one of their NVLink domain. Nothing was done to their nodes,
+    /// nor will be for them: those count for the limits no more.
+    void after_folding(const std::vector<std::uint64_t>& numbers, limiter& limits);
     /// Back when the history has it, or after a second without an answer.
     task<void> save(std::uint64_t number);
     void save_soon(std::uint64_t number);

@@ -57,7 +57,6 @@ class engine {
 
   private:
     // engine_homes.cpp
-    static bool belongs_to_symptom(const incident& i, const event& e, bool near);
     static bool repeats(const incident& i, const event& e);
     bool belongs(const incident& i, const event& e, precedence w) const;
     incident* home_of(const event& e, precedence w);

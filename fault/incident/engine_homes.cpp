@@ -10,6 +10,20 @@
 #include "fault/incident/relations.hpp"
 
 namespace banyan::fault {
+namespace {
+
+// What goes on about one part of a node is one incident, however long it does. What a card's own lines
+// tell and what is told of its place on the bus are one fault.
+bool belongs_to_symptom(const incident& i, const event& e, bool near) {
+    const bool symptom = !i.object.device.empty();
+    if (symptom && e.fault.kind == fault_kind::symptom && i.object.device == e.fault.device)
+        return !of_another_job(i, e, precedence_of(e.fault));
+    if (!near || !speaks_of_a_card(e.fault)) return false;
+    if (!e.fault.bdf.empty()) return i.object.bdf == e.fault.bdf;
+    return !symptom && i.object.kind == object_kind::gpu && of_a_gpu(e.fault);
+}
+
+}  // namespace
 
 // The same fault of the same part is told again hours later: that is no new one while nobody has seen to it.
 // What accuses an application is another fault each time, unless it is known to be of the same job.
@@ -17,17 +31,6 @@ bool engine::repeats(const incident& i, const event& e) {
     if (i.object.bdf.empty() || i.object.bdf != e.fault.bdf || !is_the_culprits(i, e.fault)) return false;
     const auto root = static_cast<precedence>(i.root_precedence);
     return root == precedence::app ? e.job != 0 && e.job == i.accused : root >= precedence::alert;
-}
-
-// What goes on about one part of a node is one incident, however long it does. What a card's own lines
-// tell and what is told of its place on the bus are one fault.
-bool engine::belongs_to_symptom(const incident& i, const event& e, bool near) {
-    const bool symptom = !i.object.device.empty();
-    if (symptom && e.fault.kind == fault_kind::symptom && i.object.device == e.fault.device)
-        return !of_another_job(i, e, precedence_of(e.fault));
-    if (!near || !speaks_of_a_card(e.fault)) return false;
-    if (!e.fault.bdf.empty()) return i.object.bdf == e.fault.bdf;
-    return !symptom && i.object.kind == object_kind::gpu && of_a_gpu(e.fault);
 }
 
 bool engine::belongs(const incident& i, const event& e, precedence w) const {
