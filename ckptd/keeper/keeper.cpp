@@ -81,6 +81,7 @@ bool keeper::start_daemon() {
         ::_exit(127);
     }
     socket_ = std::move(ours);
+    theirs.reset();  // the daemon has the only other end, so that it ends with it
     hand_over();
     return true;
 }
@@ -167,9 +168,9 @@ std::optional<int> keeper::judge(int status) {
 
 std::optional<int> keeper::judge_start(int status) {
     const int end = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-    // It has said itself why it cannot start.
-    if (WIFEXITED(status) && !holds_memory()) return end;
     if (failed_starts_++ == 0) failing_since_ = clock::now();
+    // Nothing is lost with it, and mostly it has said itself why it cannot start.
+    if (!holds_memory() && (WIFEXITED(status) || failed_starts_ >= most)) return end;
     if (clock::now() < failing_since_ + longest_without)
         return after(std::min<std::chrono::milliseconds>(pause_after_end * failed_starts_, longest_pause));
     ::dprintf(STDERR_FILENO, "banyan-ckpt-keeper: %s does not start (%s): what was in memory is given up\n",
