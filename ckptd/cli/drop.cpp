@@ -25,14 +25,20 @@ result<void> not_a_job_s(const std::string& dir, std::uint64_t step) {
 
 result<void> not_the_only_one(const std::string& dir, std::uint64_t step) {
     BANYAN_TRY(const auto steps, steps_in(dir));
-    for (const auto other : steps)
-        if (other != step && verify_step(myself(), dir, other, 0)) return {};
+    std::string unseen;
+    for (const auto other : steps) {
+        if (other == step) continue;
+        const auto whole = verify_step(myself(), dir, other, 0);
+        if (whole) return {};
+        if (!was_seen(whole.error()) && unseen.empty())
+            unseen = fmt::format(", as far as could be seen: step {}: {}", other, whole.error().what);
+    }
     const auto whole = verify_step(myself(), dir, step, 0);
     if (!whole && was_seen(whole.error())) return {};  // nothing that could be restored is lost
     if (!whole)
         return fail(errc::unavailable, fmt::format("step {} may be whole: {}", step, whole.error().what),
                     "--force removes it all the same");
-    return fail(errc::conflict, fmt::format("step {} is the only whole one in {}", step, dir),
+    return fail(errc::conflict, fmt::format("step {} is the only whole one in {}{}", step, dir, unseen),
                 "--force removes it all the same");
 }
 
