@@ -14,7 +14,7 @@
 
 #include <unistd.h>
 
-#include "ckptd/client/connection.hpp"
+#include "ckptd/client/attachment.hpp"
 #include "ckptd/client/outcome.hpp"
 #include "ckptd/client/regions.hpp"
 #include "ckptd/store/safetensors.hpp"
@@ -53,35 +53,13 @@ class client {
     /// Nothing was saved or restored, as at the beginning.
     void forget_steps();
 
-    // attaching.cpp
-    /// Connected; nothing need be protected. Who asks for its state looks at once, and waits for a daemon
-    /// that is being started again.
-    outcome reach(bool asks);
-    bool may_come(const error& e) const;
-    result<void> connect(clock::time_point until);
-    result<void> attach(std::uint64_t bytes, bool populate = true);
-    /// After the daemon has ended: to the next one.
-    result<void> attach_anew(std::uint64_t bytes, bool populate);
-    /// Attached to memory for an image of `bytes`, at least.
-    outcome attach_for(std::uint64_t bytes, bool populate = true);
-    /// Attached to memory for the regions of one call, which `table` then names. `asks` as of reach(); the
-    /// pages come later then.
+    /// Attached to memory for the regions of one call, which `table` then names. `asks` as of
+    /// attachment::reach(); the pages come later then.
     outcome ready(const given_regions& given, region_table** table, bool asks = false);
-    /// After the daemon has ended: attached to the next one, where its keeper starts one.
-    outcome come_back();
-    /// Makes the daemon's memory fit for copies from a GPU, where a region is on one.
-    void pin(const region_table& table);
-    outcome ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
-                nlohmann::json* reply, const std::function<void()>& meanwhile = {});
-    void tell_warning();
-    outcome off(const error& e);
-    void detach();
 
     // saving.cpp
     outcome save(std::uint64_t step, const given_regions& given);
     int free_buffer();
-    /// The step that is being saved does not come about.
-    void pass_over();
 
     // restoring.cpp
     outcome ask_for_state(bool test, nlohmann::json* reply, const region_table& into);
@@ -101,23 +79,16 @@ class client {
     bool initialised_ = false;
     std::atomic<pid_t> pid_{::getpid()};  ///< of the process that may use it
     rank_name who_;
-    std::string socket_;
     std::chrono::milliseconds buffer_timeout_{2000};
     region_table regions_;
     given_tables given_;
-    connection connection_;
-    bool pinned_ = false;
-    clock::time_point next_try_{};
-    std::string off_because_;
+    attachment daemon_{who_};
     std::uint64_t sealed_ = 0;   ///< newest sealed or restored step, plus 1
     bool has_saved_ = false;     ///< since it was given its state, in this or an earlier session
     bool has_begun_ = false;     ///< it was given its state, or told that there is none, or has saved
     bool must_restart_ = false;  ///< it was behind, and has only looked since
     bool unanswered_ = false;    ///< it has asked for its state, and does not know what it is
-    std::optional<std::uint64_t> saved_;   ///< newest step sealed since the state was restored
-    std::optional<std::uint64_t> saving_;  ///< by the call under way
-    std::uint32_t warnings_seen_ = 0;
-    bool told_off_ = false;
+    std::optional<std::uint64_t> saved_;  ///< newest step sealed since the state was restored
 };
 
 }  // namespace banyan::ckpt

@@ -61,28 +61,24 @@ outcome client::init(const char* job, int rank, int world) {
     const auto w = number_or(world_text.c_str(), world > 0, "WORLD_SIZE", 1'048'576);
     if (pid_.exchange(::getpid()) != ::getpid()) forget_steps();
     initialised_ = true;
-    detach();
-    next_try_ = {};
-    socket_ = environment("BANYAN_CKPT_SOCKET");
-    if (socket_.empty())
-        return off({errc::not_found, "BANYAN_CKPT_SOCKET is not set", "submit the job with --train-ckpt"});
+    const auto socket = environment("BANYAN_CKPT_SOCKET");
+    daemon_.begin(j && r && w && *r < *w ? socket : "");
+    if (socket.empty())
+        return daemon_.off(
+            {errc::not_found, "BANYAN_CKPT_SOCKET is not set", "submit the job with --train-ckpt"});
     if (!j || !r || !w) {
-        socket_.clear();
         const auto& e = !j ? j.error() : !r ? r.error() : w.error();
-        off(e);
+        daemon_.off(e);
         return {BCK_E_INVALID, e.text()};
     }
-    if (*r >= *w) {
-        socket_.clear();
-        return {BCK_E_INVALID, fmt::format("rank {} is not below the world size {}", *r, *w)};
-    }
+    if (*r >= *w) return {BCK_E_INVALID, fmt::format("rank {} is not below the world size {}", *r, *w)};
     rank_name now{*j, {}, static_cast<std::uint32_t>(*r), static_cast<std::uint32_t>(*w), {}};
     if (const auto step = parse_number(environment("BANYAN_STEP"), UINT32_MAX - 1))
         now.step = static_cast<std::uint32_t>(*step);
     become(now);
     if (const auto wait_ms = parse_number(environment("BANYAN_CKPT_WAIT_MS"), 3'600'000))
         buffer_timeout_ = std::chrono::milliseconds(*wait_ms);
-    return reach(true);
+    return daemon_.reach(true);
 }
 
 outcome client::protect(const bck_tensor& region) {
@@ -107,10 +103,8 @@ outcome client::open(client& of, const std::string& state) {
     auto now = of.who_;
     now.state = state;
     become(now);
-    socket_ = of.socket_;
-    off_because_ = of.off_because_;
+    daemon_.begin_as(of.daemon_);
     buffer_timeout_ = of.buffer_timeout_;
-    next_try_ = {};
     initialised_ = true;
     return {};
 }
@@ -141,24 +135,26 @@ outcome client::finalize(bool drain, const std::function<void()>& meanwhile) {
         once();
         return out;
     }
-    if (drain && pid_ == ::getpid() && connection_.attached()) {
+    if (drain && pid_ == ::getpid() && daemon_.link.attached()) {
         nlohmann::json reply;
-        out = ask(message::finalize, {{"drain", true}}, drain_timeout, &reply, once);
+        out = daemon_.ask(message::finalize, {{"drain", true}}, drain_timeout, &reply, once);
         if (out.code == BCK_E_TIMEOUT) out.text += ": the newest step may not be in storage";
         if (const json_fields in(reply); out.code == 0 && in.has("not_stored"))
             out = {BCK_E_TIMEOUT, in.text("not_stored").value_or("the newest step is not in storage")};
-        if (connection_.attached()) tell_warning();
-    } else if (pid_ == ::getpid() && connection_.attached()) {
+        if (daemon_.link.attached()) daemon_.tell_warning();
+    } else if (pid_ == ::getpid() && daemon_.link.attached()) {
         // So that what comes next is no rank's death. The answer is not waited for.
-        connection_.post(message::finalize, "drain", 0);
+        daemon_.link.post(message::finalize, "drain", 0);
     }
     once();
-    detach();
+    daemon_.detach();
     initialised_ = false;
     regions_.clear();
     given_.clear();
     sealed_ = 0;
     saved_.reset();
+    has_saved_ = false;
+    has_begun_ = false;
     return out;
 }
 

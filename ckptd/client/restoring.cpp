@@ -43,7 +43,7 @@ outcome find_image(const connection& of, const nlohmann::json& reply, std::uint6
 }  // namespace
 
 bool client::is_behind() const {
-    return must_restart_ || unanswered_ || connection_.header().round.load() != connection_.generation();
+    return must_restart_ || unanswered_ || daemon_.link.header().round.load() != daemon_.link.generation();
 }
 
 outcome client::behind() const {
@@ -71,21 +71,22 @@ outcome client::ask_for_state(bool test, nlohmann::json* reply, const region_tab
     // Until a rank waits for its state the daemon brings that into memory of its own, and copies it later: so
     // it is asked first, and the rank's mapping made ready while it works.
     const auto make_ready = [&] {
-        connection_.populate();
-        pin(into);
+        daemon_.link.populate();
+        daemon_.pin(into);
     };
     const auto until = clock::now() + restore_timeout;
     nlohmann::json meta = nlohmann::json::object();
     if (test) meta["test"] = true;
     std::string said;
     for (;;) {
-        if (auto asked = ask(message::restore, meta, answer_timeout, reply, make_ready); asked.code != 0) {
-            if (connection_.attached()) tell_warning();  // it may say why
+        if (auto asked = daemon_.ask(message::restore, meta, answer_timeout, reply, make_ready);
+            asked.code != 0) {
+            if (daemon_.link.attached()) daemon_.tell_warning();  // it may say why
             return asked;
         }
         const bool was_behind = is_behind();
         if (const auto generation = json_fields(*reply).number("generation"))
-            connection_.set_generation(*generation);
+            daemon_.link.set_generation(*generation);
         const auto why = json_fields(*reply).text("waits");
         if (!why) {
             // There is nothing to go back to: what was saved before is of a history that is over.
@@ -106,9 +107,10 @@ outcome client::restart_test(std::uint64_t* step) {
 
 outcome client::find(std::uint64_t* step) {
     if (!step) return {BCK_E_INVALID, "step is NULL"};
+    if (auto r = usable(); r.code != 0) return r;
     region_table* table = nullptr;
-    if (auto r = regions_.empty() ? reach(true) : ready({}, &table, true); r.code != 0) return r;
-    if (auto r = attach_for(0); r.code != 0) return r;
+    if (auto r = regions_.empty() ? daemon_.reach(true) : ready({}, &table, true); r.code != 0) return r;
+    if (auto r = daemon_.attach_for(0); r.code != 0) return r;
     nlohmann::json reply;
     if (auto asked = ask_for_state(true, &reply, regions_); asked.code != 0) return asked;
     const auto found = json_fields(reply).number("step", max_step);
@@ -124,25 +126,26 @@ outcome client::stat(image_contents* found) {
 }
 
 outcome client::look(image_contents* found) {
-    if (auto r = reach(true); r.code != 0) return r;
+    if (auto r = usable(); r.code != 0) return r;
+    if (auto r = daemon_.reach(true); r.code != 0) return r;
     // The daemon would take all ranks back, as it does at bck_restart.
     if (has_saved_)
         return {BCK_E_INVALID,
                 "this process has saved since: bck_stat comes before the first bck_checkpoint"};
-    if (auto r = attach_for(0); r.code != 0) return r;
+    if (auto r = daemon_.attach_for(0); r.code != 0) return r;
     nlohmann::json reply;
     if (auto asked = ask_for_state(true, &reply, regions_); asked.code != 0) return asked;
     const auto step = json_fields(reply).number("step", max_step);
     if (!step) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
     const auto bytes = json_fields(reply).number("bytes", 1ull << 48).value_or(0);
-    if (auto r = attach_for(bytes); r.code != 0) return r;
+    if (auto r = daemon_.attach_for(bytes); r.code != 0) return r;
     // Whoever has only looked has not gone back.
     must_restart_ = is_behind();
-    const auto before = connection_.generation();
+    const auto before = daemon_.link.generation();
     if (auto asked = ask_for_state(false, &reply, regions_); asked.code != 0) return asked;
-    must_restart_ = must_restart_ || before != connection_.generation();
+    must_restart_ = must_restart_ || before != daemon_.link.generation();
     std::span<std::byte> image;
-    if (auto r = find_image(connection_, reply, *step, &image); r.code != 0) return r;
+    if (auto r = find_image(daemon_.link, reply, *step, &image); r.code != 0) return r;
     return read(image, *step,
                 static_cast<std::uint32_t>(json_fields(reply).number("of", 1'048'575).value_or(who_.rank)),
                 found);
@@ -186,7 +189,7 @@ outcome client::bring(std::uint64_t* step, int* source, const given_regions& giv
     // The round is entered, but until its state is brought this process does not train in it.
     must_restart_ = must_restart_ || std::exchange(has_saved_, false);
     std::span<std::byte> image;
-    if (auto r = find_image(connection_, reply, *found, &image); r.code != 0) return r;
+    if (auto r = find_image(daemon_.link, reply, *found, &image); r.code != 0) return r;
     std::optional<std::uint32_t> of;
     if (const auto rank = json_fields(reply).number("of", 1'048'575)) of = static_cast<std::uint32_t>(*rank);
     if (auto taken = take(image, *found, of, *table); taken.code != 0) return taken;

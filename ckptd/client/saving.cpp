@@ -43,12 +43,12 @@ outcome fill(std::byte* buffer, std::uint64_t step, region_table& table) {
 
 int client::free_buffer() {
     const auto until = clock::now() + buffer_timeout_;
-    auto& header = connection_.header();
+    auto& header = daemon_.link.header();
     for (;;) {
         const auto seen = header.event.load();
-        for (std::uint32_t i = 0; i < connection_.buffers(); ++i)
+        for (std::uint32_t i = 0; i < daemon_.link.buffers(); ++i)
             if (buffer_is_free(header.buffer[i])) return static_cast<int>(i);
-        if (clock::now() >= until || header.stalled.load() != 0 || is_behind() || !connection_.alive())
+        if (clock::now() >= until || header.stalled.load() != 0 || is_behind() || !daemon_.link.alive())
             return -1;
         wait_for_change(header, seen, std::chrono::milliseconds(20));
     }
@@ -61,54 +61,64 @@ outcome client::checkpoint(std::uint64_t step, given_regions given) {
     if (saved_ && step <= *saved_)
         return {BCK_E_INVALID,
                 fmt::format("step {} is not above step {}, which is saved already", step, *saved_)};
-    saving_ = step;
+    daemon_.begin_save(step);
     auto out = save(step, given);
-    if (out.code != 0 && out.code != BCK_E_BEHIND) pass_over();
-    saving_.reset();
+    // What the arguments were wrong for may be saved yet.
+    if (out.code != 0 && out.code != BCK_E_BEHIND && out.code != BCK_E_INVALID) daemon_.pass_over();
+    daemon_.end_save();
     return out;
 }
 
-// So that the others do not wait for this rank's shard.
-void client::pass_over() {
-    const auto step = std::exchange(saving_, std::nullopt);
-    if (step && connection_.attached()) connection_.post(message::skipped, "step", *step);
+outcome client::ready(const given_regions& given, region_table** table, bool asks) {
+    *table = &regions_;
+    if (given && !given->data() && !given->empty()) return {BCK_E_INVALID, "tensors is NULL"};
+    if (auto r = usable(); r.code != 0) return r;
+    if (!given && regions_.empty()) return {BCK_E_INVALID, "no region is protected"};
+    if (auto r = daemon_.reach(asks); r.code != 0) return r;
+    if (given)
+        if (auto r = given_.find(*given, regions_, table); r.code != 0) return r;
+    if (auto made = (*table)->make_header(who_.job, who_.rank, who_.world); !made)
+        return {BCK_E_INVALID, made.error().text()};
+    if (auto r = daemon_.attach_for((*table)->header().image_bytes, !asks); r.code != 0) return r;
+    if (!asks) daemon_.pin(**table);
+    return {};
 }
 
 outcome client::save(std::uint64_t step, const given_regions& given) {
     region_table* table = nullptr;
     if (auto r = ready(given, &table); r.code != 0) return r;
-    if (!connection_.alive())
-        if (auto r = come_back(); r.code != 0) return r;
+    if (!daemon_.link.alive())
+        if (auto r = daemon_.come_back(); r.code != 0) return r;
     if (is_behind()) return behind();
     int buffer = free_buffer();
-    if (buffer < 0 && !connection_.alive()) {
-        if (auto r = come_back(); r.code != 0) return r;
+    if (buffer < 0 && !daemon_.link.alive()) {
+        if (auto r = daemon_.come_back(); r.code != 0) return r;
         buffer = free_buffer();
     }
     if (buffer < 0 && is_behind()) return behind();
     if (buffer < 0) {
-        tell_warning();
-        if (connection_.header().stalled.load() != 0)
+        daemon_.tell_warning();
+        if (daemon_.link.header().stalled.load() != 0)
             return {BCK_E_BUSY,
                     fmt::format("every buffer waits for other nodes: the save of step {} is skipped", step)};
         return {BCK_E_BUSY, fmt::format("no buffer came free in {} ms: the save of step {} is skipped",
                                         buffer_timeout_.count(), step)};
     }
-    auto& head = connection_.header().buffer[static_cast<std::size_t>(buffer)];
+    auto& head = daemon_.link.header().buffer[static_cast<std::size_t>(buffer)];
     begin_write(head);
-    if (auto filled = fill(connection_.buffer(static_cast<std::size_t>(buffer)), step, *table);
+    if (auto filled = fill(daemon_.link.buffer(static_cast<std::size_t>(buffer)), step, *table);
         filled.code != 0)
         return filled;
-    end_write(head, step, connection_.generation(), table->header().image_bytes);
-    saving_.reset();
+    end_write(head, step, daemon_.link.generation(), table->header().image_bytes);
+    daemon_.end_save();
     // One that is started again looks for what was sealed meanwhile.
-    if (!connection_.post(message::sealed, "buffer", static_cast<std::uint64_t>(buffer)))
-        if (auto r = come_back(); r.code != 0) return r;
+    if (!daemon_.link.post(message::sealed, "buffer", static_cast<std::uint64_t>(buffer)))
+        if (auto r = daemon_.come_back(); r.code != 0) return r;
     sealed_ = step + 1;
     saved_ = step;
     has_saved_ = true;
     has_begun_ = true;
-    tell_warning();
+    daemon_.tell_warning();
     return {};
 }
 
@@ -123,8 +133,8 @@ outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
     for (;;) {
         // Another thread may have called anything meanwhile.
         if (auto r = usable(); r.code != 0) return r;
-        if (!connection_.attached()) return {BCK_E_NODAEMON, off_because_};
-        auto& header = connection_.header();
+        if (!daemon_.link.attached()) return {BCK_E_NODAEMON, daemon_.off_because()};
+        auto& header = daemon_.link.header();
         const auto seen = header.event.load();
         const std::uint64_t reached = level == BCK_SEALED       ? sealed_
                                       : level == BCK_MEMORY     ? header.memory_step.load()
@@ -135,8 +145,8 @@ outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
         if (clock::now() >= until)
             return {BCK_E_TIMEOUT,
                     fmt::format("step {} did not become that safe in {} ms", step, timeout_ms)};
-        if (!connection_.alive()) {
-            if (auto r = come_back(); r.code != 0) return r;
+        if (!daemon_.link.alive()) {
+            if (auto r = daemon_.come_back(); r.code != 0) return r;
             continue;
         }
         // What is waited for may be another thread's save.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The way to the daemon: connecting, its memory, its answers, and the next one where it has ended.
+#include "ckptd/client/attachment.hpp"
+
 #include <thread>
 
 #include <banyan/ckpt.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "ckptd/client/client.hpp"
 #include "ckptd/client/device.hpp"
 #include "ckptd/client/words.hpp"
 #include "common/wire.hpp"
@@ -32,15 +32,32 @@ int code_of(const error& e) {
 
 }  // namespace
 
-void client::detach() {
-    if (pinned_ && connection_.attached()) device::unpin(connection_.base(), connection_.mapped_bytes());
+void attachment::begin(std::string socket) {
+    detach();
+    next_try_ = {};
+    socket_ = std::move(socket);
+}
+
+void attachment::begin_as(const attachment& other) {
+    socket_ = other.socket_;
+    off_because_ = other.off_because_;
+    next_try_ = {};
+}
+
+void attachment::pass_over() {
+    const auto step = std::exchange(saving_, std::nullopt);
+    if (step && link.attached()) link.post(message::skipped, "step", *step);
+}
+
+void attachment::detach() {
+    if (pinned_ && link.attached()) device::unpin(link.base(), link.mapped_bytes());
     pinned_ = false;
-    connection_.close();
+    link.close();
 }
 
 // The daemon is missing or dead: training goes on, the user is told once. What other ranks lack the leader's
 // daemon tells; what the prolog knew before is told already.
-outcome client::off(const error& e) {
+outcome attachment::off(const error& e) {
     static bool told = false;
     pass_over();
     detach();
@@ -54,21 +71,21 @@ outcome client::off(const error& e) {
 }
 
 // Of one that is being started again nobody listens for a moment, or the socket is not there yet.
-bool client::may_come(const error& e) const {
+bool attachment::may_come(const error& e) const {
     if (!environment("BANYAN_CKPT_OFF").empty()) return false;
     if (e.code != errc::not_found) return e.code == errc::unavailable;
-    return connection_.is_kept() || ::access((socket_ + ".lock").c_str(), F_OK) == 0;
+    return link.is_kept() || ::access((socket_ + ".lock").c_str(), F_OK) == 0;
 }
 
-result<void> client::connect(clock::time_point until) {
+result<void> attachment::connect(clock::time_point until) {
     for (;;) {
-        auto opened = connection_.open(socket_);
+        auto opened = link.open(socket_);
         if (opened || !may_come(opened.error()) || clock::now() >= until) return opened;
         std::this_thread::sleep_for(comeback_pause);
     }
 }
 
-result<void> client::attach_anew(std::uint64_t bytes, bool populate) {
+result<void> attachment::attach_anew(std::uint64_t bytes, bool populate) {
     const auto until = clock::now() + comeback_timeout;
     for (;;) {
         detach();
@@ -81,41 +98,40 @@ result<void> client::attach_anew(std::uint64_t bytes, bool populate) {
 }
 
 // A daemon whose memory is kept is there again in a moment; what was saved is, too.
-outcome client::come_back() {
+outcome attachment::come_back() {
     constexpr auto ended = "the checkpoint daemon has ended";
-    if (!connection_.is_kept()) return off({errc::unavailable, ended, ""});
-    const auto back = attach_anew(connection_.buffer_bytes(), true);
+    if (!link.is_kept()) return off({errc::unavailable, ended, ""});
+    const auto back = attach_anew(link.buffer_bytes(), true);
     if (back) return {};
-    if (!connection_.is_open() || back.error().code == errc::unavailable)
+    if (!link.is_open() || back.error().code == errc::unavailable)
         return off({errc::unavailable, ended, "its keeper did not start it again"});
     off(back.error());
     return {code_of(back.error()), off_because_};
 }
 
-outcome client::reach(bool asks) {
-    if (auto r = usable(); r.code != 0) return r;
-    if (connection_.attached()) return {};
+outcome attachment::reach(bool asks) {
+    if (link.attached()) return {};
     if (socket_.empty()) return {BCK_E_NODAEMON, off_because_};
-    if (connection_.is_open()) return {};
+    if (link.is_open()) return {};
     if (!asks && clock::now() < next_try_) return {BCK_E_NODAEMON, off_because_};
     const auto until = clock::now() + (asks ? comeback_timeout : comeback_timeout.zero());
     if (auto opened = connect(until); !opened) return off(opened.error());
     return {};
 }
 
-outcome client::attach_for(std::uint64_t bytes, bool populate) {
-    if (connection_.attached() && bytes <= connection_.buffer_bytes()) return {};
+outcome attachment::attach_for(std::uint64_t bytes, bool populate) {
+    if (link.attached() && bytes <= link.buffer_bytes()) return {};
     // A state may grow just after its daemon was started again.
-    if (connection_.attached() && !connection_.alive()) {
+    if (link.attached() && !link.alive()) {
         if (auto r = come_back(); r.code != 0) return r;
     }
-    if (pinned_) device::unpin(connection_.base(), connection_.mapped_bytes());
+    if (pinned_) device::unpin(link.base(), link.mapped_bytes());
     pinned_ = false;
     auto attached = attach(bytes, populate);
     // It has ended since this process connected to it.
-    if (!attached && !connection_.alive()) attached = attach_anew(bytes, populate);
+    if (!attached && !link.alive()) attached = attach_anew(bytes, populate);
     if (!attached) {
-        const bool is_there = connection_.is_open();
+        const bool is_there = link.is_open();
         auto out = off(attached.error());
         if (is_there) out.code = code_of(attached.error());
         return out;
@@ -123,37 +139,23 @@ outcome client::attach_for(std::uint64_t bytes, bool populate) {
     return {};
 }
 
-result<void> client::attach(std::uint64_t bytes, bool populate) {
-    BANYAN_TRY(const auto warning, connection_.attach(who_, bytes, populate));
-    warnings_seen_ = connection_.header().warning_count.load();
-    connection_.header().warnings_read.store(warnings_seen_);
+result<void> attachment::attach(std::uint64_t bytes, bool populate) {
+    BANYAN_TRY(const auto warning, link.attach(who_, bytes, populate));
+    warnings_seen_ = link.header().warning_count.load();
+    link.header().warnings_read.store(warnings_seen_);
     if (!warning.empty()) say(who_, warning);
     return {};
 }
 
-void client::pin(const region_table& table) {
+void attachment::pin(const region_table& table) {
     const auto* on_gpu = table.on_a_device();
     if (!on_gpu || pinned_) return;
-    device::pin(connection_.base(), connection_.mapped_bytes(), on_gpu);
+    device::pin(link.base(), link.mapped_bytes(), on_gpu);
     pinned_ = true;
 }
 
-outcome client::ready(const given_regions& given, region_table** table, bool asks) {
-    *table = &regions_;
-    if (given && !given->data() && !given->empty()) return {BCK_E_INVALID, "tensors is NULL"};
-    if (!given && usable().code == 0 && regions_.empty()) return {BCK_E_INVALID, "no region is protected"};
-    if (auto r = reach(asks); r.code != 0) return r;
-    if (given)
-        if (auto r = given_.find(*given, regions_, table); r.code != 0) return r;
-    if (auto made = (*table)->make_header(who_.job, who_.rank, who_.world); !made)
-        return {BCK_E_INVALID, made.error().text()};
-    if (auto r = attach_for((*table)->header().image_bytes, !asks); r.code != 0) return r;
-    if (!asks) pin(**table);
-    return {};
-}
-
-void client::tell_warning() {
-    auto& header = connection_.header();
+void attachment::tell_warning() {
+    auto& header = link.header();
     const auto count = header.warning_count.load();
     if (count == warnings_seen_) return;
     warnings_seen_ = count;
@@ -163,14 +165,14 @@ void client::tell_warning() {
     say(who_, text.data());
 }
 
-outcome client::ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
-                    nlohmann::json* reply, const std::function<void()>& meanwhile) {
-    auto answer = connection_.call(type, meta, timeout, meanwhile);
-    if (!answer && !connection_.alive()) {
+outcome attachment::ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
+                        nlohmann::json* reply, const std::function<void()>& meanwhile) {
+    auto answer = link.call(type, meta, timeout, meanwhile);
+    if (!answer && !link.alive()) {
         if (auto r = come_back(); r.code != 0) return r;
-        answer = connection_.call(type, meta, timeout, meanwhile);
+        answer = link.call(type, meta, timeout, meanwhile);
     }
-    if (!answer && answer.error().code == errc::unavailable && connection_.alive()) {
+    if (!answer && answer.error().code == errc::unavailable && link.alive()) {
         const auto in_vain = std::chrono::duration_cast<std::chrono::seconds>(timeout).count();
         auto out = off(
             {errc::unavailable, fmt::format("the checkpoint daemon has not answered for {} s", in_vain), ""});
