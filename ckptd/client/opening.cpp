@@ -39,7 +39,9 @@ outcome client::take_turn(std::unique_lock<std::mutex>& turn) {
     if (pid_ == ::getpid())
         turn.lock();
     else if (!turn.try_lock())
-        return forked();
+        return {BCK_E_INVALID,
+                "this process was forked while another thread was in a call of the library: "
+                "it can use it only after an exec"};
     return {};
 }
 

@@ -25,7 +25,8 @@
  * calls may come from any thread; they take turns. The protected memory must not change during bck_checkpoint
  * and bck_restart.
  * After fork() the child may use the library once it has called bck_init itself, as a rank of its own; until
- * then a call there is BCK_E_INVALID. Nothing that it calls touches what is the parent's.
+ * then a call there is BCK_E_INVALID; one that was forked while another thread was in a call, only after an
+ * exec. Nothing that it calls touches what is the parent's.
  */
 /* clang-format on */
 #ifndef BANYAN_CKPT_H
