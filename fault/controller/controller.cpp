@@ -88,7 +88,8 @@ result<void> controller::start() {
 
 void controller::finish() { records_.finish(); }
 
-task<result<void>> controller::close(std::uint64_t number, std::string who, std::int64_t at_ms) {
+task<result<void>> controller::close(std::uint64_t number, std::string who,
+                                    std::optional<std::int64_t> resumed_ms) {
     auto* i = records_.incidents().find(number);
     if (!i)
         co_return fail(errc::not_found, fmt::format("there is no open incident f{:05d}", number),
@@ -96,10 +97,11 @@ task<result<void>> controller::close(std::uint64_t number, std::string who, std:
     if (acting_.contains(number))
         co_return fail(errc::conflict, fmt::format("incident {} is being acted on", i->id()), "try again");
     i->state = incident_state::done;
+    // Its node returns, whatever the fabric is: that gives nothing up.
+    if (!resumed_ms) fabric_.closed_by_hand(*i);
     if (i->closed_ms == 0) {
-        i->closed_ms = at_ms;
+        i->closed_ms = resumed_ms.value_or(wall_ms());
         i->closed_by = who;
-        fabric_.closed_by_hand(*i);
     }
     co_await avoidance_.let_go(number, "closed by " + who);
     co_await records_.save(number);

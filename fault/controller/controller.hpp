@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -59,7 +60,9 @@ class controller {
     view look() const { return {config_, hub_, limiter_, rules_, avoidance_}; }
     const engine& incidents() const { return records_.incidents(); }
     task<result<std::optional<incident>>> find(std::uint64_t number) { return records_.find(number); }
-    task<result<void>> close(std::uint64_t number, std::string who, std::int64_t at_ms = wall_ms());
+    /// `resumed_ms`: only since its node was returned to service, at that time.
+    task<result<void>> close(std::uint64_t number, std::string who,
+                             std::optional<std::int64_t> resumed_ms = std::nullopt);
     task<result<std::string>> resume(std::string node, std::string who);
     void reset_breaker();
     /// Reads [fault] policy again. What is decided from now on is decided by it; a file that is wrong changes

@@ -68,8 +68,8 @@ void fabric_incidents::start() {
 }
 
 void fabric_incidents::closed_by_hand(const incident& i) {
-    // One that took a node out is closed as the node returns, whatever the fabric is.
-    if (i.boot_id == fabric_boot && i.node_out_ms == 0) fabric_.give_up(i.object);
+    // What the fabric closed is there, or stands in another incident.
+    if (i.boot_id == fabric_boot && !i.closed_by.starts_with(fabric_closes)) fabric_.give_up(i.object);
 }
 
 incident* fabric_incidents::open(incident made) {

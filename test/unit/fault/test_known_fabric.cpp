@@ -52,6 +52,7 @@ struct cluster_of_links {
     std::unique_ptr<fabric_bench> b;
     bool with_snapshot = false;
     std::set<std::string> lost{};  // files that a restart does not find again
+    std::string rule{};            // beside the shipped ones
 
     cluster_of_links() { std::filesystem::create_directories(kept); }
     ~cluster_of_links() { std::filesystem::remove_all(kept); }
@@ -77,6 +78,7 @@ struct cluster_of_links {
     }
     void start(const changes& c) {
         b = std::make_unique<fabric_bench>();
+        if (!rule.empty()) b->rules = parse_policy("site.toml", rule).rules.value();
         for (const auto& file : std::filesystem::directory_iterator(kept))
             if (!lost.contains(file.path().filename()))
                 std::filesystem::copy_file(file.path(), b->dir / file.path().filename());
@@ -200,6 +202,40 @@ TEST_CASE("what is closed by hand is no part of the fabric until it is seen agai
     c.look();
     const auto open = std::ranges::count_if(c.all(), [](const incident& i) { return i.closed_ms == 0; });
     CHECK(open == 1);
+}
+
+TEST_CASE("a host that was taken out can be given up, and is not by its return", "[fault]") {
+    cluster_of_links c;
+    c.rule = "[[rule]]\nname = \"lost\"\nreason = \"host-lost\"\naction = \"drain\"\n";
+    c.start({});
+    c.b->slurm.nodes["gpu0007"] = {"gpu0007", false, false, ""};
+    c.show({.no_host = "gpu0007"});
+    c.look();
+    REQUIRE(c.b->until([&] { return c.b->has(1, true) && c.all()[0].node_out_ms != 0; }));
+    const auto resume = [&] {
+        bool done = false;
+        const auto ask = [&]() -> task<void> {
+            CHECK(co_await c.b->daemon->resume("gpu0007", "uid 7"));
+            done = true;
+        };
+        asio::co_spawn(c.b->io, ask(), asio::detached);
+        REQUIRE(c.b->until([&] { return done; }));
+    };
+    SECTION("by closing it, before its return or after") {
+        const bool first = GENERATE(true, false);
+        if (first) c.close(1);
+        resume();
+        if (!first) c.close(1);
+        c.look();
+        REQUIRE(c.all().size() == 1);
+        CHECK(c.all()[0].closed_by == "uid 7");
+    }
+    SECTION("its return alone") {
+        resume();
+        CHECK(c.all()[0].closed_by == "uid 7");
+        c.look();
+        CHECK(c.all()[0].closed_ms == 0);
+    }
 }
 
 TEST_CASE("a host that Slurm restarts is a note, until Slurm gives it up", "[fault]") {
