@@ -57,9 +57,11 @@ void incident::add_evidence(evidence_line line) {
     lines += line.repeats;
     // Each node of an NVLink domain has room for a line of its own.
     if (evidence.size() >= max_evidence + shown.size()) {
-        const auto least =
-            std::ranges::find(evidence.rbegin(), evidence.rend(), false, &evidence_line::decides);
-        if (!line.decides || least == evidence.rend()) return;
+        // The newest of each source is kept, among those that decide nothing.
+        const auto least = std::ranges::find_if(evidence.rbegin(), evidence.rend(), [&](const auto& l) {
+            return !l.decides && (line.decides || l.source == line.source);
+        });
+        if (least == evidence.rend()) return;
         evidence.erase(std::prev(least.base()));
     }
     evidence.push_back(std::move(line));

@@ -22,6 +22,13 @@ bool is_of_a_gpu(const kernel_fault& f) {
 /// How `closed_by` begins.
 constexpr std::string_view folded_into = "incident ";
 
+/// A storm that a node tells of is one, whenever it began.
+bool goes_on(const incident& i, const event& e, std::int64_t window_ms) {
+    return std::ranges::any_of(i.evidence, [&](const evidence_line& line) {
+        return line.source == e.node && std::abs(e.line_ms - line.at_ms) <= window_ms;
+    });
+}
+
 bool was_shown_on(const incident& i, const std::string& node) {
     return std::ranges::find(i.shown, node) != i.shown.end();
 }
@@ -89,7 +96,7 @@ bool belongs_to_its_domain(const incident& i, const event& e, precedence w, std:
     // for what other nodes tell hours later.
     const bool switches = is_an_nvlink_domain(i), here = was_shown_on(i, e.node);
     const bool near = std::abs(e.line_ms - (switches ? i.last_ms : i.line_ms)) <= window_ms;
-    if (shows_a_link(e.fault)) return near || (here && switches);
+    if (shows_a_link(e.fault)) return near || (here && (switches || goes_on(i, e, window_ms)));
     return near && here && (w == precedence::sympathetic || is_a_verdict(e.fault));
 }
 

@@ -156,6 +156,16 @@ TEST_CASE("a GPU that is out does not answer for its neighbours' links for days"
     }
 }
 
+TEST_CASE("a storm that a healthy peer goes on with is one with its culprit", "[fault][domain]") {
+    domain_bench b;
+    b.say("n01", off_the_bus);
+    const int lines = GENERATE(1, 200);
+    for (int round = 0; round < 10; ++round)
+        for (int n = 0; n < lines; ++n) b.say("n02", fell_149, one_domain, n == 0 ? 20'000 : 1);
+    CHECK(b.e.all().size() == 1);
+    CHECK(b.say("n02", fell_149, one_domain, 40'000).created);  // a new one
+}
+
 TEST_CASE("what somebody cancelled or closed takes no other node's lines", "[fault][domain]") {
     domain_bench b;
     SECTION("of one node") {
