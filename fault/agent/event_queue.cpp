@@ -15,10 +15,13 @@ bool tells_a_state(const kernel_fault& f) {
                                              f.code == static_cast<std::uint32_t>(symptom::hca_port_up));
 }
 
+// Of all ports of a device: the kernel names none, its library does.
+std::string states_of(const kernel_fault& f) { return fmt::format("port/{}/{}/", f.bdf, f.device); }
+
 // All that a judgement may rest on: a line that weighs more, or speaks of another part, is another.
 std::string sameness(const event& e) {
     const auto& f = e.fault;
-    if (tells_a_state(f)) return fmt::format("port/{}/{}/{}/{}", f.bdf, f.device, f.port, e.job);
+    if (tells_a_state(f)) return fmt::format("{}{}/{}", states_of(f), f.port, e.job);
     const auto ruling = ruling_of(f);
     return fmt::format("{}/{}/{}/{}/{}/{}/{}/{}/{}/{}/{}.{}/{}/{}/{}", static_cast<int>(f.kind), f.code,
                        f.bdf, f.device, f.port, f.recovery.value_or(~0u), f.caused_by.value_or(~0u),
@@ -45,6 +48,19 @@ void event_queue::put(event e) {
     queue_.push_back(std::move(e));
 }
 
+// In the order in which they were: what is told last of a device is what it is.
+void event_queue::tell_states(const std::string& of) {
+    std::vector<event> held;
+    for (auto it = bursts_.lower_bound(of); it != bursts_.end() && it->first.starts_with(of); ++it) {
+        auto& b = it->second;
+        if (b.held == 0) continue;
+        b.last.repeats = std::exchange(b.held, 0) - 1;
+        held.push_back(std::move(b.last));
+    }
+    std::ranges::stable_sort(held, {}, &event::line_ms);
+    for (auto& e : held) put(std::move(e));
+}
+
 bool event_queue::push(event e) {
     if (bursts_.size() >= max_bursts) flush_repeats(INT64_MAX);
     auto& b = bursts_[sameness(e)];
@@ -52,11 +68,13 @@ bool event_queue::push(event e) {
         e.repeats += std::exchange(b.held, 0);
         b.since_ms = e.line_ms;
         b.passed = 1;
+        if (tells_a_state(e.fault)) tell_states(states_of(e.fault));
         put(std::move(e));
         return true;
     }
     if (b.passed < burst_size) {
         ++b.passed;
+        if (tells_a_state(e.fault)) tell_states(states_of(e.fault));
         put(std::move(e));
         return true;
     }
@@ -72,6 +90,7 @@ void event_queue::flush_repeats(std::int64_t now_ms) {
             ++it;
             continue;
         }
+        if (b.held > 0 && tells_a_state(b.last.fault)) tell_states(states_of(b.last.fault));
         if (b.held > 0) {
             b.last.repeats = b.held - 1;
             put(std::move(b.last));

@@ -45,6 +45,7 @@ class event_queue {
     static constexpr std::size_t max_bursts = 1024;
 
     void put(event e);
+    void tell_states(const std::string& of);  // those that are held back
 
     std::size_t capacity_;
     mutable std::size_t handed_out_ = 0;  // front events that are on their way: never dropped
