@@ -24,9 +24,16 @@ constexpr std::int64_t its_own_s = 3;
 /// It is the node's mounts, memory and clock that are looked at. As banyan-sweep.service, and ended by
 /// systemd where we are not there any more to do that.
 std::vector<std::string> outside_of_the_sandbox(const std::string& program, std::int64_t seconds) {
-    std::vector<std::string> out{program,     "--quiet",
-                                 "--wait",    "--pipe",
-                                 "--collect", "--description=banyan: sweep of this node, for an incident"};
+    std::vector<std::string> out{program,
+                                 "--quiet",
+                                 "--wait",
+                                 "--pipe",
+                                 "--collect",
+                                 "--description=banyan: sweep of this node, for an incident",
+                                 "--unit=banyan-sweep-asked"};  // one at a time
+    // A look of it that hangs in the kernel does not hold up the end of the others, nor what they found.
+    for (const char* property : {"KillMode=process", "TimeoutStopSec=1"})
+        out.push_back(fmt::format("--property={}", property));
     for (const char* property : {"Nice=19", "IOSchedulingClass=idle", "CPUWeight=20", "TasksMax=4096",
                                  "NoNewPrivileges=yes", "RestrictNamespaces=yes"})
         out.push_back(fmt::format("--property={}", property));
@@ -121,6 +128,11 @@ task<sweep_answer> node_sweep::sweep() {
     const auto end = running_->end();
     running_.reset();
     if (end.signal != 0) co_return unknown(fmt::format("banyan-sweep was ended by signal {}", end.signal));
+    if (config_.sandboxed && text->empty())
+        co_return unknown(
+            fmt::format("{} ended with code {} and banyan-sweep said nothing: it needs systemd, "
+                        "its bus, and no other sweep under way",
+                        config_.unit_program, end.code));
     co_return read_sweep(*text, end.code);
 }
 

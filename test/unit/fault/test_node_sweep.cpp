@@ -126,12 +126,16 @@ TEST_CASE("an agent in a sandbox has systemd sweep outside of it", "[fault]") {
     REQUIRE(s.runs().size() == 1);
     const auto words = s.runs()[0];
     CHECK(words.starts_with("--quiet --wait --pipe --collect --description="));
+    CHECK(words.find(" --unit=banyan-sweep-asked --property=KillMode=process --property=TimeoutStopSec=1 ") !=
+          std::string::npos);
     CHECK(words.find(" --property=RuntimeMaxSec=4 ") != std::string::npos);
     CHECK(words.ends_with(" -- " + s.settings.sweep_program + " --json --node n03 --time-limit 1"));
     SECTION("which may not be able to") {
         s.program("echo 'Failed to connect to bus' >&2; exit 1");
         s.settings.sweep_again = 0s;
-        CHECK(s.ask(of)[0].verdict == "unknown");
+        const auto answer = s.ask(of)[0];
+        CHECK(answer.verdict == "unknown");
+        CHECK(answer.text.starts_with(s.settings.unit_program + " ended with code 1"));
     }
 }
 
