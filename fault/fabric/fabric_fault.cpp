@@ -210,15 +210,20 @@ result<std::vector<fabric_fault>> fabric_memory::compare(std::string_view text,
         impl_->seen = now;
         return std::vector<fabric_fault>{};
     }
-    const auto gone = impl_->accepted->lacking_in(*now).gone.size();
-    if (gone * 2 > impl_->accepted->nodes())
+    // What is given up is not missed; but nothing is given up for a look that is not believed.
+    auto accepted = *impl_->accepted;
+    bool changed = false;
+    for (const auto& o : for_good) changed |= accepted.forget(o, *now);
+    const auto gone = accepted.lacking_in(*now).gone.size();
+    if (gone * 2 > accepted.nodes())
         return fail(
             errc::unavailable,
             fmt::format(
                 "{} of {} nodes of the fabric are not seen: this host's own link is more likely at fault",
-                gone, impl_->accepted->nodes()),
+                gone, accepted.nodes()),
             "check the HCA that [fault] discover uses");
-    for (const auto& o : for_good) impl_->changed |= impl_->accepted->forget(o, *now);
+    impl_->accepted = std::move(accepted);
+    impl_->changed |= changed;
     auto out = collapse(*impl_->accepted, impl_->accepted->lacking_in(*now));
     impl_->changed |= impl_->accepted->add(*now);
     impl_->seen = now;

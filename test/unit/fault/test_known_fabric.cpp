@@ -139,6 +139,34 @@ TEST_CASE("what is added is watched while something else is missing", "[fault]")
     CHECK(missing({}).empty());
 }
 
+TEST_CASE("a fabric of which more than half is gone is seen again once that is given up", "[fault]") {
+    const auto without = [](int first_host) {
+        std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+        std::string out;
+        bool skip = false;
+        for (std::string line; std::getline(in, line);) {
+            if (line.empty()) skip = false;
+            const auto at = line.find("\"gpu");
+            const bool gone = at != std::string::npos && std::stoi(line.substr(at + 4, 4)) >= first_host;
+            skip |= gone && line.starts_with("Ca");
+            if (!gone && !skip) out += line + "\n";
+        }
+        return out;
+    };
+    fabric_memory watched;
+    REQUIRE(watched.compare(without(99)));
+    const auto one_by_one = watched.compare(without(9));
+    REQUIRE(one_by_one);
+    REQUIRE(one_by_one->size() == 8);
+    std::vector<object> hosts;
+    for (const auto& f : *one_by_one) hosts.push_back(f.object);
+    CHECK_FALSE(watched.compare(without(8)));
+    CHECK_FALSE(watched.compare(without(1), hosts));  // more likely this host's own link
+    const auto left = watched.compare(without(8), hosts);
+    REQUIRE(left);
+    CHECK(left->size() == 1);
+}
+
 TEST_CASE("no restart makes a fault of the fabric normal", "[fault]") {
     cluster_of_links c;
     c.with_snapshot = GENERATE(true, false);
