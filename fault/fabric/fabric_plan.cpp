@@ -122,7 +122,9 @@ class planner {
             steps_.push_back(std::move(done));
             return;
         }
-        for (const auto* f : gone) taken_.insert(f->key());
+        // What nobody plans any more is a fault of its own: a note would never become one.
+        for (const auto* f : gone)
+            if (!is_planned(i) || f->how_bad <= severity::notice) taken_.insert(f->key());
         auto words = cause_of_parts(i.object, gone);
         if (words != i.cause) steps_.push_back({step_of::part, i.number, {}, std::move(words), false});
     }

@@ -93,6 +93,7 @@ class book {
             i.object = s.fault.object;
             i.reason = s.fault.reason;
             i.cause = s.fault.cause;
+            i.severity = s.fault.how_bad;
             i.closed_ms = s.back ? now_ms : 0;
             if (s.what == kind::again) ++i.flaps;
         }
@@ -128,6 +129,28 @@ TEST_CASE("HCAs that come back one by one open nothing", "[fault]") {
     (void)b.look({});
     CHECK(b.open() == 0);
     CHECK(b.all[1].closed_by == "the fabric: it is back");
+}
+
+TEST_CASE("a host that Slurm restarted and that comes back in part is a fault", "[fault]") {
+    book b;
+    auto lost = whole(object_kind::node, "n05", hcas("n05", 0, 8));
+    lost.how_bad = severity::notice;
+    (void)b.look({lost});
+    REQUIRE(is_planned(b.all[1]));
+    auto left = hcas("n05", 7, 8);
+    left[0].how_bad = severity::notice;  // it is on its way
+    (void)b.look(left);
+    CHECK(b.all.size() == 1);
+    left[0].how_bad = severity::error;
+    for (int n = 0; n < 2; ++n) {
+        (void)b.look(left);
+        REQUIRE(b.all.size() == 2);
+        CHECK(b.all[2].object.hca == "mlx5_7");
+        CHECK(b.all[2].severity == severity::error);
+        CHECK(b.all[2].flaps == 0);
+    }
+    (void)b.look({});
+    CHECK(b.open() == 0);
 }
 
 TEST_CASE("HCAs that go one by one become the host that is gone", "[fault]") {
