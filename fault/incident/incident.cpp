@@ -69,7 +69,16 @@ void incident::add_evidence(evidence_line line) {
 
 // What was done is known from them, so as not to be done twice.
 void incident::add_action(action_record a, bool done) {
-    if (done || actions.size() < max_actions) actions.push_back(std::move(a));
+    if (!done && actions.size() >= max_actions) {
+        // The newest of what holds it back is asked for again and again.
+        constexpr std::string_view held = "held back: ";
+        if (!a.result.starts_with(held)) return;
+        const auto last = std::ranges::find_if(actions.rbegin(), actions.rend(), [&](const auto& old) {
+            return old.what == a.what && old.target == a.target && old.result.starts_with(held);
+        });
+        if (last != actions.rend()) actions.erase(std::prev(last.base()));
+    }
+    actions.push_back(std::move(a));
 }
 
 void incident::add_seen(std::int64_t at_ms, std::int64_t window_ms) {

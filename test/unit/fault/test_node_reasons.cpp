@@ -78,6 +78,7 @@ TEST_CASE("an incident keeps what was done, and of what came to nothing not all"
     for (std::size_t n = 0; n < 2 * incident::max_actions; ++n)
         i.add_action({"node_down", "n03", 1, "held back: " + std::to_string(n)}, false);
     CHECK(i.actions.size() == incident::max_actions);
+    CHECK(i.actions.back().result == "held back: " + std::to_string(2 * incident::max_actions - 1));
     i.add_action({"node_down", "n03", 2, "done"}, true);
     CHECK(i.actions.back().result == "done");
 }
