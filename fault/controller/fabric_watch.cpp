@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault/controller/fabric_watch.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -112,7 +113,11 @@ task<void> fabric_watch::look_when_told() {
         spdlog::info("no fabric snapshot ({}): the first look is taken as whole", loaded.error().what);
     co_await look();
     for (;;) {
-        while (!changed_) co_await told_.async_wait(as_result);
+        // That a plan is over, no log of the fabric tells.
+        const auto next = planned_ ? steady_clock::now() + plans_again : steady_clock::time_point::max();
+        told_.expires_at(next);
+        while (!changed_ && steady_clock::now() < next) co_await told_.async_wait(as_result);
+        if (!changed_) settled_ = true;
         // The subnet manager sweeps after a trap; what it found is settled when it says so, or after a while.
         const auto until = steady_clock::now() + config_.settle;
         while (!settled_ && steady_clock::now() < until) {
@@ -176,6 +181,10 @@ task<void> fabric_watch::look() {
     if (std::uint64_t held = 0; !saved && quiet_.pass("accepted", steady_clock::now(), held))
         spdlog::error("the accepted fabric is not kept: {}", saved.error().text());
     if (saw_) {
+        planned_ = std::ranges::any_of(news.missing, [](const auto& f) {
+            return f.how_bad == severity::notice &&
+                   (f.reason == host_lost_reason || f.reason == host_link_reason);
+        });
         report_.looked(std::move(news));
     } else {
         std::uint64_t held = 0;

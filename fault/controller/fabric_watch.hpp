@@ -64,6 +64,7 @@ class fabric_watch {
     void ask_for_plans(std::vector<fabric_fault>& missing) const;
 
     static constexpr std::size_t max_lines = 32, max_named = 256, max_given_up = 4096;
+    static constexpr std::chrono::minutes plans_again{1};
     asio::io_context& io_;
     asio::thread_pool& pool_;
     config config_;
@@ -72,6 +73,7 @@ class fabric_watch {
     fabric_memory memory_;  // touched by one task at a time: look()
     asio::steady_timer told_, looked_;
     bool changed_ = false, settled_ = false, saw_ = false;
+    bool planned_ = false;  // what Slurm means to be gone was missing at the last look
     std::uint64_t looks_ = 0;
     std::int64_t line_ms_ = 0;
     std::vector<evidence_line> lines_;
