@@ -242,7 +242,13 @@ task<void> controller::act_once(std::uint64_t number) {
 
 void controller::say_once(std::uint64_t number, const std::string& what, std::string why) {
     const auto* i = records_.incidents().find(number);
-    if (i && !was_said(*i, what, why)) records_.record(number, what, i->object.node, std::move(why), false);
+    if (!i) return;
+    // Another answer since makes it news again.
+    const auto last = std::ranges::find_if(i->actions.rbegin(), i->actions.rend(), [&](const auto& a) {
+        return a.what == what && a.target == i->object.node;
+    });
+    if (last == i->actions.rend() || last->result != why)
+        records_.record(number, what, i->object.node, std::move(why), false);
 }
 
 /// The user of the job that the line names; of each job that has the node, where it names none. Once.
