@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/text.hpp"
+#include "fault/incident/nvlink_rules.hpp"
 #include "fault/incident/relations.hpp"
 #include "fault/net/protocol.hpp"
 #include "fault/sources/log_line.hpp"
@@ -75,12 +76,25 @@ std::vector<std::pair<std::string, std::vector<std::string>>> node_incidents::lo
 }
 
 void node_incidents::back(const std::string& node) {
+    std::vector<std::uint64_t> unexplained;
     for (const auto& [number, i] : records_.incidents().all()) {
         if (!is_open(i, node, silent_reason)) continue;
         auto* found = records_.incidents().find(number);
         found->closed_ms = wall_ms();
         found->closed_by = "the node: its agent is back";
         records_.save_soon(number);
+        if (i.boot_id != calls_.boot_of(node)) continue;
+        // It was never down: what its domain told of links is no evidence of that.
+        const auto by = folded_into(i);
+        for (const auto& [other, o] : records_.incidents().all())
+            if (was_folded(o) && o.closed_by == by) unexplained.push_back(other);
+    }
+    for (const auto number : unexplained) {
+        auto* found = records_.incidents().find(number);
+        found->closed_ms = 0;
+        found->closed_by.clear();
+        records_.say(*found, fmt::format(": open again, since {} was not down", node));
+        calls_.hear(number, change::worse);
     }
 }
 

@@ -20,7 +20,7 @@ bool is_of_a_gpu(const kernel_fault& f) {
 }
 
 /// How `closed_by` begins.
-constexpr std::string_view folded_into = "incident ";
+constexpr std::string_view folds = "incident ";
 
 /// A storm that a node tells of is one, whenever it began.
 bool goes_on(const incident& i, const event& e, std::int64_t window_ms) {
@@ -171,13 +171,15 @@ void fold_into(incident& home, incident& i) {
     if (is_an_nvlink_domain(home))
         for (const auto& [code, count] : i.codes) home.codes[code] += count;
     i.closed_ms = std::max(i.incident_ms, home.incident_ms);
-    i.closed_by = std::string(folded_into) + home.id();
+    i.closed_by = folded_into(home);
     i.state = incident_state::done;
     i.held_ms = 0;
 }
 
 bool was_folded(const incident& i) {
-    return i.closed_ms != 0 && i.closed_by.starts_with(folded_into) && is_of_links_alone(i);
+    return i.closed_ms != 0 && i.closed_by.starts_with(folds) && is_of_links_alone(i);
 }
+
+std::string folded_into(const incident& home) { return std::string(folds) + home.id(); }
 
 }  // namespace banyan::fault

@@ -53,5 +53,7 @@ void name_nodes(incident& i);
 bool may_be_folded(const incident& i);
 void fold_into(incident& home, incident& i);
 bool was_folded(const incident& i);
+/// What closed those that were folded into it.
+std::string folded_into(const incident& home);
 
 }  // namespace banyan::fault

@@ -6,6 +6,7 @@
 
 #include "fault/controller/node_incidents.hpp"
 #include "fault/policy/policy_file.hpp"
+#include "test/unit/fault/domain_bench.hpp"
 #include "test/unit/fault/heard.hpp"
 
 using namespace banyan;
@@ -29,8 +30,10 @@ class book {
     policy rules = silence_is("ignore");
     hearing desk{known, rules, figures};
     int acted = 0;
+    std::string boot{};
     node_incidents of_nodes{known,
-                            {.boot_of = [](const std::string&) { return ""; },
+                            {.boot_of = [this](const std::string&) { return boot; },
+                             .nvlink_domain_of = [](const std::string&) { return one_domain; },
                              .hear =
                                  [this](std::uint64_t number, change what) {
                                      acted += desk.hear(*known.incidents().find(number), what) == heard::act;
@@ -72,6 +75,28 @@ TEST_CASE("a silent node is heard of when the rules do not ignore it any more, o
     CHECK(b.acted == 1);
     CHECK(log.times("incident f00001") == 1);
     CHECK(incidents_counted(*b.figures, "node-silent") == 1);
+}
+
+TEST_CASE("a link's incident is open again when the node that explained it was never down", "[fault]") {
+    book b;
+    auto told = event_of(gpu_line(3, fell_149), wall_ms(), 1, "n2");
+    told.nvlink_domain = one_domain;
+    REQUIRE(b.known.incidents().absorb(told, told.line_ms).number == 1);
+    b.of_nodes.silent("n1", "no answer");
+    REQUIRE(was_folded(b.one()));
+    b.rules = silence_is("note");
+    SECTION("it was down") {
+        b.boot = "the next";
+        b.of_nodes.back("n1");
+        CHECK(was_folded(b.one()));
+    }
+    SECTION("it was not") {
+        b.of_nodes.back("n1");
+        CHECK(b.one().closed_ms == 0);
+        CHECK(b.one().closed_by.empty());
+        CHECK(b.acted == 1);
+    }
+    CHECK(b.known.incidents().find(2)->closed_by == "the node: its agent is back");
 }
 
 TEST_CASE("a consequence is noted, and looked into where a rule asks for more", "[fault]") {
