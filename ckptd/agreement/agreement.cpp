@@ -252,9 +252,12 @@ void agreement::cast(effects& out, std::uint32_t rank) const {
     vote v{rank, {}, known->second.first, known->second.newest};
     for (const auto& c : shelf_.copies()) {
         if (!c.own || c.what.rank != rank || !is_of_this_round(c.what.key)) continue;
+        // What the launch began from may have come to less in it than in the one before.
+        const bool of_this_launch = c.what.key.generation == launch_.generation;
         if (c.voted)
-            v.kept.push_back({c.what.key, *c.voted, c.what.key == committed(level::replicated)});
-        else if (c.what.key.generation == launch_.generation)
+            v.kept.push_back(
+                {c.what.key, *c.voted, of_this_launch && c.what.key == committed(level::replicated)});
+        else if (of_this_launch)
             v.settled = std::min(v.settled, c.what.key.step - 1);
     }
     say(out, leader_, std::move(v));
