@@ -13,8 +13,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "bench")]
 from scenarios import SCENARIOS  # noqa: E402
 
 RUNBOOK = HERE.parents[1] / "docs" / "runbook"
-# banyan-sweep's; a simulated link has the speed that it has; cluster_job_ends has jobs that fail, test_ckptd_faults damage.
-ELSEWHERE = {"README", "sweep", "link-slow", "job-failed", "checkpoint-damaged"}
+# banyan-sweep's; a simulated link has the speed that it has; cluster_job_ends has jobs that fail, test_ckptd_faults damage; no NVML here
+# tells of an NVLink domain, which test_nvlink_domain and test_domain_actions have.
+ELSEWHERE = {"README", "sweep", "link-slow", "job-failed", "checkpoint-damaged", "nvlink-domain"}
 
 
 class Table(unittest.TestCase):
