@@ -14,7 +14,7 @@ namespace banyan::fault {
 
 namespace {
 
-constexpr std::chrono::milliseconds again(500), between_looks(100);
+constexpr std::chrono::milliseconds again(500), between_waits(100);
 
 /// By the limits for now, or for good; or by somebody.
 bool is_held_back(const incident& i) {
@@ -143,7 +143,7 @@ task<bool> controller::was_restarted(std::uint64_t number) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(left);
     asio::steady_timer timer(io_);
     while (!hub_.is_here(node) && std::chrono::steady_clock::now() < until) {
-        timer.expires_after(between_looks);
+        timer.expires_after(between_waits);
         co_await timer.async_wait(as_result);
     }
     if (hub_.is_here(node)) co_return false;

@@ -165,7 +165,8 @@ TEST_CASE("what a tick decides is told, whatever else it says", "[ckptd]") {
     bench b;
     b.begin();
     b.answers = false;
-    b.save(1, 2, 3);
+    b.save(1, 2, 1);
+    b.save(2, 2, 3);
     b.agreed->tick();
     b.run();
     REQUIRE(b.agreed->leader() == 1);  // and rank 2 has passed step 2 over, of which nobody has spoken yet

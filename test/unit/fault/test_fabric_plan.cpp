@@ -239,7 +239,7 @@ TEST_CASE("what is not missed, and not there, stays open until it is seen", "[fa
         (void)b.look({});
         CHECK(b.open() == 0);
         CHECK(b.all[1].closed_by == fabric_is_back);
-        CHECK(b.all[1].cause == f.cause);
+        CHECK(b.all[1].cause.find(not_accepted) == std::string::npos);
     }
     // A link that is up, at a rate that nobody can tell: whether it is slow is not known.
     book b;

@@ -6,6 +6,7 @@
 
 #include "fault/controller/node_incidents.hpp"
 #include "fault/policy/policy_file.hpp"
+#include "fault/sources/log_line.hpp"
 #include "test/unit/fault/domain_bench.hpp"
 #include "test/unit/fault/heard.hpp"
 

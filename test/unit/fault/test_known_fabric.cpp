@@ -240,10 +240,13 @@ TEST_CASE("a host that was taken out can be given up, and is not by its return",
     c.show({.no_host = "gpu0007"});
     c.look();
     REQUIRE(c.b->until([&] { return c.b->has(1, true) && c.all()[0].node_out_ms != 0; }));
+    c.b->slurm.nodes["gpu0007"].reason = "banyan: host-lost [f00001]";
     const auto resume = [&] {
         bool done = false;
         const auto ask = [&]() -> task<void> {
-            CHECK(co_await c.b->daemon->resume("gpu0007", "uid 7"));
+            const auto answer = co_await c.b->daemon->resume("gpu0007", "uid 7");
+            INFO((answer ? *answer : answer.error().text()));
+            CHECK(answer.has_value());
             done = true;
         };
         asio::co_spawn(c.b->io, ask(), asio::detached);
