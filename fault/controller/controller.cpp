@@ -89,7 +89,7 @@ result<void> controller::start() {
 void controller::finish() { records_.finish(); }
 
 task<result<void>> controller::close(std::uint64_t number, std::string who,
-                                    std::optional<std::int64_t> resumed_ms) {
+                                     std::optional<std::int64_t> resumed_ms) {
     auto* i = records_.incidents().find(number);
     if (!i)
         co_return fail(errc::not_found, fmt::format("there is no open incident f{:05d}", number),
