@@ -5,34 +5,14 @@
 #include <cstdint>
 
 #include "ckptd/buffers/copy.hpp"
-
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
+#include "common/stream_line.hpp"
 
 namespace banyan::ckpt {
 
 #ifdef __x86_64__
 namespace {
 
-constexpr std::size_t line = 64, page = 4096;
-
-inline void stream_line(std::byte* to, const std::byte* from) noexcept {
-    const auto* in = reinterpret_cast<const __m128i*>(from);
-    auto* out = reinterpret_cast<__m128i*>(to);
-    const auto a = _mm_loadu_si128(in), b = _mm_loadu_si128(in + 1);
-    const auto c = _mm_loadu_si128(in + 2), d = _mm_loadu_si128(in + 3);
-    _mm_stream_si128(out, a);
-    _mm_stream_si128(out + 1, b);
-    _mm_stream_si128(out + 2, c);
-    _mm_stream_si128(out + 3, d);
-}
-
-std::size_t in_line(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-    std::size_t at = 0;
-    for (; at + line <= bytes; at += line) stream_line(to + at, from + at);
-    return at;
-}
+constexpr std::size_t line = cache_line, page = 4096;
 
 template <std::size_t pages>
 std::size_t side_by_side(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
@@ -75,7 +55,7 @@ std::size_t fenced(std::byte* to, const std::byte* from, std::size_t bytes) noex
 }
 
 constexpr copy_way ways[] = {
-    {"in line", fenced<in_line>},
+    {"in line", fenced<stream_lines>},
     {"4 pages", fenced<side_by_side<4>>},
     {"4 pages, AVX-512", fenced<side_by_side_512<4>>},
     {"8 pages, AVX-512", fenced<side_by_side_512<8>>},
