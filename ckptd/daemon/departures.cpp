@@ -43,7 +43,7 @@ void departures::watch(const session_ptr& s) {
     if (is_over(*s)) return;
     // One that has not begun may need what they hold. And they are not asked for nothing.
     const auto all = with_states(s);
-    const auto begun = [](const auto& one) { return one->agreed->has_begun(); };
+    const auto begun = [](const auto& one) { return one->agreed->rules().has_begun(); };
     const auto alone = [](const auto& one) { return one->agreed->rules().needs_no_former(); };
     if (!std::all_of(all.begin(), all.end(), begun) || std::none_of(all.begin(), all.end(), alone)) return;
     if (std::none_of(left.begin(), left.end(), [&](const auto& node) { return is_due(*s, node.first); }))

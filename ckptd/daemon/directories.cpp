@@ -109,7 +109,7 @@ task<result<claim>> directories::own(session_ptr s) {
                 ++beats >= beats_of_life)
                 co_return refuse(*owner);
             // What it leaves is what this one begins from.
-            if (owner->ending && !s->agreed->has_begun())
+            if (owner->ending && !s->agreed->rules().has_begun())
                 s->storage.problem =
                     fmt::format("job {} has ended and still writes its newest step to {}", owner->job, dir);
             if (!watched || *watched != *owner) {
@@ -126,7 +126,7 @@ task<result<claim>> directories::own(session_ptr s) {
             }
         }
         ++attempt;
-        if (owner && owner->job == s->job() && !s->agreed->has_begun()) {
+        if (owner && owner->job == s->job() && !s->agreed->rules().has_begun()) {
             s->former.generation = std::max(s->former.generation, owner->generation);
             for (const auto& [name, addr] : owner->nodes) s->former.add(name, addr);
         }

@@ -65,7 +65,7 @@ void job_agreement::tick() {
     // Whoever was silent is asked until it answers; slot 0 hears that somebody waits for it to begin.
     for (std::uint32_t slot = 0; slot < outboxes_.size(); ++slot)
         if (slot != self_ && !outboxes_[slot].sending &&
-            (outboxes_[slot].silent || (slot == 0 && !has_begun())))
+            (outboxes_[slot].silent || (slot == 0 && !rules_.has_begun())))
             post(slot, {rules_.generation(), agreement::outbid{}});
 }
 
@@ -109,7 +109,7 @@ void job_agreement::carry_out(event e) {
     for (const auto number : e.what.gone) host_.free(number);
     if (e.what.fenced) host_.fenced();
     if (e.what.bring) host_.bring(std::move(*e.what.bring));
-    if (e.what.go && has_begun()) host_.begin();  // else a newer round has come in between
+    if (e.what.go && rules_.has_begun()) host_.begin();  // else a newer round has come in between
     std::vector<bool> under_way(outboxes_.size());
     if (e.repeats)
         for (std::size_t slot = 0; slot < outboxes_.size(); ++slot) under_way[slot] = outboxes_[slot].sending;
@@ -151,7 +151,7 @@ task<void> job_agreement::pump(std::uint32_t slot, std::uint64_t launch) {
             silent = silence{slot, silent ? silent->since : clock::now(), answered.error()};
         rules_.follow(leader());
         // What the one before was told is lost with it.
-        if (!answered && leader() != led && has_begun()) act(rules_.tick(), true);
+        if (!answered && leader() != led && rules_.has_begun()) act(rules_.tick(), true);
     }
     if (launch_ == launch) outboxes_[slot].sending = false;
 }

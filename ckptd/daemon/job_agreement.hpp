@@ -46,7 +46,6 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
     explicit job_agreement(host h) : host_(std::move(h)) {}
 
     const agreement::agreement& rules() const { return rules_; }
-    bool has_begun() const { return rules_.has_begun(); }
     /// A node of which nothing is heard, and without which nothing can begin: of all the one that has been
     /// silent for longest, as far as slot 0's daemon is asked, else slot 0.
     struct silence {

@@ -25,11 +25,6 @@ constexpr milliseconds look_again_after{1000};
 constexpr std::size_t most_hindrance = 1000;  // bytes, of what one says of it
 constexpr std::size_t enough_steps = 8;  // of storage: more than can be damaged and still be worth a start
 
-// What has been seen to be of no use, unlike what could not be looked at.
-bool is_seen(const error& e) {
-    return e.code == errc::invalid_input || e.code == errc::not_found || e.code == errc::conflict;
-}
-
 // Nothing is there. Where the directory's file system is not mounted that looks the same: its name is
 // missing, or a folder of root's is empty. So it counts where the user can write it, though the disk may be
 // full, where it is in use, and for a named state where its job has checkpoints (in `home`).
@@ -57,7 +52,7 @@ result<std::vector<copy_key>> committed_steps(const storage_user& user, const st
     for (const auto step : listed) {
         if (out.size() >= enough_steps) break;
         auto m = scan_step(user, dir, step, group != 0 ? 0 : world);
-        if (!m && !is_seen(m.error())) {
+        if (!m && !was_seen(m.error())) {
             if (out.empty()) return std::unexpected(m.error());
             break;  // what is newer stands, and of what is older nothing is said
         }
@@ -284,7 +279,7 @@ task<answer_meta> launches::on_agree(session_ptr job, std::string node, json met
 
 json launches::hindrance_of(const session_ptr& s) const {
     json out = json::object();
-    if (s->agreed->has_begun()) return out;
+    if (s->agreed->rules().has_begun()) return out;
     if (s->hindered.here) out["hindered"] = in_short(s->hindered.here->why);
     if (!s->agreed->rules().coordinating()) return out;
     if (const auto why = to_.restores.given_up(*s)) out["given_up"] = in_short(why->text());
@@ -450,7 +445,7 @@ void launches::refuse_storage(const session_ptr& s, const error& why) {
 void launches::watch(const session_ptr& s) {
     // One that was recalled with an older launch than its job: the daemon before ended between the two.
     for (const auto& [name, state] : s->states) follow(s, state);
-    const bool begun = s->agreed->has_begun();
+    const bool begun = s->agreed->rules().has_begun();
     if (!begun || ++s->ticks % 4 == 0) s->agreed->tick();
     if (s->stalled != s->waits_for_others(longest_wait)) {
         s->stalled = !s->stalled;

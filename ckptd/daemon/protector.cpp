@@ -148,7 +148,8 @@ task<void> protector::secure(session_ptr s, copy_ptr c, std::size_t buffer) {
     s->notify();
     if (intact) {
         const auto early = [&] {
-            return !s->closed && !c->dropped && c->key.generation == s->generation && !s->agreed->has_begun();
+            return !s->closed && !c->dropped && c->key.generation == s->generation &&
+                   !s->agreed->rules().has_begun();
         };
         c->waits_since = clock::now();
         while (early()) co_await s->changed->wait(clock::now() + std::chrono::minutes(1));

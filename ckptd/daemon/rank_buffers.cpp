@@ -51,7 +51,6 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
                                         abilities can) {
     const auto held = co_await s->memory_lock->acquire();
     auto& r = s->ranks[rank];
-    r.rank = rank;
     give_up_holed(users_, s, rank);
     const bool fits = r.memory && r.buffers == s->request.buffers &&
                       (can.parts || files_of(r.memory).size() == 1) && (can.huge || !r.memory->is_reserved());

@@ -93,7 +93,6 @@ void take_rank(const json& in, const kept_memory& memory, session& s) {
     // Earlier builds call each that waits for its memory rank 0, after the one that is.
     if (s.ranks.contains(rank)) return;
     auto& r = s.ranks[rank];
-    r.rank = rank;
     take(in.at("generation"), r.generation);
     take(in.at("saved"), r.saved);
     take(in.at("again"), r.again);

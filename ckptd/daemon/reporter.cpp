@@ -115,7 +115,7 @@ answer_meta reporter::on_given_up(uid_t uid, bool root, const json& meta) {
 
 // A daemon that never came up says nothing: its node is known by what the others miss.
 void reporter::watch_votes(const session_ptr& s) {
-    if (s->detached || !s->slot || !s->agreed->has_begun() ||
+    if (s->detached || !s->slot || !s->agreed->rules().has_begun() ||
         s->agreed->leader() != s->agreed->rules().slot())
         return;
     const auto& votes = s->agreed->rules().votes();

@@ -143,7 +143,7 @@ task<result<copy_ptr>> restorer::into_buffer(session_ptr s, std::uint32_t rank) 
 
 std::optional<error> restorer::given_up(const session& s) const {
     const auto limit = core_.config.begin_within;
-    if (s.agreed->has_begun() || limit == limit.zero()) return std::nullopt;
+    if (s.agreed->rules().has_begun() || limit == limit.zero()) return std::nullopt;
     if (const auto missing = s.agreed->missing(); missing && clock::now() >= missing->since + limit)
         return error{errc::unavailable,
                      fmt::format("the ranks here do not begin: {}", silence_in_words(s, *missing)),
@@ -173,7 +173,7 @@ task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
         co_return fail(errc::conflict, "a newer step of the job has begun: this process is of an older one");
     // Whoever has saved and wants to go back takes all with him.
     if (auto& r = s->ranks[rank];
-        !test && r.saved && client->generation == s->generation && s->agreed->has_begun()) {
+        !test && r.saved && client->generation == s->generation && s->agreed->rules().has_begun()) {
         r.again = true;
         s->agreed->begin_again();
     }
@@ -186,7 +186,7 @@ task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
         }
     } waits(s, rank);
     const auto until = clock::now() + answer_within;
-    const auto ready = [&] { return s->agreed->has_begun() && !s->ranks[rank].again; };
+    const auto ready = [&] { return s->agreed->rules().has_begun() && !s->ranks[rank].again; };
     while (mine() && !ready() && clock::now() < until) {
         const auto* c = s->agreed->rules().coordinating();
         if (c && c->now() == agreement::coordinator::phase::lost)
@@ -194,7 +194,7 @@ task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
                            "there are checkpoints, but none can be brought back whole; nothing was begun",
                            "banyan-ckpt status and slurmd's log on the nodes say what is damaged or gone");
         // Rank 0's word ends the job: nothing may begin from a directory that is another's.
-        if (c && !s->agreed->has_begun() && s->storage.refused)
+        if (c && !s->agreed->rules().has_begun() && s->storage.refused)
             co_return std::unexpected(*s->storage.refused);
         if (auto gave_up = given_up(*s)) co_return std::unexpected(std::move(*gave_up));
         co_await s->changed->wait(until);

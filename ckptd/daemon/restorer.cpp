@@ -395,7 +395,6 @@ task<void> restorer::bring_all(session_ptr s, agreement::prepare what) {
     std::vector<std::uint32_t> failed;
     const auto ranks = s->own_ranks();
     for (const auto rank : ranks) {
-        s->ranks[rank].rank = rank;
         s->ranks[rank].source.clear();
         if (!what.what.key) continue;
         const bool brought = co_await bring(s, rank, what.what, number);

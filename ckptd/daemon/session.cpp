@@ -257,7 +257,7 @@ void session::forget_ranks() {
 
 void session::publish() {
     // What an earlier launch had reached says nothing of the processes of this one.
-    const bool begun = agreed->has_begun();
+    const bool begun = agreed->rules().has_begun();
     const auto shown = [&](const std::optional<copy_key>& key) { return begun ? word(key) : 0; };
     for (const auto rank : own_ranks()) {
         const auto it = ranks.find(rank);

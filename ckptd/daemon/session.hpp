@@ -78,7 +78,6 @@ constexpr std::chrono::milliseconds longest_wait{2000};
 constexpr patience::bounds commits_within{8, std::chrono::milliseconds(250), longest_wait};
 
 struct rank_state {
-    std::uint32_t rank = 0;
     std::shared_ptr<shard_memory> memory;
     std::uint32_t buffers = 0;
     std::uint64_t buffer_bytes = 0;

@@ -72,7 +72,7 @@ struct bench {
         REQUIRE(number == first);
         agreed->brought(first, {});
         hear(agreement::release{first, {}, {}});
-        REQUIRE(agreed->has_begun());
+        REQUIRE(agreed->rules().has_begun());
         sent.clear();
         asked = told = 0;
     }

@@ -73,7 +73,6 @@ struct kept_session {
         s.copies.push_back(copy);
         s.agreed->add({3, {key, 2}, false, true, {}});
         auto& r = s.ranks[1];
-        r.rank = 1;
         r.generation = generation;
         r.saved = true;
         r.last = std::make_shared<const process>(::getpid(), process_start());
