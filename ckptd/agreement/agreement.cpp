@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint32_t coordinating_slot = 0;
 /// Steps of a rank that are not committed yet: it has so many buffers, and its buddy room for so many copies.
 constexpr std::uint32_t most_on_their_way = 3;
+constexpr std::size_t most_in_storage = 16;  // steps: more than can be damaged and still be worth a start
 
 template <class... F>
 struct overloaded : F... {
@@ -125,6 +126,14 @@ effects agreement::storage_holds(std::vector<copy_key> committed, std::optional<
     coordinator_->set_storage(*storage_, outside_asked_);
     if (coordinator_->stage() != before) urge(out);
     return out;
+}
+
+void agreement::stored(const copy_key& key, std::size_t kept) {
+    if (!storage_) return;
+    std::erase_if(*storage_, [&](const auto& one) { return one.step == key.step; });
+    storage_->insert(storage_->begin(), key);
+    if (kept == 0 || kept > most_in_storage) kept = most_in_storage;
+    if (storage_->size() > kept) storage_->resize(kept);
 }
 
 void agreement::carry_out(effects& out, std::uint32_t coordinator, member::orders what) {

@@ -71,6 +71,9 @@ class agreement {
     effects outside_holds(std::optional<holdings> outside, bool all_answered = true, bool in_haste = false) {
         return storage_ ? storage_holds(*storage_, std::move(outside), all_answered, in_haste) : effects{};
     }
+    /// A step that has come to storage since: a later round of the launch may need it. Of older ones no more
+    /// are there than `kept` with it, where that is not 0.
+    void stored(const copy_key& key, std::size_t kept = 0);
     effects brought(const ballot& number, std::vector<std::uint32_t> failed);
     /// A daemon of the launch `later`, in which this one may have no part, asks what is held here. If that is
     /// indeed a later one, this launch is over here: until another is opened nothing of it is heard, said,

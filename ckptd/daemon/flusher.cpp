@@ -333,6 +333,7 @@ task<void> flusher::store_newest(session_ptr s, std::function<bool()> goes_on, c
 void flusher::apply_durable(const session_ptr& s, const copy_key& key) {
     if (s->durable && key <= *s->durable) return;
     s->durable = key;
+    s->agreed->stored(key, core_.config.keep);
     s->warnings.works_again(s->request.dir);
     if (s->warnings.newest.find(s->request.dir) != std::string::npos) s->warnings.newest.clear();
     core_.keep(s);

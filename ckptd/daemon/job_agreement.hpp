@@ -78,6 +78,7 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
     void begin_again() { act(rules_.begin_again()); }
     void safe(agreement::shelf::id number, agreement::level safety) { act(rules_.safe(number, safety)); }
 
+    void stored(const copy_key& key, std::size_t kept) { rules_.stored(key, kept); }
     void add(const agreement::shelf::copy& c) { rules_.add(c); }
     void lose(agreement::shelf::id number) { rules_.lose(number); }
     void checked(agreement::shelf::id number) { rules_.checked(number); }

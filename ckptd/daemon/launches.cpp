@@ -405,6 +405,7 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
              began = s->request.restart != 0 || s->agreed->rules().copies().begun().generation != 0,
              job = s->job(), world = s->request.world,
              group = s->request.group] { return committed_steps(user, dir, home, began, job, world, group); };
+        const auto durable = s->durable;
         auto found = co_await core_.storage.run(s->user.uid, work);
         if (s->closed || s->storage.look != number) co_return;
         if (found) {
@@ -416,6 +417,8 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
             open_former_states(s);
             s->agreed->storage_holds(std::move(*found), std::move(elsewhere.said), elsewhere.all,
                                      elsewhere.in_haste);
+            if (s->durable && s->durable != durable)  // since it was looked at
+                s->agreed->stored(*s->durable, core_.config.keep);
             co_return;
         }
         if (found.error().code == errc::conflict) {

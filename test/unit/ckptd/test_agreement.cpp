@@ -42,6 +42,58 @@ TEST_CASE("no attempt of a round has the ballot of another round's", "[ckptd]") 
     CHECK(asked.size() == 2);
 }
 
+TEST_CASE("a round begins from what came to storage in the rounds before it", "[ckptd]") {
+    agreement::launch alone;
+    alone.generation = round_one;
+    alone.nodes = alone.world = 1;
+    alone.slot_of_rank = {0};
+    alone.nonce = 7;
+    agreement::agreement a;
+    const auto carry_out = [&](agreement::effects e) {
+        for (std::size_t i = 0; i < e.send.size(); ++i) {
+            auto next = a.receive(0, e.send[i].second);
+            if (next.bring) next = a.brought(next.bring->number, {});
+            e.send.insert(e.send.end(), next.send.begin(), next.send.end());
+        }
+    };
+    carry_out(a.open(alone));
+    carry_out(a.storage_holds({}));
+    REQUIRE(a.has_begun());
+    const copy_key stored{round_one, 100};
+    a.add(own(1, stored));
+    carry_out(a.safe(1, level::memory));
+    a.stored(stored);
+    SECTION("where the memory is gone") {
+        a.lose(1);
+        carry_out(a.begin_again());
+        CHECK(a.begun_from() == stored);
+    }
+    SECTION("where there is something newer in memory") {
+        const copy_key newer{round_one, 120};
+        a.add(own(2, newer));
+        carry_out(a.safe(2, level::memory));
+        carry_out(a.begin_again());
+        CHECK(a.begun_from() == newer);
+    }
+    SECTION("the newest of many") {
+        for (std::uint64_t step = 101; step <= 200; ++step) a.stored({round_one, step});
+        a.lose(1);
+        carry_out(a.begin_again());
+        CHECK(a.begun_from() == copy_key{round_one, 200});
+    }
+    SECTION("of those that are still there") {
+        a.stored({round_one, 110}, 2);
+        a.stored({round_one, 120}, 2);
+        a.lose(1);
+        auto out = a.begin_again();
+        const auto* first = a.coordinating();
+        REQUIRE(first);
+        carry_out(std::move(out));
+        CHECK(a.begun_from() == copy_key{round_one, 120});
+    }
+    CHECK(a.generation() == round_two);
+}
+
 namespace {
 
 /// Two slots with a rank each, of which this is the first; what is said to it is answered at once.

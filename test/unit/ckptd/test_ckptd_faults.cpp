@@ -28,18 +28,21 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Flips one bit in a memfd of the daemon, through the kernel's public view of it.
-bool flip_bit_in(pid_t daemon, const std::string& memfd, std::size_t offset) {
+banyan::unique_fd open_memfd(pid_t daemon, const std::string& memfd) {
+    // Through the kernel's public view of it.
     for (const auto& e : fs::directory_iterator("/proc/" + std::to_string(daemon) + "/fd")) {
         std::error_code ec;
-        if (fs::read_symlink(e.path(), ec).string().find(memfd + " ") == std::string::npos) continue;
-        const banyan::unique_fd fd(::open(e.path().c_str(), O_RDWR | O_CLOEXEC));
-        char byte = 0;
-        if (::pread(fd.get(), &byte, 1, static_cast<off_t>(offset)) != 1) return false;
-        byte = static_cast<char>(byte ^ 0x10);
-        return ::pwrite(fd.get(), &byte, 1, static_cast<off_t>(offset)) == 1;
+        if (fs::read_symlink(e.path(), ec).string().find(memfd + " ") != std::string::npos)
+            return banyan::unique_fd(::open(e.path().c_str(), O_RDWR | O_CLOEXEC));
     }
-    return false;
+    return {};
+}
+
+bool flip_bit_in(const banyan::unique_fd& fd, off_t offset) {
+    char byte = 0;
+    if (::pread(fd.get(), &byte, 1, offset) != 1) return false;
+    byte = static_cast<char>(byte ^ 0x10);
+    return ::pwrite(fd.get(), &byte, 1, offset) == 1;
 }
 
 /// Stands for the fault agent of a node.
@@ -148,7 +151,7 @@ TEST_CASE("a bit flipped in a replica is detected and the copy is not used", "[c
         REQUIRE(eventually([&] { return c.session(1, 5)["replicas"].size() == 1; }));
     }
     // Rank 1's only other copy is on node 1.
-    REQUIRE(flip_bit_in(c.pid(1), "banyan-replica-5-1", 4'600'000));
+    REQUIRE(flip_bit_in(open_memfd(c.pid(1), "banyan-replica-5-1"), 4'600'000));
     c.kill(2, SIGKILL);
     c.new_step(5, 1, {1, 3});
     auto ranks = start_ranks(c, 5, {1, 3});
@@ -339,6 +342,23 @@ TEST_CASE("one process started anew within the step: all begin again, from one s
     CHECK(ranks[0].ask("save 3") == "0");
     CHECK(ranks[0].ask("wait 3 2 5000") == "0");
     CHECK(again.ask("wait 3 2 5000") == "0");
+}
+
+TEST_CASE("a process started anew within the step has what came to storage in it", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(14, 1, 1, c.dir() + "/store", 10));
+    auto ranks = start_ranks(c, 14, {1});
+    CHECK(ranks[0].ask("save 10") == "0");
+    CHECK(ranks[0].ask("wait 10 3 10000") == "0");
+    CHECK(ranks[0].ask("save 15") == "0");
+    CHECK(ranks[0].ask("wait 15 1 5000") == "0");
+    ranks[0].kill();
+    const auto memory = open_memfd(c.pid(1), "banyan-buffers-14-0");
+    const auto end = ::lseek(memory.get(), 0, SEEK_END);
+    REQUIRE(end > 0);
+    for (off_t at = state_bytes / 2; at < end; at += state_bytes / 4) REQUIRE(flip_bit_in(memory, at));
+    ranks = start_ranks(c, 14, {1});
+    CHECK(ranks[0].ask("restart") == "0 10 3 1");
 }
 
 TEST_CASE("a process that has not gone back does not count by attaching again", "[ckptd]") {
