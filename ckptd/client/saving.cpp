@@ -61,6 +61,11 @@ outcome client::checkpoint(std::uint64_t step, given_regions given) {
     if (saved_ && step <= *saved_)
         return {BCK_E_INVALID,
                 fmt::format("step {} is not above step {}, which is saved already", step, *saved_)};
+    // A state of its own may have been saved more often than the one by which the training counts.
+    if (who_.state.empty() && step + 1 < sealed_)
+        return {BCK_E_INVALID, fmt::format("step {} is below step {}, from which this process began: count "
+                                           "on from there, or give the new training its own directory",
+                                           step, sealed_ - 1)};
     daemon_.begin_save(step);
     auto out = save(step, given);
     // What the arguments were wrong for may be saved yet.
@@ -136,10 +141,12 @@ outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
         if (!daemon_.link.attached()) return {BCK_E_NODAEMON, daemon_.off_because()};
         auto& header = daemon_.link.header();
         const auto seen = header.event.load();
-        const std::uint64_t reached = level == BCK_SEALED       ? sealed_
-                                      : level == BCK_MEMORY     ? header.memory_step.load()
-                                      : level == BCK_REPLICATED ? header.replicated_step.load()
-                                                                : header.durable_step.load();
+        std::uint64_t reached = level == BCK_SEALED       ? sealed_
+                                : level == BCK_MEMORY     ? header.memory_step.load()
+                                : level == BCK_REPLICATED ? header.replicated_step.load()
+                                                          : header.durable_step.load();
+        // Above what was saved since there is only what this process began from.
+        if (saved_ && reached > *saved_ + 1) reached = 0;
         if (is_behind()) return behind();
         if (reached >= step + 1) return {};
         if (clock::now() >= until)

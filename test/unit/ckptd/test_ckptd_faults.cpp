@@ -361,6 +361,24 @@ TEST_CASE("a process started anew within the step has what came to storage in it
     CHECK(ranks[0].ask("restart") == "0 10 3 1");
 }
 
+TEST_CASE("steps count on from the one that a process began from", "[ckptd]") {
+    cluster c({2, "", {}});
+    c.open(c.request(15, 2, 1, "", 0));
+    auto ranks = start_ranks(c, 15, {1, 2});
+    all_are(ask_all(ranks, "save 100"), "0");
+    all_are(ask_all(ranks, "wait 100 2 5000"), "0");
+    for (auto& r : ranks) r.kill();
+    c.new_step(15, 1, {1, 2});
+    ranks = start_ranks(c, 15, {1, 2});
+    all_are(ask_all(ranks, "restart"), "0 100 1 1");
+    // It would count as safe at once, by the number of what is there.
+    all_are(ask_all(ranks, "save 10"), "-1");
+    CHECK(ranks[0].ask("error").find("from which this process began") != std::string::npos);
+    all_are(ask_all(ranks, "save 100"), "0");
+    all_are(ask_all(ranks, "save 101"), "0");
+    all_are(ask_all(ranks, "wait 101 2 5000"), "0");
+}
+
 TEST_CASE("a process that has not gone back does not count by attaching again", "[ckptd]") {
     cluster c({2, "", {}});
     c.open(c.request(11, 2, 1, "", 0));

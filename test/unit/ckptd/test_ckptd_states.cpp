@@ -69,6 +69,18 @@ TEST_CASE("two states of the same ranks have steps of their own", "[ckptd]") {
         save_in(again, "ema", 4);
         save(again, 13);
     }
+    SECTION("and one goes on below what it has saved, which makes none of that safe") {
+        save_in(ranks, "ema", 100);
+        for (auto& r : ranks) r.kill();
+        c.new_step(7, 1, {1, 2});
+        auto again = start_ranks(c, 7, {1, 2}, 2, small);
+        all_are(ask_all(again, "restart"), "0 12 1 1");
+        all_are(ask_all(again, "in ema restart"), "0 100 1 1");
+        CHECK(again[0].ask("in ema save 13") == "0");
+        CHECK(again[0].ask("in ema wait 13 1 200") == "-4");  // the others have not saved it
+        for (std::size_t i = 1; i < again.size(); ++i) CHECK(again[i].ask("in ema save 13") == "0");
+        all_are(ask_all(again, "in ema wait 13 1 9000"), "0");
+    }
     SECTION("and a step of one is not newer than one of the other") {
         save_in(ranks, "ema", 100);
         save(ranks, 13);

@@ -100,13 +100,14 @@ BCK_API int bck_unprotect(const char* name);
 
 /* Copies all regions into a buffer of the daemon's memory and seals it; what follows (checksum, second copy,
  * storage) is the daemon's. `step` counts up to 999999999999, and up: one that is not above the last one
- * saved is BCK_E_INVALID, until bck_restart goes back to an older state, or says that there is none. Once a
- * process of another rank was started again, or called bck_restart after it had saved, the step is not saved
- * and the code is BCK_E_BEHIND, until this process has called bck_restart too. The call waits up to
- * BANYAN_CKPT_WAIT_MS (2000) for a free buffer, then skips this save with BCK_E_BUSY. A step
- * that is skipped so, or by BCK_E_DEVICE or BCK_E_MEMORY, the other ranks pass over: save the next one.
- * Neither allocates nor faults pages once the memory is attached, which the first call of bck_restart_test,
- * bck_restart or bck_checkpoint does. */
+ * saved is BCK_E_INVALID, until bck_restart goes back to an older state, or says that there is none; so is
+ * one below the step that bck_restart has brought, from which a training counts on. Once a process of another
+ * rank was started again, or called bck_restart after it had saved, the step is not saved and the code is
+ * BCK_E_BEHIND, until this process has called bck_restart too. The call waits up to BANYAN_CKPT_WAIT_MS
+ * (2000) for a free buffer, then skips this save with BCK_E_BUSY. A step that is skipped so, or by
+ * BCK_E_DEVICE or BCK_E_MEMORY, the other ranks pass over: save the next one. Neither allocates nor faults
+ * pages once the memory is attached, which the first call of bck_restart_test, bck_restart or bck_checkpoint
+ * does. */
 BCK_API int bck_checkpoint(uint64_t step);
 
 /* A region with memory that is given for one call alone; the fields are those of bck_protect_piece. */
