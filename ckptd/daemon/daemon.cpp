@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "ckptd/protocol/left_ends.hpp"
 #include "common/ready.hpp"
 
 namespace banyan::ckpt {
@@ -57,12 +58,22 @@ result<void> daemon::open() {
     BANYAN_CHECK(peers_.open());
     BANYAN_CHECK(local_.open());
     if (!core_.config.metrics.empty()) metrics_ = metrics::serve(core_.config.metrics);
+    core_.spawn(detach_ended());
     core_.spawn(tick());
     core_.spawn(stop_on_signal());
     spdlog::info("node {}: {} and {}:{}, {} bytes of memory at most", core_.config.node, core_.config.socket,
                  core_.config.bind, core_.config.port, core_.config.memory_limit);
     tell_ready();
     return {};
+}
+
+// Once it listens: whoever finds nobody after this tells it.
+task<void> daemon::detach_ended() {
+    for (const auto job : take_ends(core_.config.socket)) {
+        spdlog::info("job {}: ended while no daemon was here", job);
+        json which{{"job", job}};
+        (void)co_await jobs_.on_detach(std::move(which));
+    }
 }
 
 // Leases, votes whose answer was lost, and steps that do not become complete.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ckptd/protocol/protocol.hpp"
 
+#include <thread>
 #include <utility>
 
+#include "ckptd/protocol/left_ends.hpp"
 #include "ckptd/protocol/session_json.hpp"
 #include "common/job_news.hpp"
 #include "common/json_fields.hpp"
@@ -13,6 +15,8 @@ namespace banyan::ckpt {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::chrono::milliseconds last_word{200};  // to a daemon that has just come back
 
 result<json> ask(const std::string& socket, message type, const json& meta,
                  std::chrono::milliseconds timeout) {
@@ -88,12 +92,14 @@ std::string socket_path(const std::string& configured, const std::string& node) 
 
 result<session_answer> session_open(const std::string& socket, const session_request& request,
                                     std::chrono::milliseconds timeout) {
+    forget_end(socket, request.job);  // of the run before this one
     BANYAN_TRY(const auto meta, ask(socket, message::session_open, session_to_json(request), timeout));
     return answer_of(meta);
 }
 
 result<session_answer> step_open(const std::string& socket, const step_request& request,
                                  std::chrono::milliseconds timeout) {
+    forget_end(socket, request.job);  // it is taken back without a new session
     json meta{{"job", request.job}, {"step", request.step}, {"nodes", request.nodes}};
     if (request.restart) meta["restart"] = *request.restart;
     if (!request.buddies.empty()) meta["buddies"] = request.buddies;
@@ -102,9 +108,31 @@ result<session_answer> step_open(const std::string& socket, const step_request& 
 }
 
 result<void> session_detach(const std::string& socket, std::uint64_t job, std::chrono::milliseconds timeout) {
-    BANYAN_TRY([[maybe_unused]] const auto reply,
-               ask(socket, message::session_detach, {{"job", job}}, timeout));
-    return {};
+    using clock = std::chrono::steady_clock;
+    const auto tell = [&](const unique_fd& fd, clock::time_point until) -> result<void> {
+        BANYAN_CHECK(
+            wire::call(fd.get(), static_cast<std::uint16_t>(message::session_detach), {{"job", job}}, until));
+        return {};
+    };
+    const auto until = clock::now() + timeout;
+    for (;;) {
+        const auto fd = wire::connect_unix(socket, until);
+        auto told = fd ? tell(*fd, until) : std::unexpected(fd.error());
+        const bool is_away =
+            !told && (told.error().code == errc::not_found || told.error().code == errc::unavailable);
+        if (!is_away || !is_held(socket)) return told;
+        if (clock::now() < until) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            continue;
+        }
+        if (fd) return told;  // it is there, and late
+        leave_end(socket, job);
+        // It may have come back, and looked, just before that.
+        const auto late = wire::connect_unix(socket, until);
+        if (!late) return told;
+        forget_end(socket, job);
+        return tell(*late, clock::now() + last_word);
+    }
 }
 
 result<void> session_close(const std::string& socket, std::uint64_t job, bool drain,

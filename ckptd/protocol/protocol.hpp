@@ -118,6 +118,8 @@ struct step_request {
 result<session_answer> step_open(const std::string& socket, const step_request& request,
                                  std::chrono::milliseconds timeout);
 
+/// A daemon that its keeper starts again is waited for; where that takes longer than `timeout` the end is
+/// left beside the socket, and the daemon knows it when it is back. That is an error all the same.
 result<void> session_detach(const std::string& socket, std::uint64_t job, std::chrono::milliseconds timeout);
 
 /// `drain`: what is complete in memory and not in storage is flushed first.

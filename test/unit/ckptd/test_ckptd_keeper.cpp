@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <random>
 #include <thread>
 
@@ -144,6 +145,43 @@ TEST_CASE("what was acknowledged is there after both daemons of a job were kille
     }
     all_are(ask_all(ranks, "save 4"), "0");
     all_are(ask_all(ranks, "wait 4 2 5000"), "0");
+}
+
+TEST_CASE("a job's end reaches a daemon that is away when it comes", "[ckptd]") {
+    cluster c({1, "", {"--keeper"}});
+    c.open(c.request(3, 1, 1, "", 0));
+    auto ranks = start_ranks(c, 3, {1});
+    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "wait 1 1 5000"), "0");
+    ::kill(c.pid(1), SIGSTOP);  // the keeper: it starts none before it goes on
+    kill_daemon(c, 1);
+    REQUIRE(eventually([&] { return daemon_of(c, 1) < 0; }));
+    const auto state = [&] {
+        const auto s = c.session(1, 3);
+        return s.is_null() ? std::string() : s["state"].get<std::string>();
+    };
+    SECTION("and comes back meanwhile") {
+        auto ended =
+            std::async(std::launch::async, [&] { return ckpt::session_detach(c.socket(1), 3, 30s); });
+        ::kill(c.pid(1), SIGCONT);
+        CHECK(ended.get());
+        CHECK(state() == "detached");
+    }
+    SECTION("and comes back later") {
+        CHECK_FALSE(ckpt::session_detach(c.socket(1), 3, 100ms));
+        ::kill(c.pid(1), SIGCONT);
+        CHECK(eventually([&] { return state() == "detached"; }));
+    }
+    SECTION("and the job is started again before that") {
+        CHECK_FALSE(ckpt::session_detach(c.socket(1), 3, 100ms));
+        auto r = c.request(3, 1, 1, "", 0);
+        r.restart = 1;
+        CHECK_FALSE(ckpt::session_open(c.socket(1), r, 100ms));
+        ::kill(c.pid(1), SIGCONT);
+        REQUIRE(eventually([&] { return daemon_of(c, 1) > 0; }));
+        c.open(r);
+        CHECK(state() != "detached");
+    }
 }
 
 TEST_CASE("daemons that are killed again and again lose nothing", "[ckptd]") {
