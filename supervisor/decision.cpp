@@ -58,7 +58,7 @@ decision decide(const situation& s) {
     if (!s.now.known) return {action::wait, s.idle_restarts, "slurmctld does not answer"};
     if (!s.now.running) return finish(fmt::format("the job is ending (state {})", s.now.state));
 
-    const bool node_lost = !lost_nodes(s.nodes_before, s.now.nodes).empty();
+    const bool node_lost = s.left || !lost_nodes(s.nodes_before, s.now.nodes).empty();
     if (!s.planned && !node_lost) return finish();
     if (s.restarts >= s.max_restarts)
         return finish(fmt::format("{} restarts is the limit (--max-restarts)", s.restarts));

@@ -37,7 +37,8 @@ struct situation {
     std::uint32_t nodes_needed = 1;
     std::uint32_t nodes_of_all = 1;  ///< for all groups of ranks; more than are needed with --train-min-dp
     bool grows = false;              ///< we ended the step, since there are nodes for more groups
-    bool planned = false;            ///< the job has a plan (--train-parallel)
+    bool left = false;     ///< we ended the step, since it ran on a node that had left the allocation
+    bool planned = false;  ///< the job has a plan (--train-parallel)
     /// Newest complete step; empty = none or unknown. before: which this step had to get beyond.
     std::optional<std::uint64_t> saved_before, saved_after;
     std::uint32_t restarts = 0, idle_restarts = 0;  ///< so far

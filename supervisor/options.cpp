@@ -108,6 +108,34 @@ std::string help_text() {
     return command_line(unused).help();
 }
 
+bool goes_on_without_a_node(const std::vector<std::string>& srun) {
+    bool out = false;
+    bool may_be_value = false;  // the word before is an option that may take this one
+    for (const std::string_view word : srun) {
+        if (word == "--") break;
+        if (!word.starts_with("-")) {
+            if (!may_be_value) break;  // the program
+            may_be_value = false;
+            continue;
+        }
+        const auto equals = word.starts_with("--") ? word.find('=') : word.npos;
+        may_be_value = equals == word.npos;
+        const auto name = word.substr(0, equals);
+        std::string_view value;
+        if (name.starts_with("--no-k") && std::string_view("--no-kill").starts_with(name))
+            value = equals == word.npos ? "" : word.substr(equals + 1);
+        else if (word.starts_with("-k"))
+            value = word.substr(2);
+        else if (!word.starts_with("--") && word.find('k', 2) != word.npos)
+            value = "";  // options of one letter in one word, or a value that has it
+        else
+            continue;
+        out = value != "off" && value != "no";
+        may_be_value = false;  // of this option it stands in the same word
+    }
+    return out;
+}
+
 result<options> split_arguments(const std::vector<std::string>& words) {
     options out;
     command_line line(out);

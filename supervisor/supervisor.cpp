@@ -28,6 +28,8 @@ constexpr milliseconds first_pause{100}, longest_pause{2000};
 constexpr const char* patience = "--immediate=2";
 // How soon we look at what the step does, and how seldom later on.
 constexpr milliseconds soon_again{100}, now_and_then{2000};
+// srun forgets a SIGTERM that comes before it launches.
+constexpr std::chrono::seconds until_told_again{10};
 
 std::string node_of_this_host() {
     const char* name = std::getenv("SLURMD_NODENAME");
@@ -140,7 +142,8 @@ result<step_end> supervisor::run_step() {
     const auto words = srun_words(plan_on(plan_, nodes_.size()), nodes_, opts_.srun, recovery_.runs());
     detail(fmt::format("running {}", fmt::join(words, " ")));
     step_.reset();
-    overdue_ = grows_ = false;
+    overdue_ = grows_ = left_ = false;
+    departure_ = {};
     return run_child(words, signals_, [this](pid_t srun) { return look_at_step(srun); });
 }
 
@@ -153,30 +156,65 @@ milliseconds supervisor::look_at_step(pid_t srun) {
         step_ = step->step;
         unused_ = lost_nodes(nodes_, step->nodes);
         recovery_.has_begun(clock::now());
+        if (plan_.nodes && !socket_.empty() && !goes_on_without_a_node(opts_.srun))
+            departure_ = departure(clock::now(), step->nodes);
         detail(fmt::format("step {} runs on {}", step_name(), compress_hostlist(step->nodes)));
     }
     if (!socket_.empty() && !recovery_.trains()) look_at_training(srun);
-    if (socket_.empty() || recovery_.trains())
-        return shrunk() && look_for_nodes(srun) ? now_and_then : milliseconds(0);
+    const bool trains = socket_.empty() || recovery_.trains();
+    const bool again = look_at_allocation(srun, trains);
+    if (trains) return again ? now_and_then : milliseconds(0);
     return recovery_.stood(clock::now()) < std::chrono::seconds(30) ? soon_again : now_and_then;
 }
 
 /// The step has fewer groups than the job asked for.
 bool supervisor::shrunk() const { return plan_on(plan_, nodes_.size()).nodes < plan_.nodes; }
 
-/// Ends the step when the allocation has nodes for more groups again. True: to be called again.
-bool supervisor::look_for_nodes(pid_t srun) {
-    if (grows_) return false;
-    const auto now = query_job(job_);
-    if (!now || !now->running) return true;
-    const auto here = plan_on(plan_, nodes_.size()), there = plan_on(plan_, now->nodes.size());
-    if (now->nodes.size() <= nodes_.size() || there.nodes <= here.nodes) return true;
+/// True: to be called again.
+bool supervisor::look_at_allocation(pid_t srun, bool trains) {
+    const auto now = clock::now();
+    if (overdue_ || grows_ || left_) {
+        if (now - told_to_end_ >= until_told_again) end_step(srun);
+        return true;
+    }
+    if (recovery_.trains()) departure_.trains(now);
+    const bool may_grow = trains && shrunk();
+    if (!may_grow && !departure_.is_due(now)) return !departure_.is_over();
+    const auto job = query_job(job_);
+    std::optional<std::vector<std::string>> allocation;
+    if (job && job->running) allocation = job->nodes;
+    if (departure_.is_due(now) && has_left(allocation)) {
+        left_ = true;
+        end_step(srun);
+        return true;
+    }
+    if (may_grow && allocation) look_for_nodes(srun, *allocation);
+    return may_grow || !departure_.is_over();
+}
+
+void supervisor::end_step(pid_t srun) {
+    told_to_end_ = clock::now();
+    ::kill(srun, SIGTERM);
+}
+
+/// Whether a node of the step has.
+bool supervisor::has_left(const std::optional<std::vector<std::string>>& allocation) {
+    const auto left = departure_.look(clock::now(), allocation, newest_saved(socket_, job_));
+    if (left.empty()) return false;
+    say(fmt::format("step {} runs on {}, which left the allocation: the step is ended", step_name(),
+                    compress_hostlist(left)));
+    return true;
+}
+
+/// Ends the step when the allocation has nodes for more groups again.
+void supervisor::look_for_nodes(pid_t srun, const std::vector<std::string>& now) {
+    const auto here = plan_on(plan_, nodes_.size()), there = plan_on(plan_, now.size());
+    if (now.size() <= nodes_.size() || there.nodes <= here.nodes) return;
     grows_ = true;
     say(fmt::format(
         "the allocation has {} nodes again: step {} ends, and goes on with {} ranks instead of {}",
-        now->nodes.size(), step_name(), there.ranks, here.ranks));
-    ::kill(srun, SIGTERM);
-    return false;
+        now.size(), step_name(), there.ranks, here.ranks));
+    end_step(srun);
 }
 
 void supervisor::look_at_training(pid_t srun) {
@@ -186,7 +224,7 @@ void supervisor::look_at_training(pid_t srun) {
     overdue_ = true;
     say(fmt::format("step {} has completed no training step in {} s: it is ended, and started again",
                     step_name(), recovery_.stood(now).count() / 1000));
-    ::kill(srun, SIGTERM);
+    end_step(srun);
 }
 
 /// srun tells by no code of its own whether it had a step. One that ends with that of its errors, and whose
@@ -227,6 +265,7 @@ situation supervisor::look(const step_end& end) {
     s.nodes_needed = plan_.elastic ? plan_.min_nodes : std::max(plan_.nodes, 1U);
     s.nodes_of_all = std::max(plan_.nodes, 1U);
     s.grows = grows_;
+    s.left = left_;
     s.planned = plan_.nodes != 0;
     s.restarts = restarts_;
     s.idle_restarts = idle_restarts_;
@@ -238,7 +277,7 @@ situation supervisor::look(const step_end& end) {
     s.began = began(end);
     s.stood = recovery_.stood(clock::now());
     s.start_within = opts_.start_within;
-    if (overdue_ || grows_) s.end.cancelled = signals_.cancelled();  // that end was our own doing
+    if (overdue_ || grows_ || left_) s.end.cancelled = signals_.cancelled();  // that end was our own doing
     if (auto now = query_job(job_)) {
         job_now_ = std::move(*now);
         s.now = {true, job_now_.running, job_now_.name, job_now_.nodes,

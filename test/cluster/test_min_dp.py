@@ -110,6 +110,49 @@ class MinDp(TrainingCase):
         self.trains_with(job, 4)
         self.assert_nothing_lost(job)
 
+    def hear_of_kills(self):
+        """slurmd tells of a kill for a step that it does not have at this level alone."""
+        conf = self.cluster.dir / "etc" / "slurm.conf"
+        told = conf.read_text()
+        self.assertIn("SlurmdDebug=info", told)
+
+        def take(text):
+            conf.write_text(text)
+            self.cluster.run("scontrol", "reconfigure")
+        self.addCleanup(take, told)
+        take(told.replace("SlurmdDebug=info", "SlurmdDebug=debug"))
+
+    def told_in_vain(self, job):
+        """Nodes to which a kill for a step after the first came before that step did."""
+        logs = {node: (self.cluster.dir / "log" / f"slurmd-{node}.log").read_text(errors="replace") for node in self.cluster.hosts("n[01-06]")}
+        return {node for node, log in logs.items() if re.search(rf"kill for nonexistent StepId={job}\.(?!0\b)", log)}
+
+    def test_a_loss_before_the_launch(self):
+        """slurmctld has the step and kills it, and no node has heard of it yet: nothing ends it when it comes."""
+        tmp = self.cluster.dir / "tmp"
+        armed, held, go, hold = (tmp / f"launch-{word}" for word in ("armed", "held", "go", "hold"))
+        # srun runs it between the making of the step and its launch.
+        hold.write_text(f"#!/bin/sh\n[ -e {armed} ] || exit 0\ntouch {held}\nuntil [ -e {go} ]; do sleep 0.05; done\n")
+        hold.chmod(0o755)
+        self.addCleanup(go.touch)
+        self.hear_of_kills()
+        job = self.start(options=(f"--export=ALL,SLURM_PROLOG={hold}",))
+        first, second, _ = self.victims(job)
+        self.cluster.wait_for(lambda: all(" debug: " in (self.cluster.dir / "log" / f"slurmd-{node}.log").read_text(errors="replace")
+                                          for node in self.nodes_of(job)), "each node logs what it is asked")
+        armed.touch()
+        self.lose(first)
+        self.cluster.wait_for(held.exists, "the next step is made")
+        others = set(self.nodes_of(job)) - {second}
+        self.lose(second)
+        self.cluster.wait_for(lambda: others <= self.told_in_vain(job), "the kill has come to the nodes")
+        go.touch()
+        self.cluster.wait_for(lambda: f"runs on {second}, which left the allocation: the step is ended" in self.cluster.output(job),
+                              lambda: f"the step is ended; the job printed:\n{self.cluster.output(job)[-3000:]}")
+        self.trains_with(job, 4)
+        self.assertNotIn(second, {node for _, node in self.ranks(job).values()})
+        self.assert_nothing_lost(job)
+
     def test_groups_of_two_nodes(self):
         """One lost node costs its group; the other node of that waits."""
         job = self.start(nodes=6, shape="tp=2,pp=2,dp=3", min_dp=1)

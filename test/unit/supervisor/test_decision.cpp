@@ -209,6 +209,17 @@ const row rows[] = {
          s.idle_restarts = 3;
      },
      action::restart, 3},
+    {"it was ended since it ran on a node that had left, which is back",
+     [](situation& s) {
+         s.nodes_before = s.now.nodes = {"n01", "n02"};
+         s.nodes_of_all = 3;
+         s.recovering = true;
+         s.left = true;
+         s.end.code = 137;
+         s.saved_after = 4;
+         s.idle_restarts = 3;
+     },
+     action::restart, 3},
     {"no plan: a failure is srun's", [](situation& s) { s.planned = false; }, action::finish, 0},
     {"no plan, a node left",
      [](situation& s) {

@@ -70,3 +70,17 @@ TEST_CASE("wrong command lines are refused", "[supervisor]") {
         words{"--max-restarts", "0x10", "prog"}, words{"--max-restarts", "1000001", "prog"});
     CHECK_FALSE(split_arguments(line));
 }
+
+TEST_CASE("whether the user's words let a step go on without a node", "[supervisor]") {
+    const auto no =
+        GENERATE(words{}, words{"prog"}, words{"prog", "-k"}, words{"-N2", "prog", "prog.py", "-k"},
+                 words{"-N", "2", "prog", "--no-kill"}, words{"--nodes=2", "prog", "-k"},
+                 words{"-l", "--", "prog", "--no-kill"}, words{"--no-kill=off", "prog"},
+                 words{"--no-kill", "--no-kill=no", "prog"}, words{"-koff", "prog", "-k"},
+                 words{"--kill-on-bad-exit=0", "prog"}, words{"--no-allocate", "prog"});
+    CHECK_FALSE(goes_on_without_a_node(no));
+    const auto yes = GENERATE(words{"--no-kill", "prog"}, words{"-k", "prog"}, words{"--no-kill=set", "prog"},
+                              words{"-N", "2", "-k", "prog"}, words{"--no-kill=off", "-kset", "prog"},
+                              words{"--no-ki", "prog"}, words{"-lk", "prog"}, words{"-l", "prog", "-k"});
+    CHECK(goes_on_without_a_node(yes));
+}
