@@ -36,14 +36,27 @@ silence_watch::silence_watch(asio::io_context& io, asio::thread_pool& pool, clus
 
 void silence_watch::gone(const std::string& node, std::size_t agents) {
     agents_ = agents;
+    there_.erase(node);
     gone_[node] = steady_clock::now();
     if (followed_.insert(node).second) asio::co_spawn(io_, follow(node), asio::detached);
 }
 
-void silence_watch::back(const std::string& node) { gone_.erase(node); }
+void silence_watch::back(const std::string& node) {
+    gone_.erase(node);
+    there_.insert(node);
+}
 
-/// So many at once are our own network, or the agents' upgrade. One that failed last week is not of them.
+void silence_watch::note(const std::string& node, const answers& heard) {
+    if (heard.alive())
+        there_.insert(node);
+    else
+        there_.erase(node);
+}
+
+/// So many at once are our own network, or the agents' upgrade. One that failed last week is not of them. In
+/// a small cluster all of them are few. Where there is only one there never is another to tell.
 bool silence_watch::too_many() const {
+    if (agents_ > 1 && there_.empty()) return true;
     const auto since = steady_clock::now() - at_once_;
     const auto together = std::ranges::count_if(gone_, [&](const auto& one) { return one.second > since; });
     return static_cast<std::size_t>(together) > std::max<std::size_t>(3, agents_ / 4);
@@ -56,19 +69,24 @@ task<void> silence_watch::follow(std::string node) {
     bool said = false;
     while (gone_.contains(node)) {
         const auto where = co_await run_blocking(pool_, [this, &node] { return slurm_.node(node); });
-        if (where && where->down) break;  // it is out already
+        if (where && where->down) {  // it is out already
+            there_.erase(node);
+            break;
+        }
         bool seen_to = where && where->planned;
         if (where && where->drained && !seen_to) {
             const auto jobs = co_await run_blocking(pool_, [this, &node] { return slurm_.jobs_on(node); });
             seen_to = jobs && jobs->empty();  // and nobody waits for it
         }
         if (seen_to) {
+            there_.erase(node);
             gone_.erase(node);  // that it is gone was meant so, and says nothing of the others
             break;
         }
         answers heard;
         if (where) heard = co_await ask(*where);
         if (!gone_.contains(node)) break;
+        note(node, heard);
         const auto now = steady_clock::now();
         if (!heard.alive()) gone_[node] = now;
         if (!heard.looked() || heard.alive() || too_many())

@@ -48,6 +48,7 @@ class silence_watch {
     task<answers> ask(node_status where);
     task<reply> knock(asio::ip::address address, std::uint16_t port);
     bool too_many() const;
+    void note(const std::string& node, const answers& heard);
 
     asio::io_context& io_;
     asio::thread_pool& pool_;
@@ -59,6 +60,8 @@ class silence_watch {
     // found not to answer. What is longer ago than at_once_ says nothing of the others.
     std::map<std::string, std::chrono::steady_clock::time_point> gone_;
     std::set<std::string> followed_;
+    // Whose agent is here, or which answer without one: as long as there are any we have a network.
+    std::set<std::string> there_;
     std::size_t agents_ = 0;
     log_limiter quiet_;
 };

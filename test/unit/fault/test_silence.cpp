@@ -2,6 +2,7 @@
 //
 // Which nodes are called silent, by what answers there and by how many others are gone.
 #include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <catch2/catch.hpp>
 
 #include "fault/controller/silence.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::uint16_t nobody_listens = 1;
 constexpr std::size_t agents = 12;  // so that three may be gone together
+constexpr auto long_enough = 5s;    // to judge hosts that refuse
 
 struct watched {
     explicit watched(std::chrono::milliseconds at_once) : at_once_(at_once) {
@@ -24,6 +26,7 @@ struct watched {
             slurm.nodes[name] = {name, false, false, ""};
             slurm.nodes[name].address = "127.0.0.1";
             slurm.nodes[name].port = nobody_listens;
+            watch.back(name);
         }
     }
     ~watched() { pool.join(); }
@@ -48,7 +51,26 @@ struct watched {
                         at_once_};
 };
 
-constexpr auto long_enough = 5s;  // to judge hosts that refuse
+/// A cluster that has no other agents.
+struct small_cluster {
+    small_cluster(watched& of, std::vector<std::string> all, const std::vector<std::string>& gone)
+        : nodes(std::move(all)),
+          watch(of.io, of.pool, of.cluster, nobody_listens,
+                [this](const std::string& node, const std::string&) { silent.push_back(node); }) {
+        for (const auto& node : nodes) watch.back(node);
+        for (const auto& node : gone) watch.gone(node, nodes.size());
+    }
+    small_cluster(const small_cluster&) = delete;
+
+    std::vector<std::string> found() {
+        for (const auto& node : nodes) watch.back(node);
+        std::ranges::sort(silent);
+        return silent;
+    }
+
+    std::vector<std::string> nodes, silent;
+    silence_watch watch;
+};
 
 }  // namespace
 
@@ -94,4 +116,28 @@ TEST_CASE("nodes that are gone together are not called silent, however long it l
         w.io.run_for(long_enough);
         CHECK(w.silent.empty());
     }
+}
+
+TEST_CASE("where every agent of a small cluster is gone no node is called silent", "[fault]") {
+    using names = std::vector<std::string>;
+    watched w(10min);
+    w.slurm.nodes["n7"].down = w.slurm.nodes["n8"].planned = true;
+    asio::ip::tcp::acceptor slurmd(w.io, {asio::ip::make_address("127.0.0.1"), 0});
+    w.slurm.nodes["n9"].port = slurmd.local_endpoint().port();
+
+    small_cluster two(w, {"n1", "n2"}, {"n1", "n2"}), three(w, {"n1", "n2", "n3"}, {"n1", "n2", "n3"});
+    small_cluster others_are_out(w, {"n1", "n7", "n8"}, {"n1", "n7", "n8"});
+    small_cluster one_of_two(w, {"n1", "n2"}, {"n1"}), two_of_three(w, {"n1", "n2", "n3"}, {"n1", "n2"});
+    small_cluster one_answers(w, {"n1", "n9"}, {"n1", "n9"});  // without its agent
+    small_cluster single(w, {"n1"}, {"n1"});                   // nobody else could tell
+    w.io.run_for(long_enough + 3s);
+
+    CHECK(two.found().empty());
+    CHECK(three.found().empty());
+    CHECK(others_are_out.found().empty());
+    CHECK(one_of_two.found() == names{"n1"});
+    CHECK(two_of_three.found() == names{"n1", "n2"});
+    CHECK(one_answers.found() == names{"n1"});
+    CHECK(single.found() == names{"n1"});
+    w.io.run_for(3s);  // none is followed any more
 }
