@@ -35,7 +35,7 @@ result<std::vector<std::uint64_t>> records::open(const std::string& path, limite
     std::string warning;
     BANYAN_TRY(auto opened, history::open(path, warning));
     if (!warning.empty()) spdlog::error("{}", warning);
-    BANYAN_TRY(auto kept, opened.incidents(remembered, engine::max_kept));
+    BANYAN_TRY(auto kept, opened.incidents(remembered, engine::max_kept, engine::max_of_applications));
     BANYAN_TRY(const auto taken, opened.taken_since(wall_ms() - hour_ms));
     BANYAN_TRY(const bool tripped, opened.flag(breaker_flag));
     BANYAN_TRY(cursors_, opened.cursors());

@@ -196,18 +196,31 @@ result<void> history::keep(const std::map<std::string, cursor>& cursors,
     });
 }
 
-result<std::vector<incident>> history::incidents(std::size_t most, std::size_t most_open) {
-    // Any number of jobs may have failed since a node was taken out.
-    statement s(db_.get(), R"(SELECT json FROM incidents WHERE state <> 'done'
+result<std::vector<incident>> history::incidents(std::size_t most, std::size_t most_open,
+                                                 std::size_t most_of_applications) {
+    // Any number of jobs and applications may have failed since a node was taken out, or somebody ruled on
+    // it. Of an application those come first that name its job: see engine::make_room_for.
+    static const auto of_an_application = fmt::format(
+        "(json_extract(json, '$.reason') IN ('{}') AND ifnull(json_extract(json, '$.xid'), 0) NOT IN ({}))",
+        fmt::join(application_reasons, "','"), fmt::join(hardware_xids, ","));
+    const auto sql = fmt::format(R"(SELECT json FROM incidents WHERE state <> 'done'
         OR number IN (SELECT number FROM incidents ORDER BY number DESC LIMIT ?1)
         OR CASE WHEN json_valid(json) THEN json_extract(json, '$.times.avoid_ms') <> 0
-                OR (node_out_ms <> 0 AND json_extract(json, '$.times.closed_ms') = 0) END
+                OR (json_extract(json, '$.times.closed_ms') = 0
+                    AND (node_out_ms <> 0 OR json_extract(json, '$.cancelled_by') <> '')) END
         OR number IN (SELECT number FROM incidents WHERE CASE WHEN json_valid(json) THEN
                           json_extract(json, '$.times.closed_ms') = 0 AND json_extract(json, '$.reason') NOT IN (?2, ?3)
-                          END ORDER BY number DESC LIMIT ?4)
-        ORDER BY number DESC)");
+                          AND NOT {0} END ORDER BY number DESC LIMIT ?4)
+        OR number IN (SELECT number FROM incidents WHERE CASE WHEN json_valid(json) THEN
+                          json_extract(json, '$.times.closed_ms') = 0 AND {0} END
+                      ORDER BY ifnull(json_extract(json, '$.asked'), '') NOT IN ('', 'ignore', 'note', 'tell') DESC,
+                               (ifnull(json_extract(json, '$.accused'), 0) <> 0
+                                OR json_array_length(json, '$.jobs') = 1) DESC, number DESC LIMIT ?5)
+        ORDER BY number DESC)",
+                                 of_an_application);
+    statement s(db_.get(), sql.c_str());
     s.bind(static_cast<std::int64_t>(most)).bind(job_end_reason).bind(job_damage_reason);
-    s.bind(static_cast<std::int64_t>(most_open));
+    s.bind(static_cast<std::int64_t>(most_open)).bind(static_cast<std::int64_t>(most_of_applications));
     std::vector<incident> out;
     for (;;) {
         BANYAN_TRY(const bool row, s.step());

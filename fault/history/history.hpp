@@ -50,9 +50,11 @@ class history {
     /// How long a change waits for another process's, at most; two seconds.
     void wait_for_locks(std::chrono::milliseconds most);
 
-    /// The newest `most` incidents, the newest `most_open` that are open and not merely told of a job, and
-    /// all others that can still change, oldest first.
-    result<std::vector<incident>> incidents(std::size_t most, std::size_t most_open);
+    /// The newest `most` incidents, the newest `most_open` that are open and neither merely told of a job nor
+    /// of an application, so many open ones of applications, and all others that can still change, oldest
+    /// first.
+    result<std::vector<incident>> incidents(std::size_t most, std::size_t most_open,
+                                            std::size_t most_of_applications);
     result<std::optional<incident>> find(std::uint64_t number);
     /// No smaller number is to be given to an incident: those before it are in a file that was put aside.
     result<std::uint64_t> first_number();

@@ -24,8 +24,8 @@ class engine {
         std::vector<std::uint64_t> folded{};  ///< see fold_links
     };
 
-    /// Of what is told of jobs, and of all else.
-    static constexpr std::size_t max_told = 500, max_kept = 2000;
+    /// Of what is told of jobs, of what accuses applications, and of all else.
+    static constexpr std::size_t max_told = 500, max_of_applications = 2000, max_kept = 2000;
 
     explicit engine(std::int64_t window_ms = 30'000) : window_ms_(window_ms) {}
 
@@ -37,7 +37,7 @@ class engine {
     /// No smaller number is given to a new incident.
     void begin_at(std::uint64_t number) { next_ = std::max(next_, number); }
 
-    /// Of jobs of which nothing was heard for a day: gives their numbers.
+    /// Of jobs and applications of which nothing was heard for a day: gives their numbers.
     std::vector<std::uint64_t> close_quiet(std::int64_t now_ms);
 
     /// It is known now whose jobs the fault of `number` hit: what was told of how their tasks ended, a moment

@@ -2,6 +2,7 @@
 //
 // What is over, became evidence of another, or makes room.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <tuple>
 
@@ -10,6 +11,32 @@
 #include "fault/policy/rule.hpp"
 
 namespace banyan::fault {
+namespace {
+
+enum class crowd : std::uint8_t { jobs, applications, others };
+
+crowd crowd_of(const incident& i) {
+    return is_told_of_a_job(i) ? crowd::jobs : is_of_an_application(i) ? crowd::applications : crowd::others;
+}
+
+std::size_t most_of(crowd c) {
+    return c == crowd::jobs           ? engine::max_told
+           : c == crowd::applications ? engine::max_of_applications
+                                      : engine::max_kept;
+}
+
+// Who makes room is worth least. What somebody ruled on is so until he closes it. Rules count jobs: an
+// application's error whose job is not known counts for none of them.
+auto worth(const incident& i, crowd c) {
+    const bool over = i.state == incident_state::done && i.avoid_ms == 0 && i.followed.empty() &&
+                      (i.closed_ms != 0 || i.node_out_ms == 0);
+    const bool open = i.closed_ms == 0 || i.closed_by == quiet_job_closes, users = c != crowd::others;
+    const bool alerts = users && i.decided >= static_cast<std::uint8_t>(step_kind::alert);
+    const bool counts = c == crowd::applications && (i.accused != 0 || i.jobs.size() == 1);
+    return std::tuple(!over, open && !i.cancelled_by.empty(), open, alerts, counts, users ? i.last_ms : 0);
+}
+
+}  // namespace
 
 std::vector<std::uint64_t> engine::fold_ends(std::uint64_t number) {
     std::vector<std::uint64_t> out;
@@ -45,23 +72,22 @@ std::vector<std::uint64_t> engine::close_quiet(std::int64_t now_ms) {
 }
 
 // The history keeps them all; memory keeps what can still change, then the newest. A user can have any number
-// of jobs fail: their incidents make room for each other alone.
+// of jobs and applications fail: the incidents of each kind make room for each other alone. One may have
+// become of another kind since it was opened.
 void engine::make_room_for(const incident& fresh) {
-    const bool told = is_told_of_a_job(fresh);
-    const auto of_its_kind = [&](const auto& pair) { return is_told_of_a_job(pair.second) == told; };
-    const auto kept = static_cast<std::size_t>(std::ranges::count_if(incidents_, of_its_kind));
-    if (kept < (told ? max_told : max_kept)) return;
-    const auto rank = [told](const incident& i) {
-        const bool over = i.state == incident_state::done && i.avoid_ms == 0 && i.followed.empty() &&
-                          (i.closed_ms != 0 || i.node_out_ms == 0);
-        const bool alerts = told && i.decided >= static_cast<std::uint8_t>(step_kind::alert);
-        return std::tuple(!over, i.closed_ms == 0, alerts, told ? i.last_ms : 0);
-    };
-    auto least = incidents_.end();
-    for (auto it = incidents_.begin(); it != incidents_.end(); ++it)
-        if (of_its_kind(*it) && (least == incidents_.end() || rank(it->second) < rank(least->second)))
-            least = it;
-    incidents_.erase(least);
+    std::array<std::size_t, 3> kept{};
+    for (const auto& [number, i] : incidents_) ++kept[static_cast<std::size_t>(crowd_of(i))];
+    ++kept[static_cast<std::size_t>(crowd_of(fresh))];
+    for (const auto which : {crowd::jobs, crowd::applications, crowd::others})
+        for (auto n = kept[static_cast<std::size_t>(which)]; n > most_of(which); --n) {
+            auto least = incidents_.end();
+            for (auto it = incidents_.begin(); it != incidents_.end(); ++it)
+                if (crowd_of(it->second) == which &&
+                    (least == incidents_.end() || worth(it->second, which) < worth(least->second, which)))
+                    least = it;
+            if (least == incidents_.end()) break;
+            incidents_.erase(least);
+        }
 }
 
 }  // namespace banyan::fault

@@ -78,8 +78,10 @@ incident* engine::past_home_of(const event& e, precedence w) {
     if (!e.written_ms) return nullptr;
     for (auto it = incidents_.rbegin(); it != incidents_.rend(); ++it) {
         auto& i = it->second;
-        // Of a whole node these were closed by themselves, and nobody looked at its parts.
-        const bool by_itself = i.reason == silent_reason || i.reason == stuck_reason;
+        // Of a whole node these were closed by themselves, and nobody looked at its parts; nor at an
+        // application that was quiet for a day.
+        const bool by_itself = i.reason == silent_reason || i.reason == stuck_reason ||
+                               (i.closed_by == quiet_job_closes && !is_told_of_a_job(i));
         if (by_itself || was_folded(i) || *e.written_ms >= i.closed_ms || !belongs(i, e, w)) continue;
         if (crosses_nodes(i, e) && !was_seen_to(i, e)) continue;
         if (w <= static_cast<precedence>(i.root_precedence) || is_consequence(i, e)) return &i;

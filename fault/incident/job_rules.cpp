@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "fault/catalog/symptom.hpp"
+#include "fault/policy/rule.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -35,6 +36,11 @@ bool is_given_up(const kernel_fault& f) {
 
 bool is_of_a_jobs_end(const incident& i) { return i.reason == job_end_reason; }
 bool is_told_of_a_job(const incident& i) { return is_of_a_jobs_end(i) || i.reason == job_damage_reason; }
+
+bool is_of_an_application(const incident& i) {
+    return std::ranges::find(application_reasons, i.reason) != application_reasons.end() &&
+           !(i.xid && std::ranges::find(hardware_xids, *i.xid) != hardware_xids.end());
+}
 
 // Its node is the first that told it. How near an end is to another fault, that
 // fault's own lines say: a user whose tasks fail all the time would keep it
@@ -97,7 +103,9 @@ bool was_hit_on(const incident& i, std::string_view node, std::int64_t since_ms)
 }
 
 bool is_quiet(const incident& i, std::int64_t now_ms) {
-    if (!is_told_of_a_job(i) || i.closed_ms != 0 || i.state != incident_state::done) return false;
+    const bool alerts = i.decided >= static_cast<std::uint8_t>(step_kind::alert);
+    if (!is_told_of_a_job(i) && (!is_of_an_application(i) || alerts)) return false;
+    if (i.closed_ms != 0 || i.state != incident_state::done || !i.cancelled_by.empty()) return false;
     if (!i.followed.empty() || i.node_out_ms != 0 || i.held_ms != 0) return false;
     // A node whose clock is ahead does not keep it for ever.
     const auto last_ms = i.last_ms <= now_ms ? i.last_ms : i.incident_ms;

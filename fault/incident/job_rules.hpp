@@ -5,6 +5,7 @@
 // can bring all of it about as often as he likes. Pure.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -15,7 +16,14 @@ namespace banyan::fault {
 
 inline constexpr std::string_view job_end_reason = "job-failed", job_damage_reason = "checkpoint-damaged";
 inline constexpr std::string_view job_memory_reason = "job-memory";
-/// Who closes one of which nothing was heard for a day.
+/// Of what the kernel, the GPU driver and NCCL tell of applications.
+inline constexpr std::array<std::string_view, 4> application_reasons{job_memory_reason, "job-nccl", "gpu-app",
+                                                                     "gpu-note"};
+/// Xids with such a reason that speak of the hardware: its memory, its links, its power.
+inline constexpr std::array<std::uint32_t, 26> hardware_xids{63,  74,  92,  93,  94,  121, 144, 145, 146,
+                                                             147, 148, 149, 150, 157, 160, 161, 164, 165,
+                                                             167, 168, 169, 171, 172, 173, 175, 176};
+/// Who closes one of a job or an application of which nothing was heard for a day.
 inline constexpr std::string_view quiet_job_closes = "a day of quiet";
 
 bool is_told_of_a_job(const kernel_fault& f);
@@ -23,6 +31,8 @@ bool is_told_of_a_job(const kernel_fault& f);
 bool is_given_up(const kernel_fault& f);
 bool is_of_a_jobs_end(const incident& i);
 bool is_told_of_a_job(const incident& i);
+/// It accuses an application, or is harmless. A user can have any number of those, too.
+bool is_of_an_application(const incident& i);
 
 /// Whether the event `e`, told of a job, belongs to `i`: the job's own, or another fault that explains it.
 bool belongs_to_a_job(const incident& i, const event& e, precedence w, std::int64_t window_ms);
@@ -37,7 +47,8 @@ bool accuses_a_node(const incident& i);
 /// It was hit first on `node`, after `since_ms`.
 bool was_hit_on(const incident& i, std::string_view node, std::int64_t since_ms);
 
-/// Nothing was heard of it for a day, and nothing is being done about it.
+/// Nothing was heard of it for a day, nothing is being done about it, and nobody ruled on it. What a person
+/// should look at for the sake of a GPU waits for that person.
 bool is_quiet(const incident& i, std::int64_t now_ms);
 
 }  // namespace banyan::fault

@@ -25,6 +25,10 @@ std::size_t seen_since(const incident& i, std::int64_t since_ms) {
     return static_cast<std::size_t>(std::ranges::count_if(i.seen, [&](auto at) { return at > since_ms; }));
 }
 
+// Somebody has seen to those that he closed. One that closed itself, of a job or an application that is
+// quiet, counts for as long as the rule looks back.
+bool counts_still(const incident& i) { return i.closed_ms == 0 || i.closed_by == quiet_job_closes; }
+
 }  // namespace
 
 bool has_a_cable(const incident& i) {
@@ -47,9 +51,9 @@ bool has_a_node(const incident& i) {
 std::size_t times_seen(const rule& r, const incident& i, const policy::incidents& known) {
     const auto since = i.last_ms - r.within_ms;
     auto out = seen_since(i, since);
-    // Somebody has seen to those that are closed, unless the link came back as it went.
+    // A link that came back as it went counts, too.
     for (const auto& [number, other] : known)
-        if (number != i.number && (other.closed_ms == 0 || ended_by_itself(other)) &&
+        if (number != i.number && (counts_still(other) || ended_by_itself(other)) &&
             same_part(other.object, i.object) && r.when.match(other))
             out += seen_since(other, since);
     return out;
@@ -71,10 +75,8 @@ std::size_t jobs_seen(const rule& r, const incident& i, const policy::incidents&
     if (jobs.empty() && is_told_of_a_job(i)) return 0;  // it was elsewhere, or long ago
     // What is told of a job is of wherever the job was.
     const auto of_the_same = [&](const incident& other) {
-        if (is_told_of_a_job(i))
-            return other.object.device == i.object.device &&
-                   (other.closed_ms == 0 || other.closed_by == quiet_job_closes);
-        return other.closed_ms == 0 && same_part(other.object, i.object);
+        if (is_told_of_a_job(i)) return other.object.device == i.object.device && counts_still(other);
+        return counts_still(other) && same_part(other.object, i.object);
     };
     for (const auto& [number, other] : known)
         if (number != i.number && of_the_same(other) && r.when.match(other)) take(other);

@@ -47,7 +47,7 @@ TEST_CASE("what is kept is there again, and nothing is done twice", "[fault]") {
     }
     auto h = open(path);
     CHECK(*h.knows(e));
-    const auto kept = h.incidents(10, 10);
+    const auto kept = h.incidents(10, 10, 10);
     REQUIRE(kept);
     REQUIRE(kept->size() == 1);
     CHECK(kept->front().cause == "Xid 79 GPU 3 fell off the bus");
@@ -89,12 +89,38 @@ TEST_CASE("what can still change is read back, however much came later", "[fault
     for (const auto& i : {held, out, avoided, returned, alert, newer, told}) REQUIRE(h.keep(i));
     auto later = returned;
     for (later.number = 100; later.number < 110; ++later.number) REQUIRE(h.keep(later));
-    const auto kept = h.incidents(2, 1);
+    const auto kept = h.incidents(2, 1, 1);
     REQUIRE(kept);
     std::vector<std::uint64_t> numbers;
     for (const auto& i : *kept) numbers.push_back(i.number);
     CHECK(numbers ==
           std::vector<std::uint64_t>{held.number, out.number, avoided.number, newer.number, 108, 109});
+}
+
+TEST_CASE("applications that fail keep no other incident from being read back", "[fault]") {
+    scratch s;
+    auto h = open(s.dir / "history.db");
+    engine live;
+    std::int64_t at = 1'000'000;
+    const auto keep = [&](const std::string& line, const char* node, std::uint32_t job = 0) {
+        auto e = event_of(line, at += 31'000, 0, node);
+        e.job = job;
+        auto& i = *live.find(live.absorb(e, at).number);
+        i.state = incident_state::done;
+        if (node == std::string("n01")) i.cancelled_by = "root";
+        REQUIRE(h.keep(i));
+        return i.number;
+    };
+    const auto cancelled = keep(gpu_line(1, "48, DBE"), "n01"), alert = keep(gpu_line(1, "122, SPI"), "n02"),
+               contained = keep(gpu_line(1, "94, Contained"), "n03"),
+               of_a_job = keep(gpu_line(1, "31, MMU Fault"), "n04", 7);
+    std::uint64_t newest = 0;
+    for (int n = 0; n < 20; ++n) newest = keep(gpu_line(1, "13, Graphics Exception"), "n05");
+    const auto kept = h.incidents(1, 2, 1);
+    REQUIRE(kept);
+    std::vector<std::uint64_t> numbers;
+    for (const auto& i : *kept) numbers.push_back(i.number);
+    CHECK(numbers == std::vector<std::uint64_t>{cancelled, alert, contained, of_a_job, newest});
 }
 
 namespace {
@@ -174,7 +200,7 @@ TEST_CASE("a history with a damaged page is put aside as well", "[fault]") {
         CHECK(warning.find("damaged") != std::string::npos);
         CHECK(aside(path).size() == 1);
         CHECK(h->first_number().value() > number);
-        const auto kept = h->incidents(10, 10);
+        const auto kept = h->incidents(10, 10, 10);
         REQUIRE(kept);
         CHECK(kept->empty());
         CHECK(h->taken_since(0));
@@ -190,7 +216,7 @@ TEST_CASE("a history with a damaged page is put aside as well", "[fault]") {
         CHECK_FALSE(h->knows(e));
         CHECK_FALSE(h->keep({{e, number}}, {}));
         CHECK(h->keep(*live.find(number)));
-        CHECK(h->incidents(10, 10)->size() == 1);
+        CHECK(h->incidents(10, 10, 10)->size() == 1);
         CHECK(aside(path).empty());
         CHECK(h->first_number() == 1);
     }
