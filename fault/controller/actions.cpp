@@ -3,6 +3,7 @@
 // What is done about an incident, in order: seal, node out, then each job that had the node. What is done
 // already, by this controller or by one that ended in the middle, is told by Slurm.
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "fault/controller/controller.hpp"
 #include "fault/controller/interruption.hpp"
 #include "fault/controller/leaving.hpp"
+#include "fault/controller/node_reasons.hpp"
 #include "fault/controller/rank_search.hpp"
 #include "fault/controller/sweeping.hpp"
 #include "fault/incident/job_rules.hpp"
@@ -25,6 +27,11 @@ std::string slurm_reason(const incident& i) {
 }
 
 constexpr std::size_t longest_told = 160;
+
+// What waits for a node, or for slurmctld, while there is no room.
+constexpr std::chrono::seconds looks_again_after(10);
+
+constexpr std::string_view waits_for_its_return = "held back: the node is down with the reason ";
 
 std::string by_rule(const incident& i) { return i.rule.empty() ? "" : fmt::format(", rule {}", i.rule); }
 
@@ -61,6 +68,17 @@ std::vector<std::uint64_t> unsettled(const incident& i) {
     auto out = i.jobs;
     std::erase_if(out, [&](auto id) { return i.find_action("job", std::to_string(id)) != nullptr; });
     return out;
+}
+
+// Slurm's jobs are not listed, and no budget is asked for, while nothing has changed.
+task<bool> is_as_it_was(records& all, asio::thread_pool& pool, cluster& slurm, std::uint64_t number) {
+    const auto* i = all.incidents().find(number);
+    if (!i || i->state != incident_state::held || i->closed_ms != 0 || !i->approved_by.empty())
+        co_return false;
+    if (i->actions.empty() || !i->actions.back().result.starts_with(waits_for_its_return)) co_return false;
+    const auto node = i->object.node, said = i->actions.back().result;
+    const auto now = co_await run_blocking(pool, [&slurm, &node] { return slurm.node(node); });
+    co_return now && now->down && !now->drained && said.contains(fmt::format("\"{}\"", now->reason));
 }
 
 }  // namespace
@@ -130,6 +148,10 @@ decision controller::judge(incident& i, bool restarted) {
 }
 
 task<void> controller::act_once(std::uint64_t number) {
+    if (look_again_.erase(number) != 0 && co_await is_as_it_was(records_, pool_, *slurm_, number)) {
+        look_again_[number] = std::chrono::steady_clock::now() + looks_again_after;
+        co_return;
+    }
     const bool restarted = co_await was_restarted(number);
     auto* i = records_.incidents().find(number);
     // A cable that flaps is up again by now.
@@ -158,6 +180,7 @@ task<void> controller::act_once(std::uint64_t number) {
     if (!jobs) records_.complain(jobs.error());
     if (!jobs && (tells || has_limits(what.step))) {
         put_off(number, "jobs", jobs.error().text());
+        if (!what.allowed) look_again_[number] = std::chrono::steady_clock::now() + looks_again_after;
         co_return;
     }
     if (!jobs && alerts) {
@@ -191,10 +214,36 @@ task<void> controller::act_once(std::uint64_t number) {
         const std::string verb = keeps_the_node(what.step) ? std::string(name_of(what.step))
                                  : how.leave               ? "node_down"
                                                            : "node_drain";
-        if (what.later || how.stuck)
-            put_off(number, verb, what.why);
-        else
-            say_once(number, verb, "held back: " + what.why);
+        if (!what.later && !how.stuck) {
+            say_once(
+                number, verb,
+                fmt::format("held back: {}{}", what.why,
+                            i->kept_from_sweep ? ". It stays drained: banyan-fault resume " + node : ""));
+            co_return;
+        }
+        // The sweep would return the node meanwhile. That it stays out takes no node out, and ends no job.
+        bool failed = false;
+        if (what.later && !keeps_the_node(what.step) && !how.stuck && !how.lost && !config_.dry_run) {
+            const auto reason = slurm_reason(*i);
+            i->begun = true;
+            if (!i->nvlink_domain.empty()) co_await records_.save(number);
+            const auto kept = co_await run_blocking(
+                pool_, [this, &node, &reason] { return keep_from_sweep(*slurm_, node, reason); });
+            if (!kept) records_.complain(kept.error());
+            failed = !kept;
+            i = records_.incidents().find(number);
+            if (i && kept && *kept) {
+                i->kept_from_sweep = true;
+                if (i->closed_by == fabric_is_back && kind_of(*i) != line_kind::fabric) {
+                    i->closed_ms = 0;
+                    i->closed_by.clear();
+                }
+                records_.record(number, "node_drain", node,
+                                fmt::format("done while the rest is held back: \"{}\"", reason), true);
+            }
+        }
+        put_off(number, verb, what.why);
+        if (failed) look_again_[number] = std::chrono::steady_clock::now() + looks_again_after;
         co_return;
     }
     // From here it is no other's evidence any more, whatever its NVLink domain tells.
@@ -344,7 +393,9 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
         // Done before, perhaps by a controller that ended before it wrote that down.
         if ((i = records_.incidents().find(number)) && i->node_out_ms == 0) {
             i->node_out_ms = wall_ms();
-            records_.record(number, verb, node, "done by an earlier controller", true);
+            records_.record(number, verb, node,
+                            i->kept_from_sweep ? "done: it was out already" : "done by an earlier controller",
+                            true);
         }
         co_return true;
     }
@@ -357,10 +408,29 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
         }
     if (!i || i->closed_ms != 0)
         co_return leave_alone("nothing to do: closed meanwhile" + (i ? ", by " + i->closed_by : ""));
-    const bool foreign = !status->reason.empty() && !ours;
+    // What is DOWN and no more is back in service with its slurmd, by Slurm's ReturnToService. What was lost
+    // may be, and what held up a job does so no longer.
+    const bool comes_back = status->down && !status->drained && !how.lost && !how.stuck,
+               foreign = !status->reason.empty() && !ours && !is_slurms_own(*status);
+    if (foreign && comes_back) {
+        limiter_.not_wanted(*i, incidents().all());
+        put_off(number, verb,
+                fmt::format("the node is down with the reason \"{}\", and would be back as it is: it is "
+                            "looked at again",
+                            status->reason));
+        look_again_[number] = std::chrono::steady_clock::now() + looks_again_after;
+        co_return false;
+    }
+    // Perhaps somebody has mended it: what needs no restart of the node is not asked for against his word.
+    if (!out && (!how.leave || how.if_all_can) && i->approved_by.empty() &&
+        (was_said(*i, "node_down", waits_for_its_return) || was_said(*i, "node_drain", waits_for_its_return)))
+        co_return leave_alone(
+            fmt::format("held back: the node was taken down by somebody, and is back. "
+                        "banyan-fault approve {} takes it out",
+                        i->id()));
     if (foreign && (!out || status->down || !occupied))
         co_return leave_alone(fmt::format("left alone: the node has the reason \"{}\"", status->reason));
-    const bool worse = sweeps || (how.leave && !status->down && (ours || occupied));
+    const bool worse = sweeps || comes_back || (how.leave && !status->down && (ours || occupied));
     if (out && !worse)
         co_return leave_alone(fmt::format("nothing to do: the node is out already (\"{}\")", status->reason));
     bool drained = false, by_half = marked && out;

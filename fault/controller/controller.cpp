@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fault/controller/absence.hpp"
+#include "fault/incident/job_rules.hpp"
 #include "fault/policy/policy_file.hpp"
 
 namespace banyan::fault {
@@ -99,7 +100,7 @@ task<result<void>> controller::close(std::uint64_t number, std::string who,
     i->state = incident_state::done;
     // Its node returns, whatever the fabric is: that gives nothing up.
     if (!resumed_ms) fabric_.closed_by_hand(*i);
-    if (i->closed_ms == 0) {
+    if (i->closed_ms == 0 || i->closed_by == quiet_job_closes) {
         i->closed_ms = resumed_ms.value_or(wall_ms());
         i->closed_by = who;
     }
@@ -120,8 +121,11 @@ task<result<std::string>> controller::resume(std::string node, std::string who) 
     BANYAN_CO_CHECK(co_await run_blocking(pool_, [this, &node] { return slurm_->resume(node); }));
     limiter_.returned(node);
     std::vector<std::uint64_t> closing;
-    for (const auto& [number, i] : incidents().all())
-        if (i.object.node == node && i.closed_ms == 0 && i.node_out_ms != 0) closing.push_back(number);
+    for (const auto& [number, i] : incidents().all()) {
+        // What is held back still may be the reason already.
+        const bool out = i.node_out_ms != 0 || status.reason.contains(fmt::format("[{}]", i.id()));
+        if (i.object.node == node && i.closed_ms == 0 && out) closing.push_back(number);
+    }
     std::size_t closed = 0, under_way = 0;
     for (const auto number : closing) {
         records_.record(number, resume_verb, node, "by " + who, true);

@@ -5,7 +5,9 @@
 // (records.hpp), and a few for the rest.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -126,6 +128,8 @@ class controller {
     followers followers_;
     job_rows job_rows_;
     std::set<std::uint64_t> acting_, again_;
+    /// Of what is held back: when it is looked at again, whether or not there is room.
+    std::map<std::uint64_t, std::chrono::steady_clock::time_point> look_again_;
     const std::int64_t started_ms_;
     seen_events seen_;
     std::uint32_t nodes_ = 0;  // of the cluster; 0 until Slurm said

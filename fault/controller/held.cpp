@@ -97,7 +97,8 @@ task<result<std::string>> controller::rule_on(std::uint64_t number, ruling what,
         co_return fmt::format("{} for incident {} unless banyan-fault approve {} says so",
                               asked.step == step_kind::sweep ? node + " is not swept"
                               : is_for_jobs(asked.step)      ? "its jobs are not interrupted"
-                                                             : node + " is not taken out",
+                              : i->kept_from_sweep ? node + " stays drained until banyan-fault resume,"
+                                                   : node + " is not taken out",
                               id, id);
     }
     if (what == ruling::retry) {
@@ -158,11 +159,22 @@ task<void> controller::take_up_held() {
         co_await timer.async_wait(as_result);
         const auto now_ms = wall_ms();
         const bool room = limiter_.has_room(now_ms);
+        const auto waits = [](const incident& i) {
+            return i.state == incident_state::held && i.closed_ms == 0;
+        };
+        const auto is_due = [&](std::uint64_t number, const incident& i) {
+            if (const auto set = look_again_.find(number); set != look_again_.end())
+                return set->second <= std::chrono::steady_clock::now();
+            return !i.approved_by.empty() ||
+                   (node_stays(i) ? limiter_.has_room_where_nodes_stay(now_ms, number)
+                                  : room || limiter_.counts(i.object.node));
+        };
+        std::erase_if(look_again_, [&](const auto& one) {
+            const auto* i = records_.incidents().find(one.first);
+            return !i || !waits(*i);
+        });
         for (const auto& [number, i] : records_.incidents().all())
-            if (i.state == incident_state::held && i.closed_ms == 0 && !acting_.contains(number) &&
-                ((node_stays(i) ? limiter_.has_room_where_nodes_stay(now_ms, number)
-                                : room || limiter_.counts(i.object.node)) ||
-                 !i.approved_by.empty()))
+            if (waits(i) && !acting_.contains(number) && is_due(number, i))
                 asio::co_spawn(io_, act(number), asio::detached);
     }
 }

@@ -15,6 +15,7 @@ namespace {
 // A port that is up again is well, where nothing was done about it: nobody need close it.
 void close_where_back(incident& i, const kernel_fault& f, std::int64_t now_ms) {
     if (!is_port(f, catalog::symptom::hca_port_up) || i.node_out_ms != 0 || i.closed_ms != 0) return;
+    if (i.kept_from_sweep) return;  // nobody looks for the cause of a drain in what is closed
     if (!lost_a_port(i) && i.symptom != symptom_of(f)) return;  // the HCA has more than that
     i.closed_ms = now_ms;
     i.closed_by = fabric_is_back;

@@ -160,6 +160,7 @@ struct incident {
     std::vector<std::string> shown;      ///< nodes of it whose GPUs told of their NVLinks
     bool own_fault = false;              ///< the culprit's line is of itself, and not of an NVLink
     bool begun = false;                  ///< something was about to be done for it, whatever came of that
+    bool kept_from_sweep = false;        ///< its reason is that of a node which the sweep had drained
     std::vector<neighbours::card> lost;  ///< of a PCIe switch: those below it that were lost
     std::vector<std::int64_t> seen;      ///< when the culprit's fault was, lines close to each other once
     std::uint8_t root_precedence = 0;

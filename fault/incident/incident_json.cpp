@@ -119,7 +119,8 @@ result<void> read_place(const json_fields& in, incident& i) {
     if (in.has("place")) {
         BANYAN_TRY(i.place, neighbours_from(*in.find("place")));
     }
-    BANYAN_CHECK(may_all(in, "nvlink_domain", i.nvlink_domain, "own_fault", i.own_fault, "begun", i.begun));
+    BANYAN_CHECK(may_all(in, "nvlink_domain", i.nvlink_domain, "own_fault", i.own_fault, "begun", i.begun,
+                         "kept_from_sweep", i.kept_from_sweep));
     if (in.has("nvlink_nodes")) {
         BANYAN_TRY(i.shown, in.texts("nvlink_nodes", incident::max_shown));
     }
@@ -290,6 +291,7 @@ json to_json(const incident& i, bool with_evidence) {
         if (!i.shown.empty()) out["nvlink_nodes"] = i.shown;
         if (i.own_fault) out["own_fault"] = true;
         if (i.begun) out["begun"] = true;
+        if (i.kept_from_sweep) out["kept_from_sweep"] = true;
     }
     for (const auto& c : i.lost) out["lost"].push_back({{"bdf", c.bdf}, {"name", c.name}});
     for (const auto& r : i.ranks) out["ranks"].push_back(ranks_json(r));

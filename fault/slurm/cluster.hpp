@@ -105,7 +105,8 @@ class cluster {
 /// with errc::unavailable, and work as soon as there is one.
 std::unique_ptr<cluster> make_slurm_cluster();
 
-/// Reasons that begin so are the daemon's, and banyan-sweep's: nothing else is ever changed.
+/// Reasons that begin so are the daemon's, and banyan-sweep's: but for slurmctld's own
+/// (controller/node_reasons.hpp) nothing else is ever changed.
 constexpr std::string_view our_reason_prefix = "banyan:", sweep_reason_prefix = "banyan-sweep:";
 
 }  // namespace banyan::fault

@@ -73,6 +73,160 @@ TEST_CASE("a fault that goes on, on a node that somebody has out, is left alone 
     CHECK(b.slurm.calls.empty());
 }
 
+TEST_CASE("a node that would be back with its slurmd is kept out for a fault", "[fault]") {
+    controller_bench b;
+    const std::string reason = GENERATE("banyan: node: n03 does not answer [f00099]", "Not responding",
+                                        "Node unexpectedly rebooted", "");
+    const bool restart = GENERATE(true, false);
+    CAPTURE(reason, restart);
+    b.slurm.nodes["n03"] = {"n03", true, false, reason};
+    const std::vector<std::string> calls{restart ? "down n03" : "drain n03"};
+    const auto got =
+        b.live({restart ? b.xid79() : event_of(gpu_line(3, "48, pid=1, name=p, DBE"), wall_ms(), 1)});
+    CHECK(b.slurm.calls == calls);
+    CHECK(b.slurm.nodes["n03"].drained);
+    CHECK(b.slurm.nodes["n03"].reason.starts_with(restart ? "banyan: gpu: Xid 79" : "banyan: gpu: Xid 48"));
+    CHECK(b.slurm.nodes["n03"].reason.ends_with("[f00001]"));
+    REQUIRE(got.size() == 1);
+    CHECK(got[0].node_out_ms != 0);
+    CHECK(results_of(got[0], restart ? "node_down" : "node_drain").starts_with("done: \"banyan: gpu: Xid "));
+    (void)b.live({});
+    CHECK(b.slurm.calls == calls);
+}
+
+TEST_CASE("a node that is dead stays slurmctld's where that was first", "[fault]") {
+    controller_bench b;
+    incident i;
+    i.number = 1;
+    i.object.kind = object_kind::node;
+    i.object.node = "n03";
+    i.reason = silent_reason;
+    i.severity = severity::fatal;
+    i.root_precedence = static_cast<std::uint8_t>(precedence::node_out);
+    i.state = incident_state::acting;
+    i.line_ms = i.incident_ms = i.last_ms = wall_ms();
+    {
+        history book = *history::open(b.settings.history, b.reason);
+        REQUIRE(book.keep(i));
+    }
+    b.slurm.nodes["n03"] = {"n03", true, false, "Not responding"};
+    const auto got = b.live({});
+    CHECK(b.slurm.calls.empty());
+    CHECK(results_of(got.at(0), "node_down") ==
+          "nothing to do: the node is out already (\"Not responding\")");
+}
+
+TEST_CASE("a fault waits for a node that an administrator has down and not drained", "[fault]") {
+    controller_bench b;
+    b.slurm.nodes["n03"] = {"n03", true, false, "fan test"};
+    life l(b);
+    l.take({b.xid79()});
+    const auto is_held = [&] { return l.first() && l.first()->state == incident_state::held; };
+    REQUIRE(l.until(is_held));
+    CHECK(b.slurm.calls.empty());
+    CHECK(l.c.look().limits.taken_since(0) == 0);
+    CHECK(results_of(*l.first(), "node_down")
+              .starts_with("held back: the node is down with the reason \"fan test\""));
+    std::vector<std::string> calls;
+    SECTION("it is back") {
+        {
+            const std::lock_guard hold(b.slurm.lock);
+            b.slurm.nodes["n03"] = {"n03", false, false, ""};
+        }
+        calls = {"down n03"};
+    }
+    SECTION("it is drained, and stays so") {
+        const std::lock_guard hold(b.slurm.lock);
+        b.slurm.nodes["n03"].drained = true;
+    }
+    CHECK(l.until([&] { return l.is_done(); }));
+    CHECK(b.slurm.calls == calls);
+    CHECK((l.first()->node_out_ms != 0) == !calls.empty());
+}
+
+TEST_CASE("a node that somebody took down and returned stays, where he may have mended it", "[fault]") {
+    controller_bench b;
+    b.slurm.nodes["n03"] = {"n03", true, false, "GPU 3 is reset"};
+    life l(b);
+    l.take({event_of(gpu_line(3, "48, pid=1, name=p, DBE"), wall_ms(), 1)});
+    REQUIRE(l.until([&] { return l.first() && l.first()->state == incident_state::held; }));
+    {
+        const std::lock_guard hold(b.slurm.lock);
+        b.slurm.nodes["n03"] = {"n03", false, false, ""};
+        b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+    }
+    CHECK(l.until([&] { return l.is_done(); }));
+    CHECK(b.slurm.calls.empty());
+    const auto said = l.first()->actions.back().result;
+    CHECK(said.find("taken down by somebody, and is back. banyan-fault approve f00001") != std::string::npos);
+}
+
+TEST_CASE("the sweep does not return a node whose fault is held back", "[fault]") {
+    controller_bench b;
+    const std::string swept = "banyan-sweep: disks: /local is full";
+    b.slurm.nodes["n03"] = {"n03", false, true, swept};
+    b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+    const auto broken = event_of(gpu_line(3, "48, pid=1, name=p, DBE"), wall_ms(), 1);
+    const bool breaker = GENERATE(true, false);
+    CAPTURE(breaker);
+    if (breaker) {
+        history book = *history::open(b.settings.history, b.reason);
+        REQUIRE(book.set_flag("breaker", true));
+    } else {
+        b.settings.drains_per_hour = 0;
+    }
+    SECTION("its reason is the incident's, and the rest waits") {
+        const auto got = b.live({broken}, incident_state::held);
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
+        CHECK(b.slurm.nodes["n03"].reason.starts_with("banyan: gpu: Xid 48"));
+        CHECK(std::ranges::count(b.slurm.jobs[7].nodes, "n03") == 1);
+        REQUIRE(got.size() == 1);
+        CHECK(got[0].state == incident_state::held);
+        CHECK(got[0].node_out_ms == 0);
+        // Its job leaves it when there is room.
+        {
+            history book = *history::open(b.settings.history, b.reason);
+            REQUIRE(book.set_flag("breaker", false));
+        }
+        b.settings.drains_per_hour = 8;
+        CHECK(b.live({}).at(0).node_out_ms != 0);
+        CHECK(b.slurm.calls == std::vector<std::string>{"drain n03", "down n03"});
+    }
+    SECTION("also where slurmctld did not answer at first; who returns it closes the incident") {
+        b.slurm.refuse_node = "n03";
+        life l(b);
+        l.take({broken});
+        REQUIRE(l.until([&] { return l.first() && l.first()->state == incident_state::held; }));
+        CHECK(b.slurm.calls.empty());
+        {
+            const std::lock_guard hold(b.slurm.lock);
+            b.slurm.refuse_node.clear();
+        }
+        const auto is_kept = [&] {
+            const std::lock_guard hold(b.slurm.lock);
+            return !b.slurm.calls.empty();
+        };
+        REQUIRE(l.until([&] { return is_kept() && l.first()->state == incident_state::held; }));
+        result<std::string> answer = fail(errc::internal, "no answer");
+        const auto resume = [&]() -> task<void> { answer = co_await l.c.resume("n03", "uid 7"); };
+        asio::co_spawn(l.io, resume(), asio::detached);
+        REQUIRE(l.until([&] { return answer.has_value(); }));
+        CHECK(answer->find("1 incidents closed") != std::string::npos);
+        CHECK(l.first()->closed_ms != 0);
+    }
+    SECTION("nothing is changed in dry run") {
+        b.settings.dry_run = true;
+        (void)b.live({broken}, incident_state::held);
+        CHECK(b.slurm.calls.empty());
+        CHECK(b.slurm.nodes["n03"].reason == swept);
+    }
+    SECTION("an administrator's drain stays") {
+        b.slurm.nodes["n03"].reason = "fan test";
+        (void)b.live({broken}, incident_state::held);
+        CHECK(b.slurm.calls.empty());
+    }
+}
+
 TEST_CASE("an incident keeps what was done, and of what came to nothing not all", "[fault]") {
     incident i;
     for (std::size_t n = 0; n < 2 * incident::max_actions; ++n)
