@@ -75,6 +75,13 @@ range buffers() {
     return out;
 }
 
+// ThreadSanitizer starts a thread in a child, whose stack lies where the parent has buffers.
+#ifdef __SANITIZE_THREAD__
+constexpr bool gap_is_free = false;
+#else
+constexpr bool gap_is_free = true;
+#endif
+
 /// What a child that does this exits with, or -signal.
 template <class Work>
 int in_a_child(const Work& work) {
@@ -97,6 +104,7 @@ pid_t daemon_of(const cluster& c) {
 }  // namespace
 
 TEST_CASE("what a forked child maps where its parent has buffers stays the child's", "[ckptd]") {
+    if (!gap_is_free) return;
     cluster c({1, "", {}});
     c.open(c.request(1, 1, 1, "", 0));
     rank_here rank(c.socket(1));
