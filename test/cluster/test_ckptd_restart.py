@@ -154,7 +154,7 @@ class Restart(TrainingCase):
         # The session is opened by the prolog, of the same job, too; the ended daemon's ranks have copies on another node.
         self.cluster.run("scontrol", "requeue", job)
         self.cluster.wait_for(lambda: self.cluster.job(job)["JobState"] == "PENDING", "the job is requeued")
-        self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+        self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)  # it may have begun
         log = self.wait_finished(job)
         # All the same; a step that was whole when the daemon ended, but not counted yet, may be it.
         restored = {r["step"] for r in log.restored}
