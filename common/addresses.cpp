@@ -9,6 +9,8 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include "common/clock.hpp"
+
 namespace banyan {
 namespace {
 
@@ -36,11 +38,11 @@ bool is_numeric_address(const std::string& text) {
 std::map<std::string, std::string> numeric_addresses(const std::map<std::string, std::string>& nodes,
                                                      std::chrono::milliseconds most) {
     std::map<std::string, std::string> out;
-    const auto until = std::chrono::steady_clock::now() + most;
+    const auto until = clock::now() + most;
     for (const auto& [name, addr] : nodes) {
         if (is_numeric_address(addr))
             out.emplace(name, addr);
-        else if (std::chrono::steady_clock::now() < until)
+        else if (clock::now() < until)
             if (const auto number = resolve(addr); number && is_numeric_address(*number))
                 out.emplace(name, *number);
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "common/child.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -66,12 +65,6 @@ child_end reap(pid_t pid) {
 
 }  // namespace
 
-int milliseconds_to(std::chrono::steady_clock::time_point until) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
-    return static_cast<int>(std::clamp<long long>(left, 0, 3'600'000));
-}
-
 result<child> child::start(const std::vector<std::string>& words, const child_setup& setup) {
     std::vector<char*> pointers;
     for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
@@ -99,10 +92,10 @@ child::~child() {
     reap(pid_);
 }
 
-bool child::ends_by(std::chrono::steady_clock::time_point until) const {
+bool child::ends_by(clock::time_point until) const {
     for (;;) {
         pollfd end{end_.get(), POLLIN, 0};
-        const int left = milliseconds_to(until);
+        const int left = clock::poll_ms(until);
         if (::poll(&end, 1, left) > 0) return true;
         if (left == 0) return false;
     }
@@ -121,8 +114,7 @@ result<child_end> run_forked(const std::function<int()>& work) {
     return reap(pid);
 }
 
-result<std::string> ask_forked(const std::function<std::string()>& work,
-                               std::chrono::steady_clock::time_point until) {
+result<std::string> ask_forked(const std::function<std::string()>& work, clock::time_point until) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("no pipe", errno);
     unique_fd from(ends[0]), to(ends[1]);
@@ -144,8 +136,9 @@ result<std::string> ask_forked(const std::function<std::string()>& work,
     std::array<char, 4096> some{};
     bool whole = false;
     for (pollfd ready{from.get(), POLLIN, 0}; !whole;) {
-        const int came = ::poll(&ready, 1, milliseconds_to(until));
-        if (came < 0 && errno == EINTR) continue;
+        const int left = clock::poll_ms(until);
+        const int came = ::poll(&ready, 1, left);
+        if (came < 0 ? errno == EINTR : came == 0 && left > 0) continue;
         if (came <= 0) break;
         const auto got = ::read(from.get(), some.data(), some.size());
         if (got < 0 && errno == EINTR) continue;

@@ -11,7 +11,6 @@
 // The child inherits no descriptor but its standard three, however another library has opened its own.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,6 +19,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "common/clock.hpp"
 #include "common/fd.hpp"
 #include "common/result.hpp"
 
@@ -55,7 +55,7 @@ class child {
     /// For poll(): readable once it has ended.
     int end_fd() const { return end_.get(); }
     /// Waits until it has ended, at most until `until`; false when it runs on. Does not reap it.
-    bool ends_by(std::chrono::steady_clock::time_point until) const;
+    bool ends_by(clock::time_point until) const;
     void send(int signal) const;
     /// Waits for the end without limit and reaps. Once only.
     child_end wait();
@@ -74,10 +74,6 @@ result<child_end> run_forked(const std::function<int()>& work);
 /// What `work` returns in a fork of this process, which is killed at `until`, or when the process that made
 /// it ends: for calls that may hang. Where other threads run it may hang by that alone. unavailable: it did
 /// not end in time, or died.
-result<std::string> ask_forked(const std::function<std::string()>& work,
-                               std::chrono::steady_clock::time_point until);
-
-/// What poll() takes as its time-out, in ms: rounded up, 0 when `until` has passed, an hour at most.
-int milliseconds_to(std::chrono::steady_clock::time_point until);
+result<std::string> ask_forked(const std::function<std::string()>& work, clock::time_point until);
 
 }  // namespace banyan

@@ -19,6 +19,7 @@ namespace {
 
 static_assert(clock::held::is_always_lock_free, "several processes share it");
 std::atomic<const clock::held*> held_time{nullptr};
+std::atomic<clock::rep> wall_of_held{0};  // the time of day less held time, which begins at the kernel's
 
 template <class Clock>
 clock::duration since_epoch() {
@@ -34,14 +35,19 @@ clock::time_point clock::now() noexcept {
 }
 
 std::int64_t clock::wall_ms() noexcept {
-    // Held time begins at the kernel's, hence the difference of both is what a test has added.
-    const auto wall = since_epoch<std::chrono::system_clock>();
-    const auto added = now().time_since_epoch() - since_epoch<std::chrono::steady_clock>();
-    return std::chrono::floor<std::chrono::milliseconds>(held_time ? wall + added : wall).count();
+    const auto wall = held_time ? now().time_since_epoch() + duration(wall_of_held)
+                                : since_epoch<std::chrono::system_clock>();
+    return std::chrono::floor<std::chrono::milliseconds>(wall).count();
 }
 
 clock::duration clock::before_next_look(duration left) noexcept {
     return held_time ? std::min<duration>(left, std::chrono::milliseconds(1)) : left;
+}
+
+int clock::poll_ms(time_point until) noexcept {
+    const auto left =
+        before_next_look(std::clamp<duration>(until - now(), duration::zero(), std::chrono::hours(1)));
+    return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
 }
 
 void clock::sleep_until(time_point until) {
@@ -49,7 +55,11 @@ void clock::sleep_until(time_point until) {
         std::this_thread::sleep_for(before_next_look(left));
 }
 
-void clock::follow(const held* time) noexcept { held_time.store(time, std::memory_order_release); }
+void clock::follow(const held* time) noexcept {
+    const auto steady = since_epoch<std::chrono::steady_clock>();
+    wall_of_held = (since_epoch<std::chrono::system_clock>() - steady).count();
+    held_time.store(time, std::memory_order_release);
+}
 
 result<void> clock::follow_environment() {
     const char* path = ::secure_getenv("BANYAN_CLOCK");

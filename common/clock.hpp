@@ -28,6 +28,9 @@ struct clock {
     /// How long to sleep, of the kernel's time, before a look whether `left` has passed: `left` itself, and a
     /// millisecond at most where somebody holds the time.
     static duration before_next_look(duration left) noexcept;
+    /// What poll() takes as its time-out, in ms: as before_next_look() of what is left, rounded up, an hour
+    /// at most. 0: `until` has passed; else whoever polled in vain asks again.
+    static int poll_ms(time_point until) noexcept;
     /// Blocks this thread until `until`. For programs and threads that serve nobody meanwhile.
     static void sleep_until(time_point until);
     static void sleep_for(duration time) { sleep_until(now() + time); }

@@ -15,7 +15,6 @@
 namespace banyan {
 namespace {
 
-using clock = std::chrono::steady_clock;
 constexpr std::size_t max_complaint = 4096;  // of standard error, the end of it is kept
 
 struct pipe_pair {
@@ -34,7 +33,7 @@ command_output::stop read_all(int out, int err, clock::time_point until, std::si
     std::array<char, 65536> buffer;
     std::array<pollfd, 2> fds{{{out, POLLIN, 0}, {err, POLLIN, 0}}};  // one below 0 is left out by poll
     while (fds[0].fd >= 0 || fds[1].fd >= 0) {
-        const int left = milliseconds_to(until);
+        const int left = clock::poll_ms(until);
         if (left == 0) return command_output::stop::late;
         if (::poll(fds.data(), fds.size(), left) < 0) {
             if (errno == EINTR) continue;

@@ -120,8 +120,7 @@ result<void> setup_log(const std::string& program, const std::string& file, cons
     return {};
 }
 
-bool log_limiter::pass(const std::string& key, std::chrono::steady_clock::time_point now,
-                       std::uint64_t& held_back) {
+bool log_limiter::pass(const std::string& key, clock::time_point now, std::uint64_t& held_back) {
     if (entries_.size() >= max_keys && !entries_.contains(key) && now - swept_ >= interval_) {
         std::erase_if(entries_, [&](const auto& e) { return now - e.second.last >= interval_; });
         swept_ = now;

@@ -11,6 +11,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "common/clock.hpp"
 #include "common/result.hpp"
 
 namespace banyan {
@@ -27,11 +28,11 @@ class log_limiter {
 
     /// True when the message under `key` should be written now; `held_back` gets the number of those not
     /// written since.
-    bool pass(const std::string& key, std::chrono::steady_clock::time_point now, std::uint64_t& held_back);
+    bool pass(const std::string& key, clock::time_point now, std::uint64_t& held_back);
 
   private:
     struct entry {
-        std::chrono::steady_clock::time_point last;
+        clock::time_point last;
         std::uint64_t held_back = 0;
     };
     // Whoever comes when all of them are taken shares one place with all others: a flood under ever new keys
@@ -39,7 +40,7 @@ class log_limiter {
     static constexpr std::size_t max_keys = 128;
     std::chrono::seconds interval_;
     std::unordered_map<std::string, entry> entries_;
-    std::chrono::steady_clock::time_point swept_{};
+    clock::time_point swept_{};
 };
 
 }  // namespace banyan

@@ -25,6 +25,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/clock.hpp"
 #include "common/fd.hpp"
 #include "common/result.hpp"
 
@@ -57,7 +58,7 @@ result<nlohmann::json> decode_meta(std::span<const std::byte> bytes);
 // --- Blocking, for command-line tools, plugins and the checkpoint client. Each call has a deadline and never
 // raises SIGPIPE. ---
 
-using deadline = std::chrono::steady_clock::time_point;
+using deadline = clock::time_point;
 
 result<unique_fd> connect_unix(const std::string& path, deadline until);
 result<void> send_frame(int fd, std::uint16_t type, const nlohmann::json& meta,

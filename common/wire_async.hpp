@@ -15,6 +15,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "common/blocking_call.hpp"
 #include "common/wire.hpp"
 
 namespace banyan {
@@ -29,6 +30,7 @@ inline constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 template <class F>
 auto run_blocking(asio::thread_pool& pool, F f) -> task<decltype(f())> {
     using value = decltype(f());
+    const blocking_call counted;
     co_return co_await asio::co_spawn(
         pool, [](F g) -> task<value> { co_return g(); }(std::move(f)), asio::use_awaitable);
 }

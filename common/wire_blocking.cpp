@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The blocking half of the framing: poll with a deadline, then send or receive what is possible.
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -17,11 +16,10 @@ namespace {
 
 result<void> wait_for(int fd, short events, deadline until, const char* doing) {
     for (;;) {
-        const auto left =
-            std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
-        if (left <= 0) return fail(errc::unavailable, fmt::format("{}: no answer in time", doing));
+        const int left = clock::poll_ms(until);
+        if (left == 0) return fail(errc::unavailable, fmt::format("{}: no answer in time", doing));
         pollfd p{fd, events, 0};
-        const int n = ::poll(&p, 1, static_cast<int>(std::min<long long>(left, 60'000)));
+        const int n = ::poll(&p, 1, left);
         if (n > 0) return {};
         if (n < 0 && errno != EINTR) return fail_errno(doing, errno);
     }
@@ -100,7 +98,7 @@ result<unique_fd> connect_unix(const std::string& path, deadline until) {
     while (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
         if (errno == EINTR) continue;
         // EAGAIN on a Unix socket: the listener's queue is full, and there is nothing to poll on.
-        if (errno != EAGAIN || std::chrono::steady_clock::now() >= until)
+        if (errno != EAGAIN || clock::now() >= until)
             return fail_errno(fmt::format("cannot connect to {}", path), errno);
         ::poll(nullptr, 0, 1);
     }

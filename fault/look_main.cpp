@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 
 #include "common/child.hpp"
+#include "common/clock.hpp"
 #include "common/log_file.hpp"
 #include "hardware/gpus.hpp"
 #include "hardware/hca_counters.hpp"
@@ -78,8 +79,8 @@ int listen_to_hcas(const std::string& root, const std::string& library) {
             blind = verbs->blind();
         }
         say({{"devices", verbs ? verbs->devices() : 0}, {"blind", blind}});
-        const auto until = std::chrono::steady_clock::now() + turn;
-        while (const auto left = milliseconds_to(until)) {
+        const auto until = clock::now() + turn;
+        while (const auto left = clock::poll_ms(until)) {
             if (verbs && verbs->devices() > 0)
                 for (const auto& e : verbs->wait(std::chrono::milliseconds(left))) say(to_json(e));
             else

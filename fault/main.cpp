@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "common/build_info.hpp"
+#include "common/clock.hpp"
 #include "common/config.hpp"
 #include "common/hangup.hpp"
 #include "common/log.hpp"
@@ -55,6 +56,10 @@ int main(int argc, char** argv) {
         return 2;
     }
 
+    if (const auto followed = banyan::clock::follow_environment(); !followed) {
+        banyan::say_fatal("banyan-faultd", log, followed.error().text());
+        return 2;
+    }
     if (look->parsed()) return banyan::fault::print_look(what, root, names);
 
     auto settings = banyan::fault::load_config(config_path, node);

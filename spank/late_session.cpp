@@ -95,7 +95,7 @@ result<std::uint32_t> open_late_session(const settings& s, const daemon_paths& p
         const auto restart = open_now(s, paths, job, nodes, asked);
         return restart ? std::to_string(*restart) : restart.error().text();
     };
-    BANYAN_TRY(const auto said, ask_forked(ask, std::chrono::steady_clock::now() + late_timeout));
+    BANYAN_TRY(const auto said, ask_forked(ask, clock::now() + late_timeout));
     const auto restart = parse_number(said, UINT32_MAX);
     if (!restart) return fail(errc::unavailable, said);
     return static_cast<std::uint32_t>(*restart);

@@ -31,7 +31,6 @@
 namespace banyan::spank {
 namespace {
 
-using clock = std::chrono::steady_clock;
 constexpr auto start_timeout = std::chrono::seconds(5);
 constexpr auto retry_pause = std::chrono::milliseconds(5);
 constexpr std::size_t most_words = 16 * 1024;  // that a daemon which does not start may say
@@ -95,10 +94,10 @@ result<unique_fd> start(std::vector<std::string> command) {
 bool read_words(int from, clock::time_point until, std::string& words) {
     std::array<char, 4096> some;
     for (;;) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now());
+        const int left = clock::poll_ms(until);
         pollfd ready{from, POLLIN, 0};
-        const int some_came = ::poll(&ready, 1, std::max(0, static_cast<int>(left.count())));
-        if (some_came < 0 && errno == EINTR) continue;
+        const int some_came = ::poll(&ready, 1, left);
+        if (some_came < 0 ? errno == EINTR : some_came == 0 && left > 0) continue;
         if (some_came <= 0) return false;
         const auto got = ::read(from, some.data(), some.size());
         if (got < 0 && errno == EINTR) continue;

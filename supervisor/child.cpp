@@ -16,8 +16,6 @@
 namespace banyan::supervisor {
 namespace {
 
-using clock = std::chrono::steady_clock;
-
 constexpr std::array forwarded{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGALRM};
 constexpr std::chrono::seconds interrupt_window{10};
 
@@ -60,7 +58,7 @@ bool signal_watch::wait(clock::time_point until) {
     for (;;) {
         take(0);
         if (cancelled()) return true;
-        const int left = milliseconds_to(until);
+        const int left = clock::poll_ms(until);
         if (left == 0) return false;
         pollfd wait{fd_.get(), POLLIN, 0};
         ::poll(&wait, 1, left);
@@ -82,7 +80,7 @@ result<step_end> run_child(const std::vector<std::string>& words, signal_watch& 
     bool looking = true;
     for (;;) {
         std::array<pollfd, 2> waits{pollfd{running.end_fd(), POLLIN, 0}, pollfd{signals.fd(), POLLIN, 0}};
-        ::poll(waits.data(), waits.size(), looking ? milliseconds_to(next) : -1);
+        ::poll(waits.data(), waits.size(), looking ? clock::poll_ms(next) : -1);
         if (waits[1].revents) signals.take(running.pid());
         if (waits[0].revents) break;
         if (!looking || clock::now() < next) continue;

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "common/clock.hpp"
 #include "common/fd.hpp"
 #include "common/result.hpp"
 #include "supervisor/decision.hpp"
@@ -33,13 +34,13 @@ class signal_watch {
     /// (srun takes a single Ctrl-C as a question for the state of its tasks).
     bool cancelled() const;
     /// Waits, at most until `until`; true when a cancel came.
-    bool wait(std::chrono::steady_clock::time_point until);
+    bool wait(clock::time_point until);
 
   private:
     sigset_t before_{};
     unique_fd fd_;
     bool ended_ = false;
-    std::chrono::steady_clock::time_point interrupted_{};
+    clock::time_point interrupted_{};
 };
 
 /// Looks at the child while it runs. Returns in how long to look again; zero: not any more.

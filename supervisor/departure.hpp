@@ -13,11 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.hpp"
+
 namespace banyan::supervisor {
 
 class departure {
   public:
-    using clock = std::chrono::steady_clock;
+    using clock = banyan::clock;
 
     /// Of no step: there is nothing to look at.
     departure() = default;

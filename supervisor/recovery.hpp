@@ -10,11 +10,13 @@
 #include <optional>
 #include <string>
 
+#include "common/clock.hpp"
+
 namespace banyan::supervisor {
 
 class recovery {
   public:
-    using clock = std::chrono::steady_clock;
+    using clock = banyan::clock;
     using milliseconds = std::chrono::milliseconds;
 
     /// The first step is about to be asked for; `saved`: the newest training step that is complete.

@@ -12,8 +12,6 @@
 
 namespace banyan::supervisor {
 
-using clock = std::chrono::steady_clock;
-
 decision supervisor::requeue(situation& s, const decision& d) {
     const auto done = requeue_job(job_now_);
     if (!done && done.error().code == errc::unavailable)

@@ -18,8 +18,6 @@
 namespace banyan::supervisor {
 namespace {
 
-using clock = std::chrono::steady_clock;
-
 using std::chrono::milliseconds;
 
 constexpr milliseconds first_pause{100}, longest_pause{2000};

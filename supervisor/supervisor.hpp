@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.hpp"
 #include "common/result.hpp"
 #include "supervisor/child.hpp"
 #include "supervisor/decision.hpp"
@@ -77,16 +78,16 @@ class supervisor {
     job_plan plan_;
     std::string socket_;
     signal_watch signals_;
-    std::vector<std::string> nodes_;     ///< of the allocation when the step began
-    std::vector<std::string> unused_;    ///< nodes of the allocation that have had no rank so far
-    std::optional<std::uint32_t> step_;  ///< id of the latest step, once known
-    recovery recovery_;                  ///< whether the step trains, and what is complete
-    bool overdue_ = false;               ///< we ended a step that should long have trained
-    bool grows_ = false;                 ///< we ended a step, for there are nodes for more groups
-    bool left_ = false;                  ///< we ended a step that ran on a node that had left
-    departure departure_;                ///< whether it does
-    std::chrono::steady_clock::time_point told_to_end_;  ///< the latest time, a step that we end
-    std::chrono::milliseconds pause_{0};                 ///< before srun is asked again
+    std::vector<std::string> nodes_;      ///< of the allocation when the step began
+    std::vector<std::string> unused_;     ///< nodes of the allocation that have had no rank so far
+    std::optional<std::uint32_t> step_;   ///< id of the latest step, once known
+    recovery recovery_;                   ///< whether the step trains, and what is complete
+    bool overdue_ = false;                ///< we ended a step that should long have trained
+    bool grows_ = false;                  ///< we ended a step, for there are nodes for more groups
+    bool left_ = false;                   ///< we ended a step that ran on a node that had left
+    departure departure_;                 ///< whether it does
+    clock::time_point told_to_end_;       ///< the latest time, a step that we end
+    std::chrono::milliseconds pause_{0};  ///< before srun is asked again
     std::uint32_t restarts_ = 0, idle_restarts_ = 0;
     job_state job_now_;    ///< the latest answer of slurmctld
     std::string refused_;  ///< why slurmctld would not requeue the job, once it said so

@@ -95,7 +95,7 @@ void hear_all(std::vector<result<running>>& all, deadline until) {
     for (const auto& one : all) fds.push_back({one ? one->from.get() : -1, POLLIN, 0});
     for (auto open = all.size(); open > 0;) {
         open = 0;
-        const int left = milliseconds_to(until);
+        const int left = clock::poll_ms(until);
         if (::poll(fds.data(), fds.size(), left) < 0 && errno != EINTR) return;
         for (std::size_t i = 0; i < all.size(); ++i) {
             if (fds[i].fd >= 0 && fds[i].revents != 0 && !take(*all[i])) {
@@ -111,10 +111,10 @@ void hear_all(std::vector<result<running>>& all, deadline until) {
 /// How it ended that said nothing; it has closed its pipe, so its end is near.
 std::string end_of(pid_t pid) {
     constexpr auto a_moment = std::chrono::seconds(1);
-    const auto until = std::chrono::steady_clock::now() + a_moment;
+    const auto until = clock::now() + a_moment;
     int status = 0;
     while (::waitpid(pid, &status, WNOHANG) == 0) {
-        if (std::chrono::steady_clock::now() > until) return "ended without an answer";
+        if (clock::now() > until) return "ended without an answer";
         ::poll(nullptr, 0, 1);
     }
     return WIFSIGNALED(status) ? fmt::format("crashed with signal {}", WTERMSIG(status))
@@ -145,7 +145,7 @@ result<nlohmann::json> answer_of(running& r, double seconds) {
 }  // namespace
 
 std::vector<result<nlohmann::json>> look_apart(const std::vector<look>& looks, deadline until) {
-    const std::chrono::duration<double> given = until - std::chrono::steady_clock::now();
+    const std::chrono::duration<double> given = until - clock::now();
     std::vector<result<running>> all;
     all.reserve(looks.size());
     for (const auto& one : looks) all.push_back(start(one));

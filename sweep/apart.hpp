@@ -4,17 +4,17 @@
 // a child process. One that is late is killed and not waited for: in uninterruptible sleep it cannot die.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "common/clock.hpp"
 #include "common/result.hpp"
 
 namespace banyan::sweep {
 
-using deadline = std::chrono::steady_clock::time_point;
+using deadline = clock::time_point;
 using look = std::function<nlohmann::json()>;
 
 /// Runs all of them at once; the answers stand in their order. An answer that has not come by `until`, is no

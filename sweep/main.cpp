@@ -32,7 +32,7 @@ namespace {
 
 using namespace banyan;
 using namespace banyan::sweep;
-using steady = std::chrono::steady_clock;
+using steady = banyan::clock;
 
 constexpr int wrong_use = 2, not_told = 4;
 

@@ -12,7 +12,7 @@
 namespace banyan::sweep {
 namespace {
 
-using steady = std::chrono::steady_clock;
+using steady = banyan::clock;
 
 look as_look(const judged_look& one) {
     return [&one] { return as_json(one()); };

@@ -14,12 +14,13 @@
 #include "ckptd/client/connection.hpp"
 #include "ckptd/client/outcome.hpp"
 #include "ckptd/client/regions.hpp"
+#include "common/clock.hpp"
 
 namespace banyan::ckpt {
 
 class attachment {
   public:
-    using clock = std::chrono::steady_clock;
+    using clock = banyan::clock;
 
     /// `who` must outlive it, and may change while it is detached.
     explicit attachment(const rank_name& who) : who_(who) {}

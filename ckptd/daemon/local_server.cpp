@@ -160,7 +160,7 @@ result<void> local_server::lock(std::vector<keeper::handed_over>& kept) {
     if (!lock_) return fail_errno(fmt::format("cannot open {}", path), errno);
     const auto until = clock::now() + leave_timeout;
     while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-        if (wire::connect_unix(core_.config.socket, clock::now() + milliseconds(500)))
+        if (wire::connect_unix(core_.config.socket, banyan::clock::now() + milliseconds(500)))
             return fail(errc::conflict,
                         fmt::format("another banyan-ckptd answers on {}", core_.config.socket),
                         "stop it first, or give this one another socket in [ckptd] of banyan.conf");
@@ -223,7 +223,7 @@ task<void> local_server::accept() {
             scarce = true;
             reserve_.spend();
             std::uint64_t held_back = 0;
-            if (core_.limiter.pass("accept", clock::now(), held_back))
+            if (core_.limiter.pass("accept", banyan::clock::now(), held_back))
                 spdlog::error("no connection can be taken: {}; users wait until there is room", ec.message());
             asio::steady_timer pause(core_.io, milliseconds(50));
             co_await pause.async_wait(as_result);
@@ -251,7 +251,7 @@ void local_server::admit(asio::local::stream_protocol::socket socket, uid_t uid,
     const auto verdict = limits_.enter(uid);
     if (verdict == local_limits::verdict::refuse) {
         std::uint64_t held_back = 0;
-        if (core_.limiter.pass(fmt::format("connections {}", uid), clock::now(), held_back))
+        if (core_.limiter.pass(fmt::format("connections {}", uid), banyan::clock::now(), held_back))
             spdlog::warn("uid {} has as many connections as it may: one more is refused", uid);
         hang_up(client->socket);
         return;

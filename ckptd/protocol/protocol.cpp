@@ -6,6 +6,7 @@
 
 #include "ckptd/protocol/left_ends.hpp"
 #include "ckptd/protocol/session_json.hpp"
+#include "common/clock.hpp"
 #include "common/job_news.hpp"
 #include "common/json_fields.hpp"
 #include "common/utf8.hpp"
@@ -20,7 +21,7 @@ constexpr std::chrono::milliseconds last_word{200};  // to a daemon that has jus
 
 result<json> ask(const std::string& socket, message type, const json& meta,
                  std::chrono::milliseconds timeout) {
-    const auto until = std::chrono::steady_clock::now() + timeout;
+    const auto until = banyan::clock::now() + timeout;
     BANYAN_TRY(const auto fd, wire::connect_unix(socket, until));
     BANYAN_TRY(auto reply, wire::call(fd.get(), static_cast<std::uint16_t>(type), meta, until));
     return std::move(reply.meta);
@@ -108,7 +109,7 @@ result<session_answer> step_open(const std::string& socket, const step_request& 
 }
 
 result<void> session_detach(const std::string& socket, std::uint64_t job, std::chrono::milliseconds timeout) {
-    using clock = std::chrono::steady_clock;
+    using clock = banyan::clock;
     const auto tell = [&](const unique_fd& fd, clock::time_point until) -> result<void> {
         BANYAN_CHECK(
             wire::call(fd.get(), static_cast<std::uint16_t>(message::session_detach), {{"job", job}}, until));

@@ -4,12 +4,12 @@
 #include <memory>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <fmt/format.h>
 #include <sys/random.h>
 
 #include "common/peer/handshake.hpp"
+#include "common/timer.hpp"
 
 namespace banyan::peer {
 namespace {
@@ -63,7 +63,7 @@ task<boost::system::error_code> connect_one(tcp::socket& socket, tcp::endpoint t
 // which some switch does not carry, is not all that a peer has.
 task<boost::system::error_code> connect_within(tcp::socket& socket, tcp::endpoint to) {
     using namespace asio::experimental::awaitable_operators;
-    asio::steady_timer timeout(co_await asio::this_coro::executor, timeout_with_others);
+    timer timeout(co_await asio::this_coro::executor, timeout_with_others);
     auto first = co_await (connect_one(socket, to) || timeout.async_wait(as_result));
     if (first.index() == 0) co_return std::get<0>(first);
     boost::system::error_code ignored;
@@ -87,8 +87,9 @@ struct answer {
 task<result<tcp::resolver::results_type>> resolve(std::string host, std::uint16_t port) {
     const auto executor = co_await asio::this_coro::executor;
     const auto heard = std::make_shared<answer>();
-    const auto done = std::make_shared<asio::steady_timer>(executor, asio::steady_timer::time_point::max());
+    const auto done = std::make_shared<timer>(executor, timer::time_point::max());
     tcp::resolver resolver(executor);
+    const blocking_call counted;
     try {
         resolver.async_resolve(host, std::to_string(port), [heard, done](auto ec, auto places) {
             *heard = {ec, std::move(places)};

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "common/peer/admission.hpp"
 #include "common/peer/connect.hpp"
 #include "common/peer/statement.hpp"
+#include "common/timer.hpp"
 
 namespace banyan::peer {
 namespace {
@@ -173,7 +173,7 @@ task<opened> listen_and_say(tcp::socket& socket, const settings& o) {
 template <class T>
 task<result<T>> within(std::chrono::milliseconds timeout, tcp::socket& socket, task<result<T>> work) {
     using namespace asio::experimental::awaitable_operators;
-    asio::steady_timer timer(co_await asio::this_coro::executor, timeout);
+    banyan::timer timer(co_await asio::this_coro::executor, timeout);
     auto first = co_await (std::move(work) || timer.async_wait(as_result));
     if (first.index() == 0) {
         auto& done = std::get<0>(first);

@@ -6,11 +6,11 @@
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/v6_only.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "common/peer/statement.hpp"
+#include "common/timer.hpp"
 
 namespace banyan::peer {
 namespace {
@@ -129,7 +129,7 @@ void listener::close() {
 
 void listener::refuse(const std::string& from, const error& why, log_limiter& limiter) {
     std::uint64_t held_back = 0;
-    if (limiter.pass(from, std::chrono::steady_clock::now(), held_back))
+    if (limiter.pass(from, clock::now(), held_back))
         spdlog::warn("a connection from {} was refused: {} ({} more since)", from, why.text(), held_back);
 }
 
@@ -145,7 +145,7 @@ task<void> listener::accept(tcp::acceptor& acceptor) {
                 ec = asio::error::no_memory;
             }
         refuse("anywhere", {errc::exhausted, "cannot accept: " + ec.message(), "raise LimitNOFILE"}, own);
-        asio::steady_timer pause(executor_, std::chrono::milliseconds(50));  // until some have gone
+        timer pause(executor_, std::chrono::milliseconds(50));  // until some have gone
         co_await pause.async_wait(as_result);
     }
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
@@ -13,12 +12,12 @@
 #include "common/file.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
+#include "common/timer.hpp"
 
 namespace banyan::fault {
 
 using nlohmann::json;
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
 namespace {
 
@@ -54,10 +53,11 @@ agent::agent(asio::io_context& io, asio::thread_pool& pool, config settings,
       places_(io, config_, metrics_),
       jobs_(io, config_,
             [this](kernel_fault fault, const std::string& text, std::uint32_t job) {
-                after_fault(std::move(fault), {text, finding_stream_, ++findings_, wall_ms()}, text, job);
+                after_fault(std::move(fault), {text, finding_stream_, ++findings_, clock::wall_ms()}, text,
+                            job);
             }),
       sweeps_(io, config_),
-      finding_stream_(fmt::format("look:{}", wall_ms())) {
+      finding_stream_(fmt::format("look:{}", clock::wall_ms())) {
     peer_ = peer::settings::of(peer_role, config_.node, config_.munge_socket, config_.encrypt, munge_, pool_);
     boot_id_ = read_boot_id(config_.root);
     ckptd_socket_ = config_.ckptd_socket;
@@ -94,11 +94,11 @@ task<void> agent::stay_connected() {
             ended = co_await serve(std::move(*opened));
         }
         std::uint64_t held = 0;
-        if (!ended && quiet_.pass("controller", steady_clock::now(), held))
+        if (!ended && quiet_.pass("controller", clock::now(), held))
             spdlog::warn(
                 "the controller {}:{} is away ({}); {} events wait ({} more such messages held back)",
                 config_.controller, config_.port, ended.error().text(), queue_.size(), held);
-        asio::steady_timer again(io_, pause);
+        timer again(io_, pause);
         co_await again.async_wait(as_result);
         if (++tries > 8) pause = std::min(pause * 2, slowest);  // quick at first: a restart takes a second
     }
@@ -150,10 +150,10 @@ void agent::pump() {
     json list = json::array();
     for (const auto& e : some) list.push_back(to_json(by_the_clock_of_now(e, clock_gap_ms())));
     sent_batch_ = ++batch_;
-    json meta = {{"batch", sent_batch_}, {"now_ms", wall_ms()}, {"events", std::move(list)}};
+    json meta = {{"batch", sent_batch_}, {"now_ms", clock::wall_ms()}, {"events", std::move(list)}};
     if (!link_->send(message::events, std::move(meta))) return;
     sent_count_ = some.size();
-    sent_at_ = steady_clock::now();
+    sent_at_ = clock::now();
 }
 
 void agent::send_heartbeat() {
@@ -161,8 +161,10 @@ void agent::send_heartbeat() {
     const auto position = device_ ? device_->position() : file_ ? file_->position() : 0;
     const bool moved = queue_.empty() && position != told_position_;
     if (!moved && ++beats_ % 5 != 0) return;
-    json meta = {
-        {"now_ms", wall_ms()}, {"queued", queue_.size()}, {"dropped", queue_.dropped()}, {"lost", lost_}};
+    json meta = {{"now_ms", clock::wall_ms()},
+                 {"queued", queue_.size()},
+                 {"dropped", queue_.dropped()},
+                 {"lost", lost_}};
     if (const auto& domain = gpu_looks_.nvlink_domain()) meta["nvlink_domain"] = *domain;
     if (moved && file_) {
         meta["cursor"] = {{"boot", boot_id_},
@@ -174,17 +176,16 @@ void agent::send_heartbeat() {
 }
 
 task<void> agent::tick() {
-    asio::steady_timer timer(io_);
+    banyan::timer timer(io_);
     for (;;) {
         timer.expires_after(std::chrono::seconds(1));
         co_await timer.async_wait(as_result);
-        queue_.flush_repeats(wall_ms());
+        queue_.flush_repeats(clock::wall_ms());
         pump();
         send_heartbeat();
         metrics_->set_queue(queue_.size());
         // No acknowledgement: the connection is dead, however alive it looks.
-        if (link_ && sent_count_ > 0 && steady_clock::now() - sent_at_ > std::chrono::seconds(5))
-            link_->close();
+        if (link_ && sent_count_ > 0 && clock::now() - sent_at_ > std::chrono::seconds(5)) link_->close();
     }
 }
 
@@ -214,9 +215,9 @@ task<void> agent::seal_by_itself() {
     sealing_ = true;
     auto done = co_await seal(0, config_.seal_timeout);
     sealing_ = false;
-    sealed_at_ = steady_clock::now();
+    sealed_at_ = clock::now();
     const auto text = done["error"].get<std::string>();
-    json meta = {{"at_ms", wall_ms()}, {"text", text.empty() ? done["jobs"].dump() : text}};
+    json meta = {{"at_ms", clock::wall_ms()}, {"text", text.empty() ? done["jobs"].dump() : text}};
     spdlog::info("sealed on the line: {}", meta["text"].get<std::string>());
     if (link_) link_->send(message::self_sealed, std::move(meta));
 }

@@ -11,6 +11,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/peer/handshake.hpp"
 #include "fault/agent/counter_watch.hpp"
@@ -86,13 +87,13 @@ class agent {
     log_limiter quiet_;
     std::uint64_t batch_ = 0, sent_batch_ = 0;
     std::size_t sent_count_ = 0;  // events on their way; 0 = none
-    std::chrono::steady_clock::time_point sent_at_, sealed_at_;
+    clock::time_point sent_at_, sealed_at_;
     bool sealing_ = false, gap_read_ = false;
     std::uint64_t told_position_ = UINT64_MAX;
     struct {
         std::uint64_t pid = 0;
         std::uint32_t job = 0;
-        std::chrono::steady_clock::time_point at;
+        clock::time_point at;
     } asked_;  // the last process whose job was looked up: a storm is about one
     int beats_ = 0;
 };

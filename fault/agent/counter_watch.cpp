@@ -2,14 +2,12 @@
 #include "fault/agent/counter_watch.hpp"
 
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include "common/log.hpp"
 #include "common/text.hpp"
+#include "common/timer.hpp"
 
 namespace banyan::fault {
-
-using std::chrono::steady_clock;
 
 namespace {
 
@@ -36,10 +34,10 @@ void counter_watch::start() {
 }
 
 task<void> counter_watch::run() {
-    asio::steady_timer timer(io_);
+    banyan::timer timer(io_);
     for (;;) {
         const auto told = co_await look_.ask();
-        after_look(told, steady_clock::now());
+        after_look(told, clock::now());
         timer.expires_after(config_.hca_look);
         co_await timer.async_wait(as_result);
     }

@@ -10,8 +10,8 @@
 #include <string>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 
+#include "common/timer.hpp"
 #include "fault/agent/counter_watch.hpp"
 #include "fault/agent/look.hpp"
 #include "fault/agent/sight.hpp"
@@ -48,7 +48,7 @@ class gpu_watch {
     look look_;
     gpu_facts facts_;
     sight sight_;
-    asio::steady_timer timer_;
+    timer timer_;
     helper::clock::time_point looked_{};
     std::optional<std::size_t> gpus_;
     std::optional<std::string> domain_;

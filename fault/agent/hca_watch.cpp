@@ -2,12 +2,12 @@
 #include "fault/agent/hca_watch.hpp"
 
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <nlohmann/json.hpp>
 
 #include "common/json_fields.hpp"
 #include "common/log.hpp"
 #include "common/text.hpp"
+#include "common/timer.hpp"
 
 namespace banyan::fault {
 
@@ -26,7 +26,7 @@ task<void> hca_watch::run() {
     // Soon at first; where there is nothing to hear it is not asked again and again.
     constexpr milliseconds quick(500), slowest(600'000);
     auto pause = quick;
-    asio::steady_timer timer(io_);
+    banyan::timer timer(io_);
     for (;;) {
         const auto begun = clock::now();
         const auto why = co_await listen();

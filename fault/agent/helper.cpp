@@ -3,11 +3,11 @@
 
 #include <array>
 
-#include <boost/asio/steady_timer.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 
 #include "common/fd.hpp"
+#include "common/timer.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -27,7 +27,7 @@ class waker {
     waker& operator=(const waker&) = delete;
 
   private:
-    asio::steady_timer timer_;
+    timer timer_;
     std::shared_ptr<asio::posix::stream_descriptor*> on_;
 };
 

@@ -15,6 +15,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 
 #include "common/child.hpp"
+#include "common/clock.hpp"
 #include "common/result.hpp"
 #include "common/wire_async.hpp"
 
@@ -22,7 +23,7 @@ namespace banyan::fault {
 
 class helper {
   public:
-    using clock = std::chrono::steady_clock;
+    using clock = banyan::clock;
 
     /// Its standard output comes to us, its errors go to ours.
     static result<std::unique_ptr<helper>> start(asio::io_context& io, const std::vector<std::string>& words);

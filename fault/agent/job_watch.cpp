@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,12 +13,12 @@
 #include <unistd.h>
 
 #include "common/text.hpp"
+#include "common/timer.hpp"
 #include "fault/sources/log_line.hpp"
 
 namespace banyan::fault {
 namespace {
 
-using std::chrono::steady_clock;
 using kind = job_news::kind;
 
 constexpr std::chrono::seconds listen_again(10);
@@ -137,7 +136,7 @@ result<void> job_watch::listen() {
 }
 
 task<void> job_watch::follow() {
-    asio::steady_timer again(io_);
+    timer again(io_);
     for (;;) {
         auto done = listen();
         if (done) done = co_await read_all();
@@ -169,7 +168,7 @@ task<result<void>> job_watch::read_all() {
             if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS)
                 std::memcpy(&sender, CMSG_DATA(c), sizeof sender);
         if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
-            take({data.data(), static_cast<std::size_t>(got)}, sender.uid, wall_ms());
+            take({data.data(), static_cast<std::size_t>(got)}, sender.uid, clock::wall_ms());
     }
 }
 
@@ -210,7 +209,7 @@ bool job_watch::may_pass(const job_news& news, std::int64_t now_ms, std::uint64_
 
 void job_watch::complain(const std::string& about, const std::string& text) {
     std::uint64_t held = 0;
-    if (quiet_.pass(about, steady_clock::now(), held))
+    if (quiet_.pass(about, clock::now(), held))
         spdlog::warn("{}: {} ({} more held back)", config_.agent_socket, text, held);
 }
 

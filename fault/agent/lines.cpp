@@ -2,11 +2,11 @@
 //
 // The agent's input side: from the log's bytes to events in the queue.
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
+#include "common/timer.hpp"
 #include "fault/agent/agent.hpp"
 #include "fault/incident/incident.hpp"
 #include "fault/sources/process_job.hpp"
@@ -33,9 +33,9 @@ task<void> agent::follow_log() {
             ended = co_await file_->run();
         }
         std::uint64_t held = 0;
-        if (!ended && quiet_.pass("log", std::chrono::steady_clock::now(), held))
+        if (!ended && quiet_.pass("log", clock::now(), held))
             spdlog::error("cannot read the kernel log: {}", ended.error().text());
-        asio::steady_timer again(io_, std::chrono::seconds(1));
+        timer again(io_, std::chrono::seconds(1));
         co_await again.async_wait(as_result);
     }
 }
@@ -45,7 +45,7 @@ void agent::after_loss(std::uint64_t records) {
     lost_ += records;
     metrics_->count_lost(records);
     std::uint64_t held = 0;
-    if (quiet_.pass("lost", std::chrono::steady_clock::now(), held))
+    if (quiet_.pass("lost", clock::now(), held))
         spdlog::warn(
             "{} records of {} were overwritten before they were read, {} since the agent began: a larger "
             "log_buf_len of the kernel keeps more",
@@ -56,7 +56,7 @@ void agent::after_line(const log_line& line) {
     const auto seen = log_.read(line.raw, [&](std::string_view text) { take_text(line, text); });
     metrics_->count_line(seen.dirty);
     std::uint64_t held = 0;
-    if (seen.refused && quiet_.pass("refused", std::chrono::steady_clock::now(), held))
+    if (seen.refused && quiet_.pass("refused", clock::now(), held))
         spdlog::warn(
             "a line of {} looks like a fault, but users may have written it: [fault] kmsg_trust is \"{}\" "
             "({} more "
@@ -78,7 +78,7 @@ std::uint32_t agent::job_of(const kernel_fault& fault) {
     if (fault.kind != fault_kind::xid || precedence_of(fault) != precedence::app) return 0;
     const auto pid = parse_number(fault.pid, UINT32_MAX);
     if (!pid) return 0;
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = clock::now();
     if (asked_.pid != *pid || now - asked_.at > std::chrono::seconds(1)) {
         const auto whose = job_of_process(config_.root, static_cast<std::uint32_t>(*pid));
         asked_ = {*pid, whose ? whose->job : 0, now};
@@ -109,17 +109,17 @@ void agent::after_fault(kernel_fault fault, const log_line& line, std::string_vi
     e.job = job != 0 ? job : job_of(fault);
     e.fault = std::move(fault);
     metrics_->count_event(e.fault);
-    const bool grave = calls_for_seal(e.fault) && wall_ms() - e.line_ms < fresh_ms;
+    const bool grave = calls_for_seal(e.fault) && clock::wall_ms() - e.line_ms < fresh_ms;
     if (queue_.push(std::move(e))) spdlog::info("{}", text.substr(0, max_text));
     pump();
-    if (grave && !sealing_ && std::chrono::steady_clock::now() - sealed_at_ > std::chrono::seconds(2))
+    if (grave && !sealing_ && clock::now() - sealed_at_ > std::chrono::seconds(2))
         asio::co_spawn(io_, seal_by_itself(), asio::detached);
 }
 
 // What a look found has no line: its place is the number of the finding, of this run of the agent.
 finding_sink agent::findings() {
     return [this](kernel_fault fault, const std::string& text) {
-        after_fault(std::move(fault), {text, finding_stream_, ++findings_, wall_ms()}, text);
+        after_fault(std::move(fault), {text, finding_stream_, ++findings_, clock::wall_ms()}, text);
     };
 }
 

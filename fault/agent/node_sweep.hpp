@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 
+#include "common/timer.hpp"
 #include "fault/agent/helper.hpp"
 #include "fault/config.hpp"
 
@@ -36,7 +36,7 @@ class node_sweep {
 
     asio::io_context& io_;
     const config& config_;
-    asio::steady_timer ended_;
+    timer ended_;
     bool under_way_ = false;
     std::unique_ptr<helper> running_;
     std::optional<sweep_answer> last_;

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include "common/log.hpp"
 #include "common/text.hpp"
+#include "common/timer.hpp"
 
 namespace banyan::fault {
 
@@ -19,7 +19,7 @@ place_watch::place_watch(asio::io_context& io, const config& settings, std::shar
 void place_watch::start() { asio::co_spawn(io_, run(), asio::detached); }
 
 task<void> place_watch::run() {
-    asio::steady_timer timer(io_);
+    banyan::timer timer(io_);
     for (std::chrono::seconds pause(10);; pause = std::min(pause * 2, std::chrono::seconds(3600))) {
         const auto told = co_await look_.ask();
         if (after_look(told)) co_return;

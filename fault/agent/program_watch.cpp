@@ -2,15 +2,13 @@
 #include "fault/agent/program_watch.hpp"
 
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "common/timer.hpp"
 #include "fault/sources/process_job.hpp"
 #include "fault/sources/program_logs.hpp"
 
 namespace banyan::fault {
-
-using std::chrono::steady_clock;
 
 program_watch::program_watch(asio::io_context& io, const config& settings, sink to)
     : io_(io), config_(settings), sink_(std::move(to)) {}
@@ -38,9 +36,9 @@ task<void> program_watch::follow(log_source what) {
     for (;;) {
         const auto ended = co_await log.run();
         std::uint64_t held = 0;
-        if (!ended && quiet_.pass(what.path, steady_clock::now(), held))
+        if (!ended && quiet_.pass(what.path, clock::now(), held))
             spdlog::error("cannot read {}: {}", what.path, ended.error().text());
-        asio::steady_timer again(io_, std::chrono::seconds(1));
+        timer again(io_, std::chrono::seconds(1));
         co_await again.async_wait(as_result);
     }
 }
@@ -56,7 +54,7 @@ bool program_watch::may_pass(std::int64_t now_ms) {
     }
     if (passed_ < most_a_minute) return ++passed_ > 0;
     std::uint64_t held = 0;
-    if (quiet_.pass("nccl", steady_clock::now(), held))
+    if (quiet_.pass("nccl", clock::now(), held))
         spdlog::warn("more than {} warnings of NCCL a minute: the rest is not counted", most_a_minute);
     return false;
 }
@@ -65,7 +63,7 @@ void program_watch::nccl(const log_line& line, uid_t owner) {
     const auto found = nccl_line(line.raw);
     // Several hosts may write to one file: each takes its own lines.
     if (!found || found->host.substr(0, found->host.find('.')) != config_.node) return;
-    if (!may_pass(wall_ms())) return;
+    if (!may_pass(clock::wall_ms())) return;
     // The number of a process is believed where its owner wrote it: nobody accuses another's job.
     const auto whose = job_of_process(config_.root, found->pid);
     const auto job = whose && whose->uid == owner ? whose->job : 0;

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "common/clock.hpp"
 #include "common/text.hpp"
 #include "common/wire.hpp"
 #include "fault/cli/moment.hpp"
@@ -35,7 +36,7 @@ int client::makes_no_sense(const error& e) const {
 result<json> client::ask(const json& request, int timeout_s) {
     auto settings = load_config(config_path_, {});
     if (!settings) return fail(errc::invalid_input, settings.error().what, settings.error().hint);
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_s);
+    const auto until = clock::now() + std::chrono::seconds(timeout_s);
     auto fd = wire::connect_unix(settings->socket, until);
     if (!fd)
         return fail(errc::unavailable, fd.error().what, "does banyan-faultd controller run on this host?");
@@ -45,7 +46,7 @@ result<json> client::ask(const json& request, int timeout_s) {
 
 int client::incidents(incident_filter wanted, const std::string& since, const std::string& until,
                       bool as_json, bool follow) {
-    const auto now = wall_ms();
+    const auto now = clock::wall_ms();
     const auto from = since.empty() ? result<std::int64_t>(0) : moment_from(since, now);
     const auto to = until.empty() ? result<std::int64_t>(INT64_MAX) : moment_from(until, now);
     for (const auto* end : {&from, &to})

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/steady_timer.hpp>
+#include "common/timer.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -15,7 +15,7 @@ constexpr std::chrono::seconds ask_again(5);
 }  // namespace
 
 task<void> look_for_absent(absence_tools with, std::chrono::milliseconds time) {
-    asio::steady_timer timer(with.io, time);
+    banyan::timer timer(with.io, time);
     co_await timer.async_wait(as_result);
     const auto has_been_here = [&with](const std::string& node) {
         return with.agents.agents().contains(node);

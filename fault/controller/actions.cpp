@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "common/clock.hpp"
 #include "fault/controller/controller.hpp"
 #include "fault/controller/interruption.hpp"
 #include "fault/controller/leaving.hpp"
@@ -57,7 +58,7 @@ std::optional<std::string> approval_lapses(const incident& i, step_kind asked) {
     const auto said = std::ranges::find_if(i.actions.rbegin(), i.actions.rend(), [&](const auto& a) {
         return a.what == "approve" && a.result.starts_with("by " + i.approved_by);
     });
-    if (said != i.actions.rend() && wall_ms() - said->at_ms > most_held_ms)
+    if (said != i.actions.rend() && clock::wall_ms() - said->at_ms > most_held_ms)
         return fmt::format("lapses: what {} approved could not be done for {} h", i.approved_by,
                            most_held_ms / 3'600'000);
     return std::nullopt;
@@ -130,14 +131,14 @@ decision controller::judge(incident& i, bool restarted) {
     }
     if (has_limits(out.step) && !i.approved_by.empty()) {
         if (keeps_the_node(out.step))
-            limiter_.count_where_node_stays(i.number, wall_ms());
+            limiter_.count_where_node_stays(i.number, clock::wall_ms());
         else
-            limiter_.count(i.object.node, wall_ms());
+            limiter_.count(i.object.node, clock::wall_ms());
     } else if (out.step >= step_kind::avoid && !i.cancelled_by.empty()) {
         out.allowed = false;
         out.why = "cancelled by " + i.cancelled_by;
     } else {
-        out = limiter_.narrow(std::move(out), i, current, nodes_, wall_ms());
+        out = limiter_.narrow(std::move(out), i, current, nodes_, clock::wall_ms());
     }
     if (limiter_.tripped() != tripped) records_.save_breaker_soon(limiter_.tripped(), config_.dry_run);
     i.advice = advice_of(out, i.object.node, config_.dry_run);
@@ -149,7 +150,7 @@ decision controller::judge(incident& i, bool restarted) {
 
 task<void> controller::act_once(std::uint64_t number) {
     if (look_again_.erase(number) != 0 && co_await is_as_it_was(records_, pool_, *slurm_, number)) {
-        look_again_[number] = std::chrono::steady_clock::now() + looks_again_after;
+        look_again_[number] = clock::now() + looks_again_after;
         co_return;
     }
     const bool restarted = co_await was_restarted(number);
@@ -180,7 +181,7 @@ task<void> controller::act_once(std::uint64_t number) {
     if (!jobs) records_.complain(jobs.error());
     if (!jobs && (tells || has_limits(what.step))) {
         put_off(number, "jobs", jobs.error().text());
-        if (!what.allowed) look_again_[number] = std::chrono::steady_clock::now() + looks_again_after;
+        if (!what.allowed) look_again_[number] = clock::now() + looks_again_after;
         co_return;
     }
     if (!jobs && alerts) {
@@ -243,7 +244,7 @@ task<void> controller::act_once(std::uint64_t number) {
             }
         }
         put_off(number, verb, what.why);
-        if (failed) look_again_[number] = std::chrono::steady_clock::now() + looks_again_after;
+        if (failed) look_again_[number] = clock::now() + looks_again_after;
         co_return;
     }
     // From here it is no other's evidence any more, whatever its NVLink domain tells.
@@ -336,7 +337,7 @@ task<void> controller::seal_jobs(std::uint64_t number, std::vector<job_status> j
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     const auto one_job = jobs.size() == 1 ? jobs.front().id : 0;
     const auto report = co_await hub_.seal(std::move(nodes), one_job, config_.seal_timeout);
-    if ((i = records_.incidents().find(number))) i->sealed_ms = wall_ms();
+    if ((i = records_.incidents().find(number))) i->sealed_ms = clock::wall_ms();
     records_.record(number, "seal", node, report.text(), report.answered > 0);
 }
 
@@ -392,7 +393,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
     if (marked && done && !occupied) {
         // Done before, perhaps by a controller that ended before it wrote that down.
         if ((i = records_.incidents().find(number)) && i->node_out_ms == 0) {
-            i->node_out_ms = wall_ms();
+            i->node_out_ms = clock::wall_ms();
             records_.record(number, verb, node,
                             i->kept_from_sweep ? "done: it was out already" : "done by an earlier controller",
                             true);
@@ -418,7 +419,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
                 fmt::format("the node is down with the reason \"{}\", and would be back as it is: it is "
                             "looked at again",
                             status->reason));
-        look_again_[number] = std::chrono::steady_clock::now() + looks_again_after;
+        look_again_[number] = clock::now() + looks_again_after;
         co_return false;
     }
     // Perhaps somebody has mended it: what needs no restart of the node is not asked for against his word.
@@ -477,7 +478,7 @@ task<bool> controller::take_node_out(std::uint64_t number, taking& how) {
         co_return false;
     }
     if ((i = records_.incidents().find(number))) {
-        i->node_out_ms = wall_ms();
+        i->node_out_ms = clock::wall_ms();
         limiter_.took(*i, i->node_out_ms);  // another of its incidents may have been put off meanwhile
         // Its port came up in this very moment, or somebody returned the node before this took it out again:
         // nobody looks for the cause of a drain in what is closed.

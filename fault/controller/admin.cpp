@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.hpp"
 #include "common/json_fields.hpp"
 #include "common/local_socket.hpp"
 #include "fault/net/protocol.hpp"
@@ -45,8 +46,7 @@ json shown(const incident& i, bool with_lines) {
 
 // True when somebody listens on the socket at `path`.
 bool is_alive(const std::string& path) {
-    return wire::connect_unix(path, std::chrono::steady_clock::now() + std::chrono::milliseconds(500))
-        .has_value();
+    return wire::connect_unix(path, clock::now() + std::chrono::milliseconds(500)).has_value();
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ result<void> admin_server::listen(const std::string& path) {
 }
 
 task<void> admin_server::accept() {
-    asio::steady_timer pause(io_);
+    timer pause(io_);
     for (;;) {
         auto [ec, peer] = co_await acceptor_.async_accept(as_result);
         if (!acceptor_.is_open()) co_return;
@@ -96,7 +96,7 @@ task<void> admin_server::accept() {
             }
         // Out of descriptors, most likely: the caller stays in the queue, so asking again at once would spin.
         std::uint64_t held = 0;
-        if (quiet_.pass("accept", std::chrono::steady_clock::now(), held))
+        if (quiet_.pass("accept", clock::now(), held))
             spdlog::error("cannot take a connection on {}: {} ({} more held back)", path_, ec.message(),
                           held);
         pause.expires_after(std::chrono::milliseconds(100));
@@ -108,7 +108,7 @@ task<void> admin_server::accept() {
 class admin_server::guard {
   public:
     guard(asio::io_context& io, std::shared_ptr<socket> peer)
-        : timer_(std::make_shared<asio::steady_timer>(io)), peer_(std::move(peer)) {}
+        : timer_(std::make_shared<timer>(io)), peer_(std::move(peer)) {}
     ~guard() { timer_->cancel(); }
     guard(const guard&) = delete;
     void within(std::chrono::seconds time) {
@@ -121,7 +121,7 @@ class admin_server::guard {
     void rest() { timer_->cancel(); }
 
   private:
-    std::shared_ptr<asio::steady_timer> timer_;
+    std::shared_ptr<timer> timer_;
     std::shared_ptr<socket> peer_;
 };
 
@@ -141,7 +141,7 @@ task<void> admin_server::serve(std::shared_ptr<socket> peer) {
 
 task<void> admin_server::turn_away(std::shared_ptr<socket> peer, uid_t uid) {
     std::uint64_t held = 0;
-    if (quiet_.pass("full", std::chrono::steady_clock::now(), held))
+    if (quiet_.pass("full", clock::now(), held))
         spdlog::warn("uid {} has too many connections to {}: refused ({} more held back)", uid, path_, held);
     guard dog(io_, peer);
     dog.within(writing);
@@ -165,9 +165,9 @@ task<void> admin_server::converse(std::shared_ptr<socket> peer, uid_t uid) {
 }
 
 task<void> admin_server::wait_turn(uid_t uid) {
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = clock::now();
     if (const auto turn = callers_.turn(uid, now); turn > now) {
-        asio::steady_timer wait(io_, turn);
+        timer wait(io_, turn);
         co_await wait.async_wait(as_result);
     }
 }
@@ -183,7 +183,7 @@ task<json> admin_server::respond(json meta, uid_t uid) {
 // names processes and ports of others.
 json admin_server::list(uid_t uid, const incident_sieve& wanted) {
     const bool with_lines = callers_.is_privileged(uid);
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = clock::now();
     const auto& all = controller_.incidents().all();
     std::vector<const incident*> chosen;
     std::size_t bytes = 0;
@@ -203,7 +203,7 @@ json admin_server::list(uid_t uid, const incident_sieve& wanted) {
     const auto oldest = it != all.rend() ? (it == all.rbegin() ? it->first + 1 : std::prev(it)->first)
                         : all.empty()    ? 0
                                          : all.begin()->first;
-    callers_.took(uid, 2 * (std::chrono::steady_clock::now() - began));  // writing it out takes as long
+    callers_.took(uid, 2 * (clock::now() - began));  // writing it out takes as long
     return {
         {"revision", controller_.incidents().revision()}, {"oldest", oldest}, {"incidents", std::move(out)}};
 }
@@ -216,7 +216,7 @@ json admin_server::status() const {
     return {{"node", c.node},
             {"dry_run", c.dry_run},
             {"breaker_open", controller_.look().limits.tripped()},
-            {"taken_last_hour", controller_.look().limits.taken_since(wall_ms() - 3'600'000)},
+            {"taken_last_hour", controller_.look().limits.taken_since(clock::wall_ms() - 3'600'000)},
             {"drains_per_hour", c.drains_per_hour},
             {"avoided_links", controller_.look().avoided.size()},
             {"agents", controller_.look().agents.agents().size()},
@@ -231,7 +231,7 @@ json admin_server::status() const {
 }
 
 json admin_server::agents(uid_t uid) {
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = clock::now();
     json out = json::array();
     for (const auto& [node, a] : controller_.look().agents.agents()) {
         json one = {
@@ -240,7 +240,7 @@ json admin_server::agents(uid_t uid) {
             {"queued", a.queued}, {"dropped", a.dropped},     {"lost", a.lost}};
         out.push_back(std::move(one));
     }
-    callers_.took(uid, 2 * (std::chrono::steady_clock::now() - began));
+    callers_.took(uid, 2 * (clock::now() - began));
     return {{"agents", std::move(out)}};
 }
 
@@ -251,7 +251,7 @@ task<result<json>> admin_server::follow(std::uint64_t revision, uid_t uid, incid
             errc::exhausted,
             fmt::format("uid {} waits for changes {} times already", uid, caller_limits::polls_per_user),
             "end another banyan-fault incidents --follow");
-    asio::steady_timer timer(io_);
+    banyan::timer timer(io_);
     for (int turn = 0; turn < 200 && controller_.incidents().revision() == revision; ++turn) {
         timer.expires_after(std::chrono::milliseconds(50));
         co_await timer.async_wait(as_result);

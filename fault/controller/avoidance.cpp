@@ -5,10 +5,10 @@
 #include <filesystem>
 
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "common/timer.hpp"
 #include "fault/fabric/fabric_plan.hpp"
 #include "fault/policy/policy.hpp"
 #include "fault/sources/log_line.hpp"
@@ -28,8 +28,8 @@ const action_record* last_said(const incident& i) {
 
 std::int64_t changed_ms(const std::string& path) {
     struct stat s {};
-    if (::stat(path.c_str(), &s) != 0) return wall_ms();
-    return std::min<std::int64_t>(wall_ms(), s.st_mtim.tv_sec * 1000 + s.st_mtim.tv_nsec / 1'000'000);
+    if (::stat(path.c_str(), &s) != 0) return clock::wall_ms();
+    return std::min<std::int64_t>(clock::wall_ms(), s.st_mtim.tv_sec * 1000 + s.st_mtim.tv_nsec / 1'000'000);
 }
 
 bool asks_for_it(const incident& i) {
@@ -73,7 +73,7 @@ task<void> avoidance::load_older() {
         const auto number = one.incident;
         if (records_.incidents().find(number)) continue;
         auto found = co_await records_.find(number);
-        for (asio::steady_timer timer(io_); !found && found.error().code == errc::unavailable;) {
+        for (banyan::timer timer(io_); !found && found.error().code == errc::unavailable;) {
             timer.expires_after(std::chrono::seconds(1));
             co_await timer.async_wait(as_result);
             found = co_await records_.find(number);
@@ -96,7 +96,7 @@ task<void> avoidance::load_older() {
 task<void> avoidance::run() {
     co_await load_older();
     ready_ = true;
-    asio::steady_timer timer(io_);
+    banyan::timer timer(io_);
     for (;;) {
         if (!written_) (void)co_await write();
         co_await let_go_the_well();
@@ -139,7 +139,8 @@ task<void> avoidance::keep_off(std::uint64_t number, bool tripped) {
     }
     if (i->approved_by.empty()) {
         if (tripped) co_return hold(*i, "the circuit breaker is open; banyan-fault reset-breaker closes it");
-        const auto age = wall_ms() - std::max({i->line_ms, i->last_ms, i->seen.empty() ? 0 : i->seen.back()});
+        const auto age =
+            clock::wall_ms() - std::max({i->line_ms, i->last_ms, i->seen.empty() ? 0 : i->seen.back()});
         if (age > config_.max_event_age.count())
             co_return hold(*i, "its fault was last seen longer ago than max_event_age");
         const auto others = avoided(number);
@@ -152,7 +153,7 @@ task<void> avoidance::keep_off(std::uint64_t number, bool tripped) {
         if (!std::ranges::equal(avoided(number), others, {}, &cable::incident, &cable::incident))
             co_return hold(*i, "another is kept off at this moment");
     }
-    i->avoid_ms = wall_ms();
+    i->avoid_ms = clock::wall_ms();
     co_await records_.save(number);
     const bool done = co_await write();
     if (!(i = records_.incidents().find(number))) co_return;
@@ -213,7 +214,7 @@ task<result<std::string>> avoidance::rule_on(std::uint64_t number, ruling what, 
 }
 
 task<void> avoidance::let_go_the_well() {
-    const auto now = wall_ms();
+    const auto now = clock::wall_ms();
     if (!forgotten_.empty() && now >= forgotten_until_ms_) {
         forgotten_.clear();
         (void)co_await write();

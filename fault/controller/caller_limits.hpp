@@ -10,11 +10,13 @@
 
 #include <sys/types.h>
 
+#include "common/clock.hpp"
+
 namespace banyan::fault {
 
 class caller_limits {
   public:
-    using clock = std::chrono::steady_clock;
+    using clock = banyan::clock;
     static constexpr std::size_t per_user = 8;     ///< connections at once
     static constexpr std::size_t all_users = 96;   ///< of all users together, root not among them
     static constexpr std::size_t privileged = 64;  ///< of root and the daemon's own user together

@@ -64,7 +64,7 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
                     return hub_.newest_step(std::move(nodes), job);
                 }},
       followers_(verifier_),
-      started_ms_(wall_ms()),
+      started_ms_(clock::wall_ms()),
       seen_(started_ms_) {}
 
 result<void> controller::start() {
@@ -101,7 +101,7 @@ task<result<void>> controller::close(std::uint64_t number, std::string who,
     // Its node returns, whatever the fabric is: that gives nothing up.
     if (!resumed_ms) fabric_.closed_by_hand(*i);
     if (i->closed_ms == 0 || i->closed_by == quiet_job_closes) {
-        i->closed_ms = resumed_ms.value_or(wall_ms());
+        i->closed_ms = resumed_ms.value_or(clock::wall_ms());
         i->closed_by = who;
     }
     co_await avoidance_.let_go(number, "closed by " + who);
@@ -110,7 +110,7 @@ task<result<void>> controller::close(std::uint64_t number, std::string who,
 }
 
 task<result<std::string>> controller::resume(std::string node, std::string who) {
-    const auto asked_ms = wall_ms();  // what is written from now on, nobody has seen yet
+    const auto asked_ms = clock::wall_ms();  // what is written from now on, nobody has seen yet
     BANYAN_CO_TRY(const auto status,
                   co_await run_blocking(pool_, [this, &node] { return slurm_->node(node); }));
     if (!status.reason.starts_with(our_reason_prefix))

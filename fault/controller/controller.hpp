@@ -17,6 +17,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include "common/clock.hpp"
 #include "fault/config.hpp"
 #include "fault/controller/avoidance.hpp"
 #include "fault/controller/fabric_incidents.hpp"
@@ -129,7 +130,7 @@ class controller {
     job_rows job_rows_;
     std::set<std::uint64_t> acting_, again_;
     /// Of what is held back: when it is looked at again, whether or not there is room.
-    std::map<std::uint64_t, std::chrono::steady_clock::time_point> look_again_;
+    std::map<std::uint64_t, clock::time_point> look_again_;
     const std::int64_t started_ms_;
     seen_events seen_;
     std::uint32_t nodes_ = 0;  // of the cluster; 0 until Slurm said

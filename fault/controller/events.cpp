@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "common/timer.hpp"
 #include "fault/controller/controller.hpp"
 #include "fault/incident/job_rules.hpp"
 
@@ -42,12 +42,12 @@ task<void> keep_all(asio::io_context& io, records& known, seen_events& seen, tak
         std::vector<std::pair<std::string, std::string>> names;
         for (const auto& [e, number] : what.fresh) names.emplace_back(e.node, e.key());
         co_await known.keep(std::move(what.fresh), std::move(what.changed));
-        for (const auto& [node, key] : names) seen.keep(node, key, wall_ms());
+        for (const auto& [node, key] : names) seen.keep(node, key, clock::wall_ms());
     }
-    asio::steady_timer timer(io);
-    const auto until = std::chrono::steady_clock::now() + agent_waits;
+    banyan::timer timer(io);
+    const auto until = clock::now() + agent_waits;
     while (std::ranges::any_of(what.others, [&](const auto& key) { return seen.waits(key); })) {
-        if (std::chrono::steady_clock::now() >= until) co_return;
+        if (clock::now() >= until) co_return;
         timer.expires_after(look_again);
         co_await timer.async_wait(as_result);
     }
@@ -73,23 +73,23 @@ task<void> controller::take_events(std::string /*node*/, std::vector<event> even
     std::set<std::uint64_t> judge;
     for (std::size_t n = 0; n < events.size(); ++n) {
         if (known && (*known)[n]) {
-            seen_.keep(events[n].node, events[n].key(), wall_ms());
+            seen_.keep(events[n].node, events[n].key(), clock::wall_ms());
             continue;
         }
         // Without an answer what is new is new all the same. What an earlier controller may have acted on
         // stays with its agent, which sends it again.
-        if (!known && !seen_.covers(events[n], wall_ms())) {
+        if (!known && !seen_.covers(events[n], clock::wall_ms())) {
             seen_.forget(events[n]);
             out.kept = {};
             continue;
         }
         auto& e = events[n];
-        const auto came = records_.incidents().absorb(e, wall_ms());
+        const auto came = records_.incidents().absorb(e, clock::wall_ms());
         records_.after_folding(came.folded, limiter_);
         for (const auto number : came.folded) judge.erase(number);
         // The incident counts it, and the history has what made a difference.
         const bool keeps = came.created || came.escalated || !is_told_of_a_job(e.fault) ||
-                           job_rows_.may_have_one(e.job, wall_ms());
+                           job_rows_.may_have_one(e.job, clock::wall_ms());
         if (auto* i = records_.incidents().find(came.number); i && !came.past) {
             note_written(*i, e);
             const auto what = came.escalated ? came.created ? change::first : change::worse
@@ -104,7 +104,7 @@ task<void> controller::take_events(std::string /*node*/, std::vector<event> even
             }
         }
         if (!keeps) {
-            seen_.keep(e.node, e.key(), wall_ms());
+            seen_.keep(e.node, e.key(), clock::wall_ms());
             continue;
         }
         out.changed.insert(came.number);

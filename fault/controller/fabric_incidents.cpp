@@ -73,14 +73,14 @@ void fabric_incidents::closed_by_hand(const incident& i) {
 }
 
 incident* fabric_incidents::open(incident made) {
-    const auto now = wall_ms();
+    const auto now = clock::wall_ms();
     if (made.line_ms == 0) made.line_ms = now;
     made.add_seen(made.line_ms, 0);
     return &records_.incidents().open(std::move(made), now);
 }
 
 void fabric_incidents::close(incident& i, std::string by) {
-    i.closed_ms = wall_ms();
+    i.closed_ms = clock::wall_ms();
     i.closed_by = std::move(by);
     i.state = incident_state::done;
     records_.say(i, fmt::format(" closed by {}: {}", i.closed_by, i.object.text()));
@@ -94,7 +94,7 @@ void fabric_incidents::note(incident& i, std::string source, std::string text, s
 }
 
 incident* fabric_incidents::recent(std::string_view boot, const object& culprit) {
-    const auto now = wall_ms();
+    const auto now = clock::wall_ms();
     const auto& all = records_.incidents().all();
     for (auto it = all.rbegin(); it != all.rend(); ++it) {
         const auto& i = it->second;
@@ -120,7 +120,7 @@ incident* fabric_incidents::again_or_new(incident made) {
     }
     i->cause = std::move(made.cause);
     i->severity = made.severity;
-    i->add_seen(wall_ms(), 0);
+    i->add_seen(clock::wall_ms(), 0);
     records_.say(*i, fmt::format(": {} again, {} times so far", i->object.text(), i->seen.size()));
     hear_(i->number, change::again);
     return i;
@@ -128,13 +128,14 @@ incident* fabric_incidents::again_or_new(incident made) {
 
 void fabric_incidents::after_look(fabric_news news) {
     const auto seen = [&news](const object& o) { return news.seen->has(o); };
-    const auto steps = plan_for(records_.incidents().all(), news.missing, news.passing, seen, wall_ms());
+    const auto steps =
+        plan_for(records_.incidents().all(), news.missing, news.passing, seen, clock::wall_ms());
     for (const auto& step : steps) apply(step, news);
 }
 
 void fabric_incidents::apply(const fabric_step& step, const fabric_news& news) {
     using kind = fabric_step::kind;
-    const auto now = wall_ms();
+    const auto now = clock::wall_ms();
     incident made;
     if (step.what == kind::open) {
         made.boot_id = fabric_boot;
@@ -175,7 +176,7 @@ void fabric_incidents::apply(const fabric_step& step, const fabric_news& news) {
 }
 
 void fabric_incidents::after_manager(const manager_news& news) {
-    const auto now = wall_ms();
+    const auto now = clock::wall_ms();
     std::vector<std::uint64_t> well, gone;
     const auto& master = news.what == manager_news::kind::replaced ? news.next : news.who;
     for (const auto& [number, i] : records_.incidents().all()) {

@@ -7,12 +7,11 @@
 
 #include <boost/asio/detached.hpp>
 
+#include "common/clock.hpp"
 #include "common/command.hpp"
 #include "common/text.hpp"
 
 namespace banyan::fault {
-
-using std::chrono::steady_clock;
 
 namespace {
 
@@ -27,8 +26,8 @@ fabric_watch::fabric_watch(asio::io_context& io, asio::thread_pool& pool, const 
       pool_(pool),
       config_(settings),
       report_(std::move(to)),
-      told_(io, steady_clock::time_point::max()),
-      looked_(io, steady_clock::time_point::max()) {}
+      told_(io, clock::time_point::max()),
+      looked_(io, clock::time_point::max()) {}
 
 void fabric_watch::start() {
     if (!is_on()) {
@@ -49,9 +48,9 @@ task<void> fabric_watch::follow(std::string path, const char* whose, line_sink s
         file_follower log(path, file_follower::start::end, sink);
         const auto ended = co_await log.run();
         std::uint64_t held = 0;
-        if (!ended && quiet_.pass(whose, steady_clock::now(), held))
+        if (!ended && quiet_.pass(whose, clock::now(), held))
             spdlog::error("cannot follow {}: {}", whose, ended.error().text());
-        asio::steady_timer again(io_, std::chrono::seconds(1));
+        timer again(io_, std::chrono::seconds(1));
         co_await again.async_wait(as_result);
     }
 }
@@ -114,17 +113,17 @@ task<void> fabric_watch::look_when_told() {
     co_await look();
     for (;;) {
         // That a plan is over, no log of the fabric tells.
-        const auto next = planned_ ? steady_clock::now() + plans_again : steady_clock::time_point::max();
+        const auto next = planned_ ? clock::now() + plans_again : clock::time_point::max();
         told_.expires_at(next);
-        while (!changed_ && steady_clock::now() < next) co_await told_.async_wait(as_result);
+        while (!changed_ && clock::now() < next) co_await told_.async_wait(as_result);
         if (!changed_) settled_ = true;
         // The subnet manager sweeps after a trap; what it found is settled when it says so, or after a while.
-        const auto until = steady_clock::now() + config_.settle;
-        while (!settled_ && steady_clock::now() < until) {
+        const auto until = clock::now() + config_.settle;
+        while (!settled_ && clock::now() < until) {
             told_.expires_at(until);
             co_await told_.async_wait(as_result);
         }
-        told_.expires_at(steady_clock::time_point::max());
+        told_.expires_at(clock::time_point::max());
         co_await look();
     }
 }
@@ -178,7 +177,7 @@ task<void> fabric_watch::look() {
         return {};
     });
     saw_ = missing.has_value();
-    if (std::uint64_t held = 0; !saved && quiet_.pass("accepted", steady_clock::now(), held))
+    if (std::uint64_t held = 0; !saved && quiet_.pass("accepted", clock::now(), held))
         spdlog::error("the accepted fabric is not kept: {}", saved.error().text());
     if (saw_) {
         planned_ = std::ranges::any_of(news.missing, [](const auto& f) {
@@ -188,7 +187,7 @@ task<void> fabric_watch::look() {
         report_.looked(std::move(news));
     } else {
         std::uint64_t held = 0;
-        if (quiet_.pass("look", steady_clock::now(), held))
+        if (quiet_.pass("look", clock::now(), held))
             spdlog::error("cannot look at the fabric: {}", missing.error().text());
         // What was not seen must be looked at again.
         lines_.insert(lines_.begin(), news.evidence.begin(), news.evidence.end());
@@ -200,7 +199,7 @@ task<void> fabric_watch::look() {
     ++looks_;
     looked_.cancel();
     if (saw_) co_return;
-    asio::steady_timer again(io_, std::chrono::seconds(1));
+    timer again(io_, std::chrono::seconds(1));
     co_await again.async_wait(as_result);
 }
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 
 #include "common/log.hpp"
+#include "common/timer.hpp"
 #include "fault/config.hpp"
 #include "fault/fabric/fabric_fault.hpp"
 #include "fault/sources/file_follower.hpp"
@@ -71,7 +71,7 @@ class fabric_watch {
     reports report_;
     opensm_parser parser_;
     fabric_memory memory_;  // touched by one task at a time: look()
-    asio::steady_timer told_, looked_;
+    timer told_, looked_;
     bool changed_ = false, settled_ = false, saw_ = false;
     bool planned_ = false;  // what Slurm means to be gone was missing at the last look
     std::uint64_t looks_ = 0;

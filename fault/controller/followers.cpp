@@ -3,6 +3,7 @@
 
 #include <boost/asio/detached.hpp>
 
+#include "common/clock.hpp"
 #include "fault/controller/job_follower.hpp"
 
 namespace banyan::fault {
@@ -11,9 +12,8 @@ void followers::begin(std::uint64_t number, const std::vector<job_status>& jobs,
     for (const auto& job : jobs) {
         auto& of = under_way_[number];
         if (!of.jobs.insert(job.id).second) continue;
-        if (!of.wake)
-            of.wake = std::make_shared<asio::steady_timer>(tools_.io, asio::steady_timer::time_point::max());
-        asio::co_spawn(tools_.io, follow_job(tools_, number, job, std::chrono::steady_clock::now(), requeued),
+        if (!of.wake) of.wake = std::make_shared<timer>(tools_.io, timer::time_point::max());
+        asio::co_spawn(tools_.io, follow_job(tools_, number, job, clock::now(), requeued),
                        [this, number, job](const std::exception_ptr&, bool goes_on) {
                            // On its own: what the incident asks for is done.
                            if (goes_on)

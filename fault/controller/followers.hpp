@@ -8,8 +8,7 @@
 #include <set>
 #include <vector>
 
-#include <boost/asio/steady_timer.hpp>
-
+#include "common/timer.hpp"
 #include "fault/controller/verification.hpp"
 
 namespace banyan::fault {
@@ -30,7 +29,7 @@ class followers {
   private:
     struct of_incident {
         std::set<std::uint32_t> jobs;
-        std::shared_ptr<asio::steady_timer> wake;
+        std::shared_ptr<timer> wake;
     };
 
     void ended(std::uint64_t number, std::uint32_t job);

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "common/timer.hpp"
 #include "fault/controller/controller.hpp"
 
 namespace banyan::fault {
@@ -59,7 +59,7 @@ void controller::put_off(std::uint64_t number, const std::string& what, std::str
     i->state = incident_state::held;
     const auto text = "held back: " + why;
     const auto said = std::ranges::find(i->actions.rbegin(), i->actions.rend(), what, &action_record::what);
-    if (i->held_ms == 0) i->held_ms = wall_ms();
+    if (i->held_ms == 0) i->held_ms = clock::wall_ms();
     if (said == i->actions.rend() || said->result != text) records_.record(number, what, node, text, false);
 }
 
@@ -68,7 +68,7 @@ void controller::give_up(std::uint64_t number, const std::string& what, std::str
     if (!i) return;
     i->state = incident_state::done;
     if (i->closed_ms == 0) {
-        i->closed_ms = wall_ms();
+        i->closed_ms = clock::wall_ms();
         i->closed_by = "the controller: " + why;
     }
     records_.record(number, what, i->object.node, "not done, nor later: " + why, false);
@@ -140,10 +140,10 @@ task<bool> controller::was_restarted(std::uint64_t number) {
     const auto node = i->object.node;
     const auto line_ms = newest_line_ms(*i);
     const auto most = config_.sweep_on_its_way.count();
-    const auto left = std::clamp<std::int64_t>(started_ms_ + most - wall_ms(), 0, most);
-    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(left);
-    asio::steady_timer timer(io_);
-    while (!hub_.is_here(node) && std::chrono::steady_clock::now() < until) {
+    const auto left = std::clamp<std::int64_t>(started_ms_ + most - clock::wall_ms(), 0, most);
+    const auto until = clock::now() + std::chrono::milliseconds(left);
+    banyan::timer timer(io_);
+    while (!hub_.is_here(node) && clock::now() < until) {
         timer.expires_after(between_waits);
         co_await timer.async_wait(as_result);
     }
@@ -153,18 +153,18 @@ task<bool> controller::was_restarted(std::uint64_t number) {
 }
 
 task<void> controller::take_up_held() {
-    asio::steady_timer timer(io_);
+    banyan::timer timer(io_);
     for (;;) {
         timer.expires_after(again);
         co_await timer.async_wait(as_result);
-        const auto now_ms = wall_ms();
+        const auto now_ms = clock::wall_ms();
         const bool room = limiter_.has_room(now_ms);
         const auto waits = [](const incident& i) {
             return i.state == incident_state::held && i.closed_ms == 0;
         };
         const auto is_due = [&](std::uint64_t number, const incident& i) {
             if (const auto set = look_again_.find(number); set != look_again_.end())
-                return set->second <= std::chrono::steady_clock::now();
+                return set->second <= clock::now();
             return !i.approved_by.empty() ||
                    (node_stays(i) ? limiter_.has_room_where_nodes_stay(now_ms, number)
                                   : room || limiter_.counts(i.object.node));

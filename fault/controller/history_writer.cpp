@@ -7,9 +7,9 @@
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
 
-namespace banyan::fault {
+#include "common/clock.hpp"
 
-using std::chrono::steady_clock;
+namespace banyan::fault {
 
 namespace {
 
@@ -63,18 +63,21 @@ void history_writer::round::write_each(history& h) {
 }
 
 void history_writer::run(job what) {
-    if (unanswered_++ == 0) heard_ = steady_clock::now();
+    if (unanswered_++ == 0) {
+        heard_ = clock::now();
+        busy_.emplace();
+    }
     asio::post(database_, [this, what = std::move(what), work = asio::make_work_guard(io_)] {
         asio::post(io_, [this, then = what(*history_)] {
-            --unanswered_;
-            heard_ = steady_clock::now();
+            if (--unanswered_ == 0) busy_.reset();
+            heard_ = clock::now();
             then();
         });
     });
 }
 
 bool history_writer::answers() const {
-    return history_ && (unanswered_ == 0 || steady_clock::now() - heard_ < patience);
+    return history_ && (unanswered_ == 0 || clock::now() - heard_ < patience);
 }
 
 void history_writer::save_soon(std::uint64_t number) {

@@ -16,8 +16,8 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 
+#include "common/timer.hpp"
 #include "common/wire_async.hpp"
 #include "fault/history/history.hpp"
 
@@ -51,7 +51,7 @@ class history_writer {
     task<std::optional<T>> ask(std::function<T(history&)> f) {
         struct question {
             std::optional<T> said;
-            asio::steady_timer until;
+            timer until;
             std::atomic<bool> left = false;  // nobody waits for it any more
 
             explicit question(asio::io_context& io) : until(io, patience) {}
@@ -73,8 +73,8 @@ class history_writer {
 
   private:
     struct waiter {
-        explicit waiter(asio::io_context& io) : timer(io, asio::steady_timer::time_point::max()) {}
-        asio::steady_timer timer;
+        explicit waiter(asio::io_context& io) : timer(io, timer::time_point::max()) {}
+        banyan::timer timer;
         std::optional<bool> kept;
         bool left = false;  // it waits no more
     };
@@ -110,7 +110,7 @@ class history_writer {
     void put_back(round& done);
 
     asio::io_context& io_;
-    asio::steady_timer pause_;
+    timer pause_;
     find as_it_is_;
     std::function<void(const error&)> complain_;
     std::unique_ptr<history> history_;  // used on database_ only, once it is open
@@ -118,7 +118,8 @@ class history_writer {
     std::shared_ptr<round> current_;  // being written
     bool paused_ = false;             // it failed a moment ago
     std::size_t unanswered_ = 0;
-    std::chrono::steady_clock::time_point heard_;
+    std::optional<blocking_call> busy_;  // while any is
+    clock::time_point heard_;
     asio::thread_pool database_{1};
 };
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.hpp"
 #include "fault/controller/last_run.hpp"
 #include "fault/slurm/cluster.hpp"
 
@@ -37,7 +38,7 @@ holders judge_last_run(const last_run& seen);
 /// of it begins.
 class holder_search {
   public:
-    using clock = std::chrono::steady_clock;
+    using clock = banyan::clock;
     struct limits {
         std::chrono::milliseconds last_run;  ///< that processes which were told to end have for it
         std::chrono::milliseconds alone;     ///< for which the others have ended it already

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "common/clock.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 #include "fault/sources/log_line.hpp"
@@ -49,7 +50,7 @@ hub::hub(asio::io_context& io, asio::thread_pool& pool, const config& settings,
           [this](auto connection) { return serve(std::move(connection)); }),
       sweep_timeout_(settings.sweep_timeout + settings.sweep_on_its_way),
       agent_within_(settings.sweep_on_its_way),
-      next_request_(static_cast<std::uint64_t>(wall_ms()) << requests_a_ms) {}
+      next_request_(static_cast<std::uint64_t>(clock::wall_ms()) << requests_a_ms) {}
 
 result<void> hub::listen(const std::string& address, std::uint16_t port) {
     return listener_.open(address, port);
@@ -77,7 +78,7 @@ task<result<void>> hub::welcome(std::shared_ptr<channel> link, std::string node)
     auto& info = agents_[node];
     info.boot_id = std::move(boot);
     info.gpus = gpus;
-    info.since_ms = info.heard_ms = wall_ms();
+    info.since_ms = info.heard_ms = clock::wall_ms();
     info.connected = true;
     info.clock = {};
     co_return result<void>{};
@@ -115,7 +116,7 @@ task<void> hub::serve(std::shared_ptr<peer::channel> connection) {
 
 task<void> hub::take_frame(std::shared_ptr<channel> link, std::string node, wire::frame frame) {
     auto& info = agents_[node];
-    info.heard_ms = wall_ms();
+    info.heard_ms = clock::wall_ms();
     const auto& meta = frame.meta;
     const json_fields in(meta);
     if (const auto sent = in.number("now_ms", latest_ms))
@@ -194,7 +195,7 @@ void hub::take_sealed(const std::string& node, const json& meta) {
 task<seal_report> hub::seal(std::vector<std::string> nodes, std::uint64_t job,
                             std::chrono::milliseconds timeout) {
     const auto request = next_request_++;
-    auto timer = std::make_shared<asio::steady_timer>(io_, timeout);
+    auto timer = std::make_shared<banyan::timer>(io_, timeout);
     {
         auto& s = sealings_[request];
         s.done = timer;
@@ -252,12 +253,12 @@ bool hub::ask_for_sweep(const std::string& node, std::uint64_t request) {
 
 task<std::optional<sweep_report>> hub::sweep(std::string node, std::uint64_t number) {
     const auto request = next_request_++;
-    auto timer = std::make_shared<asio::steady_timer>(io_);
+    auto timer = std::make_shared<banyan::timer>(io_);
     sweepings_[request] = {node, number, false, std::nullopt, timer};
     // A controller that has just begun goes on with its incidents while the agents come back to it.
-    const auto until = std::chrono::steady_clock::now() + agent_within_;
+    const auto until = clock::now() + agent_within_;
     bool asked = ask_for_sweep(node, request);
-    while (!asked && !sweepings_[request].given_up && std::chrono::steady_clock::now() < until) {
+    while (!asked && !sweepings_[request].given_up && clock::now() < until) {
         timer->expires_after(look_for_agent);
         co_await timer->async_wait(as_result);
         asked = !sweepings_[request].given_up && ask_for_sweep(node, request);

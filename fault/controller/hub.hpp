@@ -94,12 +94,12 @@ class hub {
         std::uint64_t number = 0;  // the incident that it is for
         bool given_up = false;
         std::optional<sweep_report> report;
-        std::shared_ptr<asio::steady_timer> done;
+        std::shared_ptr<timer> done;
     };
     struct sealing {
         std::set<std::string> waiting;
         seal_report report;
-        std::shared_ptr<asio::steady_timer> done;
+        std::shared_ptr<timer> done;
     };
 
     task<void> serve(std::shared_ptr<peer::channel> connection);

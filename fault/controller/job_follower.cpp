@@ -2,18 +2,16 @@
 #include "fault/controller/job_follower.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
 #include "common/text.hpp"
+#include "common/timer.hpp"
 
 namespace banyan::fault {
 
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
 namespace {
 
@@ -33,7 +31,7 @@ constexpr std::int64_t slurms_own_wait_s = 125, of_no_matter_s = 5;
 class job_follower {
   public:
     job_follower(const recovery_tools& tools, std::uint64_t number, std::string node, job_status before,
-                 steady_clock::time_point ending_since, bool requeued)
+                 clock::time_point ending_since, bool requeued)
         : timer_(tools.io),
           tools_(tools),
           number_(number),
@@ -53,7 +51,7 @@ class job_follower {
             timer_.expires_after(pause_);
             co_await timer_.async_wait(as_result);
             pause_ = std::min(pause_ * 3 / 2, untold_.empty() ? longest_pause : untold_pause);
-            const auto since = std::exchange(at, steady_clock::now());
+            const auto since = std::exchange(at, clock::now());
             if (!now) begun_ += at - since;
         }
         when_time_is_over();
@@ -79,14 +77,14 @@ class job_follower {
         return conclude(std::move(text), true);
     }
 
-    asio::steady_timer timer_;
+    timer timer_;
     const recovery_tools& tools_;
     const std::uint64_t number_;
     const std::string node_;
     const job_status before_;
     const std::string target_;
     holder_search search_;
-    steady_clock::time_point begun_ = steady_clock::now();  // later by what does not count
+    clock::time_point begun_ = clock::now();  // later by what does not count
     milliseconds pause_ = first_pause;
     bool requeued_, started_ = false, goes_on_ = false;
     std::time_t pending_since_ = 0;
@@ -111,7 +109,7 @@ task<job_follower::next> job_follower::after(result<job_status> now) {
         co_return conclude(before_.may_requeue ? "ended" : "ended: it may not be requeued", true);
     if (now->phase == job_phase::running) co_return co_await while_running(std::move(*now));
     if (now->phase == job_phase::completing) still_ending_ = now->nodes;
-    if (const auto found = search_.look(*now, steady_clock::now())) tools_.held_up(number_, before_, *found);
+    if (const auto found = search_.look(*now, clock::now())) tools_.held_up(number_, before_, *found);
     if (now->phase == job_phase::pending) co_return co_await while_pending(std::move(*now));
     co_return next::look_again;
 }
@@ -120,8 +118,7 @@ task<job_follower::next> job_follower::while_running(job_status now) {
     if (now.restarts > before_.restarts || pending_since_ != 0)
         co_return goes_on(fmt::format("runs again on {} nodes", now.nodes.size()));
     if (std::ranges::find(now.nodes, node_) != now.nodes.end()) {
-        if (steady_clock::now() - begun_ > still_has)
-            co_return conclude("still holds the node: left alone", false);
+        if (clock::now() - begun_ > still_has) co_return conclude("still holds the node: left alone", false);
         co_return next::look_again;
     }
     if (requeued_) co_return next::look_again;
@@ -179,7 +176,7 @@ task<job_follower::next> job_follower::while_pending(job_status now) {
         tools_.known.record(number_, "job", target_, "is back in the queue: banyan-run or Slurm put it there",
                             true);
     requeued_ = true;
-    const auto time = std::time(nullptr);
+    const auto time = clock::wall_ms() / 1'000;
     if (pending_since_ == 0) pending_since_ = time;
     if (somebody_set(now, time))
         co_return conclude("waits for its StartTime, which is not the one that Slurm gave it: left alone",
@@ -227,7 +224,7 @@ task<result<bool>> still_runs(const recovery_tools& tools, std::uint32_t job, st
 }
 
 task<bool> follow_job(const recovery_tools& tools, std::uint64_t number, job_status before,
-                      steady_clock::time_point ending_since, bool requeued) {
+                      clock::time_point ending_since, bool requeued) {
     const auto* incident = tools.known.incidents().find(number);
     if (!incident) co_return false;
     job_follower it(tools, number, incident->object.node, std::move(before), ending_since, requeued);

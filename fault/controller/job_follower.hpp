@@ -10,6 +10,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include "common/clock.hpp"
 #include "fault/config.hpp"
 #include "fault/controller/holders.hpp"
 #include "fault/controller/records.hpp"
@@ -37,7 +38,6 @@ task<result<bool>> still_runs(const recovery_tools& tools, std::uint32_t job, st
 /// outlive the task. `ending_since`: its last step is being ended since then. True: the job is said to go on,
 /// which is to be verified. `requeued`: it was put back into the queue for the incident.
 task<bool> follow_job(const recovery_tools& tools, std::uint64_t number, job_status before,
-                      std::chrono::steady_clock::time_point ending_since = std::chrono::steady_clock::now(),
-                      bool requeued = false);
+                      clock::time_point ending_since = clock::now(), bool requeued = false);
 
 }  // namespace banyan::fault

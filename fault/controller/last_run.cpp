@@ -5,10 +5,10 @@
 #include <chrono>
 #include <map>
 
+#include "common/clock.hpp"
+
 namespace banyan::fault {
 namespace {
-
-using std::chrono::steady_clock;
 
 constexpr std::chrono::minutes longest(1);
 
@@ -21,7 +21,7 @@ bool has(const std::vector<std::string>& nodes, const std::string& node) {
 result<std::optional<last_run>> look_at_last_run(cluster& slurm, const job_status& job,
                                                  const std::string& lost,
                                                  std::optional<std::uint32_t> ended_step) {
-    const auto until = steady_clock::now() + longest;
+    const auto until = clock::now() + longest;
     BANYAN_TRY(const auto needed, slurm.nodes_needed(job));
     BANYAN_TRY(const auto steps, slurm.steps(job.id));
     // Of a node that is in several steps the worst counts: one that holds, then one that is not known.
@@ -34,7 +34,7 @@ result<std::optional<last_run>> look_at_last_run(cluster& slurm, const job_statu
         for (const auto& node : step.nodes) {
             if ((node == lost && !ended_step) || !has(job.nodes, node)) continue;
             auto found =
-                steady_clock::now() < until
+                clock::now() < until
                     ? slurm.processes(job.id, step, node)
                     : result<left_behind>(fail(errc::unavailable, "there was no time to ask all nodes"));
             if (!found) out.why = found.error().text();

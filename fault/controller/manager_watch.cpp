@@ -3,13 +3,13 @@
 
 #include <boost/asio/detached.hpp>
 
+#include "common/clock.hpp"
 #include "common/command.hpp"
 #include "fault/sources/log_line.hpp"
 
 namespace banyan::fault {
 
 using std::chrono::seconds;
-using std::chrono::steady_clock;
 
 namespace {
 // One question costs the fabric two packets. Where it cannot be asked at all, that rarely changes.
@@ -55,17 +55,17 @@ task<void> manager_watch::ask() {
     });
     blind_ = look.answer == manager_look::said::unknown;
     std::uint64_t held = 0;
-    if (blind_ && quiet_.pass("blind", steady_clock::now(), held))
+    if (blind_ && quiet_.pass("blind", clock::now(), held))
         spdlog::warn("whether the subnet manager answers is not known: {} says: {}", config_.manager.front(),
                      look.words);
-    if (const auto news = memory_.take(look, wall_ms())) report_(*news);
+    if (const auto news = memory_.take(look, clock::wall_ms())) report_(*news);
 }
 
 // The question may have been lost on this host's own link: only who sees the fabric may say that nobody
 // manages it.
 task<void> manager_watch::after_silence() {
-    const auto now = steady_clock::now();
-    const bool overdue = memory_.is_overdue(wall_ms());
+    const auto now = clock::now();
+    const bool overdue = memory_.is_overdue(clock::wall_ms());
     if (!overdue && now - looked_at_ < between_looks) co_return;
     looked_at_ = now;
     const bool seen = co_await look_();

@@ -7,10 +7,10 @@
 #include <functional>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 
 #include "common/log.hpp"
+#include "common/timer.hpp"
 #include "common/wire_async.hpp"
 #include "fault/config.hpp"
 #include "fault/fabric/manager.hpp"
@@ -40,8 +40,8 @@ class manager_watch {
     looker look_;
     report report_;
     manager_memory memory_;
-    asio::steady_timer wake_;
-    std::chrono::steady_clock::time_point looked_at_{};
+    timer wake_;
+    clock::time_point looked_at_{};
     bool hinted_ = false, blind_ = false;
     log_limiter quiet_;
 };

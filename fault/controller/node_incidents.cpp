@@ -41,7 +41,7 @@ incident node_incidents::made(const std::string& node, std::string_view reason, 
     out.severity = severity::fatal;
     out.boot_id = calls_.boot_of(node);
     out.root_precedence = static_cast<std::uint8_t>(precedence::node_out);
-    out.line_ms = wall_ms();
+    out.line_ms = clock::wall_ms();
     return out;
 }
 
@@ -56,7 +56,7 @@ void node_incidents::open(incident i) {
 void node_incidents::silent(const std::string& node, const std::string& words) {
     for (const auto& [number, i] : records_.incidents().all()) {
         if (!is_open(i, node, silent_reason)) continue;
-        records_.incidents().find(number)->add_evidence({wall_ms(), node, words, 0});
+        records_.incidents().find(number)->add_evidence({clock::wall_ms(), node, words, 0});
         return calls_.hear(number, change::again);
     }
     auto i = made(node, silent_reason, fmt::format("{} does not answer", node));
@@ -80,7 +80,7 @@ void node_incidents::back(const std::string& node) {
     for (const auto& [number, i] : records_.incidents().all()) {
         if (!is_open(i, node, silent_reason)) continue;
         auto* found = records_.incidents().find(number);
-        found->closed_ms = wall_ms();
+        found->closed_ms = clock::wall_ms();
         found->closed_by = "the node: its agent is back";
         records_.save_soon(number);
         if (i.boot_id != calls_.boot_of(node)) continue;
@@ -129,7 +129,7 @@ void node_incidents::held_up(std::uint64_t number, const job_status& job, const 
 }
 
 void node_incidents::stuck(const std::string& node, const job_status& job, const std::string& words) {
-    const auto now = wall_ms();
+    const auto now = clock::wall_ms();
     const auto cause = fmt::format("{} has not ended the last run of job {}", node, job.id);
     for (const auto& [number, i] : records_.incidents().all()) {
         if (!is_open(i, node, stuck_reason)) continue;

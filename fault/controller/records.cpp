@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "common/timer.hpp"
 #include "fault/controller/interruption.hpp"
 #include "fault/policy/rule.hpp"
 #include "fault/sources/log_line.hpp"
@@ -36,7 +36,7 @@ result<std::vector<std::uint64_t>> records::open(const std::string& path, limite
     BANYAN_TRY(auto opened, history::open(path, warning));
     if (!warning.empty()) spdlog::error("{}", warning);
     BANYAN_TRY(auto kept, opened.incidents(remembered, engine::max_kept, engine::max_of_applications));
-    BANYAN_TRY(const auto taken, opened.taken_since(wall_ms() - hour_ms));
+    BANYAN_TRY(const auto taken, opened.taken_since(clock::wall_ms() - hour_ms));
     BANYAN_TRY(const bool tripped, opened.flag(breaker_flag));
     BANYAN_TRY(cursors_, opened.cursors());
     BANYAN_TRY(agents_, opened.agents());
@@ -61,8 +61,7 @@ result<std::vector<std::uint64_t>> records::open(const std::string& path, limite
 
 void records::complain(const error& e) {
     std::uint64_t held = 0;
-    if (quiet_.pass(e.what, std::chrono::steady_clock::now(), held))
-        spdlog::error("{} ({} more held back)", e.text(), held);
+    if (quiet_.pass(e.what, clock::now(), held)) spdlog::error("{} ({} more held back)", e.text(), held);
 }
 
 task<result<std::optional<incident>>> records::find(std::uint64_t number) {
@@ -95,13 +94,13 @@ void records::count_open() {
 
 // Once a second: a storm changes incidents all the time.
 task<void> records::keep_counted() {
-    asio::steady_timer timer(io_);
-    std::chrono::steady_clock::time_point next_look;
+    banyan::timer timer(io_);
+    clock::time_point next_look;
     for (;;) {
         count_open();
-        if (const auto now = std::chrono::steady_clock::now(); now >= next_look) {
+        if (const auto now = clock::now(); now >= next_look) {
             next_look = now + std::chrono::minutes(1);
-            for (const auto number : engine_.close_quiet(wall_ms())) save_soon(number);
+            for (const auto number : engine_.close_quiet(clock::wall_ms())) save_soon(number);
         }
         timer.expires_after(std::chrono::seconds(1));
         co_await timer.async_wait(as_result);
@@ -114,7 +113,7 @@ void records::record(std::uint64_t number, std::string what, std::string target,
     if (!i) return;
     metrics_->count_action(what, done);
     spdlog::warn("incident {}: {} {}: {}", i->id(), what, target, text);
-    i->add_action({std::move(what), std::move(target), wall_ms(), std::move(text)}, done);
+    i->add_action({std::move(what), std::move(target), clock::wall_ms(), std::move(text)}, done);
     save_soon(number);
 }
 

@@ -6,14 +6,14 @@
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
+
+#include "common/timer.hpp"
 
 namespace banyan::fault {
 
 using asio::ip::tcp;
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
 namespace {
 
@@ -37,7 +37,7 @@ silence_watch::silence_watch(asio::io_context& io, asio::thread_pool& pool, clus
 void silence_watch::gone(const std::string& node, std::size_t agents) {
     agents_ = agents;
     there_.erase(node);
-    gone_[node] = steady_clock::now();
+    gone_[node] = clock::now();
     if (followed_.insert(node).second) asio::co_spawn(io_, follow(node), asio::detached);
 }
 
@@ -57,15 +57,15 @@ void silence_watch::note(const std::string& node, const answers& heard) {
 /// a small cluster all of them are few. Where there is only one there never is another to tell.
 bool silence_watch::too_many() const {
     if (agents_ > 1 && there_.empty()) return true;
-    const auto since = steady_clock::now() - at_once_;
+    const auto since = clock::now() - at_once_;
     const auto together = std::ranges::count_if(gone_, [&](const auto& one) { return one.second > since; });
     return static_cast<std::size_t>(together) > std::max<std::size_t>(3, agents_ / 4);
 }
 
 task<void> silence_watch::follow(std::string node) {
-    asio::steady_timer timer(io_, grace);
+    banyan::timer timer(io_, grace);
     co_await timer.async_wait(as_result);
-    std::optional<steady_clock::time_point> silent_since;
+    std::optional<clock::time_point> silent_since;
     bool said = false;
     while (gone_.contains(node)) {
         const auto where = co_await run_blocking(pool_, [this, &node] { return slurm_.node(node); });
@@ -87,7 +87,7 @@ task<void> silence_watch::follow(std::string node) {
         if (where) heard = co_await ask(*where);
         if (!gone_.contains(node)) break;
         note(node, heard);
-        const auto now = steady_clock::now();
+        const auto now = clock::now();
         if (!heard.alive()) gone_[node] = now;
         if (!heard.looked() || heard.alive() || too_many())
             silent_since.reset();
@@ -131,7 +131,7 @@ task<silence_watch::answers> silence_watch::ask(node_status where) {
 
 task<silence_watch::reply> silence_watch::knock(asio::ip::address address, std::uint16_t port) {
     auto socket = std::make_shared<tcp::socket>(io_);
-    asio::steady_timer limit(io_, answers_within);
+    timer limit(io_, answers_within);
     limit.async_wait([socket](const boost::system::error_code& ec) {
         boost::system::error_code ignored;
         if (!ec) socket->close(ignored);

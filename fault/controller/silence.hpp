@@ -15,6 +15,7 @@
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/wire_async.hpp"
 #include "fault/slurm/cluster.hpp"
@@ -58,7 +59,7 @@ class silence_watch {
     std::chrono::milliseconds at_once_;
     // Those that are not back: when the connection ended, or, while it is followed, when the node was last
     // found not to answer. What is longer ago than at_once_ says nothing of the others.
-    std::map<std::string, std::chrono::steady_clock::time_point> gone_;
+    std::map<std::string, clock::time_point> gone_;
     std::set<std::string> followed_;
     // Whose agent is here, or which answer without one: as long as there are any we have a network.
     std::set<std::string> there_;

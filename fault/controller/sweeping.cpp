@@ -52,7 +52,7 @@ task<bool> sweep_node(records& known, hub& agents, std::uint64_t number, sweep_w
                                   : i->swept == "unfit" ? "the node is unfit"
                                                         : "whether the node is fit is not known",
                                   found->text);
-    i->add_evidence({wall_ms(), node, "banyan-sweep: " + text, 0, i->swept == "unfit"});
+    i->add_evidence({clock::wall_ms(), node, "banyan-sweep: " + text, 0, i->swept == "unfit"});
     known.record(number, sweep_verb, node, text, i->swept != "unknown");
     co_return true;
 }

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 
+#include "common/clock.hpp"
 #include "fault/controller/verification_run.hpp"
 
 namespace banyan::fault {
-
-using std::chrono::steady_clock;
 
 namespace {
 
@@ -34,7 +33,7 @@ void verifications::end(std::uint32_t job, std::uint64_t number) {
     if (follows(job, number)) followed_.erase(job);
 }
 
-std::optional<std::uint32_t> verifications::silence_shared(std::uint32_t job, steady_clock::time_point now) {
+std::optional<std::uint32_t> verifications::silence_shared(std::uint32_t job, clock::time_point now) {
     const auto other = silent_job_;
     const bool shared = other != 0 && other != job && now - silent_at_ < silence_is_shared_for;
     // The job asks anew, and is not to wait for what it said itself.
@@ -51,7 +50,7 @@ task<void> verify_job(const verification_tools& tools, std::uint64_t number, job
     const auto id = before.id;
     if (!tools.others->begin(id, number, incident->reason == stuck_reason)) co_return;
     no_longer(*incident, id);
-    const auto since_ms = wall_ms();
+    const auto since_ms = clock::wall_ms();
     incident->followed.push_back(
         {id, before.restarts, before.may_requeue, since_ms, before.batch_host, before.nodes, ended_step});
     tools.known.save_soon(number);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 
+#include "common/clock.hpp"
 #include "fault/controller/job_follower.hpp"
 
 namespace banyan::fault {
@@ -25,12 +26,12 @@ class verifications {
     void end(std::uint32_t job, std::uint64_t number);
     /// Nodes that say nothing hold up `job`. Gives the other job of which that was found a short while ago:
     /// what two jobs have in common is rather the network, or this controller.
-    std::optional<std::uint32_t> silence_shared(std::uint32_t job, std::chrono::steady_clock::time_point now);
+    std::optional<std::uint32_t> silence_shared(std::uint32_t job, clock::time_point now);
 
   private:
     std::map<std::uint32_t, std::uint64_t> followed_;  // job -> incident
     std::uint32_t silent_job_ = 0;
-    std::chrono::steady_clock::time_point silent_at_;
+    clock::time_point silent_at_;
 };
 
 struct verification_tools : recovery_tools {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Nodes that keep a job from its next step.
+#include "common/clock.hpp"
 #include "fault/controller/last_run.hpp"
 #include "fault/controller/verification_run.hpp"
 
 namespace banyan::fault {
-
-using std::chrono::steady_clock;
 
 /// Nodes that do not end the step which had the lost node.
 task<verification_run::look_back> verification_run::find_holders() {
@@ -27,7 +26,7 @@ task<verification_run::look_back> verification_run::find_holders() {
     if (found.where.empty() && found.why_not.empty()) co_return look_back::nobody;
     bool put_off = false;  // it is looked at anew, and may be so then
     if (found.taken_out && !(*seen)->silent.empty())
-        if (const auto other = tools_.others->silence_shared(before_.id, steady_clock::now())) {
+        if (const auto other = tools_.others->silence_shared(before_.id, clock::now())) {
             put_off = true;
             found.taken_out = false;
             found.why_not = fmt::format(
@@ -49,7 +48,7 @@ void verification_run::none_stuck() {
         const bool of_job = std::ranges::find(i.jobs, before_.id) != i.jobs.end();
         if (i.reason != stuck_reason || i.closed_ms != 0 || i.node_out_ms != 0 || !of_job) continue;
         auto* found = tools_.known.incidents().find(number);
-        found->closed_ms = wall_ms();
+        found->closed_ms = clock::wall_ms();
         found->closed_by = fmt::format("the node: job {} has a new step", before_.id);
         tools_.known.save_soon(number);
     }

@@ -3,10 +3,11 @@
 // From one phase of a recovery to the next, and the first of them: a new step.
 #include "fault/controller/verification_run.hpp"
 
+#include "common/clock.hpp"
+
 namespace banyan::fault {
 
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
 namespace {
 
@@ -75,10 +76,10 @@ task<result<std::optional<step_status>>> verification_run::new_step(job_status n
 
 /// The training without the lost node; where the node stays, its next step; or that of a later run. Time in
 /// which the job waits in the queue, or slurmctld does not answer, does not count.
-task<verification_run::outcome> verification_run::await_step(steady_clock::time_point since) {
+task<verification_run::outcome> verification_run::await_step(clock::time_point since) {
     auto told = since;  // the last that was, of a job that runs
-    while (steady_clock::now() - since < tools_.limits.step) {
-        const auto begun = steady_clock::now();
+    while (clock::now() - since < tools_.limits.step) {
+        const auto begun = clock::now();
         const auto now = co_await look();
         if (taken_over()) co_return outcome::over;
         if (!now && now.error().code == errc::not_found) co_return outcome::over;
@@ -91,24 +92,24 @@ task<verification_run::outcome> verification_run::await_step(steady_clock::time_
         }
         if (!now) {
             // No more than this: it may fail now and then.
-            const auto lost = steady_clock::now() - begun;
+            const auto lost = clock::now() - begun;
             since += lost;
             told += lost;
             continue;
         }
         if (now->phase != job_phase::running) {
-            since = told = steady_clock::now();
+            since = told = clock::now();
             continue;
         }
         queued_ = false;
         auto found = co_await new_step(*now);
         if (found)
-            told = steady_clock::now();
-        else if (steady_clock::now() - told < longest_untold)
-            since += steady_clock::now() - begun;
+            told = clock::now();
+        else if (clock::now() - told < longest_untold)
+            since += clock::now() - begun;
         if (!found || !*found) continue;
         step_ = std::move(**found);
-        step_ms_ = wall_ms();
+        step_ms_ = clock::wall_ms();
         co_return outcome::reached;
     }
     co_return outcome::too_late;
@@ -117,19 +118,19 @@ task<verification_run::outcome> verification_run::await_step(steady_clock::time_
 /// How long the job has had no new step: where it runs, not from before it started. Enough is left to see one
 /// that begins just now.
 milliseconds verification_run::already(std::int64_t since_ms, std::int64_t started_s) const {
-    const milliseconds gone(wall_ms() - std::max(since_ms, started_s * 1000));
+    const milliseconds gone(clock::wall_ms() - std::max(since_ms, started_s * 1000));
     return std::clamp(gone, milliseconds(0), tools_.limits.step * 3 / 4);
 }
 
 task<void> verification_run::run() {
     before_training_ = co_await newest(before_.nodes);
-    ending_since_ = steady_clock::now();
+    ending_since_ = clock::now();
     co_await verify();
 }
 
 task<void> verification_run::go_on() {
     const auto now = co_await look_until_told();
-    ending_since_ = steady_clock::now();
+    ending_since_ = clock::now();
     if (now) ending_since_ -= already(since_ms_, now->phase == job_phase::running ? now->start_time : 0);
     co_await verify();
 }
@@ -139,7 +140,7 @@ task<void> verification_run::verify() {
     if (way == outcome::too_late) {
         auto found = co_await find_holders();
         for (int looks = 1; found == look_back::not_known && looks < most_looks; ++looks) {
-            way = co_await await_step(steady_clock::now());
+            way = co_await await_step(clock::now());
             if (way != outcome::too_late) break;
             found = co_await find_holders();
         }
@@ -151,12 +152,12 @@ task<void> verification_run::verify() {
             co_return;
         }
         if (way == outcome::too_late && found == look_back::taken_out)
-            way = co_await await_step(steady_clock::now());
+            way = co_await await_step(clock::now());
     }
     if (way == outcome::too_late) {
         const bool requeued = co_await next_rung();
         if (!requeued) co_return;
-        way = co_await await_step(steady_clock::now());
+        way = co_await await_step(clock::now());
         if (way == outcome::too_late) conclude(still_none, false);
     }
     if (way == outcome::reached) {

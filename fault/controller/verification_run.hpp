@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "common/timer.hpp"
 #include "fault/controller/verification.hpp"
 #include "fault/sources/log_line.hpp"
 
@@ -40,7 +40,7 @@ class verification_run {
 
     task<void> verify();
     /// The training without the lost node; where the node stays, its next step; or that of a later run.
-    task<outcome> await_step(std::chrono::steady_clock::time_point since);
+    task<outcome> await_step(clock::time_point since);
     std::chrono::milliseconds already(std::int64_t since_ms, std::int64_t started_s) const;
     task<result<std::optional<step_status>>> new_step(job_status now);
     task<result<std::optional<step_status>>> training_of(job_status now, std::vector<step_status> among);
@@ -68,7 +68,7 @@ class verification_run {
     std::string phases(std::int64_t trained_ms) const;
 
     const verification_tools& tools_;
-    asio::steady_timer timer_;
+    timer timer_;
     const std::uint64_t number_;
     const std::string node_;
     const job_status before_;
@@ -79,9 +79,9 @@ class verification_run {
     step_status step_;
     std::int64_t step_ms_ = 0;
     std::chrono::milliseconds pause_ = tools_.limits.pause;
-    holders doubt_;                                       // the last that was said
-    bool queued_ = false;                                 // and was followed from there
-    std::chrono::steady_clock::time_point ending_since_;  // the step that had the node
+    holders doubt_;                   // the last that was said
+    bool queued_ = false;             // and was followed from there
+    clock::time_point ending_since_;  // the step that had the node
 };
 
 }  // namespace banyan::fault

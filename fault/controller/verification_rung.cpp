@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The rung below: a job that gets no new step is requeued.
+#include "common/clock.hpp"
 #include "fault/controller/verification_run.hpp"
 
 namespace banyan::fault {
-
-using std::chrono::steady_clock;
 
 namespace {
 
@@ -60,7 +59,7 @@ task<bool> verification_run::next_rung() {
 /// it tells nothing of the job does not count.
 task<bool> verification_run::put_into_queue() {
     bool asked = false;
-    auto until = steady_clock::now() + tools_.limits.step;
+    auto until = clock::now() + tools_.limits.step;
     for (;;) {
         const auto there = co_await still_runs(tools_, before_.id, before_.restarts);
         if (there && !*there) {
@@ -72,8 +71,8 @@ task<bool> verification_run::put_into_queue() {
             done = co_await run_blocking(tools_.pool, [this] { return tools_.slurm.requeue(before_.id); });
         if (done) co_return co_await follow(true);
         if (there) asked = true;
-        if (!there) until = steady_clock::now() + tools_.limits.step;
-        if (steady_clock::now() > until) {
+        if (!there) until = clock::now() + tools_.limits.step;
+        if (clock::now() > until) {
             tools_.known.record(number_, "requeue", target_, "not done: " + done.error().text(), false);
             co_return false;
         }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The last phase: a newer training step is complete.
+#include "common/clock.hpp"
 #include "fault/controller/verification_run.hpp"
 
 namespace banyan::fault {
 
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
 namespace {
 
@@ -39,14 +39,14 @@ std::string verification_run::phases(std::int64_t trained_ms) const {
 }
 
 task<void> verification_run::await_training() {
-    const auto begun = steady_clock::now();
+    const auto begun = clock::now();
     const auto name = fmt::format("step {}.{} runs on {} nodes", before_.id, step_.id, step_.nodes.size());
     bool told = before_training_.has_value();
     // It is nothing new, also where those who had heard less were the first to tell.
     const auto known_before = before_training_;
     bool fell_back = false;
     std::optional<std::int64_t> last;
-    while (steady_clock::now() - begun < tools_.limits.training) {
+    while (clock::now() - begun < tools_.limits.training) {
         if (taken_over()) co_return;
         const auto now = co_await newest(step_.nodes);
         told = told || now.has_value();
@@ -61,12 +61,13 @@ task<void> verification_run::await_training() {
             fell_back = true;
         }
         if (now && before_training_ && now > before_training_ && (fell_back || now != known_before)) {
-            conclude(fmt::format("{}; trains again: step {} complete {}", name, *now, phases(wall_ms())),
-                     true);
+            conclude(
+                fmt::format("{}; trains again: step {} complete {}", name, *now, phases(clock::wall_ms())),
+                true);
             co_return;
         }
         if (!told) break;
-        if (steady_clock::now() - begun > soon) pause_ = std::max(pause_, rare_pause);
+        if (clock::now() - begun > soon) pause_ = std::max(pause_, rare_pause);
         const auto job = co_await look();
         if (job ? job->phase == job_phase::ended : job.error().code == errc::not_found) co_return;
     }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,6 +12,7 @@
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
 
+#include "common/clock.hpp"
 #include "common/file.hpp"
 
 namespace banyan::fault {
@@ -202,7 +202,7 @@ result<std::vector<fabric_fault>> fabric_memory::compare(std::string_view text,
                                                          const std::vector<object>& for_good) {
     BANYAN_TRY(const auto dump, topo::read_dump(std::string(text)));
     topo::build_options options;
-    options.created_unix_s = std::time(nullptr);
+    options.created_unix_s = clock::wall_ms() / 1'000;
     const auto now = std::make_shared<const known_fabric>(topo::build_fabric(dump, options));
     if (!impl_->accepted) {
         impl_->accepted = *now;

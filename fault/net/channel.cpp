@@ -7,7 +7,7 @@ namespace banyan::fault {
 
 channel::channel(std::shared_ptr<peer::channel> connection)
     : peer_(std::move(connection)), wake_(peer_->executor()) {
-    wake_.expires_at(asio::steady_timer::time_point::max());
+    wake_.expires_at(timer::time_point::max());
 }
 
 bool channel::send(message type, nlohmann::json meta) {

@@ -7,9 +7,8 @@
 #include <deque>
 #include <memory>
 
-#include <boost/asio/steady_timer.hpp>
-
 #include "common/peer/channel.hpp"
+#include "common/timer.hpp"
 #include "fault/net/protocol.hpp"
 
 namespace banyan::fault {
@@ -30,7 +29,7 @@ class channel : public std::enable_shared_from_this<channel> {
 
     static constexpr std::size_t max_queued = 256;
     std::shared_ptr<peer::channel> peer_;
-    asio::steady_timer wake_;
+    timer wake_;
     std::deque<std::pair<message, nlohmann::json>> queue_;
     bool open_ = true;
 };

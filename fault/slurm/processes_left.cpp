@@ -11,11 +11,12 @@
 #include <fmt/format.h>
 #include <slurm/slurm_errno.h>
 
+#include "common/clock.hpp"
+
 namespace banyan::fault {
 namespace {
 
 namespace asio = boost::asio;
-using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds connects_within(1'000), clocks_differ(100);
 
@@ -45,15 +46,15 @@ bool listens(const node_status& where) {
 struct reply {
     int rc = SLURM_SUCCESS;
     std::optional<bool> some;  // none: the node did not say
-    steady_clock::duration took{};
+    clock::duration took{};
 };
 
 reply ask(slurm_step_id_t step, std::string node) {
     reply out;
-    const auto begun = steady_clock::now();
+    const auto begun = clock::now();
     job_step_pids_response_msg_t* answer = nullptr;
     out.rc = slurm_job_step_get_pids(&step, node.data(), &answer);
-    out.took = steady_clock::now() - begun;
+    out.took = clock::now() - begun;
     const std::unique_ptr<job_step_pids_response_msg_t, void (*)(void*)> owner(
         answer, slurm_job_step_pids_response_msg_free);
     if (!answer || !answer->pid_list || slurm_list_count(answer->pid_list) == 0) return out;

@@ -8,13 +8,13 @@
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
 #include "common/log.hpp"
+#include "common/timer.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -23,7 +23,7 @@ namespace {
 // a stamp.
 std::int64_t written_ms(const struct stat& s) {
     const auto modified = static_cast<std::int64_t>(s.st_mtim.tv_sec) * 1000 + s.st_mtim.tv_nsec / 1'000'000;
-    return std::min(modified, wall_ms());
+    return std::min(modified, clock::wall_ms());
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ task<result<void>> file_follower::run() {
     if (!second) co_return fail_errno("cannot watch " + path_.string(), errno, "raise LimitNOFILE=");
     asio::posix::stream_descriptor wake(co_await asio::this_coro::executor, second.release());
     waiting_ = &wake;
-    asio::steady_timer again(co_await asio::this_coro::executor);
+    timer again(co_await asio::this_coro::executor);
     stopped_ = false;
     for (;;) {
         while (look() && !stopped_) co_await asio::post(asio::use_awaitable);  // the others' turn

@@ -56,7 +56,7 @@ class file_follower {
     dev_t device_ = 0;
     uid_t owner_ = 0;
     std::uint64_t read_at_ = 0, started_at_ = 0, generation_ = 0;
-    std::int64_t born_ms_ = wall_ms();
+    std::int64_t born_ms_ = clock::wall_ms();
     source_counters counters_;
     bool retry_ = false;  // the file is there, and cannot be opened
     bool said_ = false;   // ... which was said

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/clock.hpp"
 #include "common/result.hpp"
 #include "hardware/hca_counters.hpp"
 
@@ -41,7 +42,7 @@ struct counter_excess {
 
 class hca_rates {
   public:
-    using clock = std::chrono::steady_clock;
+    using clock = banyan::clock;
     struct outcome {
         std::vector<counter_excess> excess;
         std::set<std::string> blind;  ///< what could not be looked at, each as a sentence

@@ -17,8 +17,8 @@ namespace banyan::fault {
 
 kmsg_clocks kmsg_clocks::of_this_machine() {
     using namespace std::chrono;
-    return {[] { return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count(); },
-            [] { return duration_cast<microseconds>(steady_clock::now().time_since_epoch()).count(); }};
+    return {[] { return clock::wall_ms() * 1'000; },
+            [] { return duration_cast<microseconds>(clock::now().time_since_epoch()).count(); }};
 }
 
 kmsg_device::kmsg_device(std::filesystem::path path, line_sink sink, loss_sink lost, kmsg_clocks clocks)

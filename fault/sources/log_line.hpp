@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/clock.hpp"
+
 namespace banyan::fault {
 
 struct log_line {
@@ -25,16 +27,10 @@ struct source_counters {
     std::uint64_t lines = 0, dirty = 0, cut = 0, lost = 0, restarts = 0;
 };
 
-inline std::int64_t wall_ms() {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
-
 /// Of the time of day and a clock that nobody sets: it changes when somebody sets the first.
 inline std::int64_t clock_gap_ms() {
     using namespace std::chrono;
-    return wall_ms() - duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+    return clock::wall_ms() - duration_cast<milliseconds>(clock::now().time_since_epoch()).count();
 }
 
 }  // namespace banyan::fault

@@ -131,7 +131,7 @@ class crowd {
         auto& a = *all_[n];
         auto e = made::event_of(fmt::format("NVRM: Xid (PCI:{:04x}:{:02x}:00): 74, pid=1, name=p, NVLink: x",
                                             part / 256, part % 256),
-                                wall_ms(), ++a.position, a.settings.node);
+                                clock::wall_ms(), ++a.position, a.settings.node);
         nlohmann::json list = nlohmann::json::array();
         list.push_back(to_json(e));
         nlohmann::json meta = {{"batch", ++a.batch}, {"events", std::move(list)}};

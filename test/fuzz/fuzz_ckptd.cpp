@@ -67,12 +67,12 @@ class world {
 
     /// Lets the daemon work until `fd` has something to read, or for so long.
     bool work(int fd, milliseconds most) {
-        const auto until = std::chrono::steady_clock::now() + most;
+        const auto until = banyan::clock::now() + most;
         do {
             pollfd p{fd, POLLIN, 0};
             if (fd >= 0 && ::poll(&p, 1, 0) > 0) return true;
             io_.run_one_for(milliseconds(1));
-        } while (std::chrono::steady_clock::now() < until);
+        } while (banyan::clock::now() < until);
         return false;
     }
 
@@ -135,7 +135,7 @@ class trainer {
     void receive() {
         unique_fd passed;
         const auto got =
-            wire::receive_frame(socket_.get(), std::chrono::steady_clock::now() + milliseconds(100), &passed);
+            wire::receive_frame(socket_.get(), banyan::clock::now() + milliseconds(100), &passed);
         if (!got) return leave();
         ++answers_;
         generation_ = json_fields(got->meta).number("generation").value_or(generation_);

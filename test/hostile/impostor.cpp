@@ -19,7 +19,7 @@ namespace wire = banyan::wire;
 
 namespace {
 
-wire::deadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(10); }
+wire::deadline soon() { return banyan::clock::now() + std::chrono::seconds(10); }
 
 sockaddr_in place(const std::string& address, std::uint16_t port) {
     sockaddr_in a{};
@@ -78,9 +78,9 @@ bool has_hung_up(int fd) {
 }
 
 bool is_closed(int fd, std::chrono::milliseconds timeout) {
-    const auto until = std::chrono::steady_clock::now() + timeout;
+    const auto until = banyan::clock::now() + timeout;
     std::array<char, 4096> sink{};
-    while (std::chrono::steady_clock::now() < until)
+    while (banyan::clock::now() < until)
         if (readable(fd, 100) && ::recv(fd, sink.data(), sink.size(), 0) <= 0) return true;
     return false;
 }

@@ -22,7 +22,7 @@ namespace wire = banyan::wire;
 
 namespace {
 
-wire::deadline soon() { return std::chrono::steady_clock::now() + 3s; }
+wire::deadline soon() { return banyan::clock::now() + 3s; }
 
 banyan::result<json> ask(const cluster& c, ckpt::message type, const json& meta) {
     auto fd = wire::connect_unix(c.socket(1), soon());

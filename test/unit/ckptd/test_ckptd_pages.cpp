@@ -157,7 +157,7 @@ TEST_CASE("a library that knows no huge pages gets memory in others", "[ckptd]")
         save(ranks, 1, 1);
         REQUIRE(pool.free() == 0);
     }
-    const auto soon = [] { return std::chrono::steady_clock::now() + 10s; };
+    const auto soon = [] { return banyan::clock::now() + 10s; };
     auto fd = wire::connect_unix(c.socket(1), soon());
     REQUIRE(fd);
     const auto attach = [&](const json& more, banyan::unique_fd* memory) {
@@ -201,7 +201,7 @@ TEST_CASE("memory that was made for nobody yet is not needed twice", "[ckptd]") 
     r.bytes = large - (256u << 10);
     c.open(r);
     REQUIRE(pool.free() == 0);
-    const auto soon = [] { return std::chrono::steady_clock::now() + 20s; };
+    const auto soon = [] { return banyan::clock::now() + 20s; };
     auto fd = wire::connect_unix(c.socket(1), soon());
     REQUIRE(fd);
     banyan::unique_fd memory;
@@ -221,7 +221,7 @@ TEST_CASE("a rank that makes holes in its memory loses it, and nobody else anyth
     cluster c({1, "", {}});
     c.open(c.request(9, 1, 1, "", 0));
     const auto pid = c.status(1)["pid"];
-    const auto soon = [] { return std::chrono::steady_clock::now() + 20s; };
+    const auto soon = [] { return banyan::clock::now() + 20s; };
     auto fd = wire::connect_unix(c.socket(1), soon());
     REQUIRE(fd);
     banyan::unique_fd memory;

@@ -282,7 +282,7 @@ TEST_CASE("whoever names states as he likes gets no more than these, and harms n
     cluster c({1, "", {}});
     c.open(c.request(7, 1, 1, "", 0));
     c.new_step(7, 0, {1});
-    const auto soon = [] { return std::chrono::steady_clock::now() + 3s; };
+    const auto soon = [] { return banyan::clock::now() + 3s; };
     const auto attach = [&](const json& state) {
         auto fd = wire::connect_unix(c.socket(1), soon());
         REQUIRE(fd);

@@ -12,7 +12,7 @@
 #include "common/command.hpp"
 
 using namespace banyan;
-using clock_type = std::chrono::steady_clock;
+using clock_type = banyan::clock;
 using std::chrono::seconds;
 
 namespace {

@@ -26,7 +26,7 @@ struct socket_pair {
     }
 };
 
-wire::deadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(5); }
+wire::deadline soon() { return banyan::clock::now() + std::chrono::seconds(5); }
 
 }  // namespace
 
@@ -78,7 +78,7 @@ TEST_CASE("metadata that is no object, too deep or cut is refused", "[common]") 
 
 TEST_CASE("a peer that goes away or stays silent is an error, not a hang", "[common]") {
     socket_pair pair;
-    CHECK(wire::receive_frame(pair.a.get(), std::chrono::steady_clock::now() + std::chrono::milliseconds(20))
+    CHECK(wire::receive_frame(pair.a.get(), banyan::clock::now() + std::chrono::milliseconds(20))
               .error()
               .code == errc::unavailable);
     pair.b.reset();

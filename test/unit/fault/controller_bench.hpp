@@ -56,21 +56,20 @@ class controller_bench {
         INFO((started ? "" : started.error().text()));
         REQUIRE(started);
         if (!events.empty()) asio::co_spawn(io, c.take_events("n03", std::move(events)), asio::detached);
-        const auto begun = std::chrono::steady_clock::now(), end = begun + std::chrono::seconds(10);
+        const auto begun = clock::now(), end = begun + std::chrono::seconds(10);
         const auto known = [&] {
             std::vector<incident> out;
             for (const auto& [number, i] : c.incidents().all()) out.push_back(i);
             return out;
         };
         const auto busy = [&] {
-            return c.incidents().all().size() < at_least ||
-                   std::chrono::steady_clock::now() < begun + least || !enough(known()) ||
-                   std::ranges::any_of(c.incidents().all(), [&](const auto& p) {
+            return c.incidents().all().size() < at_least || clock::now() < begun + least ||
+                   !enough(known()) || std::ranges::any_of(c.incidents().all(), [&](const auto& p) {
                        return p.second.state != incident_state::done && p.second.state != also;
                    });
         };
         do io.run_for(std::chrono::milliseconds(50));
-        while (busy() && std::chrono::steady_clock::now() < end);
+        while (busy() && clock::now() < end);
         CHECK_FALSE(busy());
         io.run_for(std::chrono::milliseconds(50));
         pool.join();
@@ -85,8 +84,8 @@ class controller_bench {
         REQUIRE(c.start());
         result<std::string> answer = fail(errc::internal, "no answer");
         const auto ask = [&]() -> task<void> { answer = co_await c.rule_on(number, what, "uid 7"); };
-        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-        const auto in_time = [&] { return std::chrono::steady_clock::now() < until; };
+        const auto until = clock::now() + std::chrono::seconds(10);
+        const auto in_time = [&] { return clock::now() < until; };
         const auto run = [&] { io.run_for(std::chrono::milliseconds(20)); };
         do {
             run();  // at its start it looks at what is held by itself
@@ -114,7 +113,7 @@ class controller_bench {
     std::chrono::milliseconds least{0};                                                           // of a life
 
     event xid79(std::uint64_t position = 1) {
-        return event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), position);
+        return event_of(gpu_line(3, "79, GPU has fallen off the bus."), clock::wall_ms(), position);
     }
 };
 
@@ -138,9 +137,9 @@ class life {
     }
     template <class Condition>
     bool until(Condition so) {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        const auto end = clock::now() + std::chrono::seconds(30);
         do io.run_for(std::chrono::milliseconds(10));
-        while (!so() && std::chrono::steady_clock::now() < end);
+        while (!so() && clock::now() < end);
         return so();
     }
     const incident* first() const {

@@ -86,8 +86,8 @@ class fabric_bench {
     void spin(int ms) { io.run_for(std::chrono::milliseconds(ms)); }
     template <class F>
     bool until(F f) {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
-        while (!f() && std::chrono::steady_clock::now() < end) spin(20);
+        const auto end = clock::now() + std::chrono::seconds(15);
+        while (!f() && clock::now() < end) spin(20);
         return f();
     }
     std::vector<incident> all() const {

@@ -50,7 +50,7 @@ TEST_CASE("the ranks on the node are kept as they were before it went out", "[fa
     }
     SECTION("of the accused job alone, where only the application is") {
         b.job(8, {"n03"}, std::nullopt);
-        auto e = event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), wall_ms(), 1);
+        auto e = event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), clock::wall_ms(), 1);
         e.job = 7;
         CHECK(b.live({e}).front().ranks == std::vector{known});
         CHECK(b.slurm.calls.empty());
@@ -61,7 +61,7 @@ TEST_CASE("an alert names the jobs and ranks that it concerns, and touches neith
     controller_bench b;
     b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
     b.slurm.ranks[7] = node_ranks{4, 32, {16, 17, 18, 19}};
-    const auto alert = event_of(gpu_line(3, "122, SPI PMU RPC read failure"), wall_ms(), 1);
+    const auto alert = event_of(gpu_line(3, "122, SPI PMU RPC read failure"), clock::wall_ms(), 1);
     REQUIRE(precedence_of(alert.fault) == precedence::alert);
     SECTION("as Slurm has them") {
         const auto got = b.live({alert}).front();
@@ -162,10 +162,10 @@ TEST_CASE("time in which slurmctld is away is not taken from a job that settles"
     b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
     b.settings.verify.settling = std::chrono::milliseconds(200);
     b.slurm.away = true;
-    const auto back = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    const auto back = clock::now() + std::chrono::seconds(1);
     b.enough = [&](const auto& all) {
         const std::lock_guard hold(b.slurm.lock);
-        if (std::chrono::steady_clock::now() > back) b.slurm.away = false;
+        if (clock::now() > back) b.slurm.away = false;
         return !all.empty() && all[0].find_action("job", "7");
     };
     const auto got = b.live({b.xid79()});
@@ -220,7 +220,7 @@ TEST_CASE("dry run, foreign reasons and application errors change nothing", "[fa
               "left alone: the node has the reason \"fan test\"");
     }
     SECTION("application") {
-        const auto got = b.live({event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), wall_ms(), 5)});
+        const auto got = b.live({event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), clock::wall_ms(), 5)});
         CHECK(got[0].actions.empty());
     }
     SECTION("an old line") {
@@ -237,7 +237,7 @@ TEST_CASE("what was decided is not decided again by a harmless line after a rest
     (void)b.live({b.xid79()});
     CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
     b.slurm.nodes["n03"] = {"n03", false, false, ""};  // by scontrol, unknown to us
-    const auto got = b.live({event_of(gpu_line(3, "45, pid=1"), wall_ms() + 60'000, 9)});
+    const auto got = b.live({event_of(gpu_line(3, "45, pid=1"), clock::wall_ms() + 60'000, 9)});
     CHECK(got.size() == 1);
     CHECK(b.slurm.calls.size() == 1);
 }
@@ -251,7 +251,7 @@ TEST_CASE("an application's error names the jobs that had the node, and touches 
           gpu_line(3, "13, pid=1, name=a, Graphics Exception"),
           std::string("Memory cgroup out of memory: Killed process 4 (a) total-vm:1kB")}) {
         CAPTURE(line);
-        const auto got = b.live({event_of(line, wall_ms(), std::hash<std::string>()(line) % 1000)});
+        const auto got = b.live({event_of(line, clock::wall_ms(), std::hash<std::string>()(line) % 1000)});
         REQUIRE(!got.empty());
         CHECK(got.back().jobs == std::vector<std::uint64_t>{7});
         CHECK(got.back().actions.empty());
@@ -261,7 +261,7 @@ TEST_CASE("an application's error names the jobs that had the node, and touches 
 
 TEST_CASE("a fault that needs a reset takes jobs that can go on elsewhere off the node", "[fault]") {
     controller_bench b;
-    const auto reset = event_of(gpu_line(3, "119, Timeout"), wall_ms(), 5);
+    const auto reset = event_of(gpu_line(3, "119, Timeout"), clock::wall_ms(), 5);
     SECTION("a spare is there") {
         b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
         const auto got = b.live({reset});
@@ -419,7 +419,7 @@ TEST_CASE("how old a line is goes by the controller's clock", "[fault]") {
         *e.written_ms -= hour / 2;
         auto again = b.xid79(2);
         again.line_ms -= hour / 2;
-        again.written_ms = wall_ms();
+        again.written_ms = clock::wall_ms();
         const auto got = b.live({e, again});
         CHECK(got.size() == 1);
         CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 namespace {
 
 event told_by(const std::string& node, const std::string& line, std::uint64_t position) {
-    auto e = event_of(gpu_line(3, line), wall_ms(), position, node);
+    auto e = event_of(gpu_line(3, line), clock::wall_ms(), position, node);
     e.nvlink_domain = one_domain;
     return e;
 }
@@ -28,8 +28,8 @@ event told_by(const std::string& node, const std::string& line, std::uint64_t po
 struct held_call {
     void operator()() {
         reached = true;
-        const auto end = std::chrono::steady_clock::now() + 40s;
-        while (!open && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
+        const auto end = clock::now() + 40s;
+        while (!open && clock::now() < end) std::this_thread::sleep_for(1ms);
     }
     std::atomic<bool> reached{false}, open{false};
 };

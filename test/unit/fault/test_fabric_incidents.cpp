@@ -138,7 +138,7 @@ TEST_CASE("the policy is read again, and a wrong one changes nothing", "[fault]"
     std::ofstream(file) << "[[rule]]\nname = \"new\"\naction = \"drain\"\n";
     CHECK(reload() == "new");
     b.slurm.nodes["n03"] = {"n03", false, false, ""};
-    asio::co_spawn(b.io, b.daemon->take_events("n03", {event_of(gpu_line(3, "13, x"), wall_ms(), 1)}),
+    asio::co_spawn(b.io, b.daemon->take_events("n03", {event_of(gpu_line(3, "13, x"), clock::wall_ms(), 1)}),
                    asio::detached);
     REQUIRE(b.until([&] { return b.has(1, true); }));
     CHECK(b.all().front().rule == "new");

@@ -41,15 +41,14 @@ class bench {
     }
     /// Runs until there are `count` lines; gives up after five seconds.
     bool wait(std::size_t count) {
-        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-        while (lines.size() < count && std::chrono::steady_clock::now() < until)
-            io_.run_one_for(std::chrono::milliseconds(200));
+        const auto until = clock::now() + std::chrono::seconds(5);
+        while (lines.size() < count && clock::now() < until) io_.run_one_for(std::chrono::milliseconds(200));
         return lines.size() == count;
     }
 
     void spin(std::chrono::milliseconds time) {
-        const auto until = std::chrono::steady_clock::now() + time;
-        while (std::chrono::steady_clock::now() < until) io_.run_one_until(until);
+        const auto until = clock::now() + time;
+        while (clock::now() < until) io_.run_one_until(until);
     }
 
   private:

@@ -56,8 +56,8 @@ class bench {
     }
     template <class Condition>
     bool wait(Condition condition) {
-        const auto until = std::chrono::steady_clock::now() + 30s;
-        while (!condition() && std::chrono::steady_clock::now() < until) io.run_one_for(50ms);
+        const auto until = clock::now() + 30s;
+        while (!condition() && clock::now() < until) io.run_one_for(50ms);
         return condition();
     }
 };

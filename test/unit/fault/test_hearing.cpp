@@ -80,7 +80,7 @@ TEST_CASE("a silent node is heard of when the rules do not ignore it any more, o
 
 TEST_CASE("a link's incident is open again when the node that explained it was never down", "[fault]") {
     book b;
-    auto told = event_of(gpu_line(3, fell_149), wall_ms(), 1, "n2");
+    auto told = event_of(gpu_line(3, fell_149), clock::wall_ms(), 1, "n2");
     told.nvlink_domain = one_domain;
     REQUIRE(b.known.incidents().absorb(told, told.line_ms).number == 1);
     b.of_nodes.silent("n1", "no answer");

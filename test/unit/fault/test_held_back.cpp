@@ -75,7 +75,7 @@ TEST_CASE("a node that is dead is not drained, too", "[fault]") {
     i.severity = severity::fatal;
     i.root_precedence = static_cast<std::uint8_t>(precedence::node_out);
     i.state = incident_state::acting;
-    i.line_ms = i.incident_ms = i.last_ms = wall_ms();
+    i.line_ms = i.incident_ms = i.last_ms = clock::wall_ms();
     {
         history book = *history::open(b.settings.history, b.reason);
         REQUIRE(book.keep(i));
@@ -95,7 +95,7 @@ TEST_CASE("nodes that an hour's limit holds back open the breaker, too", "[fault
     for (std::uint64_t n = 1; n <= 4; ++n) {  // one after another
         const auto node = "n0" + std::to_string(n);
         CHECK_FALSE(l.c.look().limits.tripped());
-        l.take({event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), 1, node)});
+        l.take({event_of(gpu_line(3, "79, GPU has fallen off the bus."), clock::wall_ms(), 1, node)});
         REQUIRE(l.until([&] {
             const auto& all = l.c.incidents().all();
             return all.size() == n && (all.rbegin()->second.state == incident_state::held ||
@@ -115,7 +115,7 @@ TEST_CASE("nodes that an administrator has out already do not open the breaker",
     life l(b);
     for (std::uint64_t n = 1; n <= 6; ++n) {  // one after another
         const auto node = "n0" + std::to_string(n);
-        l.take({event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), 1, node)});
+        l.take({event_of(gpu_line(3, "79, GPU has fallen off the bus."), clock::wall_ms(), 1, node)});
         REQUIRE(l.until([&] {
             const auto& all = l.c.incidents().all();
             return all.size() == n && all.rbegin()->second.state == incident_state::done;
@@ -132,7 +132,7 @@ TEST_CASE("a node counts as taken out whatever else of it is held back", "[fault
     REQUIRE(l.until([&] { return l.is_done() && l.first()->node_out_ms != 0; }));
     REQUIRE(l.c.look().limits.taken_since(0) == 1);
     b.slurm.jobs_unknown = true;
-    auto other = event_of(gpu_line(5, "48, pid=1, name=p, DBE"), wall_ms() + 60'000, 2, "n03");
+    auto other = event_of(gpu_line(5, "48, pid=1, name=p, DBE"), clock::wall_ms() + 60'000, 2, "n03");
     l.take({other});
     REQUIRE(l.until([&] {
         const auto& all = l.c.incidents().all();
@@ -197,8 +197,9 @@ TEST_CASE("an administrator rules on what the limits hold back", "[fault]") {
     SECTION("approve past an open breaker") {
         b.settings.drains_per_hour = 8;
         for (const auto* node : {"n01", "n02", "n04", "n05"})
-            (void)b.live({event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), 1, node)},
-                         incident_state::held);
+            (void)b.live(
+                {event_of(gpu_line(3, "79, GPU has fallen off the bus."), clock::wall_ms(), 1, node)},
+                incident_state::held);
         const auto calls = b.slurm.calls.size();
         CHECK(b.ruled(ruling::approve, 5));
         CHECK(b.slurm.calls.size() == calls + 1);
@@ -255,7 +256,7 @@ TEST_CASE("there is nothing to rule on where nothing is held back", "[fault]") {
     controller_bench b;
     auto old = b.xid79(1);
     old.line_ms -= 3'600'000;
-    (void)b.live({old, event_of(gpu_line(3, "31, pid=1, name=p"), wall_ms(), 2, "n04")});
+    (void)b.live({old, event_of(gpu_line(3, "31, pid=1, name=p"), clock::wall_ms(), 2, "n04")});
     const auto error_of = [&](ruling what, std::uint64_t number) {
         const auto done = b.ruled(what, number);
         return done ? std::string() : done.error().text();
@@ -273,7 +274,7 @@ TEST_CASE("there is nothing to rule on where nothing is held back", "[fault]") {
 TEST_CASE("a breaker that opened stays open for the next controller", "[fault]") {
     controller_bench b;
     const auto lost = [](const char* node) {
-        return event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), 1, node);
+        return event_of(gpu_line(3, "79, GPU has fallen off the bus."), clock::wall_ms(), 1, node);
     };
     for (const auto* node : {"n01", "n02", "n03", "n04"}) (void)b.live({lost(node)}, incident_state::held);
     CHECK(b.slurm.calls.size() == 3);
@@ -288,7 +289,7 @@ TEST_CASE("a breaker that opened stays open for the next controller", "[fault]")
 TEST_CASE("a breaker that opened in dry run is closed when nodes may go out", "[fault]") {
     controller_bench b;
     const auto lost = [](const char* node) {
-        return event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), 1, node);
+        return event_of(gpu_line(3, "79, GPU has fallen off the bus."), clock::wall_ms(), 1, node);
     };
     b.settings.dry_run = true;
     std::vector<event> all;
@@ -314,7 +315,7 @@ TEST_CASE("nodes that fail at the same moment are as many as the limits allow", 
     for (int n = 1; n <= 8; ++n) {
         const auto node = "n0" + std::to_string(n);
         b.slurm.nodes[node] = {node, false, false, ""};
-        all.push_back(event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms(), 1, node));
+        all.push_back(event_of(gpu_line(3, "79, GPU has fallen off the bus."), clock::wall_ms(), 1, node));
     }
     SECTION("the breaker's") {}
     SECTION("of an hour") { b.settings.drains_per_hour = 4; }

@@ -43,9 +43,9 @@ class hub_bench : public talk_bench {
     }
     template <class Condition>
     bool until(Condition so) {
-        const auto end = std::chrono::steady_clock::now() + 20s;
+        const auto end = clock::now() + 20s;
         do io.run_for(10ms);
-        while (!so() && std::chrono::steady_clock::now() < end);
+        while (!so() && clock::now() < end);
         return so();
     }
     /// The agent of n03, by hand: its connection as soon as it is welcome.
@@ -59,7 +59,7 @@ class hub_bench : public talk_bench {
   private:
     task<void> keep(std::function<void()> then) {
         ++told;
-        asio::steady_timer timer(io);
+        banyan::timer timer(io);
         while (!release) {
             timer.expires_after(5ms);
             co_await timer.async_wait(as_result);
@@ -80,7 +80,9 @@ class hub_bench : public talk_bench {
     }
 };
 
-json batch(int number) { return {{"batch", number}, {"now_ms", wall_ms()}, {"events", json::array()}}; }
+json batch(int number) {
+    return {{"batch", number}, {"now_ms", clock::wall_ms()}, {"events", json::array()}};
+}
 
 }  // namespace
 

@@ -97,7 +97,7 @@ TEST_CASE("a line's fault is heard of once when the rules do not ignore it any m
     ears heard;
     controller_bench b;
     const auto line = [](std::uint64_t position) {
-        return event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), wall_ms(), position);
+        return event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), clock::wall_ms(), position);
     };
     b.rules = rules_of("[[rule]]\nname = \"known\"\nxid = 31\naction = \"ignore\"\n");
     CHECK(is_ignored(b.live({line(1), line(2)}).at(0)));

@@ -25,10 +25,10 @@ class interrupting : public controller_bench {
         asio::thread_pool pool(2);
         controller c(io, pool, settings, rules, figures, std::make_unique<fake_cluster>(slurm));
         REQUIRE(c.start());
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        const auto end = clock::now() + std::chrono::seconds(10);
         const auto run_until = [&](const auto& so) {
             do io.run_for(std::chrono::milliseconds(20));
-            while (!so() && std::chrono::steady_clock::now() < end);
+            while (!so() && clock::now() < end);
             CHECK(so());
         };
         asio::co_spawn(io, c.take_events("n03", {std::move(first)}), asio::detached);
@@ -52,13 +52,13 @@ class interrupting : public controller_bench {
         settings.verify = {std::chrono::milliseconds(300), std::chrono::milliseconds(50),
                            std::chrono::milliseconds(400), std::chrono::milliseconds(10)};
         slurm.when_ended = [this](std::uint32_t step) {
-            if (step == slurm.ranks.at(7)->step) begin(7, step + 1, wall_ms() / 1000 + 1);
+            if (step == slurm.ranks.at(7)->step) begin(7, step + 1, clock::wall_ms() / 1000 + 1);
         };
     }
     /// Its training step, which began an hour ago.
     void trains(std::uint32_t id, std::uint32_t step = 3) {
         job(id, {"n01", "n02", "n03", "n04"}, with_spare);
-        begin(id, step, wall_ms() / 1000 - 3600);
+        begin(id, step, clock::wall_ms() / 1000 - 3600);
     }
     void begin(std::uint32_t id, std::uint32_t step, std::int64_t at) {
         node_ranks r;
@@ -71,7 +71,7 @@ class interrupting : public controller_bench {
         slurm.steps[id] = {{1, {"n01"}}, {step, {"n01", "n02", "n03"}}};
     }
     static event of_job(std::uint32_t job, std::uint64_t position = 5) {
-        auto e = event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), wall_ms(), position);
+        auto e = event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), clock::wall_ms(), position);
         e.job = job;
         return e;
     }
@@ -136,7 +136,7 @@ TEST_CASE("a step that is not known to be there is ended by the next controller,
         CHECK(b.slurm.calls == calls{"end 7.3"});
     }
     SECTION("it has been started again meanwhile") {
-        b.begin(7, 4, wall_ms() / 1000);
+        b.begin(7, 4, clock::wall_ms() / 1000);
         (void)b.live({});
         CHECK(b.slurm.calls.empty());
     }
@@ -163,7 +163,7 @@ TEST_CASE("a step that was ended is followed by the next controller, if none doe
         CHECK(b.slurm.calls == calls{"requeue 7", "start 7"});
     }
     SECTION("it has been started again") {
-        b.begin(7, 4, wall_ms() / 1000);
+        b.begin(7, 4, clock::wall_ms() / 1000);
         got = b.live({});
         CHECK(b.slurm.calls.empty());
         CHECK(said(got.at(0), "verify", "7").starts_with("step 7.4 runs on 3 nodes; "));
@@ -173,7 +173,7 @@ TEST_CASE("a step that was ended is followed by the next controller, if none doe
         CHECK(std::ranges::count(got[0].actions, "verify", &action_record::what) == 1);
     }
     SECTION("the job runs anew") {
-        b.begin(7, 0, wall_ms() / 1000);
+        b.begin(7, 0, clock::wall_ms() / 1000);
         b.slurm.jobs[7].restarts = 1;
         got = b.live({});
         CHECK(b.slurm.calls.empty());
@@ -188,8 +188,8 @@ TEST_CASE("what is not hit by the fault is not interrupted", "[fault]") {
     std::string why;
     auto line = b.xid79();
     SECTION("it began since") {
-        b.begin(7, 4, wall_ms() / 1000 + 2);
-        b.slurm.jobs[7].start_time = wall_ms() / 1000 + 2;
+        b.begin(7, 4, clock::wall_ms() / 1000 + 2);
+        b.slurm.jobs[7].start_time = clock::wall_ms() / 1000 + 2;
         why = action == "requeue" ? "nothing to do: its run began after the fault was seen"
                                   : "nothing to do: step 7.4 began after the fault was seen";
     }
@@ -230,7 +230,7 @@ TEST_CASE("what is told of a job is done to that job alone", "[fault]") {
         e.boot_id = "boot";
         e.stream = "look";
         e.position = job;
-        e.line_ms = wall_ms();
+        e.line_ms = clock::wall_ms();
         e.job = job;
         return e;
     };
@@ -335,7 +335,7 @@ TEST_CASE("a job is interrupted once for what several nodes tell of", "[fault]")
     b.at_least = 2;
     auto first = b.xid79(1), second = b.xid79(2);
     second.node = "n02";
-    first.line_ms = second.line_ms = wall_ms() - 10;
+    first.line_ms = second.line_ms = clock::wall_ms() - 10;
     const auto got = b.live({first, second});
     CHECK(std::ranges::count_if(b.slurm.calls,
                                 [](const auto& c) { return c == "end 7.3" || c == "requeue 7"; }) == 1);
@@ -461,7 +461,7 @@ TEST_CASE("a node goes out when more is asked for while its job comes back from 
                              .rules);
     b.trains(7);
     b.slurm.holding = {"n02"};  // so that it does not start
-    auto first = event_of(gpu_line(3, "48, pid=1, name=p, DBE"), wall_ms(), 1);
+    auto first = event_of(gpu_line(3, "48, pid=1, name=p, DBE"), clock::wall_ms(), 1);
     const auto got = b.live_twice(first, {"requeue 7"}, b.xid79(2), [&](const auto&) {
         return b.called({"requeue 7", "drain n03"});
     });

@@ -45,9 +45,8 @@ class bench {
                          });
     }
     bool wait(std::size_t count) {
-        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-        while (heard.size() < count && std::chrono::steady_clock::now() < until)
-            io.run_one_for(std::chrono::milliseconds(50));
+        const auto until = clock::now() + std::chrono::seconds(5);
+        while (heard.size() < count && clock::now() < until) io.run_one_for(std::chrono::milliseconds(50));
         return heard.size() == count;
     }
 };

@@ -45,8 +45,8 @@ class ring {
 
     void write(std::uint64_t sequence, std::int64_t stamp_us = 1'000) {
         put(sequence, stamp_us);
-        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-        for (const auto had = read.size(); read.size() == had && std::chrono::steady_clock::now() < until;)
+        const auto until = clock::now() + std::chrono::seconds(5);
+        for (const auto had = read.size(); read.size() == had && clock::now() < until;)
             io_.run_one_for(std::chrono::milliseconds(200));
     }
 

@@ -31,7 +31,7 @@ event of_port(catalog::symptom what, std::uint64_t position) {
     e.boot_id = "boot";
     e.stream = "s";
     e.position = position;
-    e.line_ms = wall_ms();
+    e.line_ms = clock::wall_ms();
     e.text = e.fault.message;
     return e;
 }
@@ -41,8 +41,8 @@ class gate_of {
   public:
     void operator()() {
         reached = true;
-        const auto end = std::chrono::steady_clock::now() + 40s;
-        while (!open && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
+        const auto end = clock::now() + 40s;
+        while (!open && clock::now() < end) std::this_thread::sleep_for(1ms);
     }
     std::atomic<bool> reached{false}, open{false};
 };
@@ -101,7 +101,7 @@ TEST_CASE("a job that has ended is not put back into the queue", "[fault]") {
     SECTION("for a rule") {
         b.rules = rules_from("[[rule]]\nname = \"again\"\nxid = 79\naction = \"requeue\"\n");
         b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
-        b.slurm.jobs[7].start_time = wall_ms() / 1000 - 3600;
+        b.slurm.jobs[7].start_time = clock::wall_ms() / 1000 - 3600;
         b.slurm.when_needed = ends;
         what = "requeue", said = "not done: run 0 is over";
     }
@@ -136,14 +136,14 @@ TEST_CASE("what somebody approved is that very thing, and for a day", "[fault]")
         "[[rule]]\nname = \"again\"\nxid = 31\naction = \"restart-step\"\n");
     b.settings.drains_per_hour = 0;
     const auto approved = [&](const char* line, std::int64_t ago) {
-        auto e = event_of(gpu_line(3, line), wall_ms() - ago, 1);
+        auto e = event_of(gpu_line(3, line), clock::wall_ms() - ago, 1);
         engine earlier;
         auto i = *earlier.find(earlier.absorb(e, e.line_ms).number);
         i.state = incident_state::held;
-        i.held_ms = wall_ms() - ago;
+        i.held_ms = clock::wall_ms() - ago;
         i.approved_by = "uid 7";
         i.decided = static_cast<std::uint8_t>(b.rules.decide(i).step);
-        i.actions = {{"approve", "n03", wall_ms() - ago, "by uid 7"}};
+        i.actions = {{"approve", "n03", clock::wall_ms() - ago, "by uid 7"}};
         history book = *history::open(b.settings.history, b.reason);
         REQUIRE(book.keep({{e, i.number}}, {i}));
     };
@@ -170,7 +170,7 @@ TEST_CASE("what somebody approved is that very thing, and for a day", "[fault]")
         b.job(7, {"n03"}, with_spare);
         b.slurm.jobs[7].exclusive = true;
         b.slurm.ranks.insert_or_assign(7, fail(errc::unavailable, "slurmctld is busy"));
-        more = {event_of(gpu_line(3, "48, pid=1, name=p, DBE"), wall_ms(), 2)};
+        more = {event_of(gpu_line(3, "48, pid=1, name=p, DBE"), clock::wall_ms(), 2)};
         lapse = "lapses: \"restart-step\" was approved, and \"drain\" is asked for now";
     }
     b.enough = [&](const auto& all) {
@@ -193,7 +193,7 @@ TEST_CASE("a node that somebody returned while its job is followed is not taken 
     controller_bench b;
     b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
     b.slurm.away = true;  // nothing is told of the job, which is followed on
-    const auto begin = wall_ms() - 60'000;
+    const auto begin = clock::wall_ms() - 60'000;
     const auto lost = [&](std::uint64_t position, std::int64_t after_ms) {
         return event_of(gpu_line(3, "79, GPU has fallen off the bus."), begin + after_ms, position);
     };
@@ -217,7 +217,7 @@ TEST_CASE("a node that somebody returned while its job is followed is not taken 
     REQUIRE(l.until([&] { return l.is_done() && l.first()->find_action("job", "7"); }));
     CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "resume n03"});
     // Seen again in service it is another incident.
-    l.take({event_of(gpu_line(3, "79, GPU has fallen off the bus."), wall_ms() + 100, 3)});
+    l.take({event_of(gpu_line(3, "79, GPU has fallen off the bus."), clock::wall_ms() + 100, 3)});
     CHECK(l.until([&] { return b.slurm.calls.size() == 3; }));
     CHECK(l.c.incidents().all().size() == 2);
 }

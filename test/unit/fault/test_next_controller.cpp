@@ -30,8 +30,8 @@ TEST_CASE("a controller in dry run looks at what one that was not had begun, and
         i.number = 1;
         i.object.node = "n03";
         i.state = incident_state::done;
-        i.line_ms = i.incident_ms = i.last_ms = i.node_out_ms = wall_ms();
-        i.followed = {{7, 0, true, wall_ms(), "n01", {"n01", "n03", "n04"}}};
+        i.line_ms = i.incident_ms = i.last_ms = i.node_out_ms = clock::wall_ms();
+        i.followed = {{7, 0, true, clock::wall_ms(), "n01", {"n01", "n03", "n04"}}};
         REQUIRE(book.keep(i));
     }
     const auto over = [&](const std::vector<incident>& all) {
@@ -53,7 +53,7 @@ TEST_CASE("a controller that ended between Slurm's work and its own record goes 
     b.job(7, {"n01", "n02", "n03", "n04"}, without);
     const auto e = b.xid79();
     engine earlier;
-    auto begun = *earlier.find(earlier.absorb(e, wall_ms()).number);
+    auto begun = *earlier.find(earlier.absorb(e, clock::wall_ms()).number);
     begun.state = incident_state::acting;
     begun.jobs = {7};
     {
@@ -98,7 +98,7 @@ TEST_CASE("what is to be acted on is unfinished in the history before that begin
         i.boot_id = fabric_boot;
         i.reason = "fabric-host";
         i.state = incident_state::done;
-        i.line_ms = i.incident_ms = i.last_ms = wall_ms();
+        i.line_ms = i.incident_ms = i.last_ms = clock::wall_ms();
         i.decided = static_cast<std::uint8_t>(step_kind::ignore);
         i.rule = "known";
         REQUIRE(is_ignored(i));
@@ -141,7 +141,7 @@ TEST_CASE("a node that died while no controller was there is found by its agent,
 
 TEST_CASE("what waited over a maintenance is of a boot that is over", "[fault]") {
     controller_bench b;
-    const auto line_ms = wall_ms() - 5'000;
+    const auto line_ms = clock::wall_ms() - 5'000;
     auto e = b.xid79();
     e.line_ms = line_ms;
     b.slurm.refused = 1'000'000;
@@ -149,14 +149,14 @@ TEST_CASE("what waited over a maintenance is of a boot that is over", "[fault]")
     REQUIRE(b.slurm.calls.empty());
     b.slurm.refused = 0;
     SECTION("where Slurm has the node in a later one, and its agent has not come yet") {
-        b.slurm.nodes["n03"].boot_time = wall_ms() / 1000;
+        b.slurm.nodes["n03"].boot_time = clock::wall_ms() / 1000;
         const auto got = b.live({});
         CHECK(b.slurm.calls.empty());
         CHECK(results_of(got.at(0), "node_down")
                   .ends_with("held back: the line is from an earlier boot of the node"));
     }
     SECTION("unless an administrator wants it done") {
-        b.slurm.nodes["n03"].boot_time = wall_ms() / 1000;
+        b.slurm.nodes["n03"].boot_time = clock::wall_ms() / 1000;
         REQUIRE(b.ruled(ruling::approve));
         CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
     }

@@ -12,7 +12,7 @@ using namespace banyan::fault::testing;
 TEST_CASE("a node that banyan-sweep has drained is the incident's from then on", "[fault]") {
     controller_bench b;
     b.slurm.nodes["n03"] = {"n03", false, true, "banyan-sweep: links: 7 InfiniBand ports are active"};
-    const auto reset = event_of(gpu_line(3, "119, Timeout"), wall_ms(), 5);
+    const auto reset = event_of(gpu_line(3, "119, Timeout"), clock::wall_ms(), 5);
     std::vector<std::string> calls{"drain n03"};
     std::string did = "node_drain";
     SECTION("nobody is on it, and it stays drained") { (void)b.live({reset}); }
@@ -61,7 +61,7 @@ TEST_CASE("a fault that goes on, on a node that somebody has out, is left alone 
         what = "job";
         said = "job 8 was placed without a plan: the jobs of the node stay on it";
     }
-    const auto begin = wall_ms() - 300'000;
+    const auto begin = clock::wall_ms() - 300'000;
     life now(b);
     for (std::uint64_t minute = 0; minute < 5; ++minute) {
         now.take({event_of(gpu_line(3, "119, Timeout"), begin + static_cast<std::int64_t>(minute) * 60'000,
@@ -82,7 +82,7 @@ TEST_CASE("a node that would be back with its slurmd is kept out for a fault", "
     b.slurm.nodes["n03"] = {"n03", true, false, reason};
     const std::vector<std::string> calls{restart ? "down n03" : "drain n03"};
     const auto got =
-        b.live({restart ? b.xid79() : event_of(gpu_line(3, "48, pid=1, name=p, DBE"), wall_ms(), 1)});
+        b.live({restart ? b.xid79() : event_of(gpu_line(3, "48, pid=1, name=p, DBE"), clock::wall_ms(), 1)});
     CHECK(b.slurm.calls == calls);
     CHECK(b.slurm.nodes["n03"].drained);
     CHECK(b.slurm.nodes["n03"].reason.starts_with(restart ? "banyan: gpu: Xid 79" : "banyan: gpu: Xid 48"));
@@ -104,7 +104,7 @@ TEST_CASE("a node that is dead stays slurmctld's where that was first", "[fault]
     i.severity = severity::fatal;
     i.root_precedence = static_cast<std::uint8_t>(precedence::node_out);
     i.state = incident_state::acting;
-    i.line_ms = i.incident_ms = i.last_ms = wall_ms();
+    i.line_ms = i.incident_ms = i.last_ms = clock::wall_ms();
     {
         history book = *history::open(b.settings.history, b.reason);
         REQUIRE(book.keep(i));
@@ -148,7 +148,7 @@ TEST_CASE("a node that somebody took down and returned stays, where he may have 
     controller_bench b;
     b.slurm.nodes["n03"] = {"n03", true, false, "GPU 3 is reset"};
     life l(b);
-    l.take({event_of(gpu_line(3, "48, pid=1, name=p, DBE"), wall_ms(), 1)});
+    l.take({event_of(gpu_line(3, "48, pid=1, name=p, DBE"), clock::wall_ms(), 1)});
     REQUIRE(l.until([&] { return l.first() && l.first()->state == incident_state::held; }));
     {
         const std::lock_guard hold(b.slurm.lock);
@@ -166,7 +166,7 @@ TEST_CASE("the sweep does not return a node whose fault is held back", "[fault]"
     const std::string swept = "banyan-sweep: disks: /local is full";
     b.slurm.nodes["n03"] = {"n03", false, true, swept};
     b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
-    const auto broken = event_of(gpu_line(3, "48, pid=1, name=p, DBE"), wall_ms(), 1);
+    const auto broken = event_of(gpu_line(3, "48, pid=1, name=p, DBE"), clock::wall_ms(), 1);
     const bool breaker = GENERATE(true, false);
     CAPTURE(breaker);
     if (breaker) {

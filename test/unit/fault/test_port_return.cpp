@@ -39,7 +39,7 @@ event loss_of(const std::string& name) {
     e.boot_id = "an earlier boot";
     e.stream = "s";
     e.position = 1;
-    e.line_ms = wall_ms() - 60'000;
+    e.line_ms = clock::wall_ms() - 60'000;
     e.text = e.fault.message;
     return e;
 }

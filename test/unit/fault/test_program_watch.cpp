@@ -44,9 +44,8 @@ class bench {
                              });
     }
     bool wait(std::size_t count) {
-        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-        while (found.size() < count && std::chrono::steady_clock::now() < until)
-            io.run_one_for(std::chrono::milliseconds(50));
+        const auto until = clock::now() + std::chrono::seconds(5);
+        while (found.size() < count && clock::now() < until) io.run_one_for(std::chrono::milliseconds(50));
         return found.size() == count;
     }
     void write(const std::string& name, const std::string& text) {
@@ -59,7 +58,7 @@ std::string nccl(const std::string& host, const std::string& pid = "4242") {
            ":1 [0] transport/net_ib.cc:1 NCCL WARN NET/IB: Got completion from peer 10.0.0.1<2> "
            "with status=12 opcode=0 len=0 vendor err 129 (Recv) hca mlx5_3";
 }
-log_line line(const std::string& text) { return {text, "s", 0, wall_ms()}; }
+log_line line(const std::string& text) { return {text, "s", 0, clock::wall_ms()}; }
 
 const std::string sxid =
     "[Jul 09 2024 18:14:07] [ERROR] [tid 7] detected NVSwitch fatal error 12028 on fid 0 on NVSwitch pci bus "

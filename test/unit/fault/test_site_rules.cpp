@@ -16,7 +16,7 @@ TEST_CASE("a site's rules decide, within the limits", "[fault]") {
         REQUIRE(read.rules);
         b.rules = std::move(*read.rules);
     };
-    const auto app = event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), wall_ms(), 5);
+    const auto app = event_of(gpu_line(3, "31, pid=1, name=p, MMU Fault"), clock::wall_ms(), 5);
     SECTION("less than shipped") {
         rules("[[rule]]\nname = \"calm\"\naction = \"alert\"\n");
         const auto got = b.live({b.xid79()});
@@ -40,7 +40,7 @@ TEST_CASE("a site's rules decide, within the limits", "[fault]") {
     }
     SECTION("what follows from another fault, alone") {
         rules("[[rule]]\nname = \"echo\"\nasks = \"echo\"\naction = \"drain\"\n");
-        const auto got = b.live({event_of(gpu_line(3, "45, pid=1"), wall_ms(), 5)});
+        const auto got = b.live({event_of(gpu_line(3, "45, pid=1"), clock::wall_ms(), 5)});
         CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
         CHECK(got[0].rule == "echo");
     }
@@ -122,7 +122,7 @@ TEST_CASE("an attempt to tell a user that failed, or was none in dry run, has to
     b.job(7, {"n03"}, with_spare);
     b.settings.dry_run = GENERATE(false, true);
     if (!b.settings.dry_run) b.slurm.tell_fails = 1;
-    const auto first = b.live({event_of(gpu_line(3, "31, MMU fault"), wall_ms(), 1)});
+    const auto first = b.live({event_of(gpu_line(3, "31, MMU fault"), clock::wall_ms(), 1)});
     REQUIRE(first.size() == 1);
     REQUIRE(first[0].find_action("tell", "7"));
     CHECK(b.slurm.calls.empty());

@@ -20,7 +20,7 @@ using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
 using namespace std::chrono_literals;
-using std::chrono::steady_clock;
+using steady_clock = banyan::clock;
 
 namespace {
 
@@ -71,7 +71,7 @@ void tell(life& l, event e, int& kept) {
 }
 
 event app_error(int gpu, std::uint64_t position, const char* node) {
-    return event_of(gpu_line(gpu, "13, x"), wall_ms(), position, node);
+    return event_of(gpu_line(gpu, "13, x"), clock::wall_ms(), position, node);
 }
 
 }  // namespace
@@ -114,8 +114,8 @@ TEST_CASE("a history that does not answer stops nothing that is new", "[fault]")
     disk_stalls = true;
     int kept = 0;
     auto fatal = b.xid79(), before = app_error(1, 7, "n01");
-    fatal.written_ms = wall_ms() + 4'950;  // so late that no earlier controller can have heard of it
-    before.written_ms = wall_ms() - 1'000;
+    fatal.written_ms = clock::wall_ms() + 4'950;  // so late that no earlier controller can have heard of it
+    before.written_ms = clock::wall_ms() - 1'000;
     const auto began = steady_clock::now();
     tell(l, fatal, kept);
     tell(l, before, kept);

@@ -76,11 +76,11 @@ TEST_CASE("one line of each source: what parse shows, and what the controller as
                      [&](const reading& one) { shown.push_back(one); });
         REQUIRE(shown.size() == 1);
         CHECK(shown[0].kind == r.kind);
-        auto e = event_of(r.lines, wall_ms(), 1);
+        auto e = event_of(r.lines, clock::wall_ms(), 1);
         e.node = "n03";
         e.boot_id = "boot";
         e.stream = "s";
-        e.line_ms = wall_ms();
+        e.line_ms = clock::wall_ms();
         e.text = printable(r.lines);
         REQUIRE(shown[0].fault);
         e.fault = *shown[0].fault;

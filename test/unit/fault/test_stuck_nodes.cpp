@@ -92,7 +92,7 @@ TEST_CASE("a node that was said to hold up a job goes out on a fresh fact only",
         if (state == std::string("approved")) i.approved_by = "uid 7";
         if (state == std::string("done")) i.actions = {{"node_down", "n02", 1, "held back: the breaker"}};
         i.root_precedence = static_cast<std::uint8_t>(precedence::node_out);
-        i.line_ms = i.incident_ms = i.last_ms = wall_ms() - 1;
+        i.line_ms = i.incident_ms = i.last_ms = clock::wall_ms() - 1;
         REQUIRE(book.keep(i));
     }
     const auto got = b.live({});
@@ -117,8 +117,8 @@ TEST_CASE("a node that does not end a job's last run stays in dry run", "[fault]
         i.number = 1;
         i.object.node = "n03";
         i.state = incident_state::done;
-        i.line_ms = i.incident_ms = i.last_ms = i.node_out_ms = wall_ms();
-        i.followed = {{7, 0, true, wall_ms(), "n01", {"n01", "n02", "n03", "n04"}}};
+        i.line_ms = i.incident_ms = i.last_ms = i.node_out_ms = clock::wall_ms();
+        i.followed = {{7, 0, true, clock::wall_ms(), "n01", {"n01", "n02", "n03", "n04"}}};
         REQUIRE(book.keep(i));
     }
     b.at_least = 2;

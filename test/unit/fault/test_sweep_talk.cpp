@@ -30,7 +30,7 @@ policy sweeping_rules() {
 }
 
 event xid48(std::uint64_t position = 1) {
-    return event_of(gpu_line(3, "48, pid=1, name=p, DBE"), wall_ms(), position);
+    return event_of(gpu_line(3, "48, pid=1, name=p, DBE"), clock::wall_ms(), position);
 }
 
 /// An agent's end of the connection, by hand.

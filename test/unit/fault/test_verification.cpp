@@ -70,15 +70,15 @@ class followed {
                  [this](std::uint64_t, const job_status&, const holders& h) { held_up.push_back(h); }},
                 [this](std::uint32_t, std::vector<std::string> nodes) { return tell(std::move(nodes)); },
                 others};
-            if (!other.actions.empty()) known.incidents().open(other, wall_ms());
+            if (!other.actions.empty()) known.incidents().open(other, clock::wall_ms());
             const auto ended = [&](const std::exception_ptr&) { over = true; };
             const auto kept = known.incidents().find(1)->followed;
             if (kept.empty())
                 asio::co_spawn(io, verify_job(tools, 1, before_), ended);
             else
                 asio::co_spawn(io, verify_again(tools, 1, kept.front()), ended);
-            const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-            while (!over && !killed(*known.incidents().find(1)) && std::chrono::steady_clock::now() < until)
+            const auto until = clock::now() + std::chrono::seconds(20);
+            while (!over && !killed(*known.incidents().find(1)) && clock::now() < until)
                 io.run_one_for(milliseconds(20));
             pool.join();
             known.finish();
@@ -344,7 +344,7 @@ TEST_CASE("a job is requeued once for a failure, whoever did it and whether or n
     f.begin();
     SECTION("it runs again, and nobody wrote why") { f.slurm.jobs[5].restarts = 1; }
     SECTION("in another incident, while this one was followed") {
-        f.other.actions = {{"requeue", "5", wall_ms() + 60'000, "no new step in 45 s"}};
+        f.other.actions = {{"requeue", "5", clock::wall_ms() + 60'000, "no new step in 45 s"}};
     }
     f.live([](const incident&) { return false; });
     CHECK(f.slurm.calls.empty());
@@ -382,9 +382,9 @@ TEST_CASE("a requeue that Slurm refuses is tried for as long as a step is waited
 TEST_CASE("the next rung waits for a slurmctld that is away", "[fault]") {
     followed f;
     f.begin();
-    std::optional<std::chrono::steady_clock::time_point> away;
+    std::optional<clock::time_point> away;
     f.live([&](const incident& i) {
-        const auto now = std::chrono::steady_clock::now();
+        const auto now = clock::now();
         if (!away && i.find_action("requeue", "5")) away = now;
         const std::lock_guard hold(f.slurm.lock);
         f.slurm.away = away && now < *away + milliseconds(1'000);
@@ -398,9 +398,9 @@ TEST_CASE("a slurmctld that is away now and then makes nobody wait for ever", "[
     followed f;
     f.begin();
     f.slurm.steps[5] = {{1, {"n01", "n02"}}};
-    const auto begun = std::chrono::steady_clock::now();
+    const auto begun = clock::now();
     f.live([&](const incident&) {
-        const auto gone = std::chrono::steady_clock::now() - begun;
+        const auto gone = clock::now() - begun;
         const std::lock_guard hold(f.slurm.lock);
         f.slurm.away = gone % milliseconds(150) < milliseconds(30);
         return !f.slurm.calls.empty() || gone > milliseconds(5'000);
@@ -414,10 +414,10 @@ TEST_CASE("a newer failure of the job is heard while slurmctld is away", "[fault
     f.begin();
     f.live([](const incident& i) { return !i.followed.empty(); });
     f.slurm.away = true;
-    const auto begun = std::chrono::steady_clock::now();
+    const auto begun = clock::now();
     // This controller's, which begins by asking for the job.
     CHECK(f.live([&](const incident&) {
-        const auto gone = std::chrono::steady_clock::now() - begun;
+        const auto gone = clock::now() - begun;
         if (gone > milliseconds(300)) f.others->begin(5, 3, false);
         return gone > milliseconds(5'000);
     }));
@@ -441,7 +441,7 @@ TEST_CASE("what is to be requeued is written down before it is", "[fault]") {
 
 TEST_CASE("nodes of two jobs that say nothing are not taken out for the second", "[fault]") {
     verifications others;
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = clock::now();
     CHECK_FALSE(others.silence_shared(5, now));
     CHECK_FALSE(others.silence_shared(5, now + std::chrono::seconds(50)));
     CHECK(others.silence_shared(6, now + std::chrono::seconds(100)) == 5u);
@@ -458,7 +458,7 @@ TEST_CASE("nodes of two jobs that say nothing are not taken out for the second",
     f.slurm.steps[5] = {{1, {"n01", "n02", "n03", "n04", "n05"}}};
     f.slurm.silent = {"n03"};
     const bool shared = GENERATE(false, true);
-    if (shared) f.others->silence_shared(6, std::chrono::steady_clock::now());
+    if (shared) f.others->silence_shared(6, clock::now());
     f.actions();
     REQUIRE(f.held_up.size() == 1);  // what is found again and again is said once
     CHECK(f.held_up[0].taken_out != shared);
@@ -475,8 +475,7 @@ TEST_CASE("a node that was left because of another job's goes out when it is fou
     f.slurm.steps[5] = {{1, {"n01", "n02", "n03", "n04", "n05"}}};
     f.slurm.silent = {"n03"};
     // The time that counts ends a little after the first look.
-    f.others->silence_shared(6,
-                             std::chrono::steady_clock::now() - std::chrono::minutes(5) + milliseconds(250));
+    f.others->silence_shared(6, clock::now() - std::chrono::minutes(5) + milliseconds(250));
     const bool answers = GENERATE(false, true);
     f.slurm.when_asked = [&] {
         if (answers && f.slurm.asked.size() > 4) f.slurm.silent.clear();

@@ -71,12 +71,12 @@ TEST_CASE("the child has the signal mask from before", "[supervisor]") {
 
 TEST_CASE("waiting ends at once when a cancel comes", "[supervisor]") {
     signal_watch signals;
-    CHECK_FALSE(signals.wait(std::chrono::steady_clock::now() + std::chrono::milliseconds(10)));
+    CHECK_FALSE(signals.wait(banyan::clock::now() + std::chrono::milliseconds(10)));
     const pid_t parent = ::getpid(), other = ::fork();
     if (other == 0) {
         ::kill(parent, SIGTERM);
         ::_exit(0);
     }
-    CHECK(signals.wait(std::chrono::steady_clock::now() + std::chrono::seconds(30)));
+    CHECK(signals.wait(banyan::clock::now() + std::chrono::seconds(30)));
     ::waitpid(other, nullptr, 0);
 }

@@ -109,7 +109,7 @@ TEST_CASE("a machine is the one that it was when its golden file was written", "
     const scratch files;
     // In a child process, as the program does it: hwloc's reader of PCI leaves memory behind.
     const auto looked = [&](const std::function<finding()>& work) {
-        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        const auto until = banyan::clock::now() + std::chrono::seconds(60);
         return finding_from(look_apart([&] { return as_json(work()); }, until).value()).value();
     };
     const auto here =

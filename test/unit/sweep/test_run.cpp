@@ -15,7 +15,7 @@
 
 using namespace banyan;
 using namespace banyan::sweep;
-using steady = std::chrono::steady_clock;
+using steady = banyan::clock;
 
 namespace {
 
