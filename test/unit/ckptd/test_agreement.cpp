@@ -7,6 +7,8 @@
 
 #include "agreement_parts.hpp"
 
+namespace test_agreement {
+
 using namespace banyan::ckpt;
 using namespace ckptd_test;
 using agreement::commit;
@@ -462,3 +464,5 @@ TEST_CASE("a writer of an older round is not heard", "[ckptd]") {
     CHECK(late.send.empty());
     CHECK_FALSE(a.committed(level::memory));
 }
+
+}  // namespace test_agreement

@@ -22,6 +22,8 @@
 #include "common/file.hpp"
 #include "steps.hpp"
 
+namespace test_big_file {
+
 using namespace banyan;
 using namespace banyan::ckpt;
 using namespace ckptd_test;
@@ -155,3 +157,5 @@ TEST_CASE("background threads step back, and only they", "[ckptd]") {
     CHECK(there == std::max(before, 10));
     CHECK(::getpriority(PRIO_PROCESS, 0) == before);
 }
+
+}  // namespace test_big_file

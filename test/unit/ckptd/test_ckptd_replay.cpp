@@ -7,6 +7,8 @@
 #include "crash_model.hpp"
 #include "steps.hpp"
 
+namespace test_ckptd_replay {
+
 using namespace banyan::ckpt;
 using namespace ckptd_test;
 namespace fs = std::filesystem;
@@ -102,3 +104,5 @@ TEST_CASE("a crash after any operation of a take-over", "[ckptd]") {
     r.run([&] { own(t.dir(), 12, 2); });
     CHECK_FALSE(fs::exists(t.dir() + "/" + *flush));
 }
+
+}  // namespace test_ckptd_replay

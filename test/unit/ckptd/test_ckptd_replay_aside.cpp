@@ -11,6 +11,8 @@
 #include "crash_model.hpp"
 #include "steps.hpp"
 
+namespace test_ckptd_replay_aside {
+
 using namespace banyan::ckpt;
 using namespace ckptd_test;
 namespace fs = std::filesystem;
@@ -152,3 +154,5 @@ TEST_CASE("a crash after any operation of a restore of what was set aside", "[ck
         });
     CHECK(at_last == numbers{30, 10});
 }
+
+}  // namespace test_ckptd_replay_aside

@@ -7,6 +7,8 @@
 #include "crash_model.hpp"
 #include "steps.hpp"
 
+namespace test_ckptd_replay_owner {
+
 using namespace banyan::ckpt;
 using namespace ckptd_test;
 
@@ -105,3 +107,5 @@ TEST_CASE("a crash after any operation of a claim's change of hands: never nobod
     CHECK(at_last.job == other);
     CHECK(at_last.generation == 4);
 }
+
+}  // namespace test_ckptd_replay_owner

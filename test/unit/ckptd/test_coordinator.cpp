@@ -11,6 +11,8 @@
 
 #include "agreement_parts.hpp"
 
+namespace test_coordinator {
+
 using namespace banyan::ckpt;
 using namespace ckptd_test;
 using agreement::level;
@@ -481,3 +483,5 @@ TEST_CASE("what a late message says of other nodes changes nothing", "[ckptd]") 
         CHECK_FALSE(m.on(late, nothing).bring);
     }
 }
+
+}  // namespace test_coordinator

@@ -9,6 +9,8 @@
 #include "ckptd/buffers/copy.hpp"
 #include "ckptd/buffers/memory.hpp"
 
+namespace test_copy {
+
 using namespace banyan::ckpt;
 
 TEST_CASE("each way past the cache copies whole blocks and nothing else", "[ckptd]") {
@@ -79,3 +81,5 @@ TEST_CASE("a copy with checksums is exact, and they are those of its chunks", "[
         CHECK(std::equal(to.begin(), to.end(), some.begin()));
     }
 }
+
+}  // namespace test_copy

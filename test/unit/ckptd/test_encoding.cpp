@@ -5,6 +5,8 @@
 #include "ckptd/daemon/encoding.hpp"
 #include "ckptd/daemon/packing.hpp"
 
+namespace test_encoding {
+
 using namespace banyan::ckpt;
 using namespace banyan::ckpt::agreement;
 using nlohmann::json;
@@ -158,3 +160,5 @@ TEST_CASE("a frame of packed messages ends where it is full", "[agreement]") {
     CHECK(unpack(out, most)->size() == count);
     CHECK_FALSE(pack({1, vote{0, std::vector<vote::one>(2000), 1, 1}}, out));
 }
+
+}  // namespace test_encoding

@@ -17,6 +17,8 @@
 #include "ckptd/daemon/local_limits.hpp"
 #include "ckptd/daemon/process.hpp"
 
+namespace test_fair_pool {
+
 using namespace banyan::ckpt;
 namespace asio = boost::asio;
 
@@ -167,3 +169,5 @@ TEST_CASE("whoever asks without end takes turns, root waits never", "[ckptd]") {
     CHECK(limits.turn(1000, now + 2s) == 0ns);
     CHECK(limits.turn(4711, now) == 0ns);  // without a connection
 }
+
+}  // namespace test_fair_pool

@@ -8,6 +8,8 @@
 
 #include "ckptd/daemon/job_agreement.hpp"
 
+namespace test_job_agreement {
+
 using namespace banyan::ckpt;
 namespace asio = boost::asio;
 using banyan::task;
@@ -233,3 +235,5 @@ TEST_CASE("of the votes that are counted here only the deciding one is kept and 
     CHECK(b.changed > changed);
     CHECK(b.agreed->rules().committed(agreement::level::replicated) == what.key);
 }
+
+}  // namespace test_job_agreement

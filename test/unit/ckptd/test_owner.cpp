@@ -10,6 +10,8 @@
 #include "ckptd/store/leftovers.hpp"
 #include "steps.hpp"
 
+namespace test_owner {
+
 using namespace banyan::ckpt;
 using namespace ckptd_test;
 namespace fs = std::filesystem;
@@ -259,3 +261,5 @@ TEST_CASE("the nodes of a claim: written, taken back, and only as long as the fi
     REQUIRE(rewrite_nodes(self(), *c));
     CHECK(std::filesystem::file_size(file) == std::uintmax_t{1} << 40);
 }
+
+}  // namespace test_owner

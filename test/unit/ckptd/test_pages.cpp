@@ -16,6 +16,8 @@
 #include "ckptd/buffers/memory.hpp"
 #include "huge_pages.hpp"
 
+namespace test_pages {
+
 using namespace banyan::ckpt;
 using ckptd_test::huge_page_pool;
 using ckptd_test::transparent_policy;
@@ -369,3 +371,5 @@ TEST_CASE("what a daemon takes over is not gone through before it is used", "[ck
                               [](auto b) { return b == std::byte{3}; }));
     CHECK(mapped_pages() == file->map.size() / page_bytes);
 }
+
+}  // namespace test_pages

@@ -3,6 +3,8 @@
 
 #include "ckptd/daemon/patience.hpp"
 
+namespace test_patience {
+
 using namespace std::chrono_literals;
 using banyan::ckpt::patience;
 
@@ -51,3 +53,5 @@ TEST_CASE("whoever is new is given time anew", "[patience]") {
     p.note(20ms);
     CHECK(p.limit(bounds) == 160ms);
 }
+
+}  // namespace test_patience

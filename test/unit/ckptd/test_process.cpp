@@ -11,6 +11,8 @@
 
 #include "ckptd/daemon/process_watch.hpp"
 
+namespace test_process {
+
 using banyan::ckpt::process;
 using banyan::ckpt::process_watch;
 
@@ -126,3 +128,5 @@ TEST_CASE("whoever is told may end the watch") {
     io.run();
     CHECK(told);
 }
+
+}  // namespace test_process

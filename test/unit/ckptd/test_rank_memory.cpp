@@ -4,6 +4,8 @@
 #include "ckptd/agreement/vote_counter.hpp"
 #include "ckptd/buffers/rank_memory.hpp"
 
+namespace test_rank_memory {
+
 using namespace banyan::ckpt;
 
 TEST_CASE("a buffer is whole only when its sequence is even and its nonce fits", "[ckptd]") {
@@ -65,3 +67,5 @@ TEST_CASE("generations: a requeue and a later step are newer, whatever the step 
     CHECK(has_step(make_generation(0, 0)));
     CHECK_FALSE(has_step(make_generation(3, std::nullopt)));
 }
+
+}  // namespace test_rank_memory

@@ -9,6 +9,8 @@
 #include "ckptd/daemon/job_agreement.hpp"
 #include "ckptd/daemon/remember.hpp"
 
+namespace test_remember {
+
 using namespace banyan::ckpt;
 using nlohmann::json;
 
@@ -325,3 +327,5 @@ TEST_CASE("another release's session, and one that is damaged anywhere, is an er
             (void)read(damaged, k.memory, s, a);
         }
 }
+
+}  // namespace test_remember

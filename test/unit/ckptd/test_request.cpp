@@ -4,6 +4,8 @@
 
 #include "ckptd/daemon/request.hpp"
 
+namespace test_request {
+
 using namespace banyan::ckpt;
 using nlohmann::json;
 
@@ -62,3 +64,5 @@ TEST_CASE("a step's nodes come from the session", "[ckptd]") {
     CHECK_FALSE(nodes(R"({"nodes":[1,2]})"));
     CHECK_FALSE(nodes(R"({})"));
 }
+
+}  // namespace test_request

@@ -9,6 +9,8 @@
 
 #include "test/simulator/world.hpp"
 
+namespace test_schedules {
+
 using namespace banyan::ckpt;
 
 namespace {
@@ -182,3 +184,5 @@ TEST_CASE("schedules of jobs with groups, which broke an earlier form of the rul
     CHECK(simulator::run(seed, with_groups(seed)).breach == "");
     CHECK(simulator::run(3108, impatient_with_groups(3108)).breach == "");
 }
+
+}  // namespace test_schedules

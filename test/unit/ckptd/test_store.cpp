@@ -22,6 +22,8 @@
 #include "common/file.hpp"
 #include "steps.hpp"
 
+namespace test_store {
+
 using namespace banyan::ckpt;
 using namespace ckptd_test;
 namespace fs = std::filesystem;
@@ -429,3 +431,5 @@ TEST_CASE("the memory limit holds, and memory comes back", "[ckptd]") {
     CHECK(budget->used() == 0);
     CHECK(shard_memory::make(budget, "two", 2 << 20));
 }
+
+}  // namespace test_store

@@ -10,6 +10,8 @@
 #include "doctor/site.hpp"
 #include "scratch_folder.hpp"
 
+namespace test_doctor {
+
 using namespace banyan::doctor;
 
 namespace {
@@ -170,3 +172,5 @@ TEST_CASE("what is told is for people, for machines and for cron", "[doctor]") {
     CHECK(json["wrong"] == 1);
     CHECK(json["findings"][1]["mend"] == "make it");
 }
+
+}  // namespace test_doctor

@@ -4,6 +4,8 @@
 #include "doctor/site.hpp"
 #include "scratch_folder.hpp"
 
+namespace test_plugins {
+
 using namespace banyan::doctor;
 
 TEST_CASE("a file that is no plugin has no version", "[doctor]") {
@@ -69,3 +71,5 @@ TEST_CASE("plugstack.conf is followed through its includes", "[doctor]") {
     CHECK_FALSE(find_in_plugstack(here.path / "none.conf"));
     CHECK_FALSE(find_in_plugstack(here.write("self.conf", "include self.conf\n")));
 }
+
+}  // namespace test_plugins

@@ -7,6 +7,8 @@
 #include "common/fd.hpp"
 #include "doctor/reach.hpp"
 
+namespace test_reach {
+
 using namespace banyan::doctor;
 using std::chrono::milliseconds;
 
@@ -60,3 +62,5 @@ TEST_CASE("a thousand hosts are tried, none is left out", "[doctor]") {
         CHECK(answers[i] == (i % 2 ? reach::open : reach::closed));
     CHECK(try_ports({}, milliseconds(1)).empty());
 }
+
+}  // namespace test_reach

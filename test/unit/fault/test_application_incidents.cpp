@@ -9,6 +9,8 @@
 #include "fault/policy/policy_file.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_application_incidents {
+
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
 
@@ -128,3 +130,5 @@ TEST_CASE("an application's error is closed after a day of quiet, and counts sti
     CHECK(site("jobs = 3").decide(third, a.e.all()).rule == "rest");
     CHECK(site("count = 3").decide(third, a.e.all()).rule == "rest");
 }
+
+}  // namespace test_application_incidents

@@ -10,6 +10,8 @@
 #include "fault/fabric/fabric_plan.hpp"
 #include "test/unit/fault/fabric_bench.hpp"
 
+namespace test_avoidance {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -284,3 +286,5 @@ TEST_CASE("UFM's port labels are ports", "[fault]") {
     for (const char* none : {"", "1/0/1", "1/17/3", "HCA-1", "1/2/3/4", "1/200/1", "999"})
         CHECK(number(none) == 0);
 }
+
+}  // namespace test_avoidance

@@ -3,6 +3,8 @@
 
 #include "fault/controller/caller_limits.hpp"
 
+namespace test_caller_limits {
+
 using namespace banyan::fault;
 
 TEST_CASE("a user has his share, root always has room", "[fault]") {
@@ -57,3 +59,5 @@ TEST_CASE("users together take a tenth of the controller's time", "[fault]") {
     limits.took(0, std::chrono::seconds(10));
     CHECK(limits.turn(1000, later + std::chrono::seconds(1)) == later + std::chrono::seconds(1));
 }
+
+}  // namespace test_caller_limits

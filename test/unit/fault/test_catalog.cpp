@@ -3,6 +3,8 @@
 
 #include "fault/catalog/xid.hpp"
 
+namespace test_catalog {
+
 using namespace banyan::fault::catalog;
 
 TEST_CASE("the table knows the numbers that decide", "[fault]") {
@@ -20,3 +22,5 @@ TEST_CASE("the table knows the numbers that decide", "[fault]") {
     CHECK(find_xid(0) == nullptr);
     CHECK(find_xid(100'000) == nullptr);
 }
+
+}  // namespace test_catalog

@@ -8,6 +8,8 @@
 #include "fault/incident/engine.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_confidence {
+
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
 using enum confidence;
@@ -107,3 +109,5 @@ TEST_CASE("an incident of the history is as sure as it was, and one of an older 
     text["confidence"] = 5;
     CHECK(to_json(incident_from(text).value())["confidence"]["level"] == "likely");
 }
+
+}  // namespace test_confidence

@@ -6,6 +6,8 @@
 
 #include "test/unit/fault/controller_bench.hpp"
 
+namespace test_controller {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -425,3 +427,5 @@ TEST_CASE("how old a line is goes by the controller's clock", "[fault]") {
         CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
     }
 }
+
+}  // namespace test_controller

@@ -14,6 +14,8 @@
 #include "fault/incident/engine.hpp"
 #include "test/unit/fault/metrics_page.hpp"
 
+namespace test_counter_watch {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace std::chrono_literals;
@@ -154,3 +156,5 @@ TEST_CASE("no look is begun where none is wanted", "[fault]") {
     b.io.run_for(100ms);
     CHECK_FALSE(std::filesystem::exists(b.dir / "looked"));
 }
+
+}  // namespace test_counter_watch

@@ -11,6 +11,8 @@
 #include "test/unit/fault/controller_bench.hpp"
 #include "test/unit/fault/domain_bench.hpp"
 
+namespace test_domain_actions {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -123,3 +125,5 @@ TEST_CASE("a node that is going out has gone out for its own incident", "[fault]
     CHECK(results_of(all.at(1), "node_drain").starts_with("done: "));
     CHECK(l.c.look().limits.taken_since(0) == 2);
 }
+
+}  // namespace test_domain_actions

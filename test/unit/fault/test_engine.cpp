@@ -8,6 +8,8 @@
 #include "fault/incident/engine.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_engine {
+
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
 
@@ -257,3 +259,5 @@ TEST_CASE("an event survives the wire, a wrong one is refused", "[fault]") {
     CHECK_FALSE(event_from(bad));
     CHECK_FALSE(event_from(nlohmann::json("text")));
 }
+
+}  // namespace test_engine

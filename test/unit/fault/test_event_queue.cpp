@@ -7,6 +7,8 @@
 #include "fault/agent/event_queue.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_event_queue {
+
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
 
@@ -153,3 +155,5 @@ TEST_CASE("the last that is told of a port that flaps is what it is", "[fault]")
     CHECK(count == static_cast<std::uint64_t>(2 * flaps + (ends_down ? 1 : 0)));
     CHECK(told.size() < 40);
 }
+
+}  // namespace test_event_queue

@@ -6,6 +6,8 @@
 #include "test/unit/fault/fabric_bench.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_fabric_incidents {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -143,3 +145,5 @@ TEST_CASE("the policy is read again, and a wrong one changes nothing", "[fault]"
     REQUIRE(b.until([&] { return b.has(1, true); }));
     CHECK(b.all().front().rule == "new");
 }
+
+}  // namespace test_fabric_incidents

@@ -8,6 +8,8 @@
 
 #include "fault/fabric/fabric_plan.hpp"
 
+namespace test_fabric_plan {
+
 using namespace banyan::fault;
 
 namespace {
@@ -295,3 +297,5 @@ TEST_CASE("what is new is accepted while a link is slow, and the link stays slow
     CHECK(reasons(false, true).empty());
     CHECK(reasons(true, true) == told{"link-slow"});
 }
+
+}  // namespace test_fabric_plan

@@ -10,6 +10,8 @@
 #include "fault/cli/moment.hpp"
 #include "fault/incident/filter.hpp"
 
+namespace test_filter {
+
 using namespace banyan;
 using namespace banyan::fault;
 using nlohmann::json;
@@ -97,3 +99,5 @@ TEST_CASE("times as people write them", "[fault]") {
         CHECK(got.error().code == errc::invalid_input);
     }
 }
+
+}  // namespace test_filter

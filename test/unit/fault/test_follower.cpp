@@ -13,6 +13,8 @@
 #include "fault/sources/file_follower.hpp"
 #include "fault/sources/gpu_map.hpp"
 
+namespace test_follower {
+
 using namespace banyan;
 using namespace banyan::fault;
 
@@ -245,3 +247,5 @@ TEST_CASE("a flood is read in turns, and a line without end is cut", "[fault]") 
     CHECK(longest <= 8192);
     CHECK(b.lines.back() == "end");
 }
+
+}  // namespace test_follower

@@ -10,6 +10,8 @@
 #include "fault/incident/engine.hpp"
 #include "fault/sources/gpu_facts.hpp"
 
+namespace test_gpu_facts {
+
 using namespace banyan;
 using namespace banyan::fault;
 using hardware::gpu_answers;
@@ -209,3 +211,5 @@ TEST_CASE("NVIDIA's library is asked for all of it", "[fault]") {
     CHECK(none.error().code == errc::conflict);
     CHECK_FALSE(hardware::gpu_answers_from(nlohmann::json::parse(R"({"gpus":[{"bus_id":1}]})")));
 }
+
+}  // namespace test_gpu_facts

@@ -11,6 +11,8 @@
 
 #include "fault/agent/gpu_watch.hpp"
 
+namespace test_gpu_watch {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace std::chrono_literals;
@@ -147,3 +149,5 @@ TEST_CASE("the node's NVLink domain is what its GPUs agree on, and is kept where
     CHECK(look({two, two}) == two);
     CHECK(look({"", ""}) == "");
 }
+
+}  // namespace test_gpu_watch

@@ -11,6 +11,8 @@
 
 #include "fault/sources/hca_rates.hpp"
 
+namespace test_hca_rates {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace std::chrono_literals;
@@ -171,3 +173,5 @@ TEST_CASE("counters are read of both folders, and what cannot be read says why",
     CHECK(told->at(2).unread.at("link_downed").find("is no file") != std::string::npos);
     CHECK_FALSE(hardware::read_counters(sys.root / "nowhere", names));
 }
+
+}  // namespace test_hca_rates

@@ -15,6 +15,8 @@
 #include "fault/agent/hca_watch.hpp"
 #include "fault/incident/engine.hpp"
 
+namespace test_hca_watch {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace std::chrono_literals;
@@ -316,3 +318,5 @@ TEST_CASE("nobody listens where that is not wanted", "[fault]") {
     b.io.run_for(100ms);
     CHECK_FALSE(std::filesystem::exists(b.dir / "listened"));
 }
+
+}  // namespace test_hca_watch

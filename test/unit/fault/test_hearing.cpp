@@ -10,6 +10,8 @@
 #include "test/unit/fault/domain_bench.hpp"
 #include "test/unit/fault/heard.hpp"
 
+namespace test_hearing {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -112,3 +114,5 @@ TEST_CASE("a consequence is noted, and looked into where a rule asks for more", 
     CHECK(b.desk.hear(made, change::again) == heard::noted);
     CHECK(b.desk.hear(made, change::worse) == heard::act);
 }
+
+}  // namespace test_hearing

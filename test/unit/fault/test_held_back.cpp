@@ -5,6 +5,8 @@
 
 #include "test/unit/fault/controller_bench.hpp"
 
+namespace test_held_back {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -327,3 +329,5 @@ TEST_CASE("nodes that fail at the same moment are as many as the limits allow", 
     });
     CHECK(held == 4);
 }
+
+}  // namespace test_held_back

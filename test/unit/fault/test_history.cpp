@@ -9,6 +9,8 @@
 #include "fault/incident/engine.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_history {
+
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
 
@@ -228,3 +230,5 @@ TEST_CASE("a place that cannot be written is said", "[fault]") {
     REQUIRE_FALSE(h);
     CHECK(h.error().what.find("/proc/nowhere/history.db") != std::string::npos);
 }
+
+}  // namespace test_history

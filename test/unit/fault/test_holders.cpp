@@ -8,6 +8,8 @@
 #include "fault/policy/rule.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 
+namespace test_holders {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -230,3 +232,5 @@ TEST_CASE("only steps that had the lost node are of the run before, and only nod
         CHECK(seen->why == "n4 could not be looked at");
     }
 }
+
+}  // namespace test_holders

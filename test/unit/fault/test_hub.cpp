@@ -8,6 +8,8 @@
 #include "fault/controller/hub.hpp"
 #include "test/unit/fault/talk_bench.hpp"
 
+namespace test_hub {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -108,3 +110,5 @@ TEST_CASE("a connection that ends after a newer one of its node leaves nothing b
     CHECK(b.gone == 1);
     first->close();
 }
+
+}  // namespace test_hub

@@ -8,6 +8,8 @@
 #include "test/unit/fault/fabric_bench.hpp"
 #include "test/unit/fault/heard.hpp"
 
+namespace test_ignore {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -111,3 +113,5 @@ TEST_CASE("a line's fault is heard of once when the rules do not ignore it any m
     CHECK(heard.times("incident f00001 ") == 1);
     CHECK(incidents_counted(*b.figures, got[0].reason) == 1);
 }
+
+}  // namespace test_ignore

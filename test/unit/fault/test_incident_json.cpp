@@ -9,6 +9,8 @@
 #include "fault/cli/commands.hpp"
 #include "fault/incident/incident.hpp"
 
+namespace test_incident_json {
+
 using namespace banyan::fault;
 using banyan::json_fields;
 using nlohmann::json;
@@ -121,3 +123,5 @@ TEST_CASE("an answer of another release is shown as far as it is understood", "[
     const json status{{"pid", "x"}, {"dry_run", 0}, {"opensm_log", 5}};
     CHECK(status_text(json_fields(status)).find("not watched") != std::string::npos);
 }
+
+}  // namespace test_incident_json

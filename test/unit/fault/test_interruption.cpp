@@ -8,6 +8,8 @@
 #include "fault/controller/interruption.hpp"
 #include "test/unit/fault/controller_bench.hpp"
 
+namespace test_interruption {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -471,3 +473,5 @@ TEST_CASE("a node goes out when more is asked for while its job comes back from 
     CHECK(got[0].state == incident_state::acting);
     CHECK(got[0].find_action("job", "7") == nullptr);
 }
+
+}  // namespace test_interruption

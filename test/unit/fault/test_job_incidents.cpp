@@ -14,6 +14,8 @@
 #include "fault/policy/review.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_job_incidents {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -386,3 +388,5 @@ TEST_CASE("jobs that fail push out each other alone, the one least heard of firs
     CHECK(b.e.find(1));
     CHECK_FALSE(b.e.find(500));
 }
+
+}  // namespace test_job_incidents

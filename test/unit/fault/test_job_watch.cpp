@@ -15,6 +15,8 @@
 #include "common/fd.hpp"
 #include "fault/agent/job_watch.hpp"
 
+namespace test_job_watch {
+
 using namespace banyan;
 using namespace banyan::fault;
 using kind = job_news::kind;
@@ -182,3 +184,5 @@ TEST_CASE("an agent that ends leaves the socket that is another's by now", "[fau
     REQUIRE(tell_agent(second.settings.agent_socket, {kind::task_ended, 17, 2, 5, SIGBUS, 0, {}}));
     CHECK(second.wait(1));
 }
+
+}  // namespace test_job_watch

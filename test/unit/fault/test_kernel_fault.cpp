@@ -8,6 +8,8 @@
 #include "fault/sources/kernel_fault.hpp"
 #include "fault/sources/kernel_log.hpp"
 
+namespace test_kernel_fault {
+
 using namespace banyan::fault;
 
 namespace {
@@ -206,3 +208,5 @@ TEST_CASE("any bytes at all are survived", "[fault]") {
     }
     CHECK(parser.line(seed).fault->recovery == 2u);
 }
+
+}  // namespace test_kernel_fault

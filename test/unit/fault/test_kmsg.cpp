@@ -4,6 +4,8 @@
 #include "fault/sources/kmsg_record.hpp"
 #include "fault/sources/line_splitter.hpp"
 
+namespace test_kmsg {
+
 using namespace banyan::fault;
 
 TEST_CASE("a record of the device is taken apart", "[fault]") {
@@ -76,3 +78,5 @@ TEST_CASE("over-long lines are cut, and the next is right", "[fault]") {
         CHECK(splitter.cut_lines() == 1);
     }
 }
+
+}  // namespace test_kmsg

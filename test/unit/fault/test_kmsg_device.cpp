@@ -18,6 +18,8 @@
 #include "fault/sources/kmsg_device.hpp"
 #include "test/unit/fault/metrics_page.hpp"
 
+namespace test_kmsg_device {
+
 using namespace banyan;
 using namespace banyan::fault;
 
@@ -135,3 +137,5 @@ TEST_CASE("lost records are a figure", "[fault]") {
     REQUIRE(where);
     CHECK(testing::page(*where).find("banyan_fault_log_lines_lost_total 8002\n") != std::string::npos);
 }
+
+}  // namespace test_kmsg_device

@@ -11,6 +11,8 @@
 #include "common/file.hpp"
 #include "test/unit/fault/fabric_bench.hpp"
 
+namespace test_known_fabric {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -299,3 +301,5 @@ TEST_CASE("a host that Slurm restarts is a note, until Slurm gives it up", "[fau
     CHECK(c.all()[0].rule == "host-lost");
     CHECK(c.all()[0].decided == static_cast<std::uint8_t>(step_kind::seal));
 }
+
+}  // namespace test_known_fabric

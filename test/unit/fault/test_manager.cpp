@@ -5,6 +5,8 @@
 
 #include "fault/fabric/manager.hpp"
 
+namespace test_manager {
+
 using namespace banyan;
 using namespace banyan::fault;
 
@@ -112,3 +114,5 @@ TEST_CASE("one that was never seen is missed, too", "[fault]") {
     REQUIRE(news);
     CHECK(news->who.guid == 0);
 }
+
+}  // namespace test_manager

@@ -9,6 +9,8 @@
 
 #include "test/unit/fault/controller_bench.hpp"
 
+namespace test_meanwhile {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -221,3 +223,5 @@ TEST_CASE("a node that somebody returned while its job is followed is not taken 
     CHECK(l.until([&] { return b.slurm.calls.size() == 3; }));
     CHECK(l.c.incidents().all().size() == 2);
 }
+
+}  // namespace test_meanwhile

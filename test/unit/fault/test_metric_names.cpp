@@ -12,6 +12,8 @@
 #include "fault/metrics/metrics.hpp"
 #include "test/unit/fault/metrics_page.hpp"
 
+namespace test_metric_names {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -55,3 +57,5 @@ TEST_CASE("every series of the alert rules is one of the daemon's", "[fault]") {
          ++it)
         CHECK(std::filesystem::exists(BANYAN_FIXTURES "/../../docs/runbook/" + (*it)[1].str() + ".md"));
 }
+
+}  // namespace test_metric_names

@@ -7,6 +7,8 @@
 
 #include "test/unit/fault/controller_bench.hpp"
 
+namespace test_next_controller {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -170,3 +172,5 @@ TEST_CASE("what waited over a maintenance is of a boot that is over", "[fault]")
         CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
     }
 }
+
+}  // namespace test_next_controller

@@ -5,6 +5,8 @@
 
 #include "test/unit/fault/controller_bench.hpp"
 
+namespace test_node_reasons {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -236,3 +238,5 @@ TEST_CASE("an incident keeps what was done, and of what came to nothing not all"
     i.add_action({"node_down", "n03", 2, "done"}, true);
     CHECK(i.actions.back().result == "done");
 }
+
+}  // namespace test_node_reasons

@@ -11,6 +11,8 @@
 #include "fault/policy/review.hpp"
 #include "test/unit/fault/controller_bench.hpp"
 
+namespace test_node_sweep {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -266,3 +268,5 @@ TEST_CASE("rules about sweeps are checked", "[fault]") {
     CHECK(warned("[[rule]]\nname = \"unfit\"\nswept = \"unfit\"\naction = \"drain\"\n")
               .find("rule \"unfit\": no rule asks for a sweep") != std::string::npos);
 }
+
+}  // namespace test_node_sweep

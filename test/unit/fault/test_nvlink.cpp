@@ -17,6 +17,8 @@
 #include "fault/sources/gpu_map.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_nvlink {
+
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
 
@@ -225,3 +227,5 @@ TEST_CASE("the driver's branch comes from its own words and from the machine", "
     CHECK(driver_branch(root) == 535);
     std::filesystem::remove_all(root);
 }
+
+}  // namespace test_nvlink

@@ -8,6 +8,8 @@
 
 #include "test/unit/fault/domain_bench.hpp"
 
+namespace test_nvlink_culprits {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -274,3 +276,5 @@ TEST_CASE("an alert of another fault beside which a link failed is no link's", "
     CHECK(b.last().object.kind == object_kind::sw);
     CHECK(b.e.find(1)->closed_ms == 0);
 }
+
+}  // namespace test_nvlink_culprits

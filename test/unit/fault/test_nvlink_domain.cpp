@@ -15,6 +15,8 @@
 #include "hardware/gpus.hpp"
 #include "test/unit/fault/domain_bench.hpp"
 
+namespace test_nvlink_domain {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -252,3 +254,5 @@ TEST_CASE("NVIDIA's library is asked for the NVLink domain", "[fault][domain]") 
     told["gpus"][0]["nvlink_domain"] = "garbage";
     CHECK_FALSE(hardware::gpu_answers_from(told));
 }
+
+}  // namespace test_nvlink_domain

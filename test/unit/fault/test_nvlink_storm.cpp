@@ -10,6 +10,8 @@
 #include "fault/incident/engine.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_nvlink_storm {
+
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
 
@@ -172,3 +174,5 @@ TEST_CASE("an error that the driver is to judge is the application's where it sa
         CHECK(b.only().reason == "gpu-app");
     }
 }
+
+}  // namespace test_nvlink_storm

@@ -8,6 +8,8 @@
 
 #include "fault/sources/opensm_log.hpp"
 
+namespace test_opensm {
+
 using namespace banyan::fault;
 
 namespace {
@@ -91,3 +93,5 @@ TEST_CASE("the manager's own words, and nobody else's", "[fault]") {
     for (const char* no : {"Exiting SM ", "x: Exiting SM", "Entering MASTER state of it", "Entering"})
         CHECK_FALSE(parser.line(head + no));
 }
+
+}  // namespace test_opensm

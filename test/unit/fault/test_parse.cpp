@@ -10,6 +10,8 @@
 #include "fault/parse/any_log.hpp"
 #include "test/fault_lines.hpp"
 
+namespace test_parse {
+
 using namespace banyan::fault;
 
 namespace {
@@ -149,3 +151,5 @@ TEST_CASE("lines that are no event in the fabric's logs", "[fault]") {
           "2023-12-20 07:46:24.442 [12] [329] WARNING [Link"})
         CHECK(read(log_format::ufm, line).empty());
 }
+
+}  // namespace test_parse

@@ -11,6 +11,8 @@
 #include "fault/incident/engine.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_pci_places {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -215,3 +217,5 @@ TEST_CASE("cards of several switches, or at several times, accuse no switch", "[
         CHECK(b.only().object.kind == object_kind::gpu);
     }
 }
+
+}  // namespace test_pci_places

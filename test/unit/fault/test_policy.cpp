@@ -9,6 +9,8 @@
 #include "fault/policy/policy_file.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_policy {
+
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
 
@@ -291,3 +293,5 @@ TEST_CASE("jobs that had a node alone count where the line names none", "[fault]
     known[2].jobs = {2, 5};  // which of them it was nobody knows
     CHECK(shipped_policy().decide(known[3], known).rule == "application");
 }
+
+}  // namespace test_policy

@@ -13,6 +13,8 @@
 #include "fault/policy/policy_file.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_policy_file {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -311,3 +313,5 @@ TEST_CASE("every reason has a page, and is one that a rule can name", "[fault]")
     for (std::size_t n = 0; n < severity_words().size(); ++n)
         CHECK(severity_words()[n] == name_of(static_cast<severity>(n)));
 }
+
+}  // namespace test_policy_file

@@ -12,6 +12,8 @@
 #include "fault/policy/trial.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_policy_review {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -159,3 +161,5 @@ TEST_CASE("times of logs are numbers, or are said not to be", "[fault]") {
         CHECK_FALSE(log_time_ms(none));
     }
 }
+
+}  // namespace test_policy_review

@@ -13,6 +13,8 @@
 #include "fault/event.hpp"
 #include "fault/policy/policy_file.hpp"
 
+namespace test_policy_table {
+
 using namespace banyan::fault;
 
 namespace {
@@ -88,3 +90,5 @@ TEST_CASE("the shipped rules decide as they always did", "[fault]") {
             CHECK(got == expected[got.substr(0, 20)]);
         }
 }
+
+}  // namespace test_policy_table

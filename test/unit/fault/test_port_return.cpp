@@ -10,6 +10,8 @@
 #include "fault/agent/agent.hpp"
 #include "test/unit/fault/talk_bench.hpp"
 
+namespace test_port_return {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -209,3 +211,5 @@ TEST_CASE("an incident of a port ends with the next agent, who finds it up", "[f
     CHECK(l.c.incidents().all().size() == 1);
     pool.join();
 }
+
+}  // namespace test_port_return

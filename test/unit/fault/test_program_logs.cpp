@@ -7,6 +7,8 @@
 #include "fault/sources/program_logs.hpp"
 #include "fault/sources/ufm_log.hpp"
 
+namespace test_program_logs {
+
 using namespace banyan::fault;
 
 TEST_CASE("UFM names both ends of a link, and its cable", "[fault]") {
@@ -117,3 +119,5 @@ TEST_CASE("a process's job is what slurmstepd made of it", "[fault]") {
     CHECK(job_in_cgroup("0::/system.slice/slurmstepd.scope/job_42/step_0/user/slurmstepd.scope/job_99\n") ==
           42u);
 }
+
+}  // namespace test_program_logs

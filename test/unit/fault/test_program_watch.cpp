@@ -10,6 +10,8 @@
 
 #include "fault/agent/program_watch.hpp"
 
+namespace test_program_watch {
+
 using namespace banyan;
 using namespace banyan::fault;
 
@@ -164,3 +166,5 @@ TEST_CASE("a log of no known format is told at the start", "[fault]") {
     CHECK_FALSE(loads(many + "]"));
     std::filesystem::remove(file);
 }
+
+}  // namespace test_program_watch

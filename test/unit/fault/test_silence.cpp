@@ -8,6 +8,8 @@
 #include "fault/controller/silence.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 
+namespace test_silence {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -141,3 +143,5 @@ TEST_CASE("where every agent of a small cluster is gone no node is called silent
     CHECK(single.found() == names{"n1"});
     w.io.run_for(3s);  // none is followed any more
 }
+
+}  // namespace test_silence

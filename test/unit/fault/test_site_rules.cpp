@@ -5,6 +5,8 @@
 
 #include "test/unit/fault/controller_bench.hpp"
 
+namespace test_site_rules {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -138,3 +140,5 @@ TEST_CASE("an attempt to tell a user that failed, or was none in dry run, has to
         CHECK(b.slurm.calls == std::vector<std::string>{"tell 7"});
     }
 }
+
+}  // namespace test_site_rules

@@ -16,6 +16,8 @@
 #include "fault/controller/seen_events.hpp"
 #include "test/unit/fault/controller_bench.hpp"
 
+namespace test_slow_history {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -325,3 +327,5 @@ TEST_CASE("which events came before", "[fault]") {
     seen.forget(at(3, 0));  // its node has room again
     CHECK(seen.look(e) == sight::fresh);
 }
+
+}  // namespace test_slow_history

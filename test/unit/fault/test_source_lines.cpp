@@ -9,6 +9,8 @@
 #include "fault/parse/any_log.hpp"
 #include "test/unit/fault/controller_bench.hpp"
 
+namespace test_source_lines {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -95,3 +97,5 @@ TEST_CASE("one line of each source: what parse shows, and what the controller as
         CHECK(b.slurm.calls.empty());
     }
 }
+
+}  // namespace test_source_lines

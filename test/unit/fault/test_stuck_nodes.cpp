@@ -5,6 +5,8 @@
 
 #include "test/unit/fault/controller_bench.hpp"
 
+namespace test_stuck_nodes {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -129,3 +131,5 @@ TEST_CASE("a node that does not end a job's last run stays in dry run", "[fault]
     REQUIRE(got[1].find_action("node_down", "n02"));
     CHECK(got[1].find_action("node_down", "n02")->result.starts_with("dry run: would set n02 DOWN"));
 }
+
+}  // namespace test_stuck_nodes

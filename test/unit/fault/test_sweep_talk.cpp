@@ -13,6 +13,8 @@
 #include "fault/net/channel.hpp"
 #include "test/unit/fault/talk_bench.hpp"
 
+namespace test_sweep_talk {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -274,3 +276,5 @@ TEST_CASE("an NVLink domain that makes no sense changes nothing of what is known
     CHECK(after(std::string(1'000, 'a')) == domain);
     CHECK(after("") == "");
 }
+
+}  // namespace test_sweep_talk

@@ -13,6 +13,8 @@
 #include "fault/sources/symptom_lines.hpp"
 #include "test/unit/fault/lines.hpp"
 
+namespace test_symptoms {
+
 using namespace banyan::fault;
 using catalog::symptom;
 
@@ -349,3 +351,5 @@ TEST_CASE("every reason has its page", "[fault]") {
         CHECK(std::filesystem::exists(std::string(BANYAN_FIXTURES) + "/../../docs/runbook/" +
                                       std::string(row.reason) + ".md"));
 }
+
+}  // namespace test_symptoms

@@ -9,6 +9,8 @@
 #include "fault/sources/log_line.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 
+namespace test_verification {
+
 using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
@@ -510,3 +512,5 @@ TEST_CASE("a job is followed for its newest failure, and once", "[fault]") {
     REQUIRE(f.found.actions.size() == 1);
     CHECK(f.found.actions[0].result == "is followed for a newer failure of it now");
 }
+
+}  // namespace test_verification

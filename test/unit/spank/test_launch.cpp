@@ -25,6 +25,8 @@
 #include "spank/launch.hpp"
 #include "spank/note.hpp"
 
+namespace test_launch {
+
 using namespace banyan;
 using namespace ckptd_test;
 
@@ -252,3 +254,5 @@ TEST_CASE("what the prolog found out reaches the tasks, and no longer than the j
     spank::remove_note(n.paths(), 7);
     CHECK(spank::read_note(n.paths(), 7).empty());
 }
+
+}  // namespace test_launch

@@ -17,6 +17,8 @@
 #include "spank/launch.hpp"
 #include "spank/task_ends.hpp"
 
+namespace test_task_ends {
+
 using namespace banyan;
 using namespace banyan::spank;
 
@@ -112,3 +114,5 @@ TEST_CASE("a step that ends tells the agent without its configuration", "[spank]
     CHECK(fits < 100'000);
     std::filesystem::remove_all(dir);
 }
+
+}  // namespace test_task_ends

@@ -5,6 +5,8 @@
 
 #include "supervisor/child.hpp"
 
+namespace test_child {
+
 using namespace banyan::supervisor;
 
 namespace {
@@ -80,3 +82,5 @@ TEST_CASE("waiting ends at once when a cancel comes", "[supervisor]") {
     CHECK(signals.wait(banyan::clock::now() + std::chrono::seconds(30)));
     ::waitpid(other, nullptr, 0);
 }
+
+}  // namespace test_child

@@ -4,6 +4,8 @@
 #include "supervisor/decision.hpp"
 #include "supervisor/progress.hpp"
 
+namespace test_decision {
+
 using namespace banyan::supervisor;
 using names = std::vector<std::string>;
 
@@ -265,3 +267,5 @@ TEST_CASE("the newest step in the daemon's status", "[supervisor]") {
                               R"({"sessions":[{"job":7,"committed":{"step":"x"}}]})"})
         CHECK_FALSE(newest_in_status(wrong, 7));
 }
+
+}  // namespace test_decision

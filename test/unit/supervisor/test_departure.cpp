@@ -3,6 +3,8 @@
 
 #include "supervisor/departure.hpp"
 
+namespace test_departure {
+
 using namespace banyan::supervisor;
 using namespace std::chrono_literals;
 using names = std::vector<std::string>;
@@ -140,3 +142,5 @@ TEST_CASE("how often slurmctld is asked, and for how long", "[supervisor]") {
         CHECK(none.look(begin, without_n02, 1).empty());
     }
 }
+
+}  // namespace test_departure

@@ -3,6 +3,8 @@
 
 #include "supervisor/options.hpp"
 
+namespace test_options {
+
 using namespace banyan::supervisor;
 using words = std::vector<std::string>;
 
@@ -84,3 +86,5 @@ TEST_CASE("whether the user's words let a step go on without a node", "[supervis
                               words{"--no-ki", "prog"}, words{"-lk", "prog"}, words{"-l", "prog", "-k"});
     CHECK(goes_on_without_a_node(yes));
 }
+
+}  // namespace test_options

@@ -3,6 +3,8 @@
 
 #include "supervisor/recovery.hpp"
 
+namespace test_recovery {
+
 using namespace banyan::supervisor;
 using namespace std::chrono_literals;
 
@@ -152,3 +154,5 @@ TEST_CASE("what brought no training further is kept for the end, the latest of i
     r.forget_idle();
     CHECK(r.idle_ends().empty());
 }
+
+}  // namespace test_recovery

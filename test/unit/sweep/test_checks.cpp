@@ -10,6 +10,8 @@
 #include "sweep/memory.hpp"
 #include "sweep/mounts.hpp"
 
+namespace test_checks {
+
 using namespace banyan::sweep;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
@@ -216,3 +218,5 @@ TEST_CASE("[sweep] is read as strictly as the other tables", "[sweep]") {
     for (int i = 0; i < 129; ++i) many += "\"/a\",";
     CHECK(!load(many + "]"));
 }
+
+}  // namespace test_checks

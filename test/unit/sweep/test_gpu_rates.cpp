@@ -14,6 +14,8 @@
 #include "sweep/print.hpp"
 #include "sweep/run.hpp"
 
+namespace test_gpu_rates {
+
 using namespace banyan;
 using namespace banyan::sweep;
 using std::chrono::seconds;
@@ -214,3 +216,5 @@ TEST_CASE("an all-reduce over the GPUs: sums, hangs, errors", "[sweep]") {
     const mock m("", "1");
     CHECK(found("allreduce").is == verdict::unknown);
 }
+
+}  // namespace test_gpu_rates

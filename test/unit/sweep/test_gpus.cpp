@@ -4,6 +4,8 @@
 #include "fake_gpus.hpp"
 #include "scratch_folder.hpp"
 
+namespace test_gpus {
+
 using namespace banyan;
 using namespace banyan::sweep;
 
@@ -65,3 +67,5 @@ TEST_CASE("a driver that is not loaded leaves no GPU", "[sweep]") {
     const auto looked = look_at_gpus("/", std::unexpected(error{errc::conflict, "Driver Not Loaded", {}}));
     CHECK(judge_gpus(looked, 1, false).is == verdict::unfit);
 }
+
+}  // namespace test_gpus

@@ -7,6 +7,8 @@
 #include "scratch_folder.hpp"
 #include "sweep/links.hpp"
 
+namespace test_links {
+
 using namespace banyan::sweep;
 
 namespace {
@@ -110,3 +112,5 @@ TEST_CASE("a small file is read to its end, and no further than it may", "[sweep
     CHECK(!banyan::hardware::read_small(root.path / "none"));
     CHECK(!banyan::hardware::read_small("/dev/null"));
 }
+
+}  // namespace test_links

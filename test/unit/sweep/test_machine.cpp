@@ -13,6 +13,8 @@
 #include "sweep/bandwidth.hpp"
 #include "sweep/topology.hpp"
 
+namespace test_machine {
+
 using namespace banyan;
 using namespace banyan::sweep;
 
@@ -144,3 +146,5 @@ TEST_CASE("bandwidth is judged in 10^9 bytes", "[sweep]") {
     CHECK(judge_bandwidth(199.9e9, 200).is == verdict::unfit);
     CHECK(judge_bandwidth(199.94e9, 200).what.front() == "199.9 GB/s by a triad on all CPUs, expected 200");
 }
+
+}  // namespace test_machine

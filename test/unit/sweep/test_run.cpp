@@ -13,6 +13,8 @@
 #include "sweep/apart.hpp"
 #include "sweep/run.hpp"
 
+namespace test_run {
+
 using namespace banyan;
 using namespace banyan::sweep;
 using steady = banyan::clock;
@@ -176,3 +178,5 @@ TEST_CASE("what a child says of itself is not believed as it comes", "[sweep]") 
     CHECK(back.what == f.what);
     CHECK(back.figures == f.figures);
 }
+
+}  // namespace test_run

@@ -7,6 +7,8 @@
 #include "sweep/print.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 
+namespace test_told {
+
 using namespace banyan;
 using namespace banyan::sweep;
 using fault::node_status;
@@ -120,3 +122,5 @@ TEST_CASE("node_exporter gets one gauge for each verdict", "[sweep]") {
         CHECK(text.find(line) != std::string::npos);
     CHECK(text.find("not mounted") == std::string::npos);
 }
+
+}  // namespace test_told

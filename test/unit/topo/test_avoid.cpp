@@ -11,6 +11,8 @@
 #include "dump_writer.hpp"
 #include "fixtures.hpp"
 
+namespace test_avoid {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 
@@ -115,3 +117,5 @@ TEST_CASE("of a switch's links no more are avoided than it can spare", "[topo]")
     REQUIRE_FALSE(gone);
     CHECK(gone.error().code == banyan::errc::not_found);
 }
+
+}  // namespace test_avoid

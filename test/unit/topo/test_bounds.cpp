@@ -14,6 +14,8 @@
 #include "topo/placement/communication.hpp"
 #include "topo/placement/communication_graph.hpp"
 
+namespace test_bounds {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -186,3 +188,5 @@ TEST_CASE("half of a large job is replaced, neighbours first", "[topo]") {
         CHECK((after.nodes[slot] == before.nodes[slot]) == (slot % 2 == 1));
     }
 }
+
+}  // namespace test_bounds

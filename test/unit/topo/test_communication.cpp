@@ -13,6 +13,8 @@
 #include "topo/placement/communication_graph.hpp"
 #include "topo/placement/locations.hpp"
 
+namespace test_communication {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -51,3 +53,5 @@ TEST_CASE("bins are as far from each other as their hosts", "[topo]") {
             }
     }
 }
+
+}  // namespace test_communication

@@ -6,6 +6,8 @@
 #include "dump_writer.hpp"
 #include "fixtures.hpp"
 
+namespace test_cost {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 
@@ -166,3 +168,5 @@ TEST_CASE("what --train-model takes", "[topo]") {
     CHECK_FALSE(parse_model("hidden=99999999999999999999"));
     CHECK_FALSE(parse_model(""));
 }
+
+}  // namespace test_cost

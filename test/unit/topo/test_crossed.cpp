@@ -8,6 +8,8 @@
 
 #include "dump_writer.hpp"
 
+namespace test_crossed {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 
@@ -209,3 +211,5 @@ TEST_CASE("HCAs of no group are on no port of one together", "[topo][crossed]") 
     REQUIRE(f.excluded.size() == 8);
     for (const auto& e : f.excluded) CHECK(e.why == "nothing shows which host it belongs to");
 }
+
+}  // namespace test_crossed

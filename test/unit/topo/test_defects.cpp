@@ -8,6 +8,8 @@
 
 #include "dump_writer.hpp"
 
+namespace test_defects {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 
@@ -192,3 +194,5 @@ TEST_CASE("no leaf is missing where half of the hosts have fewer HCAs", "[topo]"
     CHECK(f.defects.empty());
     for (const auto& h : f.hosts) CHECK_FALSE(h.slow);
 }
+
+}  // namespace test_defects

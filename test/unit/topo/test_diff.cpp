@@ -6,6 +6,8 @@
 
 #include "fixtures.hpp"
 
+namespace test_diff {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 
@@ -38,3 +40,5 @@ TEST_CASE("what is lost one way is new the other way", "[topo]") {
     CHECK(d.new_links.size() == 41);
     CHECK(d.lost_links.empty());
 }
+
+}  // namespace test_diff

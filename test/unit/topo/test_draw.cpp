@@ -20,8 +20,11 @@
 #include "topo/draw/shelf.hpp"
 #include "topo/draw/svg.hpp"
 
+namespace test_draw {
+
 using namespace banyan::topo;
 using namespace banyan::topo::draw;
+using banyan::topo::draw::health;  // not the model's
 
 namespace {
 
@@ -284,8 +287,9 @@ TEST_CASE("columns are even and rows are filled", "[draw]") {
 }
 
 TEST_CASE("nothing overlaps, at any size", "[draw]") {
-    const auto [groups, hosts, rails] = GENERATE(table<std::uint32_t, std::uint32_t, std::uint32_t>(
-        {{1, 1, 1}, {2, 8, 8}, {2, 32, 8}, {8, 8, 1}, {5, 18, 4}, {40, 18, 4}, {90, 32, 8}}));
+    const auto [groups, hosts, rails] =
+        GENERATE(Catch::Generators::table<std::uint32_t, std::uint32_t, std::uint32_t>(
+            {{1, 1, 1}, {2, 8, 8}, {2, 32, 8}, {8, 8, 1}, {5, 18, 4}, {40, 18, 4}, {90, 32, 8}}));
     CAPTURE(groups, hosts, rails);
     const auto f = clos(groups, hosts, rails, 4, 1);
     const auto at = lay_out(f, make_scene(f), 100, true);
@@ -447,3 +451,5 @@ TEST_CASE("a job is coloured by unit or by a dimension", "[draw]") {
     CHECK(from_plan.marks.back().spare);
     CHECK(from_plan.text.find("1 host not on the fabric") != std::string::npos);
 }
+
+}  // namespace test_draw

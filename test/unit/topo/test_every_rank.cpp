@@ -16,6 +16,8 @@
 #include "topo/placement/all_to_all.hpp"
 #include "topo/placement/communication_graph.hpp"
 
+namespace test_every_rank {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -255,3 +257,5 @@ TEST_CASE("of the placements with whole units the one with the fewest bytes", "[
     }
     CHECK(tried > 100);
 }
+
+}  // namespace test_every_rank

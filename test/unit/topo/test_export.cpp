@@ -12,6 +12,8 @@
 #include "topo/export/slurm.hpp"
 #include "topo/export/slurm_names.hpp"
 
+namespace test_export {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -218,3 +220,5 @@ TEST_CASE("blocks: sizes that Slurm takes, and NVLink domains", "[export]") {
 TEST_CASE("numbers in names sort by value", "[export]") {
     CHECK(sorted_hostlist({"n10", "n2", "n1", "m1", "n9"}) == "m1,n[1-2,9],n10");
 }
+
+}  // namespace test_export

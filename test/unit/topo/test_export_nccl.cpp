@@ -18,6 +18,8 @@
 #include "topo/export/nccl_xml.hpp"
 #include "topo/export/trial.hpp"
 
+namespace test_export_nccl {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -190,3 +192,5 @@ TEST_CASE("PCIe links by their bandwidth", "[export]") {
     CHECK(link_of(0).width == 0);
     CHECK(link_of(-1).width == 0);
 }
+
+}  // namespace test_export_nccl

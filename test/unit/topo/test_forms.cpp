@@ -14,6 +14,8 @@
 #include "fixtures.hpp"
 #include "form_writer.hpp"
 
+namespace test_forms {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 
@@ -318,3 +320,5 @@ TEST_CASE("a row or line that cannot be read is told with its place", "[topo]") 
     info.insert(info.find("Switch"), "CA: x:\n      0xzz 1 ==( )==>\n");
     CHECK(read_dump(info).value().complaints.size() == 1);
 }
+
+}  // namespace test_forms

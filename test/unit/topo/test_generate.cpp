@@ -12,6 +12,8 @@
 
 #include "topo/generate/generate.hpp"
 
+namespace test_generate {
+
 using namespace banyan::topo;
 using generate::defect_kind;
 
@@ -430,3 +432,5 @@ TEST_CASE("the truth is JSON", "[topo][generate]") {
     CHECK(t["hcas"].size() == g.facts.hcas.size());
     CHECK(t["groups"][0]["leaves"].size() == 8);
 }
+
+}  // namespace test_generate

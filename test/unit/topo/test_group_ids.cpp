@@ -9,6 +9,8 @@
 
 #include "dump_writer.hpp"
 
+namespace test_group_ids {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 
@@ -130,3 +132,5 @@ TEST_CASE("the evidence of a defect has the ids that are kept", "[topo][ids]") {
         if (x.kind == "missing-rail") told.push_back(x.evidence);
     CHECK(told == std::vector<std::string>{"1 HCA with a link, most hosts of g3 have 2"});
 }
+
+}  // namespace test_group_ids

@@ -12,6 +12,8 @@
 #include "form_writer.hpp"
 #include "topo/readers/csv.hpp"
 
+namespace test_health {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 
@@ -273,3 +275,5 @@ TEST_CASE("what tells nothing of health is refused, and hostile texts are bounde
     CHECK(f.managers.size() == 1);
     for (const auto& p : h.ports) REQUIRE(p.name.find('\x1b') == std::string::npos);
 }
+
+}  // namespace test_health

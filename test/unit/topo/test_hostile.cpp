@@ -9,6 +9,8 @@
 
 #include "dump_writer.hpp"
 
+namespace test_hostile {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 
@@ -149,3 +151,5 @@ TEST_CASE("a crowd of one device keeps the one that sits where its host does", "
     for (const auto& e : f.defects) doubled += e.kind == "duplicate-name";
     CHECK(doubled == 200);
 }
+
+}  // namespace test_hostile

@@ -15,6 +15,8 @@
 #include "fixtures.hpp"
 #include "topo/generate/generate.hpp"
 
+namespace test_levels {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -392,3 +394,5 @@ TEST_CASE("hosts stand as people count, and groups keep their numbers when one g
     }
     CHECK(id_of(f, "lassen12") == "g1");
 }
+
+}  // namespace test_levels

@@ -7,6 +7,8 @@
 
 #include "fixtures.hpp"
 
+namespace test_model {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -144,3 +146,5 @@ TEST_CASE("a port that calls its peer a router while the record says switch", "[
     CHECK(f.links.size() == model_of("ibnetdiscover.txt").links.size());
     CHECK(decode_snapshot(encode_snapshot(f)).has_value());
 }
+
+}  // namespace test_model

@@ -11,6 +11,8 @@
 
 #include "fixtures.hpp"
 
+namespace test_placement {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -252,3 +254,5 @@ TEST_CASE("by a model's bytes a few stages of some pipelines share a leaf group"
     std::sort(nodes.begin(), nodes.end());
     CHECK(std::adjacent_find(nodes.begin(), nodes.end()) == nodes.end());
 }
+
+}  // namespace test_placement

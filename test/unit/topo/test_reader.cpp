@@ -4,6 +4,8 @@
 
 #include "fixtures.hpp"
 
+namespace test_reader {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -185,3 +187,5 @@ TEST_CASE("a dump that was cut in the middle is refused", "[topo]") {
     const auto at = whole.find('\n', whole.size() / 2);
     CHECK_FALSE(read_ibnetdiscover(whole.substr(0, at + 1)));
 }
+
+}  // namespace test_reader

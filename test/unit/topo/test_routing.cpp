@@ -4,6 +4,8 @@
 
 #include "fixtures.hpp"
 
+namespace test_routing {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 
@@ -92,3 +94,5 @@ TEST_CASE("the busiest link by the tables", "[topo]") {
     tables.ports.erase(f.switches[last_leaf].id);
     CHECK(busiest_link(f, ring, p, tables).without_route > 0);
 }
+
+}  // namespace test_routing

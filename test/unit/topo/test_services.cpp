@@ -8,6 +8,8 @@
 #include "fixtures.hpp"
 #include "topo/generate/generate.hpp"
 
+namespace test_services {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 
@@ -108,3 +110,5 @@ TEST_CASE("what hosts on spines and cores of directors are left make no leaves",
     for (const auto& d : f.defects) CHECK(d.kind == "off");
     for (const auto& h : f.hosts) CHECK(h.name[0] == 'n');
 }
+
+}  // namespace test_services

@@ -4,6 +4,8 @@
 #include <banyan/topo/shape.hpp>
 #include <catch2/catch.hpp>
 
+namespace test_shape {
+
 using namespace banyan;
 using namespace banyan::topo;
 
@@ -34,3 +36,5 @@ TEST_CASE("what is refused names itself", "[topo]") {
     CHECK(parse_shape("tp=1000000000000000000").error().what.find("is not a size") != std::string::npos);
     CHECK_FALSE(parse_shape(std::string(300, 'a')));
 }
+
+}  // namespace test_shape

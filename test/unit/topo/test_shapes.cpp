@@ -15,6 +15,8 @@
 #include "topo/generate/generate.hpp"
 #include "topo/model/names.hpp"
 
+namespace test_shapes {
+
 using namespace banyan;
 using namespace banyan::topo;
 using generate::options;
@@ -267,3 +269,5 @@ TEST_CASE("shapes that exclude each other are refused", "[topo][shapes]") {
     CHECK(refused([](options& o) { o.mixed_names = 1.5; }) == "--mixed-names is 1.5, expected 0 to 1");
     CHECK(refused([](options& o) { o.routers = 1000; }) == "--routers is 1000, expected 0 to 512");
 }
+
+}  // namespace test_shapes

@@ -7,6 +7,8 @@
 
 #include "dump_writer.hpp"
 
+namespace test_site {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 
@@ -120,3 +122,5 @@ TEST_CASE("a cable that was put elsewhere is told as moved", "[topo]") {
     CHECK(changed.lost_links.size() == 1);
     CHECK(changed.new_links.size() == 1);
 }
+
+}  // namespace test_site

@@ -6,6 +6,8 @@
 
 #include "fixtures.hpp"
 
+namespace test_slots {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -82,3 +84,5 @@ TEST_CASE("numbers that do not fit come with one that does", "[topo]") {
     CHECK_FALSE(make_request(dims, 5, 0, 0));
     CHECK_FALSE(make_request(dims, 8, 3, 0));
 }
+
+}  // namespace test_slots

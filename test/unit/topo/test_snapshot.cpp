@@ -12,6 +12,8 @@
 #include "common/file.hpp"
 #include "fixtures.hpp"
 
+namespace test_snapshot {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -84,3 +86,5 @@ TEST_CASE("snapshots of the formats before are read", "[topo]") {
     std::memcpy(bytes.data() + 8, &older, 4);
     CHECK(decode_snapshot(bytes).error().what.find("format 2, expected 3 to 5") != std::string::npos);
 }
+
+}  // namespace test_snapshot

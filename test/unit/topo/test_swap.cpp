@@ -3,6 +3,8 @@
 
 #include "fixtures.hpp"
 
+namespace test_swap {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -71,3 +73,5 @@ TEST_CASE("without a fabric replacements come in their order", "[topo]") {
     const auto after = swap_onto({}, before, std::vector<std::uint32_t>{9, 2, 7, 3}).value();
     CHECK(after.nodes == std::vector<std::uint32_t>{3, 9, 7, 2});
 }
+
+}  // namespace test_swap

@@ -10,6 +10,8 @@
 
 #include "dump_writer.hpp"
 
+namespace test_switch_names {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 
@@ -184,3 +186,5 @@ TEST_CASE("differences name nameless switches apart", "[topo][names]") {
     CHECK(change.lost_links[0].a.text().starts_with("switch-00"));
     CHECK(change.lost_links[0].a.text() != change.lost_links[0].b.text());
 }
+
+}  // namespace test_switch_names

@@ -9,6 +9,8 @@
 #include "fixtures.hpp"
 #include "topo/cli/csv.hpp"
 
+namespace test_work_order {
+
 using namespace banyan::topo;
 using namespace banyan::topo::test;
 using change = work_item::change;
@@ -124,3 +126,5 @@ TEST_CASE("each leaf's oversubscription", "[topo]") {
     CHECK(loads[2].ratio() == Approx(8.0 / 3));
     CHECK(leaf_loads(groups_of({4})).empty());
 }
+
+}  // namespace test_work_order

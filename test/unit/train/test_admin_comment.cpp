@@ -5,6 +5,8 @@
 #include "train/admin_comment.hpp"
 #include "train/admin_comment_reader.hpp"
 
+namespace test_admin_comment {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -77,3 +79,5 @@ TEST_CASE("a line of ours is told from a note", "[train]") {
         CHECK(read_admin_comment(note).error().code == errc::not_found);
     }
 }
+
+}  // namespace test_admin_comment

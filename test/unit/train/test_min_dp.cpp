@@ -7,6 +7,8 @@
 #include "train/numbers.hpp"
 #include "train/plan_summary.hpp"
 
+namespace test_min_dp {
+
 using namespace banyan;
 using namespace banyan::train;
 using banyan::train::test::example_plan;
@@ -166,3 +168,5 @@ TEST_CASE("a plan of fewer groups keeps what the job asked for", "[train]") {
         CHECK_FALSE(parse_plan(to_text(plain)));
     }
 }
+
+}  // namespace test_min_dp

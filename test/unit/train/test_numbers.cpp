@@ -4,6 +4,8 @@
 #include "train/numbers.hpp"
 #include "train/step_numbers.hpp"
 
+namespace test_numbers {
+
 using namespace banyan;
 using namespace banyan::train;
 
@@ -184,3 +186,5 @@ TEST_CASE("a step that says it is the training, and cannot be, is refused", "[sp
     CHECK_FALSE(numbers_of_step(lost, {.tasks = 1}).value().training);
     CHECK_FALSE(numbers_of_step(lost, {.overlap = true}).value().training);
 }
+
+}  // namespace test_numbers

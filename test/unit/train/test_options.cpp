@@ -5,6 +5,8 @@
 #include "train/launchers.hpp"
 #include "train/options.hpp"
 
+namespace test_options {
+
 using namespace banyan;
 using namespace banyan::train;
 
@@ -116,3 +118,5 @@ TEST_CASE("the variables of a component bear its number", "[spank]") {
     CHECK(component_variable(parallel, 0) == "BANYAN_TRAIN_PARALLEL_HET_GROUP_0");
     CHECK(component_variable(checkpoint, 12) == "BANYAN_TRAIN_CKPT_HET_GROUP_12");
 }
+
+}  // namespace test_options

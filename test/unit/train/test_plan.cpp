@@ -8,6 +8,8 @@
 #include "../topo/fixtures.hpp"
 #include "test/unit/train/example_plan.hpp"
 
+namespace test_plan {
+
 using namespace banyan;
 using namespace banyan::topo;
 using namespace banyan::topo::test;
@@ -123,3 +125,5 @@ TEST_CASE("ranks that a launcher can number", "[topo]") {
     CHECK(ranks_of_slots(apart)[0][1] == 4);
     CHECK_FALSE(ranks_are_consecutive(apart));
 }
+
+}  // namespace test_plan

@@ -6,6 +6,8 @@
 #include "test/unit/train/example_plan.hpp"
 #include "train/plan_summary.hpp"
 
+namespace test_plan_summary {
+
 using namespace banyan;
 using namespace banyan::train;
 using banyan::train::test::example_plan;
@@ -114,3 +116,5 @@ TEST_CASE("summaries that were changed at random never crash the parser", "[trai
     }
     CHECK(refused > 10000);
 }
+
+}  // namespace test_plan_summary

@@ -12,6 +12,8 @@
 
 #include "train/options.hpp"
 
+namespace test_random_options {
+
 using namespace banyan;
 using namespace banyan::train;
 
@@ -237,3 +239,5 @@ TEST_CASE("random job specifications give options or an error with a hint", "[sp
     WARN(good << " good, " << refused << " refused, the longest took "
               << std::chrono::duration_cast<std::chrono::microseconds>(longest).count() << " us");
 }
+
+}  // namespace test_random_options

@@ -8,6 +8,8 @@
 #include "examples/trainer/model/state.hpp"
 #include "examples/trainer/shape.hpp"
 
+namespace test_shape {
+
 using namespace trainer;
 
 namespace {
@@ -107,3 +109,5 @@ TEST_CASE("padding brings the state to its size and tells a torn save", "[traine
     SECTION("another step") { ++s.count.step; }
     CHECK_THROWS_AS(check_padding(s, self), failure);
 }
+
+}  // namespace test_shape

@@ -23,6 +23,8 @@
 #include "examples/trainer/net/stream.hpp"
 #include "examples/trainer/shape.hpp"
 
+namespace test_training {
+
 using banyan::unique_fd;
 
 namespace {
@@ -218,3 +220,5 @@ TEST_CASE("a daemon that is not there may have the state: nothing is begun anew,
     training without("dp=2", {"--steps", "2"}, promised);
     for (const auto status : without.wait()) CHECK(status == 0);
 }
+
+}  // namespace test_training
