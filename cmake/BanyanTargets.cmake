@@ -83,13 +83,49 @@ function(banyan_program name)
   endif()
 endfunction()
 
-# banyan_unit_test(NAME SOURCES ... LIBS ...): a Catch2 program that ctest runs under the label "unit".
+# What scripts/test builds: the programs of all tests, and what these start.
+add_custom_target(tests)
+# The build whose programs the tests on clusters install: Slurm's daemons do not load what has sanitizers in it.
+set(BANYAN_PROGRAMS "${CMAKE_BINARY_DIR}" CACHE PATH "Build whose programs the tests on clusters run")
+
+# banyan_test_helper(NAME): a target that tests start or load.
+function(banyan_test_helper name)
+  add_dependencies(tests ${name})
+endfunction()
+
+# banyan_unit_test(NAME SOURCES ... LIBS ...): a Catch2 program with the label "unit". Its sources share one unit where a build joins them,
+# hence each has a namespace of its own.
 function(banyan_unit_test name)
+  banyan_catch_test(${name} unit ${ARGN})
+endfunction()
+
+# banyan_daemon_test(NAME ...): the same for what starts daemons of ours, with the label "daemon".
+function(banyan_daemon_test name)
+  banyan_catch_test(${name} daemon ${ARGN})
+endfunction()
+
+function(banyan_catch_test name label)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE BANYAN_FIXTURES="${CMAKE_SOURCE_DIR}/test/fixtures")
   target_link_libraries(${name} PRIVATE ${arg_LIBS} banyan_catch_main banyan_options)
+  banyan_test_helper(${name})
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 120)
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 300 PROCESSORS 2)
+  if(BANYAN_SANITIZE)
+    # Compiling the tests is half of the gate; what they test is optimised.
+    target_compile_options(${name} PRIVATE -O0)
+    set_tests_properties(${name} PROPERTIES
+      ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=1;UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1")
+  endif()
+endfunction()
+
+# banyan_python_test(NAME FILE LABELS SECONDS [ENVIRONMENT NAME=value...]): a Python program, ended after SECONDS.
+function(banyan_python_test name file labels seconds)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  cmake_parse_arguments(arg "" "" "ENVIRONMENT" ${ARGN})
+  add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${seconds}
+    ENVIRONMENT "BANYAN_BUILD=${BANYAN_PROGRAMS};BANYAN_HELPERS=${CMAKE_BINARY_DIR};PYTHONUNBUFFERED=1;${arg_ENVIRONMENT}")
 endfunction()

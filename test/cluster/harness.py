@@ -23,6 +23,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BANYAN_BUILD", REPOSITORY / "build" / "dev"))
+HELPERS = Path(os.environ.get("BANYAN_HELPERS", BUILD))  # what tests alone start
 DEADLINE = 60
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 

@@ -6,7 +6,7 @@ import subprocess
 import unittest
 from types import SimpleNamespace
 
-from harness import BUILD
+from harness import HELPERS
 from lone_ckptd import Daemon
 
 JOB, RANKS = 71, 3
@@ -19,7 +19,7 @@ def heat(*words, daemon=None, step=0, ranks=RANKS):
     known.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1", BANYAN_JOB=str(JOB))
     if daemon:
         known.update(BANYAN_CKPT_SOCKET=str(daemon.socket), BANYAN_STEP=str(step))
-    done = subprocess.run([os.environ.get("BANYAN_MPIEXEC") or "mpirun", "-n", str(ranks), BUILD / "bin" / "heat2d", *SIZE, *words], env=known,
+    done = subprocess.run([os.environ.get("BANYAN_MPIEXEC") or "mpirun", "-n", str(ranks), HELPERS / "bin" / "heat2d", *SIZE, *words], env=known,
                           capture_output=True, text=True, timeout=60, check=False)
     began = re.search(r"begins after step (\d+)", done.stdout)
     if not began:

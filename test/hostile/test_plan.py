@@ -5,7 +5,7 @@ and submits through Slurm's library."""
 
 import json
 
-from harness import BUILD, ClusterCase, main
+from harness import HELPERS, ClusterCase, main
 
 USER = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 SLURM_USER = ("setpriv", "--reuid=slurm", "--regid=slurm", "--clear-groups")
@@ -28,7 +28,7 @@ class Attacks:
         script = self.cluster.dir / "tmp" / f"hostile-{seconds}.sh"
         script.write_text(f"#!/bin/bash\nsleep {seconds}\n")
         script.chmod(0o644)
-        return self.cluster.run(*USER, BUILD / "bin" / "hostile_submit", script, nodes, "/dev/null", mode, *entries, check=False)
+        return self.cluster.run(*USER, HELPERS / "bin" / "hostile_submit", script, nodes, "/dev/null", mode, *entries, check=False)
 
     def run_job(self, *entries, nodes=1):
         done = self.submit("given", *entries, nodes=nodes)

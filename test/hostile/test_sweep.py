@@ -14,7 +14,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BANYAN_BUILD", REPOSITORY / "build" / "dev"))
 SWEEP = BUILD / "bin" / "banyan-sweep"
-LIBRARIES = BUILD / "test" / "hostile" / "sweep"
+LIBRARIES = Path(os.environ.get("BANYAN_HELPERS", BUILD)) / "test" / "hostile" / "sweep"
 FIT, UNFIT, WRONG_USE, UNKNOWN, NOT_TOLD = range(5)
 NOBODY = 65534
 
