@@ -155,7 +155,7 @@ TEST_CASE("a process is alive until it ends, whoever has its number next", "[ckp
 TEST_CASE("whoever asks without end takes turns, root waits never", "[ckptd]") {
     using namespace std::chrono_literals;
     local_limits limits(8);
-    const auto now = local_limits::clock::time_point{} + 1h;
+    const auto now = banyan::clock::time_point{} + 1h;
     REQUIRE(limits.enter(1000) == local_limits::verdict::come);
     REQUIRE(limits.enter(1001) == local_limits::verdict::come);
     auto waits = 0ns;
