@@ -17,14 +17,19 @@
 #include "ckptd/protocol/protocol.hpp"
 #include "network.hpp"
 #include "state.hpp"
+#include "test/idle_clock.hpp"
 
 namespace ckptd_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-/// Waits until `done` holds; false after `timeout`.
-bool eventually(const std::function<bool()>& done, std::chrono::milliseconds timeout = 10s);
+using banyan::testing::eventually;
+using banyan::testing::within;
+/// The time of all clusters.
+banyan::testing::idle_clock& idle_time();
+/// So much of it passes.
+inline void pass(std::chrono::milliseconds time) { banyan::clock::sleep_for(time); }
 
 class cluster {
   public:

@@ -30,6 +30,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <iostream>
 #include <map>
 #include <new>
@@ -42,6 +43,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/clock.hpp"
 #include "state.hpp"
 
 namespace {
@@ -87,7 +89,9 @@ std::size_t scribble(const std::string& what) {
         all.push_back({reinterpret_cast<volatile unsigned char*>(first), last - first});
     }
     constexpr std::size_t page = 4096;
-    std::thread([all, what] {
+    std::promise<void> over;  // with each of them once
+    auto once = over.get_future();
+    std::thread([all, what, over = std::move(over)]() mutable {
         for (unsigned n = 1;; ++n) {
             for (const auto& m : all) {
                 if (what == "holes")
@@ -99,8 +103,10 @@ std::size_t scribble(const std::string& what) {
                     for (std::size_t i = page + n % 64; i < m.bytes; i += 64)
                         m.at[i] = static_cast<unsigned char>(n);
             }
+            if (n == 1) over.set_value();
         }
     }).detach();
+    once.wait();
     return all.size();
 }
 
@@ -194,6 +200,7 @@ class second_state {
 
 int main() {
     ::signal(SIGPIPE, SIG_IGN);
+    if (!banyan::clock::follow_environment()) return 1;
     const auto bytes = std::strtoull(std::getenv("STATE_BYTES"), nullptr, 10);
     const auto rank = static_cast<std::uint32_t>(std::strtoul(std::getenv("RANK"), nullptr, 10));
     std::vector<unsigned char> state(bytes), grown;

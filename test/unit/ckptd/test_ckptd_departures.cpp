@@ -3,7 +3,6 @@
 // Nodes that a job has left behind, and on which nothing of Slurm's tells the daemon so.
 #include <algorithm>
 #include <csignal>
-#include <thread>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -64,7 +63,7 @@ TEST_CASE("a node whose slot another one took frees the job's memory", "[ckptd]"
         all_are(ask_all(ranks, "save 2"), "0");
         all_are(ask_all(ranks, "wait 2 2 9000"), "0");
         c.kill(2, SIGCONT);
-        CHECK(eventually([&] { return c.session(2, 7).is_null(); }, 60s));
+        CHECK(eventually([&] { return c.session(2, 7).is_null(); }));
     }
 }
 
@@ -86,7 +85,7 @@ TEST_CASE("a node is told again where a rank of the run before had not ended", "
         [&] { return c.log(2).find("of an earlier run have not ended yet") != std::string::npos; }));
     CHECK_FALSE(c.session(2, 7).is_null());
     before[1].kill();
-    CHECK(eventually([&] { return c.session(2, 7).is_null(); }, 60s));
+    CHECK(eventually([&] { return c.session(2, 7).is_null(); }));
 }
 
 TEST_CASE("a node that is back in the job keeps its memory", "[ckptd]") {
@@ -181,7 +180,7 @@ TEST_CASE("nobody makes a node let go of another user's job", "[ckptd]") {
     { const auto first = start(1, 0, same_user ? ::geteuid() : 4711); }
     auto second = start(3, 1, ::geteuid());
     const auto gone = [&] { return c.session(1, 7).is_null() && c.session(2, 7).is_null(); };
-    CHECK(eventually(gone, same_user ? 10s : 3s) == same_user);
+    CHECK((same_user ? eventually(gone) : within(4s, gone)) == same_user);
 }
 
 namespace {
@@ -290,11 +289,11 @@ TEST_CASE("a run that is over tells nobody until the next one has launched", "[c
         r.self = c.name(node);
         REQUIRE(ckpt::session_open(c.socket(node), r, 20s));
     }
-    std::this_thread::sleep_for(3s);  // node 1 would have told node 2, for the run before
+    pass(3s);  // node 1 would have told node 2, for the run before
     auto ranks = run_on(c, {1, 3}, 1, {2});
     for (const auto& answer : ask_all(ranks, "restart")) CHECK(answer.starts_with("0 1 "));
     save(ranks, "", 2);
-    CHECK(eventually([&] { return c.session(2, 7).is_null(); }, 60s));
+    CHECK(eventually([&] { return c.session(2, 7).is_null(); }));
 }
 
 TEST_CASE("a run that is over does not end the next one's session", "[ckptd]") {
@@ -312,5 +311,5 @@ TEST_CASE("a run that is over does not end the next one's session", "[ckptd]") {
     r.self = c.name(2);
     REQUIRE(ckpt::session_open(c.socket(2), r, 20s));
     save(ranks, "", 2);
-    CHECK_FALSE(eventually([&] { return c.session(2, 7).is_null(); }, 4s));
+    CHECK_FALSE(within(4s, [&] { return c.session(2, 7).is_null(); }));
 }

@@ -4,7 +4,6 @@
 // has another number, begins from there.
 #include <csignal>
 #include <fstream>
-#include <thread>
 
 #include <catch2/catch.hpp>
 #include <unistd.h>
@@ -132,7 +131,7 @@ TEST_CASE("memory goes to the next job when the newest step is in storage", "[ck
     c.new_step(8, 0, {1});
     auto ranks = start_ranks(c, 8, {1}, 1, bytes);
     ranks[0].say("save 1");  // attaches
-    CHECK_FALSE(eventually([&] { return c.session(1, 7).is_null(); }, 1s));
+    CHECK_FALSE(within(1s, [&] { return c.session(1, 7).is_null(); }));
     g.open();
     CHECK(ranks[0].hear() == "0");
     INFO(ranks[0].ask("error"));
@@ -151,7 +150,7 @@ TEST_CASE("a node that is dead does not hold the directory for the job", "[ckptd
         r.nodes[i].name = c.name(i == 0 ? 1 : 3);
         r.nodes[i].addr = c.addr(i == 0 ? 1 : 3);
     }
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = banyan::clock::now();
     for (const int node : {1, 3}) {
         r.self = c.name(node);
         REQUIRE(ckpt::session_open(c.socket(node), r, 5s));
@@ -160,7 +159,7 @@ TEST_CASE("a node that is dead does not hold the directory for the job", "[ckptd
     auto ranks = start_ranks(c, 8, {1, 3}, 1, 100'000);
     // Its buddy has written for it.
     all_are(ask_all(ranks, "restart"), "0 3 3 1");
-    CHECK(std::chrono::steady_clock::now() - began < 20s);
+    CHECK(banyan::clock::now() - began < 20s);
     CHECK(c.session(1, 7)["committed"]["step"] == 3);  // for a requeue
 }
 
@@ -196,17 +195,16 @@ TEST_CASE("a job that comes back and leaves again ends as long as it takes from 
     c.kill(1, SIGSTOP);
     leave(c, 7, {2});  // and waits for the leader's answer
     REQUIRE(eventually(is_ending));
-    std::this_thread::sleep_for(3s);
+    pass(3s);
     auto r = c.request(7, 2, 1, c.dir() + "/store", rarely);
     r.restart = 1;
     r.self = c.name(2);
     REQUIRE(ckpt::session_open(c.socket(2), r, 5s));
     leave(c, 7, {2});
-    REQUIRE(eventually(is_ending, 500ms));
+    REQUIRE(within(500ms, is_ending));
     // Meanwhile the first one hears that the leader does not answer, and its lease is over.
-    const auto until = std::chrono::steady_clock::now() + 8500ms;
-    while (std::chrono::steady_clock::now() < until && is_ending()) std::this_thread::sleep_for(20ms);
-    CHECK(is_ending());
+    CHECK_FALSE(within(8500ms, [&] { return !is_ending(); }));
+    CHECK(within(1s, [&] { return !is_ending(); }));
     c.kill(1, SIGCONT);
 }
 
@@ -233,7 +231,7 @@ TEST_CASE("of several jobs that end at once one whose storage hangs goes with it
     };
     CHECK(eventually([&] { return stored(8) && stored(9); }));
     CHECK(c.session(1, 7)["state"] == "ending");
-    CHECK(eventually([&] { return c.session(1, 7).is_null(); }, 20s));
+    CHECK(eventually([&] { return c.session(1, 7).is_null(); }));
     CHECK_FALSE(stored(7));
     // The thread that hangs there holds up nobody.
     c.open(c.request(10, 1, 1, store_of(8), rarely));

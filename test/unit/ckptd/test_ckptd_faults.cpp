@@ -86,7 +86,7 @@ TEST_CASE("a rank killed in the middle of a copy leaves the complete step", "[ck
         const auto seals = c.counter(1, 1, "seals").get<std::uint64_t>();
         ranks[0].say("loop " + std::to_string(step + 1));
         CHECK(eventually([&] { return c.counter(1, 1, "seals").get<std::uint64_t>() > seals; }));
-        ::usleep(1700 * (round + 1));
+        ::usleep(1700 * (round + 1));  // of the kernel's time, as the rank's copies
         for (auto& r : ranks) r.kill();
     }
 }

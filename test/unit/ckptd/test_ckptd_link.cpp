@@ -190,7 +190,7 @@ TEST_CASE("a word to a daemon that was started again reaches the new one", "[ckp
     c.kill(1, SIGKILL);
     CHECK_FALSE(other.tell(peer_message::agreed, nlohmann::json::object()));
     REQUIRE(c.start(1));
-    std::this_thread::sleep_for(100ms);  // longer than one that has just gone is taken for dead
+    pass(100ms);  // longer than one that has just gone is taken for dead
     CHECK(other.tell(peer_message::agreed, nlohmann::json::object()));
     CHECK(other.call(peer_message::ping, nlohmann::json::object()));
 }

@@ -46,12 +46,10 @@ void kill_below_keeper(const cluster& c, int node) {
     const auto pid = c.status(node)["pid"].get<pid_t>();
     REQUIRE(pid != c.pid(node));
     ::kill(pid, SIGKILL);
-    CHECK(eventually(
-        [&] {
-            const auto now = c.status(node);
-            return now.is_object() && now["pid"] != pid;
-        },
-        30s));
+    CHECK(eventually([&] {
+        const auto now = c.status(node);
+        return now.is_object() && now["pid"] != pid;
+    }));
 }
 
 }  // namespace

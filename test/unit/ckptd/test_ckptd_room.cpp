@@ -3,7 +3,6 @@
 // A step that is there, and for which a node has no room for now.
 #include <cerrno>
 #include <fstream>
-#include <thread>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -119,7 +118,7 @@ void store_two(const cluster& c, int nodes, const std::string& storage, std::siz
 TEST_CASE("a node that had no room for a while does not end a launch that waits for another one", "[ckptd]") {
     constexpr std::size_t large = 2'000'000;
     constexpr std::uint64_t limit = 40u << 20, left = 1u << 20;
-    constexpr auto within = 5s;
+    constexpr auto begin_within = 5s;
     const held_gate gate;
     cluster c({3,
                "memory_limit = \"40M\"\nbegin_within = \"5s\"\n",
@@ -143,7 +142,7 @@ TEST_CASE("a node that had no room for a while does not end a launch that waits 
     CHECK(eventually([&] { return c.printed("wait for their state: node n2: ") != 0; }));
     REQUIRE(ckpt::session_close(c.socket(2), 8, false, 5s));
     // Nothing hinders node 3, whose shard is only slow: no time at all is too long for it.
-    std::this_thread::sleep_for(within + 4s);
+    pass(begin_within + 4s);
     gate.open();
     CHECK(ranks[0].hear() == "0 2 3 1");
     CHECK(ranks[1].ask("restart") == "0 2 3 1");
@@ -235,7 +234,7 @@ TEST_CASE("a directory that is not mounted at the first slot is no empty one", "
     ranks[1].say("restart");
     // An error in bounded time, which says why.
     std::string answer;
-    CHECK(eventually([&] { return (answer = ranks[0].ask("restart")) == "-8 0 0 0"; }, 20s));
+    CHECK(eventually([&] { return (answer = ranks[0].ask("restart")) == "-8 0 0 0"; }));
     const auto why = ranks[0].ask("error");
     INFO(answer << ' ' << why);
     CHECK(why.find("no checkpoint is seen in " + storage) != std::string::npos);
@@ -262,7 +261,7 @@ TEST_CASE("a manifest that a node cannot read for now is not gone", "[ckptd]") {
     CHECK(eventually([&] {
         return c.session(2, 7)["warning"].get<std::string>().find("cannot open") != std::string::npos;
     }));
-    std::this_thread::sleep_for(3s);  // longer than it takes to look three times
+    pass(3s);  // longer than it takes to look three times
     gate.open();
     for (auto& r : ranks) CHECK(r.hear() == "0 2 3 1");
     CHECK(c.printed("an older one is looked for") == 0);

@@ -66,9 +66,7 @@ class job {
         return std::uniform_int_distribution<std::uint64_t>(0, n - 1)(random_);
     }
     std::uint64_t pick(std::vector<std::uint64_t> of) { return of[below(of.size())]; }
-    void pause(std::vector<std::uint64_t> of_ms) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(pick(std::move(of_ms))));
-    }
+    void pause(std::vector<std::uint64_t> of_ms) { pass(std::chrono::milliseconds(pick(std::move(of_ms)))); }
 
     std::string restore(std::vector<rank_process>& ranks, line& l) {
         for (auto& r : ranks) r.say(l.in + "restart");

@@ -136,11 +136,11 @@ TEST_CASE("a run on other nodes has both states, whenever its ranks ask for them
     // The job needs nothing of the others' memory of its first state any more, but of this one it does.
     for (int step = 4; step <= 6; ++step) save(ranks, step);
     const auto gone = [&] { return c.session(1, 7).is_null() && c.session(2, 7).is_null(); };
-    CHECK_FALSE(eventually(gone, 2s));
+    CHECK_FALSE(within(2s, gone));
     for (const int node : {3, 4}) CHECK(c.session(node, 7)["states"][0]["committed"]["step"] == 2);
     all_are(ask_all(ranks, "in ema restart"), "0 2 2 1");
     save(ranks, 3, "in ema ");
-    CHECK(eventually(gone, 40s));
+    CHECK(eventually(gone));
     for (auto& r : ranks) r.kill();
     c.new_step(7, 1, {3, 4});
     auto again = start_ranks(c, 7, {3, 4}, 1, small);

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <thread>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -80,9 +79,9 @@ TEST_CASE("two jobs, one directory: the second one is told whose it is and touch
     // The first one ends in order: whoever goes on with its directory does not wait.
     CHECK(first.ask("finalize 1") == "0");
     REQUIRE(ckpt::session_close(c.socket(1), 100, true, 5s));
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = banyan::clock::now();
     auto next = start_alone(c, 300, 2, storage, 0, "0 1020 3 1");
-    CHECK(std::chrono::steady_clock::now() - began < 6s);
+    CHECK(banyan::clock::now() - began < 6s);
     CHECK(next.ask("save 1030") == "0");
     CHECK(next.ask("wait 1030 3 9000") == "0");
     const std::vector<std::string> left{"OWNER.2", "latest", "step-000000001020", "step-000000001030"};
@@ -151,9 +150,9 @@ TEST_CASE("flushes that last 0.7 to 1.9 turns: steps become durable one after th
     std::set<std::uint64_t> durable;
     constexpr std::uint64_t turns = 24;
     for (std::uint64_t step = 1; step <= turns; ++step) {
-        const auto next = std::chrono::steady_clock::now() + turn;
+        const auto next = banyan::clock::now() + turn;
         all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
-        eventually([&] { return std::chrono::steady_clock::now() >= next; });
+        banyan::clock::sleep_until(next);
         if (const auto d = c.session(1, 7)["durable"]; d.is_object())
             durable.insert(d["step"].get<std::uint64_t>());
     }
@@ -286,9 +285,8 @@ TEST_CASE("a shard that is damaged while storage keeps it comes from the other n
     all_are(ask_all(ranks, "save 1"), "0");
     all_are(ask_all(ranks, "wait 1 2 9000"), "0");
     REQUIRE(eventually([&] { return holds_flush(c.dir() + "/store"); }));
-    std::this_thread::sleep_for(500ms);  // node 1 has begun to write, and stands still
+    pass(500ms);  // node 1 has begun to write, and stands still
     CHECK(std::stoi(ranks[0].ask("scribble bytes")) > 0);
-    std::this_thread::sleep_for(200ms);
     for (auto& r : ranks) r.kill();
     c.new_step(7, 1, {1, 2});
     auto again = start_ranks(c, 7, {1, 2});

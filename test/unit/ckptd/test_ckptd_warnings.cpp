@@ -176,8 +176,7 @@ TEST_CASE("a session that was refused is tried again when its ranks ask", "[ckpt
     all_are(ask_all(ranks, "save 1"), "-2");
     for (const int node : {1, 2}) REQUIRE(ckpt::session_close(c.socket(node), 34, false, 5s));
     ranks.clear();
-    std::this_thread::sleep_for(
-        600ms);  // memory is looked for twice a second at most, and nothing shows when
+    pass(600ms);  // memory is looked for twice a second at most, and nothing shows when
     ranks = start_ranks(c, 35, {1, 2});
     all_are(ask_all(ranks, "restart"), "-3 0 0 0");
     all_are(ask_all(ranks, "save 2"), "0");

@@ -16,6 +16,7 @@
 #include "ckptd/daemon/fair_pool.hpp"
 #include "ckptd/daemon/local_limits.hpp"
 #include "ckptd/daemon/process.hpp"
+#include "test/idle_clock.hpp"
 
 using namespace banyan::ckpt;
 namespace asio = boost::asio;
@@ -65,12 +66,11 @@ struct harness {
         });
     }
     bool until(const std::function<bool()>& holds) {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-        while (!holds() && std::chrono::steady_clock::now() < end) {
+        return banyan::testing::eventually([&] {
             io.restart();
-            io.run_for(std::chrono::milliseconds(5));
-        }
-        return holds();
+            io.poll();
+            return holds();
+        });
     }
 };
 
