@@ -258,19 +258,20 @@ void rank_process::say(const std::string& command) {
     if (::write(to_, line.data(), line.size()) < 0) return;
 }
 
-std::string rank_process::hear() {
-    std::string out;
+answer rank_process::hear() {
+    answer out;
     char c = 0;
     for (;;) {
         pollfd p{from_, POLLIN, 0};
-        if (::poll(&p, 1, std::chrono::milliseconds(no_answer_after).count()) <= 0) return "no answer";
+        if (::poll(&p, 1, std::chrono::milliseconds(no_answer_after).count()) <= 0)
+            return answer("no answer");
         if (::read(from_, &c, 1) <= 0) return {};
         if (c == '\n') return out;
         out += c;
     }
 }
 
-std::string rank_process::ask(const std::string& command) {
+answer rank_process::ask(const std::string& command) {
     say(command);
     return hear();
 }
@@ -285,13 +286,9 @@ std::vector<rank_process> start_ranks(const cluster& c, std::uint64_t job, const
     return out;
 }
 
-void all_are(const std::vector<std::string>& answers, const std::string& wanted) {
-    for (const auto& a : answers) CHECK(a == wanted);
-}
-
-std::vector<std::string> ask_all(std::vector<rank_process>& ranks, const std::string& command) {
+std::vector<answer> ask_all(std::vector<rank_process>& ranks, const std::string& command) {
     for (auto& r : ranks) r.say(command);
-    std::vector<std::string> out;
+    std::vector<answer> out;
     for (auto& r : ranks) out.push_back(r.hear());
     return out;
 }

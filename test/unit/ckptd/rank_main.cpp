@@ -43,10 +43,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "answer.hpp"
 #include "common/clock.hpp"
 #include "state.hpp"
 
+using ckptd_test::found_step;
+using ckptd_test::restored_state;
+
 namespace {
+
+std::string in_words(const restored_state& s) {
+    std::ostringstream out;
+    out << s;
+    return out.str();
+}
 
 std::string extents(const std::uint64_t* of, int ndim) {
     std::string out = "[";
@@ -174,8 +184,7 @@ class second_state {
         int source = 0;
         const int code = bck_state_restart(handle_, &step, &source);
         const bool same = code == BCK_OK && data_ == ckptd_test::state_of(part_, step, data_.size());
-        return std::to_string(code) + " " + std::to_string(step) + " " + std::to_string(source) + " " +
-               std::to_string(same);
+        return in_words({code, step, source, same});
     }
 
   private:
@@ -254,7 +263,7 @@ int main() {
             bool same = code == BCK_OK;
             for (std::size_t i = 0; i < given.names.size() && same; ++i)
                 same = given.memory[i] == given.of(i, rank, found);
-            std::cout << code << " " << found << " " << source << " " << same << std::endl;
+            std::cout << restored_state{code, found, source, same} << std::endl;
         } else if (command == "allocations") {
             std::cout << allocated << std::endl;
         } else if (command == "wait") {
@@ -265,7 +274,7 @@ int main() {
         } else if (command == "test") {
             std::uint64_t found = 0;
             const int code = bck_restart_test(&found);
-            std::cout << code << " " << found << std::endl;
+            std::cout << found_step{code, found} << std::endl;
         } else if (command == "restart") {
             std::fill(state.begin(), state.end(), 0xee);
             step = 0;
@@ -274,7 +283,7 @@ int main() {
             const int code = bck_restart(&found, &source);
             const bool same =
                 code == BCK_OK && step == found && state == ckptd_test::state_of(part, found, bytes);
-            std::cout << code << " " << found << " " << source << " " << same << std::endl;
+            std::cout << restored_state{code, found, source, same} << std::endl;
         } else if (command == "grow") {
             std::size_t more = 0;
             words >> more;

@@ -224,30 +224,30 @@ TEST_CASE("who was told that there is nothing to go back to saves from the begin
     const auto asks = GENERATE(as<std::string>(), "restart", "test");
     CAPTURE(asks);
     auto ranks = start_ranks(c, 1, {1, 2});
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
-    CHECK(ranks[0].ask("save 5") == "0");
-    CHECK(ranks[0].ask("wait 5 0 0") == "0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
+    CHECK(ranks[0].ask("save 5") == BCK_OK);
+    CHECK(ranks[0].ask("wait 5 0 0") == BCK_OK);
     ranks[1].kill();  // before its first save
     rank_process again(c, 2, 1, 1, 2, state_bytes);
-    CHECK(again.ask("restart") == "-3 0 0 0");
-    CHECK(ranks[0].ask("save 6") == "-10");
-    CHECK(ranks[0].ask(asks).starts_with("-3 "));
-    CHECK(ranks[0].ask("wait 5 0 0") == "-4");  // what was sealed is of a history that is over
-    CHECK(ranks[0].ask("stat") == "-3 0");
-    CHECK(ranks[0].ask("save 5") == "0");
-    CHECK(again.ask("save 5") == "0");
-    CHECK(ranks[0].ask("wait 5 2 5000") == "0");
+    CHECK(again.ask("restart") == not_restored(BCK_E_NOTFOUND));
+    CHECK(ranks[0].ask("save 6") == BCK_E_BEHIND);
+    CHECK(ranks[0].ask(asks) == BCK_E_NOTFOUND);
+    CHECK(ranks[0].ask("wait 5 0 0") == BCK_E_TIMEOUT);  // what was sealed is of a history that is over
+    CHECK(ranks[0].ask("stat") == found_step{.code = BCK_E_NOTFOUND, .step = 0});
+    CHECK(ranks[0].ask("save 5") == BCK_OK);
+    CHECK(again.ask("save 5") == BCK_OK);
+    CHECK(ranks[0].ask("wait 5 2 5000") == BCK_OK);
 }
 
 TEST_CASE("a step that was saved with wrong arguments may be saved yet", "[ckptd]") {
     cluster c({1, "", {}});
     c.open(c.request(1, 1, 2, "", 0));
     auto ranks = start_ranks(c, 1, {1}, 2);
-    all_are(ask_all(ranks, "save 1"), "0");
-    CHECK(ranks[1].ask("save 2") == "0");
-    CHECK(ranks[0].ask("given 2 w:10 w:10") == "-1");  // one name twice
-    CHECK(ranks[0].ask("given 2 w:10") == "0");
-    all_are(ask_all(ranks, "wait 2 1 5000"), "0");
+    all_are(ask_all(ranks, "save 1"), BCK_OK);
+    CHECK(ranks[1].ask("save 2") == BCK_OK);
+    CHECK(ranks[0].ask("given 2 w:10 w:10") == BCK_E_INVALID);  // one name twice
+    CHECK(ranks[0].ask("given 2 w:10") == BCK_OK);
+    all_are(ask_all(ranks, "wait 2 1 5000"), BCK_OK);
     CHECK(c.counter(1, 1, "skipped") == 0);
 }
 

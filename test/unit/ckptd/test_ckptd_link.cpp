@@ -123,7 +123,7 @@ TEST_CASE("a daemon's word about states opens what a job may have, and nothing e
     c.open(r);
     REQUIRE(step_open(c.socket(1), {7, 0, {"n1", "n2"}}, 5s));
     rank_process rank(c, 1, 7, 0, 2, 1000);
-    CHECK(rank.ask("save 1") == "0");
+    CHECK(rank.ask("save 1") == BCK_OK);
     const auto generation = c.session(1, 7)["generation"].get<std::uint64_t>();
     const auto word = [&](const nlohmann::json& state) {
         nlohmann::json meta{{"job", 7}, {"generation", generation}, {"messages", nlohmann::json::array()}};
@@ -167,7 +167,7 @@ TEST_CASE("what has no reply is not answered when it is refused, and the next re
     c.open(r);
     REQUIRE(step_open(c.socket(1), {7, 0, {"n1", "n2"}}, 5s));
     rank_process rank(c, 1, 7, 0, 2, 1000);
-    CHECK(rank.ask("save 1") == "0");
+    CHECK(rank.ask("save 1") == BCK_OK);
     nlohmann::json right{{"job", 7}, {"generation", c.session(1, 7)["generation"]}};
     const nlohmann::json known{{"job", 7}, {"generation", 1}};
     for (const auto* name : {"n2", "n3"}) {
