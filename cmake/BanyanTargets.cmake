@@ -93,32 +93,39 @@ function(banyan_test_helper name)
   add_dependencies(tests ${name})
 endfunction()
 
-# banyan_unit_test(NAME SOURCES ... LIBS ...): a Catch2 program with the label "unit". Its sources share one unit where a build joins them,
-# hence each has a namespace of its own.
-function(banyan_unit_test name)
-  banyan_catch_test(${name} unit ${ARGN})
-endfunction()
-
-# banyan_daemon_test(NAME ...): the same for what starts daemons of ours, with the label "daemon".
-function(banyan_daemon_test name)
-  banyan_catch_test(${name} daemon ${ARGN})
-endfunction()
-
-function(banyan_catch_test name label)
+# banyan_catch_program(NAME SOURCES ... LIBS ...): a Catch2 program. Its sources share one unit where a build joins them, hence each has a
+# namespace of its own.
+function(banyan_catch_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE BANYAN_FIXTURES="${CMAKE_SOURCE_DIR}/test/fixtures")
   target_link_libraries(${name} PRIVATE ${arg_LIBS} banyan_catch_main banyan_options)
-  banyan_test_helper(${name})
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 300 PROCESSORS 2)
   if(BANYAN_SANITIZE)
     # Compiling the tests is half of the gate; what they test is optimised.
     target_compile_options(${name} PRIVATE -O0)
+  endif()
+  banyan_test_helper(${name})
+endfunction()
+
+# banyan_catch_test(NAME LABEL PROGRAM WORD...): what ctest runs of it.
+function(banyan_catch_test name label program)
+  add_test(NAME ${name} COMMAND ${program} ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 300 PROCESSORS 2)
+  if(BANYAN_SANITIZE)
     set_tests_properties(${name} PROPERTIES
       ENVIRONMENT "ASAN_OPTIONS=detect_stack_use_after_return=1;UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1")
   endif()
+endfunction()
+
+# banyan_unit_test(NAME SOURCES ... LIBS ...): a program that is one test, with the label "unit"; "daemon" where it starts daemons of ours.
+function(banyan_unit_test name)
+  banyan_catch_program(${name} ${ARGN})
+  banyan_catch_test(${name} unit ${name})
+endfunction()
+function(banyan_daemon_test name)
+  banyan_catch_program(${name} ${ARGN})
+  banyan_catch_test(${name} daemon ${name})
 endfunction()
 
 # banyan_python_test(NAME FILE LABELS SECONDS [ENVIRONMENT NAME=value...]): a Python program, ended after SECONDS.

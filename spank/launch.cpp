@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -22,6 +21,7 @@
 
 #include "common/build_info.hpp"
 #include "common/child.hpp"
+#include "common/clock.hpp"
 #include "common/config.hpp"
 #include "common/fd.hpp"
 #include "common/file.hpp"
@@ -186,7 +186,7 @@ result<void> ensure_daemon(const settings& s, const daemon_paths& paths, const s
             return fail(errc::unavailable, fmt::format("{} does not answer on {}", program, paths.socket),
                         log.empty() ? "give it a log: ckptd_log= on its line in plugstack.conf"
                                     : fmt::format("look into {}", log));
-        std::this_thread::sleep_for(retry_pause);
+        clock::sleep_for(retry_pause);
     }
     return {};
 }
@@ -202,7 +202,7 @@ result<ckpt::session_answer> open_at_daemon(const settings& s, const daemon_path
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - clock::now());
         auto answer = ckpt::session_open(paths.socket, request, left);
         if (answer || !is_gone(answer.error()) || clock::now() >= until) return answer;
-        std::this_thread::sleep_for(retry_pause);
+        clock::sleep_for(retry_pause);
     }
 }
 

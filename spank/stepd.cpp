@@ -3,12 +3,12 @@
 // In slurmstepd: before the tasks start the node's checkpoint daemon learns who holds which slot; then every
 // task gets its environment. Nothing here may fail the step: a task without checkpoints trains on.
 #include <chrono>
-#include <thread>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "ckptd/protocol/protocol.hpp"
+#include "common/clock.hpp"
 #include "common/text.hpp"
 #include "spank/late_session.hpp"
 #include "spank/note.hpp"
@@ -102,7 +102,7 @@ int open_step(spank_t sp, const settings& s) {
     // A keeper starts a daemon that was killed again at once.
     const bool was_there = ::access(paths->socket.c_str(), F_OK) == 0;
     for (int left = was_there ? 10 : 0; left > 0 && !opened && !daemon_answers(*paths); --left) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        clock::sleep_for(std::chrono::milliseconds(100));
         opened = ckpt::step_open(paths->socket, request, daemon_timeout);
     }
     // The session may be of a time when a node of the step was none of the job's.

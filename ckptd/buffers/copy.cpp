@@ -44,6 +44,7 @@ class chooser {
 
     std::size_t measure(std::byte* to, const std::byte* from) {
         const auto way = turn_ % all_.size();
+        // Of the kernel's clock: how fast this machine is.
         const auto start = std::chrono::steady_clock::now();
         const auto done = all_[way].copy(to, from, piece);
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include "common/clock.hpp"
 #include "common/crc32c.hpp"
 #include "common/file.hpp"
 #include "common/text.hpp"
@@ -67,12 +68,12 @@ void let_go(shard_memory* memory) {
 
 // What is leaving makes room in a moment, unless somebody keeps it from leaving.
 result<void> reserve(memory_budget& budget, const std::string& name, std::uint64_t bytes) {
-    const auto until = std::chrono::steady_clock::now() + leave_timeout;
+    const auto until = clock::now() + leave_timeout;
     for (;;) {
-        const bool more_soon = budget.leaving != 0 && std::chrono::steady_clock::now() < until;
+        const bool more_soon = budget.leaving != 0 && clock::now() < until;
         auto reserved = budget.reserve(bytes, name);
         if (reserved || !more_soon) return reserved;
-        std::this_thread::sleep_for(look_again);
+        clock::sleep_for(look_again);
     }
 }
 
@@ -127,10 +128,9 @@ std::expected<std::shared_ptr<shard_memory>, no_such_pages> memory_maker::reserv
     // As above: pages that are leaving are in the pool in a moment. One that is too small gives nothing then.
     const auto pool = pages_of_pool();
     const bool may_come = !pool || *pool >= bytes / huge_page_bytes;
-    const auto until = std::chrono::steady_clock::now() + leave_timeout_of_pages;
+    const auto until = clock::now() + leave_timeout_of_pages;
     for (;;) {
-        const bool more_soon =
-            may_come && budget->leaving_reserved != 0 && std::chrono::steady_clock::now() < until;
+        const bool more_soon = may_come && budget->leaving_reserved != 0 && clock::now() < until;
         no_such_pages why{"rounded up to whole ones it would be more than memory_limit", ""};
         if (budget->reserve(bytes, name)) {
             if (auto file = file_of_reserved(name, bytes)) {
@@ -143,7 +143,7 @@ std::expected<std::shared_ptr<shard_memory>, no_such_pages> memory_maker::reserv
             budget->release(bytes);
         }
         if (!more_soon) return std::unexpected(std::move(why));
-        std::this_thread::sleep_for(look_again);
+        clock::sleep_for(look_again);
     }
 }
 

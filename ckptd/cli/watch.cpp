@@ -3,7 +3,6 @@
 // The node's sessions, again and again: on a terminal in place, elsewhere a line for each session.
 #include <cstdio>
 #include <ctime>
-#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include "ckptd/cli/commands.hpp"
 #include "ckptd/protocol/protocol.hpp"
 #include "ckptd/protocol/state_name.hpp"
+#include "common/clock.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 
@@ -76,7 +76,7 @@ result<std::string> ask(const std::string& socket) {
 int watch(const std::string& socket, std::chrono::milliseconds every, std::uint64_t count) {
     const bool in_place = ::isatty(STDOUT_FILENO) == 1;
     for (std::uint64_t i = 0; count == 0 || i < count; ++i) {
-        if (i != 0) std::this_thread::sleep_for(every);
+        if (i != 0) clock::sleep_for(every);
         const auto lines = ask(socket);
         if (!lines && i == 0) return complain(lines.error());  // later it may come back
         if (in_place) fmt::print("\x1b[H\x1b[J");

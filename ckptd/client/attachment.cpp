@@ -2,8 +2,6 @@
 //
 #include "ckptd/client/attachment.hpp"
 
-#include <thread>
-
 #include <banyan/ckpt.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -81,7 +79,7 @@ result<void> attachment::connect(clock::time_point until) {
     for (;;) {
         auto opened = link.open(socket_);
         if (opened || !may_come(opened.error()) || clock::now() >= until) return opened;
-        std::this_thread::sleep_for(comeback_pause);
+        clock::sleep_for(comeback_pause);
     }
 }
 
@@ -93,7 +91,7 @@ result<void> attachment::attach_anew(std::uint64_t bytes, bool populate) {
         auto back = attach(bytes, populate);
         // It may have ended once more meanwhile.
         if (back || back.error().code != errc::unavailable || clock::now() >= until) return back;
-        std::this_thread::sleep_for(comeback_pause);
+        clock::sleep_for(comeback_pause);
     }
 }
 

@@ -20,8 +20,6 @@ namespace banyan::ckpt {
 
 class attachment {
   public:
-    using clock = banyan::clock;
-
     /// `who` must outlive it, and may change while it is detached.
     explicit attachment(const rank_name& who) : who_(who) {}
 

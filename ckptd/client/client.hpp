@@ -18,6 +18,7 @@
 #include "ckptd/client/outcome.hpp"
 #include "ckptd/client/regions.hpp"
 #include "ckptd/store/safetensors.hpp"
+#include "common/clock.hpp"
 
 namespace banyan::ckpt {
 
@@ -42,8 +43,6 @@ class client {
     outcome finalize(bool drain, const std::function<void()>& meanwhile = {});
 
   private:
-    using clock = std::chrono::steady_clock;
-
     // opening.cpp
     /// The lock, for the length of a call.
     outcome take_turn(std::unique_lock<std::mutex>& turn);

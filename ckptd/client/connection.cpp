@@ -26,7 +26,7 @@ namespace {
 constexpr std::chrono::seconds connect_timeout{2};
 constexpr std::chrono::seconds attach_timeout{60};  // the daemon may have to make the memory first
 
-wire::deadline in(std::chrono::milliseconds time) { return banyan::clock::now() + time; }
+wire::deadline in(std::chrono::milliseconds time) { return clock::now() + time; }
 
 // The range is no longer ours to unmap: another thread's memory may lie there in a moment, or lies there.
 void forget(mapping m) {

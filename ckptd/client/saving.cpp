@@ -18,8 +18,9 @@ namespace {
 
 // Sleeps until the daemon changes something in the header, or a short time has passed. The header need not be
 // there any more: the kernel then says so at once.
-void wait_for_change(rank_memory_header& header, std::uint32_t seen, std::chrono::milliseconds at_most) {
-    const timespec time{at_most.count() / 1000, (at_most.count() % 1000) * 1'000'000};
+void wait_for_change(rank_memory_header& header, std::uint32_t seen, clock::duration at_most) {
+    const auto whole = std::chrono::floor<std::chrono::seconds>(at_most);
+    const timespec time{whole.count(), (at_most - whole).count()};
     ::syscall(SYS_futex, &header.event, FUTEX_WAIT, seen, &time, nullptr, 0);
 }
 
@@ -50,7 +51,7 @@ int client::free_buffer() {
             if (buffer_is_free(header.buffer[i])) return static_cast<int>(i);
         if (clock::now() >= until || header.stalled.load() != 0 || is_behind() || !daemon_.link.alive())
             return -1;
-        wait_for_change(header, seen, std::chrono::milliseconds(20));
+        wait_for_change(header, seen, clock::before_next_look(std::chrono::milliseconds(20)));
     }
 }
 
@@ -158,7 +159,7 @@ outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
         }
         // What is waited for may be another thread's save.
         turn.unlock();
-        wait_for_change(header, seen, std::chrono::milliseconds(20));
+        wait_for_change(header, seen, clock::before_next_look(std::chrono::milliseconds(20)));
         turn.lock();
     }
 }

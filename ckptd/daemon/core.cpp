@@ -86,7 +86,7 @@ void daemon_core::keep(const session_ptr& s) {
         return;
     }
     std::uint64_t held_back = 0;
-    if (limiter.pass("keep", banyan::clock::now(), held_back))
+    if (limiter.pass("keep", clock::now(), held_back))
         spdlog::error("job {}: {}: should this daemon end, it would be lost ({} more since)", s->job(),
                       written.error().text(), held_back);
 }

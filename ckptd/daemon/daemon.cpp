@@ -78,10 +78,10 @@ task<void> daemon::detach_ended() {
 
 // Leases, votes whose answer was lost, and steps that do not become complete.
 task<void> daemon::tick() {
-    asio::steady_timer timer(core_.io);
+    timer pause(core_.io);
     while (!core_.stopping) {
-        timer.expires_after(tick_every);
-        co_await timer.async_wait(as_result);
+        pause.expires_after(tick_every);
+        co_await pause.async_wait(as_result);
         core_.keeper->catch_up();
         if (metrics_) metrics_->tell(numbers_of(core_.sessions, *core_.budget));
         for (const auto& s : core_.all_sessions()) {
@@ -184,15 +184,15 @@ task<void> daemon::stop() {
         while ((s->pending != 0 || s->flush.writing()) && clock::now() < until)
             co_await s->changed->wait(std::min(until, clock::now() + milliseconds(100)));
     // A job that has just ended gives its directory up, so that the next one need not watch it.
-    asio::steady_timer timer(core_.io);
+    timer pause(core_.io);
     const auto of_open_sessions = [&] {
         const auto all = core_.all_sessions();
         return static_cast<std::uint32_t>(
             std::count_if(all.begin(), all.end(), [](const auto& s) { return s->hold.held.has_value(); }));
     };
     while (directories_.claims() > of_open_sessions() && clock::now() < until) {
-        timer.expires_after(milliseconds(20));
-        co_await timer.async_wait(as_result);
+        pause.expires_after(milliseconds(20));
+        co_await pause.async_wait(as_result);
     }
     leave();
 }

@@ -24,6 +24,7 @@
 #include "ckptd/daemon/metrics.hpp"
 #include "ckptd/daemon/peer_requests.hpp"
 #include "ckptd/daemon/rank_requests.hpp"
+#include "common/clock.hpp"
 
 namespace banyan::ckpt {
 
@@ -44,8 +45,8 @@ class daemon {
     void leave();  ///< gives up socket and port, ends the loop
 
     daemon_core core_;
-    std::chrono::steady_clock::time_point first_session_by_;  ///< with exit_when_idle
-    std::shared_ptr<metrics> metrics_;                        ///< null when nobody is to be told
+    clock::time_point first_session_by_;  ///< with exit_when_idle
+    std::shared_ptr<metrics> metrics_;    ///< null when nobody is to be told
     messenger peers_;
     reporter users_;
     directories directories_;

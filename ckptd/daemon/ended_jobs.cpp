@@ -130,11 +130,11 @@ task<bool> ended_jobs::make_room() {
     const auto used = core_.budget->used();
     if (give_up_one()) {
         // It is free when the last who works on it has let go: storage may have it in its hands.
-        asio::steady_timer timer(core_.io);
+        timer pause(core_.io);
         const auto until = clock::now() + letting_go;
         while (core_.budget->used() >= used && clock::now() < until) {
-            timer.expires_after(milliseconds(10));
-            co_await timer.async_wait(as_result);
+            pause.expires_after(milliseconds(10));
+            co_await pause.async_wait(as_result);
         }
         co_return true;
     }

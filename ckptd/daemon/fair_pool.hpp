@@ -15,10 +15,10 @@
 #include <optional>
 #include <string>
 
-#include <boost/asio/steady_timer.hpp>
 #include <sys/types.h>
 
 #include "common/result.hpp"
+#include "common/timer.hpp"
 #include "common/wire_async.hpp"
 
 namespace banyan::ckpt {
@@ -39,8 +39,7 @@ class fair_pool {
         using value = decltype(f());
         const auto executor = co_await asio::this_coro::executor;
         const auto out = std::make_shared<std::optional<value>>();
-        const auto done =
-            std::make_shared<asio::steady_timer>(executor, asio::steady_timer::time_point::max());
+        const auto done = std::make_shared<timer>(executor, timer::time_point::max());
         auto work = [f = std::move(f), out, done, executor]() mutable {
             try {
                 out->emplace(f());

@@ -9,6 +9,7 @@
 
 #include "ckptd/daemon/launches.hpp"
 #include "ckptd/daemon/rank_buffers.hpp"
+#include "common/clock.hpp"
 
 namespace banyan::ckpt {
 
@@ -19,7 +20,7 @@ struct refusal {
     error why;
     std::optional<session_request> request;
     std::vector<json> steps;  ///< that were announced meanwhile
-    std::chrono::steady_clock::time_point tried{};
+    clock::time_point tried{};
 };
 
 class job_sessions {

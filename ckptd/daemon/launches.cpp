@@ -135,7 +135,7 @@ std::shared_ptr<job_agreement> launches::make_agreement(const std::weak_ptr<sess
     };
     h.gather = [this, of](copy_key newest) -> task<void> {
         const auto until = clock::now() + votes_at_most;
-        asio::steady_timer moment(core_.io, votes_within);
+        timer moment(core_.io, votes_within);
         co_await moment.async_wait(as_result);
         const auto s = of.lock();
         const auto on_their_way = [&] {

@@ -35,7 +35,7 @@ void local_limits::leave(uid_t uid) {
     if (--it->second.connections == 0) of_.erase(it);
 }
 
-local_limits::clock::duration local_limits::turn(uid_t uid, clock::time_point now) {
+clock::duration local_limits::turn(uid_t uid, clock::time_point now) {
     constexpr std::chrono::milliseconds each{2}, ahead{200};  // 500 a second, and 100 at once
     const auto it = of_.find(uid);
     if (uid == 0 || it == of_.end()) return {};

@@ -12,14 +12,13 @@
 
 #include <sys/types.h>
 
+#include "common/clock.hpp"
 #include "common/fd.hpp"
 
 namespace banyan::ckpt {
 
 class local_limits {
   public:
-    using clock = std::chrono::steady_clock;
-
     /// Root is not counted. A user gets half of `total`.
     explicit local_limits(std::uint32_t total) : total_(total) {}
     /// From the process's descriptor limit: each attached rank takes up to three.

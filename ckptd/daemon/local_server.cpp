@@ -5,7 +5,6 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -44,7 +43,7 @@ bool has_unread(asio::local::stream_protocol::socket& socket) {
 
 // Until the client has read everything, or is gone. Meanwhile the connection counts as his.
 task<void> until_read(client_ptr client, clock::time_point until) {
-    asio::steady_timer pause(client->socket.get_executor());
+    timer pause(client->socket.get_executor());
     while (has_unread(client->socket) && clock::now() < until) {
         pause.expires_after(milliseconds(50));
         co_await pause.async_wait(as_result);
@@ -92,7 +91,7 @@ class watchdog {
 
   private:
     std::weak_ptr<local_client> client_;
-    asio::steady_timer timer_;
+    timer timer_;
 };
 
 task<result<std::pair<wire::header, json>>> read_request(client_ptr client, watchdog& dog) {
@@ -167,7 +166,7 @@ result<void> local_server::lock(std::vector<keeper::handed_over>& kept) {
         if (clock::now() >= until)
             return fail(errc::conflict, fmt::format("another process holds {}", path),
                         "look who with: fuser " + path);
-        std::this_thread::sleep_for(milliseconds(5));
+        clock::sleep_for(milliseconds(5));
     }
     if (!is_kept) core_.keeper->hold(keeper::contents::lock, lock_.get());
     // Whom logrotate is to tell.
@@ -223,9 +222,9 @@ task<void> local_server::accept() {
             scarce = true;
             reserve_.spend();
             std::uint64_t held_back = 0;
-            if (core_.limiter.pass("accept", banyan::clock::now(), held_back))
+            if (core_.limiter.pass("accept", clock::now(), held_back))
                 spdlog::error("no connection can be taken: {}; users wait until there is room", ec.message());
-            asio::steady_timer pause(core_.io, milliseconds(50));
+            timer pause(core_.io, milliseconds(50));
             co_await pause.async_wait(as_result);
             continue;
         }
@@ -251,7 +250,7 @@ void local_server::admit(asio::local::stream_protocol::socket socket, uid_t uid,
     const auto verdict = limits_.enter(uid);
     if (verdict == local_limits::verdict::refuse) {
         std::uint64_t held_back = 0;
-        if (core_.limiter.pass(fmt::format("connections {}", uid), banyan::clock::now(), held_back))
+        if (core_.limiter.pass(fmt::format("connections {}", uid), clock::now(), held_back))
             spdlog::warn("uid {} has as many connections as it may: one more is refused", uid);
         hang_up(client->socket);
         return;
@@ -327,8 +326,8 @@ task<void> local_server::take_turn(client_ptr client) {
     if (client->session_of_rank()) co_return;
     const auto pause = limits_.turn(client->uid, clock::now());
     if (pause == clock::duration{}) co_return;
-    asio::steady_timer timer(client->socket.get_executor(), pause);
-    co_await timer.async_wait(as_result);
+    timer waits(client->socket.get_executor(), pause);
+    co_await waits.async_wait(as_result);
 }
 
 }  // namespace banyan::ckpt

@@ -13,6 +13,7 @@
 #include "ckptd/buffers/guard.hpp"
 #include "ckptd/daemon/daemon.hpp"
 #include "common/build_info.hpp"
+#include "common/clock.hpp"
 #include "common/config.hpp"
 #include "common/hangup.hpp"
 #include "common/limits.hpp"
@@ -101,6 +102,8 @@ int main(int argc, char** argv) {
                           std::string(e.what()) + "; run banyan-ckptd --help");
         return 2;
     }
+    if (const auto followed = banyan::clock::follow_environment(); !followed)
+        return complain(followed.error(), o.log);
     const std::filesystem::path config =
         o.config.empty() ? banyan::default_config_path() : std::filesystem::path(o.config);
     auto settings = banyan::ckpt::load_settings(config, o.node);

@@ -9,11 +9,13 @@
 #include <chrono>
 #include <cstddef>
 
+#include "common/clock.hpp"
+
 namespace banyan::ckpt {
 
 class patience {
   public:
-    using duration = std::chrono::steady_clock::duration;
+    using duration = clock::duration;
     struct bounds {
         int times;       ///< the usual time
         duration least;  ///< a hiccup of the machine or the network is no longer than this

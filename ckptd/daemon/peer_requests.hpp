@@ -7,12 +7,11 @@
 #include <memory>
 #include <optional>
 
-#include <boost/asio/steady_timer.hpp>
-
 #include "ckptd/daemon/departures.hpp"
 #include "ckptd/daemon/flusher.hpp"
 #include "ckptd/daemon/launches.hpp"
 #include "ckptd/daemon/rank_buffers.hpp"
+#include "common/timer.hpp"
 
 namespace banyan::ckpt {
 
@@ -33,7 +32,7 @@ class peer_requests {
     struct peer_state {
         explicit peer_state(asio::io_context& io) : silence(io) {}
         std::shared_ptr<peer::channel> connection;
-        asio::steady_timer silence;
+        timer silence;
         bool handling = false;  ///< a message, whose body may go into `incoming`
         std::optional<incoming_shard> incoming;
         session_ptr session;

@@ -9,9 +9,9 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include "ckptd/daemon/process.hpp"
+#include "common/timer.hpp"
 
 namespace banyan::ckpt {
 
@@ -31,7 +31,7 @@ class process_watch {
     const std::shared_ptr<const process> of_;
     std::function<void()> ended_;
     boost::asio::posix::stream_descriptor descriptor_;  ///< the process's own, lent
-    boost::asio::steady_timer timer_;                   ///< where the kernel gives none
+    timer timer_;                                       ///< where the kernel gives none
     const std::shared_ptr<const int> here_ = std::make_shared<const int>();
 };
 

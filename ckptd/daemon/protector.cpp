@@ -165,7 +165,7 @@ task<void> protector::secure(session_ptr s, copy_ptr c, std::size_t buffer) {
         }
         // What was sealed there meanwhile was not looked at. Not at once: what was lacking may be lacking
         // still.
-        asio::steady_timer pause(core_.io, look_again);
+        timer pause(core_.io, look_again);
         co_await pause.async_wait(as_result);
         if (!s->closed) note_sealed(s, c->rank, buffer);
     }

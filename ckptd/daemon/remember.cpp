@@ -173,8 +173,7 @@ result<void> take_session(const json& in, const kept_memory& memory, session& s,
     if (in.contains("left")) take(in.at("left"), s.former.left);
     take(in.at("finished"), s.finished);
     take(in.at("detached"), s.detached);
-    s.lease_end = std::chrono::steady_clock::time_point(
-        std::chrono::nanoseconds(in.at("lease_end").get<std::int64_t>()));
+    s.lease_end = clock::time_point(std::chrono::nanoseconds(in.at("lease_end").get<std::int64_t>()));
     take(in.at("committed"), s.committed);
     take(in.at("durable"), s.durable);
     take(in.at("committed_replicated"), s.committed_replicated);

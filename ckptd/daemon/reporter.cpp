@@ -22,7 +22,7 @@ void reporter::warn(const session_ptr& s, const std::string& about, const std::s
     w.newest = text;
     std::uint64_t held_back = 0;
     // By what it is about: a text may hold what a user has chosen, anew each time.
-    if (core_.limiter.pass(fmt::format("{} {}", in_words(*s), about), banyan::clock::now(), held_back))
+    if (core_.limiter.pass(fmt::format("{} {}", in_words(*s), about), clock::now(), held_back))
         spdlog::warn("{}: {} ({} more since)", in_words(*s), text, held_back);
     if (!w.reported.insert(about).second) return;
     // Before the first step the other nodes may not have the session yet.
@@ -46,7 +46,7 @@ void reporter::tell_of_damage(const session_ptr& s, std::uint32_t rank, job_news
                               std::string text) {
     std::uint64_t held_back = 0;
     const auto about = fmt::format("damaged {} {}", s->job(), static_cast<int>(what));
-    if (!core_.limiter.pass(about, banyan::clock::now(), held_back)) return;
+    if (!core_.limiter.pass(about, clock::now(), held_back)) return;
     spdlog::error("job {}: rank {}: {} ({} more since)", s->job(), rank, text, held_back);
     job_news news;
     news.what = what;
@@ -101,7 +101,7 @@ answer_meta reporter::on_given_up(uid_t uid, bool root, const json& meta) {
     if (!s || (!root && s->request.uid != uid))
         return fail(errc::not_found, fmt::format("job {} of uid {} has no session here", job, uid));
     std::uint64_t held_back = 0;
-    if (!core_.limiter.pass(fmt::format("given up {}", job), banyan::clock::now(), held_back))
+    if (!core_.limiter.pass(fmt::format("given up {}", job), clock::now(), held_back))
         return fail(errc::exhausted, fmt::format("job {} was said to be given up a moment ago", job));
     spdlog::warn("job {}: given up: {}", job, printable(why.substr(0, job_news::max_text)));
     job_news news;

@@ -220,7 +220,7 @@ task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what,
         if (copy) give_back(s, copy);
         if (copy && got.error().code == errc::conflict) ++s->bytes.damaged_on_arrival;
         std::uint64_t held_back = 0;
-        if (core_.limiter.pass(fmt::format("fetch {}", s->job()), banyan::clock::now(), held_back))
+        if (core_.limiter.pass(fmt::format("fetch {}", s->job()), clock::now(), held_back))
             spdlog::warn("job {}: rank {}'s shard from {}: {} ({} more since)", s->job(), what.rank,
                          holder.name, got.error().text(), held_back);
         // No room here is no word on the shard either.

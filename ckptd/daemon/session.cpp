@@ -275,13 +275,13 @@ void session::publish() {
     }
 }
 
-bool session::waits_for_others(std::chrono::steady_clock::duration longest) const {
-    const auto now = std::chrono::steady_clock::now();
+bool session::waits_for_others(clock::duration longest) const {
+    const auto now = clock::now();
     const auto usual = std::min(commits.limit(commits_within), longest);
     return std::any_of(copies.begin(), copies.end(), [&](const auto& c) {
         if (!c->own || !c->checked || c->key.generation != generation || (committed && c->key <= *committed))
             return false;
-        const bool waits = c->waits_since != std::chrono::steady_clock::time_point{};
+        const bool waits = c->waits_since != clock::time_point{};
         return c->held_up || (waits && c->waits_since + (c->handled ? usual : longest) < now);
     });
 }

@@ -27,6 +27,7 @@
 #include "ckptd/keeper/ledger.hpp"
 #include "ckptd/protocol/protocol.hpp"
 #include "ckptd/store/store.hpp"
+#include "common/clock.hpp"
 
 namespace banyan::ckpt {
 
@@ -47,13 +48,13 @@ struct shard_copy {
     std::size_t offset = 0;
     int buffer = -1;  ///< in the rank's own memory, else -1
     std::uint64_t sequence = 0;
-    bool checked = false;                                 ///< the checksums stand
-    bool handled = false;                                 ///< it has been offered to the buddy
-    bool held_up = false;                                 ///< the buddy is later than it usually is
-    std::chrono::steady_clock::time_point waits_since{};  ///< for other nodes
-    bool pinned = false;                                  ///< being flushed
-    bool overtaken = false;                               ///< nothing needs it but who has pinned it
-    std::atomic<bool> dropped = false;                    ///< worker threads look at it too
+    bool checked = false;               ///< the checksums stand
+    bool handled = false;               ///< it has been offered to the buddy
+    bool held_up = false;               ///< the buddy is later than it usually is
+    clock::time_point waits_since{};    ///< for other nodes
+    bool pinned = false;                ///< being flushed
+    bool overtaken = false;             ///< nothing needs it but who has pinned it
+    std::atomic<bool> dropped = false;  ///< worker threads look at it too
 
     std::span<std::byte> data() const { return memory->part(offset, bytes); }
 };
@@ -133,7 +134,7 @@ struct flush_state {
 /// What is done at once where the job may not live on (emergencies.hpp).
 struct rescue {
     bool wanted = false, running = false;
-    std::chrono::steady_clock::time_point by_word{};  ///< the newest that was not for a rank's death
+    clock::time_point by_word{};  ///< the newest that was not for a rank's death
 };
 
 /// What this node writes in a flush: its own ranks' shards, or those of another slot.
@@ -172,7 +173,7 @@ struct hindrance {
     enum class of { memory, storage };
     of what = of::memory;
     std::string why;
-    std::chrono::steady_clock::time_point since{};
+    clock::time_point since{};
 };
 
 /// What keeps a launch from beginning beside nodes that do not answer.
@@ -184,7 +185,7 @@ struct hindrances {
     /// The first slot's daemon has given the beginning up: all ranks get the same answer.
     std::string given_up;
     void note(hindrance::of what, const std::string& why) {
-        if (!here) here = {what, why, std::chrono::steady_clock::now()};
+        if (!here) here = {what, why, clock::now()};
         here->what = what;
         here->why = why;
     }
@@ -207,7 +208,7 @@ struct hindrances {
 /// The oldest step that lacks votes, and since when. At the leader.
 struct slow_step {
     std::optional<copy_key> step;
-    std::chrono::steady_clock::time_point since{};
+    clock::time_point since{};
 };
 
 /// What a daemon that takes over has to know, as it was written last.
@@ -269,7 +270,7 @@ struct former_launches {
     std::map<std::string, std::string> nodes;
     std::set<std::string> states;  ///< that they hold, of a job's own session
     /// Holders among them that have not answered since, by their names.
-    std::map<std::string, std::chrono::steady_clock::time_point> silent_since;
+    std::map<std::string, clock::time_point> silent_since;
     std::uint64_t generation = 0;  ///< of the newest launch that is known of; 0: none is
 
     /// Name and address of nodes that had a part in the job, and are to be told that they have none any more.
@@ -277,7 +278,7 @@ struct former_launches {
     /// What such a node has said of itself.
     struct word {
         std::optional<std::set<std::string>> keeps;  ///< states of which it has copies; null: not asked yet
-        std::chrono::steady_clock::time_point again{};  ///< it is not asked or told before
+        clock::time_point again{};                   ///< it is not asked or told before
     };
     std::map<std::string, word> said;  ///< by those in `left`
     bool telling = false;              ///< it is under way
@@ -334,8 +335,8 @@ struct session {
     std::uint32_t opening = 0;  ///< requests to open it that wait for its memory
     bool ending = false;        ///< detached, and what storage lacks is on its way there
     std::uint64_t endings = 0;  ///< how often that has begun
-    std::chrono::steady_clock::time_point lease_end{};
-    std::chrono::steady_clock::time_point kept_until{};  ///< while it is ending: from others that need memory
+    clock::time_point lease_end{};
+    clock::time_point kept_until{};  ///< while it is ending: from others that need memory
 
     std::map<std::uint32_t, rank_state> ranks;
     std::vector<copy_ptr> copies;
@@ -356,9 +357,9 @@ struct session {
     hindrances hindered;
     slow_step incomplete;
     kept_record remembered;
-    std::chrono::steady_clock::time_point flushing_since{};
+    clock::time_point flushing_since{};
     std::set<std::pair<std::uint32_t, std::size_t>> in_checksum;  ///< (rank, buffer) under way
-    std::chrono::steady_clock::time_point launched{};
+    clock::time_point launched{};
     std::uint64_t ticks = 0;
     std::optional<agreement::ballot> bringing;  ///< the newest attempt for which shards are brought
     bool stalled = false;                       ///< saves wait for other nodes, and will for long
@@ -405,7 +406,7 @@ struct session {
     void publish();
     /// Whether copies of ranks of this node have waited for other nodes for longer than such copies usually
     /// do, or than `longest`.
-    bool waits_for_others(std::chrono::steady_clock::duration longest) const;
+    bool waits_for_others(clock::duration longest) const;
     /// Shows `text` to one local rank, once for each `about`; the first rank that attaches gets it when none
     /// has.
     void tell_user(const std::string& about, const std::string& text);

@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -101,7 +100,7 @@ bool keeper::hand(const record& r, int fd) {
     while (!send_record(socket_.get(), r, fd)) {
         if ((errno != ETOOMANYREFS && errno != ENOBUFS && errno != ENOMEM) || clock::now() >= until)
             return false;
-        std::this_thread::sleep_for(10ms);
+        clock::sleep_for(10ms);
     }
     return true;
 }
@@ -181,11 +180,11 @@ std::optional<int> keeper::judge_start(int status) {
 std::optional<int> keeper::after(std::chrono::milliseconds pause) {
     const auto until = clock::now() + pause;
     for (;;) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now()).count();
+        const int left = clock::poll_ms(until);
         if (ending_) return 0;
-        if (std::exchange(replacing_, false) || left <= 0) return std::nullopt;
+        if (std::exchange(replacing_, false) || left == 0) return std::nullopt;
         pollfd signal{signals_.get(), POLLIN, 0};
-        if (::poll(&signal, 1, static_cast<int>(left)) > 0) on_signal();
+        if (::poll(&signal, 1, left) > 0) on_signal();
     }
 }
 
@@ -193,7 +192,7 @@ int keeper::watch() {
     for (;;) {
         std::array<pollfd, 2> waits{{{signals_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}}};
         if (::poll(waits.data(), waits.size(), -1) < 0) {
-            std::this_thread::sleep_for(10ms);  // no memory for it, for now
+            clock::sleep_for(10ms);  // no memory for it, for now
             continue;
         }
         if (waits[0].revents != 0) on_signal();

@@ -9,7 +9,6 @@
 //     SIGUSR1                   the daemon is replaced by what its path names now
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +17,7 @@
 #include <sys/types.h>
 
 #include "ckptd/keeper/messages.hpp"
+#include "common/clock.hpp"
 
 namespace banyan::ckpt::keeper {
 
@@ -29,7 +29,6 @@ class keeper {
     int run();
 
   private:
-    using clock = std::chrono::steady_clock;
     struct held {
         contents what;
         unique_fd fd;

@@ -5,40 +5,36 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
-#include <boost/asio/steady_timer.hpp>
-
+#include "common/timer.hpp"
 #include "common/wire_async.hpp"
 
 namespace banyan::ckpt {
-
-using clock = std::chrono::steady_clock;
 
 class async_event {
   public:
     explicit async_event(asio::any_io_executor executor) : executor_(std::move(executor)) {}
     /// Wakes all who wait now.
     void notify() {
-        for (auto* timer : waiting_) timer->cancel();
+        for (auto* waits : waiting_) waits->cancel();
     }
     /// Returns at the next notify() or at `until`: the caller looks at its condition again either way.
     task<void> wait(clock::time_point until) {
-        asio::steady_timer timer(executor_, until);
+        timer own(executor_, until);
         // Also a coroutine that is destroyed while it waits must leave the list.
         const struct entry {
-            std::vector<asio::steady_timer*>& list;
-            asio::steady_timer* timer;
-            ~entry() { std::erase(list, timer); }
-        } listed{waiting_, &timer};
-        waiting_.push_back(&timer);
-        co_await timer.async_wait(as_result);
+            std::vector<timer*>& list;
+            timer* waits;
+            ~entry() { std::erase(list, waits); }
+        } listed{waiting_, &own};
+        waiting_.push_back(&own);
+        co_await own.async_wait(as_result);
     }
 
   private:
     asio::any_io_executor executor_;
-    std::vector<asio::steady_timer*> waiting_;
+    std::vector<timer*> waiting_;
 };
 
 class async_lock {

@@ -232,7 +232,7 @@ task<result<link::put_result>> link::put(nlohmann::json meta, std::span<const st
 task<void> link::probe(std::function<bool()> wanted) {
     if (std::exchange(probing_, true)) co_return;
     const auto self = shared_from_this();
-    asio::steady_timer pause(executor_);
+    timer pause(executor_);
     while (is_silent() && wanted()) {
         auto nothing = nlohmann::json::object();
         const auto answer = co_await call(peer_message::ping, std::move(nothing), probe_timeout);

@@ -91,7 +91,7 @@ class link : public std::enable_shared_from_this<link> {
     asio::any_io_executor executor_;
     link_options options_;
     std::unique_ptr<peer::channel> channel_;
-    asio::steady_timer watchdog_;
+    timer watchdog_;
     async_lock lock_;
     clock::time_point dead_until_{};
     std::string dead_because_;

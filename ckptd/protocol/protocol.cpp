@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ckptd/protocol/protocol.hpp"
 
-#include <thread>
 #include <utility>
 
 #include "ckptd/protocol/left_ends.hpp"
@@ -21,7 +20,7 @@ constexpr std::chrono::milliseconds last_word{200};  // to a daemon that has jus
 
 result<json> ask(const std::string& socket, message type, const json& meta,
                  std::chrono::milliseconds timeout) {
-    const auto until = banyan::clock::now() + timeout;
+    const auto until = clock::now() + timeout;
     BANYAN_TRY(const auto fd, wire::connect_unix(socket, until));
     BANYAN_TRY(auto reply, wire::call(fd.get(), static_cast<std::uint16_t>(type), meta, until));
     return std::move(reply.meta);
@@ -109,7 +108,6 @@ result<session_answer> step_open(const std::string& socket, const step_request& 
 }
 
 result<void> session_detach(const std::string& socket, std::uint64_t job, std::chrono::milliseconds timeout) {
-    using clock = banyan::clock;
     const auto tell = [&](const unique_fd& fd, clock::time_point until) -> result<void> {
         BANYAN_CHECK(
             wire::call(fd.get(), static_cast<std::uint16_t>(message::session_detach), {{"job", job}}, until));
@@ -123,7 +121,7 @@ result<void> session_detach(const std::string& socket, std::uint64_t job, std::c
             !told && (told.error().code == errc::not_found || told.error().code == errc::unavailable);
         if (!is_away || !is_held(socket)) return told;
         if (clock::now() < until) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            clock::sleep_for(std::chrono::milliseconds(50));
             continue;
         }
         if (fd) return told;  // it is there, and late

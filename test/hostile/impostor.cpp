@@ -81,7 +81,7 @@ bool is_closed(int fd, std::chrono::milliseconds timeout) {
     const auto until = banyan::clock::now() + timeout;
     std::array<char, 4096> sink{};
     while (banyan::clock::now() < until)
-        if (readable(fd, 100) && ::recv(fd, sink.data(), sink.size(), 0) <= 0) return true;
+        if (readable(fd, 1) && ::recv(fd, sink.data(), sink.size(), 0) <= 0) return true;
     return false;
 }
 

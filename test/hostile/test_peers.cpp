@@ -37,10 +37,10 @@ class training {
   public:
     explicit training(const cluster& c) : ranks_(start(c)) {}
     void saves(std::uint64_t step) {
-        all_are(ask_all(ranks_, "save " + std::to_string(step)), "0");
+        all_are(ask_all(ranks_, "save " + std::to_string(step)), BCK_OK);
         all_are(
             ask_all(ranks_, "wait " + std::to_string(step) + " " + std::to_string(replica_tier) + " 20000"),
-            "0");
+            BCK_OK);
     }
     std::vector<rank_process>& ranks() { return ranks_; }
 
@@ -242,7 +242,7 @@ TEST_CASE("a relay between two daemons hears nothing of a shard", "[hostile]") {
             auto request = c.request(1, 2, 1, "", 0);
             c.open(request);
             rank_process rank(c, 1, 1, 0, 2, state_bytes);
-            CHECK(rank.ask("save 1") == "0");
+            CHECK(rank.ask("save 1") == BCK_OK);
             CHECK(eventually([&] {
                 return c.session(1, 1)["warning"].get<std::string>().find("n2") != std::string::npos;
             }));
@@ -302,8 +302,8 @@ TEST_CASE("a late word of a flush does not end a newer one", "[hostile]") {
     cluster c(storage.on({1}, 2));
     c.open(c.request(1, 2, 1, c.dir() + "/store", 10));
     auto ranks = start_ranks(c, 1, {1, 2});
-    all_are(ask_all(ranks, "save 10"), "0");
-    all_are(ask_all(ranks, "wait 10 2 20000"), "0");
+    all_are(ask_all(ranks, "save 10"), BCK_OK);
+    all_are(ask_all(ranks, "wait 10 2 20000"), BCK_OK);
     // The second node has written its part; the first one's stands still.
     REQUIRE(eventually([&] { return c.counter(2, 1, "storage_bytes_written") > state_bytes; }));
     hostile::caller late(c.addr(1), c.port(), "n2", "n1");
@@ -403,12 +403,12 @@ TEST_CASE("connections that say nothing lock no daemon out", "[hostile]") {
     job.ranks().clear();
     c.new_step(1, 0, {1, 2});
     auto next = start_ranks(c, 1, {1, 2});
-    CHECK(next[0].ask("restart") == "0 1 1 1");
-    CHECK(next[1].ask("restart") == "0 1 2 1");
+    CHECK(next[0].ask("restart") == restored_state{.step = 1, .source = BCK_FROM_LOCAL});
+    CHECK(next[1].ask("restart") == restored_state{.step = 1, .source = BCK_FROM_PEER});
     std::uint64_t step = 2;
     CHECK(eventually([&] {
         ask_all(next, "save " + std::to_string(step));  // the first may meet the dead connection
-        return ask_all(next, "wait " + std::to_string(step++) + " 2 1000").front() == "0";
+        return ask_all(next, "wait " + std::to_string(step++) + " 2 1000").front() == BCK_OK;
     }));
     // Whoever says nothing for the handshake's five seconds is gone.
     CHECK(hostile::is_closed(strangers.back().get()));
@@ -435,11 +435,11 @@ TEST_CASE("a job's copies on its neighbour count as its own", "[hostile]") {
     request.bytes = state_bytes;  // so that the buffers are there before the first copy comes
     c.open(request);
     auto ranks = start_ranks(c, 1, {1, 2});
-    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "save 1"), BCK_OK);
     const auto told = [&](int node) { return c.session(node, 1)["warning"].get<std::string>(); };
     CHECK(eventually([&] { return told(1).find("job_memory_limit") != std::string::npos; }));
     CHECK(c.counter(2, 1, "peer_bytes_received") == 0);
-    all_are(ask_all(ranks, "wait 1 " + std::to_string(memory_tier) + " 20000"), "0");
+    all_are(ask_all(ranks, "wait 1 " + std::to_string(memory_tier) + " 20000"), BCK_OK);
 }
 
 TEST_CASE("so do copies that are still on their way to it", "[hostile]") {

@@ -66,10 +66,11 @@ def cases(test, output):
     """The commands that run each failed case of the test alone; the test itself where its output names no case."""
     settings = " ".join(f"{key}={shlex.quote(value)}" for key, _, value in (entry.partition("=") for entry in sorted(test.environment)))
     seed = os.environ.get("BANYAN_SEED")
-    words = [f"BANYAN_SEED={seed}"] * bool(seed) + [settings] * bool(settings) + [" ".join(map(str, test.command))]
-    program = " ".join(words).replace(str(Path.cwd()) + "/", "")
+    before = " ".join([f"BANYAN_SEED={seed}"] * bool(seed) + [settings] * bool(settings))
+    program, *words = (word.replace(str(Path.cwd()) + "/", "") for word in test.command)
+    program, whole = f"{before} {program}".strip(), f"{before} {shlex.join([program, *words])}".strip()
     catch = re.findall(r"^failed case: (.+)$", output, re.M)
     python = re.findall(r"^(?:FAIL|ERROR): (\w+) \(__main__\.(\w+)", output, re.M)
     found = [f"{program} {shlex.quote(case)}" for case in catch]
-    found += [f"{program} {kind}" if case.endswith("Class") else f"{program} {kind}.{case}" for case, kind in python]
-    return list(dict.fromkeys(found)) or [program]
+    found += [f"{whole} {kind}" if case.endswith("Class") else f"{whole} {kind}.{case}" for case, kind in python]
+    return list(dict.fromkeys(found)) or [whole]

@@ -11,20 +11,27 @@
 #include <string>
 #include <vector>
 
+#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <sys/types.h>
 
+#include "answer.hpp"
 #include "ckptd/protocol/protocol.hpp"
 #include "network.hpp"
 #include "state.hpp"
+#include "test/idle_clock.hpp"
 
 namespace ckptd_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-/// Waits until `done` holds; false after `timeout`.
-bool eventually(const std::function<bool()>& done, std::chrono::milliseconds timeout = 10s);
+using banyan::testing::eventually;
+using banyan::testing::within;
+/// The time of all clusters.
+banyan::testing::idle_clock& idle_time();
+/// So much of it passes.
+inline void pass(std::chrono::milliseconds time) { banyan::clock::sleep_for(time); }
 
 class cluster {
   public:
@@ -91,9 +98,9 @@ class rank_process {
     ~rank_process();
     rank_process(rank_process&& o) noexcept;
     /// Sends a command and returns the answer; "" when the process is gone.
-    std::string ask(const std::string& command);
+    answer ask(const std::string& command);
     void say(const std::string& command);
-    std::string hear();
+    answer hear();
     void kill();
     pid_t pid() const { return pid_; }
 
@@ -108,7 +115,10 @@ constexpr std::size_t state_bytes = 9'500'003;  // three chunks, the last one ra
 std::vector<rank_process> start_ranks(const cluster& c, std::uint64_t job, const std::vector<int>& nodes,
                                       int per_node = 1, std::size_t bytes = state_bytes);
 /// The same command to all, answers in order.
-std::vector<std::string> ask_all(std::vector<rank_process>& ranks, const std::string& command);
-void all_are(const std::vector<std::string>& answers, const std::string& wanted);
+std::vector<answer> ask_all(std::vector<rank_process>& ranks, const std::string& command);
+template <class Wanted>
+void all_are(const std::vector<answer>& answers, const Wanted& wanted) {
+    for (const auto& a : answers) CHECK(a == wanted);
+}
 
 }  // namespace ckptd_test

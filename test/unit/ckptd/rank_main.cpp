@@ -30,6 +30,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <iostream>
 #include <map>
 #include <new>
@@ -42,9 +43,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "answer.hpp"
+#include "common/clock.hpp"
 #include "state.hpp"
 
+using ckptd_test::found_step;
+using ckptd_test::restored_state;
+
 namespace {
+
+std::string in_words(const restored_state& s) {
+    std::ostringstream out;
+    out << s;
+    return out.str();
+}
 
 std::string extents(const std::uint64_t* of, int ndim) {
     std::string out = "[";
@@ -87,7 +99,9 @@ std::size_t scribble(const std::string& what) {
         all.push_back({reinterpret_cast<volatile unsigned char*>(first), last - first});
     }
     constexpr std::size_t page = 4096;
-    std::thread([all, what] {
+    std::promise<void> over;  // with each of them once
+    auto once = over.get_future();
+    std::thread([all, what, over = std::move(over)]() mutable {
         for (unsigned n = 1;; ++n) {
             for (const auto& m : all) {
                 if (what == "holes")
@@ -99,8 +113,10 @@ std::size_t scribble(const std::string& what) {
                     for (std::size_t i = page + n % 64; i < m.bytes; i += 64)
                         m.at[i] = static_cast<unsigned char>(n);
             }
+            if (n == 1) over.set_value();
         }
     }).detach();
+    once.wait();
     return all.size();
 }
 
@@ -168,8 +184,7 @@ class second_state {
         int source = 0;
         const int code = bck_state_restart(handle_, &step, &source);
         const bool same = code == BCK_OK && data_ == ckptd_test::state_of(part_, step, data_.size());
-        return std::to_string(code) + " " + std::to_string(step) + " " + std::to_string(source) + " " +
-               std::to_string(same);
+        return in_words({code, step, source, same});
     }
 
   private:
@@ -194,6 +209,7 @@ class second_state {
 
 int main() {
     ::signal(SIGPIPE, SIG_IGN);
+    if (!banyan::clock::follow_environment()) return 1;
     const auto bytes = std::strtoull(std::getenv("STATE_BYTES"), nullptr, 10);
     const auto rank = static_cast<std::uint32_t>(std::strtoul(std::getenv("RANK"), nullptr, 10));
     std::vector<unsigned char> state(bytes), grown;
@@ -247,7 +263,7 @@ int main() {
             bool same = code == BCK_OK;
             for (std::size_t i = 0; i < given.names.size() && same; ++i)
                 same = given.memory[i] == given.of(i, rank, found);
-            std::cout << code << " " << found << " " << source << " " << same << std::endl;
+            std::cout << restored_state{code, found, source, same} << std::endl;
         } else if (command == "allocations") {
             std::cout << allocated << std::endl;
         } else if (command == "wait") {
@@ -258,7 +274,7 @@ int main() {
         } else if (command == "test") {
             std::uint64_t found = 0;
             const int code = bck_restart_test(&found);
-            std::cout << code << " " << found << std::endl;
+            std::cout << found_step{code, found} << std::endl;
         } else if (command == "restart") {
             std::fill(state.begin(), state.end(), 0xee);
             step = 0;
@@ -267,7 +283,7 @@ int main() {
             const int code = bck_restart(&found, &source);
             const bool same =
                 code == BCK_OK && step == found && state == ckptd_test::state_of(part, found, bytes);
-            std::cout << code << " " << found << " " << source << " " << same << std::endl;
+            std::cout << restored_state{code, found, source, same} << std::endl;
         } else if (command == "grow") {
             std::size_t more = 0;
             words >> more;

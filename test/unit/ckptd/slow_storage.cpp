@@ -21,6 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.hpp"
+
 namespace {
 
 long number(const char* name) {
@@ -42,7 +44,7 @@ void hold(const char* path, const char* what = "SLOW_MATCH") {
         const std::scoped_lock held(lock);
         ms = std::uniform_int_distribution<long>(number("SLOW_LO"), number("SLOW_HI"))(random);
     }
-    ::usleep(static_cast<useconds_t>(ms * 1000));
+    banyan::clock::sleep_for(std::chrono::milliseconds(ms));
 }
 
 bool fails(int fd) {
@@ -68,6 +70,8 @@ bool fails_to_open(const char* path) {
     errno = static_cast<int>(number("OPEN_ERROR"));
     return true;
 }
+
+[[maybe_unused]] const bool follows = banyan::clock::follow_environment().has_value();
 
 template <class F>
 F real(const char* name) {

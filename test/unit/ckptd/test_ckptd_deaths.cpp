@@ -14,6 +14,8 @@
 #include "common/wire.hpp"
 #include "gate.hpp"
 
+namespace test_ckptd_deaths {
+
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 
@@ -30,8 +32,8 @@ std::uint64_t flushes(const cluster& c, int leader, std::uint64_t job = 7) {
 }
 
 void save(std::vector<rank_process>& ranks, int step, int level = 2) {
-    all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
-    all_are(ask_all(ranks, "wait " + std::to_string(step) + " " + std::to_string(level) + " 9000"), "0");
+    all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
+    all_are(ask_all(ranks, "wait " + std::to_string(step) + " " + std::to_string(level) + " 9000"), BCK_OK);
 }
 
 std::vector<rank_process> begin(const cluster& c, const std::vector<int>& nodes, int per_node,
@@ -54,7 +56,7 @@ TEST_CASE("the death of one rank brings the newest complete step to storage", "[
     auto ranks = begin(c, {1, 2}, 2);
     for (int step = 1; step <= 3; ++step) save(ranks, step);
     // Not complete: one has not saved it.
-    for (std::size_t i = 0; i < 3; ++i) CHECK(ranks[i].ask("save 4") == "0");
+    for (std::size_t i = 0; i < 3; ++i) CHECK(ranks[i].ask("save 4") == BCK_OK);
     REQUIRE_FALSE(is_stored(c, 3));
     ranks[3].kill();
     CHECK(eventually([&] { return is_stored(c, 3); }));
@@ -65,7 +67,7 @@ TEST_CASE("the death of one rank brings the newest complete step to storage", "[
     // The others live, and the step that they all come to then is complete as ever.
     ranks.pop_back();
     ranks.emplace_back(c, 2, 7, 3, 4, small);
-    all_are(ask_all(ranks, "restart"), "0 3 1 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 3, .source = BCK_FROM_LOCAL});
     save(ranks, 5);
 }
 
@@ -78,7 +80,7 @@ TEST_CASE("a step that is killed with all its ranks is one failure", "[ckptd]") 
     ranks.clear();
     c.new_step(7, 1, {1, 2});
     ranks = start_ranks(c, 7, {1, 2}, 8, small);
-    all_are(ask_all(ranks, "restart"), "0 1 1 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 1, .source = BCK_FROM_LOCAL});
     save(ranks, 2);
     for (auto& r : ranks) ::kill(r.pid(), SIGKILL);
     CHECK(eventually([&] { return is_stored(c, 2) && deaths(c, 1) == 16 && deaths(c, 2) == 16; }));
@@ -99,14 +101,14 @@ TEST_CASE("who has finalized, with or without a drain, does not die", "[ckptd]")
     cluster c({1, "", {"--keeper"}});
     auto ranks = begin(c, {1}, 4);
     save(ranks, 1, 1);
-    CHECK(ranks[0].ask("finalize 0") == "0");
+    CHECK(ranks[0].ask("finalize 0") == BCK_OK);
     ranks[0].kill();
     // In the very moment, as at the end of main.
     ranks[1].say("finalize 0");
-    CHECK(ranks[1].hear() == "0");
+    CHECK(ranks[1].hear() == BCK_OK);
     ranks[1].kill();
     // A daemon that is started again knows it, too.
-    CHECK(ranks[2].ask("finalize 0") == "0");
+    CHECK(ranks[2].ask("finalize 0") == BCK_OK);
     CHECK(eventually([&] { return c.session(1, 7)["ranks"][2]["attached"] == false; }));
     const auto before = c.status(1)["pid"].get<pid_t>();
     ::kill(before, SIGKILL);
@@ -127,7 +129,7 @@ TEST_CASE("a rank's death counts though what it has forked holds its connection"
     cluster c({1, "", {}});
     auto ranks = begin(c, {1}, 2);
     save(ranks, 1, 1);
-    CHECK(ranks[0].ask("fork") == "0");
+    CHECK(ranks[0].ask("fork") == BCK_OK);
     ranks[0].kill();
     CHECK(eventually([&] { return is_stored(c, 1); }));
     CHECK(deaths(c, 1) == 1);
@@ -136,19 +138,19 @@ TEST_CASE("a rank's death counts though what it has forked holds its connection"
     ranks[1].kill();
     c.new_step(7, 1, {1});
     auto again = start_ranks(c, 7, {1}, 2, small);
-    all_are(ask_all(again, "restart"), "0 1 1 1");
+    all_are(ask_all(again, "restart"), restored_state{.step = 1, .source = BCK_FROM_LOCAL});
 }
 
 TEST_CASE("what is left of an older launch dies unnoticed", "[ckptd]") {
     cluster c({1, "", {}});
     auto old = begin(c, {1}, 2);
     save(old, 1, 1);
-    CHECK(old[0].ask("hang_up") == "0");
-    CHECK(old[1].ask("hang_up") == "0");
+    CHECK(old[0].ask("hang_up") == BCK_OK);
+    CHECK(old[1].ask("hang_up") == BCK_OK);
     CHECK(eventually([&] { return nobody_is_attached(c, 1); }));
     c.new_step(7, 1, {1});
     auto ranks = start_ranks(c, 7, {1}, 2, small);
-    all_are(ask_all(ranks, "restart"), "0 1 1 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 1, .source = BCK_FROM_LOCAL});
     for (auto& r : old) r.kill();
     save(ranks, 2, 1);
     CHECK(deaths(c, 1) == 0);
@@ -200,10 +202,10 @@ TEST_CASE("a launch that begins in the middle of it does not take the step back"
     ranks.clear();
     c.new_step(7, 1, {1, 2});
     ranks = start_ranks(c, 7, {1, 2}, 1, small);
-    all_are(ask_all(ranks, "restart"), "0 2 1 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 2, .source = BCK_FROM_LOCAL});
     REQUIRE_FALSE(is_stored(c, 2));
     g.open();
-    CHECK(eventually([&] { return is_stored(c, 2); }, 20s));
+    CHECK(eventually([&] { return is_stored(c, 2); }));
     CHECK(c.printed() == "");
 }
 
@@ -242,7 +244,7 @@ TEST_CASE("for a node that is dead its buddy brings the step to storage", "[ckpt
     if (ended)
         for (const int node : alive) REQUIRE(ckpt::session_detach(c.socket(node), 7, 5s));
     for (auto& r : ranks) r.kill();
-    CHECK(eventually([&] { return is_stored(c, 2); }, 20s));
+    CHECK(eventually([&] { return is_stored(c, 2); }));
     CHECK(eventually([&] { return flushes(c, alive.front()) == 1; }));
     // Whoever comes next finds every rank's bytes.
     if (!ended)
@@ -252,7 +254,7 @@ TEST_CASE("for a node that is dead its buddy brings the step to storage", "[ckpt
     c.open(c.request(8, 3, 2, c.dir() + "/store", rarely));
     c.new_step(8, 0, {1, 2, 3});
     ranks = start_ranks(c, 8, {1, 2, 3}, 2, small);
-    all_are(ask_all(ranks, "restart"), "0 2 3 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 2, .source = BCK_FROM_STORAGE});
 }
 
 TEST_CASE("a buddy that is told again while it writes for a dead node does not write twice", "[ckptd]") {
@@ -266,7 +268,7 @@ TEST_CASE("a buddy that is told again while it writes for a dead node does not w
     save(ranks, 1);
     c.kill(2, SIGKILL);
     for (auto& r : ranks) r.kill();
-    CHECK(eventually([&] { return is_stored(c, 1) || c.counter(1, 7, "flush_failures") != 0; }, 30s));
+    CHECK(eventually([&] { return is_stored(c, 1) || c.counter(1, 7, "flush_failures") != 0; }));
     CHECK(is_stored(c, 1));
     CHECK(c.counter(1, 7, "flush_failures") == 0);
 }
@@ -275,7 +277,7 @@ TEST_CASE("a connection whose process has ended gets no rank", "[ckptd]") {
     namespace wire = banyan::wire;
     cluster c({1, "", {}});
     c.open(c.request(7, 1, 1, "", 0));
-    const auto until = std::chrono::steady_clock::now() + 10s;
+    const auto until = banyan::clock::now() + 10s;
     std::array<int, 2> ends{}, answer{};
     REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
     REQUIRE(::pipe2(answer.data(), O_CLOEXEC) == 0);
@@ -304,3 +306,5 @@ TEST_CASE("a connection whose process has ended gets no rank", "[ckptd]") {
     CHECK(nobody_is_attached(c, 1));
     CHECK(deaths(c, 1) == 0);
 }
+
+}  // namespace test_ckptd_deaths

@@ -3,13 +3,14 @@
 // Nodes that a job has left behind, and on which nothing of Slurm's tells the daemon so.
 #include <algorithm>
 #include <csignal>
-#include <thread>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "cluster.hpp"
+
+namespace test_ckptd_departures {
 
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
@@ -22,20 +23,20 @@ constexpr auto lease = "lease = \"300ms\"\n";
 void begin(const cluster& c, std::uint64_t job) {
     CHECK(c.open(c.request(job, 2, 1, "", 0)).empty());
     auto ranks = start_ranks(c, job, {1, 2}, 1, 100'000);
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
-    all_are(ask_all(ranks, "save 1"), "0");
-    all_are(ask_all(ranks, "wait 1 2 9000"), "0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
+    all_are(ask_all(ranks, "save 1"), BCK_OK);
+    all_are(ask_all(ranks, "wait 1 2 9000"), BCK_OK);
     for (auto& r : ranks) r.kill();
 }
 
 void go_on(const cluster& c, std::uint64_t job, const std::vector<int>& nodes, const std::string& step) {
     auto ranks = start_ranks(c, job, nodes, 1, 100'000);
     for (auto& r : ranks) r.say("restart");
-    for (auto& r : ranks) CHECK(r.hear().substr(0, 2) == "0 ");
+    for (auto& r : ranks) CHECK(r.hear() == BCK_OK);
     // What the node holds may still be wanted.
     CHECK_FALSE(c.session(2, job).is_null());
-    all_are(ask_all(ranks, "save " + step), "0");
-    all_are(ask_all(ranks, "wait " + step + " 2 9000"), "0");
+    all_are(ask_all(ranks, "save " + step), BCK_OK);
+    all_are(ask_all(ranks, "wait " + step + " 2 9000"), BCK_OK);
     CHECK(eventually([&] { return c.session(2, job).is_null(); }));
     for (const int node : nodes) CHECK_FALSE(c.session(node, job).is_null());
 }
@@ -60,11 +61,11 @@ TEST_CASE("a node whose slot another one took frees the job's memory", "[ckptd]"
         for (const int node : nodes) REQUIRE(ckpt::step_open(c.socket(node), {7, 1, names}, 5s));
         auto ranks = start_ranks(c, 7, nodes, 1, 100'000);
         for (auto& r : ranks) r.say("restart");
-        for (auto& r : ranks) CHECK(r.hear().substr(0, 2) == "0 ");
-        all_are(ask_all(ranks, "save 2"), "0");
-        all_are(ask_all(ranks, "wait 2 2 9000"), "0");
+        for (auto& r : ranks) CHECK(r.hear() == BCK_OK);
+        all_are(ask_all(ranks, "save 2"), BCK_OK);
+        all_are(ask_all(ranks, "wait 2 2 9000"), BCK_OK);
         c.kill(2, SIGCONT);
-        CHECK(eventually([&] { return c.session(2, 7).is_null(); }, 60s));
+        CHECK(eventually([&] { return c.session(2, 7).is_null(); }));
     }
 }
 
@@ -72,21 +73,21 @@ TEST_CASE("a node is told again where a rank of the run before had not ended", "
     cluster c({3, lease, {}});
     CHECK(c.open(c.request(7, 2, 1, "", 0)).empty());
     auto before = start_ranks(c, 7, {1, 2}, 1, 100'000);
-    all_are(ask_all(before, "restart"), "-3 0 0 0");
-    all_are(ask_all(before, "save 1"), "0");
-    all_are(ask_all(before, "wait 1 2 9000"), "0");
+    all_are(ask_all(before, "restart"), not_restored(BCK_E_NOTFOUND));
+    all_are(ask_all(before, "save 1"), BCK_OK);
+    all_are(ask_all(before, "wait 1 2 9000"), BCK_OK);
     before[0].kill();
     c.new_step(7, 1, {1, 3});
     auto ranks = start_ranks(c, 7, {1, 3}, 1, 100'000);
     for (auto& r : ranks) r.say("restart");
-    for (auto& r : ranks) CHECK(r.hear().substr(0, 2) == "0 ");
-    all_are(ask_all(ranks, "save 2"), "0");
-    all_are(ask_all(ranks, "wait 2 2 9000"), "0");
+    for (auto& r : ranks) CHECK(r.hear() == BCK_OK);
+    all_are(ask_all(ranks, "save 2"), BCK_OK);
+    all_are(ask_all(ranks, "wait 2 2 9000"), BCK_OK);
     CHECK(eventually(
         [&] { return c.log(2).find("of an earlier run have not ended yet") != std::string::npos; }));
     CHECK_FALSE(c.session(2, 7).is_null());
     before[1].kill();
-    CHECK(eventually([&] { return c.session(2, 7).is_null(); }, 60s));
+    CHECK(eventually([&] { return c.session(2, 7).is_null(); }));
 }
 
 TEST_CASE("a node that is back in the job keeps its memory", "[ckptd]") {
@@ -96,13 +97,13 @@ TEST_CASE("a node that is back in the job keeps its memory", "[ckptd]") {
     {
         auto ranks = start_ranks(c, 7, {1, 3}, 1, 100'000);
         for (auto& r : ranks) r.say("restart");
-        for (auto& r : ranks) CHECK(r.hear().substr(0, 4) == "0 1 ");
+        for (auto& r : ranks) CHECK(r.hear() == found_step{.step = 1});
     }
     c.new_step(7, 2, {1, 2});
     auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
-    all_are(ask_all(ranks, "restart"), "0 1 1 1");
-    all_are(ask_all(ranks, "save 2"), "0");
-    all_are(ask_all(ranks, "wait 2 2 9000"), "0");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 1, .source = BCK_FROM_LOCAL});
+    all_are(ask_all(ranks, "save 2"), BCK_OK);
+    all_are(ask_all(ranks, "wait 2 2 9000"), BCK_OK);
     // The one that has no slot now.
     CHECK(eventually([&] { return c.session(3, 7).is_null(); }));
     CHECK_FALSE(c.session(2, 7).is_null());
@@ -115,8 +116,8 @@ TEST_CASE("a step that is announced too late takes no memory back into use", "[c
         c.new_step(7, step, {1});
         auto ranks = start_ranks(c, 7, {1}, 1, 100'000);
         ranks[0].ask("restart");
-        all_are(ask_all(ranks, fmt::format("save {}", step)), "0");
-        all_are(ask_all(ranks, fmt::format("wait {} 1 9000", step)), "0");
+        all_are(ask_all(ranks, fmt::format("save {}", step)), BCK_OK);
+        all_are(ask_all(ranks, fmt::format("wait {} 1 9000", step)), BCK_OK);
         ranks[0].kill();
     }
     REQUIRE(ckpt::session_detach(c.socket(1), 7, 5s));
@@ -136,17 +137,18 @@ TEST_CASE("a job of one node that went to another one frees the first", "[ckptd]
         REQUIRE(ckpt::session_open(c.socket(node), r, 20s));
         REQUIRE(ckpt::step_open(c.socket(node), {7, 0, {r.self}}, 5s));
         auto ranks = start_ranks(c, 7, {node}, 1, 100'000);
-        all_are(ask_all(ranks, "restart"), node == 1 ? "-3 0 0 0" : "0 1 2 1");
+        all_are(ask_all(ranks, "restart"), node == 1 ? not_restored(BCK_E_NOTFOUND)
+                                                     : restored_state{.step = 1, .source = BCK_FROM_PEER});
         return ranks;
     };
     {
         auto first = start(1, 0);
-        all_are(ask_all(first, "save 1"), "0");
-        all_are(ask_all(first, "wait 1 1 9000"), "0");
+        all_are(ask_all(first, "save 1"), BCK_OK);
+        all_are(ask_all(first, "wait 1 1 9000"), BCK_OK);
     }
     auto second = start(2, 1);
     CHECK_FALSE(c.session(1, 7).is_null());
-    all_are(ask_all(second, "save 2"), "0");
+    all_are(ask_all(second, "save 2"), BCK_OK);
     CHECK(eventually([&] { return c.session(1, 7).is_null(); }));
 }
 
@@ -173,15 +175,15 @@ TEST_CASE("nobody makes a node let go of another user's job", "[ckptd]") {
         for (const auto& name : names)
             REQUIRE(ckpt::step_open(c.dir() + "/" + name + ".sock", {7, 0, names}, 5s));
         auto ranks = start_ranks(c, 7, {at, at + 1}, 1, 100'000);
-        all_are(ask_all(ranks, "save 1"), "0");
-        all_are(ask_all(ranks, "wait 1 2 9000"), "0");
+        all_are(ask_all(ranks, "save 1"), BCK_OK);
+        all_are(ask_all(ranks, "wait 1 2 9000"), BCK_OK);
         return ranks;
     };
     const bool same_user = GENERATE(true, false);
     { const auto first = start(1, 0, same_user ? ::geteuid() : 4711); }
     auto second = start(3, 1, ::geteuid());
     const auto gone = [&] { return c.session(1, 7).is_null() && c.session(2, 7).is_null(); };
-    CHECK(eventually(gone, same_user ? 10s : 3s) == same_user);
+    CHECK((same_user ? eventually(gone) : within(4s, gone)) == same_user);
 }
 
 namespace {
@@ -208,8 +210,8 @@ std::vector<rank_process> run_on(const cluster& c, const std::vector<int>& nodes
 }
 
 void save(std::vector<rank_process>& ranks, const std::string& in, int step) {
-    all_are(ask_all(ranks, fmt::format("{}save {}", in, step)), "0");
-    all_are(ask_all(ranks, fmt::format("{}wait {} 2 9000", in, step)), "0");
+    all_are(ask_all(ranks, fmt::format("{}save {}", in, step)), BCK_OK);
+    all_are(ask_all(ranks, fmt::format("{}wait {} 2 9000", in, step)), BCK_OK);
 }
 
 bool was_asked(const cluster& c, int node) {
@@ -228,10 +230,10 @@ TEST_CASE("what a node held that was silent when a state began anew is kept", "[
     }
     for (const int node : before) c.kill(node, SIGSTOP);
     auto ranks = run_on(c, {3, 4}, 1, before);
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
     const bool known = GENERATE(true, false);
     CAPTURE(known);
-    if (known) all_are(ask_all(ranks, "in ema restart"), "-3 0 0 0");
+    if (known) all_are(ask_all(ranks, "in ema restart"), not_restored(BCK_E_NOTFOUND));
     for (const int node : before) c.kill(node, SIGCONT);
     // With this the job's own state needs nobody else.
     save(ranks, "", 2);
@@ -241,13 +243,13 @@ TEST_CASE("what a node held that was silent when a state began anew is kept", "[
                            [&](int node) { return was_asked(c, node) || is_gone(node); });
     }));
     if (known) {
-        all_are(ask_all(ranks, "in ema save 6"), "0");
+        all_are(ask_all(ranks, "in ema save 6"), BCK_OK);
         for (const int node : before) CHECK_FALSE(is_gone(node));
-        all_are(ask_all(ranks, "in ema wait 6 2 9000"), "0");
+        all_are(ask_all(ranks, "in ema wait 6 2 9000"), BCK_OK);
     } else {
         // Of a state of which this run had not heard it hears so, and has it.
         CHECK(eventually([&] { return c.session(3, 7)["states"].size() == 1; }));
-        all_are(ask_all(ranks, "in ema restart"), "0 5 2 1");
+        all_are(ask_all(ranks, "in ema restart"), restored_state{.step = 5, .source = BCK_FROM_PEER});
         for (const int node : before) CHECK_FALSE(is_gone(node));
         save(ranks, "in ema ", 6);
     }
@@ -268,7 +270,8 @@ TEST_CASE("nodes let go when the states that they have are needed no more, whate
         for (const int node : before) c.kill(node, SIGSTOP);
     // The state without a name is never saved.
     auto ranks = run_on(c, {3, 4}, 1, before);
-    all_are(ask_all(ranks, "in ema restart"), silent ? "-3 0 0 0" : "0 5 2 1");
+    all_are(ask_all(ranks, "in ema restart"),
+            silent ? not_restored(BCK_E_NOTFOUND) : restored_state{.step = 5, .source = BCK_FROM_PEER});
     if (silent)
         for (const int node : before) c.kill(node, SIGCONT);
     for (const int node : before) CHECK_FALSE(c.session(node, 7).is_null());
@@ -290,11 +293,11 @@ TEST_CASE("a run that is over tells nobody until the next one has launched", "[c
         r.self = c.name(node);
         REQUIRE(ckpt::session_open(c.socket(node), r, 20s));
     }
-    std::this_thread::sleep_for(3s);  // node 1 would have told node 2, for the run before
+    pass(3s);  // node 1 would have told node 2, for the run before
     auto ranks = run_on(c, {1, 3}, 1, {2});
-    for (const auto& answer : ask_all(ranks, "restart")) CHECK(answer.starts_with("0 1 "));
+    for (const auto& answer : ask_all(ranks, "restart")) CHECK(answer == found_step{.step = 1});
     save(ranks, "", 2);
-    CHECK(eventually([&] { return c.session(2, 7).is_null(); }, 60s));
+    CHECK(eventually([&] { return c.session(2, 7).is_null(); }));
 }
 
 TEST_CASE("a run that is over does not end the next one's session", "[ckptd]") {
@@ -303,7 +306,7 @@ TEST_CASE("a run that is over does not end the next one's session", "[ckptd]") {
     c.new_step(7, 1, {1, 3});
     auto ranks = start_ranks(c, 7, {1, 3}, 1, 100'000);
     for (auto& rank : ranks) rank.say("restart");
-    for (auto& rank : ranks) CHECK(rank.hear().starts_with("0 1 "));
+    for (auto& rank : ranks) CHECK(rank.hear() == found_step{.step = 1});
     auto r = c.request(7, 2, 1, "", 0);
     r.restart = 1;
     r.spares.clear();
@@ -312,5 +315,7 @@ TEST_CASE("a run that is over does not end the next one's session", "[ckptd]") {
     r.self = c.name(2);
     REQUIRE(ckpt::session_open(c.socket(2), r, 20s));
     save(ranks, "", 2);
-    CHECK_FALSE(eventually([&] { return c.session(2, 7).is_null(); }, 4s));
+    CHECK_FALSE(within(4s, [&] { return c.session(2, 7).is_null(); }));
 }
+
+}  // namespace test_ckptd_departures

@@ -4,13 +4,14 @@
 // has another number, begins from there.
 #include <csignal>
 #include <fstream>
-#include <thread>
 
 #include <catch2/catch.hpp>
 #include <unistd.h>
 
 #include "cluster.hpp"
 #include "gate.hpp"
+
+namespace test_ckptd_ending {
 
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
@@ -25,8 +26,9 @@ void train_until_killed(const cluster& c, std::uint64_t job, const std::vector<i
     c.open(c.request(job, static_cast<int>(nodes.size()), 1, c.dir() + "/store", rarely));
     c.new_step(job, 0, nodes);
     auto ranks = start_ranks(c, job, nodes, 1, bytes);
-    for (int i = 1; i <= step; ++i) all_are(ask_all(ranks, "save " + std::to_string(i)), "0");
-    all_are(ask_all(ranks, "wait " + std::to_string(step) + (nodes.size() > 1 ? " 2" : " 1") + " 9000"), "0");
+    for (int i = 1; i <= step; ++i) all_are(ask_all(ranks, "save " + std::to_string(i)), BCK_OK);
+    all_are(ask_all(ranks, "wait " + std::to_string(step) + (nodes.size() > 1 ? " 2" : " 1") + " 9000"),
+            BCK_OK);
     REQUIRE_FALSE(is_stored(c, step));
     for (auto& r : ranks) r.kill();
 }
@@ -50,9 +52,9 @@ TEST_CASE("a job that ends leaves its newest step in storage", "[ckptd]") {
     leave(c, 7, {1, 2});
     CHECK(eventually([&] { return is_stored(c, 3); }));
     auto ranks = next_job(c, 8, {1, 2});
-    all_are(ask_all(ranks, "restart"), "0 3 3 1");
-    all_are(ask_all(ranks, "save 4"), "0");
-    all_are(ask_all(ranks, "wait 4 2 9000"), "0");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 3, .source = BCK_FROM_STORAGE});
+    all_are(ask_all(ranks, "save 4"), BCK_OK);
+    all_are(ask_all(ranks, "wait 4 2 9000"), BCK_OK);
     CHECK(c.printed() == "");
 }
 
@@ -70,12 +72,12 @@ TEST_CASE("ranks that cannot drain hear of it, and their step is kept for a requ
     };
     {
         auto ranks = start(0);
-        for (int i = 1; i <= 3; ++i) all_are(ask_all(ranks, "save " + std::to_string(i)), "0");
-        all_are(ask_all(ranks, std::string("wait 3 ") + (count > 1 ? "2" : "1") + " 9000"), "0");
+        for (int i = 1; i <= 3; ++i) all_are(ask_all(ranks, "save " + std::to_string(i)), BCK_OK);
+        all_are(ask_all(ranks, std::string("wait 3 ") + (count > 1 ? "2" : "1") + " 9000"), BCK_OK);
         // Storage fails from now on.
         if (std::filesystem::exists(store)) std::filesystem::rename(store, store + ".away");
         std::ofstream{store};
-        all_are(ask_all(ranks, "finalize 1"), "-4");
+        all_are(ask_all(ranks, "finalize 1"), BCK_E_TIMEOUT);
         const auto why = ranks[0].ask("error");
         INFO(why);
         CHECK(why.find("step 3 is in memory alone") != std::string::npos);
@@ -87,9 +89,9 @@ TEST_CASE("ranks that cannot drain hear of it, and their step is kept for a requ
     // Storage that cannot be looked at is waited for.
     for (auto& r : ranks) r.say("restart");
     std::filesystem::remove(store);
-    for (auto& r : ranks) CHECK(r.hear() == "0 3 1 1");
+    for (auto& r : ranks) CHECK(r.hear() == restored_state{.step = 3, .source = BCK_FROM_LOCAL});
     // What it begins with goes to storage now.
-    all_are(ask_all(ranks, "finalize 1"), "0");
+    all_are(ask_all(ranks, "finalize 1"), BCK_OK);
     CHECK(is_stored(c, 3));
     leave(c, 7, nodes);
     for (const int node : nodes) CHECK(c.session(node, 7).is_null());
@@ -113,9 +115,9 @@ TEST_CASE("the next job waits for what the one before still writes", "[ckptd]") 
     CHECK(c.session(1, 7)["counters"]["flushes"] == 0);
     g.open();
     for (auto& r : ranks) {
-        const auto answer = r.hear();
-        INFO((answer == "0 3 3 1" ? "" : r.ask("error")));
-        CHECK(answer == "0 3 3 1");
+        const auto said = r.hear();
+        INFO((said == restored_state{.step = 3, .source = BCK_FROM_STORAGE} ? answer() : r.ask("error")));
+        CHECK(said == restored_state{.step = 3, .source = BCK_FROM_STORAGE});
     }
     CHECK(is_stored(c, 3));
 }
@@ -132,9 +134,9 @@ TEST_CASE("memory goes to the next job when the newest step is in storage", "[ck
     c.new_step(8, 0, {1});
     auto ranks = start_ranks(c, 8, {1}, 1, bytes);
     ranks[0].say("save 1");  // attaches
-    CHECK_FALSE(eventually([&] { return c.session(1, 7).is_null(); }, 1s));
+    CHECK_FALSE(within(1s, [&] { return c.session(1, 7).is_null(); }));
     g.open();
-    CHECK(ranks[0].hear() == "0");
+    CHECK(ranks[0].hear() == BCK_OK);
     INFO(ranks[0].ask("error"));
     CHECK(is_stored(c, 2));
     CHECK(c.session(1, 7).is_null());
@@ -151,7 +153,7 @@ TEST_CASE("a node that is dead does not hold the directory for the job", "[ckptd
         r.nodes[i].name = c.name(i == 0 ? 1 : 3);
         r.nodes[i].addr = c.addr(i == 0 ? 1 : 3);
     }
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = banyan::clock::now();
     for (const int node : {1, 3}) {
         r.self = c.name(node);
         REQUIRE(ckpt::session_open(c.socket(node), r, 5s));
@@ -159,8 +161,8 @@ TEST_CASE("a node that is dead does not hold the directory for the job", "[ckptd
     c.new_step(8, 0, {1, 3});
     auto ranks = start_ranks(c, 8, {1, 3}, 1, 100'000);
     // Its buddy has written for it.
-    all_are(ask_all(ranks, "restart"), "0 3 3 1");
-    CHECK(std::chrono::steady_clock::now() - began < 20s);
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 3, .source = BCK_FROM_STORAGE});
+    CHECK(banyan::clock::now() - began < 20s);
     CHECK(c.session(1, 7)["committed"]["step"] == 3);  // for a requeue
 }
 
@@ -177,10 +179,10 @@ TEST_CASE("a requeue in the middle of it goes on from memory", "[ckptd]") {
         REQUIRE(opened);
     }
     auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
-    all_are(ask_all(ranks, "restart"), "0 3 1 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 3, .source = BCK_FROM_LOCAL});
     for (int i = 4; i <= 8; ++i) {
-        all_are(ask_all(ranks, "save " + std::to_string(i)), "0");
-        all_are(ask_all(ranks, "wait " + std::to_string(i) + " 2 9000"), "0");
+        all_are(ask_all(ranks, "save " + std::to_string(i)), BCK_OK);
+        all_are(ask_all(ranks, "wait " + std::to_string(i) + " 2 9000"), BCK_OK);
     }
     g.open();
     leave(c, 7, {1, 2});
@@ -196,17 +198,16 @@ TEST_CASE("a job that comes back and leaves again ends as long as it takes from 
     c.kill(1, SIGSTOP);
     leave(c, 7, {2});  // and waits for the leader's answer
     REQUIRE(eventually(is_ending));
-    std::this_thread::sleep_for(3s);
+    pass(3s);
     auto r = c.request(7, 2, 1, c.dir() + "/store", rarely);
     r.restart = 1;
     r.self = c.name(2);
     REQUIRE(ckpt::session_open(c.socket(2), r, 5s));
     leave(c, 7, {2});
-    REQUIRE(eventually(is_ending, 500ms));
+    REQUIRE(within(500ms, is_ending));
     // Meanwhile the first one hears that the leader does not answer, and its lease is over.
-    const auto until = std::chrono::steady_clock::now() + 8500ms;
-    while (std::chrono::steady_clock::now() < until && is_ending()) std::this_thread::sleep_for(20ms);
-    CHECK(is_ending());
+    CHECK_FALSE(within(8500ms, [&] { return !is_ending(); }));
+    CHECK(within(1s, [&] { return !is_ending(); }));
     c.kill(1, SIGCONT);
 }
 
@@ -223,8 +224,8 @@ TEST_CASE("of several jobs that end at once one whose storage hangs goes with it
         c.open(c.request(job, 1, ranks_here, store_of(job), rarely));
         c.new_step(job, 0, {1});
         auto ranks = start_ranks(c, job, {1}, ranks_here, 100'000);
-        all_are(ask_all(ranks, "save 1"), "0");
-        all_are(ask_all(ranks, "wait 1 1 9000"), "0");
+        all_are(ask_all(ranks, "save 1"), BCK_OK);
+        all_are(ask_all(ranks, "wait 1 1 9000"), BCK_OK);
         for (auto& r : ranks) r.kill();
     }
     for (const auto job : jobs) leave(c, job, {1});
@@ -233,17 +234,17 @@ TEST_CASE("of several jobs that end at once one whose storage hangs goes with it
     };
     CHECK(eventually([&] { return stored(8) && stored(9); }));
     CHECK(c.session(1, 7)["state"] == "ending");
-    CHECK(eventually([&] { return c.session(1, 7).is_null(); }, 20s));
+    CHECK(eventually([&] { return c.session(1, 7).is_null(); }));
     CHECK_FALSE(stored(7));
     // The thread that hangs there holds up nobody.
     c.open(c.request(10, 1, 1, store_of(8), rarely));
     c.new_step(10, 0, {1});
     auto next = start_ranks(c, 10, {1}, 1, 100'000);
-    all_are(ask_all(next, "restart"), "0 1 3 1");
+    all_are(ask_all(next, "restart"), restored_state{.step = 1, .source = BCK_FROM_STORAGE});
     // What it still writes after that is nobody's step.
     g.open();
-    all_are(ask_all(next, "save 2"), "0");
-    all_are(ask_all(next, "wait 2 1 9000"), "0");
+    all_are(ask_all(next, "save 2"), BCK_OK);
+    all_are(ask_all(next, "wait 2 1 9000"), BCK_OK);
     CHECK_FALSE(stored(7));
 }
 
@@ -267,5 +268,7 @@ TEST_CASE("a daemon that is killed while an ended job's step is on its way bring
     g.open();
     CHECK(eventually([&] { return is_stored(c, 3); }));
     auto ranks = next_job(c, 8, {1});
-    all_are(ask_all(ranks, "restart"), "0 3 3 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 3, .source = BCK_FROM_STORAGE});
 }
+
+}  // namespace test_ckptd_ending

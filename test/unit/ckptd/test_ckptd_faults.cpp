@@ -22,6 +22,8 @@
 #include "common/file.hpp"
 #include "common/job_news.hpp"
 
+namespace test_ckptd_faults {
+
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 namespace fs = std::filesystem;
@@ -78,15 +80,16 @@ TEST_CASE("a rank killed in the middle of a copy leaves the complete step", "[ck
         const std::uint64_t step = 10 * (round + 1);
         if (round > 0) c.new_step(1, round, {1, 2});
         auto ranks = start_ranks(c, 1, {1, 2});
-        if (round > 0) all_are(ask_all(ranks, "restart"), "0 " + std::to_string(step - 10) + " 1 1");
-        all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
-        all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 5000"), "0");
+        if (round > 0)
+            all_are(ask_all(ranks, "restart"), restored_state{.step = step - 10, .source = BCK_FROM_LOCAL});
+        all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
+        all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 5000"), BCK_OK);
         // Rank 0 saves on alone, so nothing newer can become complete; killed at a different moment each
         // time.
         const auto seals = c.counter(1, 1, "seals").get<std::uint64_t>();
         ranks[0].say("loop " + std::to_string(step + 1));
         CHECK(eventually([&] { return c.counter(1, 1, "seals").get<std::uint64_t>() > seals; }));
-        ::usleep(1700 * (round + 1));
+        ::usleep(1700 * (round + 1));  // of the kernel's time, as the rank's copies
         for (auto& r : ranks) r.kill();
     }
 }
@@ -96,11 +99,11 @@ TEST_CASE("the leader's death: the next slot's node leads", "[ckptd]") {
     c.open(c.request(21, 3, 1, "", 0));
     {
         auto ranks = start_ranks(c, 21, {1, 2, 3});
-        all_are(ask_all(ranks, "save 1"), "0");
-        all_are(ask_all(ranks, "wait 1 2 5000"), "0");
+        all_are(ask_all(ranks, "save 1"), BCK_OK);
+        all_are(ask_all(ranks, "wait 1 2 5000"), BCK_OK);
         // Rank 0 has sealed, so has its buddy's copy; then the leader is gone before it can count the others.
-        CHECK(ranks[0].ask("save 2") == "0");
-        CHECK(ranks[0].ask("wait 2 0 1000") == "0");
+        CHECK(ranks[0].ask("save 2") == BCK_OK);
+        CHECK(ranks[0].ask("wait 2 0 1000") == BCK_OK);
         c.kill(1, SIGKILL);
     }
     // n1 comes back without memory, in the place it had: its shard is on its buddy n2.
@@ -109,9 +112,9 @@ TEST_CASE("the leader's death: the next slot's node leads", "[ckptd]") {
     c.new_step(21, 1, {1, 2, 3});
     auto ranks = start_ranks(c, 21, {1, 2, 3});
     const auto restored = ask_all(ranks, "restart");
-    CHECK(restored[0] == "0 1 2 1");
-    CHECK(restored[1] == "0 1 1 1");
-    CHECK(restored[2] == "0 1 1 1");
+    CHECK(restored[0] == restored_state{.step = 1, .source = BCK_FROM_PEER});
+    CHECK(restored[1] == restored_state{.step = 1, .source = BCK_FROM_LOCAL});
+    CHECK(restored[2] == restored_state{.step = 1, .source = BCK_FROM_LOCAL});
 }
 
 TEST_CASE("a full directory: the step is not committed, a later flush succeeds", "[ckptd]") {
@@ -127,14 +130,14 @@ TEST_CASE("a full directory: the step is not committed, a later flush succeeds",
     { std::ofstream(mount + "/ballast") << std::string(9 << 20, 'x'); }
     CHECK(c.open(c.request(4, 1, 1, mount, 1)).empty());
     auto ranks = start_ranks(c, 4, {1});
-    CHECK(ranks[0].ask("save 1") == "0");
-    CHECK(ranks[0].ask("wait 1 1 5000") == "0");
+    CHECK(ranks[0].ask("save 1") == BCK_OK);
+    CHECK(ranks[0].ask("wait 1 1 5000") == BCK_OK);
     CHECK(eventually([&] { return c.counter(1, 4, "flush_failures").get<int>() > 0; }));
     CHECK_FALSE(fs::exists(mount + "/step-000000000001/COMMIT"));
     CHECK(c.session(1, 4)["warning"].get<std::string>().find("No space") != std::string::npos);
     fs::remove(mount + "/ballast");
-    CHECK(ranks[0].ask("save 2") == "0");
-    CHECK(ranks[0].ask("wait 2 3 5000") == "0");
+    CHECK(ranks[0].ask("save 2") == BCK_OK);
+    CHECK(ranks[0].ask("wait 2 3 5000") == BCK_OK);
     CHECK(fs::exists(mount + "/step-000000000002/COMMIT"));
     CHECK(c.printed("No space") == 1);
 }
@@ -146,8 +149,8 @@ TEST_CASE("a bit flipped in a replica is detected and the copy is not used", "[c
     c.open(c.request(5, 2, 1, storage, 1));
     {
         auto ranks = start_ranks(c, 5, {1, 2});
-        all_are(ask_all(ranks, "save 1"), "0");
-        all_are(ask_all(ranks, "wait 1 3 5000"), "0");
+        all_are(ask_all(ranks, "save 1"), BCK_OK);
+        all_are(ask_all(ranks, "wait 1 3 5000"), BCK_OK);
         REQUIRE(eventually([&] { return c.session(1, 5)["replicas"].size() == 1; }));
     }
     // Rank 1's only other copy is on node 1.
@@ -156,8 +159,8 @@ TEST_CASE("a bit flipped in a replica is detected and the copy is not used", "[c
     c.new_step(5, 1, {1, 3});
     auto ranks = start_ranks(c, 5, {1, 3});
     const auto restored = ask_all(ranks, "restart");
-    CHECK(restored[0] == "0 1 1 1");
-    CHECK(restored[1] == "0 1 3 1");         // from storage
+    CHECK(restored[0] == restored_state{.step = 1, .source = BCK_FROM_LOCAL});
+    CHECK(restored[1] == restored_state{.step = 1, .source = BCK_FROM_STORAGE});  // from storage
     CHECK(c.counter(1, 5, "damaged") == 1);  // found by whoever holds it, before it is sent
     CHECK(c.counter(3, 5, "damaged") == 1);  // and by whoever has asked for it
     CHECK(c.counter(1, 5, "damaged_memory") == 1);
@@ -179,8 +182,8 @@ TEST_CASE("a file that is not what was written is told of as that", "[ckptd]") {
     {
         auto ranks = start_ranks(c, 8, {1, 2});
         for (const char* step : {"1", "2"}) {
-            all_are(ask_all(ranks, std::string("save ") + step), "0");
-            all_are(ask_all(ranks, std::string("wait ") + step + " 3 8000"), "0");
+            all_are(ask_all(ranks, std::string("save ") + step), BCK_OK);
+            all_are(ask_all(ranks, std::string("wait ") + step + " 3 8000"), BCK_OK);
         }
     }
     for (const int node : {1, 2}) REQUIRE(ckpt::session_close(c.socket(node), 8, false, 5s));
@@ -197,7 +200,7 @@ TEST_CASE("a file that is not what was written is told of as that", "[ckptd]") {
     REQUIRE(changed);
     c.open(c.request(8, 2, 1, storage, 1));
     auto ranks = start_ranks(c, 8, {1, 2});
-    all_are(ask_all(ranks, "restart"), "0 1 3 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 1, .source = BCK_FROM_STORAGE});
     std::vector<banyan::job_news> told;
     for (auto* node : {&first, &second})
         for (auto& news : node->heard()) told.push_back(std::move(news));
@@ -255,8 +258,8 @@ TEST_CASE("damage in both levels: an older step is taken by all", "[ckptd]") {
     {
         auto ranks = start_ranks(c, 6, {1, 2});
         for (const char* step : {"1", "2"}) {
-            all_are(ask_all(ranks, std::string("save ") + step), "0");
-            all_are(ask_all(ranks, std::string("wait ") + step + " 3 8000"), "0");
+            all_are(ask_all(ranks, std::string("save ") + step), BCK_OK);
+            all_are(ask_all(ranks, std::string("wait ") + step + " 3 8000"), BCK_OK);
         }
     }
     for (const int node : {1, 2}) REQUIRE(ckpt::session_close(c.socket(node), 6, false, 5s));
@@ -265,7 +268,7 @@ TEST_CASE("damage in both levels: an older step is taken by all", "[ckptd]") {
     CHECK(std::system((std::string(BANYAN_CKPT) + " verify " + storage + " >/dev/null 2>&1").c_str()) != 0);
     c.open(c.request(6, 2, 1, storage, 1));
     auto ranks = start_ranks(c, 6, {1, 2});
-    all_are(ask_all(ranks, "restart"), "0 1 3 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 1, .source = BCK_FROM_STORAGE});
 }
 
 TEST_CASE("a helper step changes nothing; a step begins when the processes of the older one are gone",
@@ -274,12 +277,12 @@ TEST_CASE("a helper step changes nothing; a step begins when the processes of th
     c.open(c.request(7, 2, 1, "", 0));
     c.new_step(7, 0, {1, 2});
     auto old_ranks = start_ranks(c, 7, {1, 2});
-    all_are(ask_all(old_ranks, "save 1"), "0");
-    all_are(ask_all(old_ranks, "wait 1 2 5000"), "0");
+    all_are(ask_all(old_ranks, "save 1"), BCK_OK);
+    all_are(ask_all(old_ranks, "wait 1 2 5000"), BCK_OK);
     // As wide as the training, and none of its processes asks for a rank.
     c.new_step(7, 1, {2, 1});
-    all_are(ask_all(old_ranks, "save 2"), "0");
-    all_are(ask_all(old_ranks, "wait 2 2 5000"), "0");
+    all_are(ask_all(old_ranks, "save 2"), BCK_OK);
+    all_are(ask_all(old_ranks, "wait 2 2 5000"), BCK_OK);
     CHECK(c.counter(1, 7, "refused") == 0);
 
     c.new_step(7, 2, {1, 2});
@@ -287,12 +290,12 @@ TEST_CASE("a helper step changes nothing; a step begins when the processes of th
     rank_process second(c, 2, 7, 1, 2, state_bytes);
     second.say("restart");
     // Rank 0's process lives on. What it saves is not complete without the other, which waits for it to end.
-    CHECK(old_ranks[0].ask("save 3") == "0");
-    CHECK(old_ranks[0].ask("wait 3 1 500") == "-4");
+    CHECK(old_ranks[0].ask("save 3") == BCK_OK);
+    CHECK(old_ranks[0].ask("wait 3 1 500") == BCK_E_TIMEOUT);
     old_ranks[0].kill();
     rank_process first(c, 1, 7, 0, 2, state_bytes);
-    CHECK(first.ask("restart") == "0 2 1 1");
-    CHECK(second.hear() == "0 2 1 1");
+    CHECK(first.ask("restart") == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
+    CHECK(second.hear() == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
     CHECK_FALSE(ckpt::step_open(c.socket(1), {7, 1, {"n2", "n1"}}, 5s));
     CHECK(ckpt::step_open(c.socket(1), {7, 2, {"n1", "n2"}}, 5s));
     CHECK_FALSE(ckpt::step_open(c.socket(1), {7, 2, {"n2", "n1"}}, 5s));
@@ -327,85 +330,85 @@ TEST_CASE("one process started anew within the step: all begin again, from one s
     c.open(c.request(10, 2, 1, "", 0));
     auto ranks = start_ranks(c, 10, {1, 2});
     for (const char* step : {"1", "2"}) {
-        all_are(ask_all(ranks, std::string("save ") + step), "0");
-        all_are(ask_all(ranks, std::string("wait ") + step + " 2 5000"), "0");
+        all_are(ask_all(ranks, std::string("save ") + step), BCK_OK);
+        all_are(ask_all(ranks, std::string("wait ") + step + " 2 5000"), BCK_OK);
     }
     ranks[1].kill();
     rank_process again(c, 2, 10, 1, 2, state_bytes);
-    CHECK(again.ask("restart") == "0 2 1 1");
+    CHECK(again.ask("restart") == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
     // The other has not gone back: what it would save is of another history.
-    CHECK(ranks[0].ask("save 3") == "-10");
-    CHECK(ranks[0].ask("wait 2 1 5000") == "-10");
-    CHECK(again.ask("save 3") == "0");
-    CHECK(again.ask("wait 3 1 300") == "-4");
-    CHECK(ranks[0].ask("restart") == "0 2 1 1");
-    CHECK(ranks[0].ask("save 3") == "0");
-    CHECK(ranks[0].ask("wait 3 2 5000") == "0");
-    CHECK(again.ask("wait 3 2 5000") == "0");
+    CHECK(ranks[0].ask("save 3") == BCK_E_BEHIND);
+    CHECK(ranks[0].ask("wait 2 1 5000") == BCK_E_BEHIND);
+    CHECK(again.ask("save 3") == BCK_OK);
+    CHECK(again.ask("wait 3 1 300") == BCK_E_TIMEOUT);
+    CHECK(ranks[0].ask("restart") == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
+    CHECK(ranks[0].ask("save 3") == BCK_OK);
+    CHECK(ranks[0].ask("wait 3 2 5000") == BCK_OK);
+    CHECK(again.ask("wait 3 2 5000") == BCK_OK);
 }
 
 TEST_CASE("a process started anew within the step has what came to storage in it", "[ckptd]") {
     cluster c({1, "", {}});
     c.open(c.request(14, 1, 1, c.dir() + "/store", 10));
     auto ranks = start_ranks(c, 14, {1});
-    CHECK(ranks[0].ask("save 10") == "0");
-    CHECK(ranks[0].ask("wait 10 3 10000") == "0");
-    CHECK(ranks[0].ask("save 15") == "0");
-    CHECK(ranks[0].ask("wait 15 1 5000") == "0");
+    CHECK(ranks[0].ask("save 10") == BCK_OK);
+    CHECK(ranks[0].ask("wait 10 3 10000") == BCK_OK);
+    CHECK(ranks[0].ask("save 15") == BCK_OK);
+    CHECK(ranks[0].ask("wait 15 1 5000") == BCK_OK);
     ranks[0].kill();
     const auto memory = open_memfd(c.pid(1), "banyan-buffers-14-0");
     const auto end = ::lseek(memory.get(), 0, SEEK_END);
     REQUIRE(end > 0);
     for (off_t at = state_bytes / 2; at < end; at += state_bytes / 4) REQUIRE(flip_bit_in(memory, at));
     ranks = start_ranks(c, 14, {1});
-    CHECK(ranks[0].ask("restart") == "0 10 3 1");
+    CHECK(ranks[0].ask("restart") == restored_state{.step = 10, .source = BCK_FROM_STORAGE});
 }
 
 TEST_CASE("steps count on from the one that a process began from", "[ckptd]") {
     cluster c({2, "", {}});
     c.open(c.request(15, 2, 1, "", 0));
     auto ranks = start_ranks(c, 15, {1, 2});
-    all_are(ask_all(ranks, "save 100"), "0");
-    all_are(ask_all(ranks, "wait 100 2 5000"), "0");
+    all_are(ask_all(ranks, "save 100"), BCK_OK);
+    all_are(ask_all(ranks, "wait 100 2 5000"), BCK_OK);
     for (auto& r : ranks) r.kill();
     c.new_step(15, 1, {1, 2});
     ranks = start_ranks(c, 15, {1, 2});
-    all_are(ask_all(ranks, "restart"), "0 100 1 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 100, .source = BCK_FROM_LOCAL});
     // It would count as safe at once, by the number of what is there.
-    all_are(ask_all(ranks, "save 10"), "-1");
+    all_are(ask_all(ranks, "save 10"), BCK_E_INVALID);
     CHECK(ranks[0].ask("error").find("from which this process began") != std::string::npos);
-    all_are(ask_all(ranks, "save 100"), "0");
-    all_are(ask_all(ranks, "save 101"), "0");
-    all_are(ask_all(ranks, "wait 101 2 5000"), "0");
+    all_are(ask_all(ranks, "save 100"), BCK_OK);
+    all_are(ask_all(ranks, "save 101"), BCK_OK);
+    all_are(ask_all(ranks, "wait 101 2 5000"), BCK_OK);
 }
 
 TEST_CASE("a process that has not gone back does not count by attaching again", "[ckptd]") {
     cluster c({2, "", {}});
     c.open(c.request(11, 2, 1, "", 0));
     auto ranks = start_ranks(c, 11, {1, 2});
-    all_are(ask_all(ranks, "save 1"), "0");
-    all_are(ask_all(ranks, "wait 1 2 5000"), "0");
+    all_are(ask_all(ranks, "save 1"), BCK_OK);
+    all_are(ask_all(ranks, "wait 1 2 5000"), BCK_OK);
     ranks[1].kill();
     rank_process again(c, 2, 11, 1, 2, state_bytes);
-    CHECK(again.ask("restart") == "0 1 1 1");
-    CHECK(ranks[0].ask("grow 20000000") == "0");
-    CHECK(ranks[0].ask("save 8") == "-10");
+    CHECK(again.ask("restart") == restored_state{.step = 1, .source = BCK_FROM_LOCAL});
+    CHECK(ranks[0].ask("grow 20000000") == BCK_OK);
+    CHECK(ranks[0].ask("save 8") == BCK_E_BEHIND);
     CHECK(ranks[0].ask("error").find("bck_restart") != std::string::npos);
-    CHECK(again.ask("save 8") == "0");
-    CHECK(again.ask("wait 8 1 500") == "-4");
+    CHECK(again.ask("save 8") == BCK_OK);
+    CHECK(again.ask("wait 8 1 500") == BCK_E_TIMEOUT);
 }
 
 TEST_CASE("all go back to what they saved before", "[ckptd]") {
     cluster c({2, "", {}});
     c.open(c.request(12, 2, 2, "", 0));
     auto ranks = start_ranks(c, 12, {1, 2}, 2);
-    for (int step = 1; step <= 3; ++step) all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
-    all_are(ask_all(ranks, "wait 3 2 5000"), "0");
-    CHECK(ranks[0].ask("save 4") == "0");  // the others never do
-    all_are(ask_all(ranks, "save 3"), "-1");
-    all_are(ask_all(ranks, "restart"), "0 3 1 1");
-    all_are(ask_all(ranks, "save 4"), "0");
-    all_are(ask_all(ranks, "wait 4 2 5000"), "0");
+    for (int step = 1; step <= 3; ++step) all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
+    all_are(ask_all(ranks, "wait 3 2 5000"), BCK_OK);
+    CHECK(ranks[0].ask("save 4") == BCK_OK);  // the others never do
+    all_are(ask_all(ranks, "save 3"), BCK_E_INVALID);
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 3, .source = BCK_FROM_LOCAL});
+    all_are(ask_all(ranks, "save 4"), BCK_OK);
+    all_are(ask_all(ranks, "wait 4 2 5000"), BCK_OK);
 }
 
 TEST_CASE("back-pressure: a save that finds no buffer is skipped, not torn, and saves go on after it",
@@ -413,17 +416,19 @@ TEST_CASE("back-pressure: a save that finds no buffer is skipped, not torn, and 
     cluster c({2, "", {}});
     c.open(c.request(8, 2, 1, "", 0));
     auto ranks = start_ranks(c, 8, {1, 2});
-    all_are(ask_all(ranks, "save 1"), "0");
-    all_are(ask_all(ranks, "wait 1 2 5000"), "0");
+    all_are(ask_all(ranks, "save 1"), BCK_OK);
+    all_are(ask_all(ranks, "wait 1 2 5000"), BCK_OK);
     c.kill(2, SIGSTOP);  // rank 1's own daemon releases nothing
-    CHECK(ranks[1].ask("save 2") == "0");
-    CHECK(ranks[1].ask("save 3") == "0");
-    CHECK(ranks[1].ask("save 4") == "-5");
+    CHECK(ranks[1].ask("save 2") == BCK_OK);
+    CHECK(ranks[1].ask("save 3") == BCK_OK);
+    CHECK(ranks[1].ask("save 4") == BCK_E_BUSY);
     c.kill(2, SIGCONT);
-    all_are(ask_all(ranks, "save 5"), "0");
-    all_are(ask_all(ranks, "wait 5 2 15000"), "0");
+    all_are(ask_all(ranks, "save 5"), BCK_OK);
+    all_are(ask_all(ranks, "wait 5 2 15000"), BCK_OK);
     for (auto& r : ranks) r.kill();
     c.new_step(8, 1, {1, 2});
     auto again = start_ranks(c, 8, {1, 2});
-    all_are(ask_all(again, "restart"), "0 5 1 1");
+    all_are(ask_all(again, "restart"), restored_state{.step = 5, .source = BCK_FROM_LOCAL});
 }
+
+}  // namespace test_ckptd_faults

@@ -18,6 +18,8 @@
 #include "common/fd.hpp"
 #include "ends_at.hpp"
 
+namespace test_ckptd_former {
+
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 namespace fs = std::filesystem;
@@ -62,25 +64,25 @@ std::vector<rank_process> start(const cluster& c, const launch& l) {
 void run_and_leave(const cluster& c, const launch& l) {
     auto ranks = start(c, l);
     for (auto& r : ranks) r.say("restart");
-    for (auto& r : ranks) CHECK(r.hear() == "-3 0 0 0");
+    for (auto& r : ranks) CHECK(r.hear() == not_restored(BCK_E_NOTFOUND));
     for (const int step : {10, 15}) {
-        all_are(ask_all(ranks, fmt::format("save {}", step)), "0");
+        all_are(ask_all(ranks, fmt::format("save {}", step)), BCK_OK);
         const int tier = step == 10 && l.flush != 0 ? 3 : 2;
-        all_are(ask_all(ranks, fmt::format("wait {} {} 9000", step, tier)), "0");
+        all_are(ask_all(ranks, fmt::format("wait {} {} 9000", step, tier)), BCK_OK);
     }
     for (auto& r : ranks) r.kill();
     for (const auto node : l.nodes) REQUIRE(ckpt::session_detach(c.socket(node), l.job, 5s));
 }
 
-std::vector<std::string> restart(std::vector<rank_process>& ranks) {
+std::vector<answer> restart(std::vector<rank_process>& ranks) {
     for (auto& r : ranks) r.say("restart");
-    std::vector<std::string> out;
+    std::vector<answer> out;
     for (auto& r : ranks) out.push_back(r.hear());
     return out;
 }
 
-std::string patiently(rank_process& r) {
-    std::string out;
+answer patiently(rank_process& r) {
+    answer out;
     for (int tries = 0; tries < 3 && (out = r.hear()) == "no answer";) ++tries;
     return out;
 }
@@ -102,13 +104,15 @@ TEST_CASE("a job on other nodes but one gets what the others still hold", "[ckpt
     cluster c({5, "", {}});
     run_and_leave(c, {.nodes = {1, 2, 3}});
     // Source 1: the node that is left has a copy of its neighbour's; 2: another node.
-    const std::vector<std::string> brought{"0 15 2 1", "0 15 1 1", "0 15 2 1"};
+    const std::vector<restored_state> brought{{.step = 15, .source = BCK_FROM_PEER},
+                                              {.step = 15, .source = BCK_FROM_LOCAL},
+                                              {.step = 15, .source = BCK_FROM_PEER}};
     SECTION("of three one is left") {
         auto ranks = start(c, {.nodes = {4, 3, 5}, .restart = 1});
         CHECK(restart(ranks) == brought);
         // What was brought is the job's own.
-        all_are(ask_all(ranks, "save 16"), "0");
-        all_are(ask_all(ranks, "wait 16 2 9000"), "0");
+        all_are(ask_all(ranks, "save 16"), BCK_OK);
+        all_are(ask_all(ranks, "wait 16 2 9000"), BCK_OK);
     }
     SECTION("two starts, the first of which never began") {
         { const auto never = start(c, {.nodes = {4, 5, 3}, .restart = 1}); }
@@ -127,7 +131,9 @@ TEST_CASE("a former node that is gone when its shard is fetched", "[ckptd]") {
         run_and_leave(c, {.nodes = {1, 2, 3}});
         ends[0].call("shard", 1, signal);
         auto ranks = start(c, {.nodes = {4, 3, 5}, .restart = 1});
-        CHECK(restart(ranks) == std::vector<std::string>{"0 15 2 1", "0 15 1 1", "0 15 2 1"});
+        CHECK(restart(ranks) == std::vector<restored_state>{{.step = 15, .source = BCK_FROM_PEER},
+                                                            {.step = 15, .source = BCK_FROM_LOCAL},
+                                                            {.step = 15, .source = BCK_FROM_PEER}});
         CHECK(ends[0].has_come("shard"));
     }
     SECTION("nobody else has it: storage has an older step") {
@@ -135,22 +141,22 @@ TEST_CASE("a former node that is gone when its shard is fetched", "[ckptd]") {
         {
             auto ranks = start(c, before);
             for (auto& r : ranks) r.say("restart");
-            for (auto& r : ranks) CHECK(r.hear() == "-3 0 0 0");
-            all_are(ask_all(ranks, "save 10"), "0");
-            all_are(ask_all(ranks, "wait 10 3 9000"), "0");
-            all_are(ask_all(ranks, "save 15"), "0");
-            all_are(ask_all(ranks, "wait 15 2 9000"), "0");
+            for (auto& r : ranks) CHECK(r.hear() == not_restored(BCK_E_NOTFOUND));
+            all_are(ask_all(ranks, "save 10"), BCK_OK);
+            all_are(ask_all(ranks, "wait 10 3 9000"), BCK_OK);
+            all_are(ask_all(ranks, "save 15"), BCK_OK);
+            all_are(ask_all(ranks, "wait 15 2 9000"), BCK_OK);
             // Of ranks that die the newest step would be brought to storage.
-            all_are(ask_all(ranks, "finalize 0"), "0");
+            all_are(ask_all(ranks, "finalize 0"), BCK_OK);
         }
         for (const auto& e : ends) e.call("shard", 1, signal);
         auto ranks = start(c, {.nodes = {3, 4}, .restart = 1, .storage = before.storage, .flush = 10});
         // One that is silent is waited for, as its node may come back.
         for (auto& r : ranks) r.say("restart");
-        for (auto& r : ranks) CHECK(patiently(r) == "0 10 3 1");
+        for (auto& r : ranks) CHECK(patiently(r) == restored_state{.step = 10, .source = BCK_FROM_STORAGE});
         CHECK((ends[0].has_come("shard") || ends[1].has_come("shard")));
         // What there is to hear is heard with the next call.
-        all_are(ask_all(ranks, "save 20"), "0");
+        all_are(ask_all(ranks, "save 20"), BCK_OK);
         INFO(c.printed());
         CHECK(eventually([&] { return c.printed("step 15 cannot be restored, an older one") > 0; }));
     }
@@ -169,9 +175,9 @@ TEST_CASE("a job that comes back to nodes of two launches ago gets the newest st
     l.nodes = {1, 3};  // one that knows of both, and has no rank in the next
     {
         auto ranks = start(c, l);
-        CHECK(restart(ranks)[0] == "0 15 1 1");
-        all_are(ask_all(ranks, "save 17"), "0");
-        all_are(ask_all(ranks, "wait 17 2 9000"), "0");
+        CHECK(restart(ranks)[0] == restored_state{.step = 15, .source = BCK_FROM_LOCAL});
+        all_are(ask_all(ranks, "save 17"), BCK_OK);
+        all_are(ask_all(ranks, "wait 17 2 9000"), BCK_OK);
         for (auto& r : ranks) r.kill();
     }
     for (const int node : l.nodes) REQUIRE(ckpt::session_detach(c.socket(node), 7, 5s));
@@ -180,7 +186,7 @@ TEST_CASE("a job that comes back to nodes of two launches ago gets the newest st
     l.nodes = {2, 4};
     if (storage.empty()) l.nodes = {2, 1};
     auto ranks = start(c, l);
-    for (const auto& said : restart(ranks)) CHECK(said.substr(0, 5) == "0 17 ");
+    for (const auto& said : restart(ranks)) CHECK(said == found_step{.step = 17});
 }
 
 TEST_CASE("a job on wholly other nodes finds the former ones by its directory", "[ckptd]") {
@@ -191,7 +197,7 @@ TEST_CASE("a job on wholly other nodes finds the former ones by its directory", 
     run_and_leave(c, before);
     SECTION("which answer") {
         auto ranks = start(c, after);
-        all_are(restart(ranks), "0 15 2 1");
+        all_are(restart(ranks), restored_state{.step = 15, .source = BCK_FROM_PEER});
     }
     SECTION("which do not: storage has the step before, and the user is told of the rest") {
         for (const int node : before.nodes) c.kill(node, SIGSTOP);
@@ -199,8 +205,9 @@ TEST_CASE("a job on wholly other nodes finds the former ones by its directory", 
         auto ranks = start(c, after);
         const auto first = restart(ranks);
         all_are(first, first[0]);
-        CHECK((first[0] == "0 10 3 1" || first[0] == "0 15 3 1"));
-        all_are(ask_all(ranks, "save 20"), "0");
+        CHECK((first[0] == restored_state{.step = 10, .source = BCK_FROM_STORAGE} ||
+               first[0] == restored_state{.step = 15, .source = BCK_FROM_STORAGE}));
+        all_are(ask_all(ranks, "save 20"), BCK_OK);
         INFO(c.printed());
         CHECK(eventually([&] { return c.printed("no answer from n[1-2]: a newer checkpoint") == 1; }));
         for (const int node : before.nodes) c.kill(node, SIGCONT);
@@ -217,13 +224,13 @@ TEST_CASE("a former node ends its launch before another one begins, also where n
     l.nodes = {1, 2, 4};  // node 3's shard is on node 1, too
     SECTION("which answers") {
         auto ranks = start(c, l);
-        for (const auto& said : restart(ranks)) CHECK(said.substr(0, 5) == "0 15 ");
+        for (const auto& said : restart(ranks)) CHECK(said == found_step{.step = 15});
         CHECK(c.log(3).find("asks what is held here") != std::string::npos);
     }
     SECTION("which does not: nothing is missing, and nobody is told that something may be") {
         c.kill(3, SIGSTOP);
         auto ranks = start(c, l);
-        for (const auto& said : restart(ranks)) CHECK(said.substr(0, 5) == "0 15 ");
+        for (const auto& said : restart(ranks)) CHECK(said == found_step{.step = 15});
         CHECK(c.printed("no answer from n3") == 0);
         c.kill(3, SIGCONT);
         CHECK(eventually([&] { return c.log(3).find("asks what is held here") != std::string::npos; }));
@@ -236,11 +243,12 @@ TEST_CASE("a job on wholly other nodes that has no directory finds the former on
     run_and_leave(c, before);
     SECTION("which answer") {
         auto ranks = start(c, {.nodes = {3, 4}, .restart = 1, .former = {1, 2}});
-        all_are(restart(ranks), "0 15 2 1");
+        all_are(restart(ranks), restored_state{.step = 15, .source = BCK_FROM_PEER});
     }
     SECTION("of which the next run's plan names one, as a node of its own too") {
         auto ranks = start(c, {.nodes = {3, 2}, .restart = 1, .former = {2, 1}});
-        CHECK(restart(ranks) == std::vector<std::string>{"0 15 2 1", "0 15 1 1"});
+        CHECK(restart(ranks) == std::vector<restored_state>{{.step = 15, .source = BCK_FROM_PEER},
+                                                            {.step = 15, .source = BCK_FROM_LOCAL}});
     }
 }
 
@@ -254,7 +262,7 @@ TEST_CASE("a user who names another one's nodes in his directory gets nothing of
     REQUIRE(ckpt::take_claim(me, {storage, 0, 7, 1, "n1", 1000, 0}, std::nullopt));
     claim_names(storage, {{"n1", c.addr(1)}, {"n2", c.addr(2)}});
     auto ranks = start(c, {.nodes = {3, 4}, .restart = 1, .storage = storage, .flush = 10});
-    all_are(restart(ranks), "-3 0 0 0");
+    all_are(restart(ranks), not_restored(BCK_E_NOTFOUND));
 }
 
 TEST_CASE("a directory that names thousands of hosts holds up its own job alone", "[ckptd]") {
@@ -281,12 +289,14 @@ TEST_CASE("a directory that names thousands of hosts holds up its own job alone"
     claim_names(storage, nodes);
 
     auto others = start(c, {.job = 8, .nodes = {1, 2}});
-    all_are(restart(others), "-3 0 0 0");
+    all_are(restart(others), not_restored(BCK_E_NOTFOUND));
     auto ranks = start(c, {.nodes = {1, 2}, .restart = 1, .storage = storage, .flush = 10});
     for (auto& r : ranks) r.say("restart");
     for (int step = 1; step <= 5; ++step) {
-        all_are(ask_all(others, fmt::format("save {}", step)), "0");
-        all_are(ask_all(others, fmt::format("wait {} 2 9000", step)), "0");
+        all_are(ask_all(others, fmt::format("save {}", step)), BCK_OK);
+        all_are(ask_all(others, fmt::format("wait {} 2 9000", step)), BCK_OK);
     }
-    for (auto& r : ranks) CHECK(r.hear() == "-3 0 0 0");
+    for (auto& r : ranks) CHECK(r.hear() == not_restored(BCK_E_NOTFOUND));
 }
+
+}  // namespace test_ckptd_former

@@ -16,6 +16,8 @@
 #include "cluster.hpp"
 #include "common/wire.hpp"
 
+namespace test_ckptd_hostile {
+
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 namespace wire = banyan::wire;
@@ -141,10 +143,10 @@ TEST_CASE("memory in parts is passed to its rank alone, and in one to who knows 
     c.open(c.request(1, 1, 1, "", 0));
     {
         auto ranks = start_ranks(c, 1, {1});
-        all_are(ask_all(ranks, "save 1"), "0");
-        all_are(ask_all(ranks, "grow 1000000"), "0");
-        all_are(ask_all(ranks, "save 2"), "0");
-        all_are(ask_all(ranks, "wait 2 1 5000"), "0");
+        all_are(ask_all(ranks, "save 1"), BCK_OK);
+        all_are(ask_all(ranks, "grow 1000000"), BCK_OK);
+        all_are(ask_all(ranks, "save 2"), BCK_OK);
+        all_are(ask_all(ranks, "wait 2 1 5000"), BCK_OK);
     }
     auto fd = wire::connect_unix(c.socket(1), soon());
     REQUIRE(fd);
@@ -232,8 +234,8 @@ TEST_CASE("garbage on the sockets ends the connection, never the daemon", "[ckpt
     REQUIRE(c.status(1).is_object());
     CHECK(c.session(1, 1)["world"] == 1);
     rank_process rank(c, 1, 1, 0, 1, 100'000);
-    CHECK(rank.ask("save 1") == "0");
-    CHECK(rank.ask("wait 1 1 5000") == "0");
+    CHECK(rank.ask("save 1") == BCK_OK);
+    CHECK(rank.ask("wait 1 1 5000") == BCK_OK);
 }
 
 TEST_CASE("a second daemon on the same socket is an error, a dead one's socket is replaced", "[ckptd]") {
@@ -245,3 +247,5 @@ TEST_CASE("a second daemon on the same socket is an error, a dead one's socket i
     c.kill(1, SIGKILL);
     CHECK(c.start(1));
 }
+
+}  // namespace test_ckptd_hostile

@@ -14,6 +14,8 @@
 #include "cluster.hpp"
 #include "common/peer/listener.hpp"
 
+namespace test_ckptd_link {
+
 using namespace ckptd_test;
 using namespace banyan;
 using namespace banyan::ckpt;
@@ -123,7 +125,7 @@ TEST_CASE("a daemon's word about states opens what a job may have, and nothing e
     c.open(r);
     REQUIRE(step_open(c.socket(1), {7, 0, {"n1", "n2"}}, 5s));
     rank_process rank(c, 1, 7, 0, 2, 1000);
-    CHECK(rank.ask("save 1") == "0");
+    CHECK(rank.ask("save 1") == BCK_OK);
     const auto generation = c.session(1, 7)["generation"].get<std::uint64_t>();
     const auto word = [&](const nlohmann::json& state) {
         nlohmann::json meta{{"job", 7}, {"generation", generation}, {"messages", nlohmann::json::array()}};
@@ -167,7 +169,7 @@ TEST_CASE("what has no reply is not answered when it is refused, and the next re
     c.open(r);
     REQUIRE(step_open(c.socket(1), {7, 0, {"n1", "n2"}}, 5s));
     rank_process rank(c, 1, 7, 0, 2, 1000);
-    CHECK(rank.ask("save 1") == "0");
+    CHECK(rank.ask("save 1") == BCK_OK);
     nlohmann::json right{{"job", 7}, {"generation", c.session(1, 7)["generation"]}};
     const nlohmann::json known{{"job", 7}, {"generation", 1}};
     for (const auto* name : {"n2", "n3"}) {
@@ -190,7 +192,7 @@ TEST_CASE("a word to a daemon that was started again reaches the new one", "[ckp
     c.kill(1, SIGKILL);
     CHECK_FALSE(other.tell(peer_message::agreed, nlohmann::json::object()));
     REQUIRE(c.start(1));
-    std::this_thread::sleep_for(100ms);  // longer than one that has just gone is taken for dead
+    pass(100ms);  // longer than one that has just gone is taken for dead
     CHECK(other.tell(peer_message::agreed, nlohmann::json::object()));
     CHECK(other.call(peer_message::ping, nlohmann::json::object()));
 }
@@ -215,3 +217,5 @@ TEST_CASE("a transfer that ended while room was made is tried once more, with th
         CHECK(other.connections() == std::min(broken + 1, 2));
     }
 }
+
+}  // namespace test_ckptd_link

@@ -10,6 +10,8 @@
 
 #include "cluster.hpp"
 
+namespace test_ckptd_memory {
+
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 namespace fs = std::filesystem;
@@ -19,16 +21,16 @@ TEST_CASE("state survives the death of all ranks and comes back from local memor
     c.open(c.request(7, 2, 2, "", 0));
     {
         auto ranks = start_ranks(c, 7, {1, 2}, 2);
-        all_are(ask_all(ranks, "test"), "-3 0");  // nothing yet
-        for (int step = 1; step <= 5; ++step) all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
-        all_are(ask_all(ranks, "wait 5 2 5000"), "0");
+        all_are(ask_all(ranks, "test"), found_step{.code = BCK_E_NOTFOUND, .step = 0});  // nothing yet
+        for (int step = 1; step <= 5; ++step) all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
+        all_are(ask_all(ranks, "wait 5 2 5000"), BCK_OK);
         for (auto& r : ranks) r.kill();
     }
     c.new_step(7, 1, {1, 2});
     auto ranks = start_ranks(c, 7, {1, 2}, 2);
-    all_are(ask_all(ranks, "restart"), "0 5 1 1");
-    all_are(ask_all(ranks, "save 6"), "0");
-    all_are(ask_all(ranks, "wait 6 2 5000"), "0");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 5, .source = BCK_FROM_LOCAL});
+    all_are(ask_all(ranks, "save 6"), BCK_OK);
+    all_are(ask_all(ranks, "wait 6 2 5000"), BCK_OK);
     CHECK(c.counter(1, 7, "storage_bytes_read") == 0);
     CHECK(c.counter(1, 7, "damaged") == 0);
 }
@@ -38,8 +40,8 @@ TEST_CASE("a spare gets the lost node's shards from the buddy's memory", "[ckptd
     c.open(c.request(9, 3, 2, "", 0));
     {
         auto ranks = start_ranks(c, 9, {1, 2, 3}, 2);
-        for (int step = 1; step <= 3; ++step) all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
-        all_are(ask_all(ranks, "wait 3 2 5000"), "0");
+        for (int step = 1; step <= 3; ++step) all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
+        all_are(ask_all(ranks, "wait 3 2 5000"), BCK_OK);
     }
     const bool answers =
         GENERATE(true, false);  // a lost node does not count even if its daemon still answers
@@ -48,8 +50,10 @@ TEST_CASE("a spare gets the lost node's shards from the buddy's memory", "[ckptd
     for (const int node : {1, 3, 4}) REQUIRE(ckpt::step_open(c.socket(node), {9, 1, nodes}, 5s));
     auto ranks = start_ranks(c, 9, {1, 4, 3}, 2);
     const auto restored = ask_all(ranks, "restart");
-    for (const std::size_t i : {0, 1, 4, 5}) CHECK(restored[i] == "0 3 1 1");
-    for (const std::size_t i : {2, 3}) CHECK(restored[i] == "0 3 2 1");
+    for (const std::size_t i : {0, 1, 4, 5})
+        CHECK(restored[i] == restored_state{.step = 3, .source = BCK_FROM_LOCAL});
+    for (const std::size_t i : {2, 3})
+        CHECK(restored[i] == restored_state{.step = 3, .source = BCK_FROM_PEER});
     CHECK(c.counter(4, 9, "peer_bytes_received") >= 2 * state_bytes);
     CHECK(c.counter(4, 9, "storage_bytes_read") == 0);
     // What lost its second copy gets one: rank 0's buddy was the lost node.
@@ -59,8 +63,8 @@ TEST_CASE("a spare gets the lost node's shards from the buddy's memory", "[ckptd
             if (r["rank"] == 0 && r["step"] == 3) return true;
         return false;
     }));
-    all_are(ask_all(ranks, "save 4"), "0");
-    all_are(ask_all(ranks, "wait 4 2 5000"), "0");
+    all_are(ask_all(ranks, "save 4"), BCK_OK);
+    all_are(ask_all(ranks, "wait 4 2 5000"), BCK_OK);
 }
 
 TEST_CASE("a requeue on other nodes finds its state wherever it lies", "[ckptd]") {
@@ -68,8 +72,8 @@ TEST_CASE("a requeue on other nodes finds its state wherever it lies", "[ckptd]"
     c.open(c.request(11, 2, 1, "", 0));
     {
         auto ranks = start_ranks(c, 11, {1, 2});
-        all_are(ask_all(ranks, "save 4"), "0");
-        all_are(ask_all(ranks, "wait 4 2 5000"), "0");
+        all_are(ask_all(ranks, "save 4"), BCK_OK);
+        all_are(ask_all(ranks, "wait 4 2 5000"), BCK_OK);
     }
     for (const int node : {1, 2}) REQUIRE(ckpt::session_detach(c.socket(node), 11, 5s));
     // Node 1 is gone; rank 0 now runs on node 2, rank 1 on node 3, which knows nothing.
@@ -83,10 +87,11 @@ TEST_CASE("a requeue on other nodes finds its state wherever it lies", "[ckptd]"
     r.spares.clear();
     c.open(r);
     auto ranks = start_ranks(c, 11, {2, 3});
-    CHECK(ranks[0].ask("restart") == "0 4 1 1");  // its replica lay here
-    CHECK(ranks[1].ask("restart") == "0 4 2 1");
-    all_are(ask_all(ranks, "save 5"), "0");
-    all_are(ask_all(ranks, "wait 5 2 5000"), "0");
+    CHECK(ranks[0].ask("restart") ==
+          restored_state{.step = 4, .source = BCK_FROM_LOCAL});  // its replica lay here
+    CHECK(ranks[1].ask("restart") == restored_state{.step = 4, .source = BCK_FROM_PEER});
+    all_are(ask_all(ranks, "save 5"), BCK_OK);
+    all_are(ask_all(ranks, "wait 5 2 5000"), BCK_OK);
 }
 
 TEST_CASE("flush, restart from storage alone, old steps go", "[ckptd]") {
@@ -96,8 +101,8 @@ TEST_CASE("flush, restart from storage alone, old steps go", "[ckptd]") {
     {
         auto ranks = start_ranks(c, 3, {1, 2});
         for (int step = 1; step <= 8; ++step) {
-            all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
-            if (step % 2 == 0) all_are(ask_all(ranks, "wait " + std::to_string(step) + " 3 8000"), "0");
+            all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
+            if (step % 2 == 0) all_are(ask_all(ranks, "wait " + std::to_string(step) + " 3 8000"), BCK_OK);
         }
     }
     CHECK(fs::exists(storage + "/step-000000000008/COMMIT"));
@@ -108,10 +113,10 @@ TEST_CASE("flush, restart from storage alone, old steps go", "[ckptd]") {
     for (const int node : {1, 2}) REQUIRE(ckpt::session_close(c.socket(node), 3, false, 5s));
     c.open(c.request(4, 2, 1, storage, 2));
     auto ranks = start_ranks(c, 4, {1, 2});
-    all_are(ask_all(ranks, "restart"), "0 8 3 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 8, .source = BCK_FROM_STORAGE});
     CHECK(c.counter(1, 4, "storage_bytes_read") >= state_bytes);
-    all_are(ask_all(ranks, "save 9"), "0");
-    all_are(ask_all(ranks, "finalize 1"), "0");  // 9 is no flush step, but nothing is left behind
+    all_are(ask_all(ranks, "save 9"), BCK_OK);
+    all_are(ask_all(ranks, "finalize 1"), BCK_OK);  // 9 is no flush step, but nothing is left behind
     CHECK(fs::exists(storage + "/step-000000000009/COMMIT"));
 }
 
@@ -120,32 +125,33 @@ TEST_CASE("what a checkpoint holds is told before anything is protected", "[ckpt
     c.open(c.request(17, 2, 1, "", 0));
     {
         auto ranks = start_ranks(c, 17, {1, 2});
-        all_are(ask_all(ranks, "stat"), "-3 0");
-        all_are(ask_all(ranks, "protect"), "0");
-        all_are(ask_all(ranks, "save 6"), "0");
-        all_are(ask_all(ranks, "wait 6 2 5000"), "0");
-        all_are(ask_all(ranks, "stat"), "-1 0");  // would take everybody back
-        all_are(ask_all(ranks, "save 7"), "0");
-        all_are(ask_all(ranks, "wait 7 2 5000"), "0");
+        all_are(ask_all(ranks, "stat"), found_step{.code = BCK_E_NOTFOUND, .step = 0});
+        all_are(ask_all(ranks, "protect"), BCK_OK);
+        all_are(ask_all(ranks, "save 6"), BCK_OK);
+        all_are(ask_all(ranks, "wait 6 2 5000"), BCK_OK);
+        all_are(ask_all(ranks, "stat"),
+                found_step{.code = BCK_E_INVALID, .step = 0});  // would take everybody back
+        all_are(ask_all(ranks, "save 7"), BCK_OK);
+        all_are(ask_all(ranks, "wait 7 2 5000"), BCK_OK);
     }
     c.new_step(17, 1, {1, 2});
     auto ranks = start_ranks(c, 17, {1, 2});
     for (const auto* name : {"layer.weight", "rest", "step"})
-        all_are(ask_all(ranks, std::string("unprotect ") + name), "0");
-    all_are(ask_all(ranks, "unprotect step"), "-1");
-    all_are(ask_all(ranks, "restart"), "-1 0 0 0");  // nothing to bring it into
-    all_are(ask_all(ranks, "test"), "0 7");
+        all_are(ask_all(ranks, std::string("unprotect ") + name), BCK_OK);
+    all_are(ask_all(ranks, "unprotect step"), BCK_E_INVALID);
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_INVALID));  // nothing to bring it into
+    all_are(ask_all(ranks, "test"), found_step{.step = 7});
     const auto told = [](int at) {
         return "0 7 layer.weight:F32:[1187500]:4750000@[" + std::to_string(at) +
                "]/[4750000] rest:U8:[4750003]:4750003 step:U64:[]:8";
     };
     for (int twice = 0; twice < 2; ++twice)
         CHECK(ask_all(ranks, "stat") == std::vector{told(0), told(1187500)});
-    all_are(ask_all(ranks, "protect"), "0");
-    all_are(ask_all(ranks, "restart"), "0 7 1 1");
+    all_are(ask_all(ranks, "protect"), BCK_OK);
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 7, .source = BCK_FROM_LOCAL});
     CHECK(ask_all(ranks, "stat") == std::vector{told(0), told(1187500)});
-    all_are(ask_all(ranks, "save 8"), "0");
-    all_are(ask_all(ranks, "wait 8 2 5000"), "0");
+    all_are(ask_all(ranks, "save 8"), BCK_OK);
+    all_are(ask_all(ranks, "wait 8 2 5000"), BCK_OK);
 }
 
 TEST_CASE("a withdrawn region is no longer saved, and an older step that has it still comes back",
@@ -154,22 +160,23 @@ TEST_CASE("a withdrawn region is no longer saved, and an older step that has it 
     c.open(c.request(18, 1, 1, "", 0));
     {
         auto ranks = start_ranks(c, 18, {1});
-        CHECK(ranks[0].ask("grow 100000") == "0");
-        CHECK(ranks[0].ask("save 1") == "0");
-        CHECK(ranks[0].ask("wait 1 1 5000") == "0");
+        CHECK(ranks[0].ask("grow 100000") == BCK_OK);
+        CHECK(ranks[0].ask("save 1") == BCK_OK);
+        CHECK(ranks[0].ask("wait 1 1 5000") == BCK_OK);
     }
     c.new_step(18, 1, {1});
     {
         auto ranks = start_ranks(c, 18, {1});
-        CHECK(ranks[0].ask("restart") == "0 1 1 1");  // "grown" is passed over
-        CHECK(ranks[0].ask("unprotect rest") == "0");
-        CHECK(ranks[0].ask("save 2") == "0");
-        CHECK(ranks[0].ask("wait 2 1 5000") == "0");
+        CHECK(ranks[0].ask("restart") ==
+              restored_state{.step = 1, .source = BCK_FROM_LOCAL});  // "grown" is passed over
+        CHECK(ranks[0].ask("unprotect rest") == BCK_OK);
+        CHECK(ranks[0].ask("save 2") == BCK_OK);
+        CHECK(ranks[0].ask("wait 2 1 5000") == BCK_OK);
     }
     c.new_step(18, 2, {1});
     auto ranks = start_ranks(c, 18, {1});
     CHECK(ranks[0].ask("stat") == "0 2 layer.weight:F32:[1187500]:4750000 step:U64:[]:8");
-    CHECK(ranks[0].ask("restart") == "-6 0 0 0");  // not silently without "rest"
+    CHECK(ranks[0].ask("restart") == not_restored(BCK_E_LAYOUT));  // not silently without "rest"
     CHECK(ranks[0].ask("error") == "region \"rest\" is not in step 2 with this dtype and shape");
 }
 
@@ -178,34 +185,34 @@ TEST_CASE("looking at a step is not going back to it", "[ckptd]") {
     c.open(c.request(19, 2, 1, "", 0));
     {
         auto ranks = start_ranks(c, 19, {1, 2});
-        all_are(ask_all(ranks, "save 3"), "0");
-        all_are(ask_all(ranks, "wait 3 2 5000"), "0");
+        all_are(ask_all(ranks, "save 3"), BCK_OK);
+        all_are(ask_all(ranks, "wait 3 2 5000"), BCK_OK);
     }
     c.new_step(19, 1, {1, 2});
     auto ranks = start_ranks(c, 19, {1, 2});
-    all_are(ask_all(ranks, "restart"), "0 3 1 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 3, .source = BCK_FROM_LOCAL});
     // Another process takes rank 1's place: rank 0 is behind, and stays so however often it looks.
     ranks[1].kill();
     rank_process again(c, 2, 19, 1, 2, state_bytes);
-    CHECK(again.ask("restart") == "0 3 1 1");
-    CHECK(eventually([&] { return ranks[0].ask("wait 3 0 0") == "-10"; }));
+    CHECK(again.ask("restart") == restored_state{.step = 3, .source = BCK_FROM_LOCAL});
+    CHECK(eventually([&] { return ranks[0].ask("wait 3 0 0") == BCK_E_BEHIND; }));
     CHECK(ranks[0].ask("stat").starts_with("0 3 layer.weight"));
-    CHECK(ranks[0].ask("save 4") == "-10");
-    CHECK(ranks[0].ask("grow 20000000") == "0");
-    CHECK(ranks[0].ask("save 4") == "-10");
-    CHECK(ranks[0].ask("unprotect grown") == "0");
-    CHECK(ranks[0].ask("restart") == "0 3 1 1");
-    CHECK(ranks[0].ask("save 4") == "0");
-    CHECK(again.ask("save 4") == "0");
-    CHECK(again.ask("wait 4 2 5000") == "0");
+    CHECK(ranks[0].ask("save 4") == BCK_E_BEHIND);
+    CHECK(ranks[0].ask("grow 20000000") == BCK_OK);
+    CHECK(ranks[0].ask("save 4") == BCK_E_BEHIND);
+    CHECK(ranks[0].ask("unprotect grown") == BCK_OK);
+    CHECK(ranks[0].ask("restart") == restored_state{.step = 3, .source = BCK_FROM_LOCAL});
+    CHECK(ranks[0].ask("save 4") == BCK_OK);
+    CHECK(again.ask("save 4") == BCK_OK);
+    CHECK(again.ask("wait 4 2 5000") == BCK_OK);
 }
 
 TEST_CASE("watch writes a line for each look where there is no terminal", "[ckptd]") {
     cluster c({1, "", {}});
     c.open(c.request(21, 1, 1, "", 0));
     auto ranks = start_ranks(c, 21, {1});
-    CHECK(ranks[0].ask("save 4") == "0");
-    CHECK(ranks[0].ask("wait 4 1 5000") == "0");
+    CHECK(ranks[0].ask("save 4") == BCK_OK);
+    CHECK(ranks[0].ask("wait 4 1 5000") == BCK_OK);
     const auto out = c.dir() + "/watched", socket = " --socket " + c.socket(1);
     const auto watch = std::string(BANYAN_CKPT) + socket + " watch --every 10ms --count 3 >" + out + " 2>&1";
     REQUIRE(std::system(watch.c_str()) == 0);
@@ -224,9 +231,9 @@ TEST_CASE("a single node says that it has no second copy", "[ckptd]") {
     cluster c({1, "", {}});
     c.open(c.request(5, 1, 2, "", 0));
     auto ranks = start_ranks(c, 5, {1, 1}, 1);
-    all_are(ask_all(ranks, "save 1"), "0");
-    all_are(ask_all(ranks, "wait 1 1 5000"), "0");
-    all_are(ask_all(ranks, "wait 1 2 100"), "-4");
+    all_are(ask_all(ranks, "save 1"), BCK_OK);
+    all_are(ask_all(ranks, "wait 1 1 5000"), BCK_OK);
+    all_are(ask_all(ranks, "wait 1 2 100"), BCK_E_TIMEOUT);
     const auto sealed = ckpt::seal_now(c.socket(1), 5, 2s);
     REQUIRE(sealed);
     REQUIRE(sealed->size() == 1);
@@ -247,7 +254,7 @@ TEST_CASE("memory beyond the limit is refused with numbers", "[ckptd]") {
     r.bytes = 0;
     REQUIRE(ckpt::session_open(c.socket(1), r, 5s));
     auto ranks = start_ranks(c, 6, {1}, 1, 30u << 20);
-    CHECK(ranks[0].ask("save 1") == "-7");
+    CHECK(ranks[0].ask("save 1") == BCK_E_MEMORY);
 }
 
 TEST_CASE("there is memory for another node's copies before the first one comes", "[ckptd]") {
@@ -289,7 +296,7 @@ TEST_CASE("there is memory for another node's copies before the first one comes"
             CHECK(eventually(
                 [&] { return c.session(node, 6)["memory_bytes"].get<std::uint64_t>() > 4 * bytes; }));
         auto ranks = start_ranks(c, 6, {1, 2}, 1, 14u << 20);
-        all_are(ask_all(ranks, "save 1"), "0");
+        all_are(ask_all(ranks, "save 1"), BCK_OK);
     }
     SECTION("none: told at once, and nothing else is refused") {
         cluster c({2, "memory_limit = \"35M\"\n", {}});
@@ -301,8 +308,8 @@ TEST_CASE("there is memory for another node's copies before the first one comes"
             CHECK(eventually(
                 [&] { return warning(node).find("35.0 MiB of a job there") != std::string::npos; }));
         auto ranks = start_ranks(c, 6, {1, 2});
-        all_are(ask_all(ranks, "save 1"), "0");
-        all_are(ask_all(ranks, "wait 1 1 5000"), "0");
+        all_are(ask_all(ranks, "save 1"), BCK_OK);
+        all_are(ask_all(ranks, "wait 1 1 5000"), BCK_OK);
         CHECK(eventually([&] { return c.printed("does not take copies: ") >= 1; }));
     }
 }
@@ -328,7 +335,7 @@ TEST_CASE("a node holds at most six times the state of its ranks", "[ckptd]") {
     auto ranks = start_ranks(c, 7, {1, 2}, 2, bytes);
     std::uint64_t most = 0;
     for (int step = 1; step <= 40; ++step) {
-        all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
+        all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
         most = std::max(most, c.session(1, 7)["memory_bytes"].get<std::uint64_t>());
     }
     // Three buffers a rank, and up to three copies for each of the neighbour's; docs/install.md says so.
@@ -344,21 +351,21 @@ TEST_CASE("a save holds what it is given for itself alone, each rank's and each 
     CHECK(c.open(c.request(18, 2, 1, storage, 3)).empty());
     {
         auto ranks = start_ranks(c, 18, {1, 2});
-        all_are(ask_all(ranks, "save 1"), "0");
-        CHECK(ranks[0].ask("given 2 weight:4000000 bias:40") == "0");
-        CHECK(ranks[1].ask("given 2 other:2000003") == "0");
-        all_are(ask_all(ranks, "wait 2 2 5000"), "0");
+        all_are(ask_all(ranks, "save 1"), BCK_OK);
+        CHECK(ranks[0].ask("given 2 weight:4000000 bias:40") == BCK_OK);
+        CHECK(ranks[1].ask("given 2 other:2000003") == BCK_OK);
+        all_are(ask_all(ranks, "wait 2 2 5000"), BCK_OK);
         // One is protected, and one not; the other rank has nothing in this step.
-        CHECK(ranks[0].ask("given 3 bias:40 step") == "0");
-        CHECK(ranks[1].ask("given 3") == "0");
-        all_are(ask_all(ranks, "wait 3 3 8000"), "0");
-        CHECK(ranks[0].ask("given 4 bias:40 bias:40") == "-1");
+        CHECK(ranks[0].ask("given 3 bias:40 step") == BCK_OK);
+        CHECK(ranks[1].ask("given 3") == BCK_OK);
+        all_are(ask_all(ranks, "wait 3 3 8000"), BCK_OK);
+        CHECK(ranks[0].ask("given 4 bias:40 bias:40") == BCK_E_INVALID);
         CHECK(ranks[0].ask("error") == "a name is there twice in one list of regions");
-        CHECK(ranks[0].ask("given 4 neither") == "-1");
+        CHECK(ranks[0].ask("given 4 neither") == BCK_E_INVALID);
         CHECK(ranks[0].ask("error") == "\"neither\" has no dtype, and no region of this name is protected");
-        CHECK(ranks[0].ask("given 4 weight:4000000 bias:40") == "0");
-        CHECK(ranks[1].ask("given 4 other:2000003 more:9000000") == "0");
-        all_are(ask_all(ranks, "wait 4 2 5000"), "0");
+        CHECK(ranks[0].ask("given 4 weight:4000000 bias:40") == BCK_OK);
+        CHECK(ranks[1].ask("given 4 other:2000003 more:9000000") == BCK_OK);
+        all_are(ask_all(ranks, "wait 4 2 5000"), BCK_OK);
     }
     const auto tool = [&](const std::string& words) {
         return std::system((std::string(BANYAN_CKPT) + " " + words + " >/dev/null").c_str());
@@ -371,15 +378,15 @@ TEST_CASE("a save holds what it is given for itself alone, each rank's and each 
     CHECK(ranks[0].ask("stat") == "0 4 weight:U8:[4000000]:4000000 bias:U8:[40]:40");
     CHECK(ranks[1].ask("stat") == "0 4 other:U8:[2000003]:2000003 more:U8:[9000000]:9000000");
     // What is protected is not in this step: nothing is brought, and all can be asked again.
-    all_are(ask_all(ranks, "restart"), "-6 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_LAYOUT));
     CHECK(ranks[0].ask("error") == "region \"layer.weight\" is not in step 4 with this dtype and shape");
     CHECK(ranks[0].ask("stat") == "0 4 weight:U8:[4000000]:4000000 bias:U8:[40]:40");
-    CHECK(ranks[0].ask("into bias:40 weight:4000000") == "0 4 1 1");
-    CHECK(ranks[1].ask("into more:9000000") == "0 4 1 1");
-    CHECK(ranks[1].ask("into more:8999999") == "-6 0 0 0");
-    CHECK(ranks[1].ask("into") == "0 4 1 1");
-    all_are(ask_all(ranks, "save 5"), "0");
-    all_are(ask_all(ranks, "wait 5 2 5000"), "0");
+    CHECK(ranks[0].ask("into bias:40 weight:4000000") == restored_state{.step = 4, .source = BCK_FROM_LOCAL});
+    CHECK(ranks[1].ask("into more:9000000") == restored_state{.step = 4, .source = BCK_FROM_LOCAL});
+    CHECK(ranks[1].ask("into more:8999999") == not_restored(BCK_E_LAYOUT));
+    CHECK(ranks[1].ask("into") == restored_state{.step = 4, .source = BCK_FROM_LOCAL});
+    all_are(ask_all(ranks, "save 5"), BCK_OK);
+    all_are(ask_all(ranks, "wait 5 2 5000"), BCK_OK);
 }
 
 TEST_CASE("a list of regions that is the same but for its pointers costs no allocation", "[ckptd]") {
@@ -391,9 +398,9 @@ TEST_CASE("a list of regions that is the same but for its pointers costs no allo
     for (int step = 1; step <= 12; ++step) {
         const auto now = std::to_string(step);
         const auto& list = lists[static_cast<std::size_t>(step) % lists.size()];
-        CHECK(ranks[0].ask((list.empty() ? "save " : "given ") + now + " " + list) == "0");
-        if (step > 4) CHECK(ranks[0].ask("allocations") == "0");
-        CHECK(ranks[0].ask("wait " + now + " 1 5000") == "0");
+        CHECK(ranks[0].ask((list.empty() ? "save " : "given ") + now + " " + list) == BCK_OK);
+        if (step > 4) CHECK(ranks[0].ask("allocations") == BCK_OK);
+        CHECK(ranks[0].ask("wait " + now + " 1 5000") == BCK_OK);
     }
 }
 
@@ -402,15 +409,15 @@ TEST_CASE("a process that went back, and could not take its state, saves nothing
     cluster c({2, "", {}});
     c.open(c.request(20, 2, 1, "", 0));
     auto ranks = start_ranks(c, 20, {1, 2});
-    for (auto& r : ranks) CHECK(r.ask("given 1 w:1000000") == "0");
-    all_are(ask_all(ranks, "wait 1 2 5000"), "0");
-    all_are(ask_all(ranks, "restart"), "-6 0 0 0");
-    all_are(ask_all(ranks, "save 2"), "-10");
+    for (auto& r : ranks) CHECK(r.ask("given 1 w:1000000") == BCK_OK);
+    all_are(ask_all(ranks, "wait 1 2 5000"), BCK_OK);
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_LAYOUT));
+    all_are(ask_all(ranks, "save 2"), BCK_E_BEHIND);
     all_are(ask_all(ranks, "stat"), "0 1 w:U8:[1000000]:1000000");
-    all_are(ask_all(ranks, "save 2"), "-10");
-    all_are(ask_all(ranks, "into w:1000000"), "0 1 1 1");
-    all_are(ask_all(ranks, "save 2"), "0");
-    all_are(ask_all(ranks, "wait 2 2 5000"), "0");
+    all_are(ask_all(ranks, "save 2"), BCK_E_BEHIND);
+    all_are(ask_all(ranks, "into w:1000000"), restored_state{.step = 1, .source = BCK_FROM_LOCAL});
+    all_are(ask_all(ranks, "save 2"), BCK_OK);
+    all_are(ask_all(ranks, "wait 2 2 5000"), BCK_OK);
 }
 
 TEST_CASE("a state that grows costs the bytes that are new, here and at the buddy", "[ckptd]") {
@@ -424,26 +431,27 @@ TEST_CASE("a state that grows costs the bytes that are new, here and at the budd
         int step = 0;
         const auto save = [&](int times) {
             for (int i = 0; i < times; ++i) {
-                all_are(ask_all(ranks, "save " + std::to_string(++step)), "0");
-                all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 5000"), "0");
+                all_are(ask_all(ranks, "save " + std::to_string(++step)), BCK_OK);
+                all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 5000"), BCK_OK);
             }
         };
         save(6);
         const auto before = used(1);
         INFO("before: " << before);
-        all_are(ask_all(ranks, "grow " + std::to_string(added)), "0");
+        all_are(ask_all(ranks, "grow " + std::to_string(added)), BCK_OK);
         save(6);
         INFO("then: " << used(1));
         CHECK(used(1) >= before + 4 * added);
         CHECK(used(1) <= before + copies * (added + 2 * 4096));
-        all_are(ask_all(ranks, "unprotect grown"), "0");
+        all_are(ask_all(ranks, "unprotect grown"), BCK_OK);
         save(1);
-        all_are(ask_all(ranks, "save 14"), "0");  // and one that is left in the middle
+        all_are(ask_all(ranks, "save 14"), BCK_OK);  // and one that is left in the middle
     }
     c.new_step(22, 1, {1, 2});
     auto ranks = start_ranks(c, 22, {1, 2});
     const auto found = ask_all(ranks, "restart");
-    CHECK((found[0] == "0 14 1 1" || found[0] == "0 13 1 1"));
+    CHECK((found[0] == restored_state{.step = 14, .source = BCK_FROM_LOCAL} ||
+           found[0] == restored_state{.step = 13, .source = BCK_FROM_LOCAL}));
     CHECK(found[0] == found[1]);
     CHECK(c.counter(1, 22, "damaged") == 0);
     CHECK(c.session(1, 22)["warning"] == "");
@@ -455,13 +463,15 @@ TEST_CASE("a state may grow as often as it likes", "[ckptd]") {
     {
         auto ranks = start_ranks(c, 23, {1, 2}, 1, 1'000'000);
         for (int step = 1; step <= 20; ++step) {
-            all_are(ask_all(ranks, "grow " + std::to_string(step * 50'000)), "0");
-            all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
-            all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 5000"), "0");
+            all_are(ask_all(ranks, "grow " + std::to_string(step * 50'000)), BCK_OK);
+            all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
+            all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 5000"), BCK_OK);
         }
     }
     c.new_step(23, 1, {1, 2});
     auto ranks = start_ranks(c, 23, {1, 2}, 1, 1'000'000);
-    all_are(ask_all(ranks, "restart"), "0 20 1 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 20, .source = BCK_FROM_LOCAL});
     CHECK(c.counter(1, 23, "damaged") == 0);
 }
+
+}  // namespace test_ckptd_memory

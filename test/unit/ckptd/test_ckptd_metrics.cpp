@@ -12,6 +12,8 @@
 
 #include "cluster.hpp"
 
+namespace test_ckptd_metrics {
+
 using namespace ckptd_test;
 namespace asio = boost::asio;
 namespace ckpt = banyan::ckpt;
@@ -64,10 +66,10 @@ TEST_CASE("the numbers of jobs, while they have memory here", "[ckptd]") {
     c.new_step(7, 0, {1, 2});
     c.new_step(8, 0, {1, 2});
     auto stored = start_ranks(c, 7, {1, 2}), kept = start_ranks(c, 8, {1, 2});
-    all_are(ask_all(stored, "save 1"), "0");
-    all_are(ask_all(stored, "wait 1 3 9000"), "0");
-    all_are(ask_all(kept, "save 5"), "0");
-    all_are(ask_all(kept, "wait 5 2 9000"), "0");
+    all_are(ask_all(stored, "save 1"), BCK_OK);
+    all_are(ask_all(stored, "wait 1 3 9000"), BCK_OK);
+    all_are(ask_all(kept, "save 5"), BCK_OK);
+    all_are(ask_all(kept, "wait 5 2 9000"), BCK_OK);
     CHECK(eventually([&] { return numbers(port)["banyan_ckpt_step{job=\"8\",tier=\"replicated\"}"] == 5; }));
     auto now = numbers(port);
     for (const char* tier : {"memory", "replicated", "storage"})
@@ -87,8 +89,8 @@ TEST_CASE("the numbers of jobs, while they have memory here", "[ckptd]") {
     CHECK(now["banyan_ckpt_bytes_total{job=\"7\",what=\"storage_written\"}"] >= state_bytes);
     CHECK(now["banyan_ckpt_bytes_total{job=\"8\",what=\"peer_sent\"}"] >= state_bytes);
     // Another state of a job has numbers of its own, and is no job.
-    all_are(ask_all(kept, "in ema save 3"), "0");
-    all_are(ask_all(kept, "in ema wait 3 2 9000"), "0");
+    all_are(ask_all(kept, "in ema save 3"), BCK_OK);
+    all_are(ask_all(kept, "in ema wait 3 2 9000"), BCK_OK);
     CHECK(eventually(
         [&] { return numbers(port)["banyan_ckpt_step{job=\"8\",state=\"ema\",tier=\"replicated\"}"] == 3; }));
     now = numbers(port);
@@ -114,5 +116,7 @@ TEST_CASE("an address that cannot be had costs the numbers alone", "[ckptd]") {
     c.open(c.request(7, 1, 1, "", 0));
     c.new_step(7, 0, {1});
     auto ranks = start_ranks(c, 7, {1});
-    all_are(ask_all(ranks, "save 1"), "0");
+    all_are(ask_all(ranks, "save 1"), BCK_OK);
 }
+
+}  // namespace test_ckptd_metrics

@@ -9,6 +9,8 @@
 #include "cluster.hpp"
 #include "gate.hpp"
 
+namespace test_ckptd_opening {
+
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 
@@ -23,8 +25,8 @@ class full_node {
         c.open(c.request(before, 1, 1, c.dir() + "/store", 1000));
         c.new_step(before, 0, {1});
         auto ranks = start_ranks(c, before, {1}, 1, 5'000'000);
-        all_are(ask_all(ranks, "save 1"), "0");
-        all_are(ask_all(ranks, "wait 1 1 9000"), "0");
+        all_are(ask_all(ranks, "save 1"), BCK_OK);
+        all_are(ask_all(ranks, "wait 1 1 9000"), BCK_OK);
         for (auto& r : ranks) r.kill();
         REQUIRE(ckpt::session_detach(c.socket(1), before, 5s));
         REQUIRE(eventually([&] { return c.session(1, before)["state"] == "ending"; }));
@@ -34,7 +36,7 @@ class full_node {
         c.open(c.request(beside, 1, 1, "", 0));
         c.new_step(beside, 0, {1});
         others = start_ranks(c, beside, {1}, 1, 2'500'000);
-        all_are(ask_all(others, "save 1"), "0");
+        all_are(ask_all(others, "save 1"), BCK_OK);
     }
     /// Opens job `waiting`, which waits; its answer.
     std::future<banyan::result<ckpt::session_answer>> open_and_wait() {
@@ -50,8 +52,8 @@ class full_node {
     void trains(std::uint64_t job) {
         c.new_step(job, 0, {1});
         auto ranks = start_ranks(c, job, {1}, 1, 100'000);
-        all_are(ask_all(ranks, "save 1"), "0");
-        all_are(ask_all(ranks, "wait 1 1 9000"), "0");
+        all_are(ask_all(ranks, "save 1"), BCK_OK);
+        all_are(ask_all(ranks, "wait 1 1 9000"), BCK_OK);
     }
 
     cluster::options options() const {
@@ -133,3 +135,5 @@ TEST_CASE("where every open is refused nothing of the job is left", "[ckptd]") {
     CHECK_FALSE(second.get());
     CHECK(n.c.session(1, waiting).is_null());
 }
+
+}  // namespace test_ckptd_opening

@@ -18,6 +18,8 @@
 #include "common/wire.hpp"
 #include "huge_pages.hpp"
 
+namespace test_ckptd_pages {
+
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 namespace wire = banyan::wire;
@@ -38,20 +40,18 @@ std::uint64_t used_by_all(const cluster& c) {
 }
 
 void save(std::vector<rank_process>& ranks, int step, int level = 2) {
-    all_are(ask_all(ranks, fmt::format("save {}", step)), "0");
-    all_are(ask_all(ranks, fmt::format("wait {} {} 20000", step, level)), "0");
+    all_are(ask_all(ranks, fmt::format("save {}", step)), BCK_OK);
+    all_are(ask_all(ranks, fmt::format("wait {} {} 20000", step, level)), BCK_OK);
 }
 
 void kill_below_keeper(const cluster& c, int node) {
     const auto pid = c.status(node)["pid"].get<pid_t>();
     REQUIRE(pid != c.pid(node));
     ::kill(pid, SIGKILL);
-    CHECK(eventually(
-        [&] {
-            const auto now = c.status(node);
-            return now.is_object() && now["pid"] != pid;
-        },
-        30s));
+    CHECK(eventually([&] {
+        const auto now = c.status(node);
+        return now.is_object() && now["pid"] != pid;
+    }));
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ TEST_CASE("ranks save into reserved huge pages, and it is the same in every tier
         ranks.clear();
         c.new_step(1, 1, {1, 2});
         ranks = start_ranks(c, 1, {1, 2}, 1, large);
-        all_are(ask_all(ranks, "restart"), "0 4 1 1");
+        all_are(ask_all(ranks, "restart"), restored_state{.step = 4, .source = BCK_FROM_LOCAL});
         save(ranks, 5);
     }
     SECTION("over daemons that are killed") {
@@ -84,7 +84,7 @@ TEST_CASE("ranks save into reserved huge pages, and it is the same in every tier
         ranks.clear();
         c.new_step(1, 1, {1, 2});
         ranks = start_ranks(c, 1, {1, 2}, 1, large);
-        all_are(ask_all(ranks, "restart"), "0 9 1 1");
+        all_are(ask_all(ranks, "restart"), restored_state{.step = 9, .source = BCK_FROM_LOCAL});
         save(ranks, 10);
     }
     SECTION("from the other node's memory") {
@@ -96,7 +96,8 @@ TEST_CASE("ranks save into reserved huge pages, and it is the same in every tier
         r.restart = 1;
         c.open(r);
         ranks = start_ranks(c, 1, {1, 2}, 1, large);
-        CHECK(ask_all(ranks, "restart") == std::vector<std::string>{"0 4 1 1", "0 4 2 1"});
+        CHECK(ask_all(ranks, "restart") == std::vector<restored_state>{{.step = 4, .source = BCK_FROM_LOCAL},
+                                                                       {.step = 4, .source = BCK_FROM_PEER}});
         save(ranks, 5);
     }
     SECTION("from storage") {
@@ -105,21 +106,21 @@ TEST_CASE("ranks save into reserved huge pages, and it is the same in every tier
         for (const int node : {1, 2}) REQUIRE(ckpt::session_close(c.socket(node), 1, false, 5s));
         c.open(c.request(2, 2, 1, storage, 4));
         ranks = start_ranks(c, 2, {1, 2}, 1, large);
-        all_are(ask_all(ranks, "restart"), "0 4 3 1");
+        all_are(ask_all(ranks, "restart"), restored_state{.step = 4, .source = BCK_FROM_STORAGE});
         save(ranks, 5);
     }
     SECTION("after it has grown, twice, and the daemon was killed") {
-        all_are(ask_all(ranks, "grow 3000000"), "0");
+        all_are(ask_all(ranks, "grow 3000000"), BCK_OK);
         for (int step = 5; step <= 9; ++step) save(ranks, step);
         for (const int node : {1, 2}) kill_below_keeper(c, node);
-        all_are(ask_all(ranks, "grow 9000000"), "0");
+        all_are(ask_all(ranks, "grow 9000000"), BCK_OK);
         for (int step = 10; step <= 13; ++step) save(ranks, step);
         for (auto& r : ranks) r.kill();
         ranks.clear();
         for (const int node : {1, 2}) kill_below_keeper(c, node);
         c.new_step(1, 1, {1, 2});
         ranks = start_ranks(c, 1, {1, 2}, 1, large);
-        all_are(ask_all(ranks, "restart"), "0 13 1 1");
+        all_are(ask_all(ranks, "restart"), restored_state{.step = 13, .source = BCK_FROM_LOCAL});
         save(ranks, 14);
     }
     for (const int node : {1, 2}) {
@@ -139,12 +140,12 @@ TEST_CASE("where there are fewer huge pages than memory the rest lies in others"
         CHECK(pool.free() <= of_copy);
         CHECK((c.log(1) + c.log(2)).find("lie in reserved huge pages") != std::string::npos);
         CHECK((c.log(1) + c.log(2)).find("of 2 MiB are needed, and ") != std::string::npos);
-        all_are(ask_all(ranks, "grow 5000000"), "0");
+        all_are(ask_all(ranks, "grow 5000000"), BCK_OK);
         for (int step = 5; step <= 8; ++step) save(ranks, step);
     }
     c.new_step(3, 1, {1, 2});
     auto ranks = start_ranks(c, 3, {1, 2}, 2, large);
-    all_are(ask_all(ranks, "restart"), "0 8 1 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 8, .source = BCK_FROM_LOCAL});
 }
 
 TEST_CASE("a library that knows no huge pages gets memory in others", "[ckptd]") {
@@ -190,7 +191,7 @@ TEST_CASE("a library that knows no huge pages gets memory in others", "[ckptd]")
     CHECK(c.session(1, 4)["committed"]["step"] == 1);
     c.new_step(4, 1, {1});
     auto ranks = start_ranks(c, 4, {1}, 1, large);
-    all_are(ask_all(ranks, "restart"), "0 1 1 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 1, .source = BCK_FROM_LOCAL});
 }
 
 TEST_CASE("memory that was made for nobody yet is not needed twice", "[ckptd]") {
@@ -273,7 +274,7 @@ TEST_CASE("ranks save into transparent huge pages", "[ckptd]") {
     auto ranks = start_ranks(c, 6, {1, 2}, 1, large);
     for (int step = 1; step <= 3; ++step) save(ranks, step);
     for (const int node : {1, 2}) CHECK(says(c, node, "lie in transparent huge pages"));
-    all_are(ask_all(ranks, "grow 3000000"), "0");
+    all_are(ask_all(ranks, "grow 3000000"), BCK_OK);
     for (int step = 4; step <= 6; ++step) save(ranks, step);
     for (const int node : {1, 2}) kill_below_keeper(c, node);
     save(ranks, 7);
@@ -281,5 +282,7 @@ TEST_CASE("ranks save into transparent huge pages", "[ckptd]") {
     ranks.clear();
     c.new_step(6, 1, {1, 2});
     ranks = start_ranks(c, 6, {1, 2}, 1, large);
-    all_are(ask_all(ranks, "restart"), "0 7 1 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 7, .source = BCK_FROM_LOCAL});
 }
+
+}  // namespace test_ckptd_pages

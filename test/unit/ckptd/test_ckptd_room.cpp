@@ -3,13 +3,14 @@
 // A step that is there, and for which a node has no room for now.
 #include <cerrno>
 #include <fstream>
-#include <thread>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "cluster.hpp"
+
+namespace test_ckptd_room {
 
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
@@ -24,12 +25,12 @@ TEST_CASE("a step in storage is not given up because memory is short", "[ckptd]"
     {
         CHECK(c.open(c.request(7, 3, 1, storage, 1)).empty());
         auto ranks = start_ranks(c, 7, {1, 2, 3}, 1, large);
-        all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+        all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
         for (const char* step : {"1", "2"}) {
-            all_are(ask_all(ranks, fmt::format("save {}", step)), "0");
-            all_are(ask_all(ranks, fmt::format("wait {} 3 9000", step)), "0");
+            all_are(ask_all(ranks, fmt::format("save {}", step)), BCK_OK);
+            all_are(ask_all(ranks, fmt::format("wait {} 3 9000", step)), BCK_OK);
         }
-        all_are(ask_all(ranks, "finalize 1"), "0");
+        all_are(ask_all(ranks, "finalize 1"), BCK_OK);
     }
     for (const int node : {1, 2, 3}) REQUIRE(ckpt::session_close(c.socket(node), 7, false, 5s));
     auto other = c.request(8, 1, 1, "", 0);
@@ -51,7 +52,7 @@ TEST_CASE("a step in storage is not given up because memory is short", "[ckptd]"
         for (const int rank : {0, 2}) ranks[static_cast<std::size_t>(rank)].say("restart");
         for (const int rank : {0, 2}) {
             auto& r = ranks[static_cast<std::size_t>(rank)];
-            CHECK(r.hear().starts_with("-8"));
+            CHECK(r.hear() == BCK_E_REFUSED);
             const auto why = r.ask("error");
             CAPTURE(why);
             CHECK(why.find("nor from an older step: node n2: ") != std::string::npos);
@@ -64,13 +65,14 @@ TEST_CASE("a step in storage is not given up because memory is short", "[ckptd]"
     REQUIRE(ckpt::session_close(c.socket(2), 8, false, 5s));
     ranks[1].say("restart");
     // Until it is known that there is room the answer is the same.
-    const auto begins = [&](rank_process& r, std::string answer) {
-        CHECK(eventually([&] { return !answer.starts_with("-8") || (answer = r.ask("restart")).empty(); }));
-        return answer;
+    const auto begins = [&](rank_process& r, answer said) {
+        CHECK(eventually([&] { return said != BCK_E_REFUSED || (said = r.ask("restart")).empty(); }));
+        return said;
     };
-    CHECK(begins(ranks[0], bounded ? ranks[0].ask("restart") : ranks[0].hear()) == "0 2 3 1");
-    CHECK(begins(ranks[2], ranks[2].ask("restart")) == "0 2 3 1");
-    CHECK(begins(ranks[1], ranks[1].hear()) == "0 2 3 1");
+    CHECK(begins(ranks[0], bounded ? ranks[0].ask("restart") : ranks[0].hear()) ==
+          restored_state{.step = 2, .source = BCK_FROM_STORAGE});
+    CHECK(begins(ranks[2], ranks[2].ask("restart")) == restored_state{.step = 2, .source = BCK_FROM_STORAGE});
+    CHECK(begins(ranks[1], ranks[1].hear()) == restored_state{.step = 2, .source = BCK_FROM_STORAGE});
     CHECK(c.printed("an older one is looked for") == 0);
 }
 
@@ -105,12 +107,12 @@ void store_two(const cluster& c, int nodes, const std::string& storage, std::siz
     std::vector<int> all;
     for (int node = 1; node <= nodes; ++node) all.push_back(node);
     auto ranks = start_ranks(c, 7, all, 1, bytes);
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
     for (const char* step : {"1", "2"}) {
-        all_are(ask_all(ranks, fmt::format("save {}", step)), "0");
-        all_are(ask_all(ranks, fmt::format("wait {} 3 9000", step)), "0");
+        all_are(ask_all(ranks, fmt::format("save {}", step)), BCK_OK);
+        all_are(ask_all(ranks, fmt::format("wait {} 3 9000", step)), BCK_OK);
     }
-    all_are(ask_all(ranks, "finalize 1"), "0");
+    all_are(ask_all(ranks, "finalize 1"), BCK_OK);
     for (const int node : all) REQUIRE(ckpt::session_close(c.socket(node), 7, false, 5s));
 }
 
@@ -119,7 +121,7 @@ void store_two(const cluster& c, int nodes, const std::string& storage, std::siz
 TEST_CASE("a node that had no room for a while does not end a launch that waits for another one", "[ckptd]") {
     constexpr std::size_t large = 2'000'000;
     constexpr std::uint64_t limit = 40u << 20, left = 1u << 20;
-    constexpr auto within = 5s;
+    constexpr auto begin_within = 5s;
     const held_gate gate;
     cluster c({3,
                "memory_limit = \"40M\"\nbegin_within = \"5s\"\n",
@@ -143,11 +145,11 @@ TEST_CASE("a node that had no room for a while does not end a launch that waits 
     CHECK(eventually([&] { return c.printed("wait for their state: node n2: ") != 0; }));
     REQUIRE(ckpt::session_close(c.socket(2), 8, false, 5s));
     // Nothing hinders node 3, whose shard is only slow: no time at all is too long for it.
-    std::this_thread::sleep_for(within + 4s);
+    pass(begin_within + 4s);
     gate.open();
-    CHECK(ranks[0].hear() == "0 2 3 1");
-    CHECK(ranks[1].ask("restart") == "0 2 3 1");
-    CHECK(ranks[2].ask("restart") == "0 2 3 1");
+    CHECK(ranks[0].hear() == restored_state{.step = 2, .source = BCK_FROM_STORAGE});
+    CHECK(ranks[1].ask("restart") == restored_state{.step = 2, .source = BCK_FROM_STORAGE});
+    CHECK(ranks[2].ask("restart") == restored_state{.step = 2, .source = BCK_FROM_STORAGE});
 }
 
 TEST_CASE("a file that its file system calls damaged is, one that is not answered for is waited for",
@@ -170,7 +172,9 @@ TEST_CASE("a file that its file system calls damaged is, one that is not answere
         }));
         gate.open();
     }
-    for (auto& r : ranks) CHECK(r.hear() == (damaged ? "0 1 3 1" : "0 2 3 1"));
+    for (auto& r : ranks)
+        CHECK(r.hear() == (damaged ? restored_state{.step = 1, .source = BCK_FROM_STORAGE}
+                                   : restored_state{.step = 2, .source = BCK_FROM_STORAGE}));
     if (damaged)
         CHECK(eventually([&] {
             return c.session(2, 7)["warning"].get<std::string>().find("an older one is looked for") !=
@@ -201,7 +205,9 @@ TEST_CASE("a step in storage that the first slot cannot look at is waited for", 
         CHECK(eventually([&] { return c.printed("wait for their state: cannot open " + storage) != 0; }));
         gate.open();
     }
-    for (auto& r : ranks) CHECK(r.hear() == (damaged ? "0 1 3 1" : "0 2 3 1"));
+    for (auto& r : ranks)
+        CHECK(r.hear() == (damaged ? restored_state{.step = 1, .source = BCK_FROM_STORAGE}
+                                   : restored_state{.step = 2, .source = BCK_FROM_STORAGE}));
 }
 
 TEST_CASE("an older step in storage that cannot be looked at holds up nobody", "[ckptd]") {
@@ -216,7 +222,7 @@ TEST_CASE("an older step in storage that cannot be looked at holds up nobody", "
     CHECK(c.open(again).empty());
     auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
     for (auto& r : ranks) r.say("restart");
-    for (auto& r : ranks) CHECK(r.hear() == "0 2 3 1");
+    for (auto& r : ranks) CHECK(r.hear() == restored_state{.step = 2, .source = BCK_FROM_STORAGE});
     gate.open();
 }
 
@@ -234,15 +240,17 @@ TEST_CASE("a directory that is not mounted at the first slot is no empty one", "
     auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
     ranks[1].say("restart");
     // An error in bounded time, which says why.
-    std::string answer;
-    CHECK(eventually([&] { return (answer = ranks[0].ask("restart")) == "-8 0 0 0"; }, 20s));
+    answer said;
+    CHECK(eventually([&] { return (said = ranks[0].ask("restart")) == not_restored(BCK_E_REFUSED); }));
     const auto why = ranks[0].ask("error");
-    INFO(answer << ' ' << why);
+    INFO(said << ' ' << why);
     CHECK(why.find("no checkpoint is seen in " + storage) != std::string::npos);
     std::filesystem::remove(mount);
     std::filesystem::rename(mount + ".away", mount);
-    CHECK(eventually([&] { return (answer = ranks[0].ask("restart")) == "0 2 3 1"; }));
-    CHECK(ranks[1].hear() == "0 2 3 1");
+    CHECK(eventually([&] {
+        return (said = ranks[0].ask("restart")) == restored_state{.step = 2, .source = BCK_FROM_STORAGE};
+    }));
+    CHECK(ranks[1].hear() == restored_state{.step = 2, .source = BCK_FROM_STORAGE});
 }
 
 TEST_CASE("a manifest that a node cannot read for now is not gone", "[ckptd]") {
@@ -262,9 +270,9 @@ TEST_CASE("a manifest that a node cannot read for now is not gone", "[ckptd]") {
     CHECK(eventually([&] {
         return c.session(2, 7)["warning"].get<std::string>().find("cannot open") != std::string::npos;
     }));
-    std::this_thread::sleep_for(3s);  // longer than it takes to look three times
+    pass(3s);  // longer than it takes to look three times
     gate.open();
-    for (auto& r : ranks) CHECK(r.hear() == "0 2 3 1");
+    for (auto& r : ranks) CHECK(r.hear() == restored_state{.step = 2, .source = BCK_FROM_STORAGE});
     CHECK(c.printed("an older one is looked for") == 0);
 }
 
@@ -276,9 +284,11 @@ TEST_CASE("a flush that finds no space has failed, and is none that a newer step
     c.open(c.request(7, 1, 1, c.dir() + "/store", 1));
     c.new_step(7, 0, {1});
     auto ranks = start_ranks(c, 7, {1}, 1, 100'000);
-    CHECK(ranks[0].ask("save 1") == "0");
+    CHECK(ranks[0].ask("save 1") == BCK_OK);
     CHECK(eventually([&] { return c.counter(1, 7, "flush_failures") == 1; }));
-    CHECK(ranks[0].ask("save 2") == "0");
+    CHECK(ranks[0].ask("save 2") == BCK_OK);
     CHECK(eventually([&] { return c.printed("checkpoints do not reach storage") == 1; }));
-    CHECK(ranks[0].ask("wait 2 3 9000") == "0");
+    CHECK(ranks[0].ask("wait 2 3 9000") == BCK_OK);
 }
+
+}  // namespace test_ckptd_room

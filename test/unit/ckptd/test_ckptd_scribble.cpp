@@ -6,6 +6,8 @@
 
 #include "cluster.hpp"
 
+namespace test_ckptd_scribble {
+
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 
@@ -20,12 +22,12 @@ TEST_CASE("a rank that writes to its sealed buffers harms its own job alone", "[
     auto hostile = start_ranks(c, 7, {1, 2});
     auto others = start_ranks(c, 8, {1, 2});
     // Its memory is there, and is never looked at by this process again.
-    all_are(ask_all(hostile, "save 1"), "0");
+    all_are(ask_all(hostile, "save 1"), BCK_OK);
     for (auto& r : hostile) CHECK(std::stoi(r.ask("scribble " + what)) > 0);
     for (int step = 1; step <= 8; ++step) {
         for (auto& r : hostile) r.say(fmt::format("save {}", step + 1));
-        all_are(ask_all(others, fmt::format("save {}", step)), "0");
-        all_are(ask_all(others, fmt::format("wait {} {} 15000", step, flushed ? 3 : 2)), "0");
+        all_are(ask_all(others, fmt::format("save {}", step)), BCK_OK);
+        all_are(ask_all(others, fmt::format("wait {} {} 15000", step, flushed ? 3 : 2)), BCK_OK);
     }
     for (const int node : {1, 2}) {
         // The connection between the two has carried all of it.
@@ -38,5 +40,7 @@ TEST_CASE("a rank that writes to its sealed buffers harms its own job alone", "[
     for (auto& r : others) r.kill();
     c.new_step(8, 1, {1, 2});
     auto again = start_ranks(c, 8, {1, 2});
-    all_are(ask_all(again, "restart"), "0 8 1 1");
+    all_are(ask_all(again, "restart"), restored_state{.step = 8, .source = BCK_FROM_LOCAL});
 }
+
+}  // namespace test_ckptd_scribble

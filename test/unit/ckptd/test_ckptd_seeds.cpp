@@ -18,6 +18,8 @@
 
 #include "cluster.hpp"
 
+namespace test_ckptd_seeds {
+
 using namespace ckptd_test;
 
 namespace {
@@ -66,9 +68,7 @@ class job {
         return std::uniform_int_distribution<std::uint64_t>(0, n - 1)(random_);
     }
     std::uint64_t pick(std::vector<std::uint64_t> of) { return of[below(of.size())]; }
-    void pause(std::vector<std::uint64_t> of_ms) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(pick(std::move(of_ms))));
-    }
+    void pause(std::vector<std::uint64_t> of_ms) { pass(std::chrono::milliseconds(pick(std::move(of_ms)))); }
 
     std::string restore(std::vector<rank_process>& ranks, line& l) {
         for (auto& r : ranks) r.say(l.in + "restart");
@@ -76,20 +76,17 @@ class job {
             pause({0, 100, 1000, 2500});
             std::exchange(heal_, nullptr)();
         }
-        std::vector<std::string> answers;
+        std::vector<answer> answers;
         for (auto& r : ranks) answers.push_back(r.hear());
         const auto told =
             fmt::format("launch {} on {}: {}{}; floor {}, {}", launch_ - 1, fmt::join(assigned_, " "), l.in,
                         fmt::join(answers, ", "), l.floor, what_happened_);
         std::uint64_t first = 0;
         for (std::size_t i = 0; i < answers.size(); ++i) {
-            std::istringstream words(answers[i]);
-            std::string result;
-            std::uint64_t step = 0, source = 0, same = 0;
-            words >> result >> step >> source >> same;
-            if (result != "0" && result != "-3") return "not restored: " + told;
-            if (result == "0" && same != 1) return "another content: " + told;
-            const auto state = result == "0" ? step + 1 : 0;
+            const auto got = answers[i].restored();
+            if (got.code != BCK_OK && got.code != BCK_E_NOTFOUND) return "not restored: " + told;
+            if (got.code == BCK_OK && !got.same) return "another content: " + told;
+            const auto state = got.code == BCK_OK ? got.step + 1 : 0;
             if (i == 0) first = state;
             if (state != first) return "ranks begin from different steps: " + told;
         }
@@ -105,7 +102,7 @@ class job {
         for (std::uint64_t i = 0; i < saves; ++i) {
             auto& l = lines_[lines_.size() > 1 ? below(2) : 0];
             const auto saved = ask_all(ranks, fmt::format("{}save {}", l.in, ++l.step));
-            if (std::any_of(saved.begin(), saved.end(), [](const auto& s) { return s != "0"; })) continue;
+            if (std::any_of(saved.begin(), saved.end(), [](const auto& s) { return s != BCK_OK; })) continue;
             if (below(3) == 0) acknowledge(ranks, l, 2, l.replicated);
             if (below(3) == 0) acknowledge(ranks, l, 1, l.memory);
             if (flush_ != 0 && l.step % flush_ == 0 && below(3) == 0) acknowledge(ranks, l, 3, l.durable);
@@ -115,7 +112,7 @@ class job {
     /// One rank that hears it is enough: it counts for all.
     void acknowledge(std::vector<rank_process>& ranks, line& l, int level, std::uint64_t& into) {
         for (const auto& answer : ask_all(ranks, fmt::format("{}wait {} {} 4000", l.in, l.step, level)))
-            if (answer == "0") into = std::max(into, l.step + 1);
+            if (answer == BCK_OK) into = std::max(into, l.step + 1);
         l.memory = std::max({l.memory, l.replicated, into});
     }
 
@@ -319,3 +316,5 @@ TEST_CASE("500 rounds of seeded faults under two states", "[.soak]") { run(2000,
 TEST_CASE("500 rounds of seeded faults", "[.soak]") { run(1000, 63); }
 
 TEST_CASE("500 rounds of seeded partitions and bit flips", "[.soak]") { run(1000, 63, true); }
+
+}  // namespace test_ckptd_seeds

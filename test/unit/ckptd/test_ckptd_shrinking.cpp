@@ -10,6 +10,8 @@
 
 #include "cluster.hpp"
 
+namespace test_ckptd_shrinking {
+
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 
@@ -29,21 +31,21 @@ std::vector<rank_process> begin(const cluster& c, const std::vector<int>& nodes,
     auto ranks = start_ranks(c, 7, nodes, per_node, 100'000);
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
         CHECK(ranks[rank].ask("pieces " + std::to_string(per_node) + " " +
-                              std::to_string(rank % static_cast<std::size_t>(per_node))) == "0");
+                              std::to_string(rank % static_cast<std::size_t>(per_node))) == BCK_OK);
     return ranks;
 }
 
 void save(std::vector<rank_process>& ranks, const std::string& step, const std::string& level = "2") {
-    all_are(ask_all(ranks, "save " + step), "0");
-    all_are(ask_all(ranks, "wait " + step + " " + level + " 9000"), "0");
+    all_are(ask_all(ranks, "save " + step), BCK_OK);
+    all_are(ask_all(ranks, "wait " + step + " " + level + " 9000"), BCK_OK);
 }
 
 /// All begin with `step`, and with the bytes that it has.
 void all_begin_with(std::vector<rank_process>& ranks, const std::string& step) {
     for (const auto& answer : ask_all(ranks, "restart")) {
         CAPTURE(answer);
-        CHECK(answer.starts_with("0 " + step + " "));
-        CHECK(answer.ends_with(" 1"));
+        CHECK(answer == found_step{.step = std::stoull(step)});
+        CHECK(answer.restored().same);
     }
 }
 
@@ -61,7 +63,7 @@ TEST_CASE("a job goes on with fewer groups, and with all of them again", "[ckptd
     cluster c({4, "", {}});
     CHECK(c.open(elastic(c, 4, per_node)).empty());
     auto ranks = begin(c, {1, 2, 3, 4}, per_node);
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
     save(ranks, "1");
     end(ranks);
     c.kill(lost, SIGKILL);
@@ -91,7 +93,7 @@ TEST_CASE("a step has a node that came into the running job", "[ckptd]") {
     r.spares.clear();
     CHECK(c.open(r).empty());
     auto ranks = begin(c, {1, 2, 3}, 1);
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
     save(ranks, "1");
     end(ranks);
     const std::vector<std::string> names{c.name(1), c.name(2), c.name(4)};
@@ -109,7 +111,7 @@ TEST_CASE("two losses in a row, the second before a step of the first is complet
     cluster c({4, "", {}});
     CHECK(c.open(elastic(c, 4, 1)).empty());
     auto ranks = begin(c, {1, 2, 3, 4}, 1);
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
     save(ranks, "1");
     end(ranks);
     c.kill(1, SIGKILL);
@@ -129,7 +131,7 @@ TEST_CASE("a daemon that is started again knows of the groups", "[ckptd]") {
     cluster c({3, "", {"--keeper"}});
     CHECK(c.open(elastic(c, 3, 1)).empty());
     auto ranks = begin(c, {1, 2, 3}, 1);
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
     save(ranks, "1");
     end(ranks);
     const auto kill_daemons = [&] {
@@ -164,10 +166,10 @@ TEST_CASE("what may not stand in for another rank's is refused, and kept for all
     // As with a sharded optimizer: each rank's is its own, whether it says so or not.
     const auto of = [&](const std::string& parts) {
         for (std::size_t rank = 0; said && rank < ranks.size(); ++rank)
-            CHECK(ranks[rank].ask("pieces " + parts + " " + std::to_string(rank)) == "0");
+            CHECK(ranks[rank].ask("pieces " + parts + " " + std::to_string(rank)) == BCK_OK);
     };
     of("4");
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
     save(ranks, "1");
     end(ranks);
     c.new_step(7, 1, {1, 2, 3});
@@ -176,11 +178,11 @@ TEST_CASE("what may not stand in for another rank's is refused, and kept for all
     if (said) {
         for (const auto& answer : ask_all(ranks, "restart")) {
             CAPTURE(answer);
-            CHECK(answer.starts_with("-6 "));
+            CHECK(answer == BCK_E_LAYOUT);
         }
     } else {
         for (auto& r : ranks) r.say("restart");
-        CHECK(ranks[0].hear().starts_with("-8 "));  // whose end is that of the others
+        CHECK(ranks[0].hear() == BCK_E_REFUSED);  // whose end is that of the others
         CHECK(c.printed("bck_protect_piece") == 1);
     }
     end(ranks);
@@ -196,7 +198,7 @@ TEST_CASE("a checkpoint in storage is read by another number of groups", "[ckptd
     REQUIRE(::mkdir(storage.c_str(), 0755) == 0);
     CHECK(c.open(elastic(c, 4, 1, storage)).empty());
     auto ranks = begin(c, {1, 2, 3, 4}, 1);
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
     save(ranks, "1", "3");
     end(ranks);
     const auto start_anew = [&] {
@@ -243,11 +245,11 @@ TEST_CASE("a shard that may stand in is waited for while there is no room to tak
     CHECK(c.open(elastic(c, 3, 1)).empty());
     const auto begin_on = [&](const std::vector<int>& nodes) {
         auto ranks = start_ranks(c, 7, nodes, 1, large);
-        for (auto& r : ranks) CHECK(r.ask("pieces 1 0") == "0");
+        for (auto& r : ranks) CHECK(r.ask("pieces 1 0") == BCK_OK);
         return ranks;
     };
     auto ranks = begin_on({1, 2, 3});
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
     save(ranks, "1");
     end(ranks);
     // Rank 0's shard was on these two; of the same group position node 3 has others'.
@@ -263,18 +265,18 @@ TEST_CASE("a shard that may stand in is waited for while there is no room to tak
     c.new_step(7, 1, {3, 4});
     ranks = begin_on({3, 4});
     ranks[1].say("restart");
-    CHECK(ranks[0].ask("restart").starts_with("-"));
+    CHECK(ranks[0].ask("restart").code() < BCK_OK);
     CHECK(eventually([&] {
         return c.session(3, 7)["warning"].get<std::string>().find("banyan-shard-7-0") != std::string::npos;
     }));
     REQUIRE(ckpt::session_close(c.socket(3), 8, false, 5s));
     ranks[0].kill();
     rank_process again(c, 3, 7, 0, 2, large);
-    CHECK(again.ask("pieces 1 0") == "0");
+    CHECK(again.ask("pieces 1 0") == BCK_OK);
     const auto answer = again.ask("restart");
     CAPTURE(answer);
-    CHECK(answer.starts_with("0 1 "));
-    CHECK(ranks[1].hear().starts_with("0 1 "));
+    CHECK(answer == found_step{.step = 1});
+    CHECK(ranks[1].hear() == found_step{.step = 1});
     CHECK(c.printed("cannot be restored") == 0);
 }
 
@@ -283,22 +285,22 @@ namespace {
 void begin_in(std::vector<rank_process>& ranks, const std::string& state, const std::string& step) {
     for (const auto& answer : ask_all(ranks, "in " + state + " restart")) {
         CAPTURE(answer);
-        CHECK(answer.starts_with("0 " + step + " "));
-        CHECK(answer.ends_with(" 1"));
+        CHECK(answer == found_step{.step = std::stoull(step)});
+        CHECK(answer.restored().same);
     }
 }
 
 void save_in(std::vector<rank_process>& ranks, const std::string& state, const std::string& step,
              const std::string& level = "2") {
-    all_are(ask_all(ranks, "in " + state + " save " + step), "0");
-    all_are(ask_all(ranks, "in " + state + " wait " + step + " " + level + " 9000"), "0");
+    all_are(ask_all(ranks, "in " + state + " save " + step), BCK_OK);
+    all_are(ask_all(ranks, "in " + state + " wait " + step + " " + level + " 9000"), BCK_OK);
 }
 
 /// That the named state, too, is in pieces that all groups have alike.
 void name_pieces(std::vector<rank_process>& ranks, const std::string& state, int per_node) {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
         CHECK(ranks[rank].ask(fmt::format("in {} pieces {} {}", state, per_node,
-                                          rank % static_cast<std::size_t>(per_node))) == "0");
+                                          rank % static_cast<std::size_t>(per_node))) == BCK_OK);
 }
 
 }  // namespace
@@ -311,8 +313,8 @@ TEST_CASE("named states go on with fewer groups, and with all of them again", "[
     CHECK(c.open(elastic(c, 4, per_node)).empty());
     auto ranks = begin(c, {1, 2, 3, 4}, per_node);
     name_pieces(ranks, "ema", per_node);
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
-    all_are(ask_all(ranks, "in ema restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
+    all_are(ask_all(ranks, "in ema restart"), not_restored(BCK_E_NOTFOUND));
     save(ranks, "1");
     save_in(ranks, "ema", "10");
     save(ranks, "2");
@@ -353,7 +355,7 @@ TEST_CASE("a named state whose shards may not stand in is refused, and the other
     ranks = begin(c, {1, 2, 3}, 1);
     all_begin_with(ranks, "1");
     for (auto& r : ranks) r.say("in ema restart");
-    CHECK(ranks[0].hear().starts_with("-8 "));
+    CHECK(ranks[0].hear() == BCK_E_REFUSED);
     end(ranks);
     c.new_step(7, 2, {1, 2, 3, 4});
     ranks = begin(c, {1, 2, 3, 4}, 1);
@@ -382,3 +384,5 @@ TEST_CASE("a named state in storage is read by another number of groups", "[ckpt
     begin_in(ranks, "ema", "10");
     all_begin_with(ranks, "1");
 }
+
+}  // namespace test_ckptd_shrinking

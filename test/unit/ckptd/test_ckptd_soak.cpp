@@ -12,6 +12,8 @@
 #include "cluster.hpp"
 #include "common/file.hpp"
 
+namespace test_ckptd_soak {
+
 using namespace ckptd_test;
 namespace fs = std::filesystem;
 
@@ -56,11 +58,11 @@ void soak(int saves, int flush_every) {
     std::vector<held_by> before;
     const auto settle = [&](int step) {
         // Of the last step that is flushed: the storage threads have nothing to do any more.
-        all_are(ask_all(ranks, fmt::format("wait {} 3 60000", step)), "0");
+        all_are(ask_all(ranks, fmt::format("wait {} 3 60000", step)), BCK_OK);
     };
     for (int step = 1; step <= saves; ++step) {
-        all_are(ask_all(ranks, fmt::format("save {}", step)), "0");
-        all_are(ask_all(ranks, fmt::format("wait {} 2 60000", step)), "0");
+        all_are(ask_all(ranks, fmt::format("save {}", step)), BCK_OK);
+        all_are(ask_all(ranks, fmt::format("wait {} 2 60000", step)), BCK_OK);
         if (step != early && step != saves) continue;
         settle(step);
         if (step == saves) break;
@@ -91,3 +93,5 @@ void soak(int saves, int flush_every) {
 
 TEST_CASE("1,000 saves leave nothing behind", "[ckptd]") { soak(1'000, 100); }
 TEST_CASE("100,000 saves leave nothing behind", "[.soak]") { soak(100'000, 1'000); }
+
+}  // namespace test_ckptd_soak

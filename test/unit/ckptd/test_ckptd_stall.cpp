@@ -8,6 +8,8 @@
 
 #include "cluster.hpp"
 
+namespace test_ckptd_stall {
+
 using namespace ckptd_test;
 
 namespace {
@@ -19,8 +21,8 @@ constexpr int usual_saves = 8;
 
 void save_as_usual(std::vector<rank_process>& ranks) {
     for (int step = 1; step <= usual_saves; ++step) {
-        all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
-        all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 10000"), "0");
+        all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
+        all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 10000"), BCK_OK);
     }
 }
 
@@ -38,7 +40,7 @@ struct no_buffer {
 // The step that finds none, and whether it was skipped for that.
 no_buffer save_until_full(rank_process& rank, std::uint64_t step) {
     for (const auto first = step; step < first + 4; ++step)
-        if (rank.ask("save " + std::to_string(step)) != "0")
+        if (rank.ask("save " + std::to_string(step)) != BCK_OK)
             return {step, rank.ask("error").find("waits for other nodes") != std::string::npos};
     return {step};
 }
@@ -47,8 +49,8 @@ bool save_until_replicated(const cluster& c, std::uint64_t job, std::vector<rank
                            std::uint64_t step) {
     return eventually([&] {
         const auto next = std::to_string(step++);
-        all_are(ask_all(ranks, "save " + next), "0");
-        all_are(ask_all(ranks, "wait " + next + " 1 10000"), "0");
+        all_are(ask_all(ranks, "save " + next), BCK_OK);
+        all_are(ask_all(ranks, "wait " + next + " 1 10000"), BCK_OK);
         return c.session(1, job)["replicated"].get<bool>();
     });
 }
@@ -61,15 +63,15 @@ TEST_CASE("a buddy that hangs: saves are skipped at once, and go on when it answ
     auto ranks = start_ranks(c, 31, {1, 2});
     save_as_usual(ranks);
     c.kill(2, SIGSTOP);
-    all_are(ask_all(ranks, "save 9"), "0");
+    all_are(ask_all(ranks, "save 9"), BCK_OK);
     CHECK(eventually([&] { return is_stalled_by_a_copy(c, 31); }));
     const auto full = save_until_full(ranks[0], 10);
     CHECK(full.was_stalled);
     c.kill(2, SIGCONT);
     // Nothing was lost of what was sealed, and the next one has its second copy again.
     for (std::uint64_t step = 10; step < full.step; ++step)
-        CHECK(ranks[1].ask("save " + std::to_string(step)) == "0");
-    all_are(ask_all(ranks, "wait " + std::to_string(full.step - 1) + " 1 10000"), "0");
+        CHECK(ranks[1].ask("save " + std::to_string(step)) == BCK_OK);
+    all_are(ask_all(ranks, "wait " + std::to_string(full.step - 1) + " 1 10000"), BCK_OK);
     CHECK(eventually([&] { return !c.session(1, 31)["stalled"].get<bool>(); }));
     CHECK(save_until_replicated(c, 31, ranks, full.step + 1));
 }
@@ -81,15 +83,15 @@ TEST_CASE("a buddy that hangs for long: the vote comes, the user is told, and it
     auto ranks = start_ranks(c, 32, {1, 2});
     save_as_usual(ranks);
     c.kill(2, SIGSTOP);
-    all_are(ask_all(ranks, "save 9"), "0");
+    all_are(ask_all(ranks, "save 9"), BCK_OK);
     CHECK(eventually([&] { return c.session(1, 32)["pending"] == 0; }));
     CHECK(eventually(
         [&] { return c.session(1, 32)["warning"].get<std::string>().starts_with(takes_no_copies); }));
     c.kill(2, SIGCONT);
-    CHECK(ranks[0].ask("wait 9 1 10000") == "0");
+    CHECK(ranks[0].ask("wait 9 1 10000") == BCK_OK);
     // That vote was final.
     CHECK(c.session(1, 32)["replicated"] == false);
-    CHECK(ranks[0].ask("wait 9 2 300") == "-4");
+    CHECK(ranks[0].ask("wait 9 2 300") == BCK_E_TIMEOUT);
     CHECK(save_until_replicated(c, 32, ranks, 10));
 }
 
@@ -101,7 +103,7 @@ TEST_CASE("a buddy that is dead: saves are skipped at once, what was replicated 
         save_as_usual(ranks);
         ranks[1].kill();
         c.kill(2, SIGKILL);
-        CHECK(ranks[0].ask("save 9") == "0");
+        CHECK(ranks[0].ask("save 9") == BCK_OK);
         CHECK(eventually([&] { return is_stalled_by_a_copy(c, 33); }));
         CHECK(save_until_full(ranks[0], 10).was_stalled);
         CHECK(eventually([&] { return c.session(1, 33)["pending"] == 0; }));
@@ -112,6 +114,8 @@ TEST_CASE("a buddy that is dead: saves are skipped at once, what was replicated 
     c.new_step(33, 1, {1, 3});
     auto again = start_ranks(c, 33, {1, 3});
     const auto restored = ask_all(again, "restart");
-    CHECK(restored[0] == "0 8 1 1");
-    CHECK(restored[1] == "0 8 2 1");
+    CHECK(restored[0] == restored_state{.step = 8, .source = BCK_FROM_LOCAL});
+    CHECK(restored[1] == restored_state{.step = 8, .source = BCK_FROM_PEER});
 }
+
+}  // namespace test_ckptd_stall

@@ -9,6 +9,8 @@
 
 #include "cluster.hpp"
 
+namespace test_ckptd_state_faults {
+
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 
@@ -17,8 +19,8 @@ namespace {
 constexpr std::size_t small = 100'000;
 
 void save(std::vector<rank_process>& ranks, int step, const std::string& in = "") {
-    all_are(ask_all(ranks, fmt::format("{}save {}", in, step)), "0");
-    all_are(ask_all(ranks, fmt::format("{}wait {} 2 12000", in, step)), "0");
+    all_are(ask_all(ranks, fmt::format("{}save {}", in, step)), BCK_OK);
+    all_are(ask_all(ranks, fmt::format("{}wait {} 2 12000", in, step)), BCK_OK);
 }
 
 pid_t daemon_of(const cluster& c, int node) {
@@ -82,8 +84,8 @@ TEST_CASE("a daemon that is started again has both states", "[ckptd]") {
         for (auto& r : ranks) r.kill();
         c.new_step(7, 1, {1, 2});
         auto again = start_ranks(c, 7, {1, 2}, 2, small);
-        all_are(ask_all(again, "restart"), "0 30 1 1");
-        all_are(ask_all(again, "in ema restart"), "0 31 1 1");
+        all_are(ask_all(again, "restart"), restored_state{.step = 30, .source = BCK_FROM_LOCAL});
+        all_are(ask_all(again, "in ema restart"), restored_state{.step = 31, .source = BCK_FROM_LOCAL});
     }
     SECTION("before the processes of the next launch come") {
         for (auto& r : ranks) r.kill();
@@ -92,8 +94,8 @@ TEST_CASE("a daemon that is started again has both states", "[ckptd]") {
         REQUIRE(eventually([&] { return daemon_of(c, 1) > 0 && daemon_of(c, 2) > 0; }));
         c.new_step(7, 1, {1, 2});
         auto again = start_ranks(c, 7, {1, 2}, 2, small);
-        all_are(ask_all(again, "in ema restart"), "0 5 1 1");
-        all_are(ask_all(again, "restart"), "0 4 1 1");
+        all_are(ask_all(again, "in ema restart"), restored_state{.step = 5, .source = BCK_FROM_LOCAL});
+        all_are(ask_all(again, "restart"), restored_state{.step = 4, .source = BCK_FROM_LOCAL});
         save(again, 6, "in ema ");
     }
     CHECK(c.printed("checkpoints are off") == 0);
@@ -117,9 +119,13 @@ TEST_CASE("a node that is lost has left the copies of both states at its buddy",
     for (const int node : nodes) REQUIRE(ckpt::step_open(c.socket(node), {7, 1, names}, 5s));
     ranks = start_ranks(c, 7, nodes, 1, small);
     for (auto& r : ranks) r.say("restart");
-    for (std::size_t i = 0; i < 2; ++i) CHECK(ranks[i].hear() == (nodes[i] == other ? "0 4 1 1" : "0 4 2 1"));
+    for (std::size_t i = 0; i < 2; ++i)
+        CHECK(ranks[i].hear() == (nodes[i] == other ? restored_state{.step = 4, .source = BCK_FROM_LOCAL}
+                                                    : restored_state{.step = 4, .source = BCK_FROM_PEER}));
     for (auto& r : ranks) r.say("in ema restart");
-    for (std::size_t i = 0; i < 2; ++i) CHECK(ranks[i].hear() == (nodes[i] == other ? "0 2 1 1" : "0 2 2 1"));
+    for (std::size_t i = 0; i < 2; ++i)
+        CHECK(ranks[i].hear() == (nodes[i] == other ? restored_state{.step = 2, .source = BCK_FROM_LOCAL}
+                                                    : restored_state{.step = 2, .source = BCK_FROM_PEER}));
     save(ranks, 3, "in ema ");
     save(ranks, 5);
 }
@@ -132,20 +138,20 @@ TEST_CASE("a run on other nodes has both states, whenever its ranks ask for them
         save(ranks, 2, "in ema ");
     }
     auto ranks = start(c, {3, 4}, 1, {1, 2});
-    all_are(ask_all(ranks, "restart"), "0 3 2 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 3, .source = BCK_FROM_PEER});
     // The job needs nothing of the others' memory of its first state any more, but of this one it does.
     for (int step = 4; step <= 6; ++step) save(ranks, step);
     const auto gone = [&] { return c.session(1, 7).is_null() && c.session(2, 7).is_null(); };
-    CHECK_FALSE(eventually(gone, 2s));
+    CHECK_FALSE(within(2s, gone));
     for (const int node : {3, 4}) CHECK(c.session(node, 7)["states"][0]["committed"]["step"] == 2);
-    all_are(ask_all(ranks, "in ema restart"), "0 2 2 1");
+    all_are(ask_all(ranks, "in ema restart"), restored_state{.step = 2, .source = BCK_FROM_PEER});
     save(ranks, 3, "in ema ");
-    CHECK(eventually(gone, 40s));
+    CHECK(eventually(gone));
     for (auto& r : ranks) r.kill();
     c.new_step(7, 1, {3, 4});
     auto again = start_ranks(c, 7, {3, 4}, 1, small);
-    all_are(ask_all(again, "in ema restart"), "0 3 1 1");
-    all_are(ask_all(again, "restart"), "0 6 1 1");
+    all_are(ask_all(again, "in ema restart"), restored_state{.step = 3, .source = BCK_FROM_LOCAL});
+    all_are(ask_all(again, "restart"), restored_state{.step = 6, .source = BCK_FROM_LOCAL});
 }
 
 TEST_CASE("a launch is over for every state at once", "[ckptd]") {
@@ -155,13 +161,13 @@ TEST_CASE("a launch is over for every state at once", "[ckptd]") {
     save(old, 1, "in ema ");
     // These live on, as after a partition, and the next run rests on what was held.
     auto ranks = start(c, {3, 4}, 1, {1, 2});
-    all_are(ask_all(ranks, "restart"), "0 1 2 1");
-    all_are(ask_all(old, "in ema save 2"), "0");
-    CHECK(old[0].ask("in ema wait 2 1 500") == "-4");
-    CHECK(old[0].ask("in late save 1") == "0");
-    CHECK(old[1].ask("in late save 1") == "0");
-    CHECK(old[0].ask("in late wait 1 1 500") == "-4");
-    all_are(ask_all(ranks, "in ema restart"), "0 1 2 1");
+    all_are(ask_all(ranks, "restart"), restored_state{.step = 1, .source = BCK_FROM_PEER});
+    all_are(ask_all(old, "in ema save 2"), BCK_OK);
+    CHECK(old[0].ask("in ema wait 2 1 500") == BCK_E_TIMEOUT);
+    CHECK(old[0].ask("in late save 1") == BCK_OK);
+    CHECK(old[1].ask("in late save 1") == BCK_OK);
+    CHECK(old[0].ask("in late wait 1 1 500") == BCK_E_TIMEOUT);
+    all_are(ask_all(ranks, "in ema restart"), restored_state{.step = 1, .source = BCK_FROM_PEER});
     save(ranks, 2, "in ema ");
 }
 
@@ -176,13 +182,13 @@ TEST_CASE("a process of a launch that is over saves in no state", "[ckptd]") {
         // It waits for the one that holds the rank, in whichever state.
         rank_process early(c, 1, 7, 0, 2, small);
         const auto refused = early.ask("restart");
-        CHECK(refused.starts_with("-8"));
+        CHECK(refused == BCK_E_REFUSED);
         CHECK(early.ask("error").find("of an older step") != std::string::npos);
     }
     for (auto& r : old) r.kill();
     auto ranks = start_ranks(c, 7, {1, 2}, 1, small);
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
-    all_are(ask_all(ranks, "in ema restart"), "0 1 1 1");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
+    all_are(ask_all(ranks, "in ema restart"), restored_state{.step = 1, .source = BCK_FROM_LOCAL});
 }
 
 TEST_CASE("daemons that are killed again and again keep both states' steps apart", "[ckptd]") {
@@ -203,13 +209,11 @@ TEST_CASE("daemons that are killed again and again keep both states' steps apart
             for (auto& r : ranks)
                 for (int two = 0; two < 2; ++two) {
                     const auto code = r.hear();
-                    CHECK((code == "0" || code == "-5"));  // no buffer was free
+                    CHECK((code == BCK_OK || code == BCK_E_BUSY));  // no buffer was free
                 }
         }
-        if (ask_all(ranks, fmt::format("wait {} 2 3000", step)) == std::vector<std::string>(3, "0"))
-            first = step;
-        if (ask_all(ranks, fmt::format("in ema wait {} 2 3000", 1000 + step)) ==
-            std::vector<std::string>(3, "0"))
+        if (ask_all(ranks, fmt::format("wait {} 2 3000", step)) == std::vector<int>(3, BCK_OK)) first = step;
+        if (ask_all(ranks, fmt::format("in ema wait {} 2 3000", 1000 + step)) == std::vector<int>(3, BCK_OK))
             second = 1000 + step;
         REQUIRE(eventually([&] { return daemon_of(c, node) > 0; }));
     }
@@ -222,10 +226,9 @@ TEST_CASE("daemons that are killed again and again keep both states' steps apart
     for (const bool named : {true, false}) {
         const auto got = ask_all(again, named ? "in ema restart" : "restart");
         for (const auto& one : got) CHECK(one == got[0]);
-        std::uint64_t code = 99, from = 0, source = 0, same = 0;
-        CHECK(std::sscanf(got[0].c_str(), "%lu %lu %lu %lu", &code, &from, &source, &same) == 4);
-        CHECK(code == 0);
-        CHECK(same == 1);
+        const auto from = got[0].restored().step;
+        CHECK(got[0] == BCK_OK);
+        CHECK(got[0].restored().same);
         CHECK(from >= (named ? second : first));
         CHECK((from > 1000) == named);
     }
@@ -251,6 +254,8 @@ TEST_CASE("a state is in the running job again when its job is", "[ckptd]") {
     CHECK(c.session(1, 7)["state"] == "open");
     CHECK(c.session(1, 7)["states"][0]["state"] == "open");
     auto ranks = start_ranks(c, 7, {1, 2}, 1, small);
-    all_are(ask_all(ranks, "in ema restart"), "0 5 1 1");
+    all_are(ask_all(ranks, "in ema restart"), restored_state{.step = 5, .source = BCK_FROM_LOCAL});
     for (const int node : {1, 2}) CHECK(c.session(node, 7)["states"][0]["state"] == "open");
 }
+
+}  // namespace test_ckptd_state_faults

@@ -11,6 +11,8 @@
 #include "common/file.hpp"
 #include "common/wire.hpp"
 
+namespace test_ckptd_states {
+
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 namespace fs = std::filesystem;
@@ -21,13 +23,13 @@ namespace {
 constexpr std::size_t small = 100'000;
 
 void save(std::vector<rank_process>& ranks, int step, int level = 2) {
-    all_are(ask_all(ranks, fmt::format("save {}", step)), "0");
-    all_are(ask_all(ranks, fmt::format("wait {} {} 9000", step, level)), "0");
+    all_are(ask_all(ranks, fmt::format("save {}", step)), BCK_OK);
+    all_are(ask_all(ranks, fmt::format("wait {} {} 9000", step, level)), BCK_OK);
 }
 
 void save_in(std::vector<rank_process>& ranks, const std::string& state, int step, int level = 2) {
-    all_are(ask_all(ranks, fmt::format("in {} save {}", state, step)), "0");
-    all_are(ask_all(ranks, fmt::format("in {} wait {} {} 9000", state, step, level)), "0");
+    all_are(ask_all(ranks, fmt::format("in {} save {}", state, step)), BCK_OK);
+    all_are(ask_all(ranks, fmt::format("in {} wait {} {} 9000", state, step, level)), BCK_OK);
 }
 
 /// The named state of a job on a node, as status tells it.
@@ -50,8 +52,8 @@ TEST_CASE("two states of the same ranks have steps of their own", "[ckptd]") {
     c.open(c.request(7, 2, 2, "", 0));
     c.new_step(7, 0, {1, 2});
     auto ranks = start_ranks(c, 7, {1, 2}, 2, small);
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
-    all_are(ask_all(ranks, "in ema restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
+    all_are(ask_all(ranks, "in ema restart"), not_restored(BCK_E_NOTFOUND));
     save_in(ranks, "ema", 3);
     for (int step = 1; step <= 12; ++step) save(ranks, step);
     for (const int node : {1, 2}) {
@@ -64,8 +66,8 @@ TEST_CASE("two states of the same ranks have steps of their own", "[ckptd]") {
         for (auto& r : ranks) r.kill();
         c.new_step(7, 1, {1, 2});
         auto again = start_ranks(c, 7, {1, 2}, 2, small);
-        all_are(ask_all(again, "in ema restart"), "0 3 1 1");
-        all_are(ask_all(again, "restart"), "0 12 1 1");
+        all_are(ask_all(again, "in ema restart"), restored_state{.step = 3, .source = BCK_FROM_LOCAL});
+        all_are(ask_all(again, "restart"), restored_state{.step = 12, .source = BCK_FROM_LOCAL});
         save_in(again, "ema", 4);
         save(again, 13);
     }
@@ -74,12 +76,12 @@ TEST_CASE("two states of the same ranks have steps of their own", "[ckptd]") {
         for (auto& r : ranks) r.kill();
         c.new_step(7, 1, {1, 2});
         auto again = start_ranks(c, 7, {1, 2}, 2, small);
-        all_are(ask_all(again, "restart"), "0 12 1 1");
-        all_are(ask_all(again, "in ema restart"), "0 100 1 1");
-        CHECK(again[0].ask("in ema save 13") == "0");
-        CHECK(again[0].ask("in ema wait 13 1 200") == "-4");  // the others have not saved it
-        for (std::size_t i = 1; i < again.size(); ++i) CHECK(again[i].ask("in ema save 13") == "0");
-        all_are(ask_all(again, "in ema wait 13 1 9000"), "0");
+        all_are(ask_all(again, "restart"), restored_state{.step = 12, .source = BCK_FROM_LOCAL});
+        all_are(ask_all(again, "in ema restart"), restored_state{.step = 100, .source = BCK_FROM_LOCAL});
+        CHECK(again[0].ask("in ema save 13") == BCK_OK);
+        CHECK(again[0].ask("in ema wait 13 1 200") == BCK_E_TIMEOUT);  // the others have not saved it
+        for (std::size_t i = 1; i < again.size(); ++i) CHECK(again[i].ask("in ema save 13") == BCK_OK);
+        all_are(ask_all(again, "in ema wait 13 1 9000"), BCK_OK);
     }
     SECTION("and a step of one is not newer than one of the other") {
         save_in(ranks, "ema", 100);
@@ -87,8 +89,8 @@ TEST_CASE("two states of the same ranks have steps of their own", "[ckptd]") {
         for (auto& r : ranks) r.kill();
         c.new_step(7, 1, {1, 2});
         auto again = start_ranks(c, 7, {1, 2}, 2, small);
-        all_are(ask_all(again, "restart"), "0 13 1 1");
-        all_are(ask_all(again, "in ema restart"), "0 100 1 1");
+        all_are(ask_all(again, "restart"), restored_state{.step = 13, .source = BCK_FROM_LOCAL});
+        all_are(ask_all(again, "in ema restart"), restored_state{.step = 100, .source = BCK_FROM_LOCAL});
     }
 }
 
@@ -102,28 +104,28 @@ TEST_CASE("a process that is started again takes every state back, each to its o
     SECTION("whichever it asks for first") {
         ranks.pop_back();
         ranks.emplace_back(c, 2, 7, 1, 2, small);
-        CHECK(ranks[1].ask("restart") == "0 4 1 1");
+        CHECK(ranks[1].ask("restart") == restored_state{.step = 4, .source = BCK_FROM_LOCAL});
         // Both of the one that lives went back, though the new process has not asked for the second one.
-        CHECK(ranks[0].ask("save 5") == "-10");
-        CHECK(eventually([&] { return ranks[0].ask("in ema wait 2 1 0") == "-10"; }));
-        CHECK(ranks[0].ask("restart") == "0 4 1 1");
-        CHECK(ranks[0].ask("in ema restart") == "0 2 1 1");
-        CHECK(ranks[1].ask("in ema restart") == "0 2 1 1");
+        CHECK(ranks[0].ask("save 5") == BCK_E_BEHIND);
+        CHECK(eventually([&] { return ranks[0].ask("in ema wait 2 1 0") == BCK_E_BEHIND; }));
+        CHECK(ranks[0].ask("restart") == restored_state{.step = 4, .source = BCK_FROM_LOCAL});
+        CHECK(ranks[0].ask("in ema restart") == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
+        CHECK(ranks[1].ask("in ema restart") == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
         save(ranks, 5);
         save_in(ranks, "ema", 5);
     }
     SECTION("and no other one gets a rank's second state while it lives") {
         rank_process other(c, 2, 7, 1, 2, small);
-        CHECK(other.ask("in late restart").starts_with("-8"));
+        CHECK(other.ask("in late restart") == BCK_E_REFUSED);
         CHECK(other.ask("error").find("rank 1 is held by process") != std::string::npos);
         save_in(ranks, "ema", 5);
     }
     SECTION("and a process that goes back in one stays where it is in the other") {
         ranks[1].say("in ema restart");
-        CHECK(ranks[1].hear() == "0 2 1 1");
-        CHECK(eventually([&] { return ranks[0].ask("in ema wait 2 1 0") == "-10"; }));
+        CHECK(ranks[1].hear() == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
+        CHECK(eventually([&] { return ranks[0].ask("in ema wait 2 1 0") == BCK_E_BEHIND; }));
         save(ranks, 5);
-        CHECK(ranks[0].ask("in ema restart") == "0 2 1 1");
+        CHECK(ranks[0].ask("in ema restart") == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
         save_in(ranks, "ema", 6);
     }
 }
@@ -133,13 +135,13 @@ TEST_CASE("a daemon whose ranks have not asked for a state yet takes part in it"
     c.open(c.request(7, 2, 1, "", 0));
     c.new_step(7, 0, {1, 2});
     auto ranks = start_ranks(c, 7, {1, 2}, 1, small);
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
-    CHECK(ranks[0].ask("in ema restart") == "-3 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
+    CHECK(ranks[0].ask("in ema restart") == not_restored(BCK_E_NOTFOUND));
     CHECK(state_on(c, 2, 7, "ema")["name"] == "ema");
-    CHECK(ranks[0].ask("in ema save 1") == "0");
-    CHECK(ranks[0].ask("in ema wait 1 1 300") == "-4");  // the other rank's is missing
-    CHECK(ranks[1].ask("in ema save 1") == "0");
-    all_are(ask_all(ranks, "in ema wait 1 2 9000"), "0");
+    CHECK(ranks[0].ask("in ema save 1") == BCK_OK);
+    CHECK(ranks[0].ask("in ema wait 1 1 300") == BCK_E_TIMEOUT);  // the other rank's is missing
+    CHECK(ranks[1].ask("in ema save 1") == BCK_OK);
+    all_are(ask_all(ranks, "in ema wait 1 2 9000"), BCK_OK);
     save(ranks, 1);
 }
 
@@ -150,7 +152,7 @@ TEST_CASE("a state has its place in storage, and begins from there", "[ckptd]") 
     c.new_step(7, 0, {1, 2});
     auto ranks = start_ranks(c, 7, {1, 2}, 1, small);
     for (int step = 1; step <= 4; ++step) save(ranks, step);
-    all_are(ask_all(ranks, "wait 4 3 9000"), "0");
+    all_are(ask_all(ranks, "wait 4 3 9000"), BCK_OK);
     save_in(ranks, "ema", 2, 3);
     CHECK(has_step(store, 4));
     CHECK(has_step(ema, 2));
@@ -159,7 +161,7 @@ TEST_CASE("a state has its place in storage, and begins from there", "[ckptd]") 
     // What neither has in storage gets there when the job leaves.
     save(ranks, 5);
     save_in(ranks, "ema", 3);
-    all_are(ask_all(ranks, "finalize 0"), "0");  // their end is no death
+    all_are(ask_all(ranks, "finalize 0"), BCK_OK);  // their end is no death
     for (auto& r : ranks) r.kill();
     CHECK_FALSE(has_step(store, 5));
     CHECK_FALSE(has_step(ema, 3));
@@ -175,8 +177,8 @@ TEST_CASE("a state has its place in storage, and begins from there", "[ckptd]") 
     c.open(c.request(8, 2, 1, store, 2));
     c.new_step(8, 0, {1, 2});
     auto next = start_ranks(c, 8, {1, 2}, 1, small);
-    all_are(ask_all(next, "restart"), "0 5 3 1");
-    all_are(ask_all(next, "in ema restart"), "0 3 3 1");
+    all_are(ask_all(next, "restart"), restored_state{.step = 5, .source = BCK_FROM_STORAGE});
+    all_are(ask_all(next, "in ema restart"), restored_state{.step = 3, .source = BCK_FROM_STORAGE});
     save(next, 6, 3);
     save_in(next, "ema", 4, 3);
 }
@@ -189,10 +191,10 @@ TEST_CASE("bck_finalize brings every state to storage, and ends them", "[ckptd]"
     auto ranks = start_ranks(c, 7, {1, 2}, 1, small);
     save(ranks, 4);
     save_in(ranks, "ema", 2);
-    all_are(ask_all(ranks, "finalize 1"), "0");
+    all_are(ask_all(ranks, "finalize 1"), BCK_OK);
     CHECK(has_step(store, 4));
     CHECK(has_step(store + "/states/ema", 2));
-    all_are(ask_all(ranks, "in ema save 3"), "-1");
+    all_are(ask_all(ranks, "in ema save 3"), BCK_E_INVALID);
     for (auto& r : ranks) r.kill();
     CHECK(state_on(c, 1, 7, "ema")["counters"]["deaths"] == 0);
     for (const int node : {1, 2}) REQUIRE(ckpt::session_detach(c.socket(node), 7, 5s));
@@ -206,7 +208,7 @@ TEST_CASE("a state for which the job has no memory is refused with the numbers o
     auto ranks = start_ranks(c, 7, {1, 2});
     for (int step = 1; step <= 3; ++step) save(ranks, step);
     const auto refused = ranks[1].ask("in ema save 1");
-    CHECK(refused == "-7");
+    CHECK(refused == BCK_E_MEMORY);
     const auto why = ranks[1].ask("error");
     INFO(why);
     CHECK(why.find("rank 1 needs 2") != std::string::npos);
@@ -253,26 +255,26 @@ TEST_CASE("names that are none, and one state too many, are refused", "[ckptd]")
                                         "_a",  "a.b", "\xc3\xa9", std::string(33, 'a')};
     for (const auto& name : none) {
         INFO(name);
-        CHECK(ranks[0].ask("open " + name) == "-1");
+        CHECK(ranks[0].ask("open " + name) == BCK_E_INVALID);
         CHECK(ranks[0].ask("error").find("is no name of a state") != std::string::npos);
     }
-    CHECK(ranks[0].ask("open " + std::string(32, 'a')) == "0");
+    CHECK(ranks[0].ask("open " + std::string(32, 'a')) == BCK_OK);
     for (const std::string name : {"a", "b-1", "0_c"}) save_in(ranks, name, 1);
     SECTION("on the same node") {
         save_in(ranks, "d", 1);
-        CHECK(ranks[0].ask("in e save 1") == "-8");
+        CHECK(ranks[0].ask("in e save 1") == BCK_E_REFUSED);
         const auto why = ranks[0].ask("error");
         CHECK(why.find("job 7 has 4 named states (0_c, a, b-1, d), and may have 4") != std::string::npos);
-        CHECK(ranks[0].ask("in d save 2") == "0");
+        CHECK(ranks[0].ask("in d save 2") == BCK_OK);
     }
     SECTION("on another one, which has its four") {
         // Each node takes its own fourth, and tells the other one of it too late.
         ranks[0].say("in d restart");
         ranks[1].say("in e restart");
         const auto first = ranks[0].hear(), second = ranks[1].hear();
-        CHECK((first == "-3 0 0 0" || first.starts_with("-8")));
-        CHECK((second == "-3 0 0 0" || second.starts_with("-8")));
-        CHECK((first.starts_with("-8") || second.starts_with("-8")));
+        CHECK((first == not_restored(BCK_E_NOTFOUND) || first == BCK_E_REFUSED));
+        CHECK((second == not_restored(BCK_E_NOTFOUND) || second == BCK_E_REFUSED));
+        CHECK((first == BCK_E_REFUSED || second == BCK_E_REFUSED));
     }
     save(ranks, 1);
     save_in(ranks, "a", 2);
@@ -327,12 +329,14 @@ TEST_CASE("no state is opened between a requeue and its launch", "[ckptd]") {
     std::swap(r.nodes[1].addr, r.nodes[2].addr);
     c.open(r);
     // It would be in the launch that is over, with the slots of the next one.
-    CHECK(ranks[0].ask("in ema restart").starts_with("-8"));
+    CHECK(ranks[0].ask("in ema restart") == BCK_E_REFUSED);
     CHECK(ranks[0].ask("error").find("job 7 is in no launch") != std::string::npos);
     CHECK_FALSE(c.session(1, 7).contains("states"));
     for (auto& one : ranks) one.kill();
     c.new_step(7, 0, {1, 3, 2});
     auto again = start_ranks(c, 7, {1, 3, 2}, 1, small);
-    all_are(ask_all(again, "in ema restart"), "-3 0 0 0");
+    all_are(ask_all(again, "in ema restart"), not_restored(BCK_E_NOTFOUND));
     save_in(again, "ema", 1);
 }
+
+}  // namespace test_ckptd_states

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <thread>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -16,6 +15,8 @@
 #include "common/file.hpp"
 #include "gate.hpp"
 
+namespace test_ckptd_storage {
+
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 namespace fs = std::filesystem;
@@ -24,7 +25,7 @@ namespace {
 
 /// One rank of `job` on `node`, which restores what there is.
 rank_process start_alone(const cluster& c, std::uint64_t job, int node, const std::string& storage,
-                         std::uint32_t restart, const std::string& restored) {
+                         std::uint32_t restart, const restored_state& restored) {
     auto r = c.request(job, 1, 1, storage, 10);
     r.nodes[0] = {c.name(node), c.addr(node), {0}, 0};
     r.spares.clear();
@@ -60,31 +61,31 @@ bool holds_flush(const std::string& dir) {
 TEST_CASE("two jobs, one directory: the second one is told whose it is and touches nothing", "[ckptd]") {
     cluster c({2, "", {}});
     const auto storage = c.dir() + "/store";
-    auto first = start_alone(c, 100, 1, storage, 0, "-3 0 0 0");
+    auto first = start_alone(c, 100, 1, storage, 0, not_restored(BCK_E_NOTFOUND));
     for (const char* step : {"1000", "1010"}) {
-        CHECK(first.ask(std::string("save ") + step) == "0");
-        CHECK(first.ask(std::string("wait ") + step + " 3 9000") == "0");
+        CHECK(first.ask(std::string("save ") + step) == BCK_OK);
+        CHECK(first.ask(std::string("wait ") + step + " 3 9000") == BCK_OK);
     }
     {
-        auto second = start_alone(c, 200, 2, storage, 0, "-8 0 0 0");
+        auto second = start_alone(c, 200, 2, storage, 0, not_restored(BCK_E_REFUSED));
         CHECK(second.ask("error").find("belongs to job 100") != std::string::npos);
         // One that trains all the same has not heard what it was to begin with, and saves nothing.
-        CHECK(second.ask("save 20") == "-10");
-        CHECK(second.ask("wait 20 1 300") == "-10");
+        CHECK(second.ask("save 20") == BCK_E_BEHIND);
+        CHECK(second.ask("wait 20 1 300") == BCK_E_BEHIND);
         CHECK(c.printed("belongs to job 100, which is running (node n1)") == 1);
     }
     const std::vector<std::string> kept{"OWNER.1", "latest", "step-000000001000", "step-000000001010"};
     CHECK(eventually([&] { return names(storage) == kept; }));
-    CHECK(first.ask("save 1020") == "0");
-    CHECK(first.ask("wait 1020 3 9000") == "0");
+    CHECK(first.ask("save 1020") == BCK_OK);
+    CHECK(first.ask("wait 1020 3 9000") == BCK_OK);
     // The first one ends in order: whoever goes on with its directory does not wait.
-    CHECK(first.ask("finalize 1") == "0");
+    CHECK(first.ask("finalize 1") == BCK_OK);
     REQUIRE(ckpt::session_close(c.socket(1), 100, true, 5s));
-    const auto began = std::chrono::steady_clock::now();
-    auto next = start_alone(c, 300, 2, storage, 0, "0 1020 3 1");
-    CHECK(std::chrono::steady_clock::now() - began < 6s);
-    CHECK(next.ask("save 1030") == "0");
-    CHECK(next.ask("wait 1030 3 9000") == "0");
+    const auto began = banyan::clock::now();
+    auto next = start_alone(c, 300, 2, storage, 0, restored_state{.step = 1020, .source = BCK_FROM_STORAGE});
+    CHECK(banyan::clock::now() - began < 6s);
+    CHECK(next.ask("save 1030") == BCK_OK);
+    CHECK(next.ask("wait 1030 3 9000") == BCK_OK);
     const std::vector<std::string> left{"OWNER.2", "latest", "step-000000001020", "step-000000001030"};
     CHECK(eventually([&] { return names(storage) == left; }));
 }
@@ -95,13 +96,13 @@ TEST_CASE("a directory whose job is dead is taken over, and no generation of it 
     fs::create_directory(storage);
     std::ofstream(storage + "/OWNER.7")
         << R"({"job":999,"generation":1,"node":"gone","beat_ms":50,"released":false,"beat":3})";
-    auto rank = start_alone(c, 100, 1, storage, 1, "-3 0 0 0");
-    CHECK(rank.ask("save 10") == "0");
-    CHECK(rank.ask("wait 10 3 9000") == "0");
+    auto rank = start_alone(c, 100, 1, storage, 1, not_restored(BCK_E_NOTFOUND));
+    CHECK(rank.ask("save 10") == BCK_OK);
+    CHECK(rank.ask("wait 10 3 9000") == BCK_OK);
     CHECK(names(storage) == std::vector<std::string>{"OWNER.8", "latest", "step-000000000010"});
     // An older start of the job, on a node that did not hear of the newer one.
-    auto old = start_alone(c, 100, 2, storage, 0, "-8 0 0 0");
-    CHECK(old.ask("save 20") == "-10");
+    auto old = start_alone(c, 100, 2, storage, 0, not_restored(BCK_E_REFUSED));
+    CHECK(old.ask("save 20") == BCK_E_BEHIND);
     CHECK(c.session(2, 100)["warning"].get<std::string>().find("used by a newer start of job 100") !=
           std::string::npos);
     CHECK(names(storage) == std::vector<std::string>{"OWNER.8", "latest", "step-000000000010"});
@@ -125,11 +126,11 @@ TEST_CASE("a directory that the nodes do not share: no commit, and the user hear
     c.new_step(7, 0, {1, 2});
     auto ranks = start_ranks(c, 7, {1, 2});
     for (std::uint64_t step = 1; step < 4; ++step) {
-        all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
-        all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 5000"), "0");
+        all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
+        all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 5000"), BCK_OK);
         CHECK(eventually([&] { return c.counter(1, 7, "flush_failures").get<std::uint64_t>() >= step; }));
     }
-    all_are(ask_all(ranks, "wait 3 3 0"), "-4");
+    all_are(ask_all(ranks, "wait 3 3 0"), BCK_E_TIMEOUT);
     CHECK(c.printed("node n2 does not see the folder") == 1);
     CHECK(c.printed("a directory that all nodes of the job share?") == 1);
     CHECK(eventually([&] { return names(storage) == std::vector<std::string>{"OWNER.1"}; }));
@@ -151,9 +152,9 @@ TEST_CASE("flushes that last 0.7 to 1.9 turns: steps become durable one after th
     std::set<std::uint64_t> durable;
     constexpr std::uint64_t turns = 24;
     for (std::uint64_t step = 1; step <= turns; ++step) {
-        const auto next = std::chrono::steady_clock::now() + turn;
-        all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
-        eventually([&] { return std::chrono::steady_clock::now() >= next; });
+        const auto next = banyan::clock::now() + turn;
+        all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
+        banyan::clock::sleep_until(next);
         if (const auto d = c.session(1, 7)["durable"]; d.is_object())
             durable.insert(d["step"].get<std::uint64_t>());
     }
@@ -183,12 +184,12 @@ TEST_CASE("storage that is much slower than the saves is told", "[ckptd]") {
     int step = 0;
     CHECK(eventually([&] {
         const auto next = std::to_string(++step);
-        return ranks[0].ask("save " + next) == "0" && ranks[0].ask("wait " + next + " 1 5000") == "0" &&
+        return ranks[0].ask("save " + next) == BCK_OK && ranks[0].ask("wait " + next + " 1 5000") == BCK_OK &&
                c.printed("more slowly than they are asked for") == 1;
     }));
     fs::remove(gate);
     // What was skipped is caught up by the newest.
-    CHECK(ranks[0].ask("wait " + std::to_string(step) + " 3 9000") == "0");
+    CHECK(ranks[0].ask("wait " + std::to_string(step) + " 3 9000") == BCK_OK);
     CHECK(eventually([&] { return !holds_flush(c.dir() + "/store"); }));
     CHECK(fs::exists(c.dir() + fmt::format("/store/step-{:012}/COMMIT", step)));
 }
@@ -215,16 +216,16 @@ TEST_CASE("a flush of an older generation that wakes up late changes nothing", "
     };
     const auto save_to = [&](std::vector<rank_process>& ranks, int last) {
         for (int step = 1; step <= last; ++step) {
-            all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
-            all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 5000"), "0");
+            all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
+            all_are(ask_all(ranks, "wait " + std::to_string(step) + " 2 5000"), BCK_OK);
         }
     };
     {
         open(0, {1, 2});
         auto ranks = start_ranks(c, 7, {1, 2}, 2, 1 << 20);
-        all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+        all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
         save_to(ranks, 10);
-        all_are(ask_all(ranks, "wait 10 3 300"), "-4");
+        all_are(ask_all(ranks, "wait 10 3 300"), BCK_E_TIMEOUT);
     }
     for (const int node : {1, 2}) REQUIRE(ckpt::session_detach(c.socket(node), 7, 5s));
     // Else the job would begin from their memory.
@@ -233,7 +234,7 @@ TEST_CASE("a flush of an older generation that wakes up late changes nothing", "
         open(1, {3, 4});
         auto ranks = start_ranks(c, 7, {3, 4}, 2, 1 << 20);
         save_to(ranks, 10);
-        all_are(ask_all(ranks, "wait 10 3 9000"), "0");
+        all_are(ask_all(ranks, "wait 10 3 9000"), BCK_OK);
     }
     const auto manifest = banyan::read_file(storage + "/step-000000000010/MANIFEST.json", 1 << 20);
     // Of what the stopped daemons were at only a name by which they look may still lie there.
@@ -258,8 +259,8 @@ TEST_CASE("a flush under way has the ranks of its launch, whatever a requeue ask
     c.open(c.request(7, 2, 1, storage, 10));
     c.new_step(7, 0, {1, 2});
     auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
-    all_are(ask_all(ranks, "save 10"), "0");
-    all_are(ask_all(ranks, "wait 10 2 9000"), "0");
+    all_are(ask_all(ranks, "save 10"), BCK_OK);
+    all_are(ask_all(ranks, "wait 10 2 9000"), BCK_OK);
     const auto written = [&] {
         for (const auto& e : fs::recursive_directory_iterator(storage))
             if (e.path().filename() == "rank-000000.safetensors") return true;
@@ -282,22 +283,23 @@ TEST_CASE("a shard that is damaged while storage keeps it comes from the other n
     cluster c(g.on({1}, 2));
     c.open(c.request(7, 2, 1, c.dir() + "/store", 1));
     auto ranks = start_ranks(c, 7, {1, 2});
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
-    all_are(ask_all(ranks, "save 1"), "0");
-    all_are(ask_all(ranks, "wait 1 2 9000"), "0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
+    all_are(ask_all(ranks, "save 1"), BCK_OK);
+    all_are(ask_all(ranks, "wait 1 2 9000"), BCK_OK);
     REQUIRE(eventually([&] { return holds_flush(c.dir() + "/store"); }));
-    std::this_thread::sleep_for(500ms);  // node 1 has begun to write, and stands still
+    pass(500ms);  // node 1 has begun to write, and stands still
     CHECK(std::stoi(ranks[0].ask("scribble bytes")) > 0);
-    std::this_thread::sleep_for(200ms);
     for (auto& r : ranks) r.kill();
     c.new_step(7, 1, {1, 2});
     auto again = start_ranks(c, 7, {1, 2});
     for (auto& r : again) r.say("restart");
     CHECK(eventually([&] { return c.counter(1, 7, "damaged_memory") != 0; }));
-    CHECK(again[0].hear() == "0 1 2 1");
-    CHECK(again[1].hear() == "0 1 1 1");
+    CHECK(again[0].hear() == restored_state{.step = 1, .source = BCK_FROM_PEER});
+    CHECK(again[1].hear() == restored_state{.step = 1, .source = BCK_FROM_LOCAL});
     CHECK(c.counter(1, 7, "damaged_memory") == 1);
     g.open();
-    all_are(ask_all(again, "save 2"), "0");
-    all_are(ask_all(again, "wait 2 3 15000"), "0");
+    all_are(ask_all(again, "save 2"), BCK_OK);
+    all_are(ask_all(again, "wait 2 3 15000"), BCK_OK);
 }
+
+}  // namespace test_ckptd_storage

@@ -12,6 +12,8 @@
 #include "ckptd/agreement/key.hpp"
 #include "cluster.hpp"
 
+namespace test_ckptd_warnings {
+
 using namespace ckptd_test;
 namespace ckpt = banyan::ckpt;
 
@@ -34,11 +36,11 @@ TEST_CASE("a directory that is not writable is said at once and never stops the 
     CHECK(warning.find("/proc/nowhere") != std::string::npos);
     auto ranks = start_ranks(c, 3, {1});
     for (int step = 1; step <= 3; ++step) {
-        CHECK(ranks[0].ask("save " + std::to_string(step)) == "0");
-        CHECK(ranks[0].ask("wait " + std::to_string(step) + " 1 5000") == "0");
+        CHECK(ranks[0].ask("save " + std::to_string(step)) == BCK_OK);
+        CHECK(ranks[0].ask("wait " + std::to_string(step) + " 1 5000") == BCK_OK);
     }
     CHECK(eventually([&] { return c.counter(1, 3, "flush_failures").get<int>() >= 2; }));
-    CHECK(ranks[0].ask("save 4") == "0");
+    CHECK(ranks[0].ask("save 4") == BCK_OK);
     CHECK(c.printed("banyan: ") == 1);
 }
 
@@ -48,7 +50,7 @@ TEST_CASE("what fails on all nodes is told once for the job", "[ckptd]") {
     c.new_step(30, 0, {1, 2, 3});
     auto ranks = start_ranks(c, 30, {1, 2, 3}, 2);
     for (int step = 1; step <= 4; ++step) {
-        all_are(ask_all(ranks, "save " + std::to_string(step)), "0");
+        all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
         for (int node = 1; node <= 3; ++node)
             CHECK(eventually([&] { return c.counter(node, 30, "flush_failures").get<int>() >= step; }));
     }
@@ -60,12 +62,12 @@ TEST_CASE("all daemons dead: one line", "[ckptd]") {
     cluster c({2, "", {}});
     c.open(c.request(31, 2, 2, "", 0));
     auto ranks = start_ranks(c, 31, {1, 2}, 2);
-    all_are(ask_all(ranks, "save 1"), "0");
-    all_are(ask_all(ranks, "wait 1 2 5000"), "0");
+    all_are(ask_all(ranks, "save 1"), BCK_OK);
+    all_are(ask_all(ranks, "wait 1 2 5000"), BCK_OK);
     c.kill(1, SIGKILL);
     c.kill(2, SIGKILL);
-    all_are(ask_all(ranks, "save 2"), "-2");
-    all_are(ask_all(ranks, "save 3"), "-2");
+    all_are(ask_all(ranks, "save 2"), BCK_E_NODAEMON);
+    all_are(ask_all(ranks, "save 3"), BCK_E_NODAEMON);
     CHECK(c.printed("checkpoints are off") == 1);
     CHECK(c.printed("banyan: ") == 1);
 }
@@ -74,14 +76,14 @@ TEST_CASE("one dead daemon: the leader says who is missing and whose copy is loc
     cluster c({2, "complete_within = \"400ms\"\n", {}});
     c.open(c.request(2, 2, 1, "", 0));
     auto ranks = start_ranks(c, 2, {1, 2});
-    all_are(ask_all(ranks, "save 1"), "0");
-    all_are(ask_all(ranks, "wait 1 2 5000"), "0");
+    all_are(ask_all(ranks, "save 1"), BCK_OK);
+    all_are(ask_all(ranks, "wait 1 2 5000"), BCK_OK);
     c.kill(2, SIGKILL);
-    CHECK(ranks[1].ask("save 2") == "-2");
-    CHECK(ranks[1].ask("save 3") == "-2");
+    CHECK(ranks[1].ask("save 2") == BCK_E_NODAEMON);
+    CHECK(ranks[1].ask("save 3") == BCK_E_NODAEMON);
     // Node 1 leads and takes what it has buffers for; nothing becomes complete without rank 1.
-    for (int step = 2; step <= 3; ++step) CHECK(ranks[0].ask("save " + std::to_string(step)) == "0");
-    CHECK(ranks[0].ask("wait 3 1 100") == "-4");
+    for (int step = 2; step <= 3; ++step) CHECK(ranks[0].ask("save " + std::to_string(step)) == BCK_OK);
+    CHECK(ranks[0].ask("wait 3 1 100") == BCK_E_TIMEOUT);
     int last = 1'000'000;
     const auto sealed = ckpt::seal_now(c.socket(1), 2, 3s);
     REQUIRE(sealed);
@@ -109,7 +111,7 @@ TEST_CASE("a node without a daemon: nobody waits for it for ever, and nobody beg
     for (auto& rank : others) rank.say("restart");
     // Slot 0's word is enough to end the step; where slot 0 is missing all others say it.
     for (auto& rank : others) {
-        CHECK(rank.hear().starts_with("-8"));
+        CHECK(rank.hear() == BCK_E_REFUSED);
         const auto why = rank.ask("error");
         CHECK(why.find(fmt::format("the ranks here do not begin: node n{}: ", gone)) != std::string::npos);
         if (gone == 2) break;
@@ -120,7 +122,7 @@ TEST_CASE("a node without a daemon: nobody waits for it for ever, and nobody beg
     c.new_step(33, 1, {1, 2, 3});
     others.clear();
     auto ranks = start_ranks(c, 33, {1, 2, 3});
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
 }
 
 TEST_CASE("a node without a session of the job, or with one of an older run: as one without a daemon",
@@ -134,7 +136,7 @@ TEST_CASE("a node without a session of the job, or with one of an older run: as 
     request.self = "n1";
     REQUIRE(ckpt::session_open(c.socket(1), request, 5s));
     rank_process first(c, 1, 34, 0, 2, state_bytes);
-    CHECK(first.ask("restart").starts_with("-8"));
+    CHECK(first.ask("restart") == BCK_E_REFUSED);
     const auto why = first.ask("error");
     CHECK(why.find(older ? "node n2: job 34: the session on node n2 is of restart 0, an older one"
                          : "node n2: job 34 has no session on node n2") != std::string::npos);
@@ -147,7 +149,7 @@ TEST_CASE("a session that was refused: the job hears why, not only that", "[ckpt
     r.self = "n1";
     REQUIRE_FALSE(ckpt::session_open(c.socket(1), r, 5s));
     auto ranks = start_ranks(c, 32, {1}, 2);
-    all_are(ask_all(ranks, "save 1"), "-2");  // as without a daemon: the job trains on
+    all_are(ask_all(ranks, "save 1"), BCK_E_NODAEMON);  // as without a daemon: the job trains on
     CHECK(c.printed("checkpoints are off") == 1);
     CHECK(c.printed("memory_limit") == 1);
     // The job over, nobody is left to be told: the daemon leaves.
@@ -173,15 +175,14 @@ TEST_CASE("a session that was refused is tried again when its ranks ask", "[ckpt
         REQUIRE_FALSE(step);
     }
     auto ranks = start_ranks(c, 35, {1, 2});
-    all_are(ask_all(ranks, "save 1"), "-2");
+    all_are(ask_all(ranks, "save 1"), BCK_E_NODAEMON);
     for (const int node : {1, 2}) REQUIRE(ckpt::session_close(c.socket(node), 34, false, 5s));
     ranks.clear();
-    std::this_thread::sleep_for(
-        600ms);  // memory is looked for twice a second at most, and nothing shows when
+    pass(600ms);  // memory is looked for twice a second at most, and nothing shows when
     ranks = start_ranks(c, 35, {1, 2});
-    all_are(ask_all(ranks, "restart"), "-3 0 0 0");
-    all_are(ask_all(ranks, "save 2"), "0");
-    all_are(ask_all(ranks, "wait 2 2 5000"), "0");
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
+    all_are(ask_all(ranks, "save 2"), BCK_OK);
+    all_are(ask_all(ranks, "wait 2 2 5000"), BCK_OK);
     CHECK(c.session(1, 35)["generation"] == ckpt::make_generation(0, 3));
 }
 
@@ -192,11 +193,13 @@ TEST_CASE("a rank that gets no memory: the leader tells it for the job", "[ckptd
     std::vector<rank_process> ranks;
     ranks.emplace_back(c, 1, 33, 0, 2, 100'000);
     ranks.emplace_back(c, 2, 33, 1, 2, 30u << 20);
-    CHECK(ranks[0].ask("save 1") == "0");
-    CHECK(ranks[1].ask("save 1") == "-7");
+    CHECK(ranks[0].ask("save 1") == BCK_OK);
+    CHECK(ranks[1].ask("save 1") == BCK_E_MEMORY);
     CHECK(eventually([&, step = 1]() mutable {
         ranks[0].ask("save " + std::to_string(++step));
         return c.printed("rank 1 on node n2 has no checkpoints") == 1;
     }));
     CHECK(c.printed("banyan: ") == 1);
 }
+
+}  // namespace test_ckptd_warnings

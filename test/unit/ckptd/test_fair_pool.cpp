@@ -16,6 +16,7 @@
 #include "ckptd/daemon/fair_pool.hpp"
 #include "ckptd/daemon/local_limits.hpp"
 #include "ckptd/daemon/process.hpp"
+#include "test/idle_clock.hpp"
 
 namespace test_fair_pool {
 
@@ -67,12 +68,11 @@ struct harness {
         });
     }
     bool until(const std::function<bool()>& holds) {
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-        while (!holds() && std::chrono::steady_clock::now() < end) {
+        return banyan::testing::eventually([&] {
             io.restart();
-            io.run_for(std::chrono::milliseconds(5));
-        }
-        return holds();
+            io.poll();
+            return holds();
+        });
     }
 };
 
@@ -157,7 +157,7 @@ TEST_CASE("a process is alive until it ends, whoever has its number next", "[ckp
 TEST_CASE("whoever asks without end takes turns, root waits never", "[ckptd]") {
     using namespace std::chrono_literals;
     local_limits limits(8);
-    const auto now = local_limits::clock::time_point{} + 1h;
+    const auto now = banyan::clock::time_point{} + 1h;
     REQUIRE(limits.enter(1000) == local_limits::verdict::come);
     REQUIRE(limits.enter(1001) == local_limits::verdict::come);
     auto waits = 0ns;

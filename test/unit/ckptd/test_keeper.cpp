@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "ckptd/keeper/messages.hpp"
+#include "test/idle_clock.hpp"
 
 namespace fs = std::filesystem;
 namespace keeper = banyan::ckpt::keeper;
@@ -25,14 +25,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using clock_type = std::chrono::steady_clock;
-
 /// A keeper and what its daemons are to do, one after the other; the last one again and again.
 class kept {
   public:
     explicit kept(const std::vector<std::string>& script, std::vector<std::string> by = {}) {
-        std::string pattern = (fs::temp_directory_path() / "banyan-keeper-XXXXXX").string();
-        folder_ = ::mkdtemp(pattern.data());
         say(script);
         for (const char* word : {BANYAN_KEEPER, BANYAN_KEEPER_STUB, folder_.c_str()}) by.emplace_back(word);
         pid_ = ::fork();
@@ -68,13 +64,12 @@ class kept {
         }
         return out;
     }
-    /// Whether so many have logged, in time.
-    bool has_logged(std::size_t lines, std::chrono::milliseconds timeout = 10s) {
-        for (const auto until = clock_type::now() + timeout; log().size() < lines;) {
-            if (clock_type::now() >= until) return false;
-            std::this_thread::sleep_for(5ms);
-        }
-        return true;
+    /// Waits until so many have logged.
+    bool has_logged(std::size_t lines) {
+        return banyan::testing::eventually([&] { return log().size() >= lines; });
+    }
+    bool has_logged(std::size_t lines, std::chrono::milliseconds time) {
+        return banyan::testing::within(time, [&] { return log().size() >= lines; });
     }
     void kill_daemon() {
         log();
@@ -82,18 +77,22 @@ class kept {
     }
     void signal(int s) const { ::kill(pid_, s); }
     /// The keeper's exit status, in time; -1: it goes on.
-    int ended(std::chrono::milliseconds timeout) {
+    int ended(std::chrono::milliseconds time) {
         int status = 0;
-        for (const auto until = clock_type::now() + timeout; ::waitpid(pid_, &status, WNOHANG) != pid_;) {
-            if (clock_type::now() >= until) return -1;
-            std::this_thread::sleep_for(5ms);
-        }
+        if (!banyan::testing::within(time, [&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; }))
+            return -1;
         pid_ = -1;
         return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
     }
 
   private:
-    std::string folder_;
+    static std::string new_folder() {
+        std::string pattern = (fs::temp_directory_path() / "banyan-keeper-XXXXXX").string();
+        return ::mkdtemp(pattern.data());
+    }
+
+    const std::string folder_ = new_folder();
+    banyan::testing::idle_clock time_{folder_ + "/clock"};
     pid_t pid_ = -1, newest_ = -1;
 };
 

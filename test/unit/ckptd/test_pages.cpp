@@ -5,7 +5,6 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -15,6 +14,7 @@
 
 #include "ckptd/buffers/memory.hpp"
 #include "huge_pages.hpp"
+#include "test/idle_clock.hpp"
 
 namespace test_pages {
 
@@ -30,8 +30,7 @@ constexpr joined_shape of_rank{page_bytes, buffers};
 
 // Large memory goes on a thread of its own.
 void wait_until_gone(const memory_budget& budget) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (budget.used() != 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    banyan::testing::eventually([&] { return budget.used() == 0; });
 }
 
 struct budget_that_tells {

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include <catch2/catch.hpp>
 #include <fcntl.h>
@@ -21,6 +20,7 @@
 #include "common/crc32c.hpp"
 #include "common/file.hpp"
 #include "steps.hpp"
+#include "test/idle_clock.hpp"
 
 namespace test_store {
 
@@ -402,10 +402,8 @@ TEST_CASE("memory that was given away is freed under its holder", "[ckptd]") {
     CHECK(held() == 4 << 20);
     (*memory)->share();
     memory->reset();  // on a thread of its own, since its holder may keep the file busy
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (budget->used() != 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    CHECK(banyan::testing::eventually([&] { return budget->used() == 0; }));
     CHECK(held() == 0);
-    CHECK(budget->used() == 0);
 }
 
 TEST_CASE("large memory goes in the background, and who needs its room waits for it", "[ckptd]") {
@@ -415,7 +413,7 @@ TEST_CASE("large memory goes in the background, and who needs its room waits for
         REQUIRE(memory);
         memory->reset();
     }
-    while (budget->leaving != 0) ::usleep(1000);
+    REQUIRE(banyan::testing::eventually([&] { return budget->leaving == 0; }));
     CHECK(budget->used() == 0);
 }
 

@@ -11,6 +11,8 @@
 #include "common/child.hpp"
 #include "common/command.hpp"
 
+namespace test_child {
+
 using namespace banyan;
 using clock_type = banyan::clock;
 using std::chrono::seconds;
@@ -144,3 +146,5 @@ TEST_CASE("what is asked for in a fork comes back whole, or not at all and in ti
     CHECK_FALSE(has_children());
     CHECK(descriptors() == before);
 }
+
+}  // namespace test_child

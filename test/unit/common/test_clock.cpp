@@ -14,6 +14,8 @@
 #include "common/timer.hpp"
 #include "test/held_clock.hpp"
 
+namespace test_clock {
+
 using namespace banyan;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
@@ -104,3 +106,5 @@ TEST_CASE("BANYAN_CLOCK that cannot be followed is refused with the reason", "[c
     CHECK(refused(path) == errc::invalid_input);
     fs::remove(path);
 }
+
+}  // namespace test_clock

@@ -3,6 +3,8 @@
 
 #include "common/command.hpp"
 
+namespace test_command {
+
 using namespace banyan;
 using std::chrono::milliseconds;
 
@@ -27,3 +29,5 @@ TEST_CASE("a command that fails, hangs or floods is an error", "[command]") {
     REQUIRE_FALSE(r);
     CHECK(r.error().what.find("/nowhere/ibnetdiscover") != std::string::npos);
 }
+
+}  // namespace test_command

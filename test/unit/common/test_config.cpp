@@ -11,6 +11,8 @@
 #include "common/file.hpp"
 #include "config_pages.hpp"
 
+namespace test_config {
+
 using namespace banyan;
 
 namespace {
@@ -130,3 +132,5 @@ TEST_CASE("the sample and the manual page are what the table says", "[common]") 
         CHECK(read_file(path, 1 << 20).value() == made);
     }
 }
+
+}  // namespace test_config

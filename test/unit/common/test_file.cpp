@@ -7,6 +7,8 @@
 
 #include "common/file.hpp"
 
+namespace test_file {
+
 using namespace banyan;
 namespace fs = std::filesystem;
 
@@ -79,3 +81,5 @@ TEST_CASE("files that others can write are not trusted", "[common]") {
     ::chmod(dir.path.c_str(), 0777);
     CHECK(check_trusted(file).error().code == errc::denied);
 }
+
+}  // namespace test_file

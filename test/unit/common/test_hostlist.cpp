@@ -6,6 +6,8 @@
 
 #include "common/text.hpp"
 
+namespace test_hostlist {
+
 using namespace banyan;
 
 namespace {
@@ -130,3 +132,5 @@ TEST_CASE("whatever is expanded is within the limits and comes back", "[common]"
     }
     CHECK(expanded > 5000);
 }
+
+}  // namespace test_hostlist

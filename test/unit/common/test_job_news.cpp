@@ -15,6 +15,8 @@
 #include "common/fd.hpp"
 #include "common/job_news.hpp"
 
+namespace test_job_news {
+
 using namespace banyan;
 
 namespace {
@@ -107,3 +109,5 @@ TEST_CASE("what is no news of a job is refused", "[common]") {
     CHECK(
         job_news_from(R"({"what":"task-ended","job":1,"step":0,"rank":0,"status":256,"more":0,"text":""})"));
 }
+
+}  // namespace test_job_news

@@ -4,6 +4,8 @@
 
 #include "common/json_fields.hpp"
 
+namespace test_json_fields {
+
 using namespace banyan;
 using nlohmann::json;
 
@@ -96,3 +98,5 @@ TEST_CASE("a field that may be missing", "[json_fields]") {
     CHECK(why(in.may("n", text)).starts_with("\"n\" is 7, expected a text"));
     CHECK(small == 7);
 }
+
+}  // namespace test_json_fields

@@ -13,6 +13,8 @@
 
 #include "common/local_socket.hpp"
 
+namespace test_local_socket {
+
 using namespace banyan;
 
 namespace {
@@ -110,3 +112,5 @@ TEST_CASE("A listener that refuses descriptors gets none") {
     c->cmsg_len = CMSG_LEN(sizeof(int));
     CHECK(::sendmsg(client.get(), &packet, 0) == -1);
 }
+
+}  // namespace test_local_socket

@@ -11,6 +11,8 @@
 #include "common/log.hpp"
 #include "common/log_file.hpp"
 
+namespace test_log {
+
 TEST_CASE("a message is one line of the log, whoever wrote its text", "[common]") {
     std::string pattern = (std::filesystem::temp_directory_path() / "banyan-log-XXXXXX").string();
     const int fd = ::mkstemp(pattern.data());
@@ -79,3 +81,5 @@ TEST_CASE("the log is known where the rest of a command line is not understood",
     CHECK(of({"p", "--log"}).empty());
     CHECK(of({"p", "--", "--log", "/x"}).empty());
 }
+
+}  // namespace test_log

@@ -17,6 +17,8 @@
 #include "common/peer/keys.hpp"
 #include "common/peer/statement.hpp"
 
+namespace test_peer {
+
 using namespace banyan;
 using asio::ip::tcp;
 
@@ -433,3 +435,5 @@ TEST_CASE("addresses read alike at both ends", "[peer]") {
     for (const auto* bad : {"", "n 1", "n\n1", "n1\x1b[2J", "n/1"}) CHECK_FALSE(peer::check_node_name(bad));
     CHECK_FALSE(peer::check_node_name(std::string(300, 'n')));
 }
+
+}  // namespace test_peer

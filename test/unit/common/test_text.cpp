@@ -4,6 +4,8 @@
 #include "common/crc32c.hpp"
 #include "common/text.hpp"
 
+namespace test_text {
+
 using namespace banyan;
 
 // What split() returns points into the text.
@@ -78,3 +80,5 @@ TEST_CASE("text of others is shown as one line without a command in it", "[commo
     CHECK(banyan::is_printable("/lustre/run1"));
     CHECK_FALSE(banyan::is_printable("/lustre/\nrun1"));
 }
+
+}  // namespace test_text

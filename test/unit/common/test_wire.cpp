@@ -12,6 +12,8 @@
 #include "common/wire.hpp"
 #include "common/wire_async.hpp"
 
+namespace test_wire {
+
 using namespace banyan;
 
 namespace {
@@ -110,3 +112,5 @@ TEST_CASE("coroutines speak the same framing", "[common]") {
     context.run();
     CHECK(done);
 }
+
+}  // namespace test_wire

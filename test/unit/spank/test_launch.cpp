@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -38,7 +39,9 @@ class node {
     node() : cluster_({1, "lease = \"1ms\"\n", {}}) {
         cluster_.kill(1, SIGTERM);
         settings_.config = cluster_.dir() + "/banyan.conf";
-        settings_.ckptd = BANYAN_CKPTD;
+        wrap_daemon("");
+        // Daemons outlive who has started them, and are this process's to wait for.
+        ::prctl(PR_SET_CHILD_SUBREAPER, 1);
         address_ = cluster_.addr(1);
         settings_.ckptd_log = cluster_.dir() + "/%n.log";
         paths_ = spank::find_daemon(settings_, cluster_.name(1)).value();
@@ -61,7 +64,8 @@ class node {
     void bind_to(const std::string& address) { address_ = address; }
     void wrap_daemon(const std::string& option) {
         settings_.ckptd = cluster_.dir() + "/wrapper";
-        std::ofstream(settings_.ckptd) << "#!/bin/sh\nexec " << BANYAN_CKPTD << ' ' << option << " \"$@\"\n";
+        std::ofstream(settings_.ckptd) << "#!/bin/sh\nexport BANYAN_CLOCK=" << std::getenv("BANYAN_CLOCK")
+                                       << "\nexec " << BANYAN_CKPTD << ' ' << option << " \"$@\"\n";
         REQUIRE(::chmod(settings_.ckptd.c_str(), 0755) == 0);
     }
     void configure(const std::string& line) { std::ofstream(settings_.config, std::ios::app) << line; }
@@ -180,7 +184,7 @@ TEST_CASE("a new daemon waits until the old one is gone", "[launch]") {
         lock.reset();
         return n.open(1).has_value();
     });
-    CHECK_FALSE(eventually([&] { return !n.status().is_null(); }, 300ms));
+    CHECK_FALSE(within(300ms, [&] { return !n.status().is_null(); }));
     lock.reset();
     CHECK(job.join());
     CHECK(n.holds(1));

@@ -14,6 +14,8 @@
 #include "train/environment.hpp"
 #include "train/plan_seal.hpp"
 
+namespace test_plan_seal {
+
 using namespace banyan;
 using namespace banyan::train;
 
@@ -198,3 +200,5 @@ TEST_CASE("a plan that would not fit is refused", "[spank]") {
     REQUIRE_FALSE(sealed);
     CHECK(sealed.error().code == errc::exhausted);
 }
+
+}  // namespace test_plan_seal
