@@ -5,6 +5,7 @@
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
 
 #include "common/metrics_server.hpp"
 #include "fault/catalog/symptom.hpp"
@@ -80,6 +81,8 @@ metrics::~metrics() = default;
 result<std::string> metrics::serve(const std::string& address) {
     return impl_->server.open(address, impl_->registry, "fault");
 }
+
+std::string metrics::text() const { return TextSerializer().Serialize(impl_->registry->Collect()); }
 
 void metrics::count_line(bool dirty) { (dirty ? impl_->dirty : impl_->clean).Increment(); }
 

@@ -23,6 +23,8 @@ class metrics {
 
     /// "127.0.0.1:9712"; port 0 = any free one. The address that it listens on.
     result<std::string> serve(const std::string& address);
+    /// What is served.
+    std::string text() const;
 
     void count_line(bool dirty);
     void count_lost(std::uint64_t lines);

@@ -11,13 +11,18 @@
 
 #include "fault/controller/controller.hpp"
 #include "fault/policy/policy_file.hpp"
+#include "test/held_run.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 #include "test/unit/fault/lines.hpp"
 
 namespace banyan::fault::testing {
 
+using banyan::testing::gate;
+using banyan::testing::held_run;
+
 class controller_bench {
   public:
+    held_run time;
     std::filesystem::path dir =
         std::filesystem::temp_directory_path() / ("banyan-controller-" + std::to_string(::getpid()));
     fake_state slurm;
@@ -26,7 +31,8 @@ class controller_bench {
     std::shared_ptr<metrics> figures = std::make_shared<metrics>();
     std::string reason;  // why the history was begun anew
 
-    controller_bench() {
+    /// `on_its_way`: as held_run has it.
+    explicit controller_bench(std::chrono::milliseconds on_its_way = {}) : time(on_its_way) {
         std::filesystem::create_directories(dir);
         settings.bind = "127.0.0.1";
         settings.port = 0;
@@ -56,7 +62,7 @@ class controller_bench {
         INFO((started ? "" : started.error().text()));
         REQUIRE(started);
         if (!events.empty()) asio::co_spawn(io, c.take_events("n03", std::move(events)), asio::detached);
-        const auto begun = clock::now(), end = begun + std::chrono::seconds(10);
+        const auto begun = clock::now();
         const auto known = [&] {
             std::vector<incident> out;
             for (const auto& [number, i] : c.incidents().all()) out.push_back(i);
@@ -68,10 +74,9 @@ class controller_bench {
                        return p.second.state != incident_state::done && p.second.state != also;
                    });
         };
-        do io.run_for(std::chrono::milliseconds(50));
-        while (busy() && clock::now() < end);
-        CHECK_FALSE(busy());
-        io.run_for(std::chrono::milliseconds(50));
+        time.pass(io, std::chrono::milliseconds(50));
+        CHECK(time.until(io, [&] { return !busy(); }));
+        time.pass(io, std::chrono::milliseconds(50));
         pool.join();
         c.finish();
         return known();
@@ -84,22 +89,20 @@ class controller_bench {
         REQUIRE(c.start());
         result<std::string> answer = fail(errc::internal, "no answer");
         const auto ask = [&]() -> task<void> { answer = co_await c.rule_on(number, what, "uid 7"); };
-        const auto until = clock::now() + std::chrono::seconds(10);
-        const auto in_time = [&] { return clock::now() < until; };
-        const auto run = [&] { io.run_for(std::chrono::milliseconds(20)); };
+        const auto run = [&] { time.pass(io, std::chrono::milliseconds(20)); };
+        int asked = 0;
         do {
             run();  // at its start it looks at what is held by itself
             asio::co_spawn(io, ask(), asio::detached);
             run();
-        } while (!answer && answer.error().text().find("try again") != std::string::npos && in_time());
+        } while (!answer && answer.error().text().find("try again") != std::string::npos && ++asked < 250);
         const auto busy = [&] {
             const auto& all = c.incidents().all();
             const auto i = all.find(number);
             return i != all.end() &&
                    (i->second.state == incident_state::acting || !i->second.approved_by.empty());
         };
-        while (wait_for_it && busy() && in_time()) run();
-        CHECK((!wait_for_it || !busy()));
+        CHECK((!wait_for_it || time.until(io, [&] { return !busy(); })));
         pool.join();
         c.finish();
         kept.clear();
@@ -121,7 +124,7 @@ class controller_bench {
 class life {
   public:
     explicit life(controller_bench& b)
-        : c(io, pool, b.settings, b.rules, b.figures, std::make_unique<fake_cluster>(b.slurm)) {
+        : time(b.time), c(io, pool, b.settings, b.rules, b.figures, std::make_unique<fake_cluster>(b.slurm)) {
         const auto started = c.start();
         INFO((started ? "" : started.error().text()));
         REQUIRE(started);
@@ -135,19 +138,21 @@ class life {
         const auto node = events.at(0).node;
         asio::co_spawn(io, c.take_events(node, std::move(events)), asio::detached);
     }
-    template <class Condition>
-    bool until(Condition so) {
-        const auto end = clock::now() + std::chrono::seconds(30);
-        do io.run_for(std::chrono::milliseconds(10));
-        while (!so() && clock::now() < end);
-        return so();
+    /// What is ready runs first, and what goes on without any more time runs then.
+    bool until(const std::function<bool()>& so) {
+        io.poll();
+        const bool came = time.until(io, so);
+        if (came) pass({});
+        return came;
     }
+    void pass(clock::duration some) { time.pass(io, some); }
     const incident* first() const {
         const auto& all = c.incidents().all();
         return all.empty() ? nullptr : &all.begin()->second;
     }
     bool is_done() const { return first() && first()->state == incident_state::done; }
 
+    held_run& time;
     asio::io_context io;
     asio::thread_pool pool{2};
     controller c;

@@ -4,21 +4,28 @@
 // manager. The programs are shell lines over files that the test writes.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
 #include <boost/asio/detached.hpp>
 #include <catch2/catch.hpp>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fault/controller/controller.hpp"
 #include "fault/policy/policy_file.hpp"
+#include "test/held_run.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 
 namespace banyan::fault::testing {
 
+using banyan::testing::held_run;
+
 class fabric_bench {
   public:
+    held_run time;
     std::filesystem::path dir =
         std::filesystem::temp_directory_path() / ("banyan-fabric-" + std::to_string(::getpid()));
     fake_state slurm;
@@ -61,10 +68,14 @@ class fabric_bench {
         daemon = std::make_unique<controller>(io, pool, settings, rules, figures,
                                               std::make_unique<fake_cluster>(slurm));
         REQUIRE(daemon->start());
-        spin(300);
+        pass(std::chrono::milliseconds(300));
     }
     void say(const std::string& file, const std::string& line) {
         std::ofstream(dir / file, std::ios::app) << line << (line.empty() ? "" : "\n");
+        // Now, which is held: the kernel would note its own time.
+        const timespec now{clock::wall_ms() / 1'000, clock::wall_ms() % 1'000 * 1'000'000};
+        const std::array both{now, now};
+        REQUIRE(::utimensat(AT_FDCWD, (dir / file).c_str(), both.data(), 0) == 0);
     }
     void opensm(const std::string& text) {
         say("opensm.log", "Nov 23 05:37:03 592620 [DF24D740] 0x82 -> " + text);
@@ -83,13 +94,8 @@ class fabric_bench {
         out.close();
         std::filesystem::rename(dir / "new", dir / "fabric");
     }
-    void spin(int ms) { io.run_for(std::chrono::milliseconds(ms)); }
-    template <class F>
-    bool until(F f) {
-        const auto end = clock::now() + std::chrono::seconds(15);
-        while (!f() && clock::now() < end) spin(20);
-        return f();
-    }
+    bool until(const std::function<bool()>& so) { return time.until(io, so); }
+    void pass(clock::duration some) { time.pass(io, some); }
     std::vector<incident> all() const {
         std::vector<incident> out;
         for (const auto& [number, i] : daemon->incidents().all()) out.push_back(i);

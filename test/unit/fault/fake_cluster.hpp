@@ -5,13 +5,13 @@
 #pragma once
 
 #include <algorithm>
-#include <ctime>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
 
+#include "common/clock.hpp"
 #include "fault/slurm/cluster.hpp"
 
 namespace banyan::fault::testing {
@@ -186,7 +186,7 @@ class fake_cluster final : public cluster {
         s_.calls.push_back("requeue " + std::to_string(job));
         s_.jobs[job].phase = s_.holding.empty() ? job_phase::pending : job_phase::completing;
         s_.jobs[job].nodes = s_.holding;
-        s_.jobs[job].start_time = s_.jobs[job].begin_time = std::time(nullptr) + 121;
+        s_.jobs[job].start_time = s_.jobs[job].begin_time = clock::wall_ms() / 1000 + 121;
         return {};
     }
     result<void> tell(std::uint32_t job, const std::string& text) override {
@@ -204,7 +204,7 @@ class fake_cluster final : public cluster {
         s_.calls.push_back("start " + std::to_string(job));
         auto& j = s_.jobs[job];
         j.phase = job_phase::running;
-        j.start_time = std::time(nullptr);
+        j.start_time = clock::wall_ms() / 1000;
         ++j.restarts;
         s_.steps[job].clear();
         return {};

@@ -39,7 +39,7 @@ class munge_daemon {
         if (!began) throw std::runtime_error(began.error().text());
         process_.emplace(std::move(*began));
         for (int turn = 0; !munge::encode(socket(), "x"); ++turn) {
-            if (turn == 200) throw std::runtime_error("munged does not answer");
+            if (turn == 1'200) throw std::runtime_error("munged does not answer");
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
         }
     }

@@ -27,7 +27,10 @@ class talk_bench : public controller_bench {
   public:
     munge_daemon munged{dir};
 
-    talk_bench() {
+    /// With a real agent held time passes no faster than the kernel's, by which the programs go that it
+    /// starts.
+    explicit talk_bench(bool real_agent = false)
+        : controller_bench(std::chrono::milliseconds(real_agent ? 5 : 1)) {
         settings.munge_socket = munged.socket();
         settings.port = a_free_port();
         settings.sweep_timeout = std::chrono::seconds(30);

@@ -35,6 +35,7 @@ struct bench : fabric_bench {
             return n;
         };
         const auto before = seen();
+        pass(std::chrono::milliseconds(2));  // one a moment is one
         opensm(leaf + std::to_string(port) + " changed state from ACTIVE to DOWN");
         opensm("SUBNET UP");
         REQUIRE(until([&] { return seen() > before && all().back().closed_ms != 0; }));
@@ -73,7 +74,7 @@ TEST_CASE("new jobs are kept off a cable that flaps, and nothing is drained", "[
     b.start();
     b.flap();
     b.flap();
-    b.spin(200);
+    b.pass(std::chrono::milliseconds(200));
     CHECK(b.file().empty());
     CHECK_FALSE(std::filesystem::exists(b.settings.avoid));
     b.flap();
@@ -94,7 +95,7 @@ TEST_CASE("new jobs are kept off a cable that flaps, and nothing is drained", "[
         REQUIRE(b.keeps_off(0));
         CHECK(b.last("avoid_end") == "cancelled by uid 7");
         b.flap();
-        b.spin(200);
+        b.pass(std::chrono::milliseconds(200));
         CHECK(b.file().empty());
         REQUIRE(b.rule(ruling::approve));
         REQUIRE(b.keeps_off(1));
@@ -122,7 +123,7 @@ TEST_CASE("new jobs are kept off what an earlier controller kept them off", "[fa
         b.start();
         for (int n = 0; n < 3; ++n) b.flap();
         REQUIRE(b.keeps_off(1));
-        b.spin(200);
+        b.pass(std::chrono::milliseconds(200));
         for (const char* name : {"history.db", "history.db-wal"})
             std::filesystem::copy_file(b.dir / name, kept / name);
     }
@@ -144,12 +145,12 @@ TEST_CASE("a history that is damaged puts no job onto a bad cable", "[fault]") {
     REQUIRE(write_avoided(b.settings.avoid, two));
     if (long_ago) b.settings.avoid_for = std::chrono::milliseconds(1500);
     b.start();
-    b.spin(300);
+    b.pass(std::chrono::milliseconds(300));
     CHECK(b.file().size() == 2);
     // Another is added to them, with a number that none of them can have.
     for (int n = 0; n < 3; ++n) b.flap(37);
     if (long_ago) {
-        b.spin(1000);
+        b.pass(std::chrono::milliseconds(1000));
         REQUIRE(b.until([&] { return b.file().size() <= 1; }));
     } else {
         REQUIRE(b.keeps_off(3));
@@ -265,7 +266,7 @@ TEST_CASE("new jobs are kept off a cable of which UFM tells again and again", "[
               "2023-12-20 07:46:24 [1] [917] CRITICAL [Hardware] IBPort [Default / Switch: leaf-08 / 1/17/1] "
               "[dev_id: fc6a1c0300000200]: Symbol BER high");
         REQUIRE(b.until([&] { return b.all().size() == 1 && b.all().at(0).lines == n + 1; }));
-        b.spin(100);
+        b.pass(std::chrono::milliseconds(100));
     }
     REQUIRE(b.keeps_off(1));
     CHECK(b.file().at(0).a == topo::link_port{leaf_guid, 33});

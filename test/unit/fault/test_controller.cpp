@@ -95,7 +95,7 @@ TEST_CASE("a StartTime that somebody gives a job in the queue stays", "[fault]")
     b.job(7, {"n01", "n02", "n03", "n04"}, without);
     bool seen = false;
     const auto tomorrow = [&](job_status& job) {
-        job.start_time = job.begin_time = std::time(nullptr) + 86'400;
+        job.start_time = job.begin_time = clock::wall_ms() / 1000 + 86'400;
     };
     SECTION("after it was seen there with Slurm's own") {
         b.slurm.after_job = [&] {

@@ -2,8 +2,6 @@
 //
 // What is done to the nodes of an NVLink domain, while its nodes tell one after the other.
 #include <algorithm>
-#include <atomic>
-#include <thread>
 
 #include <catch2/catch.hpp>
 
@@ -25,16 +23,6 @@ event told_by(const std::string& node, const std::string& line, std::uint64_t po
     e.nvlink_domain = one_domain;
     return e;
 }
-
-/// Holds a call of Slurm until it is let go, or the test is long over.
-struct held_call {
-    void operator()() {
-        reached = true;
-        const auto end = clock::now() + 40s;
-        while (!open && clock::now() < end) std::this_thread::sleep_for(1ms);
-    }
-    std::atomic<bool> reached{false}, open{false};
-};
 
 bool has_switches(const engine& e) {
     return std::ranges::any_of(e.all(), [](const auto& p) { return is_an_nvlink_domain(p.second); });
@@ -62,18 +50,18 @@ TEST_CASE("of an NVLink domain whose switch fails no node goes out", "[fault][do
 
 TEST_CASE("a node that is to go out stays when its domain's switches are the culprit", "[fault][domain]") {
     controller_bench b;
-    held_call gate;
-    b.slurm.when_jobs = [&] { gate(); };
+    gate slurm;
+    b.slurm.when_jobs = [&] { slurm(); };
     life l(b);
     l.take({told_by("n01", fell_149, 1)});
-    REQUIRE(l.until([&] { return gate.reached.load(); }));
+    REQUIRE(l.until([&] { return slurm.reached(); }));
     const auto& limits = l.c.look().limits;
     CHECK(limits.taken_since(0) == 1);
     SECTION("its slot of the hour is the next one's") {
         l.take({told_by("n02", fell_149, 2), told_by("n03", fell_149, 3)});
         REQUIRE(l.until([&] { return has_switches(l.c.incidents()); }));
         CHECK(limits.taken_since(0) == 0);
-        gate.open = true;
+        slurm.open();
         REQUIRE(l.until([&] { return l.is_done(); }));
         CHECK(l.until([&] { return was_folded(*l.first()); }));
         CHECK(b.slurm.calls.empty());
@@ -82,7 +70,7 @@ TEST_CASE("a node that is to go out stays when its domain's switches are the cul
     SECTION("and the node of the GPU that is gone goes out in its place") {
         l.take({told_by("n04", off_the_bus, 2)});
         REQUIRE(l.until([&] { return was_folded(*l.first()); }));
-        gate.open = true;
+        slurm.open();
         REQUIRE(l.until([&] { return l.c.incidents().all().at(2).node_out_ms != 0; }));
         CHECK(b.slurm.calls == std::vector<std::string>{"down n04"});
         CHECK(limits.taken_since(0) == 1);
@@ -93,11 +81,11 @@ TEST_CASE("a node that is to go out stays when its domain's switches are the cul
 
 TEST_CASE("a node that is going out has gone out for its own incident", "[fault][domain]") {
     controller_bench b;
-    held_call gate;
-    b.slurm.when_set = [&] { gate(); };
+    gate slurm;
+    b.slurm.when_set = [&] { slurm(); };
     life l(b);
     l.take({told_by("n01", fell_149, 1)});
-    REQUIRE(l.until([&] { return gate.reached.load(); }));
+    REQUIRE(l.until([&] { return slurm.reached(); }));
     {
         // Written down before Slurm was asked, so that the next controller knows.
         std::string warning;
@@ -111,7 +99,7 @@ TEST_CASE("a node that is going out has gone out for its own incident", "[fault]
     REQUIRE(l.until([&] { return has_switches(l.c.incidents()); }));
     l.take({told_by("n04", off_the_bus, 4)});
     REQUIRE(l.until([&] { return l.c.incidents().all().size() == 3; }));
-    gate.open = true;
+    slurm.open();
     REQUIRE(l.until([&] { return l.is_done() && l.c.incidents().all().at(3).node_out_ms != 0; }));
     std::ranges::sort(b.slurm.calls);  // of two nodes, either first
     CHECK(b.slurm.calls == std::vector<std::string>{"down n04", "drain n01"});

@@ -50,7 +50,7 @@ TEST_CASE("whoever cannot see the fabric does not say that nobody manages it", "
     b.dead();
     std::filesystem::remove(b.dir / "fabric");  // this host's own link is lost
     b.opensm("Exiting SM");
-    b.spin(1600);
+    b.pass(std::chrono::milliseconds(1600));
     CHECK(b.all().empty());
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("errors of a port are one incident, however often UFM counts them", "[
     // A look at the fabric, which shows no errors, does not close it.
     b.opensm("drop_mgr_remove_port: Removed port with GUID:0x1 LID range [24, 24] of node:x");
     b.opensm("SUBNET UP");
-    b.spin(300);
+    b.pass(std::chrono::milliseconds(300));
     CHECK(b.has(1, true));
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("the policy is read again, and a wrong one changes nothing", "[fault]"
     b.start();
     const auto reload = [&] {
         asio::co_spawn(b.io, b.daemon->reload_policy(), asio::detached);
-        b.spin(100);
+        b.pass(std::chrono::milliseconds(100));
         return b.daemon->look().rules.rules().front().name;
     };
     CHECK(reload() == "all");

@@ -12,6 +12,7 @@
 
 #include "fault/sources/file_follower.hpp"
 #include "fault/sources/gpu_map.hpp"
+#include "test/held_run.hpp"
 
 namespace test_follower {
 
@@ -41,19 +42,15 @@ class bench {
         asio::co_spawn(io_, follower->run(), asio::detached);
         io_.poll();
     }
-    /// Runs until there are `count` lines; gives up after five seconds.
+    /// Runs until there are `count` lines.
     bool wait(std::size_t count) {
-        const auto until = clock::now() + std::chrono::seconds(5);
-        while (lines.size() < count && clock::now() < until) io_.run_one_for(std::chrono::milliseconds(200));
+        time_.until(io_, [&] { return lines.size() >= count; });
         return lines.size() == count;
     }
-
-    void spin(std::chrono::milliseconds time) {
-        const auto until = clock::now() + time;
-        while (clock::now() < until) io_.run_one_until(until);
-    }
+    void pass(clock::duration some) { time_.pass(io_, some); }
 
   private:
+    banyan::testing::held_run time_;
     asio::io_context io_;
 };
 
@@ -203,11 +200,11 @@ TEST_CASE("what is no log of root's is not read, until it is one", "[fault]") {
     REQUIRE(b.wait(1));
     std::filesystem::remove(b.path);
     REQUIRE(::mkfifo(b.path.c_str(), 0600) == 0);  // opening it must not block, nor end the follower
-    b.spin(std::chrono::milliseconds(100));
+    b.pass(std::chrono::milliseconds(100));
     std::filesystem::remove(b.path);
     b.write("open to all\n");
     std::filesystem::permissions(b.path, std::filesystem::perms(0666));
-    b.spin(std::chrono::milliseconds(100));
+    b.pass(std::chrono::milliseconds(100));
     const auto before = b.lines.size();
     std::filesystem::remove(b.path);
     b.write("two\n");
@@ -226,7 +223,7 @@ TEST_CASE("a file that cannot be opened is tried again", "[fault]") {
     std::filesystem::rename(b.path, b.dir / "old");
     b.write("two\n");
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
-    b.spin(std::chrono::milliseconds(100));
+    b.pass(std::chrono::milliseconds(2'500));
     const auto during = b.lines.size();
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &files) == 0);
     CHECK(during == 1);

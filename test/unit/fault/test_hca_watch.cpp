@@ -14,6 +14,7 @@
 #include "common/fd.hpp"
 #include "fault/agent/hca_watch.hpp"
 #include "fault/incident/engine.hpp"
+#include "test/held_run.hpp"
 
 namespace test_hca_watch {
 
@@ -27,6 +28,7 @@ namespace {
 
 class bench {
   public:
+    banyan::testing::held_run time{1ms};  // a real process's answers are on their way
     std::filesystem::path dir =
         std::filesystem::temp_directory_path() / ("banyan-verbs-" + std::to_string(::getpid()));
     std::filesystem::path fabric = dir / "verbs";
@@ -39,7 +41,7 @@ class bench {
         std::filesystem::create_directories(fabric);
         ::setenv("MOCK_VERBS", fabric.c_str(), 1);
         settings.look_program = (dir / "listen").string();
-        settings.look_timeout = 300ms;
+        settings.look_timeout = 1s;
     }
     ~bench() { std::filesystem::remove_all(dir); }
     void add(const std::string& device, const std::string& state = "4: ACTIVE") {
@@ -65,12 +67,7 @@ class bench {
         return {io, settings, std::make_shared<metrics>(),
                 [this](kernel_fault fault, const std::string&) { found.push_back(std::move(fault)); }};
     }
-    template <class Condition>
-    bool wait(Condition condition) {
-        const auto until = clock::now() + 20s;
-        while (!condition() && clock::now() < until) io.run_one_for(50ms);
-        return condition();
-    }
+    bool wait(const std::function<bool()>& so) { return time.until(io, so); }
 };
 
 hca_event port(hca_news news) { return {"mlx5_0", "0000:3b:00.0", 1, news}; }
@@ -315,7 +312,7 @@ TEST_CASE("nobody listens where that is not wanted", "[fault]") {
     b.settings.hca_events = false;
     auto w = b.watch();
     w.start();
-    b.io.run_for(100ms);
+    b.time.pass(b.io, 100ms);
     CHECK_FALSE(std::filesystem::exists(b.dir / "listened"));
 }
 

@@ -43,13 +43,7 @@ class hub_bench : public talk_bench {
         pool.join();
         munge.join();
     }
-    template <class Condition>
-    bool until(Condition so) {
-        const auto end = clock::now() + 20s;
-        do io.run_for(10ms);
-        while (!so() && clock::now() < end);
-        return so();
-    }
+    bool until(const std::function<bool()>& so) { return time.until(io, so); }
     /// The agent of n03, by hand: its connection as soon as it is welcome.
     std::shared_ptr<channel> agent() {
         std::shared_ptr<channel> out;
@@ -98,7 +92,7 @@ TEST_CASE("a connection that ends after a newer one of its node leaves nothing b
     REQUIRE(b.until([&] { return b.gone == 1; }));
     b.release = true;
     REQUIRE(b.until([&] { return b.kept == 1; }));
-    b.io.run_for(50ms);
+    b.time.pass(b.io, 50ms);
     std::optional<seal_report> sealed;
     const auto seal = [&]() -> task<void> {
         std::vector<std::string> nodes{"n03"};

@@ -27,16 +27,11 @@ class interrupting : public controller_bench {
         asio::thread_pool pool(2);
         controller c(io, pool, settings, rules, figures, std::make_unique<fake_cluster>(slurm));
         REQUIRE(c.start());
-        const auto end = clock::now() + std::chrono::seconds(10);
-        const auto run_until = [&](const auto& so) {
-            do io.run_for(std::chrono::milliseconds(20));
-            while (!so() && clock::now() < end);
-            CHECK(so());
-        };
         asio::co_spawn(io, c.take_events("n03", {std::move(first)}), asio::detached);
-        run_until([&] { return called(until); });
+        CHECK(time.until(io, [&] { return called(until); }));
         asio::co_spawn(io, c.take_events("n03", {std::move(second)}), asio::detached);
-        run_until([&] { return done(c); });
+        CHECK(time.until(io, [&] { return done(c); }));
+        time.pass(io, std::chrono::milliseconds(20));
         pool.join();
         c.finish();
         std::vector<incident> out;

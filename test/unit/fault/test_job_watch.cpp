@@ -14,6 +14,7 @@
 
 #include "common/fd.hpp"
 #include "fault/agent/job_watch.hpp"
+#include "test/held_run.hpp"
 
 namespace test_job_watch {
 
@@ -31,6 +32,7 @@ struct heard_news {
 
 class bench {
   public:
+    banyan::testing::held_run time;
     config settings = load_config({}, "n03").value();
     std::vector<heard_news> heard;
     asio::io_context io;
@@ -47,8 +49,7 @@ class bench {
                          });
     }
     bool wait(std::size_t count) {
-        const auto until = clock::now() + std::chrono::seconds(5);
-        while (heard.size() < count && clock::now() < until) io.run_one_for(std::chrono::milliseconds(50));
+        time.until(io, [&] { return heard.size() >= count; });
         return heard.size() == count;
     }
 };

@@ -70,7 +70,7 @@ struct cluster_of_links {
     }
     void after_look(std::size_t before) {
         REQUIRE(b->until([&] { return looks() > before; }));
-        b->spin(400);
+        b->pass(std::chrono::milliseconds(400));
     }
     void look() {
         const auto before = looks();
@@ -98,7 +98,7 @@ struct cluster_of_links {
         after_look(0);
     }
     void stop() {
-        b->spin(200);
+        b->pass(std::chrono::milliseconds(200));
         std::filesystem::remove_all(kept);
         std::filesystem::create_directories(kept);
         for (const char* name : {"history.db", "history.db-wal", "fabric.accepted"})

@@ -2,8 +2,6 @@
 //
 // What changes while something is done about an incident: its port comes up, its job ends, what was approved
 // is not what is asked for any more.
-#include <atomic>
-#include <thread>
 
 #include <catch2/catch.hpp>
 
@@ -38,29 +36,18 @@ event of_port(catalog::symptom what, std::uint64_t position) {
     return e;
 }
 
-/// Holds a call of Slurm until it is let go, or the test is long over.
-class gate_of {
-  public:
-    void operator()() {
-        reached = true;
-        const auto end = clock::now() + 40s;
-        while (!open && clock::now() < end) std::this_thread::sleep_for(1ms);
-    }
-    std::atomic<bool> reached{false}, open{false};
-};
-
 }  // namespace
 
 TEST_CASE("a port that comes up while its node is being drained", "[fault]") {
     controller_bench b;
     b.rules = rules_from(
         "[[rule]]\nname = \"port\"\nsymptom = \"hca-port-down\"\naction = \"drain\"\nwhy = \"x\"\n");
-    gate_of gate;
+    gate slurm;
     const bool drained = GENERATE(false, true);
-    (drained ? b.slurm.when_set : b.slurm.when_node) = [&] { gate(); };
+    (drained ? b.slurm.when_set : b.slurm.when_node) = [&] { slurm(); };
     life l(b);
     l.take({of_port(catalog::symptom::hca_port_down, 1)});
-    REQUIRE(l.until([&] { return gate.reached.load(); }));
+    REQUIRE(l.until([&] { return slurm.reached(); }));
     // Nobody closes it by hand meanwhile.
     result<void> closed;
     bool answered = false;
@@ -74,7 +61,7 @@ TEST_CASE("a port that comes up while its node is being drained", "[fault]") {
     CHECK(closed.error().text().find("is being acted on") != std::string::npos);
     l.take({of_port(catalog::symptom::hca_port_up, 2)});
     REQUIRE(l.until([&] { return l.first()->closed_ms != 0; }));
-    gate.open = true;
+    slurm.open();
     CHECK(l.until([&] { return l.first()->find_action("node_drain", "n03") && l.is_done(); }));
     if (drained) {
         // The drain is somebody's to end, and says why it is there.

@@ -9,6 +9,7 @@
 
 #include "fault/agent/node_sweep.hpp"
 #include "fault/policy/review.hpp"
+#include "test/held_run.hpp"
 #include "test/unit/fault/controller_bench.hpp"
 
 namespace test_node_sweep {
@@ -27,6 +28,7 @@ constexpr const char* unfit_json =
 
 class sweeping {
   public:
+    banyan::testing::held_run time{1ms};  // a real process's answers are on their way
     std::filesystem::path dir =
         std::filesystem::temp_directory_path() / ("banyan-sweeping-" + std::to_string(::getpid()));
     asio::io_context io;
@@ -35,7 +37,7 @@ class sweeping {
     sweeping() {
         std::filesystem::create_directories(dir);
         settings.sweep_program = (dir / "sweep").string();
-        settings.sweep_timeout = 1s;
+        settings.sweep_timeout = 60s;
     }
     ~sweeping() { std::filesystem::remove_all(dir); }
     void program(const std::string& does) {
@@ -43,6 +45,10 @@ class sweeping {
                                          << does << "\n";
         ::chmod((dir / "sweep.new").c_str(), 0700);
         std::filesystem::rename(dir / "sweep.new", dir / "sweep");
+    }
+    void hangs(const std::string& does) {
+        settings.sweep_timeout = 1s;
+        program(does);
     }
     std::vector<std::string> runs() const {
         std::vector<std::string> out;
@@ -52,12 +58,9 @@ class sweeping {
     }
     std::vector<sweep_answer> ask(node_sweep& of, std::size_t times = 1) {
         std::vector<sweep_answer> out;
-        io.restart();
         const auto one = [&]() -> task<void> { out.push_back(co_await of.ask()); };
         for (std::size_t n = 0; n < times; ++n) asio::co_spawn(io, one(), asio::detached);
-        const auto until = clock::now() + 30s;
-        while (out.size() < times && clock::now() < until) io.run_one_for(50ms);
-        REQUIRE(out.size() == times);
+        REQUIRE(time.until(io, [&] { return out.size() == times; }));
         return out;
     }
 };
@@ -109,7 +112,7 @@ TEST_CASE("a node is swept once, however many ask", "[fault]") {
     for (const auto& answer : s.ask(of, 3)) CHECK(answer.verdict == "unfit");
     (void)s.ask(of);
     REQUIRE(s.runs().size() == 1);
-    CHECK(s.runs()[0] == "--json --node n03 --time-limit 1");
+    CHECK(s.runs()[0] == "--json --node n03 --time-limit 60");
     s.settings.sweep_again = 0s;
     (void)s.ask(of);
     CHECK(s.runs().size() == 2);
@@ -130,8 +133,8 @@ TEST_CASE("an agent in a sandbox has systemd sweep outside of it", "[fault]") {
     CHECK(words.starts_with("--quiet --wait --pipe --collect --description="));
     CHECK(words.find(" --unit=banyan-sweep-asked --property=KillMode=process --property=TimeoutStopSec=1 ") !=
           std::string::npos);
-    CHECK(words.find(" --property=RuntimeMaxSec=4 ") != std::string::npos);
-    CHECK(words.ends_with(" -- " + s.settings.sweep_program + " --json --node n03 --time-limit 1"));
+    CHECK(words.find(" --property=RuntimeMaxSec=63 ") != std::string::npos);
+    CHECK(words.ends_with(" -- " + s.settings.sweep_program + " --json --node n03 --time-limit 60"));
     SECTION("which may not be able to") {
         s.program("echo 'Failed to connect to bus' >&2; exit 1");
         s.settings.sweep_again = 0s;
@@ -148,7 +151,7 @@ TEST_CASE("a node that was fit is not known to be so later", "[fault]") {
     CHECK(s.ask(of)[0].verdict == "fit");
     const auto later = s.ask(of)[0];
     CHECK(later.verdict == "unknown");
-    CHECK(later.text.starts_with("it was fit 0 s ago"));
+    CHECK(later.text.starts_with("it was fit "));
     CHECK(s.runs().size() == 1);
 }
 
@@ -168,8 +171,8 @@ TEST_CASE("a sweep that tells nothing leaves the node unknown", "[fault]") {
     SECTION("it is not there") { s.settings.sweep_program = (s.dir / "none").string(); }
     SECTION("it crashes") { s.program("kill -SEGV $$"); }
     SECTION("it fails") { s.program("exit 2"); }
-    SECTION("it hangs") { s.program("exec sleep 600"); }
-    SECTION("it hangs and has closed its output") { s.program("exec >&- ; exec sleep 600"); }
+    SECTION("it hangs") { s.hangs("exec sleep 600"); }
+    SECTION("it hangs and has closed its output") { s.hangs("exec >&- ; exec sleep 600"); }
     CHECK(s.ask(of)[0].verdict == "unknown");
 }
 

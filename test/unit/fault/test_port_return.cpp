@@ -188,7 +188,7 @@ TEST_CASE("an incident keeps which ports are down until they are up", "[fault]")
 }
 
 TEST_CASE("an incident of a port ends with the next agent, who finds it up", "[fault]") {
-    talk_bench b;
+    talk_bench b(true);
     const auto* const name = GENERATE("mlx5_0 1", "");
     CAPTURE(name);
     (void)b.live({loss_of(name)});

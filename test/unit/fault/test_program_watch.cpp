@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fault/agent/program_watch.hpp"
+#include "test/held_run.hpp"
 
 namespace test_program_watch {
 
@@ -25,6 +26,7 @@ struct seen {
 
 class bench {
   public:
+    banyan::testing::held_run time;
     std::filesystem::path dir =
         std::filesystem::temp_directory_path() / ("banyan-programs-" + std::to_string(::getpid()));
     config settings = load_config({}, "n03").value();
@@ -46,8 +48,7 @@ class bench {
                              });
     }
     bool wait(std::size_t count) {
-        const auto until = clock::now() + std::chrono::seconds(5);
-        while (found.size() < count && clock::now() < until) io.run_one_for(std::chrono::milliseconds(50));
+        time.until(io, [&] { return found.size() >= count; });
         return found.size() == count;
     }
     void write(const std::string& name, const std::string& text) {

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "fault/controller/silence.hpp"
+#include "test/held_run.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 
 namespace test_silence {
@@ -38,6 +39,7 @@ struct watched {
         for (const auto* node : nodes) watch.gone(node, agents);
     }
 
+    banyan::testing::held_run time{1ms};
     std::chrono::milliseconds at_once_;
     fake_state slurm;
     asio::io_context io;
@@ -82,9 +84,12 @@ TEST_CASE("nodes that were gone before hide none that is silent now", "[fault]")
     w.slurm.nodes["n3"].drained = true;
     w.slurm.nodes["n4"].planned = true;
     w.gone({"n1", "n2", "n3", "n4"});
-    w.io.run_for(2s);
+    w.time.pass(w.io, 2s);
     w.gone({"n5"});
-    w.io.run_for(long_enough);
+    // Looked at after half a second, and called silent when its host has refused for two and a half.
+    w.time.pass(w.io, 2'900ms);
+    CHECK(w.silent.empty());
+    w.time.pass(w.io, 200ms);
     CHECK(w.silent == std::vector<std::string>{"n5"});
 }
 
@@ -93,9 +98,9 @@ TEST_CASE("nodes that are meant to be gone hide none that is silent", "[fault]")
     for (const char* node : {"n1", "n2", "n3"}) w.slurm.nodes[node].planned = true;
     w.slurm.nodes["n4"].drained = true;  // and no job has it
     w.gone({"n1", "n2", "n3", "n4"});
-    w.io.run_for(2s);
+    w.time.pass(w.io, 2s);
     w.gone({"n5"});
-    w.io.run_for(long_enough);
+    w.time.pass(w.io, long_enough);
     CHECK(w.silent == std::vector<std::string>{"n5"});
 }
 
@@ -103,11 +108,11 @@ TEST_CASE("nodes that are gone together are not called silent, however long it l
     SECTION("all of them are followed") {
         watched w(4s);
         w.gone({"n1", "n2", "n3", "n4"});
-        w.io.run_for(long_enough);
+        w.time.pass(w.io, long_enough);
         CHECK(w.silent.empty());
         // As one is back, too few are left for that.
         w.watch.back("n1");
-        w.io.run_for(long_enough + 1s);
+        w.time.pass(w.io, long_enough + 1s);
         std::ranges::sort(w.silent);
         CHECK(w.silent == std::vector<std::string>{"n2", "n3", "n4"});
     }
@@ -115,7 +120,7 @@ TEST_CASE("nodes that are gone together are not called silent, however long it l
         watched w(10min);
         for (const char* node : {"n1", "n2", "n3"}) w.slurm.nodes[node].down = true;
         w.gone({"n1", "n2", "n3", "n4"});
-        w.io.run_for(long_enough);
+        w.time.pass(w.io, long_enough);
         CHECK(w.silent.empty());
     }
 }
@@ -132,7 +137,7 @@ TEST_CASE("where every agent of a small cluster is gone no node is called silent
     small_cluster one_of_two(w, {"n1", "n2"}, {"n1"}), two_of_three(w, {"n1", "n2", "n3"}, {"n1", "n2"});
     small_cluster one_answers(w, {"n1", "n9"}, {"n1", "n9"});  // without its agent
     small_cluster single(w, {"n1"}, {"n1"});                   // nobody else could tell
-    w.io.run_for(long_enough + 3s);
+    w.time.pass(w.io, long_enough + 3s);
 
     CHECK(two.found().empty());
     CHECK(three.found().empty());
@@ -141,7 +146,7 @@ TEST_CASE("where every agent of a small cluster is gone no node is called silent
     CHECK(two_of_three.found() == names{"n1", "n2"});
     CHECK(one_answers.found() == names{"n1"});
     CHECK(single.found() == names{"n1"});
-    w.io.run_for(3s);  // none is followed any more
+    w.time.pass(w.io, 3s);  // none is followed any more
 }
 
 }  // namespace test_silence

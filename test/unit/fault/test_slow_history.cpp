@@ -2,10 +2,7 @@
 //
 // A history that another process has locked, and one that does not answer: decisions do not wait for it, what
 // waits has bounds, and no agent forgets what is not kept.
-#include <atomic>
-#include <future>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include <boost/asio/detached.hpp>
@@ -22,7 +19,6 @@ using namespace banyan;
 using namespace banyan::fault;
 using namespace banyan::fault::testing;
 using namespace std::chrono_literals;
-using steady_clock = banyan::clock;
 
 namespace {
 
@@ -41,10 +37,10 @@ class stranger {
     sqlite3* db_ = nullptr;
 };
 
-std::atomic<bool> disk_stalls{false};
+gate the_disk(false);
 
 int wait_for_disk(void*) {
-    while (disk_stalls) std::this_thread::sleep_for(5ms);
+    the_disk();
     return 0;
 }
 
@@ -53,12 +49,12 @@ int slow_down(sqlite3* db, const char**, const void*) {
     return SQLITE_OK;
 }
 
-/// As long as it lives, a history that is opened stops whenever disk_stalls.
+/// As long as it lives, a history that is opened stops whenever the disk is shut.
 class slow_disk {
   public:
     slow_disk() { sqlite3_auto_extension(entry()); }
     ~slow_disk() {
-        disk_stalls = false;
+        the_disk.open();
         sqlite3_cancel_auto_extension(entry());
     }
     slow_disk(const slow_disk&) = delete;
@@ -83,20 +79,20 @@ TEST_CASE("a history that is locked delays no decision, and is caught up with", 
     life l(b);
     int kept = 0;
     const auto fatal = b.xid79();
-    const auto began = steady_clock::now();
+    const auto began = clock::now();
     {
         stranger other(b.settings.history);
         for (std::uint64_t n = 1; n <= 4; ++n) {
             tell(l, app_error(1, n, "n01"), kept);
-            l.io.run_for(20ms);
+            l.pass(20ms);
         }
         tell(l, fatal, kept);
         CHECK(l.until([&] { return !b.slurm.calls.empty(); }));
-        CHECK(steady_clock::now() - began < 2s);
+        CHECK(clock::now() - began < 2s);
         CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
         // Its agent comes again, with the same: nothing is done twice, and nothing may be forgotten.
         tell(l, fatal, kept);
-        l.io.run_for(1s);
+        l.pass(1s);
         CHECK(kept == 0);
     }
     CHECK(l.until([&] { return kept == 6; }));
@@ -112,23 +108,23 @@ TEST_CASE("a history that does not answer stops nothing that is new", "[fault]")
     controller_bench b;
     slow_disk disk;
     life l(b);
-    l.io.run_for(100ms);
-    disk_stalls = true;
+    l.pass(100ms);
+    the_disk.shut();
     int kept = 0;
     auto fatal = b.xid79(), before = app_error(1, 7, "n01");
     fatal.written_ms = clock::wall_ms() + 4'950;  // so late that no earlier controller can have heard of it
     before.written_ms = clock::wall_ms() - 1'000;
-    const auto began = steady_clock::now();
+    const auto began = clock::now();
     tell(l, fatal, kept);
     tell(l, before, kept);
     CHECK(l.until([&] { return !b.slurm.calls.empty(); }));
-    CHECK(steady_clock::now() - began < 3s);
+    CHECK(clock::now() - began < 3s);
     CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
     // What an earlier controller may have acted on waits at its agent.
-    l.io.run_for(1s);
+    l.pass(1s);
     CHECK(l.c.incidents().all().size() == 1);
     CHECK(kept == 0);
-    disk_stalls = false;
+    the_disk.open();
     CHECK(l.until([&] { return kept == 1; }));
     tell(l, before, kept);
     CHECK(l.until([&] { return kept == 2; }));
@@ -149,17 +145,16 @@ TEST_CASE("what waits for the history has bounds", "[fault]") {
         },
         [](const error&) {});
     w.begin(*history::open(b.settings.history, b.reason));
-    std::promise<void> gate;
-    const std::function<bool(history&)> hang = [opened = gate.get_future().share()](history&) {
-        opened.wait();
+    gate shut;
+    const std::function<bool(history&)> hang = [&shut](history&) {
+        shut();
         return true;
     };
-    std::vector<std::pair<bool, std::chrono::milliseconds>> said;
+    std::vector<std::pair<bool, clock::duration>> said;
     const auto ask = [&]() -> task<void> {
-        const auto since = steady_clock::now();
+        const auto since = clock::now();
         const auto got = co_await w.ask(hang);
-        said.emplace_back(got.has_value(),
-                          std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - since));
+        said.emplace_back(got.has_value(), clock::now() - since);
     };
     asio::co_spawn(io, ask(), asio::detached);
     for (int n = 0; n < 1'000; ++n) {
@@ -167,7 +162,9 @@ TEST_CASE("what waits for the history has bounds", "[fault]") {
         w.save_soon(1);
         w.set_cursor("n03", {"boot", "stream", 1, static_cast<std::uint64_t>(n)});
     }
-    io.run_for(1200ms);
+    b.time.pass(io, history_writer::patience - 1ms);
+    CHECK(said.empty());
+    b.time.pass(io, 2ms);
     REQUIRE(said.size() == 1);
     CHECK_FALSE(said[0].first);
     bool saved = false;
@@ -177,13 +174,13 @@ TEST_CASE("what waits for the history has bounds", "[fault]") {
     };
     asio::co_spawn(io, ask(), asio::detached);
     asio::co_spawn(io, save(), asio::detached);
-    io.run_for(50ms);
+    b.time.pass(io, 50ms);
     REQUIRE(said.size() == 2);
     CHECK_FALSE(said[1].first);
-    CHECK(said[1].second < 40ms);
+    CHECK(said[1].second == 0s);
     CHECK(saved);
-    gate.set_value();
-    io.run_for(300ms);
+    shut.open();
+    b.time.pass(io, 300ms);
     CHECK(copies <= 3);
     w.finish();
     auto book = history::open(b.settings.history, b.reason);
@@ -218,13 +215,15 @@ TEST_CASE("an incident that cannot be written costs nothing else", "[fault]") {
         kept += co_await w.keep(std::move(events), std::move(changed));
     };
     asio::co_spawn(io, keep(1, {1, 2, 3}), asio::detached);
-    io.run_for(300ms);
+    b.time.pass(io, 300ms);
     CHECK(kept == 1);
     CHECK(complaints.size() == 1);
     CHECK(complaints.at(0).find("f00002") != std::string::npos);
-    // Nor what comes later.
+    // Nor what comes later, a second after what failed.
     asio::co_spawn(io, keep(2, {1}), asio::detached);
-    io.run_for(1300ms);
+    b.time.pass(io, 690ms);
+    CHECK(kept == 1);
+    b.time.pass(io, 20ms);
     CHECK(kept == 2);
     CHECK(complaints.size() == 1);
     w.finish();
@@ -243,10 +242,10 @@ TEST_CASE("a question that nobody waits for any more is not asked", "[fault]") {
     history_writer w(
         io, [](std::uint64_t) { return nullptr; }, [](const error&) {});
     w.begin(*history::open(b.settings.history, b.reason));
-    std::promise<void> gate;
-    std::atomic<int> asked = 0, answered = 0;
-    const std::function<bool(history&)> hang = [&, opened = gate.get_future().share()](history&) {
-        opened.wait();
+    gate shut;
+    int asked = 0, answered = 0;  // the first on the history's thread, while this one waits for it
+    const std::function<bool(history&)> hang = [&shut](history&) {
+        shut();
         return true;
     };
     const std::function<bool(history&)> count = [&](history&) { return ++asked > 0; };
@@ -256,14 +255,13 @@ TEST_CASE("a question that nobody waits for any more is not asked", "[fault]") {
     };
     asio::co_spawn(io, ask(hang), asio::detached);
     for (int n = 0; n < 100; ++n) asio::co_spawn(io, ask(count), asio::detached);
-    io.run_for(1200ms);
-    gate.set_value();
-    io.run_for(200ms);
+    b.time.pass(io, 1200ms);
+    shut.open();
+    b.time.pass(io, 200ms);
     CHECK(asked == 0);
     CHECK(answered == 0);
-    io.restart();
     asio::co_spawn(io, ask(count), asio::detached);
-    io.run_for(200ms);
+    b.time.pass(io, 200ms);
     CHECK(asked == 1);
     CHECK(answered == 1);
     w.finish();

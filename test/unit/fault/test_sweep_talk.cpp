@@ -93,7 +93,7 @@ class hand_agent {
 }  // namespace
 
 TEST_CASE("a real agent sweeps its node for the controller, and a rule decides by what it found", "[fault]") {
-    talk_bench b;
+    talk_bench b(true);
     b.rules = sweeping_rules();
     auto own = b.agent_settings();
     own.sweep_program = (b.dir / "sweep").string();
@@ -148,7 +148,7 @@ TEST_CASE("what an agent answers of a sweep", "[fault]") {
         swept = "fit", text = "the node is fit: it is fit";
     } else if (as == "another's") {
         other.answer(request, "unfit");
-        l.io.run_for(100ms);
+        l.pass(100ms);
         a.answer(request, "fit");
         swept = "fit", text = "the node is fit: it is fit";
     } else {
@@ -176,7 +176,7 @@ TEST_CASE("an agent that never answers leaves its node unknown", "[fault]") {
           "whether the node is fit is not known: its agent did not answer in time");
     // Late, it changes nothing.
     a.answer(a.asked(), "unfit");
-    l.io.run_for(100ms);
+    l.pass(100ms);
     CHECK(l.first()->swept == "unknown");
     CHECK(b.slurm.calls.empty());
 }
@@ -204,7 +204,7 @@ TEST_CASE("a sweep that is under way is given up where more is asked for", "[fau
     l.take({b.xid79(2)});
     CHECK(l.until([&] { return b.was_called("down n03") && l.is_done(); }));
     a.answer(request, "fit");
-    l.io.run_for(100ms);
+    l.pass(100ms);
     CHECK(l.c.incidents().all().size() == 1);
     CHECK(l.first()->swept.empty());
     CHECK(results_of(*l.first(), "sweep").empty());
@@ -219,9 +219,10 @@ TEST_CASE("a controller waits for the agent, and takes no answer to what an earl
         hand_agent a(l, b);
         l.take({xid48()});
         earlier = a.asked();
+        l.pass(1ms);  // no two controllers begin in the same
     }
     life l(b);
-    l.io.run_for(50ms);  // it goes on with the incident before the agent is there
+    l.pass(50ms);  // it goes on with the incident before the agent is there
     hand_agent a(l, b);
     const auto request = a.asked();
     CHECK(request != earlier);
@@ -233,7 +234,7 @@ TEST_CASE("a controller waits for the agent, and takes no answer to what an earl
 
 TEST_CASE("an agent tells the NVLink domain of its node, and its lines carry it", "[fault]") {
     const std::string domain = "01234567-89ab-cdef-0123-456789abcdef.1";
-    talk_bench b;
+    talk_bench b(true);
     auto own = b.agent_settings();
     own.look_program = (b.dir / "look").string();
     hardware::gpu_health gpu{.bus_id = "00000000:30:00.0"};

@@ -7,6 +7,7 @@
 
 #include "fault/controller/verification.hpp"
 #include "fault/sources/log_line.hpp"
+#include "test/held_run.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 
 namespace test_verification {
@@ -20,6 +21,7 @@ namespace {
 
 class followed {
   public:
+    banyan::testing::held_run time;
     fake_state slurm;
     std::optional<std::int64_t> trained = 7;  // what the daemons tell
     int told = 0;                             // how often they were asked
@@ -79,9 +81,7 @@ class followed {
                 asio::co_spawn(io, verify_job(tools, 1, before_), ended);
             else
                 asio::co_spawn(io, verify_again(tools, 1, kept.front()), ended);
-            const auto until = clock::now() + std::chrono::seconds(20);
-            while (!over && !killed(*known.incidents().find(1)) && clock::now() < until)
-                io.run_one_for(milliseconds(20));
+            CHECK(time.until(io, [&] { return over || killed(*known.incidents().find(1)); }));
             pool.join();
             known.finish();
         }
