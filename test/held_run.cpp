@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include <unistd.h>
@@ -44,16 +45,17 @@ void held_run::pass(boost::asio::io_context& io, clock::duration time) {
 bool held_run::run(boost::asio::io_context& io, const std::function<bool()>& so, clock::duration most) {
     const auto last = clock::now() + most;
     const auto broken = kernel_time::now() + only_if_broken;
-    while (!so()) {
+    for (;;) {
+        // Read before `so` is asked: a call that ends in between is seen by `so`, or else holds the time.
+        const bool waits = blocking_call::outstanding > 0;
+        if (so()) return true;
         if (kernel_time::now() > broken) return false;
         if (run_one(io)) continue;
-        const bool waits = blocking_call::outstanding > 0;
         if (const auto some = waits ? 1ms : on_its_way_; some > 0ms && io.run_one_for(some) > 0) continue;
-        if (waits) continue;
+        if (waits || blocking_call::outstanding > 0) continue;
         if (clock::now() >= last) return false;
         clock_->advance(std::min<clock::duration>(a_step, last - clock::now()));
     }
-    return true;
 }
 
 // The reactor sleeps by the kernel's time, and looks at its timers when it wakes or when one comes that is
@@ -61,11 +63,12 @@ bool held_run::run(boost::asio::io_context& io, const std::function<bool()>& so,
 bool held_run::run_one(boost::asio::io_context& io) const {
     if (io.stopped()) io.restart();
     if (io.poll_one() > 0) return true;
-    bool looked = false;
+    // A handler that stops `io` leaves the look behind, to be called off later.
+    const auto looked = std::make_shared<bool>(false);
     timer look(io, clock::time_point());
-    look.async_wait([&looked](const boost::system::error_code&) { looked = true; });
+    look.async_wait([looked](const boost::system::error_code&) { *looked = true; });
     std::size_t ran = 0;
-    while (!looked && !io.stopped()) ran += io.run_one();
+    while (!*looked && !io.stopped()) ran += io.run_one();
     return ran > 1 || io.poll_one() > 0;
 }
 

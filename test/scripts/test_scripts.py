@@ -50,7 +50,9 @@ class Choice(unittest.TestCase):
 
     def test_what_is_asked_for_runs_whatever_its_tier(self):
         self.assertEqual(self.chosen(("gate",), name="^soak"), ["soak_d"])
-        self.assertEqual(self.chosen(("gate",), labels=["cluster"]), ["cluster_b"])
+        self.assertEqual(self.chosen(("gate",), labels=["nightly"]), ["cluster_b"])
+        self.assertEqual(self.chosen(("gate",), labels=["cluster"]), [])
+        self.assertEqual(self.chosen(("gate", "nightly"), labels=["cluster"]), ["cluster_b"])
         self.assertEqual(self.chosen(("gate",), labels=["cluster"], name="_c$"), [])
 
 

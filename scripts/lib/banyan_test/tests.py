@@ -54,9 +54,8 @@ def registered(build):
 
 def choose(tests, tiers, labels=(), name=None, also=()):
     """Those of the tiers, and those whose name matches one of `also`; of them those with one of the labels and a name that matches. What
-    is asked for by name or label runs whatever its tier."""
-    if name or labels:
-        tiers = TIERS
+    is asked for by name runs whatever its tier, and a label brings its own."""
+    tiers = TIERS if name else {*tiers, *(TIER_OF[label] for label in labels)}
     return [test for test in tests
             if (test.tier in tiers or any(re.search(pattern, test.name) for pattern in also))
             and (not labels or set(labels) & set(test.labels)) and (not name or re.search(name, test.name))]

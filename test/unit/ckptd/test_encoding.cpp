@@ -9,6 +9,7 @@ namespace test_encoding {
 
 using namespace banyan::ckpt;
 using namespace banyan::ckpt::agreement;
+using banyan::ckpt::agreement::message;  // not what the keeper is sent
 using nlohmann::json;
 
 namespace {
