@@ -120,7 +120,7 @@ endfunction()
 # banyan_catch_test(NAME LABEL PROGRAM WORD...): what ctest runs of it.
 function(banyan_catch_test name label program)
   add_test(NAME ${name} COMMAND ${program} ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 300 PROCESSORS 2)
+  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 300 PROCESSORS 2)
   if(BANYAN_SANITIZE)
     set_tests_properties(${name} PROPERTIES
       # What tests preload comes before the sanitizer's runtime.

@@ -44,7 +44,8 @@ std::vector<rank_process> begin(const cluster& c, const std::vector<int>& nodes,
 }
 
 bool nobody_is_attached(const cluster& c, int node) {
-    for (const auto& r : c.session(node, 7)["ranks"])
+    auto session = c.session(node, 7);
+    for (const auto& r : session["ranks"])
         if (r["attached"] == true) return false;
     return true;
 }
