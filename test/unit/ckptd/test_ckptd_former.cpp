@@ -155,10 +155,14 @@ TEST_CASE("a former node that is gone when its shard is fetched", "[ckptd]") {
         for (auto& r : ranks) r.say("restart");
         for (auto& r : ranks) CHECK(patiently(r) == restored_state{.step = 10, .source = BCK_FROM_STORAGE});
         CHECK((ends[0].has_come("shard") || ends[1].has_come("shard")));
-        // What there is to hear is heard with the next call.
-        all_are(ask_all(ranks, "save 20"), BCK_OK);
+        // What there is to hear is heard with a call that comes after it.
+        int step = 20;
+        const auto is_told = [&] {
+            all_are(ask_all(ranks, "save " + std::to_string(step++)), BCK_OK);
+            return c.printed("step 15 cannot be restored, an older one") > 0;
+        };
+        CHECK(eventually(is_told));
         INFO(c.printed());
-        CHECK(eventually([&] { return c.printed("step 15 cannot be restored, an older one") > 0; }));
     }
 }
 
