@@ -64,7 +64,12 @@ class Attack(unittest.TestCase):
         self.controller = subprocess.Popen([*prefix, program("banyan-faultd"), "controller", "--config", self.conf,
                                             "--log", self.log])
         self.addCleanup(self.stop)
-        self.wait(lambda: self.controller.poll() is None and os.path.exists(self.socket), "the controller listens")
+        self.wait(self.listens, "the controller listens")
+
+    def listens(self):
+        """Its socket is there before it listens."""
+        with socket.socket(socket.AF_UNIX) as peer:
+            return self.controller.poll() is None and peer.connect_ex(self.socket) == 0
 
     def stop(self):
         if self.controller.poll() is None:
