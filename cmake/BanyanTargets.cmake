@@ -28,6 +28,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # libstdc++ 12 offers std::expected to compilers that name C++20's final concepts; clang 16 has them and does not say so.
   target_compile_options(banyan_options INTERFACE -D__cpp_concepts=202002L -Wno-builtin-macro-redefined -Wno-macro-redefined)
 endif()
+# __FILE__ without the place of the clone: another clone finds the unit in the cache.
+target_compile_options(banyan_options INTERFACE -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 target_compile_options(banyan_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor $<$<BOOL:${BANYAN_WERROR}>:-Werror>)
 # GCC 12 sees overlaps in std::string at -O3 that are not there (GCC bug 105651).
 target_compile_options(banyan_options INTERFACE $<$<CONFIG:Release>:-Wno-restrict>)
