@@ -59,11 +59,11 @@ add_custom_target(generated)
 add_custom_target(programs)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 
-# banyan_optimise(TARGET...): what tests run millions of times is worth the compiler's time in a build with sanitizers, too.
-function(banyan_optimise)
+# banyan_check_inline(TARGET...): what tests run millions of times has the checks of its memory in line, not as calls.
+function(banyan_check_inline)
   if(BANYAN_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     foreach(target ${ARGN})
-      target_compile_options(${target} PRIVATE -O2 --param=asan-instrumentation-with-call-threshold=7000)
+      target_compile_options(${target} PRIVATE --param=asan-instrumentation-with-call-threshold=7000)
     endforeach()
   endif()
 endfunction()
@@ -140,11 +140,11 @@ function(banyan_daemon_test name)
   banyan_catch_test(${name} daemon ${name})
 endfunction()
 
-# banyan_python_test(NAME FILE LABELS SECONDS [ENVIRONMENT NAME=value...]): a Python program, ended after SECONDS.
+# banyan_python_test(NAME FILE LABELS SECONDS [WORDS word...] [ENVIRONMENT NAME=value...]): a Python program, ended after SECONDS.
 function(banyan_python_test name file labels seconds)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  cmake_parse_arguments(arg "" "" "ENVIRONMENT" ${ARGN})
-  add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  cmake_parse_arguments(arg "" "" "WORDS;ENVIRONMENT" ${ARGN})
+  add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${arg_WORDS})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${seconds}
     ENVIRONMENT "BANYAN_BUILD=${BANYAN_PROGRAMS};BANYAN_HELPERS=${CMAKE_BINARY_DIR};PYTHONUNBUFFERED=1;${arg_ENVIRONMENT}")
 endfunction()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the fault daemon does about a node that has to go, whatever stands in its way: a job with several spares, a GPU that needs a
-reset, an administrator's drain, a controller that ended in the middle, a slurmctld that does not answer, limits that hold it back; and a node that says nothing."""
+"""What the fault daemon does about a node that has to go, where more than one fault and a job are in it: a job without a plan, a
+controller that ended in the middle, a slurmctld that does not answer, limits that hold it back; and a node that says nothing. What one
+fault does to a job that trains: test/live/scenarios.py."""
 
 import contextlib
 import os
@@ -17,13 +18,6 @@ from banyan_cluster import parts
 from banyan_demo import trainer_log
 
 XID_95 = "NVRM: Xid (PCI:0000:13:00): 95, pid=77, name=python3, Uncontained: LTC TAG (0x2,0x1). RST: Yes, D-RST: No"
-RESETS = {"48": "48, pid=77, name=python3, An uncorrectable double bit error (DBE) has been detected",
-          "119": "119, pid=77, name=python3, Timeout after 6s of waiting for RPC response from GPU3 GSP!",
-          "154": "154, pid=77, name=python3, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"}
-
-
-def line(rest):
-    return f"NVRM: Xid (PCI:0000:13:00): {rest}"
 
 
 class LadderCase(TrainingCase):
@@ -75,51 +69,6 @@ class LadderCase(TrainingCase):
 
 
 class Ladder(LadderCase):
-    # -- several spares ------------------------------------------------------------------------------------------------------
-
-    def test_two_spares(self):
-        job, _, victim = self.start(10, 2)
-        self.cluster.kmsg(victim, XID_79)
-        self.assertEqual(len(self.went_on_without(job, victim).starts), 2)
-
-    def test_three_spares_and_two_losses(self):
-        job, ranks, victim = self.start(11, 3)
-        self.cluster.kmsg(victim, XID_79)
-        other = sorted(ranks - {victim, self.cluster.job(job)["BatchHost"]})[0]
-        self.cluster.wait_for(lambda: victim not in {node for _, node in self.ranks(job).values()} and len(self.ranks(job)) == 16,
-                              "the ranks run again")
-        self.cluster.kmsg(other, XID_79)
-        log = self.went_on_without(job, victim)
-        self.assertNotIn(other, {r["node"] for r in log.restored[-16:]})
-
-    # -- a GPU that needs a reset --------------------------------------------------------------------------------------------
-
-    def test_a_reset_takes_the_job_off_the_node(self):
-        job, _, victim = self.start()
-        self.cluster.kmsg(victim, XID_95)
-        log = self.went_on_without(job, victim)
-        self.assertEqual(len(log.starts), 2)
-        self.assertTrue(self.is_out(victim), self.cluster.node(victim)["text"])
-        found = self.incident(victim, lambda i: i["state"] == "done")
-        self.assertEqual((found["reason"], found["jobs"]), ("gpu-reset", [job]))
-
-    def test_every_kind_of_reset(self):
-        for code, rest in RESETS.items():
-            with self.subTest(code=code):
-                job, _, victim = self.start()
-                self.cluster.kmsg(victim, line(rest))
-                self.went_on_without(job, victim)
-                self.assertTrue(self.is_out(victim), self.cluster.node(victim)["text"])
-
-    def test_a_reset_without_a_spare(self):
-        reference = self.undisturbed()
-        job, _, victim = self.start(8, 0)
-        self.cluster.kmsg(victim, XID_95)
-        log = self.wait_finished(job)
-        self.assertEqual(trainer_log.losses(log), reference)
-        self.assertEqual(self.cluster.job(job)["Restarts"], "1")
-        self.assertNotIn(victim, self.cluster.hosts(self.cluster.job(job)["NodeList"]))
-
     def test_a_job_without_a_plan_stays(self):
         """It may have no use for that GPU, and nobody would start its step again."""
         go = self.cluster.dir / "tmp" / "go-plain"
@@ -135,17 +84,6 @@ class Ladder(LadderCase):
         go.touch()
         self.cluster.wait_for_job(job)
         self.assertEqual(self.cluster.job(job)["Restarts"], "0")
-
-    def test_a_node_that_an_administrator_had_drained(self):
-        for fault in (XID_95, XID_79):
-            with self.subTest(fault=fault):
-                job, _, victim = self.start()
-                self.cluster.run("scontrol", "update", f"nodename={victim}", "state=drain", "reason=maintenance tomorrow")
-                self.cluster.kmsg(victim, fault)
-                self.went_on_without(job, victim)
-                self.assertEqual(self.cluster.node(victim)["reason"], "maintenance tomorrow")
-                self.assertIn("DRAIN", self.cluster.node(victim)["state"], "it is his to return")
-                self.cluster.run("scontrol", "update", f"nodename={victim}", "state=resume")
 
     # -- what ended or stood still in the middle -------------------------------------------------------------------------------
 
@@ -194,22 +132,6 @@ class Ladder(LadderCase):
             elif leaf and text.startswith("[") and "spine" in text:
                 found.append((leaf, int(text[1:text.index("]")])))
         return found
-
-    def test_a_link_that_flaps(self):
-        leaf, port = self.uplinks()[0]
-        earlier = {i["id"] for i in self.incidents()}
-
-        def links(is_open):
-            found = [i for i in self.incidents() if i["object"]["kind"] == "link" and i["id"] not in earlier]
-            return found if found and bool(found[-1]["times"]["closed_ms"]) != is_open else None
-        for _ in range(3):
-            self.cluster.link("down", leaf, port)
-            self.cluster.wait_for(lambda: links(True), "the incident")
-            self.cluster.link("up", leaf, port)
-            self.cluster.wait_for(lambda: links(False), "its end")
-        found = links(False)
-        self.assertEqual([i["flaps"] for i in found], [2])
-        self.assertIn("broke again 2 times", self.cluster.out("banyan-fault", "explain", found[0]["id"]))
 
 
 class Limits(LadderCase):

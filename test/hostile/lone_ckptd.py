@@ -47,7 +47,7 @@ def nonce(sequence, step, generation, count):
     return z ^ (z >> 31)
 
 
-def eventually(done, seconds=20):
+def eventually(done, seconds=60):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if done():
@@ -220,7 +220,7 @@ def saves_to_storage(path, job, step):
     rank = Rank(path, job)
     rank.restore()
     rank.seal(step % 3, step, b"a" * 40_000)
-    done = eventually(lambda: rank.durable() == step + 1, 15)
+    done = eventually(lambda: rank.durable() == step + 1)
     rank.link.close()
     return done
 

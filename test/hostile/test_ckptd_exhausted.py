@@ -101,7 +101,7 @@ class Exhausted(unittest.TestCase):
                 told = []
                 for step in (1, 2, 3):
                     rank.seal(step % 3, step, os.urandom(190_000))
-                    eventually(lambda: rank.durable() == step + 1 or daemon_failed(rank, step), 10)
+                    eventually(lambda: rank.durable() == step + 1 or daemon_failed(rank, step))
                     told.append(rank.durable())
                 return [told, rank.warning()]
 

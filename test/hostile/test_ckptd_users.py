@@ -153,10 +153,10 @@ class Memory(unittest.TestCase):
                     kept.append(fd) if fd is not None else None
 # What is on its way out has a moment for that.
                     used = lambda: Link(daemon.socket).call("status")["memory_used"]
-                    seen.append(eventually(lambda: blocks(kept) <= used(), 5))
+                    seen.append(eventually(lambda: blocks(kept) <= used()))
                 link.close()
                 Link(daemon.socket).call("session_close", dict(job=1))
-                gone = eventually(lambda: blocks(kept) == 0, 5)
+                gone = eventually(lambda: blocks(kept) == 0)
                 return dict(attached=len(kept), seen=seen, gone=gone)
 
             told = as_user(MALLORY, hoard)
@@ -240,7 +240,7 @@ class Memory(unittest.TestCase):
                     rank.link.call("status")  # what was said before has been looked at
                     eventually(lambda: rank.link.call("status")["sessions"][0]["pending"] == 0)
                 rank.seal(1, 999_999_999_999, b"x" * 100)
-                return eventually(lambda: struct.unpack_from("<Q", rank.memory, 32)[0] == 10 ** 12, 10)
+                return eventually(lambda: struct.unpack_from("<Q", rank.memory, 32)[0] == 10 ** 12)
 
             self.assertTrue(as_user(MALLORY, lie))
             self.assertEqual(daemon.session(1)["counters"]["seals"], 1)
@@ -386,7 +386,7 @@ class Connections(unittest.TestCase):
                 with contextlib.suppress(BlockingIOError):
                     while True:
                         slow.send(b"x" * 65536, socket.MSG_DONTWAIT)
-                slow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 40))
+                slow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
                 link = Link(daemon.socket)
                 link.socket.setblocking(False)
                 with contextlib.suppress(BlockingIOError):
@@ -412,10 +412,8 @@ class Connections(unittest.TestCase):
             self.addCleanup(stop, child)
             self.assertEqual(os.read(read, 1), b"x")
             self.assertFalse(eventually(lambda: "tcp_close" in daemon.waits_in(), 1))
-            started = time.monotonic()
             self.assertTrue(daemon.alive())
-            self.assertTrue(as_user(ALICE, lambda: saves_to_storage(daemon.socket, 1, 1)))
-            self.assertLess(time.monotonic() - started, 20, "the daemon waited for the one who does not read")
+            self.assertTrue(as_user(ALICE, lambda: saves_to_storage(daemon.socket, 1, 1)), "the daemon waits for the one who does not read")
 
     def test_half_sent_requests_end_and_cost_nothing(self):
         with Daemon() as daemon:

@@ -26,7 +26,7 @@ class Scenario:
     also_out: tuple = ()
     back: tuple = ()
     bug: bool = False      # all ranks end with code 3 at step BUG_AT
-    quick: bool = False    # of the few that are of every kind
+    quick: bool = False    # in the nightly run, too: the few that are of every kind
     sources: tuple = ()
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <catch2/catch.hpp>
 
+#include "fault/sources/kernel_log.hpp"
 #include "fault/sources/kmsg_record.hpp"
 #include "fault/sources/line_splitter.hpp"
 
@@ -45,6 +46,23 @@ TEST_CASE("bad bytes are replaced and reported", "[fault]") {
               .text == "a 31m");
     CHECK(dirty);
     CHECK(parse_kmsg("cut \xe2\x82", dirty).text == "cut ??");
+}
+
+TEST_CASE("the driver's one message of three lines is three, no other record is more than one", "[fault]") {
+    const auto lines = [](std::string_view record) {
+        std::vector<std::string> found;
+        kernel_log::lines_of_record(record, [&](std::string_view line) { found.emplace_back(line); });
+        return found;
+    };
+    CHECK(lines("NVRM: The NVIDIA GPU 0000:13:00.0\nNVRM: (PCI ID: 10de:2330) installed in this system has\n"
+                "NVRM: fallen off the bus and is not responding to commands.\nwhat a user added") ==
+          std::vector<std::string>{"NVRM: The NVIDIA GPU 0000:13:00.0",
+                                   "NVRM: (PCI ID: 10de:2330) installed in this system has",
+                                   "NVRM: fallen off the bus and is not responding to commands."});
+    CHECK(lines("NVRM: The NVIDIA GPU 0000:13:00.0\nhas fallen") ==
+          std::vector<std::string>{"NVRM: The NVIDIA GPU 0000:13:00.0", "has fallen"});
+    CHECK(lines("a[1]: segfault\nNVRM: Xid (PCI:0000:13:00): 79, x") ==
+          std::vector<std::string>{"a[1]: segfault"});
 }
 
 TEST_CASE("lines come whole, however the bytes come", "[fault]") {

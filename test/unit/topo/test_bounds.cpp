@@ -44,11 +44,8 @@ double weigh_all_pairs(const fabric& f, const request& r, const placement& p) {
     return out;
 }
 
-}  // namespace
-
-TEST_CASE("any request on any fabric is answered within the steps allowed", "[topo]") {
-    constexpr std::uint32_t hosts = 3000, each_fabric = 150;
-    std::uint32_t seed = 0;
+void answer_requests(std::uint32_t each_fabric, std::uint32_t seed) {
+    constexpr std::uint32_t hosts = 3000;
     for (const auto& [name, f] : fabrics_of_all_kinds(hosts)) {
         random_requests some(f, ++seed);
         for (std::uint32_t i = 0; i < each_fabric; ++i) {
@@ -68,6 +65,15 @@ TEST_CASE("any request on any fabric is answered within the steps allowed", "[to
             CHECK(std::set<std::uint32_t>(p->buddies.begin(), p->buddies.end()).size() == q.asked.nodes);
         }
     }
+}
+}  // namespace
+
+TEST_CASE("any request on any fabric is answered within the steps allowed", "[topo]") {
+    answer_requests(40, 0);
+}
+
+TEST_CASE("many requests on any fabric are answered within the steps allowed", "[.large]") {
+    answer_requests(400, 1000);
 }
 
 TEST_CASE("without a step left there is still a placement, the same each time", "[topo]") {
