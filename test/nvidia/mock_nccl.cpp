@@ -104,6 +104,7 @@ int ncclGroupEnd() {
     if (is("reduce-error")) return 2;
     return enqueue(group), 0;
 }
+int ncclGetVersion(int* version) { return *version = 22803, 0; }  // needs neither driver nor GPU
 const char* ncclGetErrorString(int) { return "unhandled system error"; }
 }
 #pragma GCC visibility pop
