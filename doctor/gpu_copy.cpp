@@ -29,8 +29,8 @@ result<std::unique_ptr<std::byte, unmap>> buffers() {
 result<void> try_copy(const hardware::cuda& by, std::uint32_t gpu) {
     BANYAN_TRY(const auto name, by.bus_id(gpu));
     BANYAN_CHECK(by.use(gpu));
-    BANYAN_TRY(const auto address, by.allocate(state));
-    auto* const there = reinterpret_cast<void*>(address);
+    BANYAN_TRY(const auto at, by.allocate(state));
+    auto* const there = reinterpret_cast<void*>(at);
     BANYAN_TRY(const auto memory, buffers());
     std::byte *const from = memory.get(), *const to = from + state;
     for (std::size_t i = 0; i < state; ++i) from[i] = static_cast<std::byte>(i * 7 + i / 251 + gpu);

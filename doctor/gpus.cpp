@@ -29,7 +29,7 @@ result<json> apart(const gpu_place& where, const std::function<result<json>()>& 
                       : json{{"error", found.error().text()}, {"code", static_cast<int>(found.error().code)}})
             .dump(-1, ' ', false, json::error_handler_t::replace);
     };
-    BANYAN_TRY(const auto text, ask_forked(say, clock::now() + where.patience));
+    BANYAN_TRY(const auto text, ask_forked(say, banyan::clock::now() + where.patience));
     auto told = json::parse(text, nullptr, false);
     if (!told.is_object()) return fail(errc::unavailable, "a look at the GPUs ended without an answer");
     const json_fields in(told);
