@@ -47,6 +47,3 @@ set(BANYAN_NCCL "" CACHE PATH "Folder with include/nccl.h")
 file(GLOB nccl_of_python LIST_DIRECTORIES true /usr/local/lib/python3*/dist-packages/nvidia/nccl /usr/lib/python3*/dist-packages/nvidia/nccl
   ${CMAKE_SOURCE_DIR}/build/deps/nccl)
 find_path(BANYAN_NCCL_INCLUDE nccl.h HINTS ${BANYAN_NCCL} PATHS ${nccl_of_python} /usr/local /usr PATH_SUFFIXES include)
-
-# Headers at build time, the driver's library by dlopen at run time.
-find_path(CUDA_INCLUDE cuda.h PATHS /usr/local/cuda/include /usr/local/cuda/targets/x86_64-linux/include NO_DEFAULT_PATH)

@@ -161,10 +161,18 @@ result<void> config_section::check() const {
     return {};
 }
 
-result<void> check_config(const std::filesystem::path& path) {
+result<std::vector<std::string>> check_config(const std::filesystem::path& path) {
     BANYAN_TRY(const auto file, config_file::load(path));
     for (const auto& table : config_tables()) BANYAN_CHECK(file.section(table.name).check());
-    return {};
+    std::vector<std::string> notes;
+    const auto sweep = file.section("sweep");
+    std::uint32_t gpus = 0, allreduce = 0;
+    sweep.field("gpus", gpus);
+    sweep.field("allreduce", allreduce);
+    if (gpus == 1 && allreduce > 0)
+        notes.emplace_back(
+            "[sweep] allreduce is left out where gpus = 1: an all-reduce of one GPU is no check");
+    return notes;
 }
 
 std::filesystem::path default_config_path() {

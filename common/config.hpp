@@ -65,8 +65,9 @@ class config_file {
 };
 
 /// All tables of a file, for --check-config. What runs checks only those that it reads, so that a wrong word
-/// in another part's table, or a newer part's key, does not stop it.
-result<void> check_config(const std::filesystem::path& path);
+/// in another part's table, or a newer part's key, does not stop it. Sentences on what is right, and yet
+/// without effect.
+result<std::vector<std::string>> check_config(const std::filesystem::path& path);
 
 /// A table with the values in force, as TOML.
 class config_text {

@@ -17,8 +17,9 @@ using namespace banyan::doctor;
 
 findings check_all(const site& s) {
     findings out;
-    for (const auto check : {check_configuration, check_munge, check_slurm, check_plugins, check_snapshot,
-                             check_opensm, check_directories, check_memory, check_ports, check_daemons}) {
+    for (const auto check :
+         {check_configuration, check_munge, check_slurm, check_plugins, check_snapshot, check_opensm,
+          check_directories, check_memory, check_gpus, check_ports, check_daemons}) {
         auto found = check(s);
         out.insert(out.end(), found.begin(), found.end());
     }

@@ -54,6 +54,7 @@ findings check_munge(const site& s);
 findings check_ports(const site& s);        ///< that others can be reached
 findings check_daemons(const site& s);      ///< that they answer
 findings check_memory(const site& s);       ///< ckptd's share of the node
+findings check_gpus(const site& s);         ///< that ranks can use them, and save from them
 findings check_directories(const site& s);  ///< that they are there, and nobody else's
 findings check_opensm(const site& s);       ///< that its log is written at once
 

@@ -73,10 +73,13 @@ int main(int argc, char** argv) {
     settings->sandboxed = sandboxed;
     if (dump) std::fputs(settings->dump().c_str(), stdout);
     if (check) {
-        if (const auto right = banyan::check_config(config_path); !right) {
-            banyan::say_fatal("banyan-faultd", "", right.error().text());
+        const auto notes = banyan::check_config(config_path);
+        if (!notes) {
+            banyan::say_fatal("banyan-faultd", "", notes.error().text());
             return 2;
         }
+        if (!dump)
+            for (const auto& note : *notes) std::puts(note.c_str());
         if (!dump) std::puts("the configuration is right");
     }
     if (check || dump) return 0;

@@ -30,6 +30,7 @@ result<gpu_health> health_from(const json_fields& in) {
     BANYAN_TRY(out.remap_failed, in.flag("remap_failed"));
     BANYAN_TRY(out.remap_pending, in.flag("remap_pending"));
     BANYAN_TRY(out.slowed, in.flag("slowed"));
+    out.in_use = in.flag("in_use").value_or(false);  // agents of before do not tell
     BANYAN_TRY(out.ecc_unknown, in.text("ecc_unknown"));
     if (in.has("nvlink_domain")) {
         BANYAN_TRY(auto domain, in.text("nvlink_domain", longest_domain));
@@ -79,6 +80,7 @@ json to_json(const gpu_answers& gpus) {
                         {"remap_failed", g->remap_failed},
                         {"remap_pending", g->remap_pending},
                         {"slowed", g->slowed},
+                        {"in_use", g->in_use},
                         {"ecc_unknown", g->ecc_unknown},
                         {"links", links_json(*g)}});
         if (g->nvlink_domain) list.back()["nvlink_domain"] = *g->nvlink_domain;

@@ -24,6 +24,7 @@ struct gpu_health {
     std::uint64_t uncorrected = 0;  ///< memory errors since the driver was loaded
     bool remap_failed = false;      ///< a row of its memory is broken, and there is none to take its place
     bool remap_pending = false;     ///< a broken row is replaced at the next reset
+    bool in_use = false;            ///< a program computes on it; false where the card does not tell
     bool slowed = false;            ///< its clocks are down since it is too hot, or power is short
     std::vector<bool> links{};      ///< NVLinks, by number: whether each is active
     /// "UUID.clique" of the NVLink fabric that it shares with GPUs of other nodes, as the driver has it

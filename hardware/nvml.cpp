@@ -21,11 +21,11 @@ using device = void*;
 using code = int;
 
 constexpr code success = 0, not_supported = 3, not_asked = -1, driver_not_loaded = 9, gpu_is_lost = 15,
-               reset_required = 16;
+               reset_required = 16, more_than_room = 7;
 constexpr int uncorrected_errors = 1, since_driver_load = 0;
 /// Clocks that the hardware takes down: in general, for heat, by the power supply's word.
 constexpr unsigned long long hardware_slowdown = 0x08 | 0x40 | 0x80;
-constexpr unsigned nvml_links = 18;
+constexpr unsigned nvml_links = 36;  // NVML_NVLINK_MAX_LINKS of nvml.h 13
 
 /// nvmlPciInfo_t: the last of it is the bus id as newer releases write it.
 struct pci_info {
@@ -77,6 +77,7 @@ struct nvml_functions {
     code (*remapped)(device, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
     code (*slowdown)(device, unsigned long long*) = nullptr;
     code (*link_state)(device, unsigned, int*) = nullptr;
+    code (*processes)(device, unsigned*, void*) = nullptr;
     code (*fabric)(device, fabric_info*) = nullptr;
     code (*fabric_by_version)(device, fabric_info_v2*) = nullptr;
 };
@@ -124,6 +125,8 @@ class nvml final : public gpu_library {
         unsigned long long reasons = 0;
         if (f_.slowdown && f_.slowdown(d, &reasons) == success)
             out.slowed = (reasons & hardware_slowdown) != 0;
+        unsigned room = 0;
+        out.in_use = f_.processes && f_.processes(d, &room, nullptr) == more_than_room;
         int active = 0;
         for (unsigned n = 0; f_.link_state && n < nvml_links && f_.link_state(d, n, &active) == success; ++n)
             out.links.push_back(active != 0);
@@ -170,6 +173,7 @@ result<std::unique_ptr<gpu_library>> open_nvml(const std::string& name) {
     find_function(library, "nvmlDeviceGetRemappedRows", f.remapped);
     find_function(library, "nvmlDeviceGetCurrentClocksThrottleReasons", f.slowdown);
     find_function(library, "nvmlDeviceGetNvLinkState", f.link_state);
+    find_function(library, "nvmlDeviceGetComputeRunningProcesses_v3", f.processes);
     find_function(library, "nvmlDeviceGetGpuFabricInfo", f.fabric);
     find_function(library, "nvmlDeviceGetGpuFabricInfoV", f.fabric_by_version);
     if (const code why = f.init(); why != success)

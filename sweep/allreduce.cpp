@@ -5,8 +5,12 @@
 
 namespace banyan::sweep {
 
-finding judge_allreduce(const result<reduction>& r, std::uint32_t wanted) {
+finding judge_allreduce(const result<reduction>& r, std::uint32_t wanted, std::uint32_t gpus) {
     constexpr double giga = 1e9;
+    if (gpus == 1 || (r && r->gpus == 1 && gpus == 0))
+        return fit("left out: the node has one GPU, and an all-reduce of one is no check");
+    if (r && r->gpus == 1)
+        return unknown({errc::unavailable, fmt::format("CUDA has 1 GPU, expected {}", gpus), {}});
     if (!r) return r.error().code == errc::conflict ? unfit(r.error().text()) : unknown(r.error());
     finding out;
     for (const auto& gpu : r->wrong)

@@ -16,7 +16,7 @@ namespace banyan::sweep {
 inline constexpr const char* nccl_library = "libnccl.so.2";
 
 struct reduction {
-    std::uint32_t gpus = 0;
+    std::uint32_t gpus = 0;            ///< with one there is nothing to measure, and nothing else in here
     double bus_bytes_per_second = 0;   ///< as nccl-tests have it: what each GPU's link carries
     std::vector<std::string> wrong{};  ///< bus ids of GPUs with wrong sums
 };
@@ -28,7 +28,7 @@ bool built_with_nccl();
 result<reduction> measure_allreduce(const std::string& cuda, const std::string& nccl, std::size_t bytes,
                                     std::chrono::steady_clock::duration time);
 
-/// `wanted` in GB/s, 10^9 bytes.
-finding judge_allreduce(const result<reduction>& r, std::uint32_t wanted);
+/// `wanted` in GB/s, 10^9 bytes; `gpus` that the node has to have, 0: that is not said.
+finding judge_allreduce(const result<reduction>& r, std::uint32_t wanted, std::uint32_t gpus);
 
 }  // namespace banyan::sweep

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "hardware/cuda.hpp"
 #include "sweep/allreduce.hpp"
-#include "sweep/cuda.hpp"
 #include "sweep/finding.hpp"
 #include "sweep/settings.hpp"
 
@@ -23,7 +23,7 @@ struct place {
     settings asked{};
     std::filesystem::path root{"/"};  ///< where proc/ and sys/ are
     std::chrono::steady_clock::duration measure_for{std::chrono::seconds(1)};
-    std::string cuda{cuda_library}, nccl{nccl_library};
+    std::string cuda{hardware::cuda_library}, nccl{nccl_library};
     std::size_t gpu_bytes{std::size_t{128} << 20};  ///< that go to, from or between GPUs at a time
 };
 

@@ -9,13 +9,14 @@
 #include <fmt/format.h>
 #include <nccl.h>
 
+#include "hardware/cuda.hpp"
 #include "hardware/loaded.hpp"
 #include "sweep/allreduce.hpp"
-#include "sweep/cuda.hpp"
 
 namespace banyan::sweep {
 namespace {
 
+using hardware::cuda;
 using tick = std::chrono::steady_clock;
 
 struct nccl_functions {
@@ -157,9 +158,8 @@ bool built_with_nccl() { return true; }
 result<reduction> measure_allreduce(const std::string& cuda_name, const std::string& nccl_name,
                                     std::size_t bytes, tick::duration time) {
     BANYAN_TRY(const auto by, cuda::open(cuda_name));
-    if (by.count() < 2)
-        return fail(errc::unavailable, fmt::format("CUDA has {} GPU{}, and an all-reduce needs two",
-                                                   by.count(), by.count() == 1 ? "" : "s"));
+    if (by.count() == 0) return fail(errc::unavailable, "CUDA has no GPU");
+    if (by.count() == 1) return reduction{1};
     BANYAN_TRY(const auto f, load_nccl(nccl_name));
     fmt::print(stderr, "an all-reduce over {} GPUs\n", by.count());
     (void)std::fflush(stderr);

@@ -10,12 +10,13 @@
 #include <sched.h>
 
 #include "common/text.hpp"
+#include "hardware/cuda.hpp"
 #include "hardware/small_file.hpp"
-#include "sweep/cuda.hpp"
 
 namespace banyan::sweep {
 namespace {
 
+using hardware::cuda;
 using tick = std::chrono::steady_clock;
 
 constexpr double giga = 1e9;

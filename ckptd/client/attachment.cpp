@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "ckptd/client/device.hpp"
 #include "ckptd/client/words.hpp"
 #include "common/wire.hpp"
 
@@ -48,8 +47,7 @@ void attachment::pass_over() {
 }
 
 void attachment::detach() {
-    if (pinned_ && link.attached()) device::unpin(link.base(), link.mapped_bytes());
-    pinned_ = false;
+    pinned_.clear();
     link.close();
 }
 
@@ -123,8 +121,7 @@ outcome attachment::attach_for(std::uint64_t bytes, bool populate) {
     if (link.attached() && !link.alive()) {
         if (auto r = come_back(); r.code != 0) return r;
     }
-    if (pinned_) device::unpin(link.base(), link.mapped_bytes());
-    pinned_ = false;
+    pinned_.clear();  // it may move
     auto attached = attach(bytes, populate);
     // It has ended since this process connected to it.
     if (!attached && !link.alive()) attached = attach_anew(bytes, populate);
@@ -147,9 +144,9 @@ result<void> attachment::attach(std::uint64_t bytes, bool populate) {
 
 void attachment::pin(const region_table& table) {
     const auto* on_gpu = table.on_a_device();
-    if (!on_gpu || pinned_) return;
-    device::pin(link.base(), link.mapped_bytes(), on_gpu);
-    pinned_ = true;
+    if (!on_gpu || !pinned_.empty()) return;
+    for (std::uint32_t i = 0; i < link.buffers(); ++i)
+        pinned_.emplace_back(link.buffer(i), link.buffer_bytes(), on_gpu);
 }
 
 void attachment::tell_warning() {

@@ -8,10 +8,12 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "ckptd/client/connection.hpp"
+#include "ckptd/client/device.hpp"
 #include "ckptd/client/outcome.hpp"
 #include "ckptd/client/regions.hpp"
 #include "common/clock.hpp"
@@ -67,7 +69,7 @@ class attachment {
     clock::time_point next_try_{};
     std::optional<std::uint64_t> saving_;  ///< by the call under way
     std::uint32_t warnings_seen_ = 0;
-    bool pinned_ = false;
+    std::vector<device::pinned> pinned_;  ///< each buffer, and tried once; goes before what is mapped
     bool told_off_ = false;
 };
 

@@ -57,8 +57,6 @@ class connection {
     void set_generation(std::uint64_t g) { generation_ = g; }
     std::byte* buffer(std::size_t i) const { return map_.data() + lead_ + buffer_offset(i, buffer_bytes_); }
     rank_memory_header& header() const { return *reinterpret_cast<rank_memory_header*>(map_.data() + lead_); }
-    std::byte* base() const { return map_.data(); }
-    std::size_t mapped_bytes() const { return map_.size(); }
 
   private:
     /// One file of the memory.

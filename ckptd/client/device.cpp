@@ -1,31 +1,39 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
+// The few functions and numbers of libcuda that are used are those of cuda.h, which keeps them: the library
+// is built, and serves, wherever there is no CUDA.
 #include "ckptd/client/device.hpp"
 
-#ifdef BANYAN_CUDA
-#include <algorithm>
-#include <cstdint>
+#include <mutex>
+#include <utility>
 
-#include <cuda.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>
+#include <unistd.h>
 
 namespace banyan::ckpt::device {
 namespace {
 
-constexpr std::size_t pin_step = 1u << 30;
+using code = int;
+using address = unsigned long long;
+using context = void*;
 
-#define BANYAN_TEXT_(x) #x
-#define BANYAN_TEXT(x) BANYAN_TEXT_(x)  // cuda.h maps names to versioned ones; the library has those
+constexpr code success = 0;
+constexpr int context_attribute = 1, type_attribute = 2, managed_attribute = 8, ordinal_attribute = 9;
+constexpr unsigned gpu_memory = 2, for_all_contexts = 1;
 
 struct driver {
-    decltype(&cuPointerGetAttribute) attribute = nullptr;
-    decltype(&cuMemcpyDtoH) to_host = nullptr;
-    decltype(&cuMemcpyHtoD) to_device = nullptr;
-    decltype(&cuMemHostRegister) pin = nullptr;
-    decltype(&cuMemHostUnregister) unpin = nullptr;
-    decltype(&cuCtxGetCurrent) current = nullptr;
-    decltype(&cuCtxSetCurrent) use = nullptr;
+    code (*attribute)(void*, int, address) = nullptr;
+    code (*to_host)(void*, address, std::size_t) = nullptr;
+    code (*to_device)(address, const void*, std::size_t) = nullptr;
+    code (*pin)(void*, std::size_t, unsigned) = nullptr;
+    code (*unpin)(void*) = nullptr;
+    code (*current)(context*) = nullptr;
+    code (*use)(context) = nullptr;
+    code (*device)(int*, int) = nullptr;
+    code (*retain)(context*, int) = nullptr;
+    code (*release)(int) = nullptr;
     bool usable = false;
 
     driver() {
@@ -35,10 +43,11 @@ struct driver {
             f = reinterpret_cast<std::remove_reference_t<decltype(f)>>(::dlsym(library, name));
             return f != nullptr;
         };
-        usable = find(attribute, BANYAN_TEXT(cuPointerGetAttribute)) &&
-                 find(to_host, BANYAN_TEXT(cuMemcpyDtoH)) && find(to_device, BANYAN_TEXT(cuMemcpyHtoD)) &&
-                 find(pin, BANYAN_TEXT(cuMemHostRegister)) && find(unpin, BANYAN_TEXT(cuMemHostUnregister)) &&
-                 find(current, BANYAN_TEXT(cuCtxGetCurrent)) && find(use, BANYAN_TEXT(cuCtxSetCurrent));
+        usable = find(attribute, "cuPointerGetAttribute") && find(to_host, "cuMemcpyDtoH_v2") &&
+                 find(to_device, "cuMemcpyHtoD_v2") && find(pin, "cuMemHostRegister_v2") &&
+                 find(unpin, "cuMemHostUnregister") && find(current, "cuCtxGetCurrent") &&
+                 find(use, "cuCtxSetCurrent") && find(device, "cuDeviceGet") &&
+                 find(retain, "cuDevicePrimaryCtxRetain") && find(release, "cuDevicePrimaryCtxRelease_v2");
     }
 };
 
@@ -54,10 +63,12 @@ unsigned long long loaded() {
 }
 
 // The process may load it late: looked for again when any library has come, since each look goes through the
-// whole search path. Calls take turns.
-const driver& cuda() {
+// whole search path.
+driver cuda() {
+    static std::mutex turn;
     static driver d;
     static auto seen = loaded();
+    const std::scoped_lock lock(turn);
     if (!d.usable && loaded() != seen) {
         d = driver();
         seen = loaded();
@@ -65,82 +76,90 @@ const driver& cuda() {
     return d;
 }
 
-CUdeviceptr address(const void* ptr) { return reinterpret_cast<CUdeviceptr>(ptr); }
+address address_of(const void* ptr) { return reinterpret_cast<address>(ptr); }
 
-// The region's own context for the length of one copy: the saving thread may have another one, or none.
+// A context that has the memory, for the length of one call: the calling thread may have another one, or
+// none. Memory of a pool, or mapped by the program, belongs to no context: its GPU's own one has it.
 class in_context_of {
   public:
-    explicit in_context_of(const void* ptr) {
-        CUcontext wanted = nullptr;
-        cuda().current(&before_);
-        if (cuda().attribute(&wanted, CU_POINTER_ATTRIBUTE_CONTEXT, address(ptr)) == CUDA_SUCCESS &&
-            wanted != nullptr)
-            cuda().use(wanted);
+    in_context_of(const driver& by, const void* gpu) : by_(by) {
+        by_.current(&before_);
+        if (by_.attribute(&context_, context_attribute, address_of(gpu)) != success) context_ = nullptr;
+        if (!context_) retain(gpu);
+        if (context_) by_.use(context_);
     }
-    ~in_context_of() { cuda().use(before_); }
+    ~in_context_of() {
+        if (context_) by_.use(before_);
+        if (retained_) by_.release(device_);
+    }
     in_context_of(const in_context_of&) = delete;
     in_context_of& operator=(const in_context_of&) = delete;
+    context which() const { return context_; }
 
   private:
-    CUcontext before_ = nullptr;
+    void retain(const void* gpu) {
+        int ordinal = 0;
+        retained_ = by_.attribute(&ordinal, ordinal_attribute, address_of(gpu)) == success &&
+                    by_.device(&device_, ordinal) == success && by_.retain(&context_, device_) == success;
+        if (!retained_) context_ = nullptr;
+    }
+
+    const driver& by_;
+    context before_ = nullptr, context_ = nullptr;
+    int device_ = 0;
+    bool retained_ = false;
 };
 
-result<void> checked(CUresult r, const char* what, std::size_t bytes) {
-    if (r == CUDA_SUCCESS) return {};
-    return fail(errc::unavailable, fmt::format("cannot copy {} bytes {} the GPU: CUDA error {}", bytes, what,
-                                               static_cast<int>(r)));
+result<void> checked(code r, const char* what, std::size_t bytes) {
+    if (r == success) return {};
+    return fail(errc::unavailable,
+                fmt::format("cannot copy {} bytes {} the GPU: CUDA error {}", bytes, what, r));
 }
 
 }  // namespace
 
 bool owns(const void* ptr) {
-    if (!cuda().usable) return false;
+    const auto by = cuda();
+    if (!by.usable) return false;
     unsigned type = 0, managed = 0;
-    if (cuda().attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(ptr)) != CUDA_SUCCESS) return false;
-    if (cuda().attribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address(ptr)) == CUDA_SUCCESS &&
-        managed != 0)
-        return false;
-    return type == CU_MEMORYTYPE_DEVICE;
+    if (by.attribute(&type, type_attribute, address_of(ptr)) != success) return false;
+    if (by.attribute(&managed, managed_attribute, address_of(ptr)) == success && managed != 0) return false;
+    return type == gpu_memory;
 }
 
 result<void> copy_to_host(void* host, const void* gpu, std::size_t bytes) {
-    const in_context_of context(gpu);
-    return checked(cuda().to_host(host, address(gpu), bytes), "from", bytes);
+    const auto by = cuda();
+    const in_context_of here(by, gpu);
+    return checked(by.to_host(host, address_of(gpu), bytes), "from", bytes);
 }
 
 result<void> copy_from_host(void* gpu, const void* host, std::size_t bytes) {
-    const in_context_of context(gpu);
-    return checked(cuda().to_device(address(gpu), host, bytes), "to", bytes);
+    const auto by = cuda();
+    const in_context_of here(by, gpu);
+    return checked(by.to_device(address_of(gpu), host, bytes), "to", bytes);
 }
 
-void pin(void* host, std::size_t bytes, const void* gpu) {
-    if (!cuda().usable) return;
-    const in_context_of context(gpu);
-    for (std::size_t at = 0; at < bytes; at += pin_step)
-        cuda().pin(static_cast<char*>(host) + at, std::min(pin_step, bytes - at),
-                   CU_MEMHOSTREGISTER_PORTABLE);
+pinned::pinned(void* host, std::size_t bytes, const void* gpu) : by_(::getpid()) {
+    const auto by = cuda();
+    if (!by.usable) return;
+    const in_context_of here(by, gpu);
+    if (by.pin(host, bytes, for_all_contexts) != success) return;
+    host_ = host;
+    context_ = here.which();
 }
 
-void unpin(void* host, std::size_t bytes) {
-    if (!cuda().usable) return;
-    for (std::size_t at = 0; at < bytes; at += pin_step) cuda().unpin(static_cast<char*>(host) + at);
+pinned::pinned(pinned&& other) noexcept
+    : host_(std::exchange(other.host_, nullptr)), context_(other.context_), by_(other.by_) {}
+
+// By the context that pinned it: the thread that lets go of it may have none, and the driver would refuse.
+pinned::~pinned() {
+    if (!host_ || by_ != ::getpid()) return;
+    const auto by = cuda();
+    context before = nullptr;
+    by.current(&before);
+    by.use(context_);
+    by.unpin(host_);
+    by.use(before);
 }
 
 }  // namespace banyan::ckpt::device
-
-#else
-
-namespace banyan::ckpt::device {
-
-bool owns(const void*) { return false; }
-result<void> copy_to_host(void*, const void*, std::size_t) {
-    return fail(errc::internal, "built without CUDA");
-}
-result<void> copy_from_host(void*, const void*, std::size_t) {
-    return fail(errc::internal, "built without CUDA");
-}
-void pin(void*, std::size_t, const void*) {}
-void unpin(void*, std::size_t) {}
-
-}  // namespace banyan::ckpt::device
-#endif

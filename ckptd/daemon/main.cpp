@@ -112,7 +112,10 @@ int main(int argc, char** argv) {
     settings->exit_when_idle = o.exit_when_idle;
     if (o.dump) std::fputs(banyan::ckpt::dump_settings(*settings).c_str(), stdout);
     if (o.check) {
-        if (const auto right = banyan::check_config(config); !right) return complain(right.error(), "");
+        const auto notes = banyan::check_config(config);
+        if (!notes) return complain(notes.error(), "");
+        if (!o.dump)
+            for (const auto& note : *notes) std::puts(note.c_str());
         if (!o.dump) std::puts("the configuration is right");
     }
     if (o.dump || o.check) return 0;

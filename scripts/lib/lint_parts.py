@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "fault/slurm": ["common", "fault", "train", "train/slurm"],
     "supervisor": ["common", "ckptd/protocol", "train", "train/slurm"],
     "supervisor/slurm": ["common"],
-    "doctor": ["common", "ckptd", "fault", "topo"],
+    "doctor": ["common", "ckptd", "ckptd/client", "fault", "hardware", "topo"],
     "sweep": ["common", "fault/slurm", "hardware"],
     "spank": ["common", "ckptd/protocol", "topo", "train"],
     "slurmctld-plugin": ["common", "topo", "train"],

@@ -58,6 +58,15 @@ class Sample(unittest.TestCase):
                 self.assertNotEqual(run.returncode, 0)
                 self.assertIn("port", run.stderr)
 
+    def test_what_has_no_effect_is_said(self):
+        for gpus, times in ((1, 1), (2, 0)):
+            with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+                file.write(f"[sweep]\ngpus = {gpus}\nallreduce = 300\n")
+                file.flush()
+                for name in DAEMONS:
+                    run = self.run_daemon(name, "--config", file.name, "--check-config")
+                    self.assertEqual((run.returncode, run.stdout.count("allreduce is left out")), (0, times), run.stdout + run.stderr)
+
     def test_the_defaults_are_the_defaults(self):
         shown = tables(self.uncommented())
         for name, table in (("banyan-faultd", "fault"), ("banyan-ckptd", "ckptd")):

@@ -2,32 +2,80 @@
  *
  * Stands for libnvidia-ml.so.1, as far as banyan calls it: FAKE_NVML has a letter for each GPU, or is
  * "none" (the driver is not loaded). w well, e with errors, l lost, n without ECC, r no row to remap to, p a
- * row waits to be remapped, q wants a reset, s slowed down by heat, k an NVLink down.
+ * row waits to be remapped, q wants a reset, s slowed down by heat, k an NVLink down, u a
+ * program computes on it.
  * FAKE_FABRIC has a letter for each GPU, too; without it no GPU is of a fabric: a or b registered in the
  * domain of that name, c in another clique of a, z with no cluster, n state "not supported", i in progress, f
- * failed, x the call fails. */
+ * failed, x the call fails.
+ * Whoever breaks a rule of nvml.h (13.0) is ended, and told which: the real one would say
+ * NVML_ERROR_UNINITIALIZED or NVML_ERROR_INVALID_ARGUMENT, or read what is not there. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { success = 0, not_supported = 3, driver_not_loaded = 9, gpu_is_lost = 15, reset_required = 16 };
+enum {
+    success = 0,
+    not_supported = 3,
+    insufficient_size = 7,
+    driver_not_loaded = 9,
+    gpu_is_lost = 15,
+    reset_required = 16
+};
 
 static const char* gpus(void) {
     const char* text = getenv("FAKE_NVML");
     return text ? text : "";
 }
-static char letter(const void* device) { return gpus()[(size_t)device - 1]; }
 
-int nvmlInit_v2(void) { return strcmp(gpus(), "none") == 0 ? driver_not_loaded : success; }
+static int initialized;
+static char given[256]; /* which handles */
+
+static void must(int kept, const char* rule, const char* source) {
+    if (kept) return;
+    fprintf(stderr, "mock of NVML: %s (nvml.h, %s)\n", rule, source);
+    abort();
+}
+
+/* "This method needs to be called once before any usage of NVML Library APIs." */
+static void begin(void) { must(initialized, "nvmlInit_v2 comes before every other function", "nvmlInit_v2"); }
+
+/* "NVML_ERROR_INVALID_ARGUMENT if device is invalid": each function. A handle is what
+ * nvmlDeviceGetHandleByIndex has set; where that fails it has set none. */
+static char letter(const void* device) {
+    begin();
+    must((size_t)device - 1 < sizeof given && given[(size_t)device - 1], "that is no handle",
+         "nvmlDeviceGetHandleByIndex_v2");
+    return gpus()[(size_t)device - 1];
+}
+
+int nvmlInit_v2(void) {
+    initialized = strcmp(gpus(), "none") != 0;
+    return initialized ? success : driver_not_loaded;
+}
+
+/* "Shutdown will only occur after the reference count reaches zero": nothing is left of the handles then. */
+int nvmlShutdown(void) {
+    begin();
+    initialized = 0;
+    memset(given, 0, sizeof given);
+    return success;
+}
 
 int nvmlDeviceGetCount_v2(unsigned* count) {
+    begin();
     *count = (unsigned)strlen(gpus());
     return success;
 }
 
+/* "index >= 0 and < accessibleDevices". */
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+    begin();
+    must(index < strlen(gpus()) && index < sizeof given, "there is no GPU of that index",
+         "nvmlDeviceGetHandleByIndex_v2");
+    if (gpus()[index] == 'l') return gpu_is_lost;
+    given[index] = 1;
     *device = (void*)((size_t)index + 1);
-    return letter(*device) == 'l' ? gpu_is_lost : success;
+    return success;
 }
 
 struct pci {
@@ -37,16 +85,20 @@ struct pci {
 };
 
 int nvmlDeviceGetPciInfo_v3(void* device, struct pci* into) {
+    (void)letter(device);
     memset(into, 0xff, sizeof *into);
     snprintf(into->bus_id, sizeof into->bus_id, "00000000:%02X:00.0", (unsigned)(size_t)device);
     return success;
 }
 
 int nvmlDeviceGetTotalEccErrors(void* device, int type, int counter, unsigned long long* errors) {
+    const char is = letter(device);
+    must(type == 0 || type == 1, "errors are corrected or not", "nvmlMemoryErrorType_t");
+    must(counter == 0 || counter == 1, "a counter is volatile or aggregate", "nvmlEccCounterType_t");
     if (type != 1 || counter != 0) return not_supported;
-    *errors = letter(device) == 'e' ? 3 : 0;
-    if (letter(device) == 'q') return reset_required;
-    return letter(device) == 'n' ? not_supported : success;
+    *errors = is == 'e' ? 3 : 0;
+    if (is == 'q') return reset_required;
+    return is == 'n' ? not_supported : success;
 }
 
 int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
@@ -54,9 +106,21 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* 
     return success;
 }
 
+/* "NVML_ERROR_INSUFFICIENT_SIZE if infoCount is too small (infoCount will contain the minimal amount of space
+ * necessary)"; with none running success. */
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, void* into) {
+    must(into || *count == 0, "without room there is none", "nvmlDeviceGetComputeRunningProcesses_v3");
+    if (letter(device) != 'u') return *count = 0, success;
+    const unsigned room = *count;
+    *count = 1;
+    return room > 0 ? success : insufficient_size;
+}
+
 int nvmlDeviceGetNvLinkState(void* device, unsigned link, int* active) {
+    const char is = letter(device);
+    must(link < 36, "there are no links of that number", "NVML_NVLINK_MAX_LINKS");
     if (link >= 2) return not_supported;
-    *active = letter(device) != 'k' || link == 0;
+    *active = is != 'k' || link == 0;
     return success;
 }
 
@@ -82,6 +146,7 @@ struct fabric_v2 {
 };
 
 int nvmlDeviceGetGpuFabricInfo(void* device, struct fabric* into) {
+    (void)letter(device);
     const char* text = getenv("FAKE_FABRIC");
     const char is = text && strlen(text) >= (size_t)device ? text[(size_t)device - 1] : 0;
     if (is == 0) return not_supported;
@@ -96,8 +161,8 @@ int nvmlDeviceGetGpuFabricInfo(void* device, struct fabric* into) {
 
 #ifndef WITHOUT_FABRIC_V
 int nvmlDeviceGetGpuFabricInfoV(void* device, struct fabric_v2* into) {
-    const unsigned version = into->version;
-    if (version != (36 | 2 << 24)) return 25; /* argument version mismatch */
+    must(into->version == (36 | 2 << 24), "the caller says which structure it has",
+         "nvmlDeviceGetGpuFabricInfoV");
     return nvmlDeviceGetGpuFabricInfo(device, &into->is);
 }
 #endif

@@ -15,7 +15,6 @@
 
 #include <banyan/ckpt.h>
 #include <catch2/catch.hpp>
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -252,31 +251,6 @@ TEST_CASE("a step that was saved with wrong arguments may be saved yet", "[ckptd
     all_are(ask_all(ranks, "wait 2 1 5000"), BCK_OK);
     CHECK(c.counter(1, 1, "skipped") == 0);
 }
-
-#ifdef FAILING_GPU
-TEST_CASE("a step that the GPU does not give is passed over by all at once", "[ckptd]") {
-    cluster c({1, "", {}});
-    c.open(c.request(1, 1, 2, "", 0));
-    void* const driver = ::dlopen(FAILING_GPU, RTLD_NOW | RTLD_LOCAL);
-    REQUIRE(driver);
-    const auto put_on_gpu =
-        reinterpret_cast<void (*)(const void*, std::size_t)>(::dlsym(driver, "put_on_gpu"));
-    REQUIRE(put_on_gpu);
-    rank_here rank(c.socket(1));
-    REQUIRE(rank.init(1, 0, 2) == BCK_OK);
-    REQUIRE(rank.save(1) == BCK_OK);
-    put_on_gpu(rank.state.data(), rank.state.size());
-    bck_protect_bytes("state", rank.state.data(), rank.state.size());
-    CHECK(rank.save(2) == BCK_E_DEVICE);
-    CHECK(within(2s, [&] { return c.counter(1, 1, "skipped") == 1; }));
-    put_on_gpu(nullptr, 0);
-    bck_protect_bytes("state", rank.state.data(), rank.state.size());
-    CHECK(rank.save(3) == BCK_OK);
-    CHECK(c.counter(1, 1, "skipped") == 1);
-    bck_finalize(0);
-    ::dlclose(driver);
-}
-#endif
 
 TEST_CASE("a daemon that is being started again is waited for by those who ask for their state", "[ckptd]") {
     cluster c({1, "", {"--keeper"}});

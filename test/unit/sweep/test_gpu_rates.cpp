@@ -1,67 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What is measured with the GPUs, by a mock of NVIDIA's libraries: no GPU is here.
-#include <cstdlib>
 #include <fstream>
 
-#include <catch2/catch.hpp>
-#include <fmt/format.h>
-#include <unistd.h>
-
+#include "gpu_sweep.hpp"
 #include "scratch_folder.hpp"
 #include "sweep/golden_figures.hpp"
 #include "sweep/pcie.hpp"
 #include "sweep/print.hpp"
-#include "sweep/run.hpp"
 
 namespace test_gpu_rates {
 
-using namespace banyan;
-using namespace banyan::sweep;
-using std::chrono::seconds;
+using namespace gpu_sweep;
 
 namespace {
-
-struct mock {
-    explicit mock(const char* wrong, const char* gpus = "2") {
-        ::setenv("BANYAN_MOCK", wrong, 1);
-        ::setenv("BANYAN_MOCK_GPUS", gpus, 1);
-    }
-    ~mock() { ::unsetenv("BANYAN_MOCK"), ::unsetenv("BANYAN_MOCK_GPUS"); }
-};
-
-/// As the program does it: in a child process, which may hang or die.
-report swept(const std::string& name, settings asked,
-             std::chrono::steady_clock::duration within = seconds(60)) {
-    const std::filesystem::path root =
-        std::filesystem::temp_directory_path() / fmt::format("banyan-rates-{}", ::getpid());
-    std::filesystem::create_directories(root / "run");
-    sweep_options o;
-    asked.pcie = std::max(asked.pcie, 1u);
-    asked.allreduce = std::max(asked.allreduce, 1u);
-    o.checks = choose(asked, {name}).value();
-    o.where.asked = asked;
-    o.where.root = root;
-    o.where.measure_for = std::chrono::milliseconds(20);
-    o.where.cuda = o.where.nccl = BANYAN_MOCK_NVIDIA;
-    o.where.gpu_bytes = 1u << 20;
-    o.even_if_busy = true;
-    o.measuring = within;
-    auto out = sweep_node(o, [] { return false; });
-    std::filesystem::remove_all(root);
-    return out;
-}
-
-finding found(const std::string& name, settings asked = {},
-              std::chrono::steady_clock::duration within = seconds(60)) {
-    return swept(name, std::move(asked), within).at(0).found;
-}
-
-std::string text(const finding& f) {
-    std::string out;
-    for (const auto& s : f.what) out += s + "\n";
-    return out;
-}
 
 std::string figures_file(const scratch& in, double pcie, double allreduce) {
     const report r{{"pcie",
@@ -165,56 +117,6 @@ TEST_CASE("bandwidths are held to those of a golden node", "[sweep]") {
     for (const char* wrong :
          {"", "[]", "{}", R"({"checks": 1})", R"({"checks": [{"figures": {"gpus": 8}}]})"})
         CHECK_FALSE(read_figures(wrong, "f"));
-}
-
-TEST_CASE("without NCCL an all-reduce was not made", "[sweep]") {
-    if (built_with_nccl()) return;
-    const mock m("");
-    const auto f = found("allreduce");
-    CHECK(f.is == verdict::unknown);
-    CHECK(text(f).find("not built with NCCL") != std::string::npos);
-    CHECK(f.figures.empty());
-}
-
-TEST_CASE("an all-reduce is judged by its rate and its sums", "[sweep]") {
-    CHECK(judge_allreduce(reduction{8, 400e9, {}}, 350).is == verdict::fit);
-    CHECK(judge_allreduce(reduction{8, 300e9, {}}, 350).is == verdict::unfit);
-    const auto wrong = judge_allreduce(reduction{8, 400e9, {"0000:2a:00.0"}}, 350);
-    CHECK(wrong.is == verdict::unfit);
-    CHECK(wrong.what.front() == "GPU 0000:2a:00.0 has wrong sums after an all-reduce");
-    CHECK(judge_allreduce(fail(errc::unavailable, "x"), 1).is == verdict::unknown);
-}
-
-TEST_CASE("an all-reduce over the GPUs: sums, hangs, errors", "[sweep]") {
-    if (!built_with_nccl()) return;
-    {
-        const mock m("", "4");
-        const auto f = found("allreduce");
-        INFO(text(f));
-        CHECK(f.figures.at("allreduce_bytes_per_second") > 0);
-        CHECK(text(f).find("wrong sums") == std::string::npos);
-        CHECK(text(f).find("over 4 GPUs") != std::string::npos);
-    }
-    {
-        const mock m("sum");
-        const auto f = found("allreduce");
-        CHECK(f.is == verdict::unfit);
-        CHECK(text(f).find("GPU 0000:1b:00.0 has wrong sums") != std::string::npos);
-        CHECK(text(f).find("GPU 0000:1a:00.0 has wrong sums") == std::string::npos);
-    }
-    {
-        const mock m("reduce-hang");
-        CHECK(text(found("allreduce", {}, seconds(10))).find("an all-reduce over 2 GPUs") !=
-              std::string::npos);
-    }
-    {
-        const mock m("reduce-error");
-        const auto f = found("allreduce");
-        CHECK(f.is == verdict::unknown);
-        CHECK(text(f).find("NCCL says unhandled system error") != std::string::npos);
-    }
-    const mock m("", "1");
-    CHECK(found("allreduce").is == verdict::unknown);
 }
 
 }  // namespace test_gpu_rates

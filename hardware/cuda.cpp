@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The few functions and numbers that are used are those of cuda.h, which has kept them since CUDA 7.
-#include "sweep/cuda.hpp"
+#include "hardware/cuda.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 
 #include "hardware/loaded.hpp"
 
-namespace banyan::sweep {
+namespace banyan::hardware {
 namespace {
 
 constexpr int cuda_success = 0, no_device = 100, ecc_uncorrectable = 214, system_not_ready = 802;
@@ -46,20 +46,19 @@ result<cuda> cuda::open(const std::string& library) {
                     "it comes with the driver");
     cuda out;
     auto& f = out.f_;
-    if (!hardware::find_function(handle, "cuInit", f.init) ||
-        !hardware::find_function(handle, "cuDeviceGetCount", f.count) ||
-        !hardware::find_function(handle, "cuDeviceGet", f.device) ||
-        !hardware::find_function(handle, "cuDeviceGetPCIBusId", f.bus_id) ||
-        !hardware::find_function(handle, "cuDevicePrimaryCtxRetain", f.retain) ||
-        !hardware::find_function(handle, "cuCtxSetCurrent", f.set_current) ||
-        !hardware::find_function(handle, "cuMemAlloc_v2", f.allocate) ||
-        !hardware::find_function(handle, "cuMemHostAlloc", f.allocate_on_host) ||
-        !hardware::find_function(handle, "cuMemFreeHost", f.free_on_host) ||
-        !hardware::find_function(handle, "cuMemcpyHtoD_v2", f.to_gpu) ||
-        !hardware::find_function(handle, "cuMemcpyDtoH_v2", f.from_gpu) ||
-        !hardware::find_function(handle, "cuStreamCreate", f.make_stream) ||
-        !hardware::find_function(handle, "cuStreamSynchronize", f.wait_for) ||
-        !hardware::find_function(handle, "cuGetErrorString", f.text))
+    if (!find_function(handle, "cuInit", f.init) || !find_function(handle, "cuDeviceGetCount", f.count) ||
+        !find_function(handle, "cuDeviceGet", f.device) ||
+        !find_function(handle, "cuDeviceGetPCIBusId", f.bus_id) ||
+        !find_function(handle, "cuDevicePrimaryCtxRetain", f.retain) ||
+        !find_function(handle, "cuCtxSetCurrent", f.set_current) ||
+        !find_function(handle, "cuMemAlloc_v2", f.allocate) ||
+        !find_function(handle, "cuMemHostAlloc", f.allocate_on_host) ||
+        !find_function(handle, "cuMemFreeHost", f.free_on_host) ||
+        !find_function(handle, "cuMemcpyHtoD_v2", f.to_gpu) ||
+        !find_function(handle, "cuMemcpyDtoH_v2", f.from_gpu) ||
+        !find_function(handle, "cuStreamCreate", f.make_stream) ||
+        !find_function(handle, "cuStreamSynchronize", f.wait_for) ||
+        !find_function(handle, "cuGetErrorString", f.text))
         return fail(errc::not_found, fmt::format("{} lacks functions that it has had since CUDA 7", library));
     BANYAN_CHECK(out.done("CUDA does not start", f.init(0)));
     int count = 0;
@@ -118,4 +117,4 @@ result<cuda::stream> cuda::make_stream() const {
 
 result<void> cuda::wait_for(stream s) const { return done("a GPU did not do its work", f_.wait_for(s)); }
 
-}  // namespace banyan::sweep
+}  // namespace banyan::hardware

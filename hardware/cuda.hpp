@@ -10,7 +10,7 @@
 
 #include "common/result.hpp"
 
-namespace banyan::sweep {
+namespace banyan::hardware {
 
 inline constexpr const char* cuda_library = "libcuda.so.1";
 
@@ -63,4 +63,4 @@ class cuda {
     std::uint32_t count_ = 0;
 };
 
-}  // namespace banyan::sweep
+}  // namespace banyan::hardware
