@@ -196,7 +196,7 @@ class Requeue(ClusterCase):
                 job = self.cluster.sbatch(*SHAPE, "--requeue", script=f"banyan-run {program}\necho ended with $?\n")
                 self.cluster.wait_for_job(job)
                 output = self.cluster.output(job)
-                self.assertIn(f"is not started again: code {code} at once is that of a program that is not there", output)
+                self.assertIn(f"is not started again: code {code} at once says that the program is not there", output)
                 self.assertNotIn("starting it again", output)
                 self.assertIn(f"ended with {code}", output)
 

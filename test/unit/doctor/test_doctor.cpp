@@ -163,7 +163,7 @@ TEST_CASE("what is told is for people, for machines and for cron", "[doctor]") {
     const auto text = as_text(ill, "n01 (compute)", false);
     CHECK(text.find("munge") == std::string::npos);
     CHECK(text.find("WRONG") != std::string::npos);
-    CHECK(text.find("fix: make it") != std::string::npos);
+    CHECK(text.find("fix:  make it") != std::string::npos);
     CHECK(text.find('\x1b') == std::string::npos);
     CHECK(exit_code(well) == 0);
     CHECK(exit_code(ill) == 1);
