@@ -49,7 +49,7 @@ class plain_formatter : public CLI::Formatter {
 };
 
 /// What is wrong with a command line: the command that is not known rather than that one is required.
-inline std::string wrong_use(const CLI::App& app, const CLI::Error& e) {
+inline std::string what_is_wrong(const CLI::App& app, const CLI::Error& e) {
     const auto words = app.remaining(true);
     if (e.get_name() != "RequiredError" || words.empty()) return e.what();
     const auto& word = words.front();
@@ -68,7 +68,7 @@ inline void usual_words(CLI::App& app, const std::string& program) {
     app.formatter(std::make_shared<plain_formatter>());
     app.set_version_flag("-V,--version", version_line(program.c_str()), "print the version");
     app.failure_message([program](const CLI::App* failed, const CLI::Error& e) {
-        return fmt::format("{}: {}; {} --help says how to call it\n", program, wrong_use(*failed, e),
+        return fmt::format("{}: {}; {} --help says how to call it\n", program, what_is_wrong(*failed, e),
                            program);
     });
 }
