@@ -59,7 +59,7 @@ inline std::string what_is_wrong(const CLI::App& app, const CLI::Error& e) {
         known.push_back(command->get_name());
     const auto close = nearest(word, known);
     return fmt::format("there is no command \"{}\"{}", printable(word),
-                       close.empty() ? "" : fmt::format("; did you mean \"{}\"?", close));
+                       close.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", close));
 }
 
 /// To be called before anything is added to `app`: commands take it over from there.

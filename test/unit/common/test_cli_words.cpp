@@ -37,7 +37,7 @@ bool has(const std::string& text, const char* words) { return text.find(words) !
 }  // namespace
 
 TEST_CASE("a command that is not known is named, behind the program", "[common]") {
-    CHECK(answer({"shwo"}).starts_with("banyan-x: there is no command \"shwo\"; did you mean \"show\"?"));
+    CHECK(answer({"shwo"}).starts_with("banyan-x: there is no command \"shwo\" (did you mean \"show\"?); "));
     CHECK(
         answer({"frobnicate"}).starts_with("banyan-x: there is no command \"frobnicate\"; banyan-x --help"));
     CHECK(answer({"--nosuch"}).starts_with("banyan-x: there is no option \"--nosuch\""));
