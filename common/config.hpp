@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// banyan.conf: one TOML file, one table per part, strict keys (config_keys.hpp). One function over a part's
-// settings reads them and writes them:
+// banyan.conf: TOML, one table per part, strict keys (config_keys.hpp); then the files banyan.conf.d/*.conf
+// in the order of their names, whose keys win. One function over a part's settings reads them and writes
+// them:
 //
 //     template <class Section, class Settings>
 //     void fields(Section& s, Settings& to) { s.field("lease", to.lease); ... }
@@ -51,8 +52,9 @@ class config_section {
 
 class config_file {
   public:
-    /// A missing file is an error; an empty path gives an empty configuration (all defaults). Tables that do
-    /// not exist are an error; what stands in each is checked by who reads it (config_section::check).
+    /// With the files beside it (config_parts). A missing file is an error; an empty path gives an empty
+    /// configuration (all defaults). Tables that do not exist are an error; what stands in each is checked by
+    /// who reads it (config_section::check).
     static result<config_file> load(const std::filesystem::path& path);
     static config_file defaults();
     /// The table [name]; one that is absent reads as all defaults. `node` stands for %n where a key has it;
@@ -63,6 +65,10 @@ class config_file {
     struct impl;
     std::shared_ptr<const impl> impl_;
 };
+
+/// The files that make up the configuration at `path`, in the order in which they are read: itself, then
+/// PATH.d/*.conf. None for an empty path.
+std::vector<std::filesystem::path> config_parts(const std::filesystem::path& path);
 
 /// All tables of a file, for --check-config. What runs checks only those that it reads, so that a wrong word
 /// in another part's table, or a newer part's key, does not stop it. Sentences on what is right, and yet

@@ -15,10 +15,10 @@ constexpr std::array tables{
         "Read by banyan-ckptd(8) and banyan-faultd(8), and, for the plans of jobs, by slurmctld, the "
         "prolog (spank_banyan(8)) and banyan-topo(1)."},
     config_table{"peers", "Read by banyan-ckptd(8) and banyan-faultd(8)."},
-    config_table{
-        "topo",
-        "Read by slurmctld (select_cons_tres_banyan(8)), which writes to its log what is wrong in "
-        "this table, and by banyan-topo(1) and banyan-faultd(8), which take snapshot and avoid alone."},
+    config_table{"topo",
+                 "Read by slurmctld (select_cons_tres_banyan(8)), which writes to its log what is wrong in "
+                 "this table, and by banyan-topo(1) and banyan-faultd(8), which take snapshot, avoid, names "
+                 "and site alone."},
     config_table{"ckptd",
                  "Read by banyan-ckptd(8); socket also by banyan-ckpt(1), banyan-run(1), spank_banyan(8) and "
                  "the agent of banyan-faultd(8)."},
@@ -45,8 +45,14 @@ constexpr std::array keys{
     config_key{"topo", "avoid", path, R"("/var/lib/banyan/avoid.links")",
                "The list of links that are up and that new jobs are kept off, which the fault daemon's controller writes by its policy "
                "(action \"avoid\") and nobody else; slurmctld sees a new one within a second. Empty: none is read, and none written."},
+    config_key{"topo", "names", path, R"("")",
+               "The node names of the fabric, where they are not those of slurm.conf: a node-name map, as the InfiniBand tools take it (lines of "
+               "GUID and quoted name). For each reading of a dump that has no --names. Empty: the descriptions in the fabric."},
+    config_key{"topo", "site", path, R"("")",
+               "What only the site knows of its fabric, as banyan-topo(1) describes it (SITE FILE). For each reading of a dump that has no "
+               "--site. Empty: nothing."},
     config_key{"topo", "max_age", duration, R"("168h")",
-               "An older snapshot is not believed: jobs are placed as plain cons_tres does, and slurmctld's log says so. "
+               "An older snapshot is not believed: jobs run where cons_tres has them, with their ranks in Slurm's order, and slurmctld's log says so. "
                "\"0s\" for any age."},
 
     config_key{"ckptd", "socket", path, R"("/run/banyan/ckptd.sock")", "The daemon's socket for the ranks of this node."},

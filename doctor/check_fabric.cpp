@@ -33,6 +33,18 @@ std::string slurm_user(const slurm_config& config) {
     return value.substr(0, value.find('('));
 }
 
+/// Ports of this host that are InfiniBand's; the controller looks at the fabric through one.
+bool has_infiniband() {
+    std::error_code failed;
+    const std::filesystem::path cards = "/sys/class/infiniband";
+    for (const auto& card : std::filesystem::directory_iterator(cards, failed))
+        for (const auto& port : std::filesystem::directory_iterator(card.path() / "ports", failed))
+            if (const auto layer = read_file(port.path() / "link_layer", 64);
+                layer && trim(*layer) == "InfiniBand")
+                return true;
+    return false;
+}
+
 void judge_nodes(const topo::fabric& fabric, const std::vector<slurm_node>& nodes, findings& out) {
     std::unordered_set<std::string_view> hosts;
     for (const auto& host : fabric.hosts) hosts.insert(host.name);
@@ -47,7 +59,7 @@ void judge_nodes(const topo::fabric& fabric, const std::vector<slurm_node>& node
                            ? compress_hostlist(missing)
                            : fmt::format("{} and {} more", missing.front(), missing.size() - 1);
     out.push_back({found == 0 ? verdict::wrong : verdict::note, "fabric snapshot",
-                   what + "; it lacks " + names, "train jobs are not placed on the nodes that it lacks",
+                   what + "; it lacks " + names, "training jobs are not placed on the nodes that it lacks",
                    "banyan-topo show SNAPSHOT, and compare the names; where they differ, see --names in "
                    "banyan-topo(1)"});
 }
@@ -59,21 +71,27 @@ findings check_snapshot(const site& s) {
     if (!s.fault) return {};  // check_configuration has said so
     const std::filesystem::path path = s.fault->snapshot;
     const char* const effect =
-        "jobs are placed as by plain cons_tres, and faults of switches are not matched to nodes";
-    const auto mend = fmt::format("{} {}", make_one, path.string());
+        "new jobs run where Slurm alone has them, with their ranks in its order (checkpoints and spares "
+        "work), "
+        "and faults of switches are not matched to nodes";
+    const auto fix = fmt::format("{} {}", make_one, path.string());
     struct stat st {};
     if (::stat(path.c_str(), &st) != 0) {
         const int why = errno;
+        if (why == ENOENT && !s.is.fabric && !has_infiniband())
+            return {
+                {verdict::note, path.string(), "is not there, and this host has no InfiniBand", effect,
+                 "nothing, where the nodes have none; else banyan-snapshot.timer on a host of the fabric"}};
         return {{why == ENOENT ? verdict::wrong : verdict::unknown, path.string(),
-                 std::generic_category().message(why), effect, mend}};
+                 std::generic_category().message(why), effect, fix}};
     }
     const auto loaded = topo::load_snapshot(path);
-    if (!loaded) return {{verdict::wrong, path.string(), loaded.error().text(), effect, mend}};
+    if (!loaded) return {{verdict::wrong, path.string(), loaded.error().text(), effect, fix}};
     findings out;
     const auto age = std::chrono::seconds(std::max<std::int64_t>(0, std::time(nullptr) - st.st_mtim.tv_sec));
     if (s.max_age && s.max_age->count() > 0 && age > *s.max_age)
         out.push_back({verdict::wrong, path.string(), fmt::format("is {} old, more than max_age", hours(age)),
-                       effect, mend + "; a timer does it: systemctl enable --now banyan-snapshot.timer"});
+                       effect, fix + "; a timer does it: systemctl enable --now banyan-snapshot.timer"});
     else
         out.push_back(fine(path.string(), fmt::format("is {} old", hours(age))));
     if (s.slurm.config && s.is.controller)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/command.hpp"
+#include "common/config.hpp"
 #include "common/file.hpp"
 #include "common/munge.hpp"
 #include "common/text.hpp"
@@ -23,11 +24,11 @@ constexpr std::size_t most_meminfo = 1u << 20;
 /// A folder of root's in which nobody else can put or change files.
 finding judge_folder(const std::filesystem::path& folder, const char* why) {
     struct stat st {};
-    const auto mend = fmt::format("install -d -m 755 {}", folder.string());
+    const auto fix = fmt::format("install -d -m 755 {}", folder.string());
     if (::stat(folder.c_str(), &st) != 0)
         return {errno == ENOENT ? verdict::wrong : verdict::unknown, folder.string(),
-                std::generic_category().message(errno), why, mend};
-    if (!S_ISDIR(st.st_mode)) return {verdict::wrong, folder.string(), "is no folder", why, mend};
+                std::generic_category().message(errno), why, fix};
+    if (!S_ISDIR(st.st_mode)) return {verdict::wrong, folder.string(), "is no folder", why, fix};
     const bool sticky = st.st_mode & S_ISVTX;
     if (st.st_uid != 0 || ((st.st_mode & 022) && !sticky))
         return {verdict::wrong, folder.string(),
@@ -55,14 +56,18 @@ findings check_configuration(const site& s) {
     const auto judge = [&](const auto& part) {
         if (part || std::find(told.begin(), told.end(), part.error().text()) != told.end()) return;
         told.push_back(part.error().text());
-        out.push_back({verdict::wrong, name, told.back(), why, "man banyan.conf"});
+        const auto& hint = part.error().hint;
+        out.push_back({verdict::wrong, name, part.error().what, why,
+                       hint.empty() ? "man banyan.conf; banyan-fault check-config" : hint});
     };
     judge(s.fault), judge(s.ckptd), judge(s.max_age);
     const auto policy = s.is.controller && s.fault ? s.fault->policy : std::string();
     if (const auto rules = fault::load_policy(policy); !rules)
         out.push_back({verdict::wrong, policy, rules.error().text(),
                        "banyan-faultd's controller does not start with it", "banyan-fault policy check"});
-    for (const auto& file : {s.config_path, std::filesystem::path(policy)})
+    auto files = config_parts(s.config_path);
+    files.emplace_back(policy);
+    for (const auto& file : files)
         if (const auto trusted = file.empty() ? result<void>() : check_trusted(file); !trusted)
             out.push_back({verdict::wrong, file.string(), trusted.error().text(),
                            "whoever can write it decides what root's daemons do",

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What this host can reach of the others, and which of them the fault daemon hears. Each host sees its own
-// direction: the controller's agents show the other one.
+// What this host can reach of the others. Each host sees its own direction: the controller's agents show the
+// other one.
 #include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "common/command.hpp"
-#include "common/json_fields.hpp"
-#include "common/text.hpp"
 #include "doctor/reach.hpp"
 #include "doctor/site.hpp"
 
@@ -18,22 +14,7 @@ namespace banyan::doctor {
 namespace {
 
 constexpr auto connect_timeout = std::chrono::seconds(2);
-constexpr auto command_timeout = std::chrono::seconds(10);
 constexpr std::size_t neighbours = 8;  // that a compute node tries; the controller tries all
-
-std::string some(const std::vector<std::string>& names) {
-    constexpr std::size_t most = 256;
-    if (names.size() <= most) return compress_hostlist(names);
-    return fmt::format("{} and {} more", names.front(), names.size() - 1);
-}
-
-/// Those of whom Slurm does not know already that nobody is there.
-std::vector<slurm_node> expected(const std::vector<slurm_node>& nodes) {
-    std::vector<slurm_node> out;
-    std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(out),
-                 [](const slurm_node& n) { return n.expected_up(); });
-    return out;
-}
 
 /// Nodes after ours in the order of slurm.conf, so that every node is tried by some other.
 std::vector<slurm_node> peers_of(const site& s) {
@@ -81,7 +62,7 @@ void judge_nodes(const std::vector<target>& targets, const std::vector<reach>& a
                        fmt::format("no time was left for {} of {} nodes: {}", untried.size(), targets.size(),
                                    some(untried)),
                        "whether they can be reached is not known",
-                       "mend the others first; names that no server answers for take longest"});
+                       "fix the others first; names that no server answers for take longest"});
 }
 
 finding judge_controller(const site& s) {
@@ -127,39 +108,6 @@ findings check_ports(const site& s) {
                        "what Slurm knows is not told again", "sinfo -R"});
     if (!targets.empty()) judge_nodes(targets, try_ports(targets, connect_timeout), out);
     return out;
-}
-
-findings check_daemons(const site& s) {
-    if (!s.is.controller || !s.fault) return {};
-    const char* const why = "faults are not seen on the nodes that it does not hear";
-    std::vector<std::string> words = {"banyan-fault", "agents", "--json"};
-    if (!s.config_path.empty()) words.insert(words.end(), {"--config", s.config_path.string()});
-    const auto text = run_command(words, command_timeout);
-    if (!text)
-        return {{verdict::wrong, "banyan-faultd controller", text.error().text(), "no fault is seen",
-                 "systemctl enable --now banyan-faultd-controller"}};
-    const auto answer = nlohmann::json::parse(*text, nullptr, false);
-    // The command prints the list alone.
-    const nlohmann::json whole = answer.is_object() ? answer : nlohmann::json{{"agents", answer}};
-    const auto agents = json_fields(whole).list("agents");
-    if (!agents)
-        return {{verdict::unknown, "banyan-faultd controller", "its answer is no list of agents", why,
-                 "banyan-fault agents"}};
-    std::vector<std::string> heard, missing;
-    for (const auto& agent : *agents)
-        if (agent.flag("connected").value_or(false)) heard.push_back(agent.text("node").value_or(""));
-    if (!s.slurm.nodes)
-        return {{verdict::unknown, "agents", fmt::format("{} are heard", heard.size()),
-                 "how many nodes there are is not known", "scontrol show node"}};
-    std::sort(heard.begin(), heard.end());
-    const auto up = expected(*s.slurm.nodes);
-    for (const auto& node : up)
-        if (!std::binary_search(heard.begin(), heard.end(), node.name)) missing.push_back(node.name);
-    const auto what = fmt::format("the controller hears {} of {} nodes{}", up.size() - missing.size(),
-                                  up.size(), up.size() == s.slurm.nodes->size() ? "" : " that are up");
-    if (missing.empty()) return {fine("agents", what)};
-    return {{verdict::wrong, "agents", what + "; it does not hear " + some(missing), why,
-             "systemctl enable --now banyan-faultd-agent there, then banyan-doctor there"}};
 }
 
 }  // namespace banyan::doctor

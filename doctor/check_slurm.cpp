@@ -15,7 +15,8 @@ struct rule {
     bool (*holds)(const slurm_config&);
     const char* key;
     const char* why;
-    const char* mend;
+    const char* fix;
+    bool again = false;  ///< another rule has said that the key is well
 };
 
 const rule rules[] = {
@@ -46,35 +47,48 @@ const rule rules[] = {
     {verdict::note, [](const slurm_config& c) { return !has_word(c, "PrologFlags", "RunInJob"); },
      "PrologFlags", "a checkpoint daemon that a prolog starts ends with its job",
      "run it as a service: systemctl enable --now banyan-ckptd@$(hostname -s) on every node"},
-    {verdict::note,
+    {verdict::wrong,
      [](const slurm_config& c) {
          const auto plugins = lower_case(value_of(c, "JobSubmitPlugins"));
          return plugins.ends_with("banyan") || !has_word(c, "JobSubmitPlugins", "banyan");
      },
      "JobSubmitPlugins", "what a later plugin changes in a job is not checked",
-     "put banyan last in JobSubmitPlugins"},
+     "put banyan last in JobSubmitPlugins, then scontrol reconfigure", true},
 };
 
 /// What is behind a scontrol that does not get through, as far as its own words tell.
 finding silent_slurm(const error& why, bool judged_by_file, const site& s) {
     const auto text = why.text();
     const auto says = [&](const char* words) { return text.find(words) != std::string::npos; };
-    std::string mend = "scontrol ping; systemctl status slurmctld";
+    std::string fix = "scontrol ping; systemctl status slurmctld";
     if (says("uthentic") || says("redential") || says("Munge") || says("Zero Bytes"))
-        mend =
+        fix =
             "one munge key on all hosts: cksum /etc/munge/munge.key; systemctl status munge; and clocks that "
             "agree";
     else if (says("plugin"))
-        mend =
+        fix =
             "install on this host the plugins that slurm.conf names, for the release of its Slurm; scontrol "
             "show "
             "config";
     else if (says("cannot run scontrol"))
-        mend = "PATH=/where/slurm/is/bin:$PATH banyan-doctor; in the line for cron, too";
+        fix = "PATH=/where/slurm/is/bin:$PATH banyan-doctor; in the line for cron, too";
     return {verdict::unknown, "slurmctld", text,
             judged_by_file ? "what follows is judged by " + s.slurm.file->path.string()
                            : "nothing about slurm.conf can be said without it",
-            mend};
+            fix};
+}
+
+/// A host with a slurm.conf of its own may keep Slurm's own select plugin: its commands need no package then.
+void judge_own_select(const site& s, findings& out) {
+    if (s.slurm.silence || !s.slurm.file || s.is.controller) return;
+    const auto here = value_of(s.slurm.file->config, "SelectType");
+    if (here.empty() || here == value_of(*s.slurm.config, "SelectType")) return;
+    out.push_back(
+        {verdict::note, s.slurm.file->path.string(),
+         fmt::format("SelectType={}, and slurmctld's is {}", here, value_of(*s.slurm.config, "SelectType")),
+         "commands of Slurm work here, with banyan's packages and without; its tools go by "
+         "slurmctld's",
+         "the same slurm.conf on all hosts, once banyan-slurm-plugins is installed here"});
 }
 
 /// What slurmctld runs with and what this host's file says for its next start.
@@ -105,16 +119,22 @@ findings check_slurm(const site& s) {
         out.push_back(silent_slurm(*s.slurm.silence, true, s));
     else
         out.push_back(fine("slurmctld", "answers, Slurm " + value_of(config, "SLURM_VERSION")));
+    if (!s.slurm.unset_conf.empty())
+        out.push_back({verdict::note, "SLURM_CONF",
+                       fmt::format("is not set here, and Slurm's daemons run with {}", s.slurm.unset_conf),
+                       "commands of Slurm do not find slurmctld in this shell, nor in cron",
+                       "export SLURM_CONF=" + s.slurm.unset_conf});
     for (const auto& r : rules) {
         const auto value = value_of(config, r.key);
         const auto shown = fmt::format("{}={}", r.key, value);
         if (r.holds(config)) {
-            if (r.otherwise == verdict::wrong) out.push_back(fine("slurm.conf", shown));
+            if (r.otherwise == verdict::wrong && !r.again) out.push_back(fine("slurm.conf", shown));
         } else {
-            out.push_back({r.otherwise, "slurm.conf", shown, r.why, r.mend});
+            out.push_back({r.otherwise, "slurm.conf", shown, r.why, r.fix});
         }
     }
     judge_restart(s, out);
+    judge_own_select(s, out);
     return out;
 }
 

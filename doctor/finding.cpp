@@ -47,7 +47,7 @@ std::string as_text(const findings& list, const std::string& title, bool all) {
         if (!all && (f.is == verdict::fine || f.is == verdict::note)) continue;
         out += fmt::format("  {:<6}{}: {}\n", heading(f.is), printable(f.subject), printable(f.what));
         if (!f.why.empty()) out += fmt::format("        why:  {}\n", printable(f.why));
-        if (!f.mend.empty()) out += fmt::format("        mend: {}\n", printable(f.mend));
+        if (!f.fix.empty()) out += fmt::format("        fix:  {}\n", printable(f.fix));
     }
     out += fmt::format("{} wrong, {} that could not be looked at, {} to note, {} fine\n",
                        count(list, verdict::wrong), count(list, verdict::unknown), count(list, verdict::note),
@@ -62,7 +62,7 @@ std::string as_json(const findings& list, const std::string& node, const std::ve
                        {"subject", f.subject},
                        {"what", f.what},
                        {"why", f.why},
-                       {"mend", f.mend}});
+                       {"fix", f.fix}});
     const nlohmann::json out = {{"node", node},
                                 {"roles", roles},
                                 {"wrong", count(list, verdict::wrong)},

@@ -16,13 +16,13 @@ enum class verdict {
 };
 
 /// `subject` is the object (a file, a key, a node), `what` what was found. For everything but `fine` the
-/// other two: what it leads to, and the line or command that mends it.
+/// other two: what it leads to, and the line or command that fixes it.
 struct finding {
     verdict is = verdict::fine;
     std::string subject;
     std::string what;
     std::string why;
-    std::string mend;
+    std::string fix;
 };
 
 using findings = std::vector<finding>;

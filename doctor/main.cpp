@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// banyan-doctor: is banyan well on this host? Says what is wrong, why it matters, and the line that mends it.
+// banyan-doctor: is banyan well on this host? Says what is wrong, why it matters, and the line that fixes it.
 //
 // Exit codes: 0 nothing is wrong; 1 something is wrong or could not be looked at; 2 wrong use.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "common/build_info.hpp"
+#include "common/cli_words.hpp"
 #include "common/config.hpp"
 #include "doctor/site.hpp"
 
@@ -30,9 +29,9 @@ findings check_all(const site& s) {
 
 int main(int argc, char** argv) {
     CLI::App app(
-        "Checks banyan and what it needs of this host: says what is wrong, why it matters and what mends "
+        "Checks banyan and what it needs of this host: says what is wrong, why it matters and what fixes "
         "it.");
-    app.name("banyan-doctor");
+    banyan::usual_words(app, "banyan-doctor");
     site_options asked{banyan::default_config_path().string(), {}, {}};
     bool json = false, quiet = false;
     app.add_option("--config", asked.config,
@@ -44,7 +43,6 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"controller", "compute", "fabric", "login"}));
     app.add_flag("--json", json, "everything, as one JSON object");
     app.add_flag("--quiet", quiet, "only what is wrong, and nothing where nothing is: for cron");
-    app.set_version_flag("--version", banyan::version_line("banyan-doctor"));
     app.footer(
         "Exit codes: 0 nothing is wrong, 1 something is wrong or could not be looked at, 2 wrong use.");
     try {

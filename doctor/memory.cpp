@@ -15,21 +15,23 @@ finding judge_memory(const memory_of_node& m) {
     if (m.ckptd_limit >= m.total)
         return {verdict::wrong, "memory",
                 fmt::format("[ckptd] memory_limit is {}, and the node has {}", limit, total), why,
-                "memory_limit in banyan.conf: about three times the state of the node's ranks"};
+                "memory_limit in banyan.conf: six times the state of the node's ranks, three times where "
+                "jobs have one "
+                "node (docs/install.md, Memory)"};
     const auto jobs = m.for_slurm - std::min(m.for_slurm, m.kept_from_jobs);
-    const auto mend = fmt::format(
+    const auto fix = fmt::format(
         "MemSpecLimit={} on the node's line of slurm.conf, with SelectTypeParameters=CR_Core_Memory; or a "
         "smaller memory_limit",
         ((m.ckptd_limit >> 20) + 1024));
     if (!m.jobs_are_limited)
         return {verdict::note, "memory",
                 fmt::format("jobs are not limited in memory; checkpoints may take {} of {}", limit, total),
-                "where jobs take what the checkpoints need, " + std::string(why), mend};
+                "where jobs take what the checkpoints need, " + std::string(why), fix};
     if (jobs + m.ckptd_limit > m.total)
         return {verdict::wrong, "memory",
                 fmt::format("jobs may take {} and checkpoints {}, and the node has {}", format_bytes(jobs),
                             limit, total),
-                why, mend};
+                why, fix};
     return fine("memory",
                 fmt::format("{} for jobs and {} for checkpoints, of {}", format_bytes(jobs), limit, total));
 }

@@ -2,13 +2,12 @@
 #include "doctor/opensm.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 #include <fmt/format.h>
 
 #include "common/file.hpp"
 #include "common/text.hpp"
+#include "doctor/processes.hpp"
 
 namespace banyan::doctor {
 namespace {
@@ -45,24 +44,6 @@ std::string configured(std::string_view configuration, std::string_view key) {
     return out == "(null)" ? std::string() : out;
 }
 
-/// Command lines of this host's subnet managers.
-result<std::vector<std::vector<std::string>>> running() {
-    std::vector<std::vector<std::string>> out;
-    std::error_code failed;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc", failed)) {
-        std::ifstream comm(entry.path() / "comm");
-        std::string name;
-        if (!std::getline(comm, name) || name != "opensm") continue;
-        BANYAN_TRY(const auto text, read_file(entry.path() / "cmdline", most_opensm_text));
-        std::vector<std::string> words;
-        for (const auto word : split(text, '\0')) words.emplace_back(word);
-        if (!words.empty() && words.back().empty()) words.pop_back();
-        if (!words.empty()) out.push_back(std::move(words));  // else it has just ended
-    }
-    if (failed) return fail(errc::unavailable, "cannot list /proc: " + failed.message());
-    return out;
-}
-
 }  // namespace
 
 std::string opensm_configuration(const std::vector<std::string>& command) {
@@ -81,8 +62,8 @@ opensm_log_settings judge_opensm(const std::vector<std::string>& command, std::s
 
 result<std::optional<opensm_log_settings>> opensm_that_logs_to(const std::string& log) {
     std::optional<opensm_log_settings> any;
-    BANYAN_TRY(const auto managers, running());
-    for (const auto& command : managers) {
+    BANYAN_TRY(const auto managers, processes_called("opensm"));
+    for (const auto& [command, environment] : managers) {
         const auto configuration = read_file(opensm_configuration(command), most_opensm_text);
         if (!configuration && configuration.error().code != errc::not_found)
             return std::unexpected(configuration.error());

@@ -94,7 +94,7 @@ result<std::optional<plugstack_line>> search(const std::filesystem::path& file, 
             continue;
         }
         if (std::filesystem::path(words[1]).filename() != "spank_banyan.so") continue;
-        plugstack_line out{words[0] == "required", words[1], {}};
+        plugstack_line out{file, words[0] == "required", words[1], {}};
         for (std::size_t i = 2; i < words.size(); ++i)
             if (const auto equals = words[i].find('='); equals != std::string::npos)
                 out.arguments[words[i].substr(0, equals)] = words[i].substr(equals + 1);

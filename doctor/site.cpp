@@ -2,23 +2,18 @@
 #include "doctor/site.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "common/config.hpp"
+#include "doctor/processes.hpp"
 
 namespace banyan::doctor {
 namespace {
 
-/// Whether a process of this host is called `name`.
 bool runs_here(const std::string& name) {
-    std::error_code failed;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc", failed)) {
-        std::ifstream comm(entry.path() / "comm");
-        std::string line;
-        if (std::getline(comm, line) && line == name) return true;
-    }
-    return false;
+    const auto found = processes_called(name);
+    return found && !found->empty();
 }
 
 std::string short_name(const std::string& host) { return host.substr(0, host.find('.')); }
@@ -64,6 +59,17 @@ result<std::chrono::milliseconds> snapshot_age_limit(const std::filesystem::path
     return limit;
 }
 
+/// The shell that we run in may not know where slurm.conf is, while the daemons of this host do: then we go
+/// by theirs. Returns it.
+std::string adopt_slurm_conf() {
+    const char* set = std::getenv("SLURM_CONF");
+    if (set && *set) return {};
+    const auto theirs = conf_of_daemons();
+    if (!theirs || *theirs == "/etc/slurm/slurm.conf") return {};
+    ::setenv("SLURM_CONF", theirs->c_str(), 1);
+    return *theirs;
+}
+
 }  // namespace
 
 std::vector<std::string> roles::names() const {
@@ -77,7 +83,9 @@ std::vector<std::string> roles::names() const {
 
 site look(const site_options& asked) {
     const auto host = ckpt::short_host_name();
+    const auto unset = adopt_slurm_conf();
     auto slurm = ask_slurm();
+    slurm.unset_conf = unset;
     const auto node = asked.node.empty() ? node_of(slurm.nodes, host) : asked.node;
     site out{node,
              {},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -59,6 +60,19 @@ bool slurm_node::expected_up() const {
     // "DOWN", "IDLE+CLOUD+POWERED_DOWN", "IDLE*" of a node that does not respond.
     return !has("down") && !has("power") && !has("future") && !has("reboot_issued") && !has("not_respond") &&
            !has("*");
+}
+
+std::vector<slurm_node> expected(const std::vector<slurm_node>& nodes) {
+    std::vector<slurm_node> out;
+    std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(out),
+                 [](const slurm_node& n) { return n.expected_up(); });
+    return out;
+}
+
+std::string some(const std::vector<std::string>& names) {
+    constexpr std::size_t most = 256;
+    if (names.size() <= most) return compress_hostlist(names);
+    return fmt::format("{} and {} more", names.front(), names.size() - 1);
 }
 
 std::string value_of(const slurm_config& config, std::string_view key) {

@@ -44,6 +44,7 @@ struct slurm_view {
     std::optional<std::uint32_t> installed{};  ///< release of this host's Slurm; nothing = could not be asked
     std::shared_ptr<slurm_file> file{};        ///< this host's slurm.conf; none where there is none
     std::optional<error> file_error{};         ///< why it could not be read
+    std::string unset_conf{};                  ///< that of Slurm's daemons, where our SLURM_CONF was not set
 };
 
 /// Runs scontrol, which has to be on the PATH.
@@ -52,6 +53,11 @@ slurm_view ask_slurm();
 slurm_config parse_config(std::string_view text);
 /// Of `scontrol -o show node`, one node a line.
 std::vector<slurm_node> parse_nodes(std::string_view text);
+
+/// Those of whom Slurm does not know already that nobody is there.
+std::vector<slurm_node> expected(const std::vector<slurm_node>& nodes);
+/// For messages: a host list, of very many the first and how many more.
+std::string some(const std::vector<std::string>& names);
 
 std::string lower_case(std::string_view text);
 /// The value, or empty.
@@ -72,6 +78,7 @@ result<std::uint32_t> plugin_version(const std::filesystem::path& file);
 
 /// The line of plugstack.conf, and of the files that it includes, that loads our SPANK plugin.
 struct plugstack_line {
+    std::filesystem::path file;  ///< where it stands
     bool required = false;
     std::string plugin;
     std::map<std::string, std::string, std::less<>> arguments;  ///< config=…, ckptd=…

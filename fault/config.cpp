@@ -146,6 +146,8 @@ result<config> load_config(const std::filesystem::path& path, std::string node) 
     const auto topo = file.section("topo", c.node);
     c.snapshot = topo.text("snapshot");
     c.avoid = topo.text("avoid");
+    c.names = topo.text("names");
+    c.site = topo.text("site");
     BANYAN_CHECK(check_logs(c));
     BANYAN_CHECK(check_counters(c));
     return c;

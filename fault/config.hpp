@@ -42,7 +42,7 @@ struct verification_limits {
 /// Made by load_config, which knows the defaults.
 struct config {
     std::string node;
-    std::string munge_socket, ckptd_socket, snapshot, avoid;
+    std::string munge_socket, ckptd_socket, snapshot, avoid, names, site;
     std::string controller, bind, socket, agent_socket, history, policy, opensm_log, ufm_log, kmsg, root,
         metrics;
     std::uint16_t port = 0, ckptd_port = 0;

@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
     look->add_option(
         "NAME", names,
         "hcas: the counters, as their files in /sys are called; hca-events and gpus: the library");
-    app.set_version_flag("--version", banyan::version_line("banyan-faultd"));
+    app.set_version_flag("-V,--version", banyan::version_line("banyan-faultd"));
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {

@@ -85,7 +85,7 @@ int end_component(const option_texts& chosen) {
             "job with sbatch or salloc, and start the training in it with banyan-run, or srun --het-group=N");
     }
     if (training < 2 || !chosen[train::parallel]) return SLURM_SUCCESS;
-    refuse(std::string(train::second_training_component) + "; leave it away in one, or submit two jobs" +
+    refuse(std::string(train::second_training_component) + "; omit it in one, or submit two jobs" +
            (users[train::parallel].variable
                 ? std::string("; the variable ") + option_names[train::parallel].variable +
                       " gives it to each component"

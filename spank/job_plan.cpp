@@ -79,9 +79,9 @@ result<train::plan> trusted_plan(const settings& s, const job_identity& job) {
     const auto asked = spank_variable(train::option_names[train::parallel].env);
     const auto sealed = sealed_plan();
     if (asked.empty() || sealed.empty())
-        return fail(errc::not_found, "the job has no plan of its ranks",
-                    "--train-ckpt needs --train-parallel and SelectType=select/cons_tres_banyan with a "
-                    "fabric snapshot");
+        return fail(
+            errc::not_found, "the job has no plan of its ranks",
+            "--train-ckpt needs --train-parallel, and SelectType=select/cons_tres_banyan in slurm.conf");
     if (asked.size() > train::max_option_text)
         return fail(errc::invalid_input, "--train-parallel is too long");
     BANYAN_TRY(const auto shape, topo::parse_shape(asked));

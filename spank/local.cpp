@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "common/text.hpp"
+#include "spank/held_program.hpp"
 #include "spank/job_facts.hpp"
 #include "spank/plugin.hpp"
 #include "spank/srun_step.hpp"
@@ -83,7 +84,7 @@ void forget_ranks() {
                              "BANYAN_NODE_RANK",   "BANYAN_NNODES",       "BANYAN_NPROC_PER_NODE",
                              "PET_NODE_RANK",      "PET_NNODES",          "PET_NPROC_PER_NODE",
                              "PET_MASTER_ADDR",    "PET_MASTER_PORT",     "BANYAN_CKPT_EVERY",
-                             "BANYAN_CKPT_SOCKET", "BANYAN_CKPT_OFF"})
+                             "BANYAN_CKPT_SOCKET", "BANYAN_CKPT_OFF",     program_variable})
         ::unsetenv(name);
     for (const auto dimension : topo::all_dimensions)
         for (const char* what : {"RANK", "SIZE"}) ::unsetenv(dimension_variable(dimension, what).c_str());
@@ -130,7 +131,7 @@ int announce_step(spank_t sp) {
     if (this_step().role == step_role::training && !laid_out(*layout, *this_step().request))
         refuse(
             fmt::format("Slurm has laid step {}.{} out as {}, and not as {} tasks on each of {} nodes; "
-                        "leave -m and options of CPUs away, or ask for --ntasks-per-node={} at submission",
+                        "omit -m and options of CPUs, or ask for --ntasks-per-node={} at submission",
                         job, step, layout_in_words(*layout), this_step().request->tasks_per_node(),
                         this_step().request->nodes, this_step().request->tasks_per_node()));
     const auto& planned = this_step().request;
@@ -155,6 +156,7 @@ int announce_step(spank_t sp) {
     if (this_step().restart) ::setenv("BANYAN_STEP_RESTART", std::to_string(*this_step().restart).c_str(), 1);
     ::setenv("MASTER_ADDR", address_of(nodes->front()).c_str(), 1);
     ::setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
+    hold_program(sp);
     return SLURM_SUCCESS;
 }
 

@@ -82,11 +82,15 @@ int detach_session(spank_t sp, const settings& s);
 
 // stepd.cpp: the step on every node
 int open_step(spank_t sp, const settings& s);
-int set_task_environment(spank_t sp, const settings& s);
+/// srun has said so, in the step's environment.
+bool is_training_step(spank_t sp);
 /// In slurmstepd itself, as root, and after open_step; they read no file: a task's status was collected; the
 /// step is over on this node.
 int note_task_end(spank_t sp);
 int note_step_end();
+
+// task_environment.cpp
+int set_task_environment(spank_t sp, const settings& s);
 
 /// "BANYAN_TP_RANK" and the like; `what` is RANK or SIZE.
 std::string dimension_variable(topo::dimension d, const char* what);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/text.hpp"
+#include "spank/held_program.hpp"
 #include "spank/job_facts.hpp"
 #include "spank/plugin.hpp"
 #include "spank/srun_options.hpp"
@@ -30,10 +31,11 @@ bool share_out_gpus(const srun_options& srun, const topo::request& request) {
 /// With --export=NONE, or a list, the tasks get what it names: what tells them their ranks has to be there.
 bool export_ranks(const srun_options& srun) {
     if (!srun.is_set("export")) return true;
-    return srun.set("export",
-                    fmt::format("BANYAN_SHAPE,BANYAN_STEP_NODES,BANYAN_STEP_RESTART,BANYAN_NPROC_PER_NODE,"
-                                "MASTER_ADDR,MASTER_PORT,{},{}",
-                                train::option_names[train::checkpoint].variable, srun.text("export")));
+    return srun.set(
+        "export",
+        fmt::format("BANYAN_SHAPE,BANYAN_STEP_NODES,BANYAN_STEP_RESTART,BANYAN_NPROC_PER_NODE,"
+                    "MASTER_ADDR,MASTER_PORT,{},{},{}",
+                    program_variable, train::option_names[train::checkpoint].variable, srun.text("export")));
 }
 
 void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request& request,
@@ -110,10 +112,10 @@ void check_own_shape(const topo::shape& typed, const std::string& placed, std::u
                      std::uint32_t tasks) {
     if (typed.text() == placed) return;
     if (tasks != 0 && tasks != typed.ranks()) refuse(train::other_tasks(typed, tasks).text());
-    refuse(fmt::format(
-        "--train-parallel={} is not the shape of job {}, which was placed for {}; leave it away, or "
-        "submit a job for it",
-        typed.text(), job, placed));
+    refuse(
+        fmt::format("--train-parallel={} is not the shape of job {}, which was placed for {}; omit it, or "
+                    "submit a job for it",
+                    typed.text(), job, placed));
 }
 
 /// With --train-min-dp the training is what the nodes that are left hold. Who typed the numbers of all of it
@@ -146,7 +148,7 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
     auto words = words_of(srun, in_het ? component : std::nullopt);
     words.own_shape = decided.own_shape;
     if (words.own_shape && srun.has_components())
-        refuse("a step of several components is never the training; leave --train-parallel away");
+        refuse("a step of several components is never the training; omit --train-parallel");
     const bool shell = srun.is_set("interactive") || (srun.is_set("pty") && words.tasks == 0);
     if (srun.has_components() || ((shell || words.overlap) && !words.own_shape)) {
         decided.role = step_role::helper;
@@ -212,8 +214,7 @@ const step_decision& this_step() { return decided; }
 
 void refuse(const std::string& why) {
     slurm_error("banyan: %s", why.c_str());
-    const auto wanted = number_in(variable("SLURM_EXIT_ERROR"));
-    std::exit(wanted % 256 != 0 ? static_cast<int>(wanted % 256) : 1);
+    std::exit(code_of_errors());
 }
 
 }  // namespace banyan::spank

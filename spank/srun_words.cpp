@@ -6,6 +6,7 @@
 
 #include "common/text.hpp"
 #include "spank/plugin.hpp"
+#include "train/srun_code.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -33,7 +34,16 @@ std::string variable_of(const char* name, std::optional<std::uint32_t> component
     return own.empty() ? variable(name) : own;
 }
 
+/// banyan-run started this srun, and the user has not chosen a code for its errors.
+bool by_banyan_run = false;
+
 }  // namespace
+
+int code_of_errors() {
+    if (by_banyan_run) return train::srun_error_code;
+    const auto wanted = number_in(variable(train::srun_error_variable)) % 256;
+    return wanted != 0 ? static_cast<int>(wanted) : 1;
+}
 
 std::string variable(const char* name) {
     const char* value = std::getenv(name);
@@ -46,6 +56,11 @@ std::uint32_t number_in(const std::string& text) {
 }
 
 void prepare_srun() {
+    // srun has read it, and the tasks are to have what the user has.
+    if (variable(train::srun_error_variable) == std::to_string(train::srun_error_code)) {
+        by_banyan_run = true;
+        ::unsetenv(train::srun_error_variable);
+    }
     // Beside the number of tasks it says nothing, or something that srun finds wrong for each step of another
     // size, and warns of.
     for (std::uint32_t i = 0; i < most_components; ++i) {

@@ -19,6 +19,9 @@ std::string variable(const char* name);
 /// 0 when it is none.
 std::uint32_t number_in(const std::string& text);
 
+/// With which this srun, sbatch or salloc ends on an error of its own.
+int code_of_errors();
+
 /// Before srun reads its environment: in a train job, what of it would be wrong for most steps.
 void prepare_srun();
 

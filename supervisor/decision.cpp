@@ -36,6 +36,11 @@ bool could_not_run(const situation& s) {
     return says_so && s.end.ran < soon && s.restarts == 0 && !s.saved_after;
 }
 
+/// A wrong option, a step that Slurm refuses: srun would say the same once more.
+bool was_refused(const situation& s) {
+    return !s.began && !s.recovering && s.restarts == 0 && s.end.ran < soon;
+}
+
 /// A restart with fewer groups that ended by itself, without a new training step.
 bool was_shrunk_in_vain(const situation& s, bool node_lost) {
     return s.recovering && s.began && !node_lost && !s.grows && s.end.code != not_reached &&
@@ -63,8 +68,11 @@ decision decide(const situation& s) {
     if (s.restarts >= s.max_restarts)
         return finish(fmt::format("{} restarts is the limit (--max-restarts)", s.restarts));
     if (!node_lost && could_not_run(s))
-        return finish(fmt::format("code {} at once is that of a program that is not there or cannot be run",
-                                  s.end.code));
+        return finish(
+            fmt::format("code {} at once says that the program is not there, cannot be run, or does "
+                        "not understand its arguments",
+                        s.end.code));
+    if (!node_lost && was_refused(s)) return finish("srun started no step; its message says why");
     const bool without_step = s.recovering && !s.began;
     const auto idle = without_step ? s.idle_restarts : idle_after(s, node_lost);
     if (idle > s.max_idle_restarts)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // banyan-run: srun that starts a step again after a fault. Runs as the user, inside the job's allocation.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 
 #include "common/build_info.hpp"
+#include "common/command.hpp"
 #include "common/text.hpp"
 #include "supervisor/supervisor.hpp"
 #include "train/slurm/plan_query.hpp"
@@ -59,6 +61,15 @@ std::optional<component> training_component() {
     return {};
 }
 
+/// Without the plugin srun would start as many copies of the program, each of them alone.
+result<void> check_srun() {
+    const auto help = capture({"srun", "--help"}, {std::chrono::seconds(20)});
+    if (!help || !help->good() || help->text.find("--train-parallel") != std::string::npos) return {};
+    return fail(errc::unavailable,
+                "srun on this host does not load spank_banyan.so, so the tasks would not get their ranks",
+                "banyan-doctor on this host says what is missing");
+}
+
 result<int> run(const std::vector<std::string>& arguments) {
     BANYAN_TRY(auto opts, split_arguments(arguments));
     if (opts.help) return std::fputs(help_text().c_str(), stdout) < 0 ? 1 : 0;
@@ -67,11 +78,14 @@ result<int> run(const std::vector<std::string>& arguments) {
     BANYAN_TRY(auto state, query_job(job));
     using banyan::supervisor::supervisor;
     if (state.heterogeneous)
-        if (auto training = training_component())
+        if (auto training = training_component()) {
+            BANYAN_CHECK(check_srun());
             return supervisor(std::move(opts), training->job, std::move(training->state),
                               std::move(training->plan))
                 .run();
+        }
     auto plan = plan_to_follow(job, state);
+    if (plan.nodes) BANYAN_CHECK(check_srun());
     return supervisor(std::move(opts), job, std::move(state), std::move(plan)).run();
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // CLI11 reads our options and writes the help. It is shown only the words before the first that is none of
-// ours: its own prefix_command() ends at the first word that is no option, so it would take the --verbose in
-// "--overlap --verbose program", which is srun's.
+// ours: its own prefix_command() ends at the first word that is no option, so it would take a later one too.
+// No name is one of srun's: who writes that means srun.
 #include "supervisor/options.hpp"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class command_line {
               "Options of banyan-run come first; everything from the first other word on goes to srun.") {
         app_.name("banyan-run");
         app_.formatter(std::make_shared<formatter>());
-        app_.set_version_flag("--version", version_line("banyan-run"), "print the version");
+        app_.set_version_flag("-V,--version", version_line("banyan-run"), "print the version");
         add("--max-restarts", "N", "end after N restarts (default 1000)",
             [&into](const std::string& text) { into.max_restarts = count_of(text, "--max-restarts"); });
         add("--max-idle-restarts", "N",
@@ -53,15 +53,15 @@ class command_line {
             [&into](const std::string& text) {
                 into.max_idle_restarts = count_of(text, "--max-idle-restarts");
             });
-        add("--wait", "TIME",
+        add("--wait-for-node", "TIME",
             "how long to wait for a node when the job cannot be requeued, or for\n"
             "slurmctld to answer (default 30s)",
-            [&into](const std::string& text) { into.wait = time_of(text, "--wait"); });
+            [&into](const std::string& text) { into.wait = time_of(text, "--wait-for-node"); });
         add("--start-within", "TIME",
             "how long to ask Slurm for the step of a restart, before the job is\n"
             "requeued (default 60s)",
             [&into](const std::string& text) { into.start_within = time_of(text, "--start-within"); });
-        app_.add_flag("--verbose", into.verbose, "say what is run and asked");
+        app_.add_flag("--debug", into.debug, "print each srun command line, and what Slurm answers");
         app_.footer(
             "Within a job submitted with --train-parallel, -N and -n follow from the job's plan.\n"
             "A job that has lost more nodes than it has spares is requeued, if it may be.\n"

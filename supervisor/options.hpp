@@ -18,7 +18,7 @@ struct options {
     std::uint32_t max_idle_restarts = 3;
     std::chrono::milliseconds wait{30000};  ///< for enough nodes, or a controller that does not answer
     std::chrono::milliseconds start_within{60000};  ///< a restart, until Slurm gives it a step
-    bool verbose = false, help = false, version = false;
+    bool debug = false, help = false, version = false;
     std::vector<std::string> srun;  ///< options of srun, program, arguments
 };
 

@@ -14,6 +14,8 @@
 #include "common/text.hpp"
 #include "supervisor/progress.hpp"
 #include "train/min_dp.hpp"
+#include "train/srun_code.hpp"
+#include "train/supervised.hpp"
 
 namespace banyan::supervisor {
 namespace {
@@ -50,6 +52,12 @@ void correct_environment(const std::vector<std::string>& nodes, std::optional<st
         ::setenv(own(name).c_str(), list.c_str(), 1);
     for (const char* name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"})
         ::unsetenv(own(name).c_str());
+}
+
+/// Of its own, as srun is told (run).
+int code_of_srun_errors() {
+    const char* wanted = std::getenv(train::srun_error_variable);
+    return static_cast<int>(parse_number(wanted ? wanted : "", 255).value_or(1));
 }
 
 }  // namespace
@@ -89,10 +97,9 @@ std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std:
     std::vector<std::string> out{"srun"};
     if (recovering) out.push_back(patience);
     if (plan.component) out.push_back(fmt::format("--het-group={}", *plan.component));
-    // A lost node or rank must end the step, for its peers cannot go on; the next step is our part.
     if (plan.nodes) {
-        out.insert(out.end(), {"--no-kill=off", "--kill-on-bad-exit=1", "-N", std::to_string(plan.nodes),
-                               "-n", std::to_string(plan.tasks)});
+        out.insert(out.end(), {train::step_ends_with_a_node, train::step_ends_with_a_rank, "-N",
+                               std::to_string(plan.nodes), "-n", std::to_string(plan.tasks)});
         if (plan.tasks != plan.ranks) out.push_back("--ntasks-per-node=1");
         // Left to itself srun takes the first nodes of the allocation, spare or not.
         if (const auto unused = spares_to_leave_out(plan, nodes); !unused.empty())
@@ -118,6 +125,7 @@ supervisor::supervisor(options opts, std::uint32_t job, job_state first, job_pla
 }
 
 int supervisor::run() {
+    ::setenv(train::srun_error_variable, std::to_string(train::srun_error_code).c_str(), 0);
     for (;;) {
         const auto end = run_step();
         if (!end) {
@@ -142,7 +150,10 @@ result<step_end> supervisor::run_step() {
     step_.reset();
     overdue_ = grows_ = left_ = false;
     departure_ = {};
-    return run_child(words, signals_, [this](pid_t srun) { return look_at_step(srun); });
+    auto end = run_child(words, signals_, [this](pid_t srun) { return look_at_step(srun); });
+    own_error_ = end && end->code == code_of_srun_errors();
+    if (own_error_ && end->code == train::srun_error_code) end->code = 1;  // as without us
+    return end;
 }
 
 milliseconds supervisor::look_at_step(pid_t srun) {
@@ -227,11 +238,7 @@ void supervisor::look_at_training(pid_t srun) {
 
 /// srun tells by no code of its own whether it had a step. One that ends with that of its errors, and whose
 /// step we have not seen, had none.
-bool supervisor::began(const step_end& end) const {
-    const char* wanted = std::getenv("SLURM_EXIT_ERROR");
-    const auto of_errors = parse_number(wanted ? wanted : "", 255).value_or(1);
-    return step_ || end.code != static_cast<int>(of_errors);
-}
+bool supervisor::began() const { return step_ || !own_error_; }
 
 /// False: a cancel came.
 bool supervisor::ask_again(const situation& s) {
@@ -272,7 +279,7 @@ situation supervisor::look(const step_end& end) {
     s.saved_before = recovery_.to_beat();
     s.saved_after = newest_saved(socket_, job_);
     s.recovering = recovery_.runs();
-    s.began = began(end);
+    s.began = began();
     s.stood = recovery_.stood(clock::now());
     s.start_within = opts_.start_within;
     if (overdue_ || grows_ || left_) s.end.cancelled = signals_.cancelled();  // that end was our own doing
@@ -305,7 +312,7 @@ decision supervisor::wait_for_nodes(situation& s, decision d) {
         if (d.what == action::requeue) d = requeue(s, d);
     }
     if (d.what == action::wait)
-        d.why += fmt::format(", and nothing changed in {} s (--wait)", opts_.wait.count() / 1000);
+        d.why += fmt::format(", and nothing changed in {} s (--wait-for-node)", opts_.wait.count() / 1000);
     return d;
 }
 
@@ -343,7 +350,7 @@ void supervisor::say(const std::string& text) const {
 }
 
 void supervisor::detail(const std::string& text) const {
-    if (opts_.verbose) say(text);
+    if (opts_.debug) say(text);
 }
 
 }  // namespace banyan::supervisor

@@ -60,7 +60,7 @@ class supervisor {
     std::chrono::milliseconds look_at_step(pid_t srun);
     void look_at_training(pid_t srun);
     situation look(const step_end& end);
-    bool began(const step_end& end) const;
+    bool began() const;
     decision wait_for_nodes(situation& s, decision d);
     bool ask_again(const situation& s);
     void restart(const situation& s, const decision& d);
@@ -84,6 +84,7 @@ class supervisor {
     recovery recovery_;                   ///< whether the step trains, and what is complete
     bool overdue_ = false;                ///< we ended a step that should long have trained
     bool grows_ = false;                  ///< we ended a step, for there are nodes for more groups
+    bool own_error_ = false;              ///< the latest srun ended on an error of its own
     bool left_ = false;                   ///< we ended a step that ran on a node that had left
     departure departure_;                 ///< whether it does
     clock::time_point told_to_end_;       ///< the latest time, a step that we end

@@ -13,12 +13,11 @@
 #include <thread>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "common/build_info.hpp"
+#include "common/cli_words.hpp"
 #include "common/config.hpp"
 #include "common/file.hpp"
 #include "common/json_fields.hpp"
@@ -193,7 +192,6 @@ void add_options(CLI::App& app, arguments& a) {
     app.add_option("--write-golden", a.golden,
                    "look at nothing; write what hwloc sees of this node to a file, for topology in [sweep]");
     app.add_option("--root", a.root)->group("");  // for tests: where proc/ and sys/ are
-    app.set_version_flag("--version", version_line("banyan-sweep"));
 }
 
 }  // namespace
@@ -201,7 +199,7 @@ void add_options(CLI::App& app, arguments& a) {
 int main(int argc, char** argv) {
     open_the_standard_three();
     CLI::App app("Looks over this node and says whether it is fit to train, by [sweep] of banyan.conf.");
-    app.name("banyan-sweep");
+    usual_words(app, "banyan-sweep");
     arguments a;
     add_options(app, a);
     app.footer(

@@ -38,7 +38,7 @@ result<std::uint32_t> nodes_of_groups(const topo::request& full, std::uint32_t m
             fmt::format("--train-min-dp leaves out whole groups of ranks, and in --train-parallel={} dp "
                         "is not the outermost dimension",
                         full.dims.text()),
-            "name dp last, or leave --train-min-dp away");
+            "name dp last, or omit --train-min-dp");
     const auto step = nodes_at_a_time(full);
     const auto group = ranks_of_group(full.dims);
     if (step == 0)
@@ -47,7 +47,7 @@ result<std::uint32_t> nodes_of_groups(const topo::request& full, std::uint32_t m
             fmt::format("--train-min-dp leaves out whole nodes, and a group of {} ranks does not fill nodes "
                         "of {} evenly",
                         group, full.ranks_per_node),
-            "choose ranks for each node that divide a group, or leave --train-min-dp away");
+            "choose ranks for each node that divide a group, or omit --train-min-dp");
     const auto ranks = std::uint64_t{min_dp} * group;
     const auto nodes = (ranks + full.ranks_per_node - 1) / full.ranks_per_node;
     return static_cast<std::uint32_t>((nodes + step - 1) / step * step);

@@ -41,7 +41,7 @@ result<std::uint32_t> derived_nodes(const options& asked, const stated_numbers& 
                     fmt::format("--train-parallel={} is {} ranks, which {} on each node do not divide",
                                 asked.parallel->text(), ranks, per_node),
                     "add -N NODES, spares included, or change a dimension");
-    return fail(errc::invalid_input, "a train job needs a number of nodes",
+    return fail(errc::invalid_input, "a training job needs a number of nodes",
                 fmt::format("add -N NODES{}, or --ntasks-per-node=RANKS, from which it follows",
                             asked.spares ? ", spares included" : ""));
 }
@@ -85,7 +85,7 @@ result<std::optional<topo::request>> launchers_from(const options& asked, std::u
 /// Of a job with a shape.
 result<std::optional<topo::request>> full_request(const options& asked, const stated_numbers& stated) {
     if (stated.min_nodes != 0 && stated.max_nodes != 0 && stated.min_nodes != stated.max_nodes)
-        return fail(errc::invalid_input, "a train job needs a fixed number of nodes, not a range",
+        return fail(errc::invalid_input, "a training job needs a fixed number of nodes, not a range",
                     "write -N NODES");
     auto nodes = stated.min_nodes;
     if (nodes == 0) {

@@ -76,8 +76,8 @@ result<checkpoint_options> parse_checkpoint(std::string_view text) {
             const auto steps = parse_number(value, max_steps);
             if (!steps) return wrong(steps.error());
             if (key == "every" && *steps == 0)
-                return wrong({errc::invalid_input, "every=0 would never save",
-                              "leave --train-ckpt away to switch it off"});
+                return wrong(
+                    {errc::invalid_input, "every=0 would never save", "omit --train-ckpt to switch it off"});
             (key == "every" ? out.every : out.flush) = static_cast<std::uint32_t>(*steps);
         } else if (key == "size") {
             const auto bytes = parse_bytes(value);

@@ -32,6 +32,9 @@ struct plan_head {
     /// That may run the ranks of fewer data parallel groups, once others are lost; 0 = all that the shape
     /// needs.
     std::uint32_t min_nodes = 0;
+    /// banyan-run started the run's latest training step, and would start the next one. Without it nobody
+    /// does when a node is lost.
+    bool supervised = false;
 };
 
 struct plan : plan_head {

@@ -98,6 +98,7 @@ json head_fields(const plan_head& head) {
              {"ranks_per_node", head.ranks_per_node}};
     if (head.launchers) out["launchers"] = true;
     if (head.min_nodes) out["min_nodes"] = head.min_nodes;
+    if (head.supervised) out["supervised"] = true;
     return out;
 }
 
@@ -108,6 +109,7 @@ result<void> read_head(const json& from, plan_head& into) {
     BANYAN_TRY(into.ranks_per_node, number_at(from, "ranks_per_node"));
     BANYAN_TRY(into.shape, text_at(from, "shape"));
     BANYAN_TRY(into.launchers, flag_at(from, "launchers"));
+    BANYAN_TRY(into.supervised, flag_at(from, "supervised"));
     if (from.contains("min_nodes")) {
         BANYAN_TRY(into.min_nodes, number_at(from, "min_nodes"));
     }

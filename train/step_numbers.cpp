@@ -73,7 +73,7 @@ result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
     const auto tasks = r.tasks();
     if (w.overlap && w.own_shape)
         return fail(errc::invalid_input, "a step with --overlap is never the training",
-                    "leave --overlap or --train-parallel away");
+                    "omit --overlap or --train-parallel");
     if (w.overlap) return step_numbers{};
     if (w.own_shape && w.tasks != 0 && w.tasks != tasks) return std::unexpected(other_tasks(r.dims, w.tasks));
     const bool fits = (w.tasks == 0 || w.tasks == tasks) && nodes_fit(job, w) &&

@@ -15,6 +15,8 @@ namespace banyan::ckpt::cli {
 
 /// Prints the error; 2 for what the user wrote wrongly, else 1.
 int complain(const error& e);
+/// With what to do where no daemon answered.
+error on_a_node(error e);
 storage_user myself();
 
 /// A checkpoint directory, or one step of it where the path's last part is a step's name.

@@ -18,6 +18,12 @@ int complain(const error& e) {
     return e.code == errc::invalid_input ? 2 : 1;
 }
 
+error on_a_node(error e) {
+    if (e.hint.empty())
+        e.hint = "a daemon runs on each node of a job: srun --jobid=JOB --overlap banyan-ckpt status";
+    return e;
+}
+
 storage_user myself() { return {::geteuid(), ::getegid(), {::getegid()}}; }
 
 // By the path's last part alone: what ".." before it means, links decide.

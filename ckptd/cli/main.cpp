@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // banyan-ckpt: what the daemon holds, what lies in a checkpoint directory, and whether it is whole.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "ckptd/cli/commands.hpp"
 #include "ckptd/daemon/settings.hpp"
-#include "common/build_info.hpp"
+#include "common/cli_words.hpp"
 #include "common/config.hpp"
 #include "common/text.hpp"
 
@@ -19,9 +18,9 @@ int main(int argc, char** argv) {
     std::optional<std::uint32_t> rank;
     bool as_json = false, force = false;
     CLI::App app("Shows and checks what banyan's checkpoint daemon holds.");
+    usual_words(app, "banyan-ckpt");
     app.require_subcommand(1);
     app.fallthrough();  // inherited by the subcommands added from here on
-    app.set_version_flag("--version", version_line("banyan-ckpt"));
     app.add_option("--socket", socket, "the daemon's socket (default: socket in [ckptd] of banyan.conf)");
     app.add_option("--config", config, "banyan.conf");
     app.add_option("--node", node, "name of this node, for %n in the socket's path");

@@ -79,7 +79,7 @@ result<void> print_status(const json_fields& all) {
 
 int status(const std::string& socket, bool as_json) {
     const auto text = ckpt::status(socket, seconds(5));
-    if (!text) return complain(text.error());
+    if (!text) return complain(on_a_node(text.error()));
     if (as_json) {
         std::puts(text->c_str());
         return 0;

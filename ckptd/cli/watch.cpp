@@ -78,7 +78,7 @@ int watch(const std::string& socket, std::chrono::milliseconds every, std::uint6
     for (std::uint64_t i = 0; count == 0 || i < count; ++i) {
         if (i != 0) clock::sleep_for(every);
         const auto lines = ask(socket);
-        if (!lines && i == 0) return complain(lines.error());  // later it may come back
+        if (!lines && i == 0) return complain(on_a_node(lines.error()));  // later it may come back
         if (in_place) fmt::print("\x1b[H\x1b[J");
         if (lines)
             fmt::print("{}", *lines);

@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
                  "let a second process hold the memory, so that it outlives a crash or an upgrade");
     app.add_flag("--check-config", o.check, "read the configuration, say whether it is right, end");
     app.add_flag("--dump-config", o.dump, "print every value in force, end");
-    app.set_version_flag("--version", banyan::version_line("banyan-ckptd"));
+    app.set_version_flag("-V,--version", banyan::version_line("banyan-ckptd"));
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {

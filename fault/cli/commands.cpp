@@ -39,7 +39,10 @@ result<json> client::ask(const json& request, int timeout_s) {
     const auto until = clock::now() + std::chrono::seconds(timeout_s);
     auto fd = wire::connect_unix(settings->socket, until);
     if (!fd)
-        return fail(errc::unavailable, fd.error().what, "does banyan-faultd controller run on this host?");
+        return fail(errc::unavailable, fd.error().what,
+                    fmt::format("banyan-fault asks the controller on its own host, which is {}; on this one: "
+                                "systemctl status banyan-faultd-controller",
+                                settings->controller));
     BANYAN_TRY(auto frame, wire::call(fd->get(), code(message::admin), request, until));
     return std::move(frame.meta);
 }

@@ -7,9 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
-
-#include "common/build_info.hpp"
+#include "common/cli_words.hpp"
 #include "common/config.hpp"
 #include "fault/cli/commands.hpp"
 
@@ -22,9 +20,9 @@ int main(int argc, char** argv) {
         "refused.");
     std::string config_path = banyan::default_config_path().string(), id, node, file = "-", format = "guess";
     bool json = false, follow = false;
+    banyan::usual_words(app, "banyan-fault");
     app.require_subcommand(1);
     app.fallthrough();
-    app.set_version_flag("--version", banyan::version_line("banyan-fault"));
     app.add_option("--config", config_path,
                    "banyan.conf (default: $BANYAN_CONF, else /etc/banyan/banyan.conf)");
     auto* incidents = app.add_subcommand("incidents", "list incidents, the newest last");

@@ -170,7 +170,7 @@ task<void> fabric_watch::look() {
     auto missing = co_await run_blocking(pool_, [this, &news, &named, &given_up, &saved]() -> result<void> {
         BANYAN_TRY(const auto dump, run_command(config_.discover, config_.discover_timeout));
         news.passing = memory_.links_at(named);  // before what is new is accepted
-        BANYAN_TRY(news.missing, memory_.compare(dump, given_up));
+        BANYAN_TRY(news.missing, memory_.compare(dump, given_up, {config_.names, config_.site}));
         news.seen = memory_.seen();
         ask_for_plans(news.missing);
         saved = memory_.save();

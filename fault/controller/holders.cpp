@@ -27,7 +27,7 @@ holders judge_last_run(const last_run& seen) {
             fmt::format("{} of the {} nodes could not be looked at ({}), and none is taken out on a doubt",
                         seen.unknown.size(), seen.asked, seen.why);
     else if (too_many(out.where.size(), out.asked))
-        out.why_not = "What so many share is not mended by taking nodes out";
+        out.why_not = "What so many share is not fixed by taking nodes out";
     out.taken_out = !out.where.empty() && out.why_not.empty();
     return out;
 }

@@ -135,6 +135,13 @@ task<result<void>> interrupter::restart(job_status job) {
         if (i->closed_ms != 0 ||
             is_of_the_past(job.id, ranks->start_time, fmt::format("step {}.{}", job.id, step)))
             co_return result<void>{};
+        const auto again = co_await run_blocking(tools_.pool, [&] { return tools_.slurm.starts_again(job); });
+        if (!again) co_return std::unexpected(again.error());
+        if (!*again) {
+            // Its script would see the step fail, and the job end with it.
+            say(target, fmt::format("left alone: no banyan-run would start step {}.{} again", job.id, step));
+            co_return result<void>{};
+        }
         if (tools_.dry_run) {
             say(target, fmt::format("dry run: step {}.{} would be ended, to start again", job.id, step));
             co_return result<void>{};

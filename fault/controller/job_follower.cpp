@@ -68,6 +68,10 @@ class job_follower {
     task<next> while_pending(job_status now);
     bool somebody_set(const job_status& now, std::time_t time);
     void when_time_is_over();
+    std::string end_words(const job_status& now) const {
+        return "ended" + (now.end.empty() ? "" : ": " + now.end) +
+               (before_.may_requeue ? "" : "; it may not be requeued");
+    }
     next conclude(std::string text, bool done) {
         tools_.known.record(number_, "job", target_, std::move(text), done);
         return next::end;
@@ -105,8 +109,7 @@ task<job_follower::next> job_follower::after(result<job_status> now) {
         if (now.error().code == errc::not_found) co_return conclude("is gone from Slurm", true);
         co_return next::look_again;
     }
-    if (now->phase == job_phase::ended)
-        co_return conclude(before_.may_requeue ? "ended" : "ended: it may not be requeued", true);
+    if (now->phase == job_phase::ended) co_return conclude(end_words(*now), true);
     if (now->phase == job_phase::running) co_return co_await while_running(std::move(*now));
     if (now->phase == job_phase::completing) still_ending_ = now->nodes;
     if (const auto found = search_.look(*now, clock::now())) tools_.held_up(number_, before_, *found);
@@ -127,19 +130,26 @@ task<job_follower::next> job_follower::while_running(job_status now) {
 
 /// The node has left the job, which still runs: on the nodes that are left, if they are enough.
 task<job_follower::next> job_follower::without_its_node(job_status now) {
+    const auto again =
+        co_await run_blocking(tools_.pool, [this, &now] { return tools_.slurm.starts_again(now); });
     const auto needed =
         co_await run_blocking(tools_.pool, [this, &now] { return tools_.slurm.nodes_needed(now); });
-    if (!needed) {
-        untold_ = needed.error().text();
-        if (needed.error().code != errc::unavailable) co_return conclude(untold_ + ": left alone", false);
+    if (!needed || !again) {
+        const auto& why = needed ? again.error() : needed.error();
+        untold_ = why.text();
+        if (why.code != errc::unavailable) co_return conclude(untold_ + ": left alone", false);
         co_return next::look_again;
     }
-    if (!*needed || now.nodes.size() >= **needed)
-        co_return goes_on(fmt::format("goes on: {} nodes left{}; banyan-run puts a spare in place",
-                                      now.nodes.size(), *needed ? fmt::format(", {} needed", **needed) : ""));
-    const auto too_few = fmt::format("{} nodes left, {} needed", now.nodes.size(), **needed);
-    if (!now.may_requeue) co_return conclude(too_few + ", and it may not be requeued", false);
-    co_return co_await requeue(too_few);
+    const bool enough = !*needed || now.nodes.size() >= **needed;
+    const auto left =
+        fmt::format("{} nodes left{}", now.nodes.size(), *needed ? fmt::format(", {} needed", **needed) : "");
+    // Slurm has the job on its nodes still: where nobody starts it again, the node had no rank.
+    if (enough)
+        co_return goes_on(fmt::format(
+            "goes on: {}; {}", left,
+            *again ? "banyan-run puts a spare in place" : "no banyan-run is there to start its step again"));
+    if (!now.may_requeue) co_return conclude(left + ", and it may not be requeued", false);
+    co_return co_await requeue(left);
 }
 
 task<job_follower::next> job_follower::requeue(std::string why) {

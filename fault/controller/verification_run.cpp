@@ -83,7 +83,10 @@ task<verification_run::outcome> verification_run::await_step(clock::time_point s
         const auto now = co_await look();
         if (taken_over()) co_return outcome::over;
         if (!now && now.error().code == errc::not_found) co_return outcome::over;
-        if (now && now->phase == job_phase::ended) co_return outcome::over;
+        if (now && now->phase == job_phase::ended) {
+            if (!queued_) conclude_ended(*now);  // else its follower has said so
+            co_return outcome::over;
+        }
         if (now && now->phase != job_phase::running && !queued_) {
             // By banyan-run or its user. Its last run may have to be ended first, and it is to start soon.
             queued_ = true;

@@ -65,6 +65,9 @@ class verification_run {
     void conclude(std::string text, bool done) {
         tools_.known.record(number_, "verify", target_, std::move(text), done);
     }
+    void conclude_ended(const job_status& now) {
+        conclude("has ended" + (now.end.empty() ? "" : ": " + now.end), true);
+    }
     std::string phases(std::int64_t trained_ms) const;
 
     const verification_tools& tools_;

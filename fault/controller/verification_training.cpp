@@ -69,7 +69,8 @@ task<void> verification_run::await_training() {
         if (!told) break;
         if (clock::now() - begun > soon) pause_ = std::max(pause_, rare_pause);
         const auto job = co_await look();
-        if (job ? job->phase == job_phase::ended : job.error().code == errc::not_found) co_return;
+        if (job && job->phase == job_phase::ended) co_return conclude_ended(*job);
+        if (!job && job.error().code == errc::not_found) co_return;
     }
     if (told)
         conclude(fmt::format("{}, and no newer training step is complete after {} s: look at the job", name,

@@ -199,9 +199,10 @@ std::vector<fabric_fault> fabric_memory::links_at(const std::vector<named_port>&
 }
 
 result<std::vector<fabric_fault>> fabric_memory::compare(std::string_view text,
-                                                         const std::vector<object>& for_good) {
+                                                         const std::vector<object>& for_good,
+                                                         const fabric_files& beside) {
     BANYAN_TRY(const auto dump, topo::read_dump(std::string(text)));
-    topo::build_options options;
+    BANYAN_TRY(auto options, topo::read_side_files(beside.names, beside.site));
     options.created_unix_s = clock::wall_ms() / 1'000;
     const auto now = std::make_shared<const known_fabric>(topo::build_fabric(dump, options));
     if (!impl_->accepted) {

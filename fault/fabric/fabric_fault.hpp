@@ -27,6 +27,11 @@ struct fabric_fault {
     std::string key() const;
 };
 
+/// What a dump is read with: [topo] names and site of banyan.conf.
+struct fabric_files {
+    std::string names, site;
+};
+
 /// Names an object of the fabric for ever: GUIDs and ports, never names.
 std::string key_of(const object& o);
 
@@ -42,8 +47,8 @@ class fabric_memory {
     result<void> load(const std::string& accepted, const std::string& snapshot, std::string& warning);
     /// `dump`: ibnetdiscover's output. The first one is accepted when nothing else was; later ones are
     /// compared, and what is new in them is accepted. `for_good`: what of these is not there is not missing.
-    result<std::vector<fabric_fault>> compare(std::string_view dump,
-                                              const std::vector<object>& for_good = {});
+    result<std::vector<fabric_fault>> compare(std::string_view dump, const std::vector<object>& for_good = {},
+                                              const fabric_files& beside = {});
     /// What the last look saw.
     std::shared_ptr<const known_fabric> seen() const;
     /// Writes the file, where it is not as it should be.

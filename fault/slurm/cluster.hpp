@@ -38,6 +38,7 @@ struct job_status {
     std::int64_t begin_time = 0;  ///< of a pending job: it starts not before, as Slurm or somebody set it
     bool exclusive = false;       ///< no other job can have had its nodes since then
     std::string held{};           ///< of a pending job that only a person lets go: why; else empty
+    std::string end{};            ///< of one that has ended: how, such as "FAILED, exit code 137"
 };
 
 /// A step of a job that runs or is being ended: srun's, not the batch script.
@@ -77,6 +78,9 @@ class cluster {
     /// How many nodes a job that runs needs to go on, spares not counted; empty when it was placed without a
     /// plan. unavailable: slurmctld did not tell; other errors: what it told cannot be believed.
     virtual result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) = 0;
+    /// Whether somebody starts the training step of a job that runs again when it ends: banyan-run. As
+    /// nodes_needed; true for a job without a plan, of which that is not known.
+    virtual result<bool> starts_again(const job_status& job) = 0;
     /// Of the training step that the job runs now. not_found: it was placed without a plan, or has no such
     /// step there; unavailable: slurmctld did not tell; other errors: what it told cannot be believed.
     virtual result<node_ranks> ranks_on(const job_status& job, const std::string& node) = 0;

@@ -17,6 +17,7 @@
 #include "fault/slurm/cluster.hpp"
 #include "fault/slurm/processes_left.hpp"
 #include "fault/slurm/step_ranks.hpp"
+#include "train/slurm/job_words.hpp"
 #include "train/slurm/plan_query.hpp"
 
 namespace banyan::fault {
@@ -65,6 +66,7 @@ job_status status_of(const slurm_job_info_t& j) {
     out.begin_time = j.eligible_time;
     out.exclusive = j.shared == JOB_SHARED_NONE;
     if (out.phase == job_phase::pending) out.held = held_words(j);
+    if (out.phase == job_phase::ended) out.end = train::end_in_words(j.job_state, j.exit_code);
     return out;
 }
 
@@ -173,6 +175,12 @@ class slurm_cluster final : public cluster {
         BANYAN_TRY(const auto plan, train::query_plan(job.id, job.restarts));
         if (!plan) return std::nullopt;
         return plan->min_nodes ? plan->min_nodes : plan->nodes;
+    }
+
+    result<bool> starts_again(const job_status& job) override {
+        BANYAN_CHECK(ready());
+        BANYAN_TRY(const auto plan, train::query_plan(job.id, job.restarts));
+        return !plan || plan->supervised;
     }
 
     result<node_ranks> ranks_on(const job_status& job, const std::string& node) override {

@@ -23,6 +23,7 @@ class no_cluster final : public cluster {
         return absent();
     }
     result<std::optional<std::uint32_t>> nodes_needed(const job_status&) override { return absent(); }
+    result<bool> starts_again(const job_status&) override { return absent(); }
     result<node_ranks> ranks_on(const job_status&, const std::string&) override { return absent(); }
     result<void> set_down(const std::string&, const std::string&) override { return absent(); }
     result<void> set_lost(const std::string&, const std::string&) override { return absent(); }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* topic = "fabric snapshot";
 constexpr const char* avoid_topic = "links to avoid";
-constexpr const char* plainly = "jobs are placed as by plain cons_tres until";
+constexpr const char* plainly = "jobs run where cons_tres has them, with their ranks in Slurm's order, until";
 constexpr const char* make_one = "it is there: run banyan-topo snapshot";
 constexpr std::int64_t look_again_s = 1;
 
@@ -186,7 +186,7 @@ void fabric_cache::join(const ctld_tables& ctld) {
         "nodes without host",
         without_fabric.empty()
             ? ""
-            : fmt::format("{} nodes are not in the fabric snapshot, train jobs are not placed on them: {}",
+            : fmt::format("{} nodes are not in the fabric snapshot, training jobs are not placed on them: {}",
                           without_fabric.size(), some_names(without_fabric)));
 }
 

@@ -12,6 +12,7 @@
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/placement/later_start.hpp"
 #include "slurmctld-plugin/placement/node_choice.hpp"
+#include "slurmctld-plugin/placement/ordered_start.hpp"
 #include "slurmctld-plugin/placement/requeue.hpp"
 #include "slurmctld-plugin/placement/train_job.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
@@ -25,8 +26,14 @@ namespace {
 /// One call of job_test for a train job: to start it, or to say when it could.
 class attempt {
   public:
-    attempt(const train_job& job, bitstr_t* node_bitmap, test_mode mode, const cons_tres& inner)
-        : job_(job), nodes_(node_bitmap), all_(bit_copy(node_bitmap)), mode_(mode), inner_(inner) {}
+    attempt(const train_job& job, const job_request& asked, bitstr_t* node_bitmap, test_mode mode,
+            const cons_tres& inner)
+        : job_(job),
+          asked_(asked),
+          nodes_(node_bitmap),
+          all_(bit_copy(node_bitmap)),
+          mode_(mode),
+          inner_(inner) {}
 
     /// On the nodes that we choose, now or where --train-wait has them later; else on those of cons_tres.
     int run() {
@@ -111,8 +118,8 @@ class attempt {
                                    ? topo::place(job_.fabric.fabric, hosts, job_.request)
                                    : fail(errc::not_found, "not all of its nodes are in the fabric snapshot");
         if (placement) return save({now_, std::move(hosts), *placement});
-        log_job_once(job_.record.job_id, placement.error().text() + "; its ranks stay in Slurm's order");
-        untell_plan(job_.record);
+        log_job_once(job_.record.job_id, placement.error().text() + "; its ranks are in Slurm's order");
+        save_in_order(job_.record, stored_plan(job_.record), job_.ctld, asked_, nodes_);
     }
 
     void save(const first_start& start) {
@@ -121,6 +128,7 @@ class attempt {
     }
 
     const train_job& job_;
+    const job_request& asked_;
     bitstr_t* nodes_;
     bitmap all_;  ///< the candidates that slurmctld gave
     bitmap fit_;  ///< of ever_free
@@ -149,10 +157,10 @@ int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const co
     // A part of a job, which counts its nodes by features.
     if (inner.min_nodes != train::all_nodes((*request)->placement)) return as_cons_tres();
     const auto* fabric = fabric_cache::instance().get(*ctld);
-    if (!fabric) return as_cons_tres();
+    if (!fabric) return start_in_order(job, **request, *ctld, node_bitmap, mode, inner);
     const train_job train{job, (*request)->options, (*request)->placement, *fabric, *ctld};
     if (wait_for_shards(train)) return ESLURM_NODES_BUSY;
-    return attempt(train, node_bitmap, mode, inner).run();
+    return attempt(train, **request, node_bitmap, mode, inner).run();
 }
 
 }  // namespace banyan::slurm

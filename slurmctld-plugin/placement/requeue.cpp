@@ -28,15 +28,19 @@ bool ended_just_now(const job_record_t& job) {
     return job.restart_cnt > 0 && std::time(nullptr) < job.time_last_active + credential_gap_s;
 }
 
-bool wait_for_shards(const train_job& job) {
+bool wait_for_nodes(const job_record_t& job, const ctld_tables& ctld, const std::vector<int>& nodes) {
     constexpr std::time_t longest_s = 10;
     static since_when waiting;
+    const auto frees_up = [&](int node) { return node >= 0 && ctld.frees_up_soon(node); };
+    return std::ranges::any_of(nodes, frees_up) && waiting.seconds(job) < longest_s;
+}
+
+bool wait_for_shards(const train_job& job) {
     const auto* before = job.last();
-    if (!before || std::none_of(before->nodes.begin(), before->nodes.end(), [&](auto host) {
-            return job.ctld.frees_up_soon(job.fabric.map.node_of(host));
-        }))
-        return false;
-    return waiting.seconds(job.record) < longest_s;
+    if (!before) return false;
+    std::vector<int> nodes;
+    for (const auto host : before->nodes) nodes.push_back(job.fabric.map.node_of(host));
+    return wait_for_nodes(job.record, job.ctld, nodes);
 }
 
 std::span<const std::uint32_t> hosts_with_shards(const train_job& job) {

@@ -19,6 +19,8 @@ bool ended_just_now(const job_record_t& job);
 /// A requeued job waits for those of its nodes that still end its last run, since they hold its shards; but
 /// not for long: a node that hangs in COMPLETING must not hold the job. True while it should wait.
 bool wait_for_shards(const train_job& job);
+/// The same where these were its nodes, which may be no node any more (-1).
+bool wait_for_nodes(const job_record_t& job, const ctld_tables& ctld, const std::vector<int>& nodes);
 
 /// Those of its last run, as host indices; empty for a job that runs for the first time.
 std::span<const std::uint32_t> hosts_with_shards(const train_job& job);

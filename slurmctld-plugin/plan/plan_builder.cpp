@@ -7,8 +7,11 @@
 #include <utility>
 
 #include "slurmctld-plugin/job_request.hpp"
+#include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
+#include "slurmctld-plugin/plan/told_plan.hpp"
 #include "train/admin_comment.hpp"
+#include "train/plan_in_order.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -46,7 +49,10 @@ void save_placement(job_record_t& job, const std::optional<train::plan>& before,
                     const fabric_cache::view& fabric, const ctld_tables& ctld, const topo::request& request,
                     const topo::placement& placement, std::optional<train::better_later> later) {
     train::plan plan;
-    if (!later && before && before->restart == job.restart_cnt) later = before->later;
+    if (before && before->restart == job.restart_cnt) {
+        if (!later) later = before->later;
+        plan.supervised = before->supervised;
+    }
     plan.generation = before ? before->generation + 1 : 1;
     plan.restart = job.restart_cnt;
     plan.shape = request.dims.text();
@@ -63,6 +69,22 @@ void save_placement(job_record_t& job, const std::optional<train::plan>& before,
     store_for_nodes(job, ctld, std::move(plan));
 }
 
+void save_in_order(job_record_t& job, const std::optional<train::plan>& before, const ctld_tables& ctld,
+                   const job_request& asked, const bitstr_t* nodes) {
+    std::vector<std::string> names;
+    for (const int node : set_bits(nodes)) names.emplace_back(ctld.node(node)->name);
+    auto plan = train::plan_in_order(asked.placement, names, before ? &*before : nullptr);
+    if (!plan) {
+        log_job_once(job.job_id, plan.error().text() + "; its ranks stay in Slurm's order");
+        return untell_plan(job);
+    }
+    plan->generation = before ? before->generation + 1 : 1;
+    plan->restart = job.restart_cnt;
+    plan->min_nodes = asked.min_nodes;
+    if (before) plan->former = train::former_after(*before, *plan);
+    store_for_nodes(job, ctld, std::move(*plan));
+}
+
 void save_nodes(job_record_t& job, const ctld_tables& ctld, train::plan plan,
                 const std::vector<std::string>& nodes) {
     if (plan.nodes == nodes) return;
@@ -72,6 +94,13 @@ void save_nodes(job_record_t& job, const ctld_tables& ctld, train::plan plan,
     ++plan.generation;
     plan.spread.clear();  // that of other nodes
     store_for_nodes(job, ctld, std::move(plan));
+}
+
+void note_supervised(job_record_t& job, bool supervised) {
+    auto plan = stored_plan(job);
+    if (!plan || plan->supervised == supervised) return;
+    plan->supervised = supervised;
+    store_plan(job, std::move(*plan));
 }
 
 void forget_spare(job_record_t& job, const node_record_t& node) {

@@ -10,15 +10,16 @@
 #include "common/guard.hpp"
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
+#include "slurmctld-plugin/plan/job_plan.hpp"
 #include "slurmctld-plugin/select/early_start.hpp"
 #include "slurmctld-plugin/step/lost_word.hpp"
 
 namespace banyan::slurm {
 namespace {
 
-/// Jobs that lack their --no-kill from the loss of their script to their job_fini, both in one piece of work
+/// Jobs that lack their --no-kill from the loss of a node to their job_fini, both in one piece of work
 /// of slurmctld under its locks.
-std::vector<std::uint32_t>& without_script() {
+std::vector<std::uint32_t>& to_be_requeued() {
     static std::vector<std::uint32_t> jobs;
     return jobs;
 }
@@ -28,15 +29,35 @@ bool is_training(const job_record_t& job) {
     return request && *request;
 }
 
+bool ran_the_script(const job_record_t& job, const node_record_t& node) {
+    return job.batch_host && node.name == std::string(job.batch_host);
+}
+
+/// The node has ranks of a training that nobody starts again, whatever spares there are. Slurm would let the
+/// script see its step fail, and the job fail with it.
+bool ends_the_training(const job_record_t& job, const node_record_t& node) {
+    if (!job.details || !job.details->requeue) return false;
+    const auto plan = stored_plan(job);
+    return plan && plan->restart == job.restart_cnt && !plan->supervised &&
+           std::ranges::find(plan->nodes, node.name) != plan->nodes.end();
+}
+
 void node_is_lost(job_record_t& job, const node_record_t& node) {
     const job_record_t* running = &job;
-    if (job.kill_on_node_fail || !job.batch_flag || !job.batch_host || job.het_job_id ||
+    if (job.kill_on_node_fail || !job.batch_flag || job.het_job_id ||
         !(IS_JOB_RUNNING(running) || IS_JOB_SUSPENDED(running)) || IS_JOB_COMPLETING(running) ||
-        node.name != std::string(job.batch_host) || !job.spank_job_env_size || !is_training(job))
+        !job.spank_job_env_size || !is_training(job))
         return;
-    log_job_once(job.job_id, std::string("its script ran on node ") + node.name +
-                                 ", which is lost: the job is requeued where it may be, and else ends");
-    without_script().push_back(job.job_id);
+    if (ran_the_script(job, node))
+        log_job_once(job.job_id, std::string("its script ran on node ") + node.name +
+                                     ", which is lost: the job is requeued where it may be, and else ends");
+    else if (ends_the_training(job, node))
+        log_job_once(job.job_id, std::string("node ") + node.name +
+                                     " is lost, and no banyan-run is there to start its step again: the job "
+                                     "is requeued");
+    else
+        return;
+    to_be_requeued().push_back(job.job_id);
     job.kill_on_node_fail = 1;
 }
 
@@ -72,7 +93,7 @@ void forget_batch_hosts() {
 }
 
 void begin_again(job_record_t& job) {
-    if (std::erase(without_script(), job.job_id) != 0)
+    if (std::erase(to_be_requeued(), job.job_id) != 0)
         job.kill_on_node_fail = 0;
     else if (!(job.job_state & JOB_REQUEUE) || !job.batch_flag || !job.spank_job_env_size ||
              !is_training(job))

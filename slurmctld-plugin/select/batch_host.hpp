@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// The node on which the script of a job runs. Where it is lost Slurm lets a --no-kill job go on without the
-// script: nothing runs in it any more, and it holds its other nodes until its time is over. A training job
-// ends there instead, as one without --no-kill does: requeued where it may be.
+// Lost nodes that a --no-kill training job cannot do without, spare or not. One is the node of its script:
+// Slurm would let the job go on with nothing in it until its time is over. The other is a node of its ranks
+// where no banyan-run is there to start the step again: the script would see its step fail, and the job fail.
+// The job ends there instead, as one without --no-kill does: requeued where it may be.
 #pragma once
 
 #include "slurmctld-plugin/slurm_compat.hpp"

@@ -16,6 +16,7 @@
 #include "slurmctld-plugin/plan/job_plan.hpp"
 #include "slurmctld-plugin/plan/plan_builder.hpp"
 #include "train/min_dp.hpp"
+#include "train/supervised.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -139,26 +140,26 @@ bool changes_size(const std::optional<train::plan>& plan, const topo::request& f
            (now.nodes != full.nodes || plan->nodes.size() != full.nodes);
 }
 
-}  // namespace
-
-void order_step(step_record_t& step) {
+/// False: the step is not the training.
+bool order_ranks(step_record_t& step) {
     auto* layout = step.step_layout;
-    if (!layout || !layout->tids || !step.job_ptr || step.step_id.step_id >= SLURM_MAX_NORMAL_STEP_ID) return;
+    if (!layout || !layout->tids || !step.job_ptr || step.step_id.step_id >= SLURM_MAX_NORMAL_STEP_ID)
+        return false;
     // A debugger's step beside the training, whatever its size; a part of a step.
-    if ((step.flags & SSF_OVERLAP_FORCE) || step.step_id.step_het_comp != NO_VAL) return;
+    if ((step.flags & SSF_OVERLAP_FORCE) || step.step_id.step_het_comp != NO_VAL) return false;
     auto& job = *step.job_ptr;
     const auto asked = request_of(job);
-    if (!asked || !*asked) return;
+    if (!asked || !*asked) return false;
     const auto& full = (*asked)->placement;
     const auto request = request_now(job, **asked);
     const bool launchers = request.launchers && layout->task_cnt == request.nodes;
     if ((!launchers && layout->task_cnt != request.dims.ranks()) || layout->node_cnt != request.nodes ||
         !even(*layout, launchers ? 1 : request.ranks_per_node))
-        return;
+        return false;
     const auto names = names_of(*layout);
-    if (names.size() != layout->node_cnt) return;
+    if (names.size() != layout->node_cnt) return false;
     const auto* ctld = ctld_tables::get();
-    if (!ctld) return;
+    if (!ctld) return false;
     const auto* fabric = fabric_cache::instance().get(*ctld);
     const auto hosts =
         fabric ? fabric->map.known_hosts_of(ctld->find_nodes(names)) : std::vector<std::uint32_t>{};
@@ -166,19 +167,29 @@ void order_step(step_record_t& step) {
     if (changes_size(plan, full, request)) {
         const auto nodes = train::keep_nodes(plan->nodes, names);
         if (give_ranks(*layout, request, names, nodes, launchers)) save_nodes(job, *ctld, *plan, nodes);
-        return;
+        return true;
     }
     // Without a plan its numbers tell nobody that the step is one of fewer groups.
-    if (request.nodes != full.nodes) return;
-    if (hosts.size() != layout->node_cnt)
-        return order_by_plan(job, plan, *ctld, *layout, request, names, launchers);
+    if (request.nodes != full.nodes) return false;
+    if (hosts.size() != layout->node_cnt) {
+        order_by_plan(job, plan, *ctld, *layout, request, names, launchers);
+        return true;
+    }
     const auto placement = placement_for(plan, *fabric, *ctld, request, hosts);
     if (!placement) {
         log_job_once(job.job_id, placement.error().text() + "; its ranks stay in Slurm's order");
-        return;
+        return true;
     }
-    if (!give_ranks(*layout, request, hosts, placement->nodes, launchers)) return;
-    save_placement(job, plan, *fabric, *ctld, request, *placement);
+    if (give_ranks(*layout, request, hosts, placement->nodes, launchers))
+        save_placement(job, plan, *fabric, *ctld, request, *placement);
+    return true;
+}
+
+}  // namespace
+
+void order_step(step_record_t& step) {
+    if (order_ranks(step))
+        note_supervised(*step.job_ptr, train::starts_again(step.submit_line ? step.submit_line : ""));
 }
 
 }  // namespace banyan::slurm

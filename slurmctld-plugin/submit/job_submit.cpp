@@ -88,7 +88,7 @@ banyan::result<void> check_component(const job_desc_msg_t& job, bool trains) {
     if (job.het_job_offset == 0 || job.het_job_offset == NO_VAL) one_trains = false;
     if (trains && one_trains)
         return banyan::fail(banyan::errc::invalid_input, banyan::train::second_training_component,
-                            "leave it away in one, or submit two jobs");
+                            "omit it in one, or submit two jobs");
     one_trains = one_trains || trains;
     return {};
 }
@@ -140,6 +140,8 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
             if (!has_room) return refuse(has_room.error(), ESLURM_BAD_TASK_COUNT);
             const auto has_memory = banyan::slurm::fits_in_memory(**request);
             if (!has_memory) return refuse(has_memory.error(), ESLURM_INVALID_TASK_MEMORY);
+            // Without --no-kill Slurm ends the job with the node that a spare is to replace.
+            if (asked.spares > 0 || (*request)->min_nodes > 0) job->kill_on_node_fail = 0;
             const auto done = set_numbers(*job, asked);
             return done ? SLURM_SUCCESS : refuse(done.error(), ESLURM_INVALID_GRES);
         });

@@ -14,6 +14,7 @@
 #include <slurm/slurm_errno.h>
 
 #include "common/text.hpp"
+#include "train/slurm/job_words.hpp"
 
 namespace banyan::supervisor {
 namespace {
@@ -43,37 +44,6 @@ std::vector<std::string> names_of(const char* list) {
     return names ? std::move(*names) : std::vector<std::string>{};
 }
 
-// libslurm does not export its own names.
-std::string state_name(std::uint32_t state) {
-    if (state & (JOB_REQUEUE | JOB_REQUEUE_HOLD)) return "REQUEUED";
-    switch (state & JOB_STATE_BASE) {
-        case JOB_PENDING:
-            return "PENDING";
-        case JOB_RUNNING:
-            return state & JOB_COMPLETING ? "COMPLETING" : "RUNNING";
-        case JOB_SUSPENDED:
-            return "SUSPENDED";
-        case JOB_COMPLETE:
-            return "COMPLETED";
-        case JOB_CANCELLED:
-            return "CANCELLED";
-        case JOB_FAILED:
-            return "FAILED";
-        case JOB_TIMEOUT:
-            return "TIMEOUT";
-        case JOB_NODE_FAIL:
-            return "NODE_FAIL";
-        case JOB_PREEMPTED:
-            return "PREEMPTED";
-        case JOB_DEADLINE:
-            return "DEADLINE";
-        case JOB_OOM:
-            return "OUT_OF_MEMORY";
-        default:
-            return std::to_string(state);
-    }
-}
-
 }  // namespace
 
 result<job_state> query_job(std::uint32_t job) {
@@ -87,7 +57,7 @@ result<job_state> query_job(std::uint32_t job) {
     job_state out;
     out.running = record.job_state == JOB_RUNNING || (record.job_state & JOB_STATE_BASE) == JOB_SUSPENDED;
     if (record.job_state & JOB_COMPLETING) out.running = false;
-    out.name = state_name(record.job_state);
+    out.name = train::state_name(record.job_state);
     out.nodes = names_of(record.nodes);
     out.restarts = record.restart_cnt;
     out.heterogeneous = record.het_job_id != 0 && record.het_job_id != NO_VAL;

@@ -31,7 +31,7 @@ class Doctor(ClusterCase):
         bad = [finding for finding in found if finding["verdict"] in ("wrong", "unknown")]
         self.assertEqual(code, 1 if bad else 0)
         for finding in bad:
-            self.assertTrue(finding["why"] and finding["mend"], finding)
+            self.assertTrue(finding["why"] and finding["fix"], finding)
         return [f"{finding['subject']}: {finding['what']}" for finding in bad]
 
     def assert_wrong(self, text, *roles, **options):

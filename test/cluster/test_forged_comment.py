@@ -15,7 +15,7 @@ TRAIN = ("-N3", "--ntasks-per-node=2", "--train-parallel=tp=4", "--train-spares=
 # The script waits with banyan-run until it is told, and goes on with steps on demand.
 SUPERVISED = """
 until [ -e supervise-$SLURM_JOB_ID ]; do sleep 0.05; done
-banyan-run --verbose ./ranks.sh supervised
+banyan-run --debug ./ranks.sh supervised
 echo "step supervised ended with $?"
 """
 # Its ranks end with their node, and nothing starts them again.

@@ -159,7 +159,7 @@ class Requeue(ClusterCase):
         self.assertNotIn(f"JobId={job} completion process took", log)  # which it says from a minute on
 
     def test_a_job_that_may_not_be_requeued(self):
-        job = self.cluster.sbatch(*SHAPE, "--no-requeue", script=DISTURBED % "--wait 1s")
+        job = self.cluster.sbatch(*SHAPE, "--no-requeue", script=DISTURBED % "--wait-for-node 1s")
         victim = self.lose_a_node(job)
         self.cluster.wait_for_job(job, "FAILED")
         output = self.cluster.output(job)
@@ -170,7 +170,7 @@ class Requeue(ClusterCase):
         self.assertEqual(self.cluster.job(job)["Restarts"], "0")
 
     def test_an_allocation_of_salloc(self):
-        shell = self.cluster.start("salloc", *SHAPE[:4], "banyan-run", "--wait", "1s", "bash", "-c", "echo rank; exec sleep 600")
+        shell = self.cluster.start("salloc", *SHAPE[:4], "banyan-run", "--wait-for-node", "1s", "bash", "-c", "echo rank; exec sleep 600")
         self.addCleanup(lambda: (shell.terminate(), shell.wait(), shell.stdout.close()))
         queue = self.cluster.wait_for(lambda: self.cluster.out("squeue", "-h", "-t", "R", "-s", "-o", "%i %N"), "the step runs").split()
         victim = self.cluster.hosts(queue[1])[2]
@@ -196,7 +196,7 @@ class Requeue(ClusterCase):
                 job = self.cluster.sbatch(*SHAPE, "--requeue", script=f"banyan-run {program}\necho ended with $?\n")
                 self.cluster.wait_for_job(job)
                 output = self.cluster.output(job)
-                self.assertIn(f"is not started again: code {code} at once is that of a program that is not there", output)
+                self.assertIn(f"is not started again: code {code} at once says that the program is not there", output)
                 self.assertNotIn("starting it again", output)
                 self.assertIn(f"ended with {code}", output)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A fabric snapshot that is missing, damaged, stale or of another cluster: slurmctld starts all the same, jobs run as under plain
-cons_tres, and its log says so once."""
+"""A fabric snapshot that is missing, damaged, stale or of another cluster: slurmctld starts all the same, jobs run where plain
+cons_tres has them with their ranks in Slurm's order, and its log says so once."""
 
 import os
 import pwd

@@ -19,6 +19,17 @@ exit $code
 """
 
 
+# Nobody starts the step of this one again.
+WITHOUT_BANYAN_RUN = """#!/bin/bash
+srun bash -c '
+    echo rank $RANK of run ${SLURM_RESTART_COUNT:-0} on $SLURMD_NODENAME
+    until [ -e end-$SLURM_JOB_ID ]; do sleep 0.1; done'
+code=$?
+echo "srun ended with $code"
+exit $code
+"""
+
+
 class Spares(ClusterCase):
     nodes = 8
     options = ("--group-size", 4, "--gpus", 2, "--without", "fault")
@@ -35,7 +46,7 @@ class Spares(ClusterCase):
     def submit(self, spares):
         """A job of four nodes and `spares` more, whose ranks run."""
         job = self.cluster.sbatch(f"-N{4 + spares}", "--ntasks-per-node=2", "--gres=gpu:2", "--train-parallel=tp=2,dp=4", f"--train-spares={spares}",
-                                  "--no-kill", "--requeue", "--open-mode=append", script=SCRIPT)
+                                  "--requeue", "--open-mode=append", script=SCRIPT)
         self.addCleanup(self.cluster.run, "scancel", job, check=False)
         self.ranks_of(job, 0)
         return job
@@ -77,6 +88,30 @@ class Spares(ClusterCase):
         told = set(re.findall(rf"^told {step + 1} (\S+)$", self.cluster.output(job), re.M))
         self.assertEqual([set(self.cluster.hosts(names)) for names in told], [self.allocation(job)])
         return victim, after
+
+    def test_without_banyan_run_a_lost_node_means_a_requeue(self):
+        """And a lost spare means nothing."""
+        job = self.cluster.sbatch("-N5", "--ntasks-per-node=2", "--gres=gpu:2", "--train-parallel=tp=2,dp=4", "--train-spares=1", "--requeue",
+                                  "--open-mode=append", script=WITHOUT_BANYAN_RUN)
+        self.addCleanup(self.cluster.run, "scancel", job, check=False)
+
+        def ranks_of_run(run):
+            def all_run():
+                output = self.cluster.output(job)
+                found = re.findall(rf"^rank \d+ of run {run} on (\S+)$", output, re.M)
+                return set(found) if len(found) == RANKS else None
+            return self.cluster.wait_for(all_run, f"the ranks of run {run} of job {job} run", timeout=100)
+        before = ranks_of_run(0)
+        spare, = self.allocation(job) - before
+        self.take(spare)
+        self.cluster.wait_for(lambda: spare not in self.allocation(job), "Slurm takes the spare out of the job")
+        self.return_nodes()
+        victim = self.without_the_script(job, before)[0]
+        self.take(victim)
+        self.assertNotIn(victim, ranks_of_run(1))
+        (self.cluster.dir / "tmp" / f"end-{job}").touch()
+        self.cluster.wait_for_job(job)
+        self.assertEqual(self.cluster.job(job)["Restarts"], "1")
 
     def test_two_spares_and_the_loss_of_a_node(self):
         job = self.submit(2)

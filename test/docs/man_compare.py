@@ -57,10 +57,10 @@ def missing(option, written, page, command, where):
         out.append(f"{head} the tag has only {', '.join(other.names)}; write\n{lines}")
     if bool(value_of(option)) != bool(other.value):
         out.append(f"{head} it takes {'a' if value_of(option) else 'no'} value; write\n{lines}")
-    for bounds in re.findall(r"\[(-?\d+) - (-?\d+)\]", option.value):
+    for bounds in re.findall(r"(?<![\d.])(-?\d+)\.\.(-?\d+)(?![\d.])", option.value):
         if " to ".join(bounds) not in other.text:
             out.append(f'{head} its range is missing; write "{" to ".join(bounds)}"')
-    for choice in [word for words in re.findall(r"\{(.*?)\}", option.value) for word in words.split(",")]:
+    for choice in (option.value.replace("REQUIRED", "").replace("...", "").strip().split("|") if "|" in option.value else []):
         if not re.search(rf"\b{re.escape(choice)}\b", other.text):
             out.append(f'{head} the choice "{choice}" is missing')
     for default in re.findall(r"\(default ([^)]+)\)", option.text):

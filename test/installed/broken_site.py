@@ -129,7 +129,7 @@ class Host:
         self.answer("silence", why + "\n")
 
     def doctor(self, *options, seconds=100):
-        """(exit code, findings as "verdict subject: what | mend", the answer)"""
+        """(exit code, findings as "verdict subject: what | fix", the answer)"""
         self.answer("config", "Configuration data as of 2026-11-22T04:00:00\n" * bool(self.config) +
                     "".join(f"{key:<24}= {value}\n" for key, value in self.config.items()))
         self.answer("nodes", "".join(" ".join(f"{key}={value}" for key, value in node.items()) + "\n" for node in self.nodes))
@@ -141,4 +141,4 @@ class Host:
         if done.returncode not in (0, 1) or not done.stdout.startswith("{"):
             raise AssertionError(f"banyan-doctor ended with {done.returncode}: {done.stdout}{done.stderr}")
         told = json.loads(done.stdout)
-        return done.returncode, [f"{f['verdict']} {f['subject']}: {f['what']} | {f['mend']}" for f in told["findings"]], told
+        return done.returncode, [f"{f['verdict']} {f['subject']}: {f['what']} | {f['fix']}" for f in told["findings"]], told

@@ -31,12 +31,35 @@ SlurmdLogFile=/var/log/slurm/slurmd.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 ReturnToService=2
+JobSubmitPlugins=lua
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SlurmdParameters=config_overrides
 MailProg=/bin/true
 NodeName=n[01-{last:02d}] CPUs=4 RealMemory=2000 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+# What a site has of its own: a job_submit script, and a SPANK plugin with an option.
+JOB_SUBMIT = """function slurm_job_submit(job, partitions, uid)
+    if job.comment == "no" then
+        slurm.log_user("the site says no")
+        return slurm.ERROR
+    end
+    return slurm.SUCCESS
+end
+function slurm_job_modify(job, record, partitions, uid)
+    return slurm.SUCCESS
+end
+"""
+SPANK = """#include <slurm/slurm_errno.h>
+#include <slurm/spank.h>
+SPANK_PLUGIN(scratch, 1);
+static int given(int value, const char* text, int remote) { return 0; }
+int slurm_spank_init(spank_t sp, int argc, char** argv) {
+    struct spank_option option = {"scratch", "SIZE", "space of the job's own", 1, 0, given};
+    return spank_option_register(sp, &option);
+}
 """
 
 
@@ -127,11 +150,12 @@ class Site:
         self.shared.mkdir()
         self.bridge = None
         self.hosts = {}
-        self.names = {"ctl": "10.77.0.1", **{f"n{i:02d}": f"10.77.0.{10 + i}" for i in range(1, nodes + 1)}}
+        self.names = {"ctl": "10.77.0.1", "login1": "10.77.0.2", **{f"n{i:02d}": f"10.77.0.{10 + i}" for i in range(1, nodes + 1)}}
         (self.folder / "hosts").write_text("127.0.0.1 localhost\n" + "".join(f"{ip} {name}\n" for name, ip in self.names.items()))
 
     def up(self):
         run("cp", "-a", BASE / "home", self.shared / "home")
+        run("gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", self.shared / "scratch.so", input=SPANK)
         # The network lives in a namespace of its own, held by this process.
         self.bridge = subprocess.Popen(["unshare", "--net", "--kill-child", "--fork", "sh", "-c",
                                         "ip link add br0 type bridge && ip link set br0 up && echo up && exec sleep infinity"],
@@ -144,7 +168,9 @@ class Site:
         for host in self.hosts.values():
             self.wait(lambda host=host: host.run("systemctl is-system-running", check=False).stdout.strip() in ("running", "degraded"),
                       f"{host.name} has booted")
-            host.file("/etc/slurm/slurm.conf").write_text(SLURM_CONF.format(last=len(self.names) - 1))
+            host.file("/etc/slurm/slurm.conf").write_text(SLURM_CONF.format(last=len(self.nodes)))
+            host.file("/etc/slurm/job_submit.lua").write_text(JOB_SUBMIT)
+            host.file("/etc/slurm/plugstack.conf").write_text("required /site/scratch.so\n")
             # Nothing here asks for cgroups, and slurmd does not start where the kernel has both versions.
             host.file("/etc/slurm/cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
             host.run("systemctl start munge")
@@ -165,8 +191,12 @@ class Site:
         return self.hosts["ctl"]
 
     @property
+    def login(self):
+        return self.hosts["login1"]
+
+    @property
     def nodes(self):
-        return [host for host in self.hosts.values() if host.name != "ctl"]
+        return [self.hosts[name] for name in self.names if name.startswith("n") and name in self.hosts]
 
     def idle(self):
         states = self.ctl.run("sinfo -h -N -o '%N %T'", check=False).stdout.split("\n")

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Follows a page of docs/ on a site of Debian hosts: each block of code under a line that says where.
 
-    On the controller:                            ```sh    run there by root, also "On every compute node", "On every host"
-    As a user, on the controller:                 ```sh    run there by alice
-    In `/etc/slurm/slurm.conf`, on every host:    ```ini   each key set to that value; ```toml the same in tables
+    On the controller:                            ```sh    pasted there by root, also "On every compute node", "login host", "host"
+    As a user, on a login host:                   ```sh    pasted there by alice
+    In `/etc/slurm/slurm.conf`, on every host:    ```ini   each line in the place of one with that key, as the page says there
 Other blocks are examples."""
 
 import re
-import tomllib
 
-WHERE = re.compile(r"(On the controller|On every compute node|On every host|As a user, on the controller|In `(?P<file>[^`]+)`, on every host)"
+WHERE = re.compile(r"(On the controller|On every compute node|On every login host|On every host|As a user, on a login host|"
+                   r"In `(?P<file>[^`]+)`, on every host)"
                    r"(, [^:]*| \([^:]*\))?:\n\n```(?P<kind>\w+)\n(?P<text>.*?)```", re.S)
 
 
@@ -31,6 +31,8 @@ def sections(page):
 def hosts_of(site, step):
     if "controller" in step.place:
         return [site.ctl]
+    if "login" in step.place:
+        return [site.login]
     return site.nodes if "compute" in step.place else list(site.hosts.values())
 
 
@@ -39,7 +41,7 @@ def follow(site, step, folder):
     if step.file:
         for host in hosts_of(site, step):
             file = host.file(step.file)
-            file.write_text((set_ini if step.kind == "ini" else set_toml)(file.read_text(), step.text))
+            file.write_text(set_ini(file.read_text(), step.text))
         return {}
     user = "alice" if step.place.startswith("As a user") else "root"
     cwd = f"/home/{user}" if user != "root" else folder
@@ -54,12 +56,3 @@ def set_ini(text, wanted):
         lines.append(setting)
     return "\n".join(lines) + "\n"
 
-
-def set_toml(text, wanted):
-    tables = tomllib.loads(text)
-    for name, table in tomllib.loads(wanted).items():
-        tables.setdefault(name, {}).update(table)
-
-    def value(v):
-        return str(v).lower() if isinstance(v, bool) else repr(v).replace("'", '"')
-    return "\n".join([f"[{name}]\n" + "".join(f"{key} = {value(v)}\n" for key, v in table.items()) for name, table in tables.items()])

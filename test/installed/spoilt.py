@@ -16,3 +16,9 @@ def case(*expected):
 def h_agents(h, without=()):
     return str([{"node": node["NodeName"], "connected": node["NodeName"] not in without} for node in h.nodes]).replace(
         "'", '"').replace("True", "true").replace("False", "false")
+
+
+def running(name, word):
+    """For `before`: a process of that name with that word, which does not know SLURM_CONF."""
+    return (f'cp /bin/sh "$1/bin/{name}"\nenv -u SLURM_CONF "$1/bin/{name}" -c "sleep 600; :" {word} &\n'
+            f'until [ "$(cat /proc/$!/comm)" = {name} ]; do :; done\n')

@@ -12,6 +12,13 @@ from spoilt import BANYAN, SNAPSHOT, case, h_agents
 
 @case(r"wrong .*fabric.snapshot: No such file")
 def snapshot_missing(h):
+    h.host, h.daemons = "ctl", "opensm"
+    h.remove(SNAPSHOT)
+
+
+@case()
+def site_without_infiniband(h):
+    """It needs no snapshot."""
     h.host = "ctl"
     h.remove(SNAPSHOT)
 

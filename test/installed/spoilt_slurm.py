@@ -5,7 +5,7 @@ import os
 import secrets
 from pathlib import Path
 
-from spoilt import CONF, STACK, case
+from spoilt import CONF, STACK, case, h_agents, running
 
 
 # -- plugins -----------------------------------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def plugstack_without_the_line(h):
     h.write(STACK, "# optional spank_banyan.so\noptional other.so\n")
 
 
-@case()
+@case(r"wrong /etc/slurm/plugstack.conf: loads spank_banyan.so as required \| write optional")
 def plugstack_required(h):
     h.write(STACK, "required\tspank_banyan.so\tconfig=/etc/banyan/banyan.conf\n")
 
@@ -76,6 +76,35 @@ def plugstack_names_no_configuration(h):
 @case(r"wrong /etc/slurm/plugstack.conf: .*includes itself")
 def plugstack_includes_itself(h):
     h.write(STACK, "include plugstack.conf\n")
+
+
+@case(r"wrong /etc/slurm/plugstack.conf: has no line for spank_banyan.so \| write the line .* into /etc/slurm/plugstack.conf")
+def plugstack_of_the_controller(h):
+    """Where users log in there, too."""
+    h.host = "ctl"
+    h.write(STACK, "optional other.so\n")
+
+
+@case(r"wrong /etc/slurm/plugstack.conf: is not read, since PlugStackConfig=/etc/banyan-plugstack.conf")
+def plugstack_of_the_site_is_not_read(h):
+    h.write(STACK, "optional scratch.so\n")
+    h.write("/etc/banyan-plugstack.conf", "optional spank_banyan.so config=/etc/banyan/banyan.conf\n")
+    h.config["PlugStackConfig"] = "/etc/banyan-plugstack.conf"
+    h.change(CONF, "PartitionName=", "PlugStackConfig=/etc/banyan-plugstack.conf\nPartitionName=")
+
+
+@case(r"wrong /run/slurm/conf/plugstack.conf: has no line .*\| on slurmctld's host write the line .*scontrol reconfigure")
+def plugstack_copy_without_what_it_included(h):
+    """22.05 gives out plugstack.conf, and not the files that it includes."""
+    h.write("/run/slurm/conf/slurm.conf", h.file(CONF).read_text())
+    h.write("/run/slurm/conf/plugstack.conf", "include plugstack.conf.d/*.conf\n")
+    h.before = "rm -rf /etc/slurm\n"
+
+
+@case(r"wrong /etc/slurm/plugstack.conf: includes /etc/slurm/plugstack.conf.d/banyan.conf, and nodes without .*\| on slurmctld's host write the line")
+def plugstack_that_is_given_out(h):
+    h.host = "ctl"
+    h.config["SlurmctldParameters"] = "enable_configless"
 
 
 # -- slurm.conf --------------------------------------------------------------------------------------------------------------------
@@ -103,6 +132,46 @@ def parameters_without_memory(h):
 @case(r"wrong slurm.conf: JobSubmitPlugins=lua \|")
 def job_submit_of_others(h):
     h.config["JobSubmitPlugins"] = "lua"
+
+
+@case(r"wrong slurm.conf: JobSubmitPlugins=banyan,lua \| put banyan last")
+def job_submit_of_others_behind(h):
+    h.config["JobSubmitPlugins"] = "banyan,lua"
+
+
+@case()
+def login_host_with_slurms_own_select_type(h):
+    """It needs no package."""
+    h.host = "login1"
+    h.change(CONF, "SelectType=select/cons_tres_banyan", "SelectType=select/cons_tres")
+    (h.plugins / "select_cons_tres_banyan.so").unlink()
+
+
+@case(r"wrong banyan-faultd controller: cannot reach Slurm: there is no /etc/slurm/slurm.conf \| SLURM_CONF=/run/elsewhere/slurm.conf in "
+      r"/etc/default/banyan-faultd")
+def slurm_conf_elsewhere(h):
+    """The shell knows it, and the fault daemon's unit does not."""
+    h.host = "ctl"
+    for name in ("slurm.conf", "plugstack.conf", "plugstack.conf.d/banyan.conf"):
+        h.write(f"/run/elsewhere/{name}", h.file(f"/etc/slurm/{name}").read_text())
+    h.config["PlugStackConfig"] = "/run/elsewhere/plugstack.conf"
+    h.env = {"SLURM_CONF": "/run/elsewhere/slurm.conf"}
+    h.before = running("banyan-faultd", "controller") + "rm -rf /etc/slurm\n"
+
+
+@case(r"wrong agents: the controller hears 9 of 10 nodes; it does not hear n001.hpc.example.org; the agent of .* calls itself n001 \| "
+      r"OPTIONS=\"--node NAME\" in /etc/default/banyan-faultd")
+def agent_by_its_short_name(h):
+    h.host = "ctl"
+    heard = h_agents(h)
+    h.nodes[0]["NodeName"] = h.nodes[0]["NodeHostName"] = "n001.hpc.example.org"
+    h.answer("agents", heard)
+
+
+@case(r"wrong banyan-faultd agent: calls itself n001, and slurm.conf has the node as n001.hpc.example.org \| OPTIONS=\"--node n001.hpc.example.org\"")
+def agent_that_does_not_know_the_node(h):
+    h.nodes[0]["NodeName"] = h.nodes[0]["NodeHostName"] = "n001.hpc.example.org"
+    h.before = running("banyan-faultd", "agent")
 
 
 @case(r"wrong /etc/slurm/slurm.conf: SelectType=select/cons_tres, and slurmctld runs with select/cons_tres_banyan .*systemctl restart slurmctld")

@@ -81,7 +81,10 @@ class Install(unittest.TestCase):
         self.site.wait(self.site.idle, "all nodes are idle")
         self.assertIn("select/cons_tres_banyan", self.site.ctl.run("scontrol show config | grep SelectType").stdout)
         # By those whom it concerns, not by us.
-        self.assertIn("--train-parallel", self.site.ctl.run("srun --help", user="alice").stdout)
+        self.assertIn("--train-parallel", self.site.login.run("srun --help", user="alice").stdout)
+        # What the site had of its own is there still.
+        self.assertEqual(sorted(self.site.login.run("srun -N2 --scratch=5G hostname", user="alice").stdout.split()), ["n01", "n02"])
+        self.assertIn("the site says no", self.site.login.run("srun --comment=no hostname", user="alice", check=False).stdout)
 
     def test_05_daemons(self):
         self.follow(5)
@@ -96,7 +99,7 @@ class Install(unittest.TestCase):
         self.assertEqual(self.on_all("banyan-doctor --quiet"), dict.fromkeys(self.site.hosts, ""))
 
     def test_07_first_job(self):
-        printed = self.follow(7)[0]["ctl"]
+        printed = self.follow(7)[0]["login1"]
         self.assertEqual(sorted(re.findall(r"rank (\d) of 4 on n0[12]", printed)), ["0", "1", "2", "3"], printed)
         self.assertIn("finished steps=20", printed)
         self.assertNotIn("no checkpoints", printed)

@@ -4,6 +4,7 @@ run loses nothing."""
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -123,6 +124,18 @@ class Report(unittest.TestCase):
             root = xml.parse(Path(folder) / "j.xml").getroot()
         self.assertEqual({case.get("name"): [child.tag for child in case] for case in root.iter("testcase")},
                          {"test_a": [], "test_b": ["failure"], "test_c": ["skipped"]})
+
+
+class Packages(unittest.TestCase):
+    def test_a_build_that_found_no_slurm_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            build = Path(folder)
+            (build / "CPackConfig.cmake").touch()
+            (build / "CMakeCache.txt").write_text(f"BANYAN_SLURM_SOURCE:PATH={folder}/none\nCMAKE_BUILD_TYPE:STRING=Release\n")
+            made = subprocess.run([REPOSITORY / "scripts" / "package", build], capture_output=True, text=True, check=False)
+        self.assertEqual(made.returncode, 1, made.stdout)
+        self.assertIn("scripts/setup", made.stderr)
+        self.assertIn("--without-slurm", made.stderr)
 
 
 SEED = f"BANYAN_SEED={os.environ['BANYAN_SEED']} " if "BANYAN_SEED" in os.environ else ""

@@ -29,11 +29,32 @@ auto in_file(const std::string& path) {
     return [path](const error& e) { return fail(e.code, fmt::format("{}: {}", path, e.what), e.hint); };
 }
 
+/// What banyan.conf says in [topo]; its default where there is none.
+std::string configured(const char* key) {
+    const auto file = config_file::load(default_config_path());
+    return file.value_or(config_file::defaults()).section("topo").text(key);
+}
+
+/// What a reading of a dump goes by beside it; what is not given is that of banyan.conf, as for every other
+/// reader of this fabric.
+struct beside {
+    std::string names, site;
+    const fabric* previous = nullptr;
+
+    result<build_options> read() const {
+        BANYAN_TRY(auto out, read_side_files(names.empty() ? configured("names") : names,
+                                             site.empty() ? configured("site") : site));
+        out.previous = previous;
+        out.created_unix_s = std::time(nullptr);
+        return out;
+    }
+};
+
 /// `inside` gets what a dump tells of its nodes' health itself.
-result<fabric> load(const std::string& path, build_options options, health* inside) {
+result<fabric> load(const std::string& path, const beside& files, health* inside) {
     BANYAN_TRY(auto text, read_file(path == "-" ? "/dev/stdin" : path, max_dump_bytes));
     if (is_snapshot(text)) {
-        if (!options.names.empty())
+        if (!files.names.empty())
             return fail(errc::invalid_input, fmt::format("{} is a snapshot: its names are settled", path),
                         "give --names when the snapshot is made");
         auto loaded = decode_snapshot(text);
@@ -46,14 +67,8 @@ result<fabric> load(const std::string& path, build_options options, health* insi
         const auto read = read_health(*dump->text, *inside);
         if (!read) return in_file(path)(read.error());
     }
-    options.created_unix_s = std::time(nullptr);
+    BANYAN_TRY(const auto options, files.read());
     return build_fabric(*dump, options);
-}
-
-/// What banyan.conf says; its default where there is none.
-std::string path_of_slurmctld(const char* key) {
-    const auto file = config_file::load(default_config_path());
-    return file.value_or(config_file::defaults()).section("topo").text(key);
 }
 
 /// With `given` false a file that is not there names no link.
@@ -101,26 +116,17 @@ void fabric_input::add_side_files(CLI::App& sub) {
 }
 
 result<fabric> fabric_input::load(const fabric* previous) const {
-    build_options options;
-    options.previous = previous;
-    if (!names_.empty()) {
-        BANYAN_TRY(const auto text, read_file(names_, max_side_file));
-        auto names = read_name_map(text);
-        if (!names) return in_file(names_)(names.error());
-        options.names = std::move(*names);
-    }
-    if (!site_.empty()) {
-        BANYAN_TRY(const auto text, read_file(site_, max_side_file));
-        BANYAN_TRY(options.site, read_site(text, site_));
-    }
     health found;
-    BANYAN_TRY(auto f,
-               cli::load(path_.empty() ? path_of_slurmctld("snapshot") : path_, std::move(options), &found));
+    auto loaded =
+        cli::load(path_.empty() ? configured("snapshot") : path_, {names_, site_, previous}, &found);
+    if (!loaded && path_.empty())
+        loaded.error().hint = "the snapshot is on slurmctld's host: run it there, or give --fabric FILE";
+    if (!loaded) return loaded;
+    auto f = std::move(*loaded);
     BANYAN_CHECK(look_at_health(f, found));
     // Of the snapshot that slurmctld reads, the links that it avoids.
     const bool given = !avoid_.empty();
-    if (given || path_.empty())
-        BANYAN_CHECK(take_avoided(f, given ? avoid_ : path_of_slurmctld("avoid"), given));
+    if (given || path_.empty()) BANYAN_CHECK(take_avoided(f, given ? avoid_ : configured("avoid"), given));
     return f;
 }
 

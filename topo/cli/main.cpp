@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "common/build_info.hpp"
+#include "common/cli_words.hpp"
 #include "common/text.hpp"
 #include "topo/cli/cli.hpp"
 #include "topo/cli/output.hpp"
@@ -33,9 +33,8 @@ result<int> run(const action& chosen) {
 int main(int argc, char** argv) {
     using namespace banyan::topo::cli;
     CLI::App app("Reads an InfiniBand fabric as the tools print it, shows it, and places jobs on it.");
-    app.name("banyan-topo");
+    banyan::usual_words(app, "banyan-topo");
     app.require_subcommand(1);
-    app.set_version_flag("--version", banyan::version_line("banyan-topo"));
     action chosen;
     add_show(app, chosen);
     add_check(app, chosen);

@@ -17,7 +17,8 @@ constexpr std::size_t comment_width = 140;
 
 constexpr std::string_view sample_head = R"(# SPDX-License-Identifier: BSD-3-Clause
 #
-# banyan.conf: the one file of configuration, /etc/banyan/banyan.conf on every node (or $BANYAN_CONF, or --config FILE).
+# banyan.conf: the configuration, /etc/banyan/banyan.conf on every node (or $BANYAN_CONF, or --config FILE). What stands in
+# /etc/banyan/banyan.conf.d/*.conf, which are read after it in the order of their names, wins: a site's own settings go there.
 # Every key stands here as a comment with its default. A key that is not known is an error, not ignored.
 # Durations: "500ms", "30s", "10m", "168h". Sizes: "512M", "64G". In a path %n stands for the node's name.
 # `banyan-faultd controller --dump-config` and `banyan-ckptd --dump-config` print what is in force.

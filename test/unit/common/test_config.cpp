@@ -40,6 +40,37 @@ T value_of(const config_section& section, const char* key) {
 
 }  // namespace
 
+TEST_CASE("files in the folder beside it are part of the configuration", "[common]") {
+    std::string folder = (std::filesystem::temp_directory_path() / "banyan-conf-XXXXXX").string();
+    REQUIRE(::mkdtemp(folder.data()));
+    const std::filesystem::path conf = std::filesystem::path(folder) / "banyan.conf";
+    const auto beside = [&](const char* name) { return folder + "/banyan.conf.d/" + name; };
+    std::filesystem::create_directory(folder + "/banyan.conf.d");
+    REQUIRE(write_file_atomic(conf, "[ckptd]\nport = 3\nkeep = 4\n[fault]\n"));
+    REQUIRE(write_file_atomic(beside("b.conf"), "[ckptd]\nport = 5\n"));
+    REQUIRE(write_file_atomic(beside("a.conf"), "[ckptd]\nport = 4\n\n[fault]\ncontroller = \"ctl\"\n"));
+    REQUIRE(write_file_atomic(beside("c.conf.old"), "[nothing]\n"));
+    const auto file = config_file::load(conf).value();
+    const auto section = file.section("ckptd");
+    CHECK(value_of<std::uint16_t>(section, "port") == 5);
+    CHECK(value_of<std::uint32_t>(section, "keep") == 4);
+    CHECK(file.section("fault").text("controller") == "ctl");
+    CHECK(section.check());
+    REQUIRE(write_file_atomic(beside("b.conf"), "[ckptd]\nprot = 5\n"));
+    const auto wrong = config_file::load(conf).value().section("ckptd").check();
+    REQUIRE_FALSE(wrong);
+    CHECK(wrong.error().what.find("b.conf:2: [ckptd] has no key") != std::string::npos);
+    REQUIRE(write_file_atomic(beside("b.conf"), "[ckptd\n"));
+    CHECK_FALSE(config_file::load(conf));
+    std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a block that is pasted behind its table is told where it belongs", "[common]") {
+    const auto twice = config_from("[ckptd]\nport = 3\n\n[ckptd]\nmemory_limit = \"1G\"\n");
+    REQUIRE_FALSE(twice);
+    CHECK(twice.error().hint.find(".d/NAME.conf") != std::string::npos);
+}
+
 TEST_CASE("values, defaults and absent sections", "[common]") {
     const auto file = config_from(
                           "[ckptd]\nport = 3\nlease = \"250ms\"\nmemory_limit = \"1.5G\"\n"

@@ -89,7 +89,7 @@ TEST_CASE("each setting of slurm.conf that banyan needs is missed", "[doctor]") 
     for (const auto& f : check_slurm(site_of({})))
         if (f.is == verdict::wrong) {
             CHECK_FALSE(f.why.empty());
-            CHECK_FALSE(f.mend.empty());
+            CHECK_FALSE(f.fix.empty());
         }
 }
 
@@ -163,14 +163,14 @@ TEST_CASE("what is told is for people, for machines and for cron", "[doctor]") {
     const auto text = as_text(ill, "n01 (compute)", false);
     CHECK(text.find("munge") == std::string::npos);
     CHECK(text.find("WRONG") != std::string::npos);
-    CHECK(text.find("mend: make it") != std::string::npos);
+    CHECK(text.find("fix:  make it") != std::string::npos);
     CHECK(text.find('\x1b') == std::string::npos);
     CHECK(exit_code(well) == 0);
     CHECK(exit_code(ill) == 1);
     CHECK(exit_code({{verdict::unknown, "x", "", "", ""}}) == 1);
     const auto json = nlohmann::json::parse(as_json(ill, "n01", {"compute"}));
     CHECK(json["wrong"] == 1);
-    CHECK(json["findings"][1]["mend"] == "make it");
+    CHECK(json["findings"][1]["fix"] == "make it");
 }
 
 }  // namespace test_doctor

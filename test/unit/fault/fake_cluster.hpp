@@ -22,6 +22,7 @@ struct fake_state {
     std::map<std::uint32_t, job_status> jobs;
     std::map<std::uint32_t, result<std::optional<std::uint32_t>>> needed;  // by job
     std::map<std::uint32_t, std::vector<step_status>> steps;               // by job
+    bool without_banyan_run = false;                                       // every job is
     std::map<std::uint32_t, result<node_ranks>> ranks;  // by job, on any node while the job has it
     bool jobs_unknown = false;                          // on any node
     int listed = 0;                                     // how often all were
@@ -109,6 +110,10 @@ class fake_cluster final : public cluster {
         }
         if (s_.when_needed) s_.when_needed();
         return s_.needed[job.id];
+    }
+    result<bool> starts_again(const job_status&) override {
+        const std::lock_guard hold(s_.lock);
+        return !s_.without_banyan_run;
     }
     result<node_ranks> ranks_on(const job_status& job, const std::string& node) override {
         const std::lock_guard hold(s_.lock);

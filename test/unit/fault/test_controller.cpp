@@ -194,6 +194,28 @@ TEST_CASE("a job without a plan that has lost a node goes on", "[fault]") {
     CHECK(got[0].find_action("job", "7")->result.starts_with("goes on: 3 nodes left; "));
 }
 
+TEST_CASE("an incident ends with what became of the job", "[fault]") {
+    controller_bench b;
+    b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);
+    b.slurm.without_banyan_run = true;
+    b.slurm.after_job = [&] {
+        auto& job = b.slurm.jobs[7];
+        if (job.nodes.size() == 4 || job.phase == job_phase::ended) return;
+        job.phase = job_phase::ended;  // its script saw the step fail
+        job.nodes.clear();
+        job.end = "FAILED, exit code 137";
+    };
+    b.enough = [](const auto& all) {
+        return !all.empty() && (all[0].find_action("verify", "7") ||
+                                results_of(all[0], "job").find("ended") != std::string::npos);
+    };
+    const auto got = b.live({b.xid79()});
+    REQUIRE(got.size() == 1);
+    const auto said = results_of(got[0], "job") + results_of(got[0], "verify");
+    CHECK(said.find("banyan-run puts") == std::string::npos);
+    CHECK(said.find("ended: FAILED, exit code 137") != std::string::npos);
+}
+
 TEST_CASE("dry run, foreign reasons and application errors change nothing", "[fault]") {
     controller_bench b;
     b.job(7, {"n01", "n02", "n03", "n04"}, with_spare);

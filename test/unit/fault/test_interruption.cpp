@@ -103,6 +103,16 @@ TEST_CASE("a training step is ended, starts again, and is followed", "[fault]") 
     CHECK(b.slurm.calls == calls{"end 7.3"});
 }
 
+TEST_CASE("a step that nobody would start again is not ended", "[fault]") {
+    interrupting b("restart-step");
+    b.trains(7);
+    b.slurm.without_banyan_run = true;
+    b.enough = [](const auto& all) { return !all.empty() && all[0].find_action("restart-step", "7"); };
+    const auto got = b.live({b.xid79()});
+    CHECK(b.slurm.calls.empty());
+    CHECK(said(got.at(0), "restart-step", "7") == "left alone: no banyan-run would start step 7.3 again");
+}
+
 TEST_CASE("a step that is not started again costs the job its place", "[fault]") {
     interrupting b("restart-step");
     b.trains(7);

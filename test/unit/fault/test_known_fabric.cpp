@@ -141,6 +141,27 @@ TEST_CASE("what is added is watched while something else is missing", "[fault]")
     CHECK(missing({}).empty());
 }
 
+TEST_CASE("a look names hosts as banyan.conf has them", "[fault]") {
+    std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+    std::string map, guid;
+    for (std::string line; std::getline(in, line);) {
+        if (line.starts_with("caguid=")) guid = line.substr(7);
+        const auto device = line.find("\"gpu0007 ");
+        if (line.starts_with("Ca") && device != std::string::npos)
+            map += guid + " \"n07" + line.substr(device + 8) + "\n";
+    }
+    cluster_of_links folder;
+    const auto names = folder.kept / "names.map";
+    REQUIRE(write_file_atomic(names, map));
+    fabric_memory watched;
+    REQUIRE(watched.compare(fabric_with({}), {}, {names.string(), ""}));
+    const auto found = watched.compare(fabric_with({.no_host = "gpu0007"}), {}, {names.string(), ""});
+    REQUIRE(found);
+    REQUIRE(found->size() == 1);
+    CHECK(found->front().object.text().find("n07") != std::string::npos);
+    CHECK_FALSE(watched.compare(fabric_with({}), {}, {(folder.kept / "none").string(), ""}));
+}
+
 TEST_CASE("a fabric of which more than half is gone is seen again once that is given up", "[fault]") {
     const auto without = [](int first_host) {
         std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");

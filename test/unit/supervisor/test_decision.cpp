@@ -55,6 +55,18 @@ const row rows[] = {
          s.saved_before = s.saved_after = std::nullopt;
      },
      action::finish, 0},
+    {"srun does not know an option",
+     [](situation& s) {
+         s.end = {119, false, std::chrono::milliseconds{40}};
+         s.began = false;
+     },
+     action::finish, 0},
+    {"Slurm had no step for a while",
+     [](situation& s) {
+         s.end = {119, false, std::chrono::minutes{1}};
+         s.began = false;
+     },
+     action::restart, 0},
     {"no such program on the node that came in",
      [](situation& s) {
          s.end = {2, false, std::chrono::seconds{1}};

@@ -10,15 +10,16 @@ using words = std::vector<std::string>;
 
 TEST_CASE("own options end at the first word that is none", "[supervisor]") {
     const auto o = split_arguments(
-        {"--max-restarts", "5", "--verbose", "-N", "2", "--verbose", "prog", "--max-restarts", "9"});
+        {"--max-restarts", "5", "--debug", "-N", "2", "--debug", "prog", "--max-restarts", "9"});
     REQUIRE(o);
     CHECK(o->max_restarts == 5);
-    CHECK(o->verbose);
-    CHECK(o->srun == words{"-N", "2", "--verbose", "prog", "--max-restarts", "9"});
+    CHECK(o->debug);
+    CHECK(o->srun == words{"-N", "2", "--debug", "prog", "--max-restarts", "9"});
 }
 
 TEST_CASE("both spellings of a value", "[supervisor]") {
-    const auto o = split_arguments({"--max-restarts=7", "--max-idle-restarts", "0", "--wait=2s", "prog"});
+    const auto o =
+        split_arguments({"--max-restarts=7", "--max-idle-restarts", "0", "--wait-for-node=2s", "prog"});
     REQUIRE(o);
     CHECK(o->max_restarts == 7);
     CHECK(o->max_idle_restarts == 0);
@@ -26,35 +27,38 @@ TEST_CASE("both spellings of a value", "[supervisor]") {
     CHECK(o->srun == words{"prog"});
 }
 
-TEST_CASE("an option of srun that begins like one of ours is srun's", "[supervisor]") {
-    const auto o = split_arguments({"--wait-all-nodes=1", "prog"});
+TEST_CASE("an option of srun is srun's, wherever it stands", "[supervisor]") {
+    const auto line = GENERATE(words{"--wait-all-nodes=1", "prog"}, words{"--wait=60", "prog"},
+                               words{"--wait", "60", "prog"}, words{"--verbose", "prog"});
+    const auto o = split_arguments(line);
     REQUIRE(o);
-    CHECK(o->srun == words{"--wait-all-nodes=1", "prog"});
+    CHECK(o->srun == line);
+    CHECK(o->wait == options().wait);
 }
 
 TEST_CASE("nothing of srun's is touched", "[supervisor]") {
     const auto rest = GENERATE(words{"--overlap", "--verbose", "prog"}, words{"-v", "--wait=5", "prog"},
                                words{"--", "--verbose"}, words{"-", "--help"}, words{"--verbose=2", "prog"},
-                               words{"prog", "--wait", "--help"}, words{"--wai", "prog"}, words{""},
+                               words{"prog", "--wait-for-node", "--help"}, words{"--wai", "prog"}, words{""},
                                words{"--wait-all-nodes", "1", "-h", "--max-restarts=x"});
     auto line = rest;
     line.insert(line.begin(), {"--max-restarts", "5"});
     const auto o = split_arguments(line);
     REQUIRE(o);
     CHECK(o->max_restarts == 5);
-    CHECK_FALSE(o->verbose);
+    CHECK_FALSE(o->debug);
     CHECK_FALSE(o->help);
     CHECK(o->wait == options().wait);
     CHECK(o->srun == rest);
 }
 
 TEST_CASE("the last of an option that is given twice", "[supervisor]") {
-    const auto o = split_arguments(
-        {"--wait=1s", "--max-restarts", "010", "--verbose", "--verbose", "--wait", "2m", "prog"});
+    const auto o = split_arguments({"--wait-for-node=1s", "--max-restarts", "010", "--debug", "--debug",
+                                    "--wait-for-node", "2m", "prog"});
     REQUIRE(o);
     CHECK(o->wait == std::chrono::minutes(2));
     CHECK(o->max_restarts == 10);
-    CHECK(o->verbose);
+    CHECK(o->debug);
 }
 
 TEST_CASE("help needs no program", "[supervisor]") {
@@ -65,11 +69,12 @@ TEST_CASE("help needs no program", "[supervisor]") {
 }
 
 TEST_CASE("wrong command lines are refused", "[supervisor]") {
-    const auto line = GENERATE(
-        words{}, words{"--verbose"}, words{"--max-restarts"}, words{"--max-restarts", "many", "prog"},
-        words{"--max-restarts=-1", "prog"}, words{"--max-idle-restarts=", "prog"},
-        words{"--wait=soon", "prog"}, words{"--wait=", "5", "prog"}, words{"--wait", "--verbose", "prog"},
-        words{"--max-restarts", "0x10", "prog"}, words{"--max-restarts", "1000001", "prog"});
+    const auto line =
+        GENERATE(words{}, words{"--debug"}, words{"--max-restarts"}, words{"--max-restarts", "many", "prog"},
+                 words{"--max-restarts=-1", "prog"}, words{"--max-idle-restarts=", "prog"},
+                 words{"--wait-for-node=soon", "prog"}, words{"--wait-for-node=", "5", "prog"},
+                 words{"--wait-for-node", "--debug", "prog"}, words{"--max-restarts", "0x10", "prog"},
+                 words{"--max-restarts", "1000001", "prog"});
     CHECK_FALSE(split_arguments(line));
 }
 

@@ -5,6 +5,7 @@
 
 #include "test/unit/train/example_plan.hpp"
 #include "train/plan_summary.hpp"
+#include "train/supervised.hpp"
 
 namespace test_plan_summary {
 
@@ -24,6 +25,24 @@ result<std::optional<plan_summary>> read(const std::vector<std::string>& entries
 }
 
 }  // namespace
+
+TEST_CASE("a plan says whether banyan-run starts its steps", "[train]") {
+    auto p = example_plan();
+    CHECK_FALSE(parse_summary(summary_text(p))->supervised);
+    CHECK_FALSE(parse_plan(to_text(p))->supervised);
+    p.supervised = true;
+    CHECK(parse_summary(summary_text(p))->supervised);
+    CHECK(parse_plan(to_text(p))->supervised);
+}
+
+TEST_CASE("a step of banyan-run is known by its command line", "[train]") {
+    CHECK(starts_again("srun --no-kill=off --kill-on-bad-exit=1 -N 2 -n 4 ./train"));
+    CHECK(starts_again(
+        "srun --immediate=2 --het-group=1 --no-kill=off --kill-on-bad-exit=1 -N 2 -n 4 -l ./train"));
+    CHECK_FALSE(starts_again("srun ./train"));
+    CHECK_FALSE(starts_again("srun --no-kill=off ./train"));
+    CHECK_FALSE(starts_again(""));
+}
 
 TEST_CASE("a summary says what a step needs to know of the plan", "[train]") {
     auto p = example_plan();

@@ -96,6 +96,9 @@ struct build_options {
 /// A node-name map as the InfiniBand tools take it: lines of GUID and quoted name, # comments.
 result<std::map<guid, std::string>> read_name_map(std::string_view text);
 
+/// What two files tell: a node-name map, and a site file (site.hpp). An empty path is none.
+result<build_options> read_side_files(const std::string& names, const std::string& site);
+
 /// Never fails: what does not fit the model is listed in excluded and defects.
 fabric build_fabric(const dump& d, const build_options& options = {});
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What runs on this host, as /proc tells it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace banyan::doctor {
+
+struct process {
+    std::vector<std::string> words;                       ///< its command line
+    std::optional<std::vector<std::string>> environment;  ///< "NAME=value"; nothing where we may not read it
+};
+
+/// The processes of that name, of at most 15 letters, as the kernel has it.
+result<std::vector<process>> processes_called(const std::string& name);
+
+/// The value of a variable in `of`; empty when it is not set, or not known.
+std::string variable_in(const process& of, const std::string& name);
+
+/// The slurm.conf that a daemon of Slurm on this host was started with, where that is told apart from the
+/// usual places: slurmctld's, else slurmd's.
+std::optional<std::string> conf_of_daemons();
+
+}  // namespace banyan::doctor

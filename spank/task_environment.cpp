@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// In a task of a training step, before it becomes the program: its rank, and where its checkpoints are.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "common/text.hpp"
+#include "spank/held_program.hpp"
+#include "spank/note.hpp"
+#include "spank/plugin.hpp"
+
+namespace banyan::spank {
+namespace {
+
+/// Why there is no checkpoint daemon for this step; empty when there is one, for all that is known.
+std::string missing_daemon(const result<daemon_paths>& paths, std::uint32_t job) {
+    return paths ? read_note(*paths, job) : paths.error().text();
+}
+
+// Rank 0's node speaks for all: the others' are often the same words, and what they lack its daemon tells.
+// The library in the task has nothing to add.
+void tell_user(const std::string& node, std::uint32_t rank, const std::string& why) {
+    if (rank != 0) return;
+    const auto line = fmt::format("banyan: checkpoints are off on {}: {}\n", node, printable(why));
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
+void set(spank_t sp, const std::string& name, const std::string& value) {
+    spank_setenv(sp, name.c_str(), value.c_str(), 1);
+}
+
+/// A task that starts `ranks_here` ranks itself, which it numbers from its own number on.
+void set_launcher(spank_t sp, std::uint32_t node_rank, std::uint32_t nodes, std::uint32_t ranks_here) {
+    set(sp, "BANYAN_NODE_RANK", std::to_string(node_rank));
+    set(sp, "BANYAN_NNODES", std::to_string(nodes));
+    set(sp, "BANYAN_NPROC_PER_NODE", std::to_string(ranks_here));
+    // torchrun takes the options that its command line lacks from these. Those of the user win.
+    const auto propose = [&](const char* name, const std::string& value) {
+        spank_setenv(sp, name, value.c_str(), 0);
+    };
+    propose("PET_NODE_RANK", std::to_string(node_rank));
+    propose("PET_NNODES", std::to_string(nodes));
+    propose("PET_NPROC_PER_NODE", std::to_string(ranks_here));
+    propose("PET_MASTER_ADDR", job_variable(sp, "MASTER_ADDR"));
+    propose("PET_MASTER_PORT", job_variable(sp, "MASTER_PORT"));
+}
+
+void set_checkpoints(spank_t sp, const settings& s, std::uint32_t job, std::uint32_t rank) {
+    const auto ckpt =
+        train::parse_checkpoint(job_variable(sp, train::option_names[train::checkpoint].variable));
+    if (!ckpt) return;
+    const auto node = job_variable(sp, "SLURMD_NODENAME");
+    set(sp, "BANYAN_CKPT_EVERY", std::to_string(ckpt->every));
+    const auto paths = find_daemon(s, node);
+    if (paths) set(sp, "BANYAN_CKPT_SOCKET", paths->socket);
+    const auto why = missing_daemon(paths, job);
+    if (why.empty()) {
+        spank_unsetenv(sp, "BANYAN_CKPT_OFF");  // of the step that has started this one
+    } else {
+        set(sp, "BANYAN_CKPT_OFF", why);
+        tell_user(node, rank, why);
+    }
+}
+
+}  // namespace
+
+int set_task_environment(spank_t sp, const settings& s) {
+    const auto shape_text = job_variable(sp, "BANYAN_SHAPE");
+    if (shape_text.empty() || !is_training_step(sp)) return SLURM_SUCCESS;
+    if (shape_text.size() > train::max_option_text) return SLURM_SUCCESS;
+    const auto shape = topo::parse_shape(shape_text);
+    std::uint32_t job = 0, step = 0, rank = 0, world = 0, local_world = 0;
+    int local = 0;
+    const auto each = parse_number(job_variable(sp, "BANYAN_NPROC_PER_NODE"), topo::max_ranks_per_node);
+    if (!shape || spank_get_item(sp, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_TASK_GLOBAL_ID, &rank) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_TASK_ID, &local) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_JOB_TOTAL_TASK_COUNT, &world) != ESPANK_SUCCESS ||
+        spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &local_world) != ESPANK_SUCCESS ||
+        world * (each ? *each : 1) != shape->ranks())
+        return SLURM_SUCCESS;
+
+    const auto set = [&](const std::string& name, const std::string& value) { spank::set(sp, name, value); };
+    set("BANYAN_JOB", std::to_string(job));
+    set("BANYAN_STEP", std::to_string(step));
+    set("BANYAN_NODE", job_variable(sp, "SLURMD_NODENAME"));
+    for (const auto dimension : topo::all_dimensions)
+        set(dimension_variable(dimension, "SIZE"), std::to_string(shape->size(dimension)));
+    if (each) {
+        set_launcher(sp, rank, world, static_cast<std::uint32_t>(*each));
+    } else {
+        set("RANK", std::to_string(rank));
+        set("WORLD_SIZE", std::to_string(world));
+        set("LOCAL_RANK", std::to_string(local));
+        set("LOCAL_WORLD_SIZE", std::to_string(local_world));
+        const auto coordinates = shape->coordinates(rank);
+        for (const auto dimension : topo::all_dimensions)
+            set(dimension_variable(dimension, "RANK"), std::to_string(coordinates[dimension]));
+    }
+    // A fault must surface as an error that ends the step, not as a hang: the supervisor then starts the next
+    // one.
+    set("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3");
+
+    set_checkpoints(sp, s, job, rank);
+    release_program(sp);
+    return SLURM_SUCCESS;
+}
+
+}  // namespace banyan::spank
