@@ -16,6 +16,9 @@ namespace banyan::ckpt::cli {
 /// Prints the error; 2 for what the user wrote wrongly, else 1.
 int complain(const error& e);
 storage_user myself();
+/// Who changes something in a checkpoint directory: root does it in the name and with the rights of whose it
+/// is.
+storage_user user_of(const std::string& dir);
 
 /// A checkpoint directory, or one step of it where the path's last part is a step's name.
 struct step_path {
