@@ -10,6 +10,7 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
+#include <sys/stat.h>
 
 #include "common/fd.hpp"
 #include "common/file.hpp"
@@ -40,8 +41,12 @@ class file_sink : public spdlog::sinks::base_sink<std::mutex> {
     result<void> reopen() {
         std::error_code ignored;
         std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
-        unique_fd opened(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644));
+        unique_fd opened(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640));
         if (!opened) return fail_errno("cannot open the log " + path_, errno);
+        // Lines name users, their jobs and directories: also in a file that an earlier release has made.
+        struct stat st {};
+        if (::fstat(opened.get(), &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IRWXO) != 0)
+            ::fchmod(opened.get(), st.st_mode & 07770);
         const std::lock_guard held(mutex_);
         file_ = std::move(opened);
         return {};
@@ -121,11 +126,11 @@ result<void> setup_log(const std::string& program, const std::string& file, cons
 }
 
 bool log_limiter::pass(const std::string& key, clock::time_point now, std::uint64_t& held_back) {
-    if (entries_.size() >= max_keys && !entries_.contains(key) && now - swept_ >= interval_) {
+    if (entries_.size() >= places_ && !entries_.contains(key) && now - swept_ >= interval_) {
         std::erase_if(entries_, [&](const auto& e) { return now - e.second.last >= interval_; });
         swept_ = now;
     }
-    const bool crowd = entries_.size() >= max_keys && !entries_.contains(key);
+    const bool crowd = entries_.size() >= places_ && !entries_.contains(key);
     const auto [it, fresh] = entries_.try_emplace(crowd ? std::string() : key, entry{now, 0});
     if (!fresh && now - it->second.last < interval_) {
         ++it->second.held_back;

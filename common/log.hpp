@@ -24,7 +24,11 @@ result<void> setup_log(const std::string& program, const std::string& file, cons
 /// thread-safe: one per owner.
 class log_limiter {
   public:
-    explicit log_limiter(std::chrono::seconds interval = std::chrono::seconds(60)) : interval_(interval) {}
+    /// `places`: for so many keys. Whoever comes when all of them are taken shares one place with all others:
+    /// a flood under ever new keys grows neither memory nor the log. Whoever can cause one has an own
+    /// limiter.
+    explicit log_limiter(std::chrono::seconds interval = std::chrono::seconds(60), std::size_t places = 128)
+        : interval_(interval), places_(places) {}
 
     /// True when the message under `key` should be written now; `held_back` gets the number of those not
     /// written since.
@@ -35,10 +39,8 @@ class log_limiter {
         clock::time_point last;
         std::uint64_t held_back = 0;
     };
-    // Whoever comes when all of them are taken shares one place with all others: a flood under ever new keys
-    // grows neither memory nor the log.
-    static constexpr std::size_t max_keys = 128;
     std::chrono::seconds interval_;
+    std::size_t places_;
     std::unordered_map<std::string, entry> entries_;
     clock::time_point swept_{};
 };

@@ -18,6 +18,9 @@ int complain(const error& e);
 /// With what to do where no daemon answered.
 error on_a_node(error e);
 storage_user myself();
+/// Who changes something in a checkpoint directory: root does it in the name and with the rights of whose it
+/// is.
+storage_user user_of(const std::string& dir);
 
 /// A checkpoint directory, or one step of it where the path's last part is a step's name.
 struct step_path {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ckptd/cli/commands.hpp"
@@ -25,6 +26,12 @@ error on_a_node(error e) {
 }
 
 storage_user myself() { return {::geteuid(), ::getegid(), {::getegid()}}; }
+
+storage_user user_of(const std::string& dir) {
+    struct stat st {};
+    if (::geteuid() != 0 || ::stat(dir.c_str(), &st) != 0) return myself();
+    return {st.st_uid, st.st_gid, {st.st_gid}};
+}
 
 // By the path's last part alone: what ".." before it means, links decide.
 step_path parse_path(const std::string& path) {

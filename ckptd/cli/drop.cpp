@@ -15,7 +15,7 @@ namespace {
 result<void> not_a_job_s(const std::string& dir, std::uint64_t step) {
     BANYAN_TRY(const auto steps, steps_in(dir));
     if (steps.empty() || steps.front() != step) return {};
-    BANYAN_TRY(const auto owner, read_owner(myself(), dir));
+    BANYAN_TRY(const auto owner, read_owner(user_of(dir), dir));
     if (!owner || owner->released) return {};
     return fail(errc::conflict,
                 fmt::format("step {} is the newest one in {}, which job {} on node {} has not given back",
@@ -28,12 +28,12 @@ result<void> not_the_only_one(const std::string& dir, std::uint64_t step) {
     std::string unseen;
     for (const auto other : steps) {
         if (other == step) continue;
-        const auto whole = verify_step(myself(), dir, other, 0);
+        const auto whole = verify_step(user_of(dir), dir, other, 0);
         if (whole) return {};
         if (!was_seen(whole.error()) && unseen.empty())
             unseen = fmt::format(", as far as could be seen: step {}: {}", other, whole.error().what);
     }
-    const auto whole = verify_step(myself(), dir, step, 0);
+    const auto whole = verify_step(user_of(dir), dir, step, 0);
     if (!whole && was_seen(whole.error())) return {};  // nothing that could be restored is lost
     if (!whole)
         return fail(errc::unavailable, fmt::format("step {} may be whole: {}", step, whole.error().what),
@@ -48,7 +48,7 @@ result<void> drop_unless_needed(const step_path& which, bool force) {
                     "give one, such as DIR/step-000000000050");
     if (!force) BANYAN_CHECK(not_a_job_s(which.dir, *which.step));
     if (!force) BANYAN_CHECK(not_the_only_one(which.dir, *which.step));
-    BANYAN_CHECK(drop_step(myself(), which.dir, *which.step));
+    BANYAN_CHECK(drop_step(user_of(which.dir), which.dir, *which.step));
     fmt::print("step {} is gone from {}\n", *which.step, printable(which.dir));
     return {};
 }

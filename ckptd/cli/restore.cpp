@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ckptd/cli/commands.hpp"
 #include "common/text.hpp"
@@ -35,13 +33,6 @@ result<bool> is_set_aside(step_path& which) {
     if (owner) return false;
     which.dir = real.parent_path().string();
     return true;
-}
-
-/// root does it in the name of whose directory it is: what is made is that user's.
-storage_user user_of(const std::string& dir) {
-    struct stat st {};
-    if (::geteuid() != 0 || ::stat(dir.c_str(), &st) != 0) return myself();
-    return {st.st_uid, st.st_gid, {st.st_gid}};
 }
 
 result<void> restore_step(const std::string& path, bool force) {

@@ -55,7 +55,7 @@ task<void> emergencies::on_end(session_ptr s, std::uint32_t rank, std::shared_pt
     if (is_over || r.finalized == who || s->finished.contains(rank)) co_return;
     ++s->bytes.deaths;
     std::uint64_t held_back = 0;
-    if (core_.limiter.pass(fmt::format("death {}", in_words(*s)), clock::now(), held_back))
+    if (s->warnings.lines.pass("a process", clock::now(), held_back))
         spdlog::warn("{}: process {} of rank {} has ended without bck_finalize ({} more since)", in_words(*s),
                      who->pid(), rank, held_back);
     co_await save(s);

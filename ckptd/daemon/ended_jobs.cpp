@@ -126,8 +126,17 @@ bool ended_jobs::give_up_one() {
     return true;
 }
 
-task<bool> ended_jobs::make_room() {
-    const auto used = core_.budget->used();
+std::uint64_t ended_jobs::memory_of_ended() const {
+    std::uint64_t sum = 0;
+    for (const auto& [job, s] : core_.sessions)
+        if (s->detached) sum += core_.memory_of_job(*s);
+    return sum;
+}
+
+task<bool> ended_jobs::make_room(std::uint64_t bytes) {
+    const auto used = core_.budget->used(), limit = core_.budget->limit();
+    const auto stays = used - std::min(used, memory_of_ended());
+    if (bytes > limit || stays > limit - bytes) co_return false;
     if (give_up_one()) {
         // It is free when the last who works on it has let go: storage may have it in its hands.
         timer pause(core_.io);

@@ -21,15 +21,18 @@ class ended_jobs {
     task<result<void>> drain_all(session_ptr job);
     /// The newest complete step of a job that is detached.
     task<void> leave_in_storage(session_ptr s);
-    /// For a job that runs and finds no room: gives up the memory of an ended one. Where that one's newest
-    /// step is still on its way to storage, waits for it a while. False when there is none.
-    task<bool> make_room();
+    /// For a job that runs and finds no room for `bytes`: gives up the memory of an ended one. Where that
+    /// one's newest step is still on its way to storage, waits for it a while. False when there is none, and
+    /// when all of them together would not make the room: then nothing is given up.
+    task<bool> make_room(std::uint64_t bytes);
 
   private:
     /// Until what is sealed here is complete, as far as it can become so.
     task<void> settle(session_ptr s, clock::time_point until);
     /// Of the user who has several here and most in them, else of whoever has most.
     bool give_up_one();
+    /// Of all jobs that have left.
+    std::uint64_t memory_of_ended() const;
 
     daemon_core& core_;
     flusher& flushes_;

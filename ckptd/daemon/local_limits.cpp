@@ -12,18 +12,24 @@ std::uint32_t local_limits::total_for(std::uint64_t descriptors) {
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(descriptors / 4, 8, 8192));
 }
 
-local_limits::verdict local_limits::enter(uid_t uid) {
+local_limits::verdict local_limits::enter(uid_t uid, bool has_session) {
     if (uid == 0) return verdict::come;
     const auto it = of_.find(uid);
     const auto mine = it == of_.end() ? 0 : it->second.connections;
+    if (it != of_.end()) it->second.stranger = !has_session;
     if (mine >= per_user()) return verdict::refuse;
+    const bool no_share = !has_session && strangers() >= of_strangers();
     auto out = verdict::come;
-    if (count_ >= total_) {
-        const auto other = heaviest();
-        if (!other || of_.at(*other).connections <= mine + 1) return verdict::refuse;
+    if (count_ >= total_ || no_share) {
+        // Who has a session goes before who has none.
+        gives_way_ = heaviest(no_share || (has_session && strangers() != 0));
+        const bool before = has_session && gives_way_ && of_.at(*gives_way_).stranger;
+        if (!gives_way_ || (!before && of_.at(*gives_way_).connections <= mine + 1)) return verdict::refuse;
         out = verdict::make_room;
     }
-    ++of_[uid].connections;
+    auto& entry = of_[uid];
+    ++entry.connections;
+    entry.stranger = !has_session;
     ++count_;
     return out;
 }
@@ -35,22 +41,34 @@ void local_limits::leave(uid_t uid) {
     if (--it->second.connections == 0) of_.erase(it);
 }
 
-clock::duration local_limits::turn(uid_t uid, clock::time_point now) {
-    constexpr std::chrono::milliseconds each{2}, ahead{200};  // 500 a second, and 100 at once
+clock::duration local_limits::turn(uid_t uid, demand what, clock::time_point now) {
+    // 500 requests a second, and 100 at once; 1,000 notes, and as many at once.
+    using namespace std::chrono_literals;
+    const bool note = what == demand::note;
+    const std::chrono::microseconds each = note ? 1ms : 2ms, ahead = note ? 1000ms : 200ms;
     const auto it = of_.find(uid);
     if (uid == 0 || it == of_.end()) return {};
-    auto& next = it->second.next;
+    auto& next = it->second.next[static_cast<std::size_t>(what)];
     next = std::max(next, now) + each;
     return std::max(clock::duration{}, next - now - ahead);
 }
 
-std::optional<uid_t> local_limits::heaviest() const {
-    const auto less = [](const auto& a, const auto& b) {
-        return a.second.connections < b.second.connections;
-    };
-    const auto it = std::max_element(of_.begin(), of_.end(), less);
-    if (it == of_.end()) return std::nullopt;
-    return it->first;
+std::optional<uid_t> local_limits::heaviest(bool among_strangers) const {
+    std::optional<uid_t> out;
+    std::uint32_t most = 0;
+    for (const auto& [uid, u] : of_)
+        if ((u.stranger || !among_strangers) && u.connections > most) {
+            out = uid;
+            most = u.connections;
+        }
+    return out;
+}
+
+std::uint32_t local_limits::strangers() const {
+    std::uint32_t out = 0;
+    for (const auto& [uid, u] : of_)
+        if (u.stranger) out += u.connections;
+    return out;
 }
 
 bool descriptor_reserve::refill() {

@@ -4,6 +4,7 @@
 // and descriptors kept back for when the process has no others left. Plain data, on the daemon's thread.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -19,30 +20,39 @@ namespace banyan::ckpt {
 
 class local_limits {
   public:
-    /// Root is not counted. A user gets half of `total`.
+    /// Root is not counted. A user gets half of `total`; all who have no session here share an eighth of it:
+    /// one person may have thousands of uids (/etc/subuid).
     explicit local_limits(std::uint32_t total) : total_(total) {}
     /// From the process's descriptor limit: each attached rank takes up to three.
     static std::uint32_t total_for(std::uint64_t descriptors);
 
     enum class verdict { come, make_room, refuse };
     /// Counts a connection of `uid` unless refused. make_room: somebody else holds more than his share, see
-    /// heaviest(); one of his idle connections is to be closed.
-    verdict enter(uid_t uid);
+    /// gives_way(); one of his idle connections is to be closed.
+    verdict enter(uid_t uid, bool has_session);
     void leave(uid_t uid);
-    /// How long one of `uid`'s connections waits before its next request is read, so that whoever asks
+    /// Of the newest verdict make_room: whose connection it is.
+    std::optional<uid_t> gives_way() const { return gives_way_; }
+    /// What asks for something, and what says that a rank has saved, which is cheap and comes often.
+    enum class demand { request, note };
+    /// How long a request of one of `uid`'s connections waits before it is heard, so that whoever asks
     /// without end on hundreds of them takes turns with everybody else. Root waits never.
-    clock::duration turn(uid_t uid, clock::time_point now);
-    /// The user with the most connections.
-    std::optional<uid_t> heaviest() const;
+    clock::duration turn(uid_t uid, demand what, clock::time_point now);
     std::uint32_t per_user() const { return total_ / 2; }
+    std::uint32_t of_strangers() const { return total_ / 8; }
 
   private:
-    std::uint32_t total_, count_ = 0;
     struct user {
         std::uint32_t connections = 0;
-        clock::time_point next{};  ///< when his next request is in time
+        bool stranger = false;                    ///< without a session when the newest of them came
+        std::array<clock::time_point, 2> next{};  ///< by what is demanded: when his next one is in time
     };
+    std::optional<uid_t> heaviest(bool among_strangers) const;
+    std::uint32_t strangers() const;
+
+    std::uint32_t total_, count_ = 0;
     std::map<uid_t, user> of_;
+    std::optional<uid_t> gives_way_;
 };
 
 /// A few descriptors held back. spend() frees them when the process is at its limit; refill() takes them

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ckptd/daemon/local_server.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -247,17 +248,19 @@ task<void> local_server::accept() {
 
 void local_server::admit(asio::local::stream_protocol::socket socket, uid_t uid, pid_t pid) {
     auto client = std::make_shared<local_client>(std::move(socket), uid, pid);
-    const auto verdict = limits_.enter(uid);
+    const bool has_session =
+        std::ranges::any_of(core_.sessions, [&](const auto& one) { return one.second->request.uid == uid; });
+    const auto verdict = limits_.enter(uid, has_session);
     if (verdict == local_limits::verdict::refuse) {
         std::uint64_t held_back = 0;
-        if (core_.limiter.pass(fmt::format("connections {}", uid), clock::now(), held_back))
+        if (refusals_.pass(std::to_string(uid), clock::now(), held_back))
             spdlog::warn("uid {} has as many connections as it may: one more is refused", uid);
         hang_up(client->socket);
         return;
     }
     if (verdict == local_limits::verdict::make_room) {
         // The newest that does nothing yet. Attached ranks stay: root has let their jobs in.
-        const auto heavy = limits_.heaviest();
+        const auto heavy = limits_.gives_way();
         for (auto it = clients_.rbegin(); it != clients_.rend(); ++it) {
             if (it->second->uid != heavy || it->second->session_of_rank() || !it->second->socket.is_open() ||
                 has_unread(it->second->socket))
@@ -295,10 +298,11 @@ task<void> local_server::converse(client_ptr client) {
         const auto type = asked->first.type;
         const bool one_way = type == static_cast<std::uint16_t>(message::sealed) ||
                              type == static_cast<std::uint16_t>(message::skipped);
+        using demand = local_limits::demand;
+        co_await take_turn(client, one_way ? demand::note : demand::request);
         auto answer = co_await handlers_.answer(client, type, std::move(asked->second));
         if (one_way) {
             client->busy = false;
-            co_await take_turn(client);
             continue;
         }
         json meta = answer ? std::move(*answer) : wire::error_meta(answer.error());
@@ -317,14 +321,12 @@ task<void> local_server::converse(client_ptr client) {
         }
         dog.disarm();
         client->busy = false;
-        co_await take_turn(client);
     }
 }
 
-// An attached rank is one of a job's, which are few.
-task<void> local_server::take_turn(client_ptr client) {
-    if (client->session_of_rank()) co_return;
-    const auto pause = limits_.turn(client->uid, clock::now());
+// Also of attached ranks: a job may have thousands of them on this node.
+task<void> local_server::take_turn(client_ptr client, local_limits::demand what) {
+    const auto pause = limits_.turn(client->uid, what, clock::now());
     if (pause == clock::duration{}) co_return;
     timer waits(client->socket.get_executor(), pause);
     co_await waits.async_wait(as_result);

@@ -41,11 +41,12 @@ class local_server {
     void admit(asio::local::stream_protocol::socket socket, uid_t uid, pid_t pid);
     task<void> serve(client_ptr client);
     task<void> converse(client_ptr client);
-    task<void> take_turn(client_ptr client);
+    task<void> take_turn(client_ptr client, local_limits::demand what);
 
     daemon_core& core_;
     const handlers handlers_;
     local_limits limits_;
+    log_limiter refusals_;
     descriptor_reserve reserve_;
     unique_fd lock_;  ///< held while this daemon has its socket and port
     asio::local::stream_protocol::acceptor acceptor_;

@@ -91,7 +91,7 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
     }
     // For a job that has left nobody else's memory is taken.
     while (!made && made.error().code == errc::exhausted && !s->closed && !s->detached) {
-        const bool there_is_room = co_await ended_.make_room();
+        const bool there_is_room = co_await ended_.make_room(wanted);
         if (!there_is_room) break;
         made = co_await core_.compute.run(s->request.uid, work);
     }

@@ -165,6 +165,10 @@ task<answer_meta> rank_requests::attach(client_ptr client, session_ptr job, cons
     if (!asked.state.empty()) {
         BANYAN_CO_TRY(s, to_.starts.open_state(job, asked.state));
     }
+    const auto known = s->ranks.find(rank);
+    const auto before = known == s->ranks.end()
+                            ? std::pair<std::shared_ptr<const process>, std::shared_ptr<const process>>()
+                            : std::pair(known->second.last, known->second.finalized);
     // Before the memory is made: of two that come at once the second one waits.
     BANYAN_CO_CHECK(co_await take_rank(client, job, s, rank, until));
     BANYAN_CO_CHECK(
@@ -176,7 +180,8 @@ task<answer_meta> rank_requests::attach(client_ptr client, session_ptr job, cons
     client->generation = now.generation;
     to_.copies.scan_buffers(s, rank);
     s->publish();
-    core_.keep(s);
+    // The whole session: not for a process that attaches again and again. Its memory is kept when it is made.
+    if (before != std::pair(now.last, now.finalized)) core_.keep(s);
     if (!now.memory)  // by what was found there
         co_return fail(errc::unavailable, fmt::format("rank {} has made holes in its memory", rank));
     const auto files = files_of(now.memory);

@@ -16,13 +16,14 @@ constexpr milliseconds warning_timeout{2000};
 
 }  // namespace
 
-void reporter::warn(const session_ptr& s, const std::string& about, const std::string& text) {
+void reporter::warn(const session_ptr& s, const std::string& about, const std::string& whole) {
     auto& w = s->warnings;
+    const auto text = whole.substr(0, user_warnings::longest);
     if (text != w.newest) ++w.count;
     w.newest = text;
     std::uint64_t held_back = 0;
     // By what it is about: a text may hold what a user has chosen, anew each time.
-    if (core_.limiter.pass(fmt::format("{} {}", in_words(*s), about), clock::now(), held_back))
+    if (w.lines.pass(about, clock::now(), held_back))
         spdlog::warn("{}: {} ({} more since)", in_words(*s), text, held_back);
     if (!w.reported.insert(about).second) return;
     // Before the first step the other nodes may not have the session yet.
@@ -45,8 +46,8 @@ task<void> reporter::report(session_ptr s, std::string about, std::string text) 
 void reporter::tell_of_damage(const session_ptr& s, std::uint32_t rank, job_news::kind what,
                               std::string text) {
     std::uint64_t held_back = 0;
-    const auto about = fmt::format("damaged {} {}", s->job(), static_cast<int>(what));
-    if (!core_.limiter.pass(about, clock::now(), held_back)) return;
+    if (!s->warnings.news.pass(fmt::format("damaged {}", static_cast<int>(what)), clock::now(), held_back))
+        return;
     spdlog::error("job {}: rank {}: {} ({} more since)", s->job(), rank, text, held_back);
     job_news news;
     news.what = what;
@@ -101,7 +102,7 @@ answer_meta reporter::on_given_up(uid_t uid, bool root, const json& meta) {
     if (!s || (!root && s->request.uid != uid))
         return fail(errc::not_found, fmt::format("job {} of uid {} has no session here", job, uid));
     std::uint64_t held_back = 0;
-    if (!core_.limiter.pass(fmt::format("given up {}", job), clock::now(), held_back))
+    if (!s->warnings.news.pass("given up", clock::now(), held_back))
         return fail(errc::exhausted, fmt::format("job {} was said to be given up a moment ago", job));
     spdlog::warn("job {}: given up: {}", job, printable(why.substr(0, job_news::max_text)));
     job_news news;

@@ -10,7 +10,6 @@
 #include "ckptd/daemon/in_the_making.hpp"
 #include "ckptd/daemon/request.hpp"
 #include "ckptd/store/image_origin.hpp"
-#include "ckptd/store/safetensors.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 
@@ -98,14 +97,7 @@ task<bool> restorer::may_begin_with(session_ptr s, std::uint32_t rank, copy_key 
     if (!copy) co_return false;
     const auto of = read_origin(copy->data());
     if (of && of->rank == rank && of->world == s->request.world) co_return true;
-    // What it says of its regions may be long.
-    const auto work = [data = copy->data(), keep = copy->memory]() -> result<std::optional<std::string>> {
-        BANYAN_TRY(const auto has, read_image(data));
-        const auto unsaid = [](const region& r) { return r.global_shape.empty() && r.bytes != 0; };
-        const auto without = std::ranges::find_if(has.regions, unsaid);
-        if (without == has.regions.end()) return std::nullopt;
-        return without->name;
-    };
+    const auto work = [data = copy->data(), keep = copy->memory] { return why_not_in_parts(data); };
     result<std::optional<std::string>> without = std::nullopt;
     if (!of) without = std::unexpected(of.error());
     for (bool again = of.has_value(); again && !s->closed && s->bringing == number;) {
@@ -115,11 +107,7 @@ task<bool> restorer::may_begin_with(session_ptr s, std::uint32_t rank, copy_key 
     }
     if (s->closed || s->bringing != number) co_return false;
     if (without && !*without) co_return true;
-    const auto why = without ? fmt::format(
-                                   "its region \"{}\" does not say which part of which tensor it is "
-                                   "(bck_protect_piece)",
-                                   **without)
-                             : without.error().what;
+    const auto why = without ? **without : without.error().what;
     users_.warn(
         s, fmt::format("step {}", key.step),
         without
@@ -220,7 +208,7 @@ task<restorer::fetched> restorer::take_from(session_ptr s, agreement::held what,
         if (copy) give_back(s, copy);
         if (copy && got.error().code == errc::conflict) ++s->bytes.damaged_on_arrival;
         std::uint64_t held_back = 0;
-        if (core_.limiter.pass(fmt::format("fetch {}", s->job()), clock::now(), held_back))
+        if (s->warnings.lines.pass("a fetch", clock::now(), held_back))
             spdlog::warn("job {}: rank {}'s shard from {}: {} ({} more since)", s->job(), what.rank,
                          holder.name, got.error().text(), held_back);
         // No room here is no word on the shard either.

@@ -28,6 +28,7 @@
 #include "ckptd/protocol/protocol.hpp"
 #include "ckptd/store/store.hpp"
 #include "common/clock.hpp"
+#include "common/log.hpp"
 
 namespace banyan::ckpt {
 
@@ -243,14 +244,18 @@ struct byte_counters {
 
 /// What goes wrong, said once for each thing that it is about (a directory, a node) until that works again.
 struct user_warnings {
-    std::string newest;  ///< for status
+    std::string newest;  ///< for status; at most `longest`
     std::uint32_t count = 0;
     std::set<std::string> reported;                           ///< what this node has told the leader
     std::set<std::string> told;                               ///< at the leader: what the user has been told
     std::vector<std::pair<std::string, std::string>> untold;  ///< (about, text) for which no rank was there
 
-    static constexpr auto votes = "votes";    ///< about steps that do not become complete
-    static constexpr auto launch = "launch";  ///< about a launch that does not begin
+    /// How often the log and the fault daemon's agent hear of this job, whatever others have to say.
+    log_limiter lines{std::chrono::seconds(60), 32}, news{std::chrono::seconds(60)};
+
+    static constexpr std::size_t longest = 1024;  ///< of what is said: it may hold what a user has written
+    static constexpr auto votes = "votes";        ///< about steps that do not become complete
+    static constexpr auto launch = "launch";      ///< about a launch that does not begin
 
     void works_again(const std::string& about) {
         reported.erase(about);

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "ckptd/buffers/rank_memory.hpp"
@@ -68,6 +69,23 @@ result<image_origin> read_origin(std::span<const std::byte> image) {
     out.rank = static_cast<std::uint32_t>(rank);
     out.world = static_cast<std::uint32_t>(world);
     return out;
+}
+
+result<std::optional<std::string>> why_not_in_parts(std::span<const std::byte> image) {
+    constexpr std::size_t most_read = 4u << 20, most_shown = 200;
+    BANYAN_TRY(const auto bytes, header_bytes_of(image, image.size()));
+    if (bytes > most_read)
+        return fmt::format(
+            "what it says of its regions has {}, and at most {} are read: join small regions, or give them "
+            "shorter names",
+            format_bytes(bytes), format_bytes(most_read));
+    const std::string text(reinterpret_cast<const char*>(image.data()) + 8, bytes);
+    BANYAN_TRY(const auto has, read_header(text, image.size()));
+    const auto unsaid = [](const region& r) { return r.global_shape.empty() && r.bytes != 0; };
+    const auto without = std::ranges::find_if(has.regions, unsaid);
+    if (without == has.regions.end()) return std::nullopt;
+    return fmt::format("its region \"{}\" does not say which part of which tensor it is (bck_protect_piece)",
+                       without->name.substr(0, most_shown));
 }
 
 }  // namespace banyan::ckpt

@@ -18,16 +18,6 @@
 namespace banyan::ckpt {
 namespace {
 
-void empty_and_remove(int top, const std::string& name, const std::string& shown) {
-    const auto folder = open_folder(top, name, shown);
-    if (!folder) return;
-    const auto remove = [&](const char* file) {
-        ::unlinkat(folder->get(), file, 0);
-        return true;
-    };
-    if (for_each_name(folder->get(), shown, remove)) ::unlinkat(top, name.c_str(), AT_REMOVEDIR);
-}
-
 // A rank's shard, or a temporary name of one.
 bool is_shard(std::string_view name) {
     constexpr std::string_view prefix = "rank-", suffix = ".safetensors";
@@ -43,6 +33,17 @@ bool is_shard(std::string_view name) {
 bool is_ours(std::string_view name) {
     return name == "MANIFEST.json" || is_shard(name) || name.starts_with(".MANIFEST.json.") ||
            name.starts_with(".COMMIT.");
+}
+
+// What is not banyan's stays in it: who may rename in the directory may have put another folder there.
+void empty_and_remove(int top, const std::string& name, const std::string& shown) {
+    const auto folder = open_folder(top, name, shown);
+    if (!folder) return;
+    const auto remove = [&](const char* file) {
+        if (is_ours(file) || std::string_view(file) == "COMMIT") ::unlinkat(folder->get(), file, 0);
+        return true;
+    };
+    if (for_each_name(folder->get(), shown, remove)) ::unlinkat(top, name.c_str(), AT_REMOVEDIR);
 }
 
 // A step's folder that has no COMMIT: left by a removal that stopped half-way, or by a release of banyan that

@@ -19,8 +19,8 @@ constexpr std::string_view trash_prefix = ".trash.";
 /// Whether a name that another node has sent is that of a flush's folder, and nothing else.
 bool is_flush_name(std::string_view name);
 
-/// A folder in `top` goes: out of sight by one rename, then with its files. Folders that somebody has put
-/// into it stay, and with them the folder.
+/// A folder in `top` goes: out of sight by one rename, then with its files. What somebody else has put into
+/// it stays, and with that the folder.
 result<void> put_away(int top, const std::string& name, const std::string& dir);
 /// All flushes' folders, what was on its way out, and steps that never became complete. Only a directory's
 /// owner may do that, before a flush of its own begins.

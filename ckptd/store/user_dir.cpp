@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/openat2.h>
+#include <sched.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -38,6 +39,26 @@ std::unexpected<error> refuse(const std::string& shown, int err, const char* to 
     if (err == ENOSYS) return fail_errno(doing, err, "checkpoints need Linux 5.6 or newer");
     return fail_errno(doing, err);
 }
+
+// Of this thread alone, for a while: our own umask says nothing about the user's wishes. Where a thread can
+// have none of its own, what is made is for fewer people.
+class own_umask {
+  public:
+    explicit own_umask(mode_t mask) : apart_(is_apart()), before_(apart_ ? ::umask(mask) : 0) {}
+    ~own_umask() {
+        if (apart_) ::umask(before_);
+    }
+    own_umask(const own_umask&) = delete;
+    own_umask& operator=(const own_umask&) = delete;
+
+  private:
+    static bool is_apart() {
+        thread_local const bool apart = ::unshare(CLONE_FS) == 0;
+        return apart;
+    }
+    bool apart_;
+    mode_t before_;
+};
 
 }  // namespace
 
@@ -124,18 +145,16 @@ result<unique_fd> create_file(int folder, const std::string& name, int flags, co
     unique_fd fd(::openat(folder, name.c_str(), flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                           modes.by_acl ? modes.file : 0600));
     if (!fd) return fail_errno(fmt::format("cannot create {}", shown), errno);
-    // Our own umask says nothing about the user's wishes.
+    // As in create_folder; but what was opened is what was made.
     if (!modes.by_acl && modes.file != 0600) ::fchmod(fd.get(), modes.file);
     return fd;
 }
 
 result<void> create_folder(int parent, const std::string& name, const share_modes& modes,
                            const std::string& shown) {
-    if (::mkdirat(parent, name.c_str(), modes.by_acl ? modes.folder : 0700) != 0)
+    const own_umask none(0);
+    if (::mkdirat(parent, name.c_str(), modes.folder) != 0)
         return fail_errno(fmt::format("cannot make {}", shown), errno);
-    if (modes.by_acl || modes.folder == 0700) return {};
-    BANYAN_TRY(const auto made, open_folder(parent, name, shown));
-    ::fchmod(made.get(), modes.folder);
     return {};
 }
 

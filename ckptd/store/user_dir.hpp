@@ -50,6 +50,8 @@ share_modes modes_in(int directory);
 /// open(2) of a new file with `flags` besides O_CREAT|O_EXCL, with those modes.
 result<unique_fd> create_file(int folder, const std::string& name, int flags, const share_modes& modes,
                               const std::string& shown);
+/// With its modes from the start: another member of the group may put another folder under its name at once,
+/// and nothing is done to that.
 result<void> create_folder(int parent, const std::string& name, const share_modes& modes,
                            const std::string& shown);
 /// Temporary name, fsync, rename, fsync of the folder.

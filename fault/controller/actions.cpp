@@ -194,8 +194,7 @@ task<void> controller::act_once(std::uint64_t number) {
                .stuck = i->reason == stuck_reason,
                .jobs = {}};
     if (jobs) how.jobs = std::move(*jobs);
-    // Whatever is done about what is told of a job is done to that job alone.
-    const bool one_jobs = is_told_of_a_job(*i);
+    const bool one_jobs = concerns_one_job(*i);
     if (one_jobs) std::erase_if(how.jobs, [&](const auto& job) { return job.id != i->accused; });
     // Until something was done those count that have the node now: an application's error may have named
     // others.
@@ -312,7 +311,11 @@ task<void> controller::tell_users(std::uint64_t number, std::vector<job_status> 
                text = fmt::format("{} {} ({}): {} [{}]", our_reason_prefix, i->cause.substr(0, longest_told),
                                   i->object.text(), i->advice, i->id());
     if (whom.empty() && !i->find_action("tell", node))
-        records_.record(number, "tell", node, "no job has the node: nobody is told", true);
+        records_.record(number, "tell", node,
+                        i->accused == 0 && concerns_one_job(*i)
+                            ? "which job's application failed is not known: nobody is told"
+                            : "no job has the node: nobody is told",
+                        true);
     for (const auto id : whom) {
         const auto target = std::to_string(id);
         if ((i = records_.incidents().find(number)) && was_told(*i, target, user_told)) continue;

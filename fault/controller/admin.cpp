@@ -127,7 +127,7 @@ class admin_server::guard {
 
 task<void> admin_server::serve(std::shared_ptr<socket> peer) {
     const auto uid = uid_of(peer->native_handle());
-    if (!callers_.enter(uid)) {
+    if (!let_in(uid)) {
         co_await turn_away(peer, uid);
         co_return;
     }
@@ -137,6 +137,15 @@ task<void> admin_server::serve(std::shared_ptr<socket> peer) {
         spdlog::error("a request of uid {} ended with an exception: {}", uid, e.what());
     }
     callers_.leave(uid);
+}
+
+bool admin_server::let_in(uid_t uid) {
+    if (callers_.enter(uid)) return true;
+    if (!callers_.comes_first(uid) || idle_.empty()) return false;
+    boost::system::error_code ignored;
+    idle_.begin()->second->close(ignored);
+    idle_.erase(idle_.begin());
+    return callers_.enter(uid, true);
 }
 
 task<void> admin_server::turn_away(std::shared_ptr<socket> peer, uid_t uid) {
@@ -150,11 +159,22 @@ task<void> admin_server::turn_away(std::shared_ptr<socket> peer, uid_t uid) {
     (void)co_await wire::write_frame(*peer, code(message::answer), std::move(refusal));
 }
 
+// Until it has asked something it is idle.
+task<result<wire::frame>> admin_server::hear(std::shared_ptr<socket> peer, uid_t uid) {
+    const struct place {
+        std::map<std::uint64_t, std::shared_ptr<socket>>& all;
+        std::uint64_t number;
+        ~place() { all.erase(number); }
+    } mine{idle_, next_idle_++};
+    if (!callers_.is_privileged(uid)) idle_.emplace(mine.number, peer);
+    co_return co_await wire::read_frame(*peer, most_request, 0);
+}
+
 task<void> admin_server::converse(std::shared_ptr<socket> peer, uid_t uid) {
     guard dog(io_, peer);
     for (;;) {
         dog.within(writing);
-        auto asked = co_await wire::read_frame(*peer, most_request, 0);
+        auto asked = co_await hear(peer, uid);
         if (!asked || asked->type != code(message::admin)) co_return;
         dog.rest();
         auto meta = co_await respond(std::move(asked->meta), uid);

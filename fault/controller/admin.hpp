@@ -5,12 +5,15 @@
 // user has a share of it (caller_limits.hpp).
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
+#include "common/wire_async.hpp"
 #include "fault/controller/caller_limits.hpp"
 #include "fault/controller/controller.hpp"
 #include "fault/incident/filter.hpp"
@@ -28,8 +31,10 @@ class admin_server {
     task<void> accept();
     class guard;
     task<void> serve(std::shared_ptr<socket> peer);
+    bool let_in(uid_t uid);
     task<void> turn_away(std::shared_ptr<socket> peer, uid_t uid);
     task<void> converse(std::shared_ptr<socket> peer, uid_t uid);
+    task<result<wire::frame>> hear(std::shared_ptr<socket> peer, uid_t uid);
     task<void> wait_turn(uid_t uid);
     task<nlohmann::json> respond(nlohmann::json meta, uid_t uid);
     task<result<nlohmann::json>> answer(nlohmann::json meta, uid_t uid);
@@ -43,6 +48,9 @@ class admin_server {
     asio::local::stream_protocol::acceptor acceptor_;
     std::string path_;
     caller_limits callers_;
+    std::map<std::uint64_t, std::shared_ptr<socket>>
+        idle_;  ///< of users, the one that is it for longest first
+    std::uint64_t next_idle_ = 0;
     log_limiter quiet_;
 };
 

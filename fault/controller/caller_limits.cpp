@@ -5,13 +5,15 @@
 
 namespace banyan::fault {
 
-bool caller_limits::enter(uid_t uid) {
+bool caller_limits::enter(uid_t uid, bool for_another) {
     if (is_privileged(uid)) {
         if (privileged_ >= privileged) return false;
         ++privileged_;
     } else {
         const auto it = callers_.find(uid);
-        if (users_ >= all_users || (it != callers_.end() && it->second.connections >= per_user)) return false;
+        if ((users_ >= all_users && !for_another) ||
+            (it != callers_.end() && it->second.connections >= per_user))
+            return false;
         ++users_;
     }
     ++callers_[uid].connections;
@@ -27,13 +29,17 @@ void caller_limits::leave(uid_t uid) {
 
 bool caller_limits::begin_poll(uid_t uid) {
     auto& c = callers_[uid];
-    if (!is_privileged(uid) && c.polls >= polls_per_user) return false;
+    if (!is_privileged(uid) && (c.polls >= polls_per_user || polls_ >= all_polls)) return false;
     ++c.polls;
+    if (!is_privileged(uid)) ++polls_;
     return true;
 }
 
 void caller_limits::end_poll(uid_t uid) {
-    if (const auto it = callers_.find(uid); it != callers_.end() && it->second.polls > 0) --it->second.polls;
+    const auto it = callers_.find(uid);
+    if (it == callers_.end() || it->second.polls == 0) return;
+    --it->second.polls;
+    if (!is_privileged(uid)) --polls_;
 }
 
 caller_limits::clock::time_point caller_limits::turn(uid_t uid, clock::time_point now) {

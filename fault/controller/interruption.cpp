@@ -238,12 +238,13 @@ task<interruption> interrupter::run(std::vector<job_status> jobs) {
     const auto* i = known();
     if (!i) co_return std::move(out_);
     const auto node = i->object.node;
-    const bool told = is_told_of_a_job(*i);  // however little it weighs, it is the job's alone
+    const bool told = concerns_one_job(*i);  // however little it weighs, it is the job's alone
     const bool by_application = told || i->root_precedence == static_cast<std::uint8_t>(precedence::app);
     if (by_application && i->accused != 0)
         std::erase_if(jobs, [&](const auto& job) { return job.id != i->accused; });
     // One that is alone now may have shared the node with the one whose process failed.
-    if (by_application && i->accused == 0 && (jobs.size() > 1 || (jobs.size() == 1 && !jobs[0].exclusive))) {
+    if (by_application && i->accused == 0 &&
+        (told || jobs.size() > 1 || (jobs.size() == 1 && !jobs[0].exclusive))) {
         say(node, "left alone: which job's application failed is not known");
         co_return std::move(out_);
     }

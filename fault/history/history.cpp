@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "fault/history/history_file.hpp"
 #include "fault/history/statement.hpp"
 #include "fault/incident/job_rules.hpp"
 
@@ -30,16 +31,6 @@ CREATE TABLE IF NOT EXISTS flags(name TEXT PRIMARY KEY, value INTEGER) WITHOUT R
 
 // SQLite's integers are signed; the bits stay the same.
 std::int64_t bits(std::uint64_t n) { return static_cast<std::int64_t>(n); }
-
-// An earlier one that was put aside stays as it is.
-std::string path_aside(const std::filesystem::path& path) {
-    const auto base =
-        fmt::format("{}.damaged-{:%Y%m%d-%H%M%S}", path.string(), fmt::gmtime(std::time(nullptr)));
-    auto out = base;
-    std::error_code ec;
-    for (int n = 2; std::filesystem::exists(out, ec); ++n) out = fmt::format("{}-{}", base, n);
-    return out;
-}
 
 result<void> run(sqlite3* db, const char* sql) {
     if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
@@ -99,6 +90,7 @@ result<history> history::open(const std::filesystem::path& path, std::string& wa
     if (!path.parent_path().empty()) std::filesystem::create_directories(path.parent_path(), ec);
     std::uint64_t first = 0;  // of a file that takes the place of a damaged one
     for (int attempt = 0;; ++attempt) {
+        make_private(path);
         sqlite3* db = nullptr;
         const int rc =
             sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);

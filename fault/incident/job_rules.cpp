@@ -37,6 +37,8 @@ bool is_given_up(const kernel_fault& f) {
 bool is_of_a_jobs_end(const incident& i) { return i.reason == job_end_reason; }
 bool is_told_of_a_job(const incident& i) { return is_of_a_jobs_end(i) || i.reason == job_damage_reason; }
 
+bool concerns_one_job(const incident& i) { return is_told_of_a_job(i) || i.reason == job_text_reason; }
+
 bool is_of_an_application(const incident& i) {
     return std::ranges::find(application_reasons, i.reason) != application_reasons.end() &&
            !(i.xid && std::ranges::find(hardware_xids, *i.xid) != hardware_xids.end());

@@ -15,10 +15,10 @@
 namespace banyan::fault {
 
 inline constexpr std::string_view job_end_reason = "job-failed", job_damage_reason = "checkpoint-damaged";
-inline constexpr std::string_view job_memory_reason = "job-memory";
+inline constexpr std::string_view job_memory_reason = "job-memory", job_text_reason = "job-nccl";
 /// Of what the kernel, the GPU driver and NCCL tell of applications.
-inline constexpr std::array<std::string_view, 4> application_reasons{job_memory_reason, "job-nccl", "gpu-app",
-                                                                     "gpu-note"};
+inline constexpr std::array<std::string_view, 4> application_reasons{job_memory_reason, job_text_reason,
+                                                                     "gpu-app", "gpu-note"};
 /// Xids with such a reason that speak of the hardware: its memory, its links, its power.
 inline constexpr std::array<std::uint32_t, 26> hardware_xids{63,  74,  92,  93,  94,  121, 144, 145, 146,
                                                              147, 148, 149, 150, 157, 160, 161, 164, 165,
@@ -31,6 +31,9 @@ bool is_told_of_a_job(const kernel_fault& f);
 bool is_given_up(const kernel_fault& f);
 bool is_of_a_jobs_end(const incident& i);
 bool is_told_of_a_job(const incident& i);
+/// What is done about it is done to the job that it accuses alone, and to none where it accuses none: it was
+/// told of that job, or its line is text of a user's, who may have written it about anybody.
+bool concerns_one_job(const incident& i);
 /// It accuses an application, or is harmless. A user can have any number of those, too.
 bool is_of_an_application(const incident& i);
 

@@ -37,16 +37,20 @@ maybe_symptom machine_check(std::string_view text) {
 }
 
 // "EDAC MC0: 1 CE memory read error on DIMM0 (channel:0 slot:0 page:0x1f offset:0x0 ...)", or UE. The front
-// alone has room in a process's name, after which " invoked oom-killer" follows.
+// has room in a process's name: what stands between it and "on" are a driver's plain words.
 maybe_symptom edac(std::string_view text) {
+    constexpr std::string_view plain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-/.,:#()";
     const auto controller = take_number(text);
     if (!controller || !drop(text, ": ") || !take_number(text)) return {};
-    const auto name = fmt::format("MC{}", *controller);
-    if (text.find("on ") == std::string_view::npos || text.find(" page:0x") == std::string_view::npos)
-        return {};
-    if (text.starts_with(" CE ")) return about(symptom::memory_corrected, name);
-    if (text.starts_with(" UE ")) return about(symptom::memory_uncorrected, name);
-    return {};
+    const bool corrected = drop(text, " CE ");
+    if (!corrected && !drop(text, " UE ")) return {};
+    const auto label = text.starts_with("on ") ? 0 : text.find(" on ");
+    if (label >= 96 || text.find_first_not_of(plain) < label) return {};  // npos is more
+    const auto place = text.find(" (", label);
+    if (place == std::string_view::npos || text.find("page:0x", place) == std::string_view::npos) return {};
+    return about(corrected ? symptom::memory_corrected : symptom::memory_uncorrected,
+                 fmt::format("MC{}", *controller));
 }
 
 // "{12}[Hardware Error]: event severity: fatal"
@@ -74,11 +78,14 @@ maybe_symptom lockup(std::string_view text) {
 
 // "task NAME:123 blocked for more than 120 seconds.": NAME is a user's, of at most 15 characters.
 maybe_symptom hung(std::string_view text) {
-    constexpr std::size_t most = 15 + 12;
+    constexpr std::size_t longest_name = 15, most = longest_name + 12;
     for (const std::string_view mark : {" blocked for more than ", " blocked in I/O wait for more than "}) {
         const auto at = text.rfind(mark);
-        if (at > most || text.substr(0, at).rfind(':') == std::string_view::npos) continue;
-        auto rest = text.substr(at + mark.size());
+        if (at > most) continue;  // npos is more
+        const auto colon = text.substr(0, at).rfind(':');
+        if (colon > longest_name) continue;  // npos, too
+        auto number = text.substr(colon + 1, at - colon - 1), rest = text.substr(at + mark.size());
+        if (!scan::drop_digits(number, 1, 10) || !number.empty()) continue;
         if (take_number(rest) && rest.starts_with(" seconds")) return about(symptom::hung_task, "kernel");
     }
     return {};

@@ -58,16 +58,29 @@ maybe_symptom on(symptom code, std::string name) {
     return symptom_line{code, disk_of(std::move(name)), {}};
 }
 
-// "nvme0: I/O [tag ]123 [(...) opcode 0x1 (Write) ]QID 4 timeout, aborting", and the controller's end
+void drop_in_brackets(std::string_view& text) {
+    auto rest = text;
+    if (drop(rest, "(") && scan::take_until(rest, ") ", 40)) text = rest;
+}
+
+// "[tag ]123 [(3080) ][opcode 0x1 (Write) ]QID 4 timeout, aborting"
+bool command_is_late(std::string_view text) {
+    drop(text, "tag ");
+    if (!take_number(text) || !drop(text, " ")) return false;
+    drop_in_brackets(text);
+    if (drop(text, "opcode 0x")) {
+        if (!scan::take_hex_number(text) || !drop(text, " ")) return false;
+        drop_in_brackets(text);
+    }
+    return drop(text, "QID ") && take_number(text) && text.starts_with(" timeout, ");
+}
+
+// "nvme0: I/O 832 QID 3 timeout, aborting", and the controller's end
 maybe_symptom nvme(std::string_view text) {
     const auto name = take_disk(text);
     if (!name || !drop(text, ": ")) return {};
     if (drop(text, "I/O ")) {
-        drop(text, "tag ");
-        const auto at = text.find("QID ");
-        if (!take_number(text) || at == std::string_view::npos || at > 100) return {};
-        const bool late = text.find(" timeout, ") != std::string_view::npos;
-        return late ? on(symptom::disk_timeout, *name) : std::nullopt;
+        return command_is_late(text) ? on(symptom::disk_timeout, *name) : std::nullopt;
     }
     if (text.starts_with("controller is down; will reset: CSTS=0x")) return on(symptom::disk_timeout, *name);
     for (const std::string_view end : {"Removing after probe failure", "Disabling device after reset failure",

@@ -5,13 +5,20 @@
 
 namespace banyan::fault {
 
+std::span<const recogniser> recognisers() {
+    static constexpr std::array<recogniser, 4> all{{{"hca", lines::hca},
+                                                    {"storage", lines::storage},
+                                                    {"machine", lines::machine},
+                                                    {"pcie", lines::pcie}}};
+    return all;
+}
+
 // Most lines are none of these: what they begin with says so.
 maybe_symptom find_symptom_line(std::string_view text) {
     if (text.size() < 16) return {};
-    if (auto found = lines::hca(text)) return found;
-    if (auto found = lines::storage(text)) return found;
-    if (auto found = lines::machine(text)) return found;
-    return lines::pcie(text);
+    for (const auto& one : recognisers())
+        if (auto found = one.read(text)) return found;
+    return {};
 }
 
 }  // namespace banyan::fault

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The kernel's lines on everything but NVIDIA's GPUs and switches: HCAs, PCIe, memory, disks, file systems,
-// the kernel itself. A line is taken from its first byte on. Some messages of the kernel begin with the name
-// of a process, which its owner chooses: up to 15 characters, and then "[pid]: segfault at ..." or the like.
-// So every form here fixes more than 15 characters, or goes on otherwise than all of those do. Names that
+// the kernel itself. A line is taken from its first byte on; what a process's name may begin does not come
+// here (process_names.hpp). Every form is fixed beyond the 15 bytes of such a name all the same. Names that
 // users choose inside a line are skipped, never read. Pure.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,11 +22,18 @@ struct symptom_line {
 };
 using maybe_symptom = std::optional<symptom_line>;
 
+/// What reads one family of lines; each takes the whole text, of 16 bytes at least.
+struct recogniser {
+    std::string_view family;
+    maybe_symptom (*read)(std::string_view text);
+};
+/// All there are: the tests that no user's text is taken for a fault go through them.
+std::span<const recogniser> recognisers();
+
 /// What a text of the kernel says, when it is one of these.
 maybe_symptom find_symptom_line(std::string_view text);
 
 namespace lines {
-// By family; each takes the whole text.
 maybe_symptom hca(std::string_view text);
 maybe_symptom pcie(std::string_view text);
 maybe_symptom machine(std::string_view text);  ///< memory, processors, the kernel itself

@@ -158,6 +158,20 @@ class Attack(unittest.TestCase):
             return receive(peer)
         self.assertIn("pid", self.as_user(61003, ask))
 
+    def test_ever_new_uids_lock_nobody_out(self):
+        """One person has thousands of them, by /etc/subuid."""
+        self.start()
+        for uid in range(200_000, 200_096):
+            self.held_by_user(uid, 1)
+
+        def ask():
+            with socket.socket(socket.AF_UNIX) as peer:
+                peer.settimeout(DEADLINE)
+                peer.connect(self.socket)
+                peer.sendall(frame(ADMIN, {"cmd": "status"}))
+                return receive(peer)
+        self.assertIn("pid", self.as_user(61003, ask))
+
     def test_a_user_learns_that_he_has_too_many(self):
         self.start()
         def many():

@@ -444,6 +444,27 @@ TEST_CASE("drop removes a step by a rename, but not what is needed", "[cli]") {
     CHECK(fs::is_symlink(folder(t, 50)));
 }
 
+TEST_CASE("root drops a step as the owner of its directory, with no more rights than his", "[cli]") {
+    if (::geteuid() != 0) return;
+    constexpr uid_t owner = 65534;
+    const temporary t;
+    fs::permissions(t.path, fs::perms(0755));
+    for (const std::uint64_t step : {10, 20, 30}) write_step(t.dir(), step);
+    REQUIRE(::chown(t.dir().c_str(), owner, owner) == 0);
+    for (const auto& one : fs::recursive_directory_iterator(t.dir()))
+        REQUIRE(::lchown(one.path().c_str(), owner, owner) == 0);
+    CHECK(run("drop --force " + folder(t, 30)).code == 0);
+    struct stat st {};
+    REQUIRE(::stat((t.dir() + "/latest").c_str(), &st) == 0);
+    CHECK(st.st_uid == owner);
+    // What he may not change stays as it is.
+    fs::permissions(t.dir(), fs::perms(0555));
+    const auto kept = run("drop --force " + folder(t, 20));
+    CHECK(kept.code == 1);
+    CHECK(kept.has("Permission denied"));
+    CHECK(fs::exists(folder(t, 20) + "/COMMIT"));
+}
+
 TEST_CASE("a step that cannot be looked at is no damaged one", "[cli]") {
     const temporary t;
     for (const std::uint64_t step : {10, 20}) write_step(own(t.dir()), step, 3);

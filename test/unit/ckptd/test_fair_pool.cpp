@@ -118,19 +118,44 @@ TEST_CASE("work that throws is an error of that work", "[ckptd]") {
 TEST_CASE("connections: half of them for one user, and who has most makes room", "[ckptd]") {
     using verdict = local_limits::verdict;
     local_limits limits(8);
-    for (int i = 0; i < 4; ++i) CHECK(limits.enter(1) == verdict::come);
-    CHECK(limits.enter(1) == verdict::refuse);
-    for (int i = 0; i < 4; ++i) CHECK(limits.enter(2) == verdict::come);
-    CHECK(limits.enter(0) == verdict::come);
-    CHECK(limits.enter(3) == verdict::make_room);
-    CHECK((limits.heaviest() == 1 || limits.heaviest() == 2));
+    for (int i = 0; i < 4; ++i) CHECK(limits.enter(1, true) == verdict::come);
+    CHECK(limits.enter(1, true) == verdict::refuse);
+    for (int i = 0; i < 4; ++i) CHECK(limits.enter(2, true) == verdict::come);
+    CHECK(limits.enter(0, false) == verdict::come);
+    CHECK(limits.enter(3, true) == verdict::make_room);
+    CHECK((limits.gives_way() == 1 || limits.gives_way() == 2));
     limits.leave(1);
-    CHECK(limits.enter(3) == verdict::make_room);
+    CHECK(limits.enter(3, true) == verdict::make_room);
     limits.leave(2);
     for (int i = 0; i < 3; ++i) limits.leave(1);
-    CHECK(limits.enter(4) == verdict::come);
+    CHECK(limits.enter(4, true) == verdict::come);
     CHECK(local_limits::total_for(1'048'576) == 8192);
     CHECK(local_limits::total_for(1024) == 256);
+}
+
+TEST_CASE("connections: ever new uids without a session leave room for those with one", "[ckptd]") {
+    using verdict = local_limits::verdict;
+    local_limits limits(64);
+    REQUIRE(limits.of_strangers() == 8);
+    for (uid_t uid = 200'000; uid < 200'008; ++uid) CHECK(limits.enter(uid, false) == verdict::come);
+    for (uid_t uid = 200'008; uid < 200'300; ++uid) CHECK(limits.enter(uid, false) == verdict::refuse);
+    // The owners of sessions have all the rest, and what the others have is theirs when they need it.
+    for (int i = 0; i < 32; ++i) CHECK(limits.enter(1, true) == verdict::come);
+    for (int i = 0; i < 24; ++i) CHECK(limits.enter(2, true) == verdict::come);
+    CHECK(limits.enter(3, true) == verdict::make_room);
+    CHECK(limits.gives_way() >= 200'000);
+    limits.leave(*limits.gives_way());
+    // Who gets a session is a stranger no more.
+    CHECK(limits.enter(200'009, true) == verdict::make_room);
+    CHECK(limits.gives_way() >= 200'000);
+}
+
+TEST_CASE("connections: a stranger with many of them makes room for another", "[ckptd]") {
+    using verdict = local_limits::verdict;
+    local_limits limits(64);
+    for (int i = 0; i < 8; ++i) CHECK(limits.enter(5, false) == verdict::come);
+    CHECK(limits.enter(6, false) == verdict::make_room);
+    CHECK(limits.gives_way() == 5U);
 }
 
 TEST_CASE("a process is alive until it ends, whoever has its number next", "[ckptd]") {
@@ -156,18 +181,25 @@ TEST_CASE("a process is alive until it ends, whoever has its number next", "[ckp
 
 TEST_CASE("whoever asks without end takes turns, root waits never", "[ckptd]") {
     using namespace std::chrono_literals;
+    using demand = local_limits::demand;
     local_limits limits(8);
     const auto now = banyan::clock::time_point{} + 1h;
-    REQUIRE(limits.enter(1000) == local_limits::verdict::come);
-    REQUIRE(limits.enter(1001) == local_limits::verdict::come);
+    REQUIRE(limits.enter(1000, true) == local_limits::verdict::come);
+    REQUIRE(limits.enter(1001, true) == local_limits::verdict::come);
     auto waits = 0ns;
-    for (int i = 0; i < 100; ++i) CHECK(limits.turn(1000, now) == 0ns);
-    for (int i = 0; i < 500; ++i) waits = std::max<std::chrono::nanoseconds>(waits, limits.turn(1000, now));
+    const auto ask = [&](uid_t uid, demand what) { return limits.turn(uid, what, now); };
+    for (int i = 0; i < 100; ++i) CHECK(ask(1000, demand::request) == 0ns);
+    for (int i = 0; i < 500; ++i)
+        waits = std::max<std::chrono::nanoseconds>(waits, ask(1000, demand::request));
     CHECK(waits == 1000ms);
-    CHECK(limits.turn(1001, now) == 0ns);
-    CHECK(limits.turn(0, now) == 0ns);
-    CHECK(limits.turn(1000, now + 2s) == 0ns);
-    CHECK(limits.turn(4711, now) == 0ns);  // without a connection
+    // What a rank saves meanwhile is heard.
+    for (int i = 0; i < 1000; ++i) CHECK(ask(1000, demand::note) == 0ns);
+    for (int i = 0; i < 1000; ++i) waits = ask(1000, demand::note);
+    CHECK(waits == 1000ms);
+    CHECK(ask(1001, demand::request) == 0ns);
+    CHECK(ask(0, demand::request) == 0ns);
+    CHECK(limits.turn(1000, demand::request, now + 2s) == 0ns);
+    CHECK(ask(4711, demand::request) == 0ns);  // without a connection
 }
 
 }  // namespace test_fair_pool

@@ -344,6 +344,17 @@ TEST_CASE("a manifest's author may write what he likes", "[ckptd]") {
     CHECK_FALSE(with(""));
     CHECK_FALSE(with("{\"a\": " + std::string(100'000, '[')));
     CHECK_FALSE(with("{\"" + std::string(100'000, 'a') + "\": 1}"));
+    // A token is measured before it is taken.
+    for (const std::size_t n : {4000, 5000}) {
+        std::string quotes, commas;
+        for (std::size_t i = 0; i < n / 2; ++i) {
+            quotes += "\\\"";
+            commas += ",:";
+        }
+        for (const auto& token : {'"' + commas + '"', '"' + quotes + '"', "0." + std::string(n, '1'),
+                                  std::string(n, ' ') + "1", '"' + std::string(n, '[') + '"'})
+            CHECK(swapped("\"step\"", "\"x\": " + token + ", \"step\"") == (n < 4096));
+    }
     // Larger than its ranks could need: not read at all.
     CHECK_FALSE(with(right + std::string(3 << 20, ' ')));
 }

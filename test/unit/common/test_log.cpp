@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/file.hpp"
@@ -29,6 +31,27 @@ TEST_CASE("a message is one line of the log, whoever wrote its text", "[common]"
     CHECK(text->find("tester[") != std::string::npos);
     CHECK(text->find("warning: job 1: /tmp/a\\n2026") != std::string::npos);
     CHECK(text->find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("a log is nobody else's to read, whatever the umask, also one that is there", "[common]") {
+    namespace fs = std::filesystem;
+    std::string pattern = (fs::temp_directory_path() / "banyan-log-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()));
+    const auto before = spdlog::default_logger();
+    const auto mask = ::umask(0);
+    for (const bool is_there : {false, true}) {
+        const auto log = fs::path(pattern) / (is_there ? "old" : "new");
+        if (is_there) {
+            std::ofstream(log) << "x\n";
+            fs::permissions(log, fs::perms(0644));
+        }
+        REQUIRE(banyan::setup_log("tester", log, "info"));
+        spdlog::info("one");
+        CHECK(fs::status(log).permissions() == fs::perms(0640));
+    }
+    ::umask(mask);
+    spdlog::set_default_logger(before);
+    fs::remove_all(pattern);
 }
 
 TEST_CASE("a flood under ever new keys writes little, and does not hide the others for long", "[common]") {

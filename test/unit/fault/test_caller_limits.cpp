@@ -23,6 +23,21 @@ TEST_CASE("a user has his share, root always has room", "[fault]") {
     CHECK(limits.enter(0));
 }
 
+TEST_CASE("an idle connection makes room for the first of a user, whoever has how many uids", "[fault]") {
+    caller_limits limits(500);
+    for (uid_t uid = 200'000; limits.enter(uid); ++uid) REQUIRE(uid < 300'000);
+    CHECK(limits.comes_first(1000));
+    CHECK_FALSE(limits.comes_first(0));
+    CHECK(limits.enter(1000, true));
+    CHECK_FALSE(limits.comes_first(1000));
+    // What waits for changes is not idle: half of the places are never taken by that.
+    std::size_t polls = 0;
+    for (uid_t uid = 200'000; uid < 200'096; ++uid) polls += limits.begin_poll(uid);
+    CHECK(polls == caller_limits::all_polls);
+    limits.end_poll(200'000);
+    CHECK(limits.begin_poll(200'095));
+}
+
 TEST_CASE("a user's requests are answered one after the other", "[fault]") {
     caller_limits limits(500);
     REQUIRE(limits.enter(1000));

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fault/history/history.hpp"
@@ -70,6 +71,23 @@ TEST_CASE("what is kept is there again, and nothing is done twice", "[fault]") {
     engine again;
     for (auto i : *kept) again.restore(std::move(i));
     CHECK(again.absorb(event_of(gpu_line(1, "79, x"), 1'000'000, 0, "n09"), 0).number == number + 1);
+}
+
+TEST_CASE("a history is root's alone to read, whatever the umask, also one that is there", "[fault]") {
+    scratch s;
+    const auto mask = ::umask(0);
+    for (const bool is_there : {false, true}) {
+        const auto path = s.dir / "history.db";
+        if (is_there) std::filesystem::permissions(path, std::filesystem::perms(0644));
+        auto h = open(path);
+        REQUIRE(h.set_flag("breaker", true));
+        for (const char* rest : {"", "-wal", "-shm"}) {
+            CAPTURE(rest);
+            CHECK(std::filesystem::status(path.string() + rest).permissions() ==
+                  std::filesystem::perms(0600));
+        }
+    }
+    ::umask(mask);
 }
 
 TEST_CASE("what can still change is read back, however much came later", "[fault]") {

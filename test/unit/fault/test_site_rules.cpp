@@ -92,6 +92,18 @@ TEST_CASE("a site's rules decide, within the limits", "[fault]") {
         CHECK(b.live({}).size() == 1);
         CHECK(b.slurm.calls.size() == (b.settings.dry_run ? 0 : whom.size()));
     }
+    SECTION("a user's text about a node that another's job has") {
+        const std::string action = GENERATE("tell", "restart-step", "requeue", "alert");
+        rules("[[rule]]\nname = \"users\"\nsymptom = [\"nccl-async-event\"]\naction = \"" + action + "\"\n");
+        b.job(7, {"n03"}, with_spare);
+        auto wrote = app;
+        wrote.fault = symptom_at(catalog::symptom::nccl_async_event, "", "mlx5_1", "n03:1:1 [0] NCCL WARN x");
+        const auto got = b.live({wrote});
+        REQUIRE(got.size() == 1);
+        CHECK(got[0].rule == "users");
+        CHECK(got[0].jobs.empty());
+        CHECK(b.slurm.calls.empty());
+    }
     SECTION("nobody to tell") {
         rules("[[rule]]\nname = \"users\"\nxid = 31\naction = \"tell\"\n");
         const auto got = b.live({app});
