@@ -36,7 +36,6 @@ void agreement::enter(std::uint64_t generation, bool forgetful) {
     if (!same_launch) {
         storage_.reset();
         outside_.reset();
-        outside_asked_ = false;
     }
     coordinate();
 }
@@ -49,9 +48,10 @@ void agreement::coordinate() {
         0x9e3779b97f4a7c15;  // 2^64 over the golden ratio: other high bits each time
     coordinator_.emplace(launch_.nodes, launch_.world, launch_.nonce ^ launch_.generation * odd,
                          launch_.group);
-    if (outside_) coordinator_->set_outside(*outside_, outside_answered_);
+    if (outside_) coordinator_->set_outside(*outside_);
     // Those outside who were not asked may be needed in this round. Not if it has been decided.
-    if (storage_ && (outside_asked_ || has_begun())) coordinator_->set_storage(*storage_, outside_asked_);
+    const bool asked = outside_ && !outside_->in_haste;
+    if (storage_ && (asked || has_begun())) coordinator_->set_storage(*storage_, asked);
 }
 
 void agreement::recall(std::uint64_t nonce) {
@@ -69,6 +69,7 @@ effects agreement::open(const launch& l) {
     launch_.generation = 0;
     over_ = false;
     ended_by_ = 0;
+    earlier_.open();
     if (leader_ >= l.nodes) leader_ = coordinating_slot;  // of a launch with more nodes
     enter(l.generation, l.forgetful);
     out.fenced = true;
@@ -113,19 +114,21 @@ effects agreement::tick() {
     return out;
 }
 
-effects agreement::storage_holds(std::vector<copy_key> committed, std::optional<holdings> outside,
-                                 bool all_answered, bool in_haste) {
+effects agreement::storage_holds(std::vector<copy_key> committed, std::optional<word_outside> outside) {
     effects out;
     storage_ = std::move(committed);
     outside_ = std::move(outside);
-    outside_answered_ = all_answered;
-    outside_asked_ = outside_ && !in_haste;
     if (!coordinator_ || over_) return out;
     const auto before = coordinator_->stage();
-    if (outside_) coordinator_->set_outside(*outside_, all_answered);
-    coordinator_->set_storage(*storage_, outside_asked_);
+    if (outside_) coordinator_->set_outside(*outside_);
+    coordinator_->set_storage(*storage_, outside_ && !outside_->in_haste);
     if (coordinator_->stage() != before) urge(out);
     return out;
+}
+
+bool agreement::needs_outside() const {
+    const auto newest = coordinator_ ? coordinator_->newest_if_whole() : std::nullopt;
+    return !newest || earlier_.claimed() == 0 || newest->generation < first_round(earlier_.claimed());
 }
 
 void agreement::stored(const copy_key& key, std::size_t kept) {
@@ -137,7 +140,10 @@ void agreement::stored(const copy_key& key, std::size_t kept) {
 }
 
 void agreement::carry_out(effects& out, std::uint32_t coordinator, member::orders what) {
-    if (what.answer) say(out, coordinator, std::move(*what.answer));
+    if (what.answer) {
+        if (auto* mine = std::get_if<inventory>(&*what.answer)) mine->former = earlier_.list();
+        say(out, coordinator, std::move(*what.answer));
+    }
     if (what.bring) out.bring = std::move(what.bring);
     if (!what.go) return;
     again_ = false;
@@ -234,8 +240,9 @@ void agreement::skipped(std::uint32_t rank, std::uint64_t step) {
     known.newest = std::max(known.newest, step);
 }
 
+// What was saved since a later launch was told of all that is held here is of none: it was promised nowhere.
 void agreement::checked(shelf::id number) {
-    if (auto* c = shelf_.find(number)) c->checked = true;
+    if (auto* c = over_ ? nullptr : shelf_.find(number)) c->checked = true;
 }
 
 void agreement::promised(shelf::id number) {
@@ -297,6 +304,7 @@ void agreement::apply(effects& out, const commit& c) {
     const auto before = committed(safest());
     shelf_.note_commit(c.key, c.safety);
     if (c.key.generation == launch_.generation && committed(safest()) > before) ++commits_alone_;
+    if (has_gone_on_alone()) out.forgot = earlier_.forget();
     for (const auto number : shelf_.sweep()) out.gone.push_back(number);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ckptd/agreement/coordinator.hpp"
+#include "ckptd/agreement/earlier_nodes.hpp"
 #include "ckptd/agreement/member.hpp"
 #include "ckptd/agreement/messages.hpp"
 #include "ckptd/agreement/shelf.hpp"
@@ -48,6 +49,7 @@ struct effects {
     bool fenced = false;           ///< processes of an older round must not save any more
     std::vector<shelf::id> gone;   ///< copies whose memory is free
     bool counted = false;          ///< a vote that has decided nothing: there is no more to keep than before
+    bool forgot = false;           ///< the nodes of earlier launches
 };
 
 class agreement {
@@ -58,19 +60,21 @@ class agreement {
     /// What nobody has answered is said once more.
     effects tick();
 
-    using holdings = std::vector<holding>;
-
     /// At the first slot, once for a launch: the steps that are committed in storage, and what nodes outside
     /// of the assignment hold. Null where these were not asked: that holds for one attempt, and then for
-    /// none. `all_answered`: as coordinator::set_outside. `in_haste`: who is silent was not waited for, and
-    /// is asked anew for the next attempt.
-    effects storage_holds(std::vector<copy_key> committed, std::optional<holdings> outside = holdings{},
-                          bool all_answered = true, bool in_haste = false);
+    /// none.
+    effects storage_holds(std::vector<copy_key> committed,
+                          std::optional<word_outside> outside = word_outside{});
     /// What storage holds is known, and the nodes outside have to be asked (again): then outside_holds().
     bool asks_outside() const { return storage_ && coordinator_ && !coordinator_->knows_storage(); }
-    effects outside_holds(std::optional<holdings> outside, bool all_answered = true, bool in_haste = false) {
-        return storage_ ? storage_holds(*storage_, std::move(outside), all_answered, in_haste) : effects{};
+    effects outside_holds(std::optional<word_outside> outside) {
+        return storage_ ? storage_holds(*storage_, std::move(outside)) : effects{};
     }
+    /// Once all members have said what they hold: whether those outside may hold what they lack. Else they
+    /// are asked as well, with which they end their launch, but not waited for.
+    bool needs_outside() const;
+    earlier_nodes& earlier() { return earlier_; }
+    const earlier_nodes& earlier() const { return earlier_; }
     /// A step that has come to storage since: a later round of the launch may need it. Of older ones no more
     /// are there than `kept` with it, where that is not 0.
     void stored(const copy_key& key, std::size_t kept = 0);
@@ -104,6 +108,7 @@ class agreement {
         f("over", a.over_);
         f("ended_by", a.ended_by_);
         f("group", a.launch_.group);
+        f("earlier", a.earlier_);
     }
 
     /// A copy in this daemon's memory, its own ranks' or another node's.
@@ -173,9 +178,8 @@ class agreement {
     member member_;
     std::optional<coordinator> coordinator_;
     std::optional<std::vector<copy_key>> storage_;
-    std::optional<holdings> outside_;  // null: not asked
-    bool outside_answered_ = false;    // all of them
-    bool outside_asked_ = false;       // as often as they have to be
+    std::optional<word_outside> outside_;  // null: not asked
+    earlier_nodes earlier_;
     vote_counter counter_;
     std::map<std::uint32_t, saved_steps> saves_;  ///< by rank
     std::uint32_t leader_ = 0;

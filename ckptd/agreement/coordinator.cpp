@@ -13,6 +13,7 @@ void coordinator::attempt(std::uint64_t number) {
     phase_ = phase::collecting;
     inventories_.clear();
     answered_.clear();
+    awaited_.reset();
     // A question that was not asked is none that was answered: what made it needless may be gone.
     if (!outside_asked_) storage_.reset();
 }
@@ -103,7 +104,7 @@ std::map<copy_key, choice> coordinator::candidates() const {
     };
     for (const auto& [slot, i] : inventories_) add(slot, i.copies);
     auto number = slots_;
-    for (const auto& o : outside_) add(number++, o.has.copies);
+    for (const auto& o : outside_.said) add(number++, o.has.copies);
     for (const auto& key : *storage_) entry(key).storage = true;
     if (group_ != 0)
         for (auto& [key, c] : out) stand_in(c, beyond[key]);
@@ -146,29 +147,43 @@ void coordinator::stand_in(choice& c,
     }
 }
 
-void coordinator::choose() {
-    if (phase_ != phase::collecting || !storage_ || inventories_.size() < slots_) return;
-    const auto complete = candidates();
+void coordinator::hear_of_replicated() {
     for (const auto& [slot, i] : inventories_) {
         if (i.replicated) heard_replicated_.insert(*i.replicated);
         begun_.insert(i.begun);
     }
-    for (const auto& o : outside_) begun_.insert(o.has.begun);
+    for (const auto& o : outside_.said) begun_.insert(o.has.begun);
+}
+
+void coordinator::choose() {
+    if (phase_ != phase::collecting || !storage_ || inventories_.size() < slots_) return;
+    const auto complete = candidates();
+    hear_of_replicated();
+    awaited_.reset();
+    const auto already = forced();
+    auto newest = complete.rbegin();
+    while (newest != complete.rend() && is_spoilt(newest->second)) ++newest;
+    const auto lacks = already ? std::nullopt : missed(complete);
+    if (outside_.some_are_silent && lacks && (newest == complete.rend() || newest->first < *lacks)) {
+        awaited_ = lacks;
+        storage_.reset();
+        return;
+    }
     replicated_.reset();
     for (const auto& key : heard_replicated_)
         if (counts(key, complete)) replicated_ = key;  // the newest is the last
     choice_ = {};
     replicated_outside_.reset();
-    all_heard_ = outside_asked_ && outside_answered_;
+    all_heard_ = outside_asked_ && outside_.is_all();
     answered_.clear();
     phase_ = phase::preparing;
-    if (const auto key = forced()) {
+    if (already) {
         const auto forgets = [](const auto& one) { return one.second.forgetful; };
         if (std::any_of(inventories_.begin(), inventories_.end(), forgets)) {
             phase_ = phase::stale;
             return;
         }
-        choice_.key = *key;
+        choice_.key = *already;
         if (!choice_.key) return;
         const auto at = complete.find(*choice_.key);
         if (at == complete.end() || is_spoilt(at->second)) {
@@ -178,36 +193,49 @@ void coordinator::choose() {
         choose(at->second, complete);
         return;
     }
-    for (auto at = complete.rbegin(); at != complete.rend(); ++at)
-        if (!is_spoilt(at->second)) {
-            choose(at->second, complete);
-            return;
-        }
-    // What was to be brought and could not was a checkpoint, too, even if nobody has it now.
-    if (!complete.empty() || !unavailable_.empty()) phase_ = phase::lost;
+    if (newest != complete.rend())
+        choose(newest->second, complete);
+    else if (!complete.empty() || !unavailable_.empty())
+        phase_ = phase::lost;  // what was to be brought was a checkpoint, too, even if nobody has it now
 }
 
 void coordinator::choose(const choice& what, const std::map<copy_key, choice>& complete) {
     choice_ = what;
-    for (const auto& o : outside_) choice_.outside.push_back(o.where);
+    for (const auto& o : outside_.said) choice_.outside.push_back(o.where);
     replicated_outside_ = replicated_outside(complete);
 }
 
+bool coordinator::is_whole(const copy_key& key, const std::map<copy_key, choice>& complete) const {
+    const auto at = complete.find(key);
+    return at != complete.end() && !is_spoilt(at->second);
+}
+
+bool coordinator::is_overtaken(const copy_key& key) const {
+    return std::ranges::any_of(begun_, [&](const auto& b) { return b.overtakes(key); });
+}
+
 bool coordinator::counts(const copy_key& replicated, const std::map<copy_key, choice>& complete) const {
-    if (const auto at = complete.find(replicated); at != complete.end() && !is_spoilt(at->second))
-        return true;
-    return std::ranges::none_of(begun_, [&](const auto& b) { return b.overtakes(replicated); });
+    return is_whole(replicated, complete) || !is_overtaken(replicated);
+}
+
+std::optional<copy_key> coordinator::missed(const std::map<copy_key, choice>& complete) const {
+    auto known = heard_replicated_;
+    for (const auto& o : outside_.said)
+        if (o.has.replicated) known.insert(*o.has.replicated);
+    std::optional<copy_key> out;
+    for (const auto& key : known)
+        if (!is_whole(key, complete) && !is_overtaken(key)) out = key;
+    return out;
 }
 
 // What is older than that they free, and so may the members. Only of the round whose step is chosen, from
 // which that step came, and only what is whole: in a launch since then they may have let go of their part.
 std::optional<copy_key> coordinator::replicated_outside(const std::map<copy_key, choice>& complete) const {
     std::optional<copy_key> out;
-    for (const auto& o : outside_) {
+    for (const auto& o : outside_.said) {
         const auto& key = o.has.replicated;
         if (!key || key > choice_.key || key->generation != choice_.key->generation) continue;
-        const auto at = complete.find(*key);
-        if (at != complete.end() && !is_spoilt(at->second)) out = std::max(out, key);
+        if (is_whole(*key, complete)) out = std::max(out, key);
     }
     return out;
 }

@@ -48,12 +48,12 @@ class coordinator {
     void set_storage(std::vector<copy_key> committed, bool outside_asked = true);
     bool knows_storage() const { return storage_.has_value(); }
     /// Nodes outside of the assignment that may still hold copies, numbered from `slots` on: what they say
-    /// only adds, in every attempt, and nobody waits for it. `all_answered`: none of those that there may be
-    /// was silent, or not to be asked.
-    void set_outside(std::vector<holding> all, bool all_answered = true) {
-        outside_ = std::move(all);
-        outside_answered_ = all_answered;
-    }
+    /// only adds, in every attempt.
+    void set_outside(word_outside word) { outside_ = std::move(word); }
+    /// A step that somebody knows to be replicated is not there for every rank, and some node outside is
+    /// silent, which may have the rest. Nothing older is chosen: they are asked again, and what storage holds
+    /// is to be said with their answer.
+    const std::optional<copy_key>& awaited() const { return awaited_; }
     void on(std::uint32_t from, const inventory& m);
     void on(std::uint32_t from, const prepared& m);
     void on(std::uint32_t from, const released& m);
@@ -83,6 +83,7 @@ class coordinator {
 
     bool current(const ballot& number) const { return number == ballot_; }
     void attempt(std::uint64_t number);
+    void hear_of_replicated();
     void choose();
     void choose(const choice& what, const std::map<copy_key, choice>& complete);
     /// Some shard of it was looked for in vain wherever it is said to be.
@@ -94,6 +95,10 @@ class coordinator {
     /// came to be so behind their backs, and their parts of it are gone. Of each attempt anew: what was whole
     /// in one may be gone in the next.
     bool counts(const copy_key& replicated, const std::map<copy_key, choice>& complete) const;
+    /// Of which somebody knows that it is replicated, and which is not whole, as nobody has given it up.
+    std::optional<copy_key> missed(const std::map<copy_key, choice>& complete) const;
+    bool is_whole(const copy_key& key, const std::map<copy_key, choice>& complete) const;
+    bool is_overtaken(const copy_key& key) const;
     /// Of the ranks for which `c` has no holder, or none that gives it, another rank's shard.
     void stand_in(choice& c, const std::map<std::uint32_t, std::vector<std::uint32_t>>& beyond) const;
     /// What those outside know to be replicated, if it can take the place of what the members know.
@@ -103,10 +108,11 @@ class coordinator {
     ballot ballot_;
     phase phase_ = phase::collecting;
     std::optional<std::vector<copy_key>> storage_;
-    bool outside_asked_ = false, outside_answered_ = true;
+    bool outside_asked_ = false;
     bool all_heard_ = false;  ///< when choice_ was made
     std::map<std::uint32_t, inventory> inventories_;
-    std::vector<holding> outside_;
+    word_outside outside_;
+    std::optional<copy_key> awaited_;
     std::set<std::uint32_t> answered_;  ///< of preparing and releasing
     /// Could be brought from none of these holders, nor from storage. One that is heard of later may have it.
     std::map<attempted, std::set<std::uint32_t>> unavailable_;

@@ -106,6 +106,16 @@ struct holding {
     inventory has;
 };
 
+/// What the nodes outside of the assignment have said that may hold something of the job.
+struct word_outside {
+    std::vector<holding> said;
+    bool some_are_silent = false;  ///< of those that are known
+    bool all_are_known = true;     ///< nobody else may hold anything
+    /// Nothing of it was needed, so that nobody was waited for: the next attempt asks anew.
+    bool in_haste = false;
+    bool is_all() const { return !some_are_silent && all_are_known; }
+};
+
 /// Coordinator to all: bring and check your ranks' shards of this checkpoint.
 struct prepare {
     ballot number;

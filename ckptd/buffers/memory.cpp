@@ -93,7 +93,7 @@ result<void> memory_budget::reserve(std::uint64_t bytes, const std::string& what
             return fail(errc::exhausted,
                         fmt::format("{} needs {}, but {} of the daemon's {} are in use", what,
                                     format_bytes(bytes), format_bytes(used), format_bytes(limit_)),
-                        "raise memory_limit in [ckptd] of banyan.conf, or use fewer buffers");
+                        "raise memory_limit in [ckptd] of banyan.conf");
     } while (!used_.compare_exchange_weak(used, used + bytes));
     return {};
 }

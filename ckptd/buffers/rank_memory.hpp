@@ -57,6 +57,8 @@ struct rank_memory_header {
     shared_word round;
     /// By the rank: the warning_count up to which it has read. The next warning waits for it.
     std::atomic<std::uint32_t> warnings_read;
+    /// Grows with every tick of the daemon; 0: of one that does not count them.
+    shared_word beat;
 };
 static_assert(sizeof(rank_memory_header) <= page_bytes);
 

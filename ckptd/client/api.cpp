@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The C functions: nothing throws out of them, every failure leaves its words for bck_error().
+#include <algorithm>
 #include <exception>
 #include <functional>
 #include <map>
@@ -44,8 +45,14 @@ struct open_states {
     std::mutex lock;
     std::map<std::string, std::unique_ptr<bck_state>> by_name;
 
+    /// Null where the process has as many as a job may have.
     bck_state* of(const char* name) {
         const std::scoped_lock held(lock);
+        const auto known = by_name.find(name);
+        const auto others = std::ranges::count_if(
+            by_name, [&](const auto& one) { return one.first != name && one.second->is_in_use(); });
+        if (known == by_name.end() && static_cast<std::size_t>(others) >= banyan::ckpt::max_states)
+            return nullptr;
         auto& place = by_name[name];
         if (!place) place = std::make_unique<bck_state>();
         return place.get();
@@ -174,6 +181,10 @@ bck_state* bck_open(const char* name) {
         if (const auto good = banyan::ckpt::check_state_name(name); !good)
             return {BCK_E_INVALID, good.error().text()};
         auto* const state = the_states().of(name);
+        if (!state)
+            return {BCK_E_INVALID,
+                    "a job may have four states with names, and this process has opened four; "
+                    "save it as part of one of these: bck_checkpoint_of"};
         auto done = state->open(the_client(), name);
         if (done.code == 0) opened = state;
         return done;

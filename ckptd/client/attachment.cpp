@@ -29,15 +29,19 @@ int code_of(const error& e) {
 
 }  // namespace
 
+attachment::attachment(const rank_name& who) : who_(who), off_code_(BCK_E_NODAEMON) {}
+
 void attachment::begin(std::string socket) {
     detach();
     next_try_ = {};
+    off_code_ = BCK_E_NODAEMON;
     socket_ = std::move(socket);
 }
 
 void attachment::begin_as(const attachment& other) {
     socket_ = other.socket_;
     off_because_ = other.off_because_;
+    off_code_ = BCK_E_NODAEMON;
     next_try_ = {};
 }
 
@@ -58,6 +62,7 @@ outcome attachment::off(const error& e) {
     pass_over();
     detach();
     next_try_ = clock::now() + retry_every;
+    off_code_ = BCK_E_NODAEMON;
     const auto known = environment("BANYAN_CKPT_OFF");
     off_because_ = known.empty() ? e.text() : known;
     auto& of_this_state = who_.state.empty() ? told : told_off_;
@@ -109,7 +114,7 @@ outcome attachment::reach(bool asks) {
     if (link.attached()) return {};
     if (socket_.empty()) return {BCK_E_NODAEMON, off_because_};
     if (link.is_open()) return {};
-    if (!asks && clock::now() < next_try_) return {BCK_E_NODAEMON, off_because_};
+    if (!asks && clock::now() < next_try_) return {off_code_, off_because_};
     const auto until = clock::now() + (asks ? comeback_timeout : comeback_timeout.zero());
     if (auto opened = connect(until); !opened) return off(opened.error());
     return {};
@@ -128,7 +133,7 @@ outcome attachment::attach_for(std::uint64_t bytes, bool populate) {
     if (!attached) {
         const bool is_there = link.is_open();
         auto out = off(attached.error());
-        if (is_there) out.code = code_of(attached.error());
+        if (is_there) out.code = off_code_ = code_of(attached.error());
         return out;
     }
     return {};

@@ -23,7 +23,7 @@ namespace banyan::ckpt {
 class attachment {
   public:
     /// `who` must outlive it, and may change while it is detached.
-    explicit attachment(const rank_name& who) : who_(who) {}
+    explicit attachment(const rank_name& who);
 
     /// Detached; from now on to the daemon that listens there. "": none was promised.
     void begin(std::string socket);
@@ -66,6 +66,7 @@ class attachment {
     const rank_name& who_;
     std::string socket_;
     std::string off_because_;
+    int off_code_;  ///< of it, for whoever tries before `next_try_`
     clock::time_point next_try_{};
     std::optional<std::uint64_t> saving_;  ///< by the call under way
     std::uint32_t warnings_seen_ = 0;

@@ -30,6 +30,8 @@ class client {
     outcome init(const char* job, int rank, int world);
     /// A state with a name of the process that `of` was told of; nothing new where it is open.
     outcome open(client& of, const std::string& state);
+    /// It was opened, or initialised, and not ended since.
+    bool is_in_use();
     outcome protect(const bck_tensor& region);
     outcome unprotect(const char* name);
     /// Nothing for `given`: what is protected.
@@ -49,6 +51,7 @@ class client {
     /// bck_init was called, by this process.
     outcome usable() const;
     void become(const rank_name& who);
+    outcome nobody_has_said_so() const;
     /// Nothing was saved or restored, as at the beginning.
     void forget_steps();
 
@@ -62,6 +65,8 @@ class client {
 
     // restoring.cpp
     outcome ask_for_state(bool test, nlohmann::json* reply, const region_table& into);
+    /// Of one who saves and has never asked: whether there is a state that would be lost by it.
+    outcome ask_before_saving();
     /// What a question for the state has come to.
     outcome heard(outcome answer);
     outcome find(std::uint64_t* step);
@@ -82,9 +87,11 @@ class client {
     region_table regions_;
     given_tables given_;
     attachment daemon_{who_};
+    std::uint64_t hung_at_ = 0;  ///< the daemon's beat while a save waited for it in vain; 0: it did not
     std::uint64_t sealed_ = 0;   ///< newest sealed or restored step, plus 1
     bool has_saved_ = false;     ///< since it was given its state, in this or an earlier session
     bool has_begun_ = false;     ///< it was given its state, or told that there is none, or has saved
+    bool knows_ = false;         ///< the same, but that it has saved
     bool must_restart_ = false;  ///< it was behind, and has only looked since
     bool unanswered_ = false;    ///< it has asked for its state, and does not know what it is
     std::optional<std::uint64_t> saved_;  ///< newest step sealed since the state was restored

@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include <banyan/ckpt.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -77,6 +78,8 @@ result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes
     BANYAN_TRY(buffer_bytes_, json_fields(reply.meta).number("buffer_bytes", 1ull << 48));
     BANYAN_TRY(generation_, json_fields(reply.meta).number("generation"));
     kept_ = json_fields(reply.meta).flag("kept").value_or(false);
+    replicates_ = json_fields(reply.meta).flag("replicates").value_or(true);
+    stores_ = json_fields(reply.meta).flag("stores").value_or(true);
     joined_shape shape{page_bytes, buffers_};
     if (const json_fields in(reply.meta); in.has("header")) {
         BANYAN_TRY(shape.header, in.number("header", huge_page_bytes));
@@ -186,6 +189,14 @@ result<nlohmann::json> connection::call(message type, const nlohmann::json& meta
     }
     BANYAN_TRY(auto reply, wire::receive_frame(fd_.get(), until));
     return std::move(reply.meta);
+}
+
+std::string_view connection::never_reaches(int level) const {
+    if (attached() && level == BCK_REPLICATED && !replicates_)
+        return "the job has no second node for this rank's copies: no step is ever replicated";
+    if (attached() && level == BCK_DURABLE && !stores_)
+        return "the job flushes no steps to a checkpoint directory: no step is ever durable";
+    return {};
 }
 
 bool connection::alive() const {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -53,6 +54,8 @@ class connection {
     std::uint32_t buffers() const { return buffers_; }
     /// The daemon's memory outlives it: it will be there again. Of the last attach().
     bool is_kept() const { return kept_; }
+    /// Why no step of the job ever gets that far, as the daemon said at the last attach(); "": it may.
+    std::string_view never_reaches(int level) const;
     std::uint64_t generation() const { return generation_; }
     void set_generation(std::uint64_t g) { generation_ = g; }
     std::byte* buffer(std::size_t i) const { return map_.data() + lead_ + buffer_offset(i, buffer_bytes_); }
@@ -78,6 +81,7 @@ class connection {
     std::uint64_t buffer_bytes_ = 0;
     std::uint64_t generation_ = 0;
     bool kept_ = false;
+    bool replicates_ = true, stores_ = true;  ///< the job's steps, for all that is known
     bool populated_ = false;
     bool maps_huge_ = true;  ///< reserved huge pages, for all that is known
 };

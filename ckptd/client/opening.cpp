@@ -53,6 +53,11 @@ outcome client::usable() const {
     return {};
 }
 
+bool client::is_in_use() {
+    std::unique_lock<std::mutex> turn;
+    return take_turn(turn).code == 0 && initialised_ && pid_ == ::getpid();
+}
+
 outcome client::init(const char* job, int rank, int world) {
     std::unique_lock<std::mutex> turn;
     if (auto r = take_turn(turn); r.code != 0) return r;
@@ -122,8 +127,16 @@ void client::forget_steps() {
     saved_.reset();
     has_saved_ = false;
     has_begun_ = false;
+    knows_ = false;
     must_restart_ = false;
     unanswered_ = false;
+}
+
+// Of a state with a name that was never saved there is nothing to say.
+outcome client::nobody_has_said_so() const {
+    if (!who_.state.empty() && !has_saved_) return {};
+    return {BCK_E_NODAEMON,
+            fmt::format("nobody has said that what was saved is safe: {}", daemon_.off_because())};
 }
 
 outcome client::finalize(bool drain, const std::function<void()>& meanwhile) {
@@ -137,7 +150,8 @@ outcome client::finalize(bool drain, const std::function<void()>& meanwhile) {
         once();
         return out;
     }
-    if (drain && pid_ == ::getpid() && daemon_.link.attached()) {
+    const bool was_attached = daemon_.link.attached();
+    if (drain && pid_ == ::getpid() && was_attached) {
         nlohmann::json reply;
         out = daemon_.ask(message::finalize, {{"drain", true}}, drain_timeout, &reply, once);
         if (out.code == BCK_E_TIMEOUT) out.text += ": the newest step may not be in storage";
@@ -148,6 +162,9 @@ outcome client::finalize(bool drain, const std::function<void()>& meanwhile) {
         // So that what comes next is no rank's death. The answer is not waited for.
         daemon_.link.post(message::finalize, "drain", 0);
     }
+    if (drain && initialised_ && pid_ == ::getpid() && !was_attached &&
+        (has_saved_ || !daemon_.link.is_open()))
+        out = nobody_has_said_so();
     once();
     daemon_.detach();
     initialised_ = false;
@@ -157,6 +174,7 @@ outcome client::finalize(bool drain, const std::function<void()>& meanwhile) {
     saved_.reset();
     has_saved_ = false;
     has_begun_ = false;
+    knows_ = false;
     return out;
 }
 

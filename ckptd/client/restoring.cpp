@@ -49,8 +49,8 @@ bool client::is_behind() const {
 outcome client::behind() const {
     return {BCK_E_BEHIND,
             unanswered_
-                ? "this process has asked for its state and was not told it: bck_restart brings it, or says "
-                  "that there is none"
+                ? "this process was not given the state that it is to begin with: bck_restart brings it, or "
+                  "says that there is none"
                 : "the ranks went back to an older step, because one of them was started again or asked "
                   "for its state: bck_restart brings this one there"};
 }
@@ -59,11 +59,30 @@ outcome client::behind() const {
 outcome client::heard(outcome answer) {
     if (answer.code == BCK_E_NOTFOUND) {
         has_begun_ = true;
+        knows_ = true;
         unanswered_ = false;
     } else if (answer.code != BCK_OK && !has_begun_) {
         unanswered_ = true;
     }
     return answer;
+}
+
+// Once the launch has begun its daemon knows. Until then nothing that is saved counts, nor is anything lost.
+outcome client::ask_before_saving() {
+    nlohmann::json reply;
+    const nlohmann::json meta{{"test", true}, {"within_ms", buffer_timeout_.count()}};
+    if (auto asked = daemon_.ask(message::restore, meta, answer_timeout, &reply); asked.code != 0)
+        return heard(asked);
+    const json_fields in(reply);
+    if (in.has("waits")) return {};
+    if (const auto step = in.number("step", max_step)) {
+        unanswered_ = true;
+        return {BCK_E_BEHIND,
+                fmt::format("this process has not asked for its state: bck_restart brings step {}", *step)};
+    }
+    if (const auto generation = in.number("generation")) daemon_.link.set_generation(*generation);
+    knows_ = true;
+    return {};
 }
 
 // No rank gets its state before all can. Rank 0 says what is waited for, once for each reason.
@@ -174,6 +193,7 @@ outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
     std::unique_lock<std::mutex> turn;
     if (auto r = take_turn(turn); r.code != 0) return r;
     has_begun_ = false;
+    knows_ = false;
     unanswered_ = true;  // also where memory runs out
     return heard(bring(step, source, given));
 }
@@ -198,6 +218,7 @@ outcome client::bring(std::uint64_t* step, int* source, const given_regions& giv
     must_restart_ = false;
     unanswered_ = false;
     has_begun_ = true;
+    knows_ = true;
     if (step) *step = *found;
     const auto from = json_fields(reply).text("source").value_or("");
     if (source)

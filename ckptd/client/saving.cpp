@@ -45,12 +45,16 @@ outcome fill(std::byte* buffer, std::uint64_t step, region_table& table) {
 int client::free_buffer() {
     const auto until = clock::now() + buffer_timeout_;
     auto& header = daemon_.link.header();
+    // A daemon that stands still is waited for once, and then when it has been heard again.
+    const auto beat = header.beat.load();
     for (;;) {
         const auto seen = header.event.load();
         for (std::uint32_t i = 0; i < daemon_.link.buffers(); ++i)
             if (buffer_is_free(header.buffer[i])) return static_cast<int>(i);
-        if (clock::now() >= until || header.stalled.load() != 0 || is_behind() || !daemon_.link.alive())
-            return -1;
+        const bool is_late = clock::now() >= until;
+        if (is_late && header.beat.load() == beat) hung_at_ = beat;
+        if (hung_at_ != 0 && header.beat.load() == hung_at_) return -1;
+        if (is_late || header.stalled.load() != 0 || is_behind() || !daemon_.link.alive()) return -1;
         wait_for_change(header, seen, clock::before_next_look(std::chrono::milliseconds(20)));
     }
 }
@@ -96,6 +100,8 @@ outcome client::save(std::uint64_t step, const given_regions& given) {
     if (!daemon_.link.alive())
         if (auto r = daemon_.come_back(); r.code != 0) return r;
     if (is_behind()) return behind();
+    if (!knows_)
+        if (auto r = ask_before_saving(); r.code != 0) return r;
     int buffer = free_buffer();
     if (buffer < 0 && !daemon_.link.alive()) {
         if (auto r = daemon_.come_back(); r.code != 0) return r;
@@ -107,6 +113,10 @@ outcome client::save(std::uint64_t step, const given_regions& given) {
         if (daemon_.link.header().stalled.load() != 0)
             return {BCK_E_BUSY,
                     fmt::format("every buffer waits for other nodes: the save of step {} is skipped", step)};
+        if (hung_at_ != 0 && daemon_.link.header().beat.load() == hung_at_)
+            return {BCK_E_BUSY, fmt::format("the checkpoint daemon stands still, and no buffer is free: the "
+                                            "save of step {} is skipped",
+                                            step)};
         return {BCK_E_BUSY, fmt::format("no buffer came free in {} ms: the save of step {} is skipped",
                                         buffer_timeout_.count(), step)};
     }
@@ -134,6 +144,8 @@ outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
     if (level < BCK_SEALED || level > BCK_DURABLE)
         return {BCK_E_INVALID, fmt::format("there is no level {}", level)};
     if (step > max_step) return {BCK_E_INVALID, fmt::format("step {} is above {}", step, max_step)};
+    if (const auto never = daemon_.link.never_reaches(level); !never.empty() && usable().code == 0)
+        return {BCK_E_INVALID, std::string(never)};
     const auto until =
         timeout_ms < 0 ? clock::time_point::max() : clock::now() + std::chrono::milliseconds(timeout_ms);
     for (;;) {

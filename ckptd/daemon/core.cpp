@@ -18,6 +18,8 @@ constexpr std::uint32_t max_user_threads = 256;
 constexpr std::uint32_t owner_threads = 4;
 constexpr std::size_t max_waiting_storage = 64;
 constexpr std::size_t max_waiting_compute = 4096;
+constexpr std::chrono::hours remembered_for{24 * 7};
+constexpr std::size_t max_given_up = 1000;
 
 }  // namespace
 
@@ -65,6 +67,10 @@ std::uint64_t daemon_core::memory_of_job(const session& s) const {
     return sum;
 }
 
+void daemon_core::heard_of(const session& s) const {
+    if (const auto job = find_session(s.job())) job->heard = clock::now();
+}
+
 void daemon_core::free_session(const session_ptr& s) {
     // The states first: none is ever kept without its job.
     for (const auto& [name, state] : std::exchange(s->states, {})) free_session(state);
@@ -73,6 +79,13 @@ void daemon_core::free_session(const session_ptr& s) {
     // The job may have another one by now: whoever frees this one may have waited meanwhile.
     if (s->state.empty() && find_session(s->job()) == s) sessions.erase(s->job());
     s->notify();
+}
+
+void daemon_core::end_lease(const session_ptr& s) {
+    std::erase_if(given_up, [](const auto& one) { return clock::now() > one.second.at + remembered_for; });
+    if (s->committed && s->durable < s->committed && given_up.size() < max_given_up)
+        given_up.insert_or_assign(s->job(), given_up_step{s->request.uid, s->committed->step, clock::now()});
+    free_session(s);
 }
 
 void daemon_core::keep(const session_ptr& s) {

@@ -25,6 +25,13 @@ using std::chrono::milliseconds;
 /// To a request, of a process of this node or of another daemon.
 using answer_meta = result<json>;
 
+/// The newest step of a job that was given up with its lease.
+struct given_up_step {
+    uid_t uid = 0;
+    std::uint64_t step = 0;
+    clock::time_point at{};
+};
+
 struct daemon_core {
     daemon_core(asio::io_context& loop, settings s, std::shared_ptr<keeper::custody> custody);
 
@@ -33,8 +40,9 @@ struct daemon_core {
     const std::shared_ptr<keeper::custody> keeper;
     const std::shared_ptr<memory_budget> budget;
     asio::thread_pool workers, munge;
-    fair_pool storage, compute, owners;             ///< in the name of users
-    std::map<std::uint64_t, session_ptr> sessions;  ///< of jobs; those of their named states are in them
+    fair_pool storage, compute, owners;               ///< in the name of users
+    std::map<std::uint64_t, session_ptr> sessions;    ///< of jobs; those of their named states are in them
+    std::map<std::uint64_t, given_up_step> given_up;  ///< by job, of some days
     bool had_session = false;
     bool stopping = false;
     std::uint64_t next_copy = 1;
@@ -49,8 +57,12 @@ struct daemon_core {
     std::vector<session_ptr> all_sessions() const;
     /// Of all states of the job, what is being made included.
     std::uint64_t memory_of_job(const session& s) const;
+    /// The job lives: one of its processes, slurmd, or another daemon of it has said something.
+    void heard_of(const session& s) const;
     /// A job's own, with its states. Its memory goes when nobody works on it any more.
     void free_session(const session_ptr& s);
+    /// Its lease has ended. Should the job come back it is told what it had.
+    void end_lease(const session_ptr& s);
     /// What this daemon has to know when it is started again: to be called after every change of it, before
     /// anybody hears of the change.
     void keep(const session_ptr& s);

@@ -88,12 +88,13 @@ task<void> daemon::tick() {
             if (s->closed) continue;
             if (s->state.empty() && s->detached && clock::now() >= s->lease_end) {
                 spdlog::info("job {}: lease ended, memory is freed", s->job());
-                core_.free_session(s);
+                core_.end_lease(s);
             } else {
                 handover_.watch_former_owners(s);
                 s->tell_untold();
                 launches_.watch(s);
                 if (s->state.empty()) departures_.watch(s);
+                s->beat();
                 users_.watch_votes(s);
             }
         }

@@ -12,6 +12,10 @@ namespace {
 
 constexpr milliseconds word_timeout{1000};
 constexpr milliseconds tell_again{30'000};
+/// Daemons of a launch say their votes again every second. But of one that has not begun here, or of one
+/// node, there is nobody to say anything, and its next step may still come.
+constexpr std::chrono::seconds shortest_silence{10};
+constexpr std::chrono::hours longest_silence{24};
 /// One of them may have come into the job after the others left it.
 constexpr std::uint32_t slots_that_tell = 2;
 
@@ -37,7 +41,32 @@ bool is_over(const session& s) { return s.generation < make_generation(s.request
 
 }  // namespace
 
+// Who would tell this node may be gone as well: when the job ends no epilog runs where it was not any more.
+void departures::watch_silence(const session_ptr& s) {
+    if (s->detached) return;
+    const auto all = with_states(s);
+    const auto lives = [](const auto& r) { return r.second.process && r.second.process->alive(); };
+    if (std::ranges::any_of(all, [&](const auto& one) { return std::ranges::any_of(one->ranks, lives); }))
+        s->heard = clock::now();
+    const bool has_others = s->request.nodes.size() > 1 && s->agreed->rules().has_begun() && !is_over(*s);
+    const clock::duration most = has_others ? std::max<milliseconds>(core_.config.lease, shortest_silence)
+                                            : milliseconds(longest_silence);
+    if (clock::now() < s->heard + most) return;
+    spdlog::warn("job {}: nothing was heard of it for {} s, no rank of it lives here: its lease begins",
+                 s->job(), std::chrono::duration_cast<std::chrono::seconds>(most).count());
+    begin_lease(s);
+}
+
+void departures::begin_lease(const session_ptr& s) {
+    for (const auto& one : with_states(s)) {
+        one->detached = true;
+        one->lease_end = clock::now() + core_.config.lease;
+        core_.keep(one);
+    }
+}
+
 void departures::watch(const session_ptr& s) {
+    watch_silence(s);
     const auto& left = s->former.left;
     if (left.empty() || s->former.telling || s->detached || !s->slot || *s->slot >= slots_that_tell) return;
     if (is_over(*s)) return;
@@ -122,11 +151,7 @@ result<void> departures::on_leave(const session_ptr& s, std::uint64_t generation
         return fail(errc::unavailable, std::move(why));
     }
     spdlog::info("job {}: goes on without this node; its memory is kept for the lease", s->job());
-    for (const auto& one : all) {
-        one->detached = true;
-        one->lease_end = clock::now() + core_.config.lease;
-        core_.keep(one);
-    }
+    begin_lease(s);
     return {};
 }
 

@@ -18,7 +18,8 @@ class departures {
     departures(daemon_core& core, messenger& peers, former_nodes& former, launches& starts)
         : core_(core), peers_(peers), former_(former), starts_(starts) {}
 
-    /// Tells those that are due; again after a while whoever has not answered. Called now and then.
+    /// Tells those that are due; again after a while whoever has not answered. And where the job has left
+    /// this node without a word, its lease begins. Called now and then.
     void watch(const session_ptr& s);
 
     /// To a node that `left` this job's launch: from here on its memory is under the lease, as that of a job
@@ -28,6 +29,9 @@ class departures {
     result<void> on_leave(const session_ptr& s, std::uint64_t generation);
 
   private:
+    void watch_silence(const session_ptr& s);
+    /// The memory is under the lease from here on.
+    void begin_lease(const session_ptr& s);
     task<void> tell_all(session_ptr s, std::uint64_t generation);
     task<void> tell(session_ptr s, session_node node);
     /// Asks it once what it holds. Of states that this launch does not know it is to know.

@@ -127,10 +127,10 @@ task<result<claim>> directories::own(session_ptr s) {
         }
         ++attempt;
         if (owner && owner->job == s->job() && !s->agreed->rules().has_begun()) {
-            s->former.generation = std::max(s->former.generation, owner->generation);
-            for (const auto& [name, addr] : owner->nodes) s->former.add(name, addr);
+            s->agreed->earlier().note_claim(owner->generation);
+            s->agreed->earlier().add_all(owner->nodes);
         }
-        wanted.nodes = s->former.nodes;
+        wanted.nodes = s->agreed->rules().earlier().nodes();
         for (const auto& [name, addr] : s->addresses) wanted.nodes.insert_or_assign(name, addr);
         const auto take = [user, wanted, owner]() mutable {
             wanted.nodes = numeric_addresses(wanted.nodes, resolve_timeout);

@@ -31,7 +31,7 @@ void flusher::on_flush_word(const session_ptr& s, const copy_key& key, const jso
     }
     const auto folder = json_fields(meta).text("flush");
     if (!folder || !is_flush_name(*folder) || s->request.flush == 0) return;
-    s->flush.epoch = std::max(s->flush.epoch, key.step / s->request.flush);
+    s->flush.next_turn = std::max(s->flush.next_turn, key.step / s->request.flush + 1);
     std::optional<std::uint32_t> instead_of;
     if (meta.contains("for")) {
         const auto slot = json_fields(meta).number("for", s->request.nodes.size() - 1);
@@ -64,6 +64,11 @@ task<result<json>> flusher::write_files(session_ptr s, copy_key key, std::string
                            fmt::format("node {} does not see the folder that the leader has made: {}",
                                        s->self(), written.error().what),
                            fmt::format("is {} a directory that all nodes of the job share?", dir));
+        // Nobody is to have it from here, and the buddy's is as it was.
+        if (!written && written.error().code == errc::invalid_input && !c->dropped && is_as_sealed(*c)) {
+            users_.note_damage(s, rank, key);
+            s->lose_copy(c);
+        }
         if (!written) co_return std::unexpected(written.error());
         files.push_back(file_meta(*written));
     }

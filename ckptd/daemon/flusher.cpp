@@ -13,7 +13,6 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr int most_overtaken = 8;
-constexpr milliseconds order_again{5000};  // a word that got lost, or a daemon that was started again
 constexpr milliseconds ask_timeout{5000};
 constexpr milliseconds ask_leader_again{1000};
 constexpr milliseconds after_failure{1000};  // and longer after the next
@@ -21,20 +20,14 @@ constexpr int most_failures = 3;             // of flushes while the newest step
 constexpr std::uint64_t lagging_turns = 3;
 constexpr auto about_lag = "durability";
 
-result<shard_file> parse_file(const json_fields& in, std::uint32_t world) {
-    shard_file f;
-    BANYAN_TRY(f.rank, in.number("rank", world - 1));
-    BANYAN_TRY(f.bytes, in.number("bytes"));
-    BANYAN_TRY(f.crc32c, in.number("crc32c", UINT32_MAX));
-    BANYAN_TRY(f.chunks, in.numbers("chunks", chunk_count(f.bytes)));
-    return f;
-}
-
 std::uint64_t turn_of(const session& s, const copy_key& key) { return key.step / s.request.flush; }
 
 bool flush_due(const session& s) {
     if (s.request.flush == 0 || s.request.dir.empty() || !s.slot || s.closed || !s.committed) return false;
-    return turn_of(s, *s.committed) > s.flush.epoch && (!s.durable || *s.committed > *s.durable);
+    // The first turn is that of step 0 alone.
+    const auto turn = turn_of(s, *s.committed);
+    if (turn == 0 && s.committed->step != 0) return false;
+    return turn >= s.flush.next_turn && (!s.durable || *s.committed > *s.durable);
 }
 
 // A flush that a newer step has overtaken, and nothing else, is errc::exhausted here: that is tried again at
@@ -42,27 +35,6 @@ bool flush_due(const session& s) {
 std::unexpected<error> failed_flush(error why) {
     if (why.code == errc::exhausted) why.code = errc::unavailable;
     return std::unexpected(std::move(why));
-}
-
-std::string does_not_reach(const session& s, const std::string& why) {
-    return fmt::format("checkpoints do not reach storage in {}: {}", s.request.dir, why);
-}
-
-std::string names_of(const session& s, const std::vector<std::uint32_t>& slots) {
-    std::vector<std::string> names;
-    for (const auto slot : slots) names.push_back(s.request.nodes[slot].name);
-    return compress_hostlist(names);
-}
-
-// Nodes whose ranks' files are still missing.
-std::string missing_nodes(const session& s) {
-    const auto& files = s.flush.now->files;
-    std::vector<std::string> names;
-    for (const auto& n : s.request.nodes)
-        if (std::any_of(n.ranks.begin(), n.ranks.end(),
-                        [&](auto rank) { return rank < files.size() && !files[rank]; }))
-            names.push_back(n.name);
-    return compress_hostlist(names);
 }
 
 }  // namespace
@@ -74,8 +46,8 @@ void flusher::flush_if_due(const session_ptr& s) {
         return;
     }
     // Storage is slower than the turns: durability lags, training does not.
-    const auto writes = s->flush.now ? turn_of(*s, s->flush.now->key) : s->flush.epoch;
-    if (turn_of(*s, *s->committed) < writes + lagging_turns) return;
+    const auto next = s->flush.now ? turn_of(*s, s->flush.now->key) + 1 : s->flush.next_turn;
+    if (turn_of(*s, *s->committed) + 1 < next + lagging_turns) return;
     users_.warn(
         s, about_lag,
         fmt::format(
@@ -98,7 +70,7 @@ task<void> flusher::lead(session_ptr s, bool now) {
     while (mine() && (now || flush_due(*s))) {
         now = false;
         // Also of a flush that fails: the next turn tries again.
-        s->flush.epoch = std::max(s->flush.epoch, turn_of(*s, *s->committed));
+        s->flush.next_turn = std::max(s->flush.next_turn, turn_of(*s, *s->committed) + 1);
         const auto done = co_await flush_once(s);
         if (done || !mine()) continue;
         // The step went before all had begun to write it: the next one is tried at once, a few times.
@@ -138,10 +110,10 @@ task<result<void>> flusher::flush_once(session_ptr s) {
         fresh.folder = *folder;
         fresh.files.resize(s->request.world);
         const auto turn = turn_of(*s, fresh.key);
-        if (s->flush.newest_turn != 0 && turn > s->flush.newest_turn)
-            s->bytes.flushes_skipped += turn - s->flush.newest_turn - 1;
+        if (s->flush.newest_turn && turn > *s->flush.newest_turn)
+            s->bytes.flushes_skipped += turn - *s->flush.newest_turn - 1;
         s->flush.newest_turn = turn;
-        s->flush.epoch = std::max(s->flush.epoch, turn);
+        s->flush.next_turn = std::max(s->flush.next_turn, turn + 1);
         s->flush.now = std::move(fresh);
         done = co_await gather_files(s, *folder);
         if (done) done = co_await commit_files(s, owner);
@@ -155,117 +127,6 @@ task<result<void>> flusher::flush_once(session_ptr s) {
         (void)co_await core_.storage.run(user.uid, drop);
     }
     co_return done;
-}
-
-task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
-    const auto mine = [&] { return !s->closed && s->flush.now && s->flush.now->folder == folder; };
-    const auto key = s->flush.now->key;
-    json order = header_of(*s);
-    put_key(order, key);
-    order["flush"] = folder;
-    const auto began = clock::now();
-    auto next = began;
-    // After one that was overtaken the others are waited for: a node that still writes begins the next flush
-    // late, when its step, too, may have gone.
-    const auto goes_on = [&] {
-        const auto& f = *s->flush.now;
-        if (f.failed.empty()) return f.count < f.files.size();
-        return f.overtaken && f.answered.size() < s->request.nodes.size() &&
-               clock::now() < began + core_.config.complete_within;
-    };
-    while (mine() && goes_on()) {
-        if (clock::now() >= next) {
-            peers_.broadcast(s, peer_message::flush, order);
-            core_.spawn(write_part(s, key, folder));
-            next = clock::now() + order_again;
-            s->flush.now->replaced.clear();
-        }
-        const auto lost = have_replaced(s, silent_slots(s));
-        if (s->detached && !lost.empty())
-            co_return fail(errc::unavailable, fmt::format("{} does not answer", names_of(*s, lost)),
-                           "the job has ended: its newest step stays in memory as long as its lease");
-        if (clock::now() > began + core_.config.complete_within)
-            users_.warn(
-                s, s->request.dir,
-                does_not_reach(*s, fmt::format("nothing of step {} from {} after {} s; it does not answer",
-                                               key.step, missing_nodes(*s),
-                                               std::chrono::duration_cast<std::chrono::seconds>(
-                                                   core_.config.complete_within)
-                                                   .count())));
-        co_await s->changed->wait(std::min(next, clock::now() + milliseconds(500)));
-    }
-    if (!mine()) co_return fail(errc::conflict, "a newer step of the job has begun");
-    if (!s->flush.now->failed.empty())
-        co_return fail(s->flush.now->overtaken ? errc::exhausted : errc::unavailable, s->flush.now->failed);
-    co_return result<void>{};
-}
-
-std::vector<std::uint32_t> flusher::silent_slots(const session_ptr& s) {
-    std::vector<std::uint32_t> out;
-    for (std::uint32_t slot = 0; slot < s->request.nodes.size(); ++slot) {
-        const auto& n = s->request.nodes[slot];
-        if (slot != s->slot && !s->flush.now->answered.contains(n.name) &&
-            peers_.link_to(n, false)->is_silent())
-            out.push_back(slot);
-    }
-    return out;
-}
-
-std::vector<std::uint32_t> flusher::have_replaced(const session_ptr& s,
-                                                  const std::vector<std::uint32_t>& slots) {
-    std::vector<std::uint32_t> lost;
-    auto& flush = *s->flush.now;
-    const bool replicated = s->agreed->rules().committed(agreement::level::replicated) >= flush.key;
-    for (const auto slot : slots) {
-        const auto buddy = s->request.nodes[slot].buddy;
-        if (!replicated || buddy == slot || std::find(slots.begin(), slots.end(), buddy) != slots.end()) {
-            lost.push_back(slot);
-            continue;
-        }
-        if (!flush.replaced.insert(slot).second) continue;
-        if (buddy == s->slot) {
-            core_.spawn(write_part(s, flush.key, flush.folder, slot));
-            continue;
-        }
-        json order = header_of(*s);
-        put_key(order, flush.key);
-        order["flush"] = flush.folder;
-        order["for"] = slot;
-        peers_.tell_one(s, s->request.nodes[buddy], peer_message::flush, std::move(order));
-    }
-    return lost;
-}
-
-answer_meta flusher::take_files(const session_ptr& s, const std::string& node, const json& meta) {
-    const json_fields in(meta);
-    BANYAN_TRY(const auto folder, in.text("folder"));
-    if (!s->flush.now || s->flush.now->folder != folder || s->flush.now->count == s->flush.now->files.size())
-        return json::object();
-    auto& flush = *s->flush.now;
-    if (meta.contains("failed")) {
-        BANYAN_TRY(auto why, in.text("failed"));
-        // What no newer step explains is what there is to say.
-        const bool overtaken = meta.contains("overtaken");
-        if (flush.failed.empty() || (flush.overtaken && !overtaken)) {
-            flush.failed = std::move(why);
-            flush.overtaken = overtaken;
-        }
-    } else {
-        BANYAN_TRY(const auto listed, in.list("files"));
-        std::vector<shard_file> files;
-        for (const auto& entry : listed) {
-            BANYAN_TRY(auto file, parse_file(entry, static_cast<std::uint32_t>(flush.files.size())));
-            files.push_back(std::move(file));
-        }
-        for (auto& file : files) {
-            auto& place = flush.files[file.rank];
-            if (!place) ++flush.count;
-            place = std::move(file);
-        }
-    }
-    flush.answered.insert(in.has("for") ? in.text("for").value_or(node) : node);
-    s->notify();
-    return json::object();
 }
 
 task<result<void>> flusher::commit_files(session_ptr s, claim owner) {

@@ -4,8 +4,8 @@
 // nodes and of the newest step that is due: it makes the folder, every node writes its ranks' shards into it
 // and reports, the leader commits. For a node that does not answer its buddy writes. A flush that takes
 // longer than a turn skips turns, and the next one is of the newest step again. No failure here stops
-// training: it is said once and tried at the next turn. flusher.cpp has the leader's part, flush_part.cpp
-// every node's.
+// training: it is said once and tried at the next turn. flusher.cpp and flush_gather.cpp have the leader's
+// part, flush_part.cpp every node's.
 #pragma once
 
 #include <functional>
@@ -41,8 +41,12 @@ class flusher {
     task<void> lead(session_ptr s, bool now);
     task<result<void>> flush_once(session_ptr s);
     task<result<void>> gather_files(session_ptr s, std::string folder);
-    /// Slots that have not written their part, and whose daemon does not answer.
+    /// Slots that have not written their part, and whose daemon, or storage, does not answer.
     std::vector<std::uint32_t> silent_slots(const session_ptr& s);
+    /// None of those that have not answered by now is waited for in the flushes to come, until it does.
+    void note_hung(const session_ptr& s);
+    static std::string does_not_reach(const session& s, const std::string& why);
+    void tell_of_missing(const session_ptr& s, const copy_key& key);
     /// Has whoever keeps the copies of these slots write in their place; returns those for whom nobody can.
     std::vector<std::uint32_t> have_replaced(const session_ptr& s, const std::vector<std::uint32_t>& slots);
     task<result<void>> commit_files(session_ptr s, claim owner);

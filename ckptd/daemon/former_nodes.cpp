@@ -17,6 +17,7 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr milliseconds inquiry_timeout{1000};
+constexpr milliseconds awaited_again{1000};
 constexpr milliseconds inquiry_in_all{3000};  // a job that was started again waits no longer for who is gone
 /// Where what they hold is not needed: they are only to end what they have begun.
 constexpr milliseconds farewell_in_all{200};
@@ -33,17 +34,12 @@ bool is_answer(const error& e) {
 
 struct former_nodes::inquiry {
     std::vector<session_node> nodes;
-    std::vector<std::optional<agreement::inventory>> answers;  ///< none yet, or none in time
     std::vector<bool> over;
     std::size_t next = 0, ended = 0;
     clock::time_point until;
+    std::uint64_t generation = 0;
+    std::vector<agreement::node_address> all;  ///< also who has answered before
 };
-
-std::vector<agreement::node_address> former_nodes::names_of(const session& s) {
-    std::vector<agreement::node_address> out;
-    for (const auto& [name, addr] : s.former.nodes) out.push_back({name, addr});
-    return out;
-}
 
 json former_nodes::tell(const session_ptr& job, const session_ptr& s, std::uint64_t generation) {
     if (generation > last_round(job->generation))
@@ -118,7 +114,9 @@ task<void> former_nodes::ask_one(session_ptr s, std::shared_ptr<inquiry> of, std
     of->over[i] = true;
     s->notify();
     if (!said && !is_answer(said.error())) co_return;
-    auto& answer = of->answers[i].emplace();
+    if (s->agreed->rules().generation() != of->generation) co_return;
+    auto& answer = s->former.heard[of->nodes[i].name];
+    answer = {};
     if (!said) co_return;
     take_states(*s, *said);
     const agreement::limits most{0, most_ranks(s->request), max_step};
@@ -138,47 +136,65 @@ task<void> former_nodes::ask_some(session_ptr s, std::shared_ptr<inquiry> of) {
     }
 }
 
-task<former_nodes::answers> former_nodes::ask(session_ptr s, std::uint64_t look) {
+// Whoever has answered in this launch is not asked again for one that is awaited.
+void former_nodes::take_nodes(const session& s, bool for_awaited, inquiry& of) {
+    const auto& rules = s.agreed->rules();
+    std::vector<agreement::node_address> members, known;
+    for (const auto& n : s.request.nodes) members.push_back({n.name, n.addr});
+    for (const auto& [name, addr] : s.addresses) known.push_back({name, addr});
+    for (auto& n : rules.earlier().list()) known.push_back(std::move(n));
+    for (auto& n : rules.coordinating()->former()) known.push_back(std::move(n));
+    for (auto& n : agreement::whom_to_ask(members, known)) {
+        of.all.push_back(n);
+        if (!for_awaited || !s.former.heard.contains(n.name)) of.nodes.push_back({n.name, n.addr, {}, 0});
+    }
+}
+
+task<std::optional<agreement::word_outside>> former_nodes::ask(session_ptr s, std::uint64_t look) {
     const auto wanted = [&] { return !s->closed && s->storage.look == look; };
     const auto* rules = &s->agreed->rules();
     const auto heard = [&] { return !rules->coordinating() || rules->coordinating()->waits_for().empty(); };
     while (wanted() && !heard()) co_await s->changed->wait(clock::now() + look_again_at);
-    if (!wanted() || !rules->coordinating() || rules->has_begun()) co_return answers{};
-    for (const auto& n : rules->coordinating()->former()) s->former.add(n.name, n.addr);
-    const auto newest = rules->coordinating()->newest_if_whole();
-    const bool needed =
-        !newest || s->former.generation == 0 || newest->generation < first_round(s->former.generation);
+    const auto over = [&] { return !wanted() || !rules->coordinating() || rules->has_begun(); };
+    const bool awaited = !over() && rules->coordinating()->awaited().has_value();
+    for (const auto at = s->former.asked + awaited_again; awaited && !over() && clock::now() < at;)
+        co_await s->changed->wait(at);
+    if (over()) co_return std::nullopt;
+    for (const auto& n : rules->coordinating()->former()) s->agreed->earlier().add(n);
+    const bool needed = rules->needs_outside();
     const auto of = std::make_shared<inquiry>();
-    std::set<std::string> addresses;  // each is asked once, under whatever names
-    for (const auto& n : s->request.nodes) addresses.insert(n.addr);
-    const auto add = [&](const std::string& name, const std::string& addr) {
-        if (!s->slot_of(name) && addresses.insert(addr).second) of->nodes.push_back({name, addr, {}, 0});
-    };
-    for (const auto& [name, addr] : s->addresses) add(name, addr);
-    for (const auto& [name, addr] : s->former.nodes)
-        if (!s->addresses.contains(name)) add(name, addr);
-    of->answers.resize(of->nodes.size());
+    if (!awaited) s->former.heard.clear();
+    take_nodes(*s, awaited, *of);
+    of->generation = rules->generation();
     of->over.resize(of->nodes.size());
+    s->former.asked = clock::now();
     of->until = clock::now() + (needed ? inquiry_in_all : farewell_in_all);
     for (std::size_t i = 0; i < std::min(asked_at_once, of->nodes.size()); ++i) core_.spawn(ask_some(s, of));
     while (wanted() && of->ended < of->nodes.size() && clock::now() < of->until)
         co_await s->changed->wait(of->until);
-    if (!wanted()) co_return answers{};
-    holdings out;
-    std::vector<std::string> silent;
+    if (!wanted()) co_return std::nullopt;
     of->next = of->nodes.size();  // nobody asks on: there was no time to ask the rest
-    for (std::size_t i = 0; i < of->nodes.size(); ++i) {
-        if (!of->answers[i]) silent.push_back(of->nodes[i].name);
-        if (!of->answers[i] || of->answers[i]->copies.empty()) continue;
-        out.push_back({{of->nodes[i].name, of->nodes[i].addr}, std::move(*of->answers[i])});
+    agreement::word_outside out;
+    s->former.silent.clear();
+    for (const auto& n : of->all) {
+        const auto said = s->former.heard.find(n.name);
+        if (said == s->former.heard.end())
+            s->former.silent.push_back(n.name);
+        else if (const auto& has = said->second; !has.copies.empty() || has.replicated)
+            out.said.push_back({n, has});
     }
-    const bool all = silent.empty() && s->former.all_are_known();
-    if (needed && !silent.empty())
+    out.some_are_silent = !s->former.silent.empty();
+    out.all_are_known = !s->former.unread && rules->earlier().are_all();
+    out.in_haste = !needed && !out.is_all();
+    co_return out;
+}
+
+void former_nodes::tell_of_silence(const session_ptr& s) {
+    if (!s->former.silent.empty())
         users_.warn(s, about_former,
                     fmt::format("no answer from {}: a newer checkpoint of this job that is only there would "
                                 "not be used",
-                                compress_hostlist(silent)));
-    co_return answers{std::move(out), all, !needed && !all};
+                                compress_hostlist(s->former.silent)));
 }
 
 }  // namespace banyan::ckpt

@@ -108,6 +108,7 @@ void job_agreement::act_on_all() {
 void job_agreement::carry_out(event e) {
     for (const auto number : e.what.gone) host_.free(number);
     if (e.what.fenced) host_.fenced();
+    if (e.what.forgot) host_.forgot();
     if (e.what.bring) host_.bring(std::move(*e.what.bring));
     if (e.what.go && rules_.has_begun()) host_.begin();  // else a newer round has come in between
     std::vector<bool> under_way(outboxes_.size());

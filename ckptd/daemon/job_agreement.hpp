@@ -40,6 +40,7 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
         std::function<void()> begin;   ///< the ranks may begin with rules().begun_from()
         std::function<void()> fenced;  ///< another generation: processes of an older one save no more
         std::function<void(agreement::shelf::id)> free;
+        std::function<void()> forgot;   ///< rules().earlier() names nobody any more
         std::function<void()> changed;  ///< after each event but votes that decide nothing
     };
 
@@ -62,14 +63,14 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
     void recall(agreement::agreement kept, std::uint64_t nonce);
     void receive(std::uint32_t from, const messages& what);
     void tick();
-    void storage_holds(std::vector<copy_key> committed, std::optional<agreement::agreement::holdings> outside,
-                       bool all_answered, bool in_haste) {
-        act(rules_.storage_holds(std::move(committed), std::move(outside), all_answered, in_haste));
+    void storage_holds(std::vector<copy_key> committed, std::optional<agreement::word_outside> outside) {
+        act(rules_.storage_holds(std::move(committed), std::move(outside)));
     }
-    void outside_holds(std::optional<agreement::agreement::holdings> outside, bool all_answered,
-                       bool in_haste) {
-        act(rules_.outside_holds(std::move(outside), all_answered, in_haste));
+    void outside_holds(std::optional<agreement::word_outside> outside) {
+        act(rules_.outside_holds(std::move(outside)));
     }
+    /// Who may hold what the next launch needs; what changes there is kept with the session.
+    agreement::earlier_nodes& earlier() { return rules_.earlier(); }
     void brought(const agreement::ballot& number, std::vector<std::uint32_t> failed);
     /// As agreement's; it is kept when this returns.
     void end_launch(std::uint64_t later) {

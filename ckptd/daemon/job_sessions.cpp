@@ -105,10 +105,13 @@ task<answer_meta> job_sessions::open(session_request request) {
         core_.sessions[request.job] = s;
         core_.had_session = true;
     }
+    core_.heard_of(*s);
     for (const auto& one : with_states(s)) one->detached = one->ending = false;
     if (!known || renewed) {
-        for (const auto& [name, addr] : s->addresses) s->former.add(name, addr);
-        for (const auto& n : std::exchange(request.former, {})) s->former.add(n.name, n.addr);
+        auto& earlier = s->agreed->earlier();
+        if (renewed) earlier.renew();
+        for (const auto& [name, addr] : s->addresses) earlier.add({name, addr});
+        for (const auto& n : std::exchange(request.former, {})) earlier.add({n.name, n.addr});
         s->request = std::move(request);
         s->addresses.clear();
         std::vector<std::string> names;
@@ -119,7 +122,7 @@ task<answer_meta> job_sessions::open(session_request request) {
         for (const auto& n : s->request.spares) s->addresses[n.name] = n.addr;
         // Who has left a run before and has not heard of it yet is told by this one.
         for (const auto& [name, addr] : s->addresses) s->former.forget_departure(name);
-        for (const auto& [name, addr] : s->former.nodes)
+        for (const auto& [name, addr] : earlier.nodes())
             if (!s->addresses.contains(name)) s->former.leaves(name, addr);
         s->user = {s->request.uid, s->request.gid, {s->request.gid}};
         s->announced.clear();
@@ -188,6 +191,7 @@ task<answer_meta> job_sessions::on_step_open(json meta) {
                      : known != s->announced.end() && !is_same(known->second.nodes))
         co_return fail(errc::conflict, fmt::format("job {}: step {} is open with other nodes", job, step));
     // It had left the node, and takes it again.
+    core_.heard_of(*s);
     for (const auto& one : with_states(s)) one->detached = one->ending = false;
     const auto here = ranks_in(s->request, wanted);
     auto kept = ranks_kept_in(s->request, wanted);

@@ -21,65 +21,14 @@ constexpr milliseconds agree_timeout{2000};
 // voted, so that the first ones' votes lose nothing if they wait for the others' copies.
 constexpr milliseconds votes_within{2}, votes_at_most{100};
 constexpr milliseconds settle_timeout{2000};  // for checksums of what an older launch has sealed
-constexpr milliseconds look_again_after{1000};
-constexpr std::size_t most_hindrance = 1000;  // bytes, of what one says of it
-constexpr std::size_t enough_steps = 8;  // of storage: more than can be damaged and still be worth a start
 
-// Nothing is there. Where the directory's file system is not mounted that looks the same: its name is
-// missing, or a folder of root's is empty. So it counts where the user can write it, though the disk may be
-// full, where it is in use, and for a named state where its job has checkpoints (in `home`).
-result<void> check_empty(const storage_user& user, const std::string& dir, const std::string& home) {
-    const auto ready = prepare_directory(user, dir);
-    if (ready || ready.error().code == errc::exhausted || is_in_use(user, dir)) return {};
-    if (const auto steps = list_steps(user, home); home != dir && steps && !steps->empty()) return {};
-    return fail(errc::unavailable,
-                fmt::format("no checkpoint is seen in {}, which is not usable: {}", dir, ready.error().what),
-                "is it mounted on this node? If there is none yet, give a directory that the user can make");
-}
-
-// The newest committed steps in storage; of this job with their generation, of others as the oldest of all.
-// `began`: the job has trained before, so that an empty directory has to be looked at twice.
-result<std::vector<copy_key>> committed_steps(const storage_user& user, const std::string& dir,
-                                              const std::string& home, bool began, std::uint64_t job,
-                                              std::uint32_t world, std::uint32_t group) {
-    std::vector<copy_key> out;
-    BANYAN_TRY(auto listed, list_steps(user, dir));
-    if (listed.empty() && began) {
-        BANYAN_CHECK(check_empty(user, dir, home));
-        BANYAN_TRY(listed, list_steps(user, dir));  // it may have been mounted in between
-    }
-    std::string why;
-    for (const auto step : listed) {
-        if (out.size() >= enough_steps) break;
-        auto m = scan_step(user, dir, step, group != 0 ? 0 : world);
-        if (!m && !was_seen(m.error())) {
-            if (out.empty()) return std::unexpected(m.error());
-            break;  // what is newer stands, and of what is older nothing is said
-        }
-        if (m && group != 0 && m->world % group != 0)
-            m = fail(errc::conflict,
-                     fmt::format("it is of {} ranks, which are no whole groups of {}", m->world, group));
-        if (m)
-            out.push_back({m->job == job ? m->generation : 0, m->step});
-        else if (why.empty())
-            why = fmt::format("step {}: {}", step, m.error().what);
-    }
-    // There is something, and it is not for us to say that it is nothing.
-    if (out.empty() && !listed.empty())
-        return fail(errc::conflict,
-                    fmt::format("none of the {} checkpoints in {} can be used for {} ranks: {}",
-                                listed.size(), dir, world, why),
-                    "to begin anew, give another directory with --train-ckpt, or move these away");
-    return out;
-}
-
-// That of the newest step in storage. What all begin from may be newer, and its own turn be lost with the
-// launch before; or it was saved in this one while storage was looked at.
-std::uint64_t turn_in_storage(const session& s, const copy_key& begun) {
-    if (s.slot != 0u) return begun.step / s.request.flush;
-    auto newest = s.storage.newest.value_or(0);
-    if (s.durable) newest = std::max(newest, s.durable->step);
-    return std::min(newest, begun.step) / s.request.flush;
+// Behind that of the newest step in storage. What all begin from may be newer, and its own turn be lost with
+// the launch before; or it was saved in this one while storage was looked at.
+std::uint64_t next_turn_in_storage(const session& s, const copy_key& begun) {
+    if (s.slot != 0u) return begun.step / s.request.flush + 1;
+    auto newest = s.storage.newest;
+    if (s.durable) newest = std::max(newest, std::optional(s.durable->step));
+    return newest ? std::min(*newest, begun.step) / s.request.flush + 1 : 0;
 }
 
 struct agreement_frame {
@@ -91,18 +40,16 @@ agreement_frame in_one_frame(const session& s, std::uint32_t slot, job_agreement
     agreement_frame out{header_of(s), {}};
     for (auto& m : what) {
         if (agreement::pack(m, out.packed)) continue;
-        if (auto* mine = std::get_if<agreement::inventory>(&m.what)) mine->former = former_nodes::names_of(s);
         out.meta["messages"].push_back(agreement::encode(m, s.request.nodes[slot].ranks));
     }
     return out;
 }
 
-std::string in_short(std::string_view why) { return printable(why.substr(0, most_hindrance)); }
-
 }  // namespace
 
 session_ptr launches::make_session() {
     auto s = std::make_shared<session>();
+    s->heard = clock::now();
     s->changed = std::make_shared<async_event>(core_.io.get_executor());
     s->memory_lock = std::make_shared<async_lock>(core_.io.get_executor());
     s->launch_lock = std::make_shared<async_lock>(core_.io.get_executor());
@@ -123,6 +70,7 @@ std::shared_ptr<job_agreement> launches::make_agreement(const std::weak_ptr<sess
         const auto answer =
             co_await to->call(peer_message::agree, std::move(said.meta), agree_timeout, said.packed);
         if (!answer) co_return std::unexpected(answer.error());
+        core_.heard_of(*s);
         if (s->generation == generation) take_hindrance(s, slot, *answer);
         co_return result<void>{};
     };
@@ -165,6 +113,10 @@ std::shared_ptr<job_agreement> launches::make_agreement(const std::weak_ptr<sess
         const auto s = of.lock();
         if (!s) return;
         if (const auto c = s->find_copy(number)) s->drop_copy(c);
+    };
+    h.forgot = [this, of] {
+        const auto s = of.lock();
+        if (s && s->hold.held) core_.spawn(to_.dirs.forget_former(s));
     };
     h.changed = [this, of] {
         if (const auto s = of.lock()) on_changed(s);
@@ -227,7 +179,6 @@ void launches::open_launch(const session_ptr& s, std::uint64_t generation) {
     s->launched = clock::now();
     s->agreed->open(l);
     to_.users.report_untold(s);
-    s->former.silent_since.clear();
     ++s->storage.look;  // what a launch before this one began is over, whoever leads now
     if (*s->slot == 0) look_at_storage(s);
     s->agreed->tick();
@@ -277,41 +228,11 @@ task<answer_meta> launches::on_agree(session_ptr job, std::string node, json met
     co_return hindrance_of(s);
 }
 
-json launches::hindrance_of(const session_ptr& s) const {
-    json out = json::object();
-    if (s->agreed->rules().has_begun()) return out;
-    if (s->hindered.here) out["hindered"] = in_short(s->hindered.here->why);
-    if (!s->agreed->rules().coordinating()) return out;
-    if (const auto why = to_.restores.given_up(*s)) out["given_up"] = in_short(why->text());
-    return out;
-}
-
-void launches::take_hindrance(const session_ptr& s, std::uint32_t slot, const json& said) {
-    const json_fields in(said);
-    const auto text = [&](const char* name) -> std::string {
-        if (!in.has(name)) return {};
-        auto read = in.text(name, most_hindrance);
-        return read && is_printable(*read) ? std::move(*read) : std::string("it does not say why");
-    };
-    auto& known = s->hindered;
-    if (const auto* c = s->agreed->rules().coordinating()) {
-        known.enter(c->stage().first);
-        auto why = text("hindered");
-        if (why.empty())
-            known.at.erase(slot);
-        else
-            known.at.try_emplace(slot, hindrance{{}, {}, clock::now()}).first->second.why = std::move(why);
-    } else if (slot == 0 && known.given_up != text("given_up")) {
-        known.given_up = text("given_up");
-        s->notify();
-    }
-}
-
 void launches::on_begin(const session_ptr& s) {
     const auto& key = s->agreed->rules().begun_from();
     s->committed = key;
     if (s->durable && s->durable > key) s->durable.reset();  // it could not be brought back
-    if (key && s->request.flush != 0) s->flush.epoch = turn_in_storage(*s, *key);
+    if (key && s->request.flush != 0) s->flush.next_turn = next_turn_in_storage(*s, *key);
     s->warnings.works_again(user_warnings::launch);
     for (const auto rank : s->own_ranks()) {
         if (!key) continue;
@@ -327,7 +248,24 @@ void launches::on_begin(const session_ptr& s) {
         spdlog::info("job {}: begins from step {} of generation {:x}", s->job(), key->step, key->generation);
     else
         spdlog::info("job {}: begins anew: there is no checkpoint", s->job());
+    tell_of_given_up(s);
     if (s->agreed->leader() == s->slot) to_.flushes.flush_if_due(s);
+}
+
+// The job came back too late for what it had in memory here.
+void launches::tell_of_given_up(const session_ptr& s) {
+    const auto known = core_.given_up.find(s->job());
+    if (known == core_.given_up.end() || known->second.uid != s->request.uid || !s->state.empty()) return;
+    if (const auto& key = s->agreed->rules().begun_from(); key && key->step >= known->second.step) return;
+    using std::chrono::duration_cast;
+    to_.users.warn(
+        s, "lease",
+        fmt::format("step {}, which was in memory alone, was given up {} s ago: its lease of {} s was over, "
+                    "and the job had not come back",
+                    known->second.step,
+                    duration_cast<std::chrono::seconds>(clock::now() - known->second.at).count(),
+                    duration_cast<std::chrono::seconds>(core_.config.lease).count()));
+    core_.given_up.erase(known);
 }
 
 void launches::on_changed(const session_ptr& s) {
@@ -341,10 +279,6 @@ void launches::on_changed(const session_ptr& s) {
             s->warnings.works_again(user_warnings::votes);
             if (s->agreed->leader() == rules.slot()) to_.flushes.flush_if_due(s);
         }
-        if (!s->former.nodes.empty() && rules.has_gone_on_alone()) {
-            s->former.nodes.clear();
-            if (s->hold.held) core_.spawn(to_.dirs.forget_former(s));
-        }
     }
     if (rules.asks_outside() && s->storage.looked == s->storage.look)
         core_.spawn(ask_former(s, ++s->storage.look));
@@ -357,91 +291,6 @@ void launches::on_changed(const session_ptr& s) {
 task<void> launches::enter_announced(session_ptr s, std::uint64_t generation) {
     const auto entered = co_await enter(s, generation, 0);
     if (!entered) spdlog::debug("job {}: {}", s->job(), entered.error().text());
-}
-
-void launches::look_at_storage(const session_ptr& s) { core_.spawn(look(s, ++s->storage.look)); }
-
-task<void> launches::look(session_ptr s, std::uint64_t number) {
-    co_await look_in_storage(s, number);
-    if (s->storage.look == number) s->storage.looked = number;
-}
-
-task<void> launches::ask_former(session_ptr s, std::uint64_t number) {
-    auto elsewhere = co_await to_.former.ask(s, number);
-    if (s->closed || s->storage.look != number) co_return;
-    s->storage.looked = number;
-    open_former_states(s);
-    s->agreed->outside_holds(std::move(elsewhere.said), elsewhere.all, elsewhere.in_haste);
-}
-
-task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
-    const auto dir = s->request.dir;
-    s->storage.refused.reset();
-    s->storage.newest.reset();
-    if (dir.empty()) {
-        auto elsewhere = co_await to_.former.ask(s, number);
-        if (s->closed || s->storage.look != number) co_return;
-        open_former_states(s);
-        s->agreed->storage_holds({}, std::move(elsewhere.said), elsewhere.all, elsewhere.in_haste);
-        co_return;
-    }
-    std::optional<clock::time_point> failing_since;
-    while (!s->closed && s->storage.look == number) {
-        s->storage.problem = fmt::format("the checkpoint directory {} does not answer", dir);
-        // What another job that lives has there is not ours to begin from. Where the directory cannot be
-        // written to, it may still be read.
-        if (s->request.flush != 0) {
-            const auto owned = co_await to_.dirs.own(s);
-            if (s->closed || s->storage.look != number) co_return;
-            if (!owned && owned.error().code == errc::conflict) {
-                refuse_storage(s, owned.error());
-                co_return;
-            }
-            s->former.unread = !owned;
-        }
-        const auto in_job = s->state.empty() ? std::string() : fmt::format("/states/{}", s->state);
-        const auto work =
-            [user = s->user, dir, home = dir.substr(0, dir.size() - in_job.size()),
-             began = s->request.restart != 0 || s->agreed->rules().copies().begun().generation != 0,
-             job = s->job(), world = s->request.world,
-             group = s->request.group] { return committed_steps(user, dir, home, began, job, world, group); };
-        const auto durable = s->durable;
-        auto found = co_await core_.storage.run(s->user.uid, work);
-        if (s->closed || s->storage.look != number) co_return;
-        if (found) {
-            s->storage.problem.clear();
-            s->storage.refused.reset();
-            if (!found->empty()) s->storage.newest = found->front().step;
-            auto elsewhere = co_await to_.former.ask(s, number);
-            if (s->closed || s->storage.look != number) co_return;
-            open_former_states(s);
-            s->agreed->storage_holds(std::move(*found), std::move(elsewhere.said), elsewhere.all,
-                                     elsewhere.in_haste);
-            if (s->durable && s->durable != durable)  // since it was looked at
-                s->agreed->stored(*s->durable, core_.config.keep);
-            co_return;
-        }
-        if (found.error().code == errc::conflict) {
-            refuse_storage(s, found.error());
-            co_return;
-        }
-        s->storage.problem = found.error().text();
-        if (!failing_since) failing_since = clock::now();
-        // As of all that keeps them from beginning the ranks get an error after so long. It may still pass.
-        const auto limit = core_.config.begin_within;
-        if (limit != limit.zero() && clock::now() >= *failing_since + limit)
-            s->storage.refused = {
-                errc::unavailable,
-                fmt::format("the ranks do not begin: node {}: {}", s->self(), s->storage.problem), ""};
-        s->notify();
-        co_await s->changed->wait(clock::now() + look_again_after);
-    }
-}
-
-void launches::refuse_storage(const session_ptr& s, const error& why) {
-    s->storage.refused = why;
-    to_.users.warn(s, s->request.dir, why.text());
-    s->notify();
 }
 
 // What everybody waits for is said by the first slot's daemon, and by the others when they miss it.

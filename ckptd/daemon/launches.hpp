@@ -60,12 +60,19 @@ class launches {
     json hindrance_of(const session_ptr& s) const;
     static void take_hindrance(const session_ptr& s, std::uint32_t slot, const json& said);
     void on_begin(const session_ptr& s);
+    void tell_of_given_up(const session_ptr& s);
     void on_changed(const session_ptr& s);
     task<void> enter_announced(session_ptr s, std::uint64_t generation);
     task<void> look(session_ptr s, std::uint64_t number);
     task<void> look_in_storage(session_ptr s, std::uint64_t number);
     /// The former nodes alone, when what was heard of them, or why they were not asked, is void.
     task<void> ask_former(session_ptr s, std::uint64_t number);
+    /// Without `stored` as before.
+    task<void> tell_what_there_is(session_ptr s, std::uint64_t number,
+                                  std::optional<std::vector<copy_key>> stored);
+    /// An error where another job that lives has it.
+    task<result<void>> own_directory(session_ptr s, std::uint64_t number);
+    void pass_over_damaged(const session_ptr& s, const std::vector<std::string>& damaged);
     /// Nothing may begin from there, nor from anything else: what is there is not known to be nothing.
     void refuse_storage(const session_ptr& s, const error& why);
 

@@ -34,7 +34,8 @@ result<session_ptr> launches::open_state(const session_ptr& job, const std::stri
                     fmt::format("job {} has {} named states ({}), and may have {}: there is none for \"{}\"",
                                 job->job(), job->states.size(), fmt::join(names_of_states(*job), ", "),
                                 max_states, name),
-                    "regions of one state may differ from step to step: bck_checkpoint_of");
+                    "save it as part of one of these, whose regions may differ from step to step: "
+                    "bck_checkpoint_of");
     if (job->closed || !job->slot || !runs_as_asked(*job))
         return fail(errc::unavailable,
                     fmt::format("job {} is in no launch on node {}", job->job(), core_.config.node));
@@ -57,9 +58,10 @@ void launches::follow(const session_ptr& job, const session_ptr& s) {
     const auto launch = first_round(job->generation);
     if (!job->slot || !runs_as_asked(*job) || launch <= first_round(s->generation)) return;
     // Also the nodes that its job needs no more: this state may.
-    for (const auto* nodes : {&job->former.nodes, &job->former.left})
-        for (const auto& [name, addr] : *nodes) s->former.add(name, addr);
-    for (const auto& [name, addr] : s->addresses) s->former.add(name, addr);
+    auto& earlier = s->agreed->earlier();
+    earlier.add_all(job->agreed->rules().earlier().nodes());
+    earlier.add_all(job->former.left);
+    for (const auto& [name, addr] : s->addresses) earlier.add({name, addr});
     if (s->request.restart != job->request.restart) s->warnings = {};
     s->request = job->request;
     if (!s->request.dir.empty()) s->request.dir += fmt::format("/states/{}", s->state);

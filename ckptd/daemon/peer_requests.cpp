@@ -98,6 +98,7 @@ result<peer_requests::addressed> peer_requests::fence(const peer_state& from, pe
         return fail(errc::conflict, fmt::format("job {}: generation {:x} is over, {:x} runs", job, generation,
                                                 s->generation));
     }
+    core_.heard_of(*s);
     return out;
 }
 

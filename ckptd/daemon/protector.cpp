@@ -88,6 +88,7 @@ void protector::note_sealed(const session_ptr& s, std::uint32_t rank, std::size_
     s->copies.push_back(c);
     s->agreed->add({c->number, {c->key, rank}, true, false, {}});
     r.saved = true;
+    r.newest = c->key;
     r.began = r.process;
     ++s->bytes.seals;
     ++s->pending;

@@ -75,7 +75,7 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
             errc::exhausted,
             fmt::format("rank {} needs {}, but job {} has {} of its {} on this node", rank,
                         format_bytes(wanted), s->job(), memory_in_words(core_, *s), format_bytes(limit)),
-            "use fewer buffers, or have job_memory_limit in [ckptd] of banyan.conf raised");
+            core_.config.to_raise_job_limit());
     auto budget = core_.budget;
     const auto most = can.huge ? limit - core_.memory_of_job(*s) : 0;
     std::optional<in_the_making> counted(
@@ -136,7 +136,7 @@ task<result<std::shared_ptr<shard_memory>>> rank_buffers::replica_memory(
             errc::exhausted,
             fmt::format("a copy of {} and what job {} has on node {} are more than the {} of a job there",
                         format_bytes(size), s->job(), core_.config.node, format_bytes(limit)),
-            "have job_memory_limit in [ckptd] of banyan.conf raised");
+            core_.config.to_raise_job_limit());
     const auto most = limit - used;
     const in_the_making counted(s,
                                 smaller ? size : shard_memory::bytes_to_make(*core_.budget, {}, bytes, most));

@@ -16,6 +16,16 @@ namespace {
 constexpr milliseconds owner_timeout{5000};  // for the process that held the rank before
 constexpr auto about_attach = "attach", about_attach_to_state = "attach to a state";
 
+// What the rank has saved in this generation; that the ranks have become complete without it is no answer.
+result<void> is_complete(const session& s, std::uint32_t rank) {
+    const auto r = s.ranks.find(rank);
+    if (r == s.ranks.end() || !r->second.newest) return {};
+    const auto& newest = *r->second.newest;
+    if (newest.generation != s.generation || s.committed >= newest) return {};
+    return fail(errc::unavailable, fmt::format("{}: step {} of rank {} is not complete: {}", in_words(s),
+                                               newest.step, rank, lacking_in_words(s, newest)));
+}
+
 bool is_of(const std::shared_ptr<const process>& who, const local_client& client) {
     return who && who->pid() == client.pid && who->started() == client.started && who->alive();
 }
@@ -180,6 +190,7 @@ task<answer_meta> rank_requests::attach(client_ptr client, session_ptr job, cons
     client->generation = now.generation;
     to_.copies.scan_buffers(s, rank);
     s->publish();
+    s->beat();
     // The whole session: not for a process that attaches again and again. Its memory is kept when it is made.
     if (before != std::pair(now.last, now.finalized)) core_.keep(s);
     if (!now.memory)  // by what was found there
@@ -197,6 +208,10 @@ task<answer_meta> rank_requests::attach(client_ptr client, session_ptr job, cons
     out["buffer_bytes"] = now.buffer_bytes;
     out["generation"] = now.generation;
     out["kept"] = core_.keeper->is_kept();
+    // What a program may wait for.
+    const auto has_buddy = [&](const auto& n) { return &n != &s->request.nodes[n.buddy]; };
+    out["replicates"] = std::ranges::all_of(s->request.nodes, has_buddy);
+    out["stores"] = s->request.flush != 0 && !s->request.dir.empty();
     out["warning"] = s->take_untold();
     co_return out;
 }
@@ -257,7 +272,8 @@ task<answer_meta> rank_requests::on_finalize(client_ptr client, json meta) {
     }
     if (json_fields(meta).flag("drain").value_or(false)) {
         const auto generation = client->generation;
-        const auto drained = co_await to_.ended.drain(s);
+        auto drained = co_await to_.ended.drain(s);
+        if (drained) drained = is_complete(*s, client->rank);
         if (!drained) co_return json{{"not_stored", drained.error().text()}};  // it needs its memory still
         if (generation == s->generation) s->finished.insert(client->rank);
         core_.keep(s);

@@ -60,6 +60,7 @@ json of_rank(std::uint32_t rank, const rank_state& r) {
              {"source", r.source},
              {"began", r.began != nullptr && r.began == r.last},
              {"finalized", r.finalized != nullptr && r.finalized == r.last}};
+    if (r.newest) out["newest"] = put(*r.newest);
     if (r.memory) out["memory"] = of_memory(*r.memory);
     if (r.last) {
         out["pid"] = r.last->pid();
@@ -97,6 +98,7 @@ void take_rank(const json& in, const kept_memory& memory, session& s) {
     take(in.at("saved"), r.saved);
     take(in.at("again"), r.again);
     r.source = in.at("source").get<std::string>();
+    if (in.contains("newest")) take(in.at("newest"), r.newest.emplace());
     if (in.contains("memory")) {
         if (auto found = take_memory(in.at("memory"), memory)) {
             r.memory = std::move(found);
@@ -169,7 +171,8 @@ result<void> take_session(const json& in, const kept_memory& memory, session& s,
     for (const auto& one : in.at("announced"))
         s.announced[one.at(0).get<std::uint64_t>()] = {one.at(1).get<std::vector<std::string>>(),
                                                        one.at(2).get<std::vector<std::uint32_t>>()};
-    take(in.at("former"), s.former.nodes);
+    agreement::earlier_nodes::addresses earlier;
+    take(in.at("former"), earlier);
     if (in.contains("left")) take(in.at("left"), s.former.left);
     take(in.at("finished"), s.finished);
     take(in.at("detached"), s.detached);
@@ -177,13 +180,18 @@ result<void> take_session(const json& in, const kept_memory& memory, session& s,
     take(in.at("committed"), s.committed);
     take(in.at("durable"), s.durable);
     take(in.at("committed_replicated"), s.committed_replicated);
-    take(in.at("flush_epoch"), s.flush.epoch);
+    // Earlier builds take no step for the first turn.
+    std::uint64_t epoch = 0;
+    take(in.at("flush_epoch"), epoch);
+    s.flush.next_turn = epoch == 0 ? 0 : epoch + 1;
     json rules = in.at("agreed");
     rules.emplace("over", false);  // earlier builds do not write these
     rules.emplace("group", 0);
     rules.emplace("ended_by", 0);
+    rules.emplace("earlier", json{{"awaits_launch", false}});
     if (auto& member = rules["member"]; member.is_object()) member.emplace("all_heard", false);
     take(rules, agreed);
+    agreed.earlier().add_all(earlier);
     for (const auto& one : in.at("ranks")) take_rank(one, memory, s);
     std::set<std::uint64_t> agreed_on;
     for (const auto& c : agreed.copies().copies()) agreed_on.insert(c.number);
@@ -218,7 +226,7 @@ std::vector<std::uint8_t> remember(session& s) {
     out["request"] = json::binary(s.remembered.request_text);
     out["generation"] = s.generation;
     out["announced"] = of_assignments(s.announced);
-    out["former"] = put(s.former.nodes);
+    out["former"] = put(s.agreed->rules().earlier().nodes());
     out["left"] = put(s.former.left);
     out["finished"] = put(s.finished);
     out["detached"] = s.detached;
@@ -227,7 +235,7 @@ std::vector<std::uint8_t> remember(session& s) {
     out["committed"] = put(s.committed);
     out["durable"] = put(s.durable);
     out["committed_replicated"] = s.committed_replicated;
-    out["flush_epoch"] = s.flush.epoch;
+    out["flush_epoch"] = s.flush.next_turn == 0 ? 0 : s.flush.next_turn - 1;
     out["agreed"] = put(s.agreed->rules());
     auto& ranks = out["ranks"] = json::array();
     for (const auto& [rank, r] : s.ranks) ranks.push_back(of_rank(rank, r));

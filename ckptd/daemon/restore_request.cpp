@@ -13,6 +13,8 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr milliseconds answer_within{3000};  // that the ranks wait is said to them after so long
+/// A node that does not answer has been asked again, and the first slot's daemon for its word.
+constexpr milliseconds once_more{2500};
 constexpr milliseconds buffer_timeout{10'000};
 
 /// What came of putting a copy into a buffer.
@@ -22,47 +24,7 @@ enum class filled {
     differs,  ///< it is as it was, and the buffer is not
 };
 
-std::string silence_in_words(const session& s, const job_agreement::silence& of) {
-    return fmt::format("node {}: {}", s.request.nodes[of.slot].name, of.why.text());
-}
-
-// The slot of the node that has had one for longest, at the first one. Of those that are waited for: what
-// kept another one is over, whether it has said so or not.
-std::optional<std::pair<std::uint32_t, hindrance>> longest_hindrance(const session& s) {
-    std::optional<std::pair<std::uint32_t, hindrance>> out;
-    const auto* c = s.agreed->rules().coordinating();
-    if (!c) return out;
-    const bool are_new = s.hindered.attempt == c->stage().first;
-    for (const auto slot : c->waits_for()) {
-        const hindrance* one = nullptr;
-        if (slot == s.slot && s.hindered.here) one = &*s.hindered.here;
-        if (const auto at = s.hindered.at.find(slot); are_new && at != s.hindered.at.end()) one = &at->second;
-        if (one && (!out || one->since < out->second.since)) out.emplace(slot, *one);
-    }
-    return out;
-}
-
 }  // namespace
-
-std::string what_is_waited_for(const session& s) {
-    const auto* c = s.agreed->rules().coordinating();
-    const auto missing = s.agreed->missing();
-    if (!c && missing) return silence_in_words(s, *missing);
-    if (!c) return fmt::format("node {} has not said what from", s.request.nodes[0].name);
-    using phase = agreement::coordinator::phase;
-    if (s.hold.watching)
-        return fmt::format("whether another job still uses {} is being looked at", s.request.dir);
-    if (c->now() == phase::collecting && !s.storage.problem.empty()) return s.storage.problem;
-    std::vector<std::string> nodes;
-    for (const auto slot : c->waits_for()) nodes.push_back(s.request.nodes[slot].name);
-    const auto who = nodes.empty() ? std::string("all nodes") : compress_hostlist(nodes);
-    if (missing) return silence_in_words(s, *missing);
-    if (const auto hindered = longest_hindrance(s))
-        return fmt::format("node {}: {}", s.request.nodes[hindered->first].name, hindered->second.why);
-    if (c->now() == phase::collecting) return fmt::format("{}: not heard what is there", who);
-    if (c->now() == phase::preparing) return fmt::format("{}: the state is being brought", who);
-    return fmt::format("{}: not heard that all begin", who);
-}
 
 // The restored copy in a buffer of the rank, which waits.
 task<result<copy_ptr>> restorer::into_buffer(session_ptr s, std::uint32_t rank) {
@@ -141,25 +103,6 @@ task<result<copy_ptr>> restorer::into_buffer(session_ptr s, std::uint32_t rank) 
     co_return c;
 }
 
-std::optional<error> restorer::given_up(const session& s) const {
-    const auto limit = core_.config.begin_within;
-    if (s.agreed->rules().has_begun() || limit == limit.zero()) return std::nullopt;
-    if (const auto missing = s.agreed->missing(); missing && clock::now() >= missing->since + limit)
-        return error{errc::unavailable,
-                     fmt::format("the ranks here do not begin: {}", silence_in_words(s, *missing)),
-                     "look into the checkpoint daemon's log on that node, or leave the node out"};
-    if (!s.agreed->rules().coordinating()) {
-        if (s.hindered.given_up.empty()) return std::nullopt;
-        return error{errc::unavailable, s.hindered.given_up, ""};
-    }
-    const auto hindered = longest_hindrance(s);
-    if (!hindered || clock::now() < hindered->second.since + limit) return std::nullopt;
-    return error{errc::unavailable,
-                 fmt::format("the ranks do not begin, nor from an older step: node {}: {}",
-                             s.request.nodes[hindered->first].name, hindered->second.why),
-                 ""};
-}
-
 task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
     const auto s = client->session_of_rank();
     if (!s) co_return fail(errc::conflict, "no rank is attached on this connection");
@@ -185,7 +128,12 @@ task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
             if (const auto at = s->ranks.find(rank); at != s->ranks.end()) at->second.waits = false;
         }
     } waits(s, rank);
-    const auto until = clock::now() + answer_within;
+    // Who is about to save waits less.
+    const auto within =
+        json_fields(meta).number("within_ms", static_cast<std::uint64_t>(answer_within.count()));
+    const auto until = clock::now() + (within ? milliseconds(*within) : answer_within);
+    // Whoever asks again hears of what there is then.
+    const auto asked_anew = clock::now() + once_more;
     const auto ready = [&] { return s->agreed->rules().has_begun() && !s->ranks[rank].again; };
     while (mine() && !ready() && clock::now() < until) {
         const auto* c = s->agreed->rules().coordinating();
@@ -193,11 +141,9 @@ task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
             co_return fail(errc::unavailable,
                            "there are checkpoints, but none can be brought back whole; nothing was begun",
                            "banyan-ckpt status and slurmd's log on the nodes say what is damaged or gone");
-        // Rank 0's word ends the job: nothing may begin from a directory that is another's.
-        if (c && !s->agreed->rules().has_begun() && s->storage.refused)
-            co_return std::unexpected(*s->storage.refused);
-        if (auto gave_up = given_up(*s)) co_return std::unexpected(std::move(*gave_up));
-        co_await s->changed->wait(until);
+        if (auto gave_up = given_up(*s); gave_up && (s->storage.refused || clock::now() >= asked_anew))
+            co_return std::unexpected(std::move(*gave_up));
+        co_await s->changed->wait(clock::now() < asked_anew ? asked_anew : until);
     }
     if (!mine()) co_return fail(errc::conflict, "the session ended, or a newer step of the job has begun");
     json out = json::object();

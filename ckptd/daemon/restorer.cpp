@@ -16,16 +16,9 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr milliseconds ask_again{500};           // a holder that does not answer
-constexpr milliseconds outside_timeout{10'000};  // for a holder outside of the assignment
+constexpr milliseconds ask_again{500};  // a holder that does not answer
 constexpr int storage_attempts = 3;
-
-// Of a silent holder: one outside of the assignment may be gone for good.
-bool is_waited_for(session& s, const std::string& holder) {
-    if (s.slot_of(holder)) return true;
-    const auto since = s.former.silent_since.try_emplace(holder, clock::now()).first->second;
-    return clock::now() < since + outside_timeout;
-}
+constexpr auto about_holders = "former nodes";
 
 }  // namespace
 
@@ -152,7 +145,7 @@ task<result<copy_ptr>> restorer::room_for(session_ptr s, agreement::held what, s
             fmt::format("rank {}'s shard of {} and what job {} has on node {} are more than the {} "
                         "of a job there",
                         what.rank, format_bytes(size), s->job(), core_.config.node, format_bytes(limit)),
-            "have job_memory_limit in [ckptd] of banyan.conf raised");
+            core_.config.to_raise_job_limit());
     const auto most = limit - used;
     auto budget = core_.budget;
     const in_the_making counted(s, shard_memory::bytes_to_make(*budget, {}, bytes, most));
@@ -238,8 +231,10 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
     const auto user = s->user;
     const auto dir = s->request.dir;
     const auto world = s->request.world, group = s->request.group;
+    const auto reads = fmt::format("step {} is read from {}, which gives nothing", what.key.step, dir);
     std::string damage;
     for (int attempt = 0; attempt < storage_attempts; ++attempt) {
+        if (!s->hindered.here) s->hindered.note(hindrance::of::answer, reads);
         const auto look = [=]() -> result<shard_file> {
             shard_file mine;
             auto rank = what.rank;
@@ -266,8 +261,8 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
             }
             s->hindered.there_is_room();
             // A large shard may take longer than a beginning is waited for that nothing hinders.
-            const auto gives = [s, rank = what.rank, &io = core_.io](std::size_t chunk) {
-                asio::post(io, [s, rank, chunk] { s->hindered.gone_on(rank, chunk); });
+            const auto gives = [s, rank = what.rank, reads, &io = core_.io](std::size_t chunk) {
+                asio::post(io, [s, rank, chunk, reads] { s->hindered.gone_on(rank, chunk, reads); });
             };
             const auto read = [=, into = (*copy)->data(), keep = (*copy)->memory, f = *file] {
                 return read_shard(user, dir, what.key.step, f, into, gives);
@@ -305,7 +300,11 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
 
 void restorer::note_hindrance(const session_ptr& s, hindrance::of what, const std::string& why) {
     s->hindered.note(what, why);
-    users_.warn(s, what == hindrance::of::memory ? "memory" : s->request.dir, why);
+    users_.warn(s,
+                what == hindrance::of::memory   ? "memory"
+                : what == hindrance::of::holder ? about_holders
+                                                : s->request.dir,
+                why);
 }
 
 // The job goes back behind a step that was acknowledged: never without a word.
@@ -341,13 +340,13 @@ task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice 
         }
         // What is still here has not been found damaged: it had no room, or was not looked at.
         bool may_come = !is_own && s->find_copy(what.rank, what.key) != nullptr;
+        std::vector<std::string> silent;
         for (const auto& holder : holders) {
             if (!wanted() || holder.name == s->self()) continue;
             const auto taken = co_await take_from(s, what, rank, holder);
             if (taken == fetched::done) co_return true;
-            if (taken == fetched::no_room) may_come = true;
-            if (taken == fetched::silent && is_waited_for(*s, holder.name)) may_come = true;
-            if (taken != fetched::silent) s->former.silent_since.erase(holder.name);
+            may_come = may_come || taken != fetched::absent;
+            if (taken == fetched::silent && !s->slot_of(holder.name)) silent.push_back(holder.name);
         }
         if (from.storage && unusable.empty() && wanted()) {
             const auto read = co_await take_from_storage(s, own, &unusable);
@@ -357,7 +356,12 @@ task<bool> restorer::bring(session_ptr s, std::uint32_t rank, agreement::choice 
                 may_come = true;
             }
         }
-        // A holder that does not answer says nothing about what it holds.
+        // A holder that does not answer says nothing about what it holds. Of one that has no slot nobody else
+        // says that it is waited for.
+        if (wanted() && !silent.empty())
+            note_hindrance(s, hindrance::of::holder,
+                           fmt::format("rank {}'s shard of step {} is on {}, and no answer comes from there",
+                                       what.rank, what.key.step, compress_hostlist(silent)));
         if (!may_come) {
             if (wanted() && from.storage)
                 users_.warn(s, fmt::format("step {}", own.key.step),

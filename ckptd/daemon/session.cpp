@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "ckptd/net/async.hpp"
+#include "common/text.hpp"
 
 namespace banyan::ckpt {
 namespace {
@@ -161,10 +162,31 @@ bool is_stored(const session& s) {
     return s.request.flush == 0 || s.request.dir.empty() || !s.committed || s.durable >= s.committed;
 }
 
+std::string lacking_in_words(const session& s, const copy_key& key) {
+    const auto& rules = s.agreed->rules();
+    if (!rules.has_begun()) return "the ranks have not begun: not all of them have come";
+    const auto ranks = rules.votes().missing(key);
+    std::vector<std::string> names;
+    for (const auto& n : s.request.nodes)
+        if (std::ranges::any_of(n.ranks, [&](auto rank) { return std::ranges::binary_search(ranks, rank); }))
+            names.push_back(n.name);
+    if (names.empty()) return "not every rank has saved this step";
+    return fmt::format("nothing from {}; look there into slurmd's log and banyan-ckpt status",
+                       compress_hostlist(names));
+}
+
+void session::beat() {
+    for (const auto rank : own_ranks())
+        if (const auto it = ranks.find(rank); it != ranks.end() && it->second.memory)
+            it->second.header().beat.fetch_add(1);
+}
+
 void session::enter_generation(std::uint64_t g, bool new_launch) {
     generation = g;
     flush.now.reset();
-    flush.epoch = flush.newest_turn = 0;
+    flush.next_turn = 0;
+    flush.newest_turn.reset();
+    flush.hung.clear();
     incomplete = {};
     bringing.reset();
     hindered = {};

@@ -97,6 +97,7 @@ struct rank_state {
     /// Of this generation: the process that was given its state or has saved, and whether it has saved.
     std::shared_ptr<const banyan::ckpt::process> began;
     bool saved = false;
+    std::optional<copy_key> newest;  ///< that it has sealed, as far as this life of the daemon knows
     bool again = false;  ///< it asks for its state anew: the round that runs is not its own any more
     std::string source;  ///< where its state came from in this launch: local, peer, storage
     taken_copies at_buddy;
@@ -148,10 +149,12 @@ struct flush_part {
 
 /// Storage, as flushes get on with it.
 struct flush_progress {
-    std::optional<flush_state> now;  ///< at the leader
-    std::uint64_t led_for = 0;       ///< generation for which a flush is being led here; 0 = none
-    std::uint64_t newest_turn = 0;   ///< of the newest flush begun here, in this generation
-    std::uint64_t epoch = 0;         ///< step / request.flush of the newest flush begun
+    std::optional<flush_state> now;            ///< at the leader
+    std::uint64_t led_for = 0;                 ///< generation for which a flush is being led here; 0 = none
+    std::optional<std::uint64_t> newest_turn;  ///< of the newest flush begun here, in this generation
+    /// The first one that is due: behind step / request.flush of the newest flush begun.
+    std::uint64_t next_turn = 0;
+    std::set<std::uint32_t> hung;  ///< slots whose storage was silent in the last flush of this launch
     flush_part own;
     std::map<std::uint32_t, flush_part> for_others;  ///< by slot, which this node has copies of
     bool writing() const {
@@ -171,7 +174,12 @@ struct storage_view {
 
 /// Why ranks do not get the state that they are to begin with, though it is there.
 struct hindrance {
-    enum class of { memory, storage };
+    enum class of {
+        memory,   ///< there is no room for it
+        storage,  ///< which cannot be read
+        holder,   ///< a node of an earlier launch, which is silent
+        answer,   ///< nothing but that storage has not answered yet
+    };
     of what = of::memory;
     std::string why;
     clock::time_point since{};
@@ -183,22 +191,26 @@ struct hindrances {
     std::map<std::uint32_t, hindrance> at;         ///< by slot; at the first one, in its newest attempt
     std::map<std::uint32_t, std::size_t> read_to;  ///< by rank; chunks that storage has given in this launch
     agreement::ballot attempt{};                   ///< that one
+    /// At the first slot: what has to be known before anything is chosen.
+    std::optional<hindrance> choice;
     /// The first slot's daemon has given the beginning up: all ranks get the same answer.
     std::string given_up;
-    void note(hindrance::of what, const std::string& why) {
-        if (!here) here = {what, why, clock::now()};
-        here->what = what;
-        here->why = why;
+    void note(hindrance::of what, const std::string& why) { note(here, what, why); }
+    /// It is the same one for as long as it is not over, whatever is said of it.
+    static void note(std::optional<hindrance>& at, hindrance::of what, const std::string& why) {
+        if (!at) at = {what, why, clock::now()};
+        at->what = what;
+        at->why = why;
     }
     void there_is_room() {
         if (here && here->what == hindrance::of::memory) here.reset();
     }
-    /// Storage has given a chunk of the rank's shard: nothing hinders, unless it gave that before.
-    void gone_on(std::uint32_t rank, std::size_t chunk) {
+    /// Storage has given a chunk of the rank's shard, which is waited for anew, unless it gave that before.
+    void gone_on(std::uint32_t rank, std::size_t chunk, const std::string& reads) {
         auto& to = read_to[rank];
         if (chunk < to) return;
         to = chunk + 1;
-        here.reset();
+        here = {hindrance::of::answer, reads, clock::now()};
     }
     /// In the first slot's daemon's attempt `now`: those of one before count from the beginning again.
     void enter(const agreement::ballot& now) {
@@ -269,14 +281,14 @@ struct user_warnings {
     }
 };
 
-/// Nodes of earlier launches of the job, which may keep what it has to begin from.
+/// What is known of the job's earlier launches beside the rules, which know whose nodes may keep what it has
+/// to begin from (agreement::earlier_nodes).
 struct former_launches {
-    /// Name and address of those that are known; until a step of the launch that runs is complete.
-    std::map<std::string, std::string> nodes;
-    std::set<std::string> states;  ///< that they hold, of a job's own session
-    /// Holders among them that have not answered since, by their names.
-    std::map<std::string, clock::time_point> silent_since;
-    std::uint64_t generation = 0;  ///< of the newest launch that is known of; 0: none is
+    std::set<std::string> states;  ///< that such nodes hold, of a job's own session
+    /// What they have said since they were asked, by their names. It stands: with it their own launch ended.
+    std::map<std::string, agreement::inventory> heard;
+    std::vector<std::string> silent;  ///< of those that were asked last
+    clock::time_point asked{};
 
     /// Name and address of nodes that had a part in the job, and are to be told that they have none any more.
     std::map<std::string, std::string> left;
@@ -290,9 +302,6 @@ struct former_launches {
     bool unread = false;               ///< the directory's claim, which may name others
 
     static constexpr std::size_t most = agreement::most_outside;
-    void add(const std::string& name, const std::string& addr) {
-        if (nodes.size() < most) nodes.try_emplace(name, addr);
-    }
     void leaves(const std::string& name, const std::string& addr) {
         if (left.size() < most) left.try_emplace(name, addr);
     }
@@ -301,7 +310,6 @@ struct former_launches {
         left.erase(name);
         said.erase(name);
     }
-    bool all_are_known() const { return !unread && nodes.size() < most; }
 };
 
 /// Who holds which slot in a launch.
@@ -341,6 +349,7 @@ struct session {
     bool ending = false;        ///< detached, and what storage lacks is on its way there
     std::uint64_t endings = 0;  ///< how often that has begun
     clock::time_point lease_end{};
+    clock::time_point heard{};       ///< of the job: from its processes, slurmd, or its other daemons
     clock::time_point kept_until{};  ///< while it is ending: from others that need memory
 
     std::map<std::uint32_t, rank_state> ranks;
@@ -409,6 +418,8 @@ struct session {
     /// Frees ranks that moved away and hold nothing.
     void forget_ranks();
     void publish();
+    /// A sign of life for the processes of this node's ranks.
+    void beat();
     /// Whether copies of ranks of this node have waited for other nodes for longer than such copies usually
     /// do, or than `longest`.
     bool waits_for_others(clock::duration longest) const;
@@ -426,6 +437,8 @@ struct session {
 };
 using session_ptr = std::shared_ptr<session>;
 
+/// Why a step that was sealed here has not become complete, as far as this node knows.
+std::string lacking_in_words(const session& s, const copy_key& key);
 /// Storage has the newest complete step, or nothing of this job is to come there.
 bool is_stored(const session& s);
 /// The job's own session and those of its states.

@@ -40,6 +40,12 @@ struct settings {
     std::uint64_t job_limit() const {
         return job_memory_limit == 0 ? memory_limit : std::min(job_memory_limit, memory_limit);
     }
+    /// What helps a job that has reached it.
+    std::string to_raise_job_limit() const {
+        const bool own = job_memory_limit != 0 && job_memory_limit < memory_limit;
+        return std::string("have ") + (own ? "job_memory_limit" : "memory_limit") +
+               " in [ckptd] of banyan.conf raised";
+    }
 };
 
 /// Reads banyan.conf (`path` empty = all defaults). `node` replaces %n in path values.

@@ -19,7 +19,7 @@
 namespace banyan::ckpt {
 namespace {
 
-constexpr std::size_t at_once = 3;  // chunks: one is looked at, one is written, one waits for the device
+constexpr std::size_t at_once = 3;  // chunks: one is written, one is looked at, one waits for the device
 
 }  // namespace
 
@@ -68,22 +68,26 @@ result<void> big_file::write_chunk(std::size_t chunk) {
 
 // What is left of the last page.
 result<void> big_file::write_end() {
-    const auto rest = direct_ ? memory_.size() % page_bytes : 0;
-    if (rest == 0) return {};
+    const auto rest = memory_.size() % page_bytes;
     BANYAN_CHECK(leave_direct());
     return put(memory_.last(rest), memory_.size() - rest);
 }
 
 result<void> big_file::write(const look& each) {
     const auto chunks = chunk_count(memory_.size());
+    // Of a direct write the device reads the memory itself: only afterwards a look says what it has read.
+    const auto look_at = [&](std::size_t i) {
+        const auto at = i * chunk_bytes;
+        return each(i, memory_.subspan(at, std::min(chunk_bytes, memory_.size() - at)));
+    };
+    const bool has_end = direct_ && memory_.size() % page_bytes != 0;
     std::atomic<std::size_t> next{0};
     std::mutex lock;
     result<void> whole;
     const auto take_turns = [&] {
         for (auto i = next++; i < chunks; i = next++) {
-            const auto at = i * chunk_bytes;
-            auto done = each(i, memory_.subspan(at, std::min(chunk_bytes, memory_.size() - at)));
-            if (done) done = write_chunk(i);
+            auto done = write_chunk(i);
+            if (done && !(has_end && i + 1 == chunks)) done = look_at(i);
             if (done) continue;
             next = chunks;
             const std::scoped_lock held(lock);
@@ -103,7 +107,8 @@ result<void> big_file::write(const look& each) {
     }
     if (threads.empty()) take_turns();
     threads.clear();
-    if (whole) whole = write_end();
+    if (whole && has_end) whole = write_end();
+    if (whole && has_end) whole = look_at(chunks - 1);
     if (whole && ::fsync(fd_.get()) != 0) whole = fail_errno(fmt::format("cannot sync {}", shown_), errno);
     return whole;
 }

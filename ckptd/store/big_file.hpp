@@ -25,7 +25,9 @@ class big_file {
     static result<big_file> create(int folder, const std::string& name, std::span<const std::byte> memory,
                                    const share_modes& modes, const std::string& shown);
 
-    /// Called with the number of a chunk before it is written, from several threads; an error ends the whole.
+    /// Called with the number of a chunk when it has been written, from several threads; an error ends the
+    /// whole. What is changed before or while it is written is seen; so is, for nothing, what is changed
+    /// then.
     using look = std::function<result<void>(std::size_t chunk, std::span<const std::byte> data)>;
     /// Writes all of `memory` with the rights of the calling thread and waits until it is on the device.
     /// After an error nothing is known of the file's content.

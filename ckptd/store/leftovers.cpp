@@ -60,6 +60,17 @@ void remove_unfinished(int top, const std::string& name, const std::string& show
     if (for_each_name(folder->get(), shown, remove)) ::unlinkat(top, name.c_str(), AT_REMOVEDIR);
 }
 
+// A file of ours that was to be renamed or removed at once: unused_name() of what is written here. Whoever
+// makes one now may miss it, and tries again.
+bool is_temporary(std::string_view name) {
+    constexpr std::string_view stems[] = {".banyan-probe.", ".latest."};
+    constexpr std::size_t digits = 16;
+    return std::ranges::any_of(stems, [&](const auto& stem) {
+        return name.size() == stem.size() + digits && name.starts_with(stem) &&
+               name.find_first_not_of("0123456789abcdef", stem.size()) == name.npos;
+    });
+}
+
 // A commit that stopped between its two renames: the old step gets its name back. When the new one is in
 // place the old one goes.
 result<void> end_replacement(int top, const std::string& aside, const std::string& dir) {
@@ -90,16 +101,18 @@ result<void> put_away(int top, const std::string& name, const std::string& dir) 
 }
 
 result<void> put_away_flushes(int top, const std::string& dir) {
-    std::vector<std::string> flushes, trash, replaced, steps;
+    std::vector<std::string> flushes, trash, replaced, steps, temporary;
     const auto look = [&](const char* entry) {
         const std::string_view name(entry);
         if (is_flush_name(name)) flushes.emplace_back(name);
         if (name.starts_with(trash_prefix)) trash.emplace_back(name);
         if (name.starts_with(replaced_prefix)) replaced.emplace_back(name);
         if (step_of(name)) steps.emplace_back(name);
+        if (is_temporary(name)) temporary.emplace_back(name);
         return true;
     };
     BANYAN_CHECK(for_each_name(top, dir, look));
+    for (const auto& name : temporary) ::unlinkat(top, name.c_str(), 0);
     for (const auto& name : flushes) BANYAN_CHECK(put_away(top, name, dir));
     for (const auto& name : trash) empty_and_remove(top, name, fmt::format("{}/{}", dir, name));
     for (const auto& name : replaced) BANYAN_CHECK(end_replacement(top, name, dir));

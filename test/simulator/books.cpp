@@ -46,23 +46,26 @@ bool books::acknowledge(const agreement::agreement& a, level safety, const machi
     return true;
 }
 
-bool books::survived(const entry& e, const assignment& nodes, const machines& m) const {
+bool books::survived(const entry& e, const std::set<std::uint32_t>& nodes, const machines& m) const {
     const auto stands = [&](const auto& holder) {
         const auto [node, life] = holder;
-        return m.nodes()[node].life == life && std::find(nodes.begin(), nodes.end(), node) != nodes.end() &&
-               !is_damaged(node, e.key);
+        return m.nodes()[node].life == life && nodes.contains(node) && !is_damaged(node, e.key);
     };
     return std::all_of(e.holders.begin(), e.holders.end(), [&](const auto& holders) {
         return std::any_of(holders.begin(), holders.end(), stands);
     });
 }
 
-bool books::begin(const std::optional<copy_key>& key, const agreement::agreement& a, const assignment& nodes,
+bool books::begin(const std::optional<copy_key>& key, const agreement::agreement& a, const reach& within,
                   const assignment& heard, const machines& m) {
     bool older = false;
+    auto all = within.nodes;
+    all.insert(within.silent.begin(), within.silent.end());
     for (auto& newest : newest_) {
         if (!newest || (key && newest->key <= *key)) continue;
-        if (survived(*newest, nodes, m))
+        const bool is_known = &newest == &newest_[static_cast<std::size_t>(level::replicated)] &&
+                              newest->key <= within.replicated;
+        if (survived(*newest, is_known ? all : within.nodes, m))
             throw breach{
                 fmt::format("acknowledged step {} of {:x} has survived, and the job begins from {}",
                             newest->key.step, newest->key.generation,
@@ -78,7 +81,7 @@ bool books::begin(const std::optional<copy_key>& key, const agreement::agreement
         return m.nodes()[node].agreed.committed(level::replicated) >= second->key;
     };
     if (unknown && key && second->key < *key && second->key.generation == key->generation &&
-        std::any_of(heard.begin(), heard.end(), knows) && survived(*second, heard, m))
+        std::any_of(heard.begin(), heard.end(), knows) && survived(*second, {heard.begin(), heard.end()}, m))
         throw breach{fmt::format("step {} of {:x} is replicated, which is forgotten", second->key.step,
                                  second->key.generation)};
     if (unknown) second.reset();

@@ -29,10 +29,17 @@ class books {
 
     /// A daemon has heard of a commit that nobody had heard of: true. Throws breach when it is not so.
     bool acknowledge(const agreement::agreement& a, agreement::level safety, const machines& m);
-    /// All ranks begin from `key`: throws breach when something newer was acknowledged and has survived on
-    /// `nodes`, or when what some of `heard` know to be replicated is not known any more. True when something
-    /// newer has not survived.
-    bool begin(const std::optional<copy_key>& key, const agreement::agreement& a, const assignment& nodes,
+    /// Where what was acknowledged may be for a launch to begin from it.
+    struct reach {
+        std::set<std::uint32_t> nodes;
+        /// What one of these has said to be replicated is looked for on `silent`, too.
+        std::optional<copy_key> replicated;
+        std::set<std::uint32_t> silent;
+    };
+    /// All ranks begin from `key`: throws breach when something newer was acknowledged and has survived
+    /// within reach, or when what some of `heard` know to be replicated is not known any more. True when
+    /// something newer has not survived.
+    bool begin(const std::optional<copy_key>& key, const agreement::agreement& a, const reach& within,
                const assignment& heard, const machines& m);
     /// A silent node's part in what was acknowledged in launches before `generation` is not counted on.
     void give_up(std::uint32_t node, std::uint64_t generation);
@@ -53,7 +60,7 @@ class books {
     };
     static entry look(const copy_key& key, const machines& m);
     static bool is_held(const copy_key& key, std::uint32_t rank, const machines& m);
-    bool survived(const entry& e, const assignment& nodes, const machines& m) const;
+    bool survived(const entry& e, const std::set<std::uint32_t>& nodes, const machines& m) const;
 
     std::array<std::optional<entry>, 2> newest_;  // by level
     std::map<std::pair<copy_key, std::uint32_t>, std::pair<std::uint32_t, std::uint64_t>> saved_;

@@ -14,19 +14,43 @@ void job::start_launch() {
     ++launches_;
     generation_ = std::uint64_t{launches_} << round_bits;
     const auto before = slots();
+    plan_.insert(plan_.begin(), assignment_.begin(), assignment_.end());
     if (settings_.group != 0 && launches_ > 1) choose_groups();
     out_.fewer += slots() < before;
     out_.more += slots() > before;
     replace_dead();
     if (settings_.moves && launches_ > 1) move_on();
-    promised_ = heard_ = known_of_ = {assignment_.begin(), assignment_.end()};
-    silent_since_.clear();
+    heard_ = known_of_ = {assignment_.begin(), assignment_.end()};
+    promised_ = {heard_, {}, {}};
+    std::set<std::uint32_t> seen(assignment_.begin(), assignment_.end());
+    std::erase_if(plan_, [&](auto node) { return !seen.insert(node).second; });
+    plan_.resize(std::min<std::size_t>(plan_.size(), 2 * slots()));
     given_up_.clear();
     earlier_.clear();
     asked_by_ = 0;
     say("launch {} on {}", launches_, fmt::join(assignment_, " "));
     for (auto& r : ranks_) r = {};
-    for (std::uint32_t slot = 0; slot < slots(); ++slot) tell_launch(slot, generation_, false);
+    for (const auto node : assignment_)
+        if (nodes_[node].daemon_runs && !nodes_[node].paused) renew(node, true);
+    // The step may begin long after its nodes' prologs.
+    const auto begins = settings_.moves && chance(0.5) ? between(0, 150'000) : 0;
+    in(begins, [this, generation = generation_] {
+        if (generation != generation_) return;
+        for (std::uint32_t slot = 0; slot < slots(); ++slot) tell_launch(slot, generation, false);
+    });
+}
+
+void job::renew(std::uint32_t i, bool is_prolog) {
+    auto& n = nodes_[i];
+    if (std::exchange(n.renewed, generation_) == generation_) return;
+    auto& earlier = n.agreed.earlier();
+    earlier.renew();
+    for (const auto member : n.members) earlier.add(address_of(member));
+    n.has_plan = settings_.plans && is_prolog;
+    if (n.has_plan)
+        for (const auto other : plan_) earlier.add(address_of(other));
+    for (const auto& [name, addr] : earlier.nodes()) n.left.insert(number_of(name));
+    for (const auto member : assignment_) n.left.erase(member);
 }
 
 void job::tell_launch(std::uint32_t slot, std::uint64_t generation, bool forgetful) {
@@ -50,10 +74,8 @@ void job::open(std::uint32_t i, std::uint32_t slot, bool forgetful) {
     l.nonce = number();
     l.forgetful = forgetful;
     auto& n = nodes_[i];
-    n.former.insert(n.members.begin(), n.members.end());
+    renew(i, !forgetful);
     n.members = assignment_;
-    n.left.insert(n.former.begin(), n.former.end());
-    for (const auto member : assignment_) n.left.erase(member);
     n.asks_since.reset();
     act(i, nodes_[i].agreed.open(l));
     if (slot == 0) look_at_storage(i);
@@ -70,18 +92,17 @@ void job::look_at_storage(std::uint32_t i) {
             const auto* c = n.agreed.coordinating();
             if (!c) return;
             if (settings_.moves && !n.agreed.has_begun()) {
-                if (settings_.claims) claim_.take(n.former, assignment_);
+                if (settings_.claims) claim_.take(n.agreed.earlier(), assignment_);
                 // All say first what they hold.
                 if (!c->waits_for().empty() || waits_for_former(i)) return look_at_storage(i);
             }
             n.looked = look;
-            const bool whole = !n.agreed.has_begun() && newest_is_whole(i, claim_.generation);
             const auto known = former_nodes(i);
             if (known) say("slot 0 asks {}", fmt::join(*known, " "));
-            std::optional<agreement::agreement::holdings> held;
+            std::optional<agreement::word_outside> held;
             if (known) held = held_outside(i, *known);
-            const bool all = known && all_answer(i, *known);
-            act(i, nodes_[i].agreed.storage_holds({}, std::move(held), all, whole && !all));
+            act(i, nodes_[i].agreed.storage_holds({}, std::move(held)));
+            if (c = nodes_[i].agreed.coordinating(); c && c->awaited()) ++out_.awaited;
         });
     });
 }
@@ -125,6 +146,7 @@ void job::act(std::uint32_t i, const effects& e) {
     if (e.bring) bring(i, *e.bring);
     if (e.go) go(i);
     acknowledge(i);
+    if (e.forgot) note_forgotten(i);
     if (nodes_[i].agreed.asks_outside() && slot_of(i) == 0u && nodes_[i].looked == nodes_[i].look)
         look_at_storage(i);
 }
@@ -147,7 +169,7 @@ void job::bring(std::uint32_t i, const prepare& p) {
        [=, this] { at_daemon(i, life, [=, this] { bring_now(i, slot, p, 0); }); });
 }
 
-void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::size_t at) {
+void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::size_t at, bool silent) {
     auto& n = nodes_[i];
     if (slot >= n.members.size() || n.members[slot] != i) return;
     if (p.what.key && p.what.holders.size() != n.members.size()) return;  // of a launch with other groups
@@ -165,6 +187,14 @@ void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::
     }
     const agreement::held given{*p.what.key, p.what.source_of(slot)};
     const auto& holders = p.what.holders[slot];
+    const auto retry = [=, this](std::size_t next) {
+        const auto life = nodes_[i].daemon_life;
+        in(5'000, [=, this] { at_daemon(i, life, [=, this] { bring_now(i, slot, p, next); }); });
+    };
+    if (at >= holders.size() && silent) {
+        if (is_current(i)) retry(0);
+        return;
+    }
     if (at >= holders.size()) {
         say("slot {} finds step {} with none of {} holders", slot, p.what.key->step, holders.size());
         return done(false);
@@ -172,23 +202,11 @@ void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::
     const auto& members = n.members;
     const bool is_outside = holders[at] >= members.size();
     const auto from =
-        is_outside ? static_cast<std::uint32_t>(std::stoul(p.what.outside[holders[at] - members.size()].name))
-                   : members[holders[at]];
-    const auto retry = [=, this](std::size_t next) {
-        const auto life = nodes_[i].daemon_life;
-        in(5'000, [=, this] { at_daemon(i, life, [=, this] { bring_now(i, slot, p, next); }); });
-    };
+        is_outside ? number_of(p.what.outside[holders[at] - members.size()].name) : members[holders[at]];
     if (!answers(i, from)) {
         if (!is_current(i)) return;  // over
-        if (!is_outside || !settings_.moves) return retry(is_outside ? at + 1 : at);
-        const auto since = silent_since_.try_emplace(from, now()).first->second;
-        if (now() < since + settings_.patience_us) return retry(at);
-        promised_.erase(from);  // given up
-        given_up_.insert(from);
-        say("slot {} gives node {} up", slot, from);
-        return retry(at + 1);
+        return is_outside ? bring_now(i, slot, p, at + 1, true) : retry(at);
     }
-    silent_since_.erase(from);
     const shelf::copy* source = nullptr;
     for (const bool own : {true, false})
         if (const auto* c = nodes_[from].agreed.copies().find(given, own); c && c->checked && !source) {
@@ -197,7 +215,7 @@ void job::bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::
             else
                 drop(from, c->number);
         }
-    if (!source) return bring_now(i, slot, p, at + 1);
+    if (!source) return bring_now(i, slot, p, at + 1, silent);
     const auto state = nodes_[from].memory.at(source->number).state;
     make_buffer(i, slot, *p.what.key);
     put(i, wanted, true, state, true);

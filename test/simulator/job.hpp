@@ -3,7 +3,6 @@
 // The job: its launches, what its daemons do when the agreement says so, its ranks that train and save.
 #pragma once
 
-#include "test/simulator/books.hpp"
 #include "test/simulator/launch_nodes.hpp"
 
 namespace banyan::ckpt::simulator {
@@ -29,6 +28,11 @@ class job : public launch_nodes {
     /// slurmstepd tells its node's daemon, and waits until that is there.
     void tell_launch(std::uint32_t slot, std::uint64_t generation, bool forgetful);
     void open(std::uint32_t i, std::uint32_t slot, bool forgetful);
+    /// The prolog of the launch that is, on one of its nodes, or what a step does in its place, which has no
+    /// plan. The launch before may run there still.
+    void renew(std::uint32_t i, bool is_prolog);
+    /// A node has forgotten those of earlier launches.
+    void note_forgotten(std::uint32_t i);
     void look_at_storage(std::uint32_t i);
     /// Some slots go to other nodes, though theirs live.
     void move_on();
@@ -44,7 +48,9 @@ class job : public launch_nodes {
     /// An old process of this launch is told that a newer round has begun: its launcher starts it anew.
     void fence(std::uint32_t slot);
     void bring(std::uint32_t i, const prepare& p);
-    void bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::size_t at);
+    /// From the holder number `at` on; `silent`: one before it has not answered.
+    void bring_now(std::uint32_t i, std::uint32_t slot, const prepare& p, std::size_t at,
+                   bool silent = false);
     void go(std::uint32_t i);
     void begin(std::uint32_t slot, std::uint64_t generation, const std::optional<copy_key>& key);
     void train(std::uint32_t slot);

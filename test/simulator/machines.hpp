@@ -46,9 +46,11 @@ struct node {
     std::optional<time_us> asks_since;   ///< former nodes, and not all have answered
     agreement::ballot bringing;          ///< the newest attempt for which it brings shards
     std::vector<std::uint32_t> members;  ///< by slot, of the launch that this one knows
-    std::set<std::uint32_t> former;      ///< nodes of those before, while they may be needed
-    std::set<std::uint32_t> left;        ///< of those before, which are to be told so
-    std::uint64_t stood_alone = 0;       ///< a launch that did so here, and no newer one had begun
+    std::uint64_t renewed = 0;           ///< the newest launch of which its prolog has run here
+    bool has_plan = false;               ///< that has named nodes of earlier runs
+    std::map<std::uint32_t, agreement::holding> heard;  ///< of nodes outside, since they were asked
+    std::set<std::uint32_t> left;                       ///< of those before, which are to be told so
+    std::uint64_t stood_alone = 0;  ///< a launch that did so here, and no newer one had begun
     std::map<shelf::id, stored> memory;
     std::vector<std::function<void()>> held_back;  ///< while paused
 };

@@ -38,8 +38,7 @@ void job::go(std::uint32_t i) {
     for (bool judged = !first && at->second == key; !judged;) {
         const auto before = books_;
         try {
-            if (books_.begin(key, n.agreed, {promised_.begin(), promised_.end()},
-                             {heard_.begin(), heard_.end()}, *this))
+            if (books_.begin(key, n.agreed, promised_, {heard_.begin(), heard_.end()}, *this))
                 ++out_.restored_older;
             judged = true;
         } catch (const breach&) {
@@ -184,18 +183,19 @@ bool job::copies_are_anew(const std::optional<copy_key>& key) const {
     return true;
 }
 
+// What was acknowledged needs no former nodes. Nobody tells a node that its launch is over: it may forget
+// them later than that, but not by a step that nobody knew of when the newer one began.
+void job::note_forgotten(std::uint32_t i) {
+    const auto& n = nodes_[i];
+    out_.forgot_late += n.stood_alone != first_round(n.agreed.generation());
+    if (slot_of(i) == 0u && claim_.generation == generation_ && is_current(i))
+        claim_.nodes = {assignment_.begin(), assignment_.end()};
+}
+
 void job::acknowledge(std::uint32_t i) {
     if (nodes_[i].members.empty() || !nodes_[i].agreed.has_begun()) return;
     const auto launch = first_round(nodes_[i].agreed.generation());
     if (nodes_[i].agreed.stands_alone() && is_news(i)) nodes_[i].stood_alone = launch;
-    // What was acknowledged needs no former nodes. Nobody tells a node that its launch is over: it may forget
-    // them later than that, but not by a step that nobody knew of when the newer one began.
-    if (settings_.moves && nodes_[i].agreed.has_gone_on_alone()) {
-        if (!nodes_[i].former.empty() && nodes_[i].stood_alone != launch) ++out_.forgot_late;
-        nodes_[i].former.clear();
-        if (slot_of(i) == 0u && claim_.generation == generation_)
-            claim_.nodes = {assignment_.begin(), assignment_.end()};
-    }
     if (!is_news(i)) return;
     if (is_current(i) && copies_are_anew(nodes_[i].agreed.begun_from())) books_.renew(*this);
     for (const auto safety : {level::memory, level::replicated})

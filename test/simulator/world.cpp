@@ -94,8 +94,9 @@ class world : public job {
         n.memory.clear();
         n.agreed = {};
         n.members.clear();
-        n.former.clear();
         n.left.clear();
+        n.renewed = 0;
+        n.has_plan = false;
         ++n.life;
         ++n.daemon_life;
         if (slot_of(i)) relaunch();
@@ -123,6 +124,7 @@ class world : public job {
         agreement::agreement after;
         next = kept.begin();
         take(take, "", after);
+        after.earlier().add_all(before.earlier().nodes());
         return after;
     }
     void daemon_restarts(std::uint32_t i) {
@@ -152,8 +154,9 @@ class world : public job {
         n.memory.clear();
         n.agreed = {};
         n.members.clear();
-        n.former.clear();
         n.left.clear();
+        n.renewed = 0;
+        n.has_plan = false;
         n.held_back.clear();
         n.paused = n.daemon_runs = false;
         in(between(1'000, 100'000), [this, i, generation = generation_] {

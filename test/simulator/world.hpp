@@ -21,8 +21,9 @@ struct settings {
     /// the former nodes only what they have kept, and what the claim of the directory says.
     bool moves = false;
     bool claims = false;  ///< the job has a directory
-    /// For how long a former node that is silent is waited for; less than they are: what is theirs is given
-    /// up, and they may go on with the launch before.
+    bool plans = false;   ///< each launch is told of nodes of those before
+    /// For how long a former node that is silent is waited for where nobody knows that something is missing;
+    /// less than they are: what is theirs is given up, and they may go on with the launch before.
     int patience_us = 1'000'000;
     /// Data parallel groups of so many ranks, of which `slots` has several and each holds the same; 0: none.
     /// A launch may then have fewer of them, min_groups or more, and a later one more again.
@@ -36,6 +37,7 @@ struct outcome {
     std::uint64_t events = 0, saves = 0, commits = 0, releases = 0, faults = 0, relaunches = 0;
     /// Releases from before the newest acknowledgement, which had not survived.
     std::uint64_t restored_older = 0;
+    std::uint64_t awaited = 0;     ///< looks at which a silent node was awaited
     std::uint64_t departures = 0;  ///< nodes that were told to let go of what they held
     /// Nodes that forgot those before, though their launch did not stand alone there in time.
     std::uint64_t forgot_late = 0;

@@ -139,7 +139,7 @@ TEST_CASE("a beginning from nothing beside a node that was silent leaves it what
     const bool all = GENERATE(true, false);
     CAPTURE(all);
     two_slots t;
-    t.a.storage_holds({}, agreement::agreement::holdings{}, all);
+    t.a.storage_holds({}, agreement::word_outside{.said = {}, .some_are_silent = !all});
     t.go();
     CHECK(t.a.needs_no_former() == all);
     // Nor does a round that begins anew find anything out.
@@ -154,6 +154,48 @@ TEST_CASE("a beginning from nothing beside a node that was silent leaves it what
     CHECK(t.a.needs_no_former() == all);
     t.commit_step(2);
     CHECK(t.a.needs_no_former());
+}
+
+TEST_CASE("between a renewal and its launch nobody forgets the nodes of earlier launches", "[ckptd]") {
+    two_slots t;
+    t.a.storage_holds({});
+    t.go();
+    for (std::uint64_t step = 1; step <= 4; ++step) t.commit_step(step);
+    REQUIRE(t.a.has_gone_on_alone());
+    SECTION("what the launch before still completes says nothing of the next") {
+        t.a.earlier().renew();
+        t.a.earlier().add({"n3", ""});
+        CHECK_FALSE(t.hear(1, commit{{round_one, 5}, level::replicated}).forgot);
+        CHECK(t.a.earlier().nodes().size() == 1);
+        // It begins, and they are named to its coordinator until it has gone on alone itself.
+        t.a.open({.generation = round_one << 1, .self = 1, .nodes = 2, .world = 2, .slot_of_rank = {0, 1}});
+        const auto said = t.a.receive(0, {round_one << 1, agreement::collect{{1, 9}}}).send;
+        REQUIRE(said.size() == 1);
+        CHECK(std::get<agreement::inventory>(said[0].second.what).former.size() == 1);
+    }
+    SECTION("in the launch that runs they are") {
+        t.a.earlier().add({"n3", ""});
+        CHECK(t.hear(1, commit{{round_one, 5}, level::replicated}).forgot);
+        CHECK(t.a.earlier().nodes().empty());
+        CHECK_FALSE(t.hear(1, commit{{round_one, 6}, level::replicated}).forgot);
+    }
+}
+
+TEST_CASE("what is saved in a launch that is over is told to nobody", "[ckptd]") {
+    two_slots t;
+    t.a.storage_holds({});
+    t.go();
+    auto c = own(1, {round_one, 1});
+    c.checked = false;
+    t.a.add(c);
+    t.a.checked(1);
+    CHECK(t.a.copies().checked().size() == 1);
+    CHECK(t.a.end_launch(round_one << 1));
+    c.number = 2;
+    c.what.key.step = 2;
+    t.a.add(c);
+    t.a.checked(2);
+    CHECK(t.a.copies().checked().size() == 1);
 }
 
 TEST_CASE("nodes that were not asked are none that have answered", "[ckptd]") {

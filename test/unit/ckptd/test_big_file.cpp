@@ -102,6 +102,25 @@ TEST_CASE("what is there under the name goes, and a look that refuses ends the w
     CHECK(refused.error().what == "not this one");
 }
 
+// Else what changes while the device reads it would be in the file, and nobody would have seen it.
+TEST_CASE("a chunk is looked at when it has been written, to its last byte", "[ckptd]") {
+    const temporary t;
+    for (const std::size_t bytes : {page_bytes + 7, 2 * chunk_bytes, 2 * chunk_bytes + 5}) {
+        std::atomic<int> unwritten{0};
+        const auto in_file = [&](std::size_t chunk, std::span<const std::byte> data) -> result<void> {
+            std::vector<std::byte> there(data.size());
+            const unique_fd fd(::open((t.path / "big").c_str(), O_RDONLY | O_CLOEXEC));
+            const auto n =
+                ::pread(fd.get(), there.data(), there.size(), static_cast<off_t>(chunk * chunk_bytes));
+            const bool same = n == static_cast<ssize_t>(there.size()) && std::ranges::equal(there, data);
+            unwritten += same ? 0 : 1;
+            return {};
+        };
+        REQUIRE(write(t.path, some_bytes().first(bytes), in_file));
+        CHECK(unwritten == 0);
+    }
+}
+
 TEST_CASE("a full file system is an error and says so", "[ckptd]") {
     if (::geteuid() != 0) return;
     const temporary t;

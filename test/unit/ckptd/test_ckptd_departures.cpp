@@ -175,8 +175,9 @@ TEST_CASE("nobody makes a node let go of another user's job", "[ckptd]") {
         for (const auto& name : names)
             REQUIRE(ckpt::step_open(c.dir() + "/" + name + ".sock", {7, 0, names}, 5s));
         auto ranks = start_ranks(c, 7, {at, at + 1}, 1, 100'000);
-        all_are(ask_all(ranks, "save 1"), BCK_OK);
-        all_are(ask_all(ranks, "wait 1 2 9000"), BCK_OK);
+        ask_all(ranks, "restart");
+        all_are(ask_all(ranks, fmt::format("save {}", at)), BCK_OK);
+        all_are(ask_all(ranks, fmt::format("wait {} 2 9000", at)), BCK_OK);
         return ranks;
     };
     const bool same_user = GENERATE(true, false);

@@ -123,7 +123,7 @@ TEST_CASE("a job on other nodes but one gets what the others still hold", "[ckpt
 
 TEST_CASE("a former node that is gone when its shard is fetched", "[ckptd]") {
     const std::array<ends_at, 2> ends;
-    cluster::options o{5, "", {}};
+    cluster::options o{5, "begin_within = \"20s\"\n", {}};
     for (const int node : {1, 2}) o.before[node] = ends[static_cast<std::size_t>(node - 1)].before();
     cluster c(std::move(o));
     const auto signal = GENERATE(SIGKILL, SIGSTOP);
@@ -151,10 +151,24 @@ TEST_CASE("a former node that is gone when its shard is fetched", "[ckptd]") {
         }
         for (const auto& e : ends) e.call("shard", 1, signal);
         auto ranks = start(c, {.nodes = {3, 4}, .restart = 1, .storage = before.storage, .flush = 10});
-        // One that is silent is waited for, as its node may come back.
+        // One that is silent is waited for, as its node may come back; then the ranks hear of it.
         for (auto& r : ranks) r.say("restart");
+        for (auto& r : ranks) CHECK(patiently(r) == not_restored(BCK_E_REFUSED));
+        CHECK(ranks[0].ask("error").find("no answer comes from there") != std::string::npos);
+        for (const int node : {1, 2}) {
+            if (!ends[static_cast<std::size_t>(node - 1)].has_come("shard")) continue;
+            if (signal == SIGSTOP)
+                c.kill(node, SIGCONT);
+            else
+                REQUIRE(c.start(node));
+        }
+        for (const auto& e : ends) e.never("shard");
+        for (auto& r : ranks) r.say("restart");
+        if (signal == SIGSTOP) {
+            for (auto& r : ranks) CHECK(patiently(r) == found_step{.step = 15});
+            return;
+        }
         for (auto& r : ranks) CHECK(patiently(r) == restored_state{.step = 10, .source = BCK_FROM_STORAGE});
-        CHECK((ends[0].has_come("shard") || ends[1].has_come("shard")));
         // What there is to hear is heard with a call that comes after it.
         int step = 20;
         const auto is_told = [&] {

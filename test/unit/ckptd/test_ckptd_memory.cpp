@@ -233,7 +233,7 @@ TEST_CASE("a single node says that it has no second copy", "[ckptd]") {
     auto ranks = start_ranks(c, 5, {1, 1}, 1);
     all_are(ask_all(ranks, "save 1"), BCK_OK);
     all_are(ask_all(ranks, "wait 1 1 5000"), BCK_OK);
-    all_are(ask_all(ranks, "wait 1 2 100"), BCK_E_TIMEOUT);
+    all_are(ask_all(ranks, "wait 1 2 100"), BCK_E_INVALID);
     const auto sealed = ckpt::seal_now(c.socket(1), 5, 2s);
     REQUIRE(sealed);
     REQUIRE(sealed->size() == 1);

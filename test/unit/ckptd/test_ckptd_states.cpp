@@ -258,14 +258,28 @@ TEST_CASE("names that are none, and one state too many, are refused", "[ckptd]")
         CHECK(ranks[0].ask("open " + name) == BCK_E_INVALID);
         CHECK(ranks[0].ask("error").find("is no name of a state") != std::string::npos);
     }
-    CHECK(ranks[0].ask("open " + std::string(32, 'a')) == BCK_OK);
-    for (const std::string name : {"a", "b-1", "0_c"}) save_in(ranks, name, 1);
-    SECTION("on the same node") {
+    const std::string longest(32, 'a');
+    CHECK(ranks[0].ask("open " + longest) == BCK_OK);
+    for (const std::string& name : {std::string("b-1"), std::string("0_c"), longest}) save_in(ranks, name, 1);
+    SECTION("by the process that has its four") {
         save_in(ranks, "d", 1);
-        CHECK(ranks[0].ask("in e save 1") == BCK_E_REFUSED);
-        const auto why = ranks[0].ask("error");
-        CHECK(why.find("job 7 has 4 named states (0_c, a, b-1, d), and may have 4") != std::string::npos);
+        CHECK(ranks[0].ask("open e") == BCK_E_INVALID);
+        CHECK(ranks[0].ask("error").find("this process has opened four") != std::string::npos);
         CHECK(ranks[0].ask("in d save 2") == BCK_OK);
+    }
+    SECTION("by another one, on a node where the job has its four") {
+        save_in(ranks, "d", 1);
+        for (auto& r : ranks) r.kill();
+        c.new_step(7, 1, {1, 2});
+        ranks = start_ranks(c, 7, {1, 2}, 1, small);
+        for (const char* what : {"in e restart", "in e save 1"}) {
+            CHECK(ranks[0].ask(what) == BCK_E_REFUSED);
+            const auto why = ranks[0].ask("error");
+            INFO(why);
+            CHECK(why.find("job 7 has 4 named states (0_c, " + longest + ", b-1, d), and may have 4") !=
+                  std::string::npos);
+        }
+        return;
     }
     SECTION("on another one, which has its four") {
         // Each node takes its own fourth, and tells the other one of it too late.
@@ -277,7 +291,7 @@ TEST_CASE("names that are none, and one state too many, are refused", "[ckptd]")
         CHECK((first == BCK_E_REFUSED || second == BCK_E_REFUSED));
     }
     save(ranks, 1);
-    save_in(ranks, "a", 2);
+    save_in(ranks, "b-1", 2);
 }
 
 TEST_CASE("whoever names states as he likes gets no more than these, and harms nobody", "[ckptd]") {

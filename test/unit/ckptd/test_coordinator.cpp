@@ -81,7 +81,7 @@ TEST_CASE("a step is given up only where every shard that a rank could begin wit
         CHECK(c.chosen().key == older);
     }
     SECTION("another one, where who is said to have its own does not give it") {
-        c.set_outside({{{"n7", "10.0.0.7"}, holds({}, {{newest, 1}})}});
+        c.set_outside({.said = {{{"n7", "10.0.0.7"}, holds({}, {{newest, 1}})}}});
         c.set_storage({});
         all_say({{newest, 0}, {newest, 3}});
         CHECK(c.chosen().instead.empty());
@@ -184,7 +184,7 @@ TEST_CASE("what nodes outside of the assignment hold is chosen, and is all that 
     c.on(0, holds(first, {{newer, 0}, {older, 0}}));
     c.on(1, holds(first, {{older, 1}}));
     CHECK_FALSE(c.newest_if_whole());
-    c.set_outside({{{"n7", "10.0.0.7"}, holds({}, {{newer, 1}})}});
+    c.set_outside({.said = {{{"n7", "10.0.0.7"}, holds({}, {{newer, 1}})}}});
     c.set_storage({});
     REQUIRE(c.now() == agreement::coordinator::phase::preparing);
     CHECK(c.chosen().key == newer);
@@ -210,7 +210,7 @@ TEST_CASE("what nodes outside know to be replicated is not forgotten", "[ckptd]"
     const auto released_with = [&] {
         c.on(0, one);
         c.on(1, other);
-        c.set_outside({{{}, outside}});
+        c.set_outside({.said = {{{}, outside}}});
         c.set_storage({});
         c.on(0, agreement::prepared{first, {}});
         c.on(1, agreement::prepared{first, {}});
@@ -259,7 +259,7 @@ TEST_CASE("what became replicated behind the others' backs does not count", "[ck
         one.begun = {};
         auto outside = holds({}, {{base, 0}});
         outside.begun = {round_two, base};
-        c.set_outside({{{"n7", ""}, outside}});
+        c.set_outside({.said = {{{"n7", ""}, outside}}});
         CHECK(released_with() == base);
     }
 }
@@ -356,7 +356,7 @@ TEST_CASE("nodes outside that were not asked are asked when what made it needles
     a.storage_holds({}, std::nullopt);
     REQUIRE(a.coordinating()->now() == agreement::coordinator::phase::preparing);
     CHECK(a.coordinating()->chosen().key == newest);
-    const agreement::agreement::holdings outside{{{"n7", ""}, holds({}, {{newest, 1}})}};
+    const agreement::word_outside outside{.said = {{{"n7", ""}, holds({}, {{newest, 1}})}}};
 
     SECTION("a shard was damaged: the same step, with theirs") {
         receive(1, agreement::prepared{number, {1}});
@@ -394,6 +394,81 @@ TEST_CASE("nodes outside that were not asked are asked when what made it needles
     }
 }
 
+TEST_CASE("a silent node is awaited where somebody knows that a step is not whole without it", "[ckptd]") {
+    agreement::coordinator c(2, 2, 7);
+    const copy_key newest{round_one, 37}, older{round_one, 30};
+    auto one = holds({1, 7}, {{newest, 0}}), other = holds({1, 7}, {});
+    const auto hear = [&](agreement::word_outside word, std::vector<copy_key> stored) {
+        c.on(0, one);
+        c.on(1, other);
+        c.set_outside(std::move(word));
+        c.set_storage(std::move(stored));
+    };
+    const agreement::word_outside silent{.said = {}, .some_are_silent = true};
+    SECTION("though storage has an older one, or nobody has any") {
+        const std::vector<copy_key> stored = GENERATE_COPY(std::vector<copy_key>{}, std::vector{older});
+        other.replicated = newest;
+        hear(silent, stored);
+        CHECK(c.now() == agreement::coordinator::phase::collecting);
+        CHECK(c.awaited() == newest);
+        CHECK_FALSE(c.knows_storage());
+        SECTION("until it has answered") {
+            c.set_outside({.said = {{{"n7", ""}, holds({}, {{newest, 1}})}}});
+            c.set_storage(stored);
+            REQUIRE(c.now() == agreement::coordinator::phase::preparing);
+            CHECK(c.chosen().key == newest);
+            CHECK_FALSE(c.awaited());
+        }
+        SECTION("or has it no more") {
+            c.set_outside({});
+            c.set_storage(stored);
+            REQUIRE(c.now() == agreement::coordinator::phase::preparing);
+            CHECK(c.chosen().key == (stored.empty() ? std::nullopt : std::optional(older)));
+        }
+    }
+    SECTION("where a node outside knows it") {
+        auto outside = holds({}, {{newest, 1}});
+        one.copies.clear();
+        outside.replicated = newest;
+        hear({.said = {{{"n7", ""}, outside}}, .some_are_silent = true}, {older});
+        CHECK(c.awaited() == newest);
+    }
+    SECTION("where the shard that a member had turns out to be damaged") {
+        other.replicated = newest;
+        other.copies = {{newest, 1}};
+        hear(silent, {older});
+        REQUIRE(c.chosen().key == newest);
+        c.on(1, agreement::prepared{{1, 7}, {1}});
+        one.number = other.number = {2, 7};
+        other.copies.clear();
+        c.on(0, one);
+        c.on(1, other);
+        CHECK(c.awaited() == newest);
+        CHECK_FALSE(c.knows_storage());
+    }
+    SECTION("not where it is whole without it") {
+        other.replicated = newest;
+        other.copies = {{newest, 1}};
+        hear(silent, {});
+        CHECK(c.chosen().key == newest);
+    }
+    SECTION("nor where nobody knows that it was replicated: a step that was on its way") {
+        hear(silent, {older});
+        CHECK(c.chosen().key == older);
+    }
+    SECTION("nor where something newer is whole, or a later launch has begun from something older") {
+        other.replicated = newest;
+        if (GENERATE(true, false)) {
+            one.begun = {round_two, older};
+            hear(silent, {older});
+            CHECK(c.chosen().key == older);
+        } else {
+            hear(silent, {{round_two, 1}});
+            CHECK(c.chosen().key == copy_key{round_two, 1});
+        }
+    }
+}
+
 TEST_CASE("a checkpoint that nobody has any more when it is to be brought is no beginning from nothing",
           "[ckptd]") {
     agreement::coordinator c(1, 1, 7);
@@ -417,7 +492,7 @@ TEST_CASE("a coordinator that begins again asks storage and the nodes outside on
         a.receive(0, {round_one, holds(number, {{older, 0}, {older, 1}})});
         return a.receive(1, {round_one, holds(number, {})});
     };
-    const agreement::agreement::holdings outside{{{"n7", ""}, holds({}, {{newer, 0}, {newer, 1}})}};
+    const agreement::word_outside outside{.said = {{{"n7", ""}, holds({}, {{newer, 0}, {newer, 1}})}}};
     const auto asked = a.open(l);
     CHECK(a.storage_holds({}, outside).send.empty());
     CHECK(hear_all(asked).send.size() == 2);

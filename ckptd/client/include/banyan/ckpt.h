@@ -104,7 +104,9 @@ BCK_API int bck_unprotect(const char* name);
  * one below the step that bck_restart has brought, from which a training counts on. Once a process of another
  * rank was started again, or called bck_restart after it had saved, the step is not saved and the code is
  * BCK_E_BEHIND, until this process has called bck_restart too. The call waits up to BANYAN_CKPT_WAIT_MS
- * (2000) for a free buffer, then skips this save with BCK_E_BUSY. A step that is skipped so, or by
+ * (2000) for a free buffer, then skips this save with BCK_E_BUSY; while the daemon stands still the saves
+ * after that one do not wait. The first save of a process that has never asked for its state asks whether
+ * there is one: BCK_E_BEHIND then, too, until bck_restart has brought it. A step that is skipped so, or by
  * BCK_E_DEVICE or BCK_E_MEMORY, the other ranks pass over: save the next one. Neither allocates nor faults
  * pages once the memory is attached, which the first call of bck_restart_test, bck_restart or bck_checkpoint
  * does. */
@@ -131,13 +133,16 @@ BCK_API int bck_checkpoint_of(uint64_t step, const bck_tensor* tensors, size_t c
 
 /* Waits until `step` or a newer one has reached `level`. `timeout_ms` 0 only looks; -1 waits without end.
  * Other threads' calls take their turns meanwhile: what is waited for may be their next save. BCK_E_BEHIND as
- * above. */
+ * above. BCK_E_INVALID for a level that no step of the job reaches: BCK_REPLICATED on one node, BCK_DURABLE
+ * where nothing is flushed. */
 BCK_API int bck_wait(uint64_t step, int level, int timeout_ms);
 
 /* The step that bck_restart would bring back, the same on all ranks; BCK_E_NOTFOUND when there is none.
  * Waits, at most ten minutes, until every node of the job has its ranks' state; rank 0 prints what is waited
  * for. BCK_E_REFUSED when a node's daemon does not answer, or has no session of the job, for too long
- * ([ckptd] begin_within), or has no memory for the step that is there: bck_error() names the node. A daemon
+ * ([ckptd] begin_within), or has no memory for the step that is there, or storage does not answer: bck_error()
+ * names the node. So it is where a node of an earlier run has what is missing of a replicated step: no older
+ * one is taken. A call after that waits until the node was asked once more. A daemon
  * that is being started again is waited for as by bck_init, and looked for whatever was heard before. An
  * error is not "there is none": only after BCK_E_NOTFOUND may the training begin anew, and a process that has
  * heard an error, and has not begun before, saves nothing (BCK_E_BEHIND) until bck_restart gives it its state
@@ -218,8 +223,9 @@ BCK_API int bck_state_restart_into(bck_state* state, uint64_t* step, int* source
                                    size_t count);
 
 /* Ends the use of the library, of all states. `drain` != 0: waits (at most a minute) until what was saved is
- * complete in memory and, when the job flushes its steps, in storage: BCK_E_TIMEOUT when storage has not got
- * the newest complete step, or nobody has said so in time, and bck_error() says why. The saved steps stay
+ * complete in memory and, when the job flushes its steps, in storage: BCK_E_TIMEOUT when the newest step that
+ * this rank has saved is not complete, storage has not got the newest complete one, or nobody has said so in
+ * time; BCK_E_NODAEMON when there is nobody to say so; and bck_error() says why. The saved steps stay
  * with the daemon until the job ends, and for its lease after that unless every rank of the node has drained
  * with BCK_OK. A process that ends without it has died as far as the daemon knows, which brings the newest
  * complete step to storage.
