@@ -111,7 +111,8 @@ result<file_part> read_part(const std::filesystem::path& path) {
 
 result<config_file> config_file::load(const std::filesystem::path& path) {
     auto loaded = std::make_shared<impl>();
-    for (const auto& file : config_parts(path)) {
+    BANYAN_TRY(const auto files, config_parts(path));
+    for (const auto& file : files) {
         BANYAN_TRY(auto part, read_part(file));
         loaded->parts.push_back(std::move(part));
     }

@@ -68,7 +68,7 @@ class config_file {
 
 /// The files that make up the configuration at `path`, in the order in which they are read: itself, then
 /// PATH.d/*.conf. None for an empty path.
-std::vector<std::filesystem::path> config_parts(const std::filesystem::path& path);
+result<std::vector<std::filesystem::path>> config_parts(const std::filesystem::path& path);
 
 /// All tables of a file, for --check-config. What runs checks only those that it reads, so that a wrong word
 /// in another part's table, or a newer part's key, does not stop it. Sentences on what is right, and yet

@@ -4,17 +4,23 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include <fmt/format.h>
+
 #include "common/config.hpp"
 #include "common/config_keys.hpp"
 
 namespace banyan {
 
-std::vector<std::filesystem::path> config_parts(const std::filesystem::path& path) {
-    if (path.empty()) return {};
+result<std::vector<std::filesystem::path>> config_parts(const std::filesystem::path& path) {
     std::vector<std::filesystem::path> out;
-    std::error_code none_there;
-    for (const auto& entry : std::filesystem::directory_iterator(path.string() + ".d", none_there))
-        if (entry.path().extension() == ".conf") out.push_back(entry.path());
+    if (path.empty()) return out;
+    const auto folder = path.string() + ".d";
+    std::error_code why;
+    for (std::filesystem::directory_iterator at(folder, why), end; !why && at != end; at.increment(why))
+        if (at->path().extension() == ".conf" && !at->path().filename().string().starts_with('.'))
+            out.push_back(at->path());
+    if (why && why != std::errc::no_such_file_or_directory && why != std::errc::not_a_directory)
+        return fail(errc::unavailable, fmt::format("cannot read {}: {}", folder, why.message()));
     std::ranges::sort(out);
     out.insert(out.begin(), path);
     return out;

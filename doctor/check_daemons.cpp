@@ -20,13 +20,15 @@ constexpr auto command_timeout = std::chrono::seconds(10);
 constexpr const char* defaults_of_faultd = "/etc/default/banyan-faultd";
 
 /// Without it no node is drained and no job is told of.
-void judge_slurm_of_faultd(findings& out) {
+void judge_slurm_of_faultd(const site& s, findings& out) {
     const auto running = processes_called("banyan-faultd");
     if (!running) return;
     for (const auto& daemon : *running) {
         if (std::ranges::find(daemon.words, "controller") == daemon.words.end() || !daemon.environment)
             continue;
         const auto set = variable_in(daemon, "SLURM_CONF");
+        // Where Slurm was built with another place libslurm knows it, and we do not.
+        if (set.empty() && s.slurm.unset_conf.empty()) continue;
         const std::filesystem::path conf = set.empty() ? "/etc/slurm/slurm.conf" : set;
         std::error_code ignored;
         if (std::filesystem::exists(conf, ignored)) continue;
@@ -39,16 +41,19 @@ void judge_slurm_of_faultd(findings& out) {
     }
 }
 
-/// An agent that does not know its node's name calls itself by the short name of the host.
+/// An agent that does not know its node's name calls itself by the short name of the host. Several agents are
+/// those of nodes that have one host, and host names that are not to be seen from here.
 void judge_name_of_agent(const site& s, findings& out) {
     const auto host = ckpt::short_host_name();
-    const auto running = processes_called("banyan-faultd");
+    auto running = processes_called("banyan-faultd");
     if (!running || s.node == host) return;
+    const auto has = [](const process& daemon, const std::string& word) {
+        return std::ranges::find(daemon.words, word) != daemon.words.end();
+    };
+    std::erase_if(*running, [&](const process& daemon) { return !has(daemon, "agent"); });
+    if (running->size() > 1) return;
     for (const auto& daemon : *running) {
-        const auto has = [&](const std::string& word) {
-            return std::ranges::find(daemon.words, word) != daemon.words.end();
-        };
-        if (!has("agent") || has(s.node) || has("--node=" + s.node)) continue;
+        if (has(daemon, s.node) || has(daemon, "--node=" + s.node)) continue;
         out.push_back({verdict::wrong, "banyan-faultd agent",
                        fmt::format("calls itself {}, and slurm.conf has the node as {}", host, s.node),
                        "an incident would name a node that Slurm does not have",
@@ -116,7 +121,7 @@ findings check_daemons(const site& s) {
     findings out;
     if (s.is.compute) judge_name_of_agent(s, out);
     if (!s.is.controller || !s.fault) return out;
-    judge_slurm_of_faultd(out);
+    judge_slurm_of_faultd(s, out);
     out.push_back(judge_agents(s));
     return out;
 }

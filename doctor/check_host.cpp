@@ -65,7 +65,7 @@ findings check_configuration(const site& s) {
     if (const auto rules = fault::load_policy(policy); !rules)
         out.push_back({verdict::wrong, policy, rules.error().text(),
                        "banyan-faultd's controller does not start with it", "banyan-fault policy check"});
-    auto files = config_parts(s.config_path);
+    auto files = config_parts(s.config_path).value_or(std::vector{s.config_path});
     files.emplace_back(policy);
     for (const auto& file : files)
         if (const auto trusted = file.empty() ? result<void>() : check_trusted(file); !trusted)

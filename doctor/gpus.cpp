@@ -138,8 +138,14 @@ finding judge_copies(const gpu_place& where, const gpu_answers& gpus) {
 findings look_at_gpus(const gpu_place& where) {
     const auto nvml = ask_nvml(where);
     const auto on_bus = count_on_bus(where.root);
-    if (nvml && !nvml->empty())
-        return {judge_health(*nvml), judge_driver(where.root), judge_nccl(where), judge_copies(where, *nvml)};
+    if (nvml && !nvml->empty()) {
+        auto health = judge_health(*nvml);
+        if (health.is == verdict::fine && on_bus && *on_bus > nvml->size())
+            health = {verdict::wrong, "GPUs",
+                      fmt::format("{} on the bus, and NVIDIA's library sees {}", *on_bus, nvml->size()),
+                      "no rank can use the others", "dmesg | grep NVRM; nvidia-smi says more"};
+        return {health, judge_driver(where.root), judge_nccl(where), judge_copies(where, *nvml)};
+    }
     if (on_bus && *on_bus == 0) return {fine("GPUs", "none of NVIDIA's is on this host's bus")};
     if (!on_bus)
         return {{verdict::unknown, "GPUs", on_bus.error().text(), "whether ranks can use GPUs is not known",

@@ -29,9 +29,9 @@ result<std::vector<process>> processes_called(const std::string& name) {
         std::ifstream comm(entry.path() / "comm");
         std::string line;
         if (!std::getline(comm, line) || line != name) continue;
-        BANYAN_TRY(auto words, texts_in(entry.path() / "cmdline"));
-        if (words.empty()) continue;  // it has just ended
-        process found{std::move(words), {}};
+        auto words = texts_in(entry.path() / "cmdline");
+        if (!words || words->empty()) continue;  // it has just ended
+        process found{std::move(*words), {}};
         if (auto environment = texts_in(entry.path() / "environ"); environment && !environment->empty())
             found.environment = std::move(*environment);
         out.push_back(std::move(found));

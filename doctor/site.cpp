@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "common/config.hpp"
+#include "common/file.hpp"
 #include "doctor/processes.hpp"
 
 namespace banyan::doctor {
@@ -65,7 +66,8 @@ std::string adopt_slurm_conf() {
     const char* set = std::getenv("SLURM_CONF");
     if (set && *set) return {};
     const auto theirs = conf_of_daemons();
-    if (!theirs || *theirs == "/etc/slurm/slurm.conf") return {};
+    // Anybody can call a process slurmctld: only a file that root alone writes is gone by.
+    if (!theirs || *theirs == "/etc/slurm/slurm.conf" || !check_trusted(*theirs)) return {};
     ::setenv("SLURM_CONF", theirs->c_str(), 1);
     return *theirs;
 }

@@ -173,7 +173,11 @@ result<std::unique_ptr<gpu_library>> open_nvml(const std::string& name) {
     find_function(library, "nvmlDeviceGetRemappedRows", f.remapped);
     find_function(library, "nvmlDeviceGetCurrentClocksThrottleReasons", f.slowdown);
     find_function(library, "nvmlDeviceGetNvLinkState", f.link_state);
-    find_function(library, "nvmlDeviceGetComputeRunningProcesses_v3", f.processes);
+    // How many there are is the same for each form of it.
+    for (const char* form :
+         {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
+          "nvmlDeviceGetComputeRunningProcesses"})
+        if (!f.processes) find_function(library, form, f.processes);
     find_function(library, "nvmlDeviceGetGpuFabricInfo", f.fabric);
     find_function(library, "nvmlDeviceGetGpuFabricInfoV", f.fabric_by_version);
     if (const code why = f.init(); why != success)

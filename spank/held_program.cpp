@@ -28,8 +28,8 @@ char** program_words(spank_t sp) {
 
 void hold_program(spank_t sp) {
     const auto* srun = srun_options::get();
-    // The first word is a file of programs, or one that srun has yet to copy.
-    if (!srun || srun->is_set("multi-prog") || srun->is_set("bcast")) return;
+    // The first word is a file of programs, one that srun has yet to copy, or goes into a container's bundle.
+    if (!srun || srun->is_set("multi-prog") || srun->is_set("bcast") || srun->is_set("container")) return;
     char** words = program_words(sp);
     if (!words || !words[0]) return;
     ::setenv(program_variable, words[0], 1);

@@ -156,7 +156,7 @@ int announce_step(spank_t sp) {
     if (this_step().restart) ::setenv("BANYAN_STEP_RESTART", std::to_string(*this_step().restart).c_str(), 1);
     ::setenv("MASTER_ADDR", address_of(nodes->front()).c_str(), 1);
     ::setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
-    hold_program(sp);
+    if (this_step().role == step_role::training) hold_program(sp);
     return SLURM_SUCCESS;
 }
 

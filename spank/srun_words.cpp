@@ -57,9 +57,10 @@ std::uint32_t number_in(const std::string& text) {
 
 void prepare_srun() {
     // srun has read it, and the tasks are to have what the user has.
-    if (variable(train::srun_error_variable) == std::to_string(train::srun_error_code)) {
+    if (!variable(train::srun_error_is_ours).empty()) {
         by_banyan_run = true;
         ::unsetenv(train::srun_error_variable);
+        ::unsetenv(train::srun_error_is_ours);
     }
     // Beside the number of tasks it says nothing, or something that srun finds wrong for each step of another
     // size, and warns of.

@@ -125,7 +125,10 @@ supervisor::supervisor(options opts, std::uint32_t job, job_state first, job_pla
 }
 
 int supervisor::run() {
-    ::setenv(train::srun_error_variable, std::to_string(train::srun_error_code).c_str(), 0);
+    if (!std::getenv(train::srun_error_variable)) {
+        ::setenv(train::srun_error_variable, std::to_string(train::srun_error_code).c_str(), 1);
+        ::setenv(train::srun_error_is_ours, "1", 1);
+    }
     for (;;) {
         const auto end = run_step();
         if (!end) {
@@ -151,7 +154,7 @@ result<step_end> supervisor::run_step() {
     overdue_ = grows_ = left_ = false;
     departure_ = {};
     auto end = run_child(words, signals_, [this](pid_t srun) { return look_at_step(srun); });
-    own_error_ = end && end->code == code_of_srun_errors();
+    own_error_ = end && !step_ && end->code == code_of_srun_errors();
     if (own_error_ && end->code == train::srun_error_code) end->code = 1;  // as without us
     return end;
 }

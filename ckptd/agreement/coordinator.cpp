@@ -5,6 +5,12 @@
 
 namespace banyan::ckpt::agreement {
 
+namespace {
+bool is_overtaken(const copy_key& key, const std::set<beginning>& begun) {
+    return std::ranges::any_of(begun, [&](const auto& b) { return b.overtakes(key); });
+}
+}  // namespace
+
 coordinator::coordinator(std::uint32_t slots, std::uint32_t world, std::uint64_t nonce, std::uint32_t group)
     : slots_(slots), world_(world), group_(group), ballot_{1, nonce} {}
 
@@ -25,7 +31,7 @@ void coordinator::set_storage(std::vector<copy_key> committed, bool outside_aske
 }
 
 void coordinator::on(std::uint32_t from, const inventory& m) {
-    if (!current(m.number) || from >= slots_) return;
+    if (m.number != ballot_ || from >= slots_) return;
     if (phase_ == phase::collecting) {
         inventories_[from] = m;
         choose();
@@ -41,7 +47,7 @@ void coordinator::on(std::uint32_t from, const inventory& m) {
 }
 
 void coordinator::on(std::uint32_t from, const prepared& m) {
-    if (phase_ != phase::preparing || !current(m.number) || from >= slots_) return;
+    if (phase_ != phase::preparing || m.number != ballot_ || from >= slots_) return;
     if (!m.failed.empty()) {
         // Bad where it lies, or gone meanwhile: another attempt, without it.
         for (const auto rank : m.failed) {
@@ -60,7 +66,7 @@ void coordinator::on(std::uint32_t from, const prepared& m) {
 }
 
 void coordinator::on(std::uint32_t from, const released& m) {
-    if (phase_ != phase::releasing || !current(m.number) || from >= slots_) return;
+    if (phase_ != phase::releasing || m.number != ballot_ || from >= slots_) return;
     answered_.insert(from);
     if (answered_.size() == slots_) phase_ = phase::done;
 }
@@ -158,25 +164,33 @@ void coordinator::hear_of_replicated() {
 void coordinator::choose() {
     if (phase_ != phase::collecting || !storage_ || inventories_.size() < slots_) return;
     const auto complete = candidates();
+    std::set<copy_key> whole;
+    for (const auto& [key, c] : complete)
+        if (!is_spoilt(c)) whole.insert(key);
     hear_of_replicated();
     awaited_.reset();
     const auto already = forced();
-    auto newest = complete.rbegin();
-    while (newest != complete.rend() && is_spoilt(newest->second)) ++newest;
-    const auto lacks = already ? std::nullopt : missed(complete);
-    if (outside_.some_are_silent && lacks && (newest == complete.rend() || newest->first < *lacks)) {
+    const auto lacks = already ? std::nullopt : missed(whole);
+    if (outside_.some_are_silent && lacks && (whole.empty() || *whole.rbegin() < *lacks)) {
         awaited_ = lacks;
         storage_.reset();
         return;
     }
     replicated_.reset();
+    // What a member has heard to be replicated. Not where all have since begun from an older step: then it
+    // came to be so behind their backs, and their parts of it are gone. The newest is the last.
     for (const auto& key : heard_replicated_)
-        if (counts(key, complete)) replicated_ = key;  // the newest is the last
+        if (whole.contains(key) || !is_overtaken(key, begun_)) replicated_ = key;
     choice_ = {};
     replicated_outside_.reset();
     all_heard_ = outside_asked_ && outside_.is_all();
     answered_.clear();
     phase_ = phase::preparing;
+    const auto take = [&](const copy_key& key) {
+        choice_ = complete.at(key);
+        for (const auto& o : outside_.said) choice_.outside.push_back(o.where);
+        replicated_outside_ = replicated_outside(whole);
+    };
     if (already) {
         const auto forgets = [](const auto& one) { return one.second.forgetful; };
         if (std::any_of(inventories_.begin(), inventories_.end(), forgets)) {
@@ -185,57 +199,36 @@ void coordinator::choose() {
         }
         choice_.key = *already;
         if (!choice_.key) return;
-        const auto at = complete.find(*choice_.key);
-        if (at == complete.end() || is_spoilt(at->second)) {
+        if (whole.contains(**already))
+            take(**already);
+        else
             phase_ = phase::lost;  // some ranks have gone with what the others cannot get any more
-            return;
-        }
-        choose(at->second, complete);
         return;
     }
-    if (newest != complete.rend())
-        choose(newest->second, complete);
+    if (!whole.empty())
+        take(*whole.rbegin());
     else if (!complete.empty() || !unavailable_.empty())
         phase_ = phase::lost;  // what was to be brought was a checkpoint, too, even if nobody has it now
 }
 
-void coordinator::choose(const choice& what, const std::map<copy_key, choice>& complete) {
-    choice_ = what;
-    for (const auto& o : outside_.said) choice_.outside.push_back(o.where);
-    replicated_outside_ = replicated_outside(complete);
-}
-
-bool coordinator::is_whole(const copy_key& key, const std::map<copy_key, choice>& complete) const {
-    const auto at = complete.find(key);
-    return at != complete.end() && !is_spoilt(at->second);
-}
-
-bool coordinator::is_overtaken(const copy_key& key) const {
-    return std::ranges::any_of(begun_, [&](const auto& b) { return b.overtakes(key); });
-}
-
-bool coordinator::counts(const copy_key& replicated, const std::map<copy_key, choice>& complete) const {
-    return is_whole(replicated, complete) || !is_overtaken(replicated);
-}
-
-std::optional<copy_key> coordinator::missed(const std::map<copy_key, choice>& complete) const {
+std::optional<copy_key> coordinator::missed(const std::set<copy_key>& whole) const {
     auto known = heard_replicated_;
     for (const auto& o : outside_.said)
         if (o.has.replicated) known.insert(*o.has.replicated);
     std::optional<copy_key> out;
     for (const auto& key : known)
-        if (!is_whole(key, complete) && !is_overtaken(key)) out = key;
+        if (!whole.contains(key) && !is_overtaken(key, begun_)) out = key;
     return out;
 }
 
 // What is older than that they free, and so may the members. Only of the round whose step is chosen, from
 // which that step came, and only what is whole: in a launch since then they may have let go of their part.
-std::optional<copy_key> coordinator::replicated_outside(const std::map<copy_key, choice>& complete) const {
+std::optional<copy_key> coordinator::replicated_outside(const std::set<copy_key>& whole) const {
     std::optional<copy_key> out;
     for (const auto& o : outside_.said) {
         const auto& key = o.has.replicated;
         if (!key || key > choice_.key || key->generation != choice_.key->generation) continue;
-        if (is_whole(*key, complete)) out = std::max(out, key);
+        if (whole.contains(*key)) out = std::max(out, key);
     }
     return out;
 }

@@ -81,28 +81,20 @@ class coordinator {
     /// each other each is tried. By the rank too, since what one has refused may do for another.
     using attempted = std::tuple<copy_key, std::uint32_t, std::uint32_t>;
 
-    bool current(const ballot& number) const { return number == ballot_; }
     void attempt(std::uint64_t number);
     void hear_of_replicated();
     void choose();
-    void choose(const choice& what, const std::map<copy_key, choice>& complete);
     /// Some shard of it was looked for in vain wherever it is said to be.
     bool is_spoilt(const choice& c) const;
     /// What the ranks of some daemon may have begun with already.
     std::optional<std::optional<copy_key>> forced() const;
     std::map<copy_key, choice> candidates() const;
-    /// What a member has heard to be replicated. Not where all have since begun from an older step: then it
-    /// came to be so behind their backs, and their parts of it are gone. Of each attempt anew: what was whole
-    /// in one may be gone in the next.
-    bool counts(const copy_key& replicated, const std::map<copy_key, choice>& complete) const;
     /// Of which somebody knows that it is replicated, and which is not whole, as nobody has given it up.
-    std::optional<copy_key> missed(const std::map<copy_key, choice>& complete) const;
-    bool is_whole(const copy_key& key, const std::map<copy_key, choice>& complete) const;
-    bool is_overtaken(const copy_key& key) const;
+    std::optional<copy_key> missed(const std::set<copy_key>& whole) const;
     /// Of the ranks for which `c` has no holder, or none that gives it, another rank's shard.
     void stand_in(choice& c, const std::map<std::uint32_t, std::vector<std::uint32_t>>& beyond) const;
     /// What those outside know to be replicated, if it can take the place of what the members know.
-    std::optional<copy_key> replicated_outside(const std::map<copy_key, choice>& complete) const;
+    std::optional<copy_key> replicated_outside(const std::set<copy_key>& whole) const;
 
     std::uint32_t slots_, world_, group_;
     ballot ballot_;

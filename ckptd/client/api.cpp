@@ -49,10 +49,12 @@ struct open_states {
     bck_state* of(const char* name) {
         const std::scoped_lock held(lock);
         const auto known = by_name.find(name);
-        const auto others = std::ranges::count_if(
-            by_name, [&](const auto& one) { return one.first != name && one.second->is_in_use(); });
-        if (known == by_name.end() && static_cast<std::size_t>(others) >= banyan::ckpt::max_states)
-            return nullptr;
+        // Whether one is in use is known when its call has ended: asked where that decides alone.
+        if (known == by_name.end() && by_name.size() >= banyan::ckpt::max_states) {
+            const auto used =
+                std::ranges::count_if(by_name, [](const auto& one) { return one.second->is_in_use(); });
+            if (static_cast<std::size_t>(used) >= banyan::ckpt::max_states) return nullptr;
+        }
         auto& place = by_name[name];
         if (!place) place = std::make_unique<bck_state>();
         return place.get();

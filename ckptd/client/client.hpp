@@ -25,6 +25,9 @@ namespace banyan::ckpt {
 /// Regions that a call brings along.
 using given_regions = std::optional<std::span<const bck_tensor>>;
 
+/// Why a process that is behind its job saves nothing. `unanswered`: it has asked, and not been told.
+outcome behind(bool unanswered);
+
 class client {
   public:
     outcome init(const char* job, int rank, int world);
@@ -51,9 +54,6 @@ class client {
     /// bck_init was called, by this process.
     outcome usable() const;
     void become(const rank_name& who);
-    outcome nobody_has_said_so() const;
-    /// Nothing was saved or restored, as at the beginning.
-    void forget_steps();
 
     /// Attached to memory for the regions of one call, which `table` then names. `asks` as of
     /// attachment::reach(); the pages come later then.
@@ -77,7 +77,6 @@ class client {
                  const region_table& table);
     /// The job has gone back since this process was given its state.
     bool is_behind() const;
-    outcome behind() const;
 
     std::mutex lock_;
     bool initialised_ = false;
@@ -88,13 +87,16 @@ class client {
     given_tables given_;
     attachment daemon_{who_};
     std::uint64_t hung_at_ = 0;  ///< the daemon's beat while a save waited for it in vain; 0: it did not
-    std::uint64_t sealed_ = 0;   ///< newest sealed or restored step, plus 1
-    bool has_saved_ = false;     ///< since it was given its state, in this or an earlier session
-    bool has_begun_ = false;     ///< it was given its state, or told that there is none, or has saved
-    bool knows_ = false;         ///< the same, but that it has saved
-    bool must_restart_ = false;  ///< it was behind, and has only looked since
-    bool unanswered_ = false;    ///< it has asked for its state, and does not know what it is
-    std::optional<std::uint64_t> saved_;  ///< newest step sealed since the state was restored
+    /// Of this process; as at the beginning where it begins anew.
+    struct past {
+        std::uint64_t sealed = 0;   ///< newest sealed or restored step, plus 1
+        bool has_saved = false;     ///< since it was given its state, in this or an earlier session
+        bool has_begun = false;     ///< it was given its state, or told that there is none, or has saved
+        bool knows = false;         ///< the same, but that it has saved
+        bool must_restart = false;  ///< it was behind, and has only looked since
+        bool unanswered = false;    ///< it has asked for its state, and does not know what it is
+        std::optional<std::uint64_t> saved;  ///< newest step sealed since the state was restored
+    } past_;
 };
 
 }  // namespace banyan::ckpt

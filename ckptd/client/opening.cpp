@@ -66,7 +66,7 @@ outcome client::init(const char* job, int rank, int world) {
     const auto j = number_or(job, job_given, "BANYAN_JOB", UINT64_MAX);
     const auto r = number_or(rank_text.c_str(), rank >= 0, "RANK", 1'048'575);
     const auto w = number_or(world_text.c_str(), world > 0, "WORLD_SIZE", 1'048'576);
-    if (pid_.exchange(::getpid()) != ::getpid()) forget_steps();
+    if (pid_.exchange(::getpid()) != ::getpid()) past_ = {};
     initialised_ = true;
     const auto socket = environment("BANYAN_CKPT_SOCKET");
     daemon_.begin(j && r && w && *r < *w ? socket : "");
@@ -106,7 +106,7 @@ outcome client::open(client& of, const std::string& state) {
     if (auto r = take_turn(turn); r.code != 0) return r;
     if (auto r = of.usable(); r.code != 0) return r;
     if (initialised_) return {};
-    if (pid_.exchange(of.pid_) != of.pid_) forget_steps();
+    if (pid_.exchange(of.pid_) != of.pid_) past_ = {};
     auto now = of.who_;
     now.state = state;
     become(now);
@@ -118,25 +118,8 @@ outcome client::open(client& of, const std::string& state) {
 
 // What another rank has saved is not this one's.
 void client::become(const rank_name& who) {
-    if (who.job != who_.job || who.rank != who_.rank || who.world != who_.world) forget_steps();
+    if (who.job != who_.job || who.rank != who_.rank || who.world != who_.world) past_ = {};
     who_ = who;
-}
-
-void client::forget_steps() {
-    sealed_ = 0;
-    saved_.reset();
-    has_saved_ = false;
-    has_begun_ = false;
-    knows_ = false;
-    must_restart_ = false;
-    unanswered_ = false;
-}
-
-// Of a state with a name that was never saved there is nothing to say.
-outcome client::nobody_has_said_so() const {
-    if (!who_.state.empty() && !has_saved_) return {};
-    return {BCK_E_NODAEMON,
-            fmt::format("nobody has said that what was saved is safe: {}", daemon_.off_because())};
 }
 
 outcome client::finalize(bool drain, const std::function<void()>& meanwhile) {
@@ -163,18 +146,19 @@ outcome client::finalize(bool drain, const std::function<void()>& meanwhile) {
         daemon_.link.post(message::finalize, "drain", 0);
     }
     if (drain && initialised_ && pid_ == ::getpid() && !was_attached &&
-        (has_saved_ || !daemon_.link.is_open()))
-        out = nobody_has_said_so();
+        (past_.has_saved || !daemon_.link.is_open()) && (who_.state.empty() || past_.has_saved))
+        out = {BCK_E_NODAEMON,
+               fmt::format("nobody has said that what was saved is safe: {}", daemon_.off_because())};
     once();
     daemon_.detach();
     initialised_ = false;
     regions_.clear();
     given_.clear();
-    sealed_ = 0;
-    saved_.reset();
-    has_saved_ = false;
-    has_begun_ = false;
-    knows_ = false;
+    past_.sealed = 0;
+    past_.saved.reset();
+    past_.has_saved = false;
+    past_.has_begun = false;
+    past_.knows = false;
     return out;
 }
 

@@ -43,12 +43,13 @@ outcome find_image(const connection& of, const nlohmann::json& reply, std::uint6
 }  // namespace
 
 bool client::is_behind() const {
-    return must_restart_ || unanswered_ || daemon_.link.header().round.load() != daemon_.link.generation();
+    return past_.must_restart || past_.unanswered ||
+           daemon_.link.header().round.load() != daemon_.link.generation();
 }
 
-outcome client::behind() const {
+outcome behind(bool unanswered) {
     return {BCK_E_BEHIND,
-            unanswered_
+            unanswered
                 ? "this process was not given the state that it is to begin with: bck_restart brings it, or "
                   "says that there is none"
                 : "the ranks went back to an older step, because one of them was started again or asked "
@@ -58,11 +59,11 @@ outcome client::behind() const {
 // Whoever has begun has had its answer before.
 outcome client::heard(outcome answer) {
     if (answer.code == BCK_E_NOTFOUND) {
-        has_begun_ = true;
-        knows_ = true;
-        unanswered_ = false;
-    } else if (answer.code != BCK_OK && !has_begun_) {
-        unanswered_ = true;
+        past_.has_begun = true;
+        past_.knows = true;
+        past_.unanswered = false;
+    } else if (answer.code != BCK_OK && !past_.has_begun) {
+        past_.unanswered = true;
     }
     return answer;
 }
@@ -72,16 +73,16 @@ outcome client::ask_before_saving() {
     nlohmann::json reply;
     const nlohmann::json meta{{"test", true}, {"within_ms", buffer_timeout_.count()}};
     if (auto asked = daemon_.ask(message::restore, meta, answer_timeout, &reply); asked.code != 0)
-        return heard(asked);
+        return asked;  // nothing is known: the next save asks again
     const json_fields in(reply);
     if (in.has("waits")) return {};
     if (const auto step = in.number("step", max_step)) {
-        unanswered_ = true;
+        past_.unanswered = true;
         return {BCK_E_BEHIND,
                 fmt::format("this process has not asked for its state: bck_restart brings step {}", *step)};
     }
     if (const auto generation = in.number("generation")) daemon_.link.set_generation(*generation);
-    knows_ = true;
+    past_.knows = true;
     return {};
 }
 
@@ -109,7 +110,7 @@ outcome client::ask_for_state(bool test, nlohmann::json* reply, const region_tab
         const auto why = json_fields(*reply).text("waits");
         if (!why) {
             // There is nothing to go back to: what was saved before is of a history that is over.
-            if (!json_fields(*reply).has("step") && (!test || was_behind)) forget_steps();
+            if (!json_fields(*reply).has("step") && (!test || was_behind)) past_ = {};
             return {};
         }
         if (who_.rank == 0 && *why != said) say(who_, *why);
@@ -148,7 +149,7 @@ outcome client::look(image_contents* found) {
     if (auto r = usable(); r.code != 0) return r;
     if (auto r = daemon_.reach(true); r.code != 0) return r;
     // The daemon would take all ranks back, as it does at bck_restart.
-    if (has_saved_)
+    if (past_.has_saved)
         return {BCK_E_INVALID,
                 "this process has saved since: bck_stat comes before the first bck_checkpoint"};
     if (auto r = daemon_.attach_for(0); r.code != 0) return r;
@@ -159,10 +160,10 @@ outcome client::look(image_contents* found) {
     const auto bytes = json_fields(reply).number("bytes", 1ull << 48).value_or(0);
     if (auto r = daemon_.attach_for(bytes); r.code != 0) return r;
     // Whoever has only looked has not gone back.
-    must_restart_ = is_behind();
+    past_.must_restart = is_behind();
     const auto before = daemon_.link.generation();
     if (auto asked = ask_for_state(false, &reply, regions_); asked.code != 0) return asked;
-    must_restart_ = must_restart_ || before != daemon_.link.generation();
+    past_.must_restart = past_.must_restart || before != daemon_.link.generation();
     std::span<std::byte> image;
     if (auto r = find_image(daemon_.link, reply, *step, &image); r.code != 0) return r;
     return read(image, *step,
@@ -192,9 +193,9 @@ outcome client::take(std::span<std::byte> image, std::uint64_t step, std::option
 outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
     std::unique_lock<std::mutex> turn;
     if (auto r = take_turn(turn); r.code != 0) return r;
-    has_begun_ = false;
-    knows_ = false;
-    unanswered_ = true;  // also where memory runs out
+    past_.has_begun = false;
+    past_.knows = false;
+    past_.unanswered = true;  // also where memory runs out
     return heard(bring(step, source, given));
 }
 
@@ -207,18 +208,18 @@ outcome client::bring(std::uint64_t* step, int* source, const given_regions& giv
     const auto found = json_fields(reply).number("step", max_step);
     if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
     // The round is entered, but until its state is brought this process does not train in it.
-    must_restart_ = must_restart_ || std::exchange(has_saved_, false);
+    past_.must_restart = past_.must_restart || std::exchange(past_.has_saved, false);
     std::span<std::byte> image;
     if (auto r = find_image(daemon_.link, reply, *found, &image); r.code != 0) return r;
     std::optional<std::uint32_t> of;
     if (const auto rank = json_fields(reply).number("of", 1'048'575)) of = static_cast<std::uint32_t>(*rank);
     if (auto taken = take(image, *found, of, *table); taken.code != 0) return taken;
-    sealed_ = *found + 1;
-    saved_.reset();
-    must_restart_ = false;
-    unanswered_ = false;
-    has_begun_ = true;
-    knows_ = true;
+    past_.sealed = *found + 1;
+    past_.saved.reset();
+    past_.must_restart = false;
+    past_.unanswered = false;
+    past_.has_begun = true;
+    past_.knows = true;
     if (step) *step = *found;
     const auto from = json_fields(reply).text("source").value_or("");
     if (source)

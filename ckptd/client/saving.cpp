@@ -52,7 +52,8 @@ int client::free_buffer() {
         for (std::uint32_t i = 0; i < daemon_.link.buffers(); ++i)
             if (buffer_is_free(header.buffer[i])) return static_cast<int>(i);
         const bool is_late = clock::now() >= until;
-        if (is_late && header.beat.load() == beat) hung_at_ = beat;
+        if (is_late && buffer_timeout_ >= std::chrono::seconds(1) && header.beat.load() == beat)
+            hung_at_ = beat;
         if (hung_at_ != 0 && header.beat.load() == hung_at_) return -1;
         if (is_late || header.stalled.load() != 0 || is_behind() || !daemon_.link.alive()) return -1;
         wait_for_change(header, seen, clock::before_next_look(std::chrono::milliseconds(20)));
@@ -63,14 +64,14 @@ outcome client::checkpoint(std::uint64_t step, given_regions given) {
     std::unique_lock<std::mutex> turn;
     if (auto r = take_turn(turn); r.code != 0) return r;
     if (step > max_step) return {BCK_E_INVALID, fmt::format("step {} is above {}", step, max_step)};
-    if (saved_ && step <= *saved_)
+    if (past_.saved && step <= *past_.saved)
         return {BCK_E_INVALID,
-                fmt::format("step {} is not above step {}, which is saved already", step, *saved_)};
+                fmt::format("step {} is not above step {}, which is saved already", step, *past_.saved)};
     // A state of its own may have been saved more often than the one by which the training counts.
-    if (who_.state.empty() && step + 1 < sealed_)
+    if (who_.state.empty() && step + 1 < past_.sealed)
         return {BCK_E_INVALID, fmt::format("step {} is below step {}, from which this process began: count "
                                            "on from there, or give the new training its own directory",
-                                           step, sealed_ - 1)};
+                                           step, past_.sealed - 1)};
     daemon_.begin_save(step);
     auto out = save(step, given);
     // What the arguments were wrong for may be saved yet.
@@ -99,15 +100,15 @@ outcome client::save(std::uint64_t step, const given_regions& given) {
     if (auto r = ready(given, &table); r.code != 0) return r;
     if (!daemon_.link.alive())
         if (auto r = daemon_.come_back(); r.code != 0) return r;
-    if (is_behind()) return behind();
-    if (!knows_)
+    if (is_behind()) return behind(past_.unanswered);
+    if (!past_.knows)
         if (auto r = ask_before_saving(); r.code != 0) return r;
     int buffer = free_buffer();
     if (buffer < 0 && !daemon_.link.alive()) {
         if (auto r = daemon_.come_back(); r.code != 0) return r;
         buffer = free_buffer();
     }
-    if (buffer < 0 && is_behind()) return behind();
+    if (buffer < 0 && is_behind()) return behind(past_.unanswered);
     if (buffer < 0) {
         daemon_.tell_warning();
         if (daemon_.link.header().stalled.load() != 0)
@@ -130,10 +131,10 @@ outcome client::save(std::uint64_t step, const given_regions& given) {
     // One that is started again looks for what was sealed meanwhile.
     if (!daemon_.link.post(message::sealed, "buffer", static_cast<std::uint64_t>(buffer)))
         if (auto r = daemon_.come_back(); r.code != 0) return r;
-    sealed_ = step + 1;
-    saved_ = step;
-    has_saved_ = true;
-    has_begun_ = true;
+    past_.sealed = step + 1;
+    past_.saved = step;
+    past_.has_saved = true;
+    past_.has_begun = true;
     daemon_.tell_warning();
     return {};
 }
@@ -154,13 +155,13 @@ outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
         if (!daemon_.link.attached()) return {BCK_E_NODAEMON, daemon_.off_because()};
         auto& header = daemon_.link.header();
         const auto seen = header.event.load();
-        std::uint64_t reached = level == BCK_SEALED       ? sealed_
+        std::uint64_t reached = level == BCK_SEALED       ? past_.sealed
                                 : level == BCK_MEMORY     ? header.memory_step.load()
                                 : level == BCK_REPLICATED ? header.replicated_step.load()
                                                           : header.durable_step.load();
         // Above what was saved since there is only what this process began from.
-        if (saved_ && reached > *saved_ + 1) reached = 0;
-        if (is_behind()) return behind();
+        if (past_.saved && reached > *past_.saved + 1) reached = 0;
+        if (is_behind()) return behind(past_.unanswered);
         if (reached >= step + 1) return {};
         if (clock::now() >= until)
             return {BCK_E_TIMEOUT,

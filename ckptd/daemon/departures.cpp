@@ -48,7 +48,12 @@ void departures::watch_silence(const session_ptr& s) {
     const auto lives = [](const auto& r) { return r.second.process && r.second.process->alive(); };
     if (std::ranges::any_of(all, [&](const auto& one) { return std::ranges::any_of(one->ranks, lives); }))
         s->heard = clock::now();
-    const bool has_others = s->request.nodes.size() > 1 && s->agreed->rules().has_begun() && !is_over(*s);
+    // The only node that is left hears nothing while no step runs, and is the job's all the same.
+    const auto is_there = [&](const auto& n) {
+        return n.name != s->self() && !peers_.link_to(n, false)->is_silent();
+    };
+    const bool has_others =
+        s->agreed->rules().has_begun() && !is_over(*s) && std::ranges::any_of(s->request.nodes, is_there);
     const clock::duration most = has_others ? std::max<milliseconds>(core_.config.lease, shortest_silence)
                                             : milliseconds(longest_silence);
     if (clock::now() < s->heard + most) return;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The leader's part in a flush, while the nodes write: who has written, and who writes for those that do not.
+#include <algorithm>
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "ckptd/daemon/flusher.hpp"
@@ -58,7 +61,9 @@ task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
     json order = header_of(*s);
     put_key(order, key);
     order["flush"] = folder;
+    constexpr int slow = 4;
     const auto began = clock::now();
+    std::optional<clock::duration> most;  ///< until half of the nodes had answered
     auto next = began;
     // After one that was overtaken the others are waited for: a node that still writes begins the next flush
     // late, when its step, too, may have gone.
@@ -74,9 +79,17 @@ task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
             next = clock::now() + order_again;
             s->flush.now->replaced.clear();
         }
-        if (clock::now() >= began + core_.config.complete_within) note_hung(s);
+        // A node whose storage hangs, not one that is slow: as slow as storage is, the others say.
+        if (!most && 2 * s->flush.now->answered.size() >= s->request.nodes.size())
+            most = clock::now() - began;
+        if (most &&
+            clock::now() >= began + std::max<clock::duration>(core_.config.complete_within, slow * *most))
+            note_hung(s);
         const auto lost = have_replaced(s, silent_slots(s));
-        if (s->detached && !lost.empty())
+        const auto is_silent = [&](std::uint32_t slot) {
+            return peers_.link_to(s->request.nodes[slot], false)->is_silent();
+        };
+        if (s->detached && std::ranges::any_of(lost, is_silent))
             co_return fail(errc::unavailable, fmt::format("{} does not answer", names_of(*s, lost)),
                            "the job has ended: its newest step stays in memory as long as its lease");
         if (clock::now() > began + core_.config.complete_within) tell_of_missing(s, key);
@@ -143,6 +156,7 @@ std::vector<std::uint32_t> flusher::have_replaced(const session_ptr& s,
 answer_meta flusher::take_files(const session_ptr& s, const std::string& node, const json& meta) {
     const json_fields in(meta);
     BANYAN_TRY(const auto folder, in.text("folder"));
+    if (const auto slot = s->slot_of(node); slot && !in.has("for")) s->flush.hung.erase(*slot);
     if (!s->flush.now || s->flush.now->folder != folder || s->flush.now->count == s->flush.now->files.size())
         return json::object();
     auto& flush = *s->flush.now;
@@ -167,7 +181,6 @@ answer_meta flusher::take_files(const session_ptr& s, const std::string& node, c
             place = std::move(file);
         }
     }
-    if (const auto slot = s->slot_of(node); slot && !in.has("for")) s->flush.hung.erase(*slot);
     flush.answered.insert(in.has("for") ? in.text("for").value_or(node) : node);
     s->notify();
     return json::object();

@@ -65,7 +65,7 @@ task<result<json>> flusher::write_files(session_ptr s, copy_key key, std::string
                                        s->self(), written.error().what),
                            fmt::format("is {} a directory that all nodes of the job share?", dir));
         // Nobody is to have it from here, and the buddy's is as it was.
-        if (!written && written.error().code == errc::invalid_input && !c->dropped && is_as_sealed(*c)) {
+        if (!written && written.error().code == errc::conflict && !c->dropped && is_as_sealed(*c)) {
             users_.note_damage(s, rank, key);
             s->lose_copy(c);
         }

@@ -107,7 +107,7 @@ json launches::hindrance_of(const session_ptr& s) const {
     return out;
 }
 
-void launches::take_hindrance(const session_ptr& s, std::uint32_t slot, const json& said) {
+void take_hindrance(const session_ptr& s, std::uint32_t slot, const json& said) {
     const json_fields in(said);
     const auto text = [&](const char* name) -> std::string {
         if (!in.has(name)) return {};

@@ -63,11 +63,11 @@ class job_agreement : public std::enable_shared_from_this<job_agreement> {
     void recall(agreement::agreement kept, std::uint64_t nonce);
     void receive(std::uint32_t from, const messages& what);
     void tick();
-    void storage_holds(std::vector<copy_key> committed, std::optional<agreement::word_outside> outside) {
-        act(rules_.storage_holds(std::move(committed), std::move(outside)));
-    }
-    void outside_holds(std::optional<agreement::word_outside> outside) {
-        act(rules_.outside_holds(std::move(outside)));
+    /// Without `committed` storage holds what it held.
+    void there_is(std::optional<std::vector<copy_key>> committed,
+                  std::optional<agreement::word_outside> outside) {
+        act(committed ? rules_.storage_holds(std::move(*committed), std::move(outside))
+                      : rules_.outside_holds(std::move(outside)));
     }
     /// Who may hold what the next launch needs; what changes there is kept with the session.
     agreement::earlier_nodes& earlier() { return rules_.earlier(); }

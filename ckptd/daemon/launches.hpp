@@ -16,6 +16,9 @@
 
 namespace banyan::ckpt {
 
+/// What another daemon has said of what hinders it.
+void take_hindrance(const session_ptr& s, std::uint32_t slot, const json& said);
+
 class launches {
   public:
     struct parts {
@@ -56,9 +59,8 @@ class launches {
     void follow(const session_ptr& job, const session_ptr& s);
     /// Its directory.
     task<void> prepare_state(session_ptr s);
-    /// What this daemon says of it with its answers, and what another one has said.
+    /// What this daemon says of it with its answers.
     json hindrance_of(const session_ptr& s) const;
-    static void take_hindrance(const session_ptr& s, std::uint32_t slot, const json& said);
     void on_begin(const session_ptr& s);
     void tell_of_given_up(const session_ptr& s);
     void on_changed(const session_ptr& s);

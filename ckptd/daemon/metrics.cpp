@@ -56,7 +56,7 @@ void add_steps(collection& c, const session& s, const std::vector<label>& of) {
                     with(of, {"tier", tier}), static_cast<double>(key->step));
     if (s.request.flush != 0)
         c.gauge("banyan_ckpt_storage_lag_steps", "Steps that the newest one in storage is behind", of,
-                static_cast<double>(s.durable_lag()));
+                static_cast<double>(durable_lag(s)));
     c.gauge("banyan_ckpt_stalled", "1 while saves of this node's ranks wait for other nodes", of,
             s.stalled ? 1 : 0);
     c.gauge("banyan_ckpt_pending_buffers", "Saved states on their way to a second copy", of, s.pending);

@@ -181,6 +181,8 @@ task<answer_meta> rank_requests::attach(client_ptr client, session_ptr job, cons
                             : std::pair(known->second.last, known->second.finalized);
     // Before the memory is made: of two that come at once the second one waits.
     BANYAN_CO_CHECK(co_await take_rank(client, job, s, rank, until));
+    // The whole session: not for a process that attaches again and again. Its memory is kept when it is made.
+    if (const auto& now = s->ranks[rank]; before != std::pair(now.last, now.finalized)) core_.keep(s);
     BANYAN_CO_CHECK(
         co_await to_.memory.ensure(s, rank, std::max<std::uint64_t>(asked.bytes, page_bytes), asked.can));
     if (s->closed || !client->socket.is_open()) co_return fail(errc::not_found, "the session ended");
@@ -191,8 +193,6 @@ task<answer_meta> rank_requests::attach(client_ptr client, session_ptr job, cons
     to_.copies.scan_buffers(s, rank);
     s->publish();
     s->beat();
-    // The whole session: not for a process that attaches again and again. Its memory is kept when it is made.
-    if (before != std::pair(now.last, now.finalized)) core_.keep(s);
     if (!now.memory)  // by what was found there
         co_return fail(errc::unavailable, fmt::format("rank {} has made holes in its memory", rank));
     const auto files = files_of(now.memory);

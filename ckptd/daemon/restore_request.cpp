@@ -143,7 +143,7 @@ task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
                            "banyan-ckpt status and slurmd's log on the nodes say what is damaged or gone");
         if (auto gave_up = given_up(*s); gave_up && (s->storage.refused || clock::now() >= asked_anew))
             co_return std::unexpected(std::move(*gave_up));
-        co_await s->changed->wait(clock::now() < asked_anew ? asked_anew : until);
+        co_await s->changed->wait(clock::now() < asked_anew ? std::min(until, asked_anew) : until);
     }
     if (!mine()) co_return fail(errc::conflict, "the session ended, or a newer step of the job has begun");
     json out = json::object();

@@ -354,10 +354,10 @@ std::uint64_t session::memory_bytes() const {
     return sum;
 }
 
-std::uint64_t session::durable_lag() const {
-    if (request.flush == 0 || !committed) return 0;
-    const auto in_storage = durable ? durable->step : 0;
-    return committed->step > in_storage ? committed->step - in_storage : 0;
+std::uint64_t durable_lag(const session& s) {
+    if (s.request.flush == 0 || !s.committed) return 0;
+    const auto in_storage = s.durable ? s.durable->step : 0;
+    return s.committed->step > in_storage ? s.committed->step - in_storage : 0;
 }
 
 nlohmann::json describe_key(const std::optional<copy_key>& key) {
@@ -412,7 +412,7 @@ nlohmann::json describe(const session& s) {
                        {"committed", describe_key(s.committed)},
                        {"replicated", s.committed_replicated},
                        {"durable", describe_key(s.durable)},
-                       {"durable_lag_steps", s.durable_lag()},
+                       {"durable_lag_steps", durable_lag(s)},
                        {"pending", s.pending},
                        {"stalled", s.stalled},
                        {"ranks", ranks},

@@ -432,10 +432,11 @@ struct session {
     std::string take_untold();
     /// All that the job has here, what is being made for it included.
     std::uint64_t memory_bytes() const;
-    /// Steps by which storage is behind memory; 0 where nothing is flushed.
-    std::uint64_t durable_lag() const;
 };
 using session_ptr = std::shared_ptr<session>;
+
+/// Steps by which storage is behind memory; 0 where nothing is flushed.
+std::uint64_t durable_lag(const session& s);
 
 /// Why a step that was sealed here has not become complete, as far as this node knows.
 std::string lacking_in_words(const session& s, const copy_key& key);

@@ -55,7 +55,8 @@ result<stored_steps> committed_steps(const storage_user& user, const std::string
             if (out.usable.empty()) return std::unexpected(m.error());
             break;  // what is newer stands, and of what is older nothing is said
         }
-        if (!m && m.error().code == errc::invalid_input && out.usable.empty())
+        if (!m && m.error().code == errc::invalid_input && out.usable.empty() &&
+            out.damaged.size() < enough_steps)
             out.damaged.push_back(m.error().what);
         if (m && of.group != 0 && m->world % of.group != 0)
             m = fail(errc::conflict,
@@ -94,10 +95,7 @@ task<void> launches::tell_what_there_is(session_ptr s, std::uint64_t number,
     if (!stored) s->storage.looked = number;
     open_former_states(s);
     const bool in_vain = elsewhere && elsewhere->some_are_silent && !elsewhere->in_haste;
-    if (stored)
-        s->agreed->storage_holds(std::move(*stored), std::move(elsewhere));
-    else
-        s->agreed->outside_holds(std::move(elsewhere));
+    s->agreed->there_is(std::move(stored), std::move(elsewhere));
     const auto* c = s->agreed->rules().coordinating();
     if (!c || !c->awaited()) {
         s->hindered.choice.reset();

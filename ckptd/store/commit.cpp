@@ -60,14 +60,14 @@ result<void> see_files(int folder, const manifest& m, const claim& owner, const 
 }
 
 // The step's own COMMIT goes first and durably: a removal that stops half-way leaves no step that looks
-// whole. Folders that somebody has put there stay, and with them the step's.
+// whole. What somebody else has put there stays, and with it the step's folder.
 void remove_step(int top, const std::string& dir, std::uint64_t step) {
     const auto shown = step_folder(dir, step);
     const auto folder = open_folder(top, step_name(step), shown);
     if (!folder || ::unlinkat(folder->get(), "COMMIT", 0) != 0) return;
     if (!sync_folder(folder->get(), shown)) return;
     const auto remove = [&](const char* name) {
-        ::unlinkat(folder->get(), name, 0);
+        if (is_in_a_step(name)) ::unlinkat(folder->get(), name, 0);
         return true;
     };
     if (for_each_name(folder->get(), shown, remove)) ::unlinkat(top, step_name(step).c_str(), AT_REMOVEDIR);

@@ -30,17 +30,12 @@ bool is_shard(std::string_view name) {
     return digits >= shard_digits && (temporary ? name.starts_with(suffix) : name == suffix);
 }
 
-bool is_ours(std::string_view name) {
-    return name == "MANIFEST.json" || is_shard(name) || name.starts_with(".MANIFEST.json.") ||
-           name.starts_with(".COMMIT.");
-}
-
 // What is not banyan's stays in it: who may rename in the directory may have put another folder there.
 void empty_and_remove(int top, const std::string& name, const std::string& shown) {
     const auto folder = open_folder(top, name, shown);
     if (!folder) return;
     const auto remove = [&](const char* file) {
-        if (is_ours(file) || std::string_view(file) == "COMMIT") ::unlinkat(folder->get(), file, 0);
+        if (is_in_a_step(file) || std::string_view(file) == "COMMIT") ::unlinkat(folder->get(), file, 0);
         return true;
     };
     if (for_each_name(folder->get(), shown, remove)) ::unlinkat(top, name.c_str(), AT_REMOVEDIR);
@@ -54,7 +49,7 @@ void remove_unfinished(int top, const std::string& name, const std::string& show
     if (!folder || ::fstatat(folder->get(), "COMMIT", &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
         return;
     const auto remove = [&](const char* file) {
-        if (is_ours(file)) ::unlinkat(folder->get(), file, 0);
+        if (is_in_a_step(file)) ::unlinkat(folder->get(), file, 0);
         return true;
     };
     if (for_each_name(folder->get(), shown, remove)) ::unlinkat(top, name.c_str(), AT_REMOVEDIR);
@@ -83,6 +78,11 @@ result<void> end_replacement(int top, const std::string& aside, const std::strin
 }
 
 }  // namespace
+
+bool is_in_a_step(std::string_view name) {
+    return name == "MANIFEST.json" || is_shard(name) || name.starts_with(".MANIFEST.json.") ||
+           name.starts_with(".COMMIT.");
+}
 
 bool is_flush_name(std::string_view name) {
     const auto plain = [](char c) { return c == '.' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };

@@ -19,6 +19,9 @@ constexpr std::string_view trash_prefix = ".trash.";
 /// Whether a name that another node has sent is that of a flush's folder, and nothing else.
 bool is_flush_name(std::string_view name);
 
+/// Whether banyan gives that name to a file of a step, or a temporary one; COMMIT apart.
+bool is_in_a_step(std::string_view name);
+
 /// A folder in `top` goes: out of sight by one rename, then with its files. What somebody else has put into
 /// it stays, and with that the folder.
 result<void> put_away(int top, const std::string& name, const std::string& dir);

@@ -41,7 +41,7 @@ result<shard_file> write_shard(const storage_user& user, const std::string& dir,
     };
     const auto unchanged = [&](std::size_t i, std::span<const std::byte> chunk) -> result<void> {
         if (crc32c(chunk) != chunks[i])
-            return fail(errc::invalid_input,
+            return fail(errc::conflict,
                         fmt::format("rank {}'s shard of step {} changed in memory", rank, step));
         written(chunk.size());
         return {};

@@ -58,6 +58,11 @@ bool begins_with_words(std::string_view rest) {
 bool may_begin_with_a_name(std::string_view text) {
     // Here the name stands in the middle, and is passed over from its end.
     if (text.starts_with("INFO: task ")) return false;
+    // A server's name, too, and all that follows it is the kernel's.
+    if (constexpr std::string_view nfs = "nfs: server "; text.starts_with(nfs)) {
+        const auto rest = text.substr(std::min(text.find(' ', nfs.size()), text.size()));
+        if (rest == " not responding, still trying" || rest == " not responding, timed out") return false;
+    }
     const auto last = std::min(longest_name, text.size());
     for (std::size_t n = 0; n <= last; ++n) {
         const auto rest = text.substr(n);

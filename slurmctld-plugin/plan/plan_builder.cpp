@@ -98,7 +98,7 @@ void save_nodes(job_record_t& job, const ctld_tables& ctld, train::plan plan,
 
 void note_supervised(job_record_t& job, bool supervised) {
     auto plan = stored_plan(job);
-    if (!plan || plan->supervised == supervised) return;
+    if (!plan || plan->restart != job.restart_cnt || plan->supervised == supervised) return;
     plan->supervised = supervised;
     store_plan(job, std::move(*plan));
 }

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 
 #include "common/guard.hpp"
+#include "slurmctld-plugin/containers.hpp"
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
@@ -33,13 +34,26 @@ bool ran_the_script(const job_record_t& job, const node_record_t& node) {
     return job.batch_host && node.name == std::string(job.batch_host);
 }
 
+bool has_a_step_on(const job_record_t& job, const node_record_t& node) {
+    for (const auto* step : entries<step_record_t>(job.step_list))
+        if (step->state == JOB_RUNNING && step->step_id.step_id < SLURM_MAX_NORMAL_STEP_ID &&
+            step->step_node_bitmap && is_set(step->step_node_bitmap, node.index))
+            return true;
+    return false;
+}
+
 /// The node has ranks of a training that nobody starts again, whatever spares there are. Slurm would let the
-/// script see its step fail, and the job fail with it.
+/// script see its step fail, and the job fail with it. A training that has not begun, or is over, ends by
+/// nothing: before the first step who starts it is not known, and takes a spare if there is one.
 bool ends_the_training(const job_record_t& job, const node_record_t& node) {
     if (!job.details || !job.details->requeue) return false;
     const auto plan = stored_plan(job);
-    return plan && plan->restart == job.restart_cnt && !plan->supervised &&
-           std::ranges::find(plan->nodes, node.name) != plan->nodes.end();
+    if (!plan || plan->restart != job.restart_cnt || plan->supervised ||
+        std::ranges::find(plan->nodes, node.name) == plan->nodes.end())
+        return false;
+    if (job.next_step_id == 0)
+        return job.node_cnt <= (plan->min_nodes ? plan->min_nodes : plan->nodes.size());
+    return has_a_step_on(job, node);
 }
 
 void node_is_lost(job_record_t& job, const node_record_t& node) {

@@ -112,7 +112,7 @@ class Changes(ClusterCase):
         self.assertEqual(self.ranks(following()), moved)
 
     def test_the_line_of_a_run_that_is_over(self):
-        """The second run is placed by cons_tres: nothing of the first one's line may be believed."""
+        """The second run is placed without a fabric: nothing of the first one's line may be believed."""
         snapshot = self.cluster.dir / "fabric.snapshot"
         started = self.tmp / "started"
         started.unlink(missing_ok=True)
@@ -129,7 +129,7 @@ class Changes(ClusterCase):
         self.cluster.run("scontrol", "release", job)
         self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)  # it may have begun
         self.cluster.wait_for_job(job)
-        self.assertEqual(self.comment(job), "hello")
+        self.assertRegex(self.comment(job), r"^banyan: tp=4 nodes=2 ranks=4 spares=1\(n\d+\) order=slurm \| hello$")
 
     # -- the snapshot ----------------------------------------------------------------------------------------------------------
 

@@ -178,6 +178,13 @@ TEST_CASE("no recogniser leaves room for a user's text behind 15 bytes", "[hosti
                 }
 }
 
+TEST_CASE("what a site calls its file server takes no line of it away", "[hostile]") {
+    for (const char* server : {"nas01", "fs-1", "nas-2", "nfs-01", "10.0.0.7", "[fe80::1]"}) {
+        CAPTURE(server);
+        CHECK(read_record(std::string("nfs: server ") + server + " not responding, still trying"));
+    }
+}
+
 TEST_CASE("what a user calls his process takes no honest line away", "[hostile]") {
     for (const char* name :
          {"[12]", "x[12]: segfault", "(3)", "a:5 b", "/77 ", " uses ", "a bad frame in "}) {

@@ -146,7 +146,13 @@ void job::act(std::uint32_t i, const effects& e) {
     if (e.bring) bring(i, *e.bring);
     if (e.go) go(i);
     acknowledge(i);
-    if (e.forgot) note_forgotten(i);
+    if (e.forgot) {
+        // What was acknowledged needs no former nodes. Nobody tells a node that its launch is over: it may
+        // forget them later than that, but not by a step that nobody knew of when the newer one began.
+        out_.forgot_late += nodes_[i].stood_alone != first_round(nodes_[i].agreed.generation());
+        if (slot_of(i) == 0u && claim_.generation == generation_ && is_current(i))
+            claim_.nodes = {assignment_.begin(), assignment_.end()};
+    }
     if (nodes_[i].agreed.asks_outside() && slot_of(i) == 0u && nodes_[i].looked == nodes_[i].look)
         look_at_storage(i);
 }
@@ -248,12 +254,6 @@ void job::let_go(std::uint32_t teller, std::uint32_t i, std::uint64_t generation
     if (!copies.empty()) say("node {} is told by {} to let go of {} copies", i, teller, copies.size());
     out_.departures += !copies.empty();
     for (const auto& c : copies) drop(i, c.number);
-}
-
-void job::restart_forgotten(std::uint32_t i) {
-    auto& n = nodes_[i];
-    if (is_current(i) && ranks_[n.agreed.slot()].now == rank_process::doing::waits && n.agreed.has_begun())
-        act(i, n.agreed.begin_again());
 }
 
 }  // namespace banyan::ckpt::simulator

@@ -31,8 +31,6 @@ class job : public launch_nodes {
     /// The prolog of the launch that is, on one of its nodes, or what a step does in its place, which has no
     /// plan. The launch before may run there still.
     void renew(std::uint32_t i, bool is_prolog);
-    /// A node has forgotten those of earlier launches.
-    void note_forgotten(std::uint32_t i);
     void look_at_storage(std::uint32_t i);
     /// Some slots go to other nodes, though theirs live.
     void move_on();
@@ -65,8 +63,6 @@ class job : public launch_nodes {
     /// Nodes of former launches that they are needed no more.
     void tell_departed(std::uint32_t i);
     void let_go(std::uint32_t teller, std::uint32_t i, std::uint64_t generation, bool alone);
-    /// A process that waits though its round has gone (it was fenced before) asks again.
-    void restart_forgotten(std::uint32_t i);
 
     std::vector<rank_process> ranks_;
     books books_;

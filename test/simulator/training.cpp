@@ -183,15 +183,6 @@ bool job::copies_are_anew(const std::optional<copy_key>& key) const {
     return true;
 }
 
-// What was acknowledged needs no former nodes. Nobody tells a node that its launch is over: it may forget
-// them later than that, but not by a step that nobody knew of when the newer one began.
-void job::note_forgotten(std::uint32_t i) {
-    const auto& n = nodes_[i];
-    out_.forgot_late += n.stood_alone != first_round(n.agreed.generation());
-    if (slot_of(i) == 0u && claim_.generation == generation_ && is_current(i))
-        claim_.nodes = {assignment_.begin(), assignment_.end()};
-}
-
 void job::acknowledge(std::uint32_t i) {
     if (nodes_[i].members.empty() || !nodes_[i].agreed.has_begun()) return;
     const auto launch = first_round(nodes_[i].agreed.generation());

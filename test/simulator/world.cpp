@@ -49,7 +49,9 @@ class world : public job {
                 act(i, n.agreed.tick());
                 const auto* c = n.agreed.coordinating();
                 if (c && c->now() == agreement::coordinator::phase::lost && is_current(i)) relaunch();
-                restart_forgotten(i);
+                // A process that waits though its round has gone (it was fenced before) asks again.
+                const bool waits = is_current(i) && ranks_[n.agreed.slot()].now == rank_process::doing::waits;
+                if (waits && n.agreed.has_begun()) act(i, n.agreed.begin_again());
                 if (chance(0.2)) tell_departed(i);
             }
             tick(i);

@@ -140,13 +140,13 @@ BCK_API int bck_wait(uint64_t step, int level, int timeout_ms);
 /* The step that bck_restart would bring back, the same on all ranks; BCK_E_NOTFOUND when there is none.
  * Waits, at most ten minutes, until every node of the job has its ranks' state; rank 0 prints what is waited
  * for. BCK_E_REFUSED when a node's daemon does not answer, or has no session of the job, for too long
- * ([ckptd] begin_within), or has no memory for the step that is there, or storage does not answer: bck_error()
- * names the node. So it is where a node of an earlier run has what is missing of a replicated step: no older
- * one is taken. A call after that waits until the node was asked once more. A daemon
- * that is being started again is waited for as by bck_init, and looked for whatever was heard before. An
- * error is not "there is none": only after BCK_E_NOTFOUND may the training begin anew, and a process that has
- * heard an error, and has not begun before, saves nothing (BCK_E_BEHIND) until bck_restart gives it its state
- * or says that there is none. No region need be protected for it. */
+ * ([ckptd] begin_within), or has no memory for the step that is there, or storage does not answer:
+ * bck_error() names the node. So it is where a node of an earlier run has what is missing of a replicated
+ * step: no older one is taken. A call after that waits until the node was asked once more. A daemon that is
+ * being started again is waited for as by bck_init, and looked for whatever was heard before. An error is not
+ * "there is none": only after BCK_E_NOTFOUND may the training begin anew, and a process that has heard an
+ * error, and has not begun before, saves nothing (BCK_E_BEHIND) until bck_restart gives it its state or says
+ * that there is none. No region need be protected for it. */
 BCK_API int bck_restart_test(uint64_t* step);
 
 /* What the step holds that bck_restart would bring to this rank. No region need be protected for it: memory
