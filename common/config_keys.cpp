@@ -70,7 +70,8 @@ constexpr std::array keys{
                "When a step lacks the shards of some nodes for longer than this, the user is told which."},
     config_key{"ckptd", "begin_within", duration, R"("5m")",
                "When a node does not answer for longer than this while the ranks wait for their state, they get an error. "
-               "So they do when a node has no memory for a checkpoint that is there, or cannot read it from storage for now: "
+               "So they do when a node has no memory for a checkpoint that is there, or cannot read it from storage for now, storage does "
+               "not answer, or a node of an earlier run has what is missing of a step that is known to be replicated: "
                "no older one is taken instead. \"0s\" for no limit."},
     config_key{"ckptd", "memory_limit", size, R"("64G")", "The most memory that checkpoints may take on a node."},
     config_key{"ckptd", "job_memory_limit", size, R"("0")",
@@ -190,7 +191,8 @@ constexpr std::array keys{
                "The file that banyan-sweep(8) wrote with --write-golden on a node that is well: what it has and this node lacks makes "
                "the node unfit."},
     config_key{"sweep", "mounts", list, "[]", "Mount points that have to be mounted, 128 at most."},
-    config_key{"sweep", "disks", list, "[]", "Folders that have to take a file, on file systems with space left, 128 at most."},
+    config_key{"sweep", "disks", list, "[]", "Folders that have to take a file, on file systems with space left, 128 at most. "
+               "Not where users have no quota: one who fills such a file system makes the node unfit."},
     config_key{"sweep", "disk_fill", number, "95", "The share of such a file system that may be full, in percent.", 1, 100},
     config_key{"sweep", "disk_inodes", number, "95", "The share of its inodes that may be used, in percent.", 1, 100},
     config_key{"sweep", "clock", duration, R"("0s")",
@@ -206,7 +208,7 @@ constexpr std::array keys{
                "while no job runs on the node.", 0, 1'000'000},
     config_key{"sweep", "allreduce", number, "0",
                "The bus bandwidth in GB/s (10^9 bytes) that an all-reduce by NCCL over the node's GPUs has to reach; its sums are checked. "
-               "Measured while no job runs on the node.", 0, 1'000'000},
+               "Left out on a node with one GPU. Measured while no job runs on the node.", 0, 1'000'000},
     config_key{"sweep", "figures", path, R"("")",
                "What banyan-sweep(8) printed with --json on a node that is well: bandwidths that are measured here are held to those, too."},
     config_key{"sweep", "figures_percent", number, "90",
