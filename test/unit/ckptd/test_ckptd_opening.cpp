@@ -31,7 +31,7 @@ class full_node {
         REQUIRE(ckpt::session_detach(c.socket(1), before, 5s));
         REQUIRE(eventually([&] { return c.session(1, before)["state"] == "ending"; }));
     }
-    /// A job that runs: with it here there will be too little for the one that waits.
+    /// A job that comes meanwhile: with it here there will be too little for the one that waits.
     void run_beside() {
         c.open(c.request(beside, 1, 1, "", 0));
         c.new_step(beside, 0, {1});
@@ -71,8 +71,8 @@ class full_node {
 
 TEST_CASE("a requeue that was let in outlives the wait of the run before it", "[ckptd]") {
     full_node n;
-    n.run_beside();
     auto first = n.open_and_wait();
+    n.run_beside();
     auto requeued = n.c.request(waiting, 1, 1, "", 0);
     requeued.restart = 1;
     n.c.open(requeued);
@@ -87,8 +87,8 @@ TEST_CASE("a requeue that was let in outlives the wait of the run before it", "[
 
 TEST_CASE("what is opened after a close outlives the wait of what was closed", "[ckptd]") {
     full_node n;
-    n.run_beside();
     auto first = n.open_and_wait();
+    n.run_beside();
     REQUIRE(ckpt::session_close(n.c.socket(1), waiting, false, 5s));
     n.c.open(n.c.request(waiting, 1, 1, "", 0));
     n.g.open();
@@ -118,7 +118,6 @@ TEST_CASE("for a job that has left nobody's memory is taken, and nothing of it i
 
 TEST_CASE("where every open is refused nothing of the job is left", "[ckptd]") {
     full_node n;
-    n.run_beside();
     auto first = n.open_and_wait();
     auto requeued = n.c.request(waiting, 1, 1, "", 0);
     requeued.self = n.c.name(1);
@@ -130,6 +129,7 @@ TEST_CASE("where every open is refused nothing of the job is left", "[ckptd]") {
         const auto s = n.c.session(1, waiting);
         return !s.is_null() && s["restart"] == 1;
     }));
+    n.run_beside();
     n.g.open();
     CHECK_FALSE(first.get());
     CHECK_FALSE(second.get());
