@@ -114,6 +114,10 @@ bool interrupter::is_of_the_past(std::uint32_t job, std::int64_t start_time, con
 task<result<void>> interrupter::restart(job_status job) {
     const auto node = known()->object.node, target = std::to_string(job.id);
     const auto ranks = co_await run_blocking(tools_.pool, [&] { return tools_.slurm.ranks_on(job, node); });
+    result<bool> again = false;
+    if (ranks) again = co_await run_blocking(tools_.pool, [&] { return tools_.slurm.starts_again(job); });
+    // From here on nothing is waited for until what is done is written down: another incident of the job
+    // looks for that.
     const auto* i = known();
     if (!i) co_return result<void>{};
     const auto* before = begun(*i, verb_, target);
@@ -135,7 +139,6 @@ task<result<void>> interrupter::restart(job_status job) {
         if (i->closed_ms != 0 ||
             is_of_the_past(job.id, ranks->start_time, fmt::format("step {}.{}", job.id, step)))
             co_return result<void>{};
-        const auto again = co_await run_blocking(tools_.pool, [&] { return tools_.slurm.starts_again(job); });
         if (!again) co_return std::unexpected(again.error());
         if (!*again) {
             // Its script would see the step fail, and the job end with it.

@@ -231,7 +231,10 @@ TEST_CASE("a helper's step is none of the training", "[fault]") {
 TEST_CASE("a job that ends is followed no longer", "[fault]") {
     followed f;
     f.slurm.jobs[5].phase = job_phase::ended;
-    CHECK(f.actions().empty());
+    const auto got = f.actions();
+    REQUIRE(got.size() == 1);  // what became of it
+    CHECK(got[0].what == "verify");
+    CHECK(got[0].result.starts_with("has ended"));
     CHECK(f.slurm.calls.empty());
 }
 
