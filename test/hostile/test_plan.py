@@ -22,7 +22,6 @@ NEW = json.dumps({"version": 2, "job": 1, "generation": 1, "restart": 0, "shape"
 class Attacks:
     """The tests of every configuration."""
     nodes = NODES
-    makes_plans = True
 
     def submit(self, mode, *entries, nodes=1, seconds=0):
         script = self.cluster.dir / "tmp" / f"hostile-{seconds}.sh"
@@ -71,7 +70,7 @@ class Attacks:
         """Or the others would show nothing."""
         job = self.run_job(CKPT, SHAPE + "dp=2", nodes=2)
         sessions = self.sessions(job)
-        self.assertEqual(len(sessions), 2 if self.makes_plans else 0, sessions)
+        self.assertEqual(len(sessions), 2, sessions)
         for session in sessions.values():
             self.assertEqual(session["uid"], 65534)
 
@@ -84,7 +83,7 @@ class Attacks:
             lines = self.cluster.out("scontrol", "-o", "show", "job", array).splitlines()
             return [int(line.split()[0].partition("=")[2]) for line in lines if "JobState=COMPLETED" in line]
         self.cluster.wait_for(lambda: len(tasks()) == 3, "the array has ended")
-        self.assertEqual([len(self.sessions(job)) for job in tasks()], [1 if self.makes_plans else 0] * 3)
+        self.assertEqual([len(self.sessions(job)) for job in tasks()], [1] * 3)
 
     def test_a_forged_plan_opens_no_session(self):
         texts = {"old": OLD, "new": NEW, "sealed by the user": self.sealed(NEW, *USER), "sealed by root": self.sealed(NEW),
@@ -107,17 +106,17 @@ class Attacks:
                 with self.subTest(form=form):
                     job = self.run_job(CKPT, SHAPE + "dp=1", *self.forms(text)[form])
                     sessions = self.sessions(job)
-                    self.assertEqual(len(sessions), 1 if self.makes_plans else 0, sessions)
+                    self.assertEqual(len(sessions), 1, sessions)
                     for node, session in sessions.items():
                         self.assertEqual(session["nodes"], [node])
 
     def test_slurmds_own_variables_are_not_the_users(self):
-        """Whatever stands before them: the session, if there is one, is this job's and this user's."""
+        """Whatever stands before them: the session is this job's and this user's."""
         job = self.run_job(CKPT, SHAPE + "dp=1", "SLURM_JOB_UID=0", "SPANK_SLURM_JOB_UID=0", "SLURM_JOB_ID=1", "SLURMD_NODENAME=n99",
                            "BANYAN_CONF=/dev/null", "LD_PRELOAD=/nowhere.so", "PATH=/nowhere", "SLURM_CONF=/dev/null",
                            "SLURM_NODELIST=n[01-99]", "SLURM_JOB_RESTART_COUNT=7")
         sessions = self.sessions(job)
-        self.assertEqual(len(sessions), 1 if self.makes_plans else 0, sessions)
+        self.assertEqual(len(sessions), 1, sessions)
         for session in sessions.values():
             self.assertEqual(session["uid"], 65534)
         self.assert_none_drained()
@@ -151,7 +150,6 @@ class SelectPluginAlone(Attacks, ClusterCase):
 class WithoutSnapshot(Attacks, ClusterCase):
     options = ("--without", "fault,submit,snapshot")
     says_why = False
-    makes_plans = False
 
 
 class LongHostLists(ClusterCase):
