@@ -144,7 +144,8 @@ class job {
             must_come_back(&line::memory);
         } else if (what == 2) {  // buddies together: what is in storage remains
             const auto slot = below(slots);
-            // Of a silent node that may have what is lost, the ranks would wait for the word: test_ckptd_late.
+            // Of a silent node that may have what is lost, the ranks would wait for the word:
+            // test_ckptd_late.
             if (zombie_ != 0) wake();
             for (const auto s : {slot, (slot + 1) % slots}) cluster_.kill(assigned_[s], SIGKILL);
             ranks.clear();
