@@ -15,6 +15,8 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 option(BANYAN_WERROR "Treat warnings as errors" OFF)
 set(BANYAN_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them; empty for none")
 
+option(BANYAN_QUICK "Optimise libraries alone: compiling the rest takes half the time" OFF)
+
 find_program(BANYAN_CCACHE ccache)
 if(BANYAN_CCACHE)
   # Paths below the source tree do not count, so that all clones and worktrees on a machine share the cache.
@@ -37,6 +39,13 @@ target_compile_options(banyan_options INTERFACE $<$<CONFIG:Release>:-Wno-restric
 # it for a header's. A function that nobody calls any more has lost its calls to one of another source: an error.
 if(CMAKE_UNITY_BUILD)
   target_compile_options(banyan_options INTERFACE -Wno-shadow -Werror=unused-function $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
+# Root's programs beside users' code. All but Slurm's plugins (BANYAN_LAZY) are bound when they are loaded. Without optimisation the
+# checks of FORTIFY only warn.
+target_link_options(banyan_options INTERFACE LINKER:-z,relro $<$<NOT:$<BOOL:$<TARGET_PROPERTY:BANYAN_LAZY>>>:LINKER:-z,now>)
+if(NOT BANYAN_SANITIZE)
+  target_compile_options(banyan_options INTERFACE -fstack-protector-strong
+    $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=2>)
 endif()
 if(BANYAN_SANITIZE)
   target_compile_options(banyan_options INTERFACE -fsanitize=${BANYAN_SANITIZE} -fno-omit-frame-pointer)
@@ -68,6 +77,13 @@ function(banyan_check_inline)
   endif()
 endfunction()
 
+# banyan_own_code(TARGET): what a program adds to the libraries, or tests them with, is compiled quickly where a build asks for that.
+function(banyan_own_code target)
+  if(BANYAN_QUICK OR BANYAN_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0 -U_FORTIFY_SOURCE)
+  endif()
+endfunction()
+
 # banyan_library(NAME SOURCES... [PUBLIC_LIBS ...]): a static library of one part; its headers are included as "part/x.hpp".
 function(banyan_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
@@ -85,6 +101,7 @@ function(banyan_program name)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} banyan_options)
+  banyan_own_code(${name})
   if(arg_DESTINATION)
     if(NOT arg_COMPONENT)
       set(arg_COMPONENT tools)
@@ -112,10 +129,7 @@ function(banyan_catch_program name)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE BANYAN_FIXTURES="${CMAKE_SOURCE_DIR}/test/fixtures")
   target_link_libraries(${name} PRIVATE ${arg_LIBS} banyan_catch_main banyan_options)
-  if(BANYAN_SANITIZE)
-    # Compiling the tests is half of the gate; what they test is optimised.
-    target_compile_options(${name} PRIVATE -O0)
-  endif()
+  banyan_own_code(${name})
   banyan_test_helper(${name})
 endfunction()
 

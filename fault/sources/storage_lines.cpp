@@ -42,7 +42,7 @@ std::optional<std::string> take_disk(std::string_view& text) {
 // The device that a partition or a journal lies on: "nvme0n1p2" and "nvme0n1p2-8" are nvme0's.
 std::string disk_of(std::string name) {
     if (name.starts_with("dm-")) return name;
-    name = name.substr(0, name.find('-'));
+    name.resize(std::min(name.find('-'), name.size()));
     for (const std::string_view kind : {"nvme", "md"})
         if (name.starts_with(kind)) {
             name.resize(std::min(name.find_first_not_of("0123456789", kind.size()), name.size()));
