@@ -191,8 +191,8 @@ result<claim> take_claim(const storage_user& user, const claim& wanted,
     if (made) made = sync_folder(top.get(), c.dir);
     const auto numbers = claims_in(top.get(), c.dir);
     if (made && !numbers) made = std::unexpected(numbers.error());
-    // What we had seen was no longer the newest.
-    if (made && numbers->back() != c.number)
+    // What we had seen was no longer the newest, or its user has taken ours away.
+    if (made && (numbers->empty() || numbers->back() != c.number))
         made = fail(errc::conflict, fmt::format("somebody else has taken {} over", c.dir));
     if (!made) {
         ::unlinkat(top.get(), name.c_str(), 0);
