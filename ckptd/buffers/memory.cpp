@@ -320,7 +320,7 @@ std::vector<std::shared_ptr<shard_memory>> files_of(const std::shared_ptr<shard_
 shard_memory::~shard_memory() {
     if (!parts_.empty()) {  // each of them frees its own, which it cannot as long as it is mapped here
         guard_ = guarded();
-        map_ = mapping();
+        unmap(std::move(map_));
         return;
     }
     const auto bytes = size();
@@ -328,7 +328,7 @@ shard_memory::~shard_memory() {
     if (budget_->keeper()) budget_->keeper()->drop(number_);
     if (shared_) ::fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes));
     guard_ = guarded();
-    map_ = mapping();
+    unmap(std::move(map_));
     file_.fd.reset();
     budget_->release(bytes);
 }

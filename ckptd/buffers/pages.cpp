@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <optional>
+#include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "common/file.hpp"
 #include "common/text.hpp"
@@ -85,11 +87,46 @@ result<void> seal_size(int fd, const std::string& name) {
     return {};
 }
 
-result<mapping> map_whole(int fd, std::uint64_t bytes, int flags) {
+// While the kernel fills or empties a part of this process's mappings nobody in it can map anything, and the
+// daemon's one thread has to, for each session. So whoever waits for that has a turn after each piece.
+template <class Work>
+void in_pieces(std::span<std::byte> memory, const Work& work) {
+    constexpr std::size_t at_once = huge_page_bytes;
+    for (std::size_t at = 0; at < memory.size(); at += at_once) {
+        const auto piece = memory.subspan(at, std::min(at_once, memory.size() - at));
+        if (work(piece) != 0) return;
+        std::this_thread::yield();
+    }
+}
+
+// Pages that have been written need not be filled by those who map them. A full node is an error here, not a
+// SIGBUS later.
+result<void> allocate(int fd, std::uint64_t bytes, const std::string& name) {
+    static constexpr std::array<std::byte, 128 * 1024> zeros{};
+    for (std::uint64_t at = 0; at < bytes;) {
+        const auto piece = std::min<std::uint64_t>(zeros.size(), bytes - at);
+        const auto done = ::pwrite(fd, zeros.data(), piece, static_cast<off_t>(at));
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0)
+            return fail_errno(fmt::format("cannot allocate {} for {}", format_bytes(bytes), name),
+                              done < 0 ? errno : ENOSPC);
+        at += static_cast<std::uint64_t>(done);
+    }
+    return {};
+}
+
+// By page faults, each of which the kernel serves without the lock over all mappings (Linux 6.4).
+void touch(std::span<const std::byte> memory, std::size_t each) {
+    for (std::size_t at = 0; at < memory.size(); at += each)
+        static_cast<void>(*static_cast<const volatile std::byte*>(memory.data() + at));
+}
+
+std::span<std::byte> all_of(const mapping& m) { return {m.data(), m.size()}; }
+
+result<mapping> map_whole(int fd, std::uint64_t bytes) {
     const std::array each{bytes};
     BANYAN_TRY(auto space, joined_space({}, each));
-    if (::mmap(space.data(), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | flags, fd, 0) ==
-        MAP_FAILED)
+    if (::mmap(space.data(), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
         return fail_errno("cannot map memory", errno);
     return space;
 }
@@ -138,7 +175,7 @@ std::expected<memory_file, no_such_pages> file_of_reserved(const std::string& na
     if (::ftruncate(fd->get(), static_cast<off_t>(bytes)) != 0)
         return none(fail_errno(fmt::format("cannot make {}", name), errno).error());
     // To map it is to be promised all pages, or none.
-    auto map = map_whole(fd->get(), bytes, 0);
+    auto map = map_whole(fd->get(), bytes);
     if (!map) return too_few();
     // What is still in the way, such as the control group's limit, is an error here and a SIGBUS in a page
     // fault.
@@ -147,8 +184,7 @@ std::expected<memory_file, no_such_pages> file_of_reserved(const std::string& na
     while (done != 0 && errno == EINTR);
     if (done != 0) return too_few();
     if (auto sealed = seal_size(fd->get(), name); !sealed) return none(sealed.error());
-    for (std::size_t at = 0; at < bytes; at += huge_page_bytes)
-        static_cast<void>(*static_cast<const volatile std::byte*>(map->data() + at));
+    touch(all_of(*map), huge_page_bytes);
     out.fd = std::move(*fd);
     out.map = std::move(*map);
     out.pages[static_cast<std::size_t>(page_kind::reserved)] = bytes;
@@ -161,17 +197,18 @@ result<memory_file> file_of_ordinary(const std::string& name, std::uint64_t byte
     // Huge pages come by page faults in a mapping that asks for them; fallocate() gives ordinary ones. Here a
     // fault that finds no memory is an error of madvise().
     if (transparent && ::ftruncate(out.fd.get(), static_cast<off_t>(bytes)) == 0) {
-        BANYAN_TRY(out.map, map_whole(out.fd.get(), bytes, 0));
+        BANYAN_TRY(out.map, map_whole(out.fd.get(), bytes));
         if (::madvise(out.map.data(), bytes, MADV_HUGEPAGE) == 0)
-            ::madvise(out.map.data(), bytes, MADV_POPULATE_WRITE);
+            in_pieces(all_of(out.map),
+                      [](auto piece) { return ::madvise(piece.data(), piece.size(), MADV_POPULATE_WRITE); });
+        if (const int e = ::posix_fallocate(out.fd.get(), 0, static_cast<off_t>(bytes)); e != 0)
+            return fail_errno(fmt::format("cannot allocate {} for {}", format_bytes(bytes), name), e);
+    } else {
+        BANYAN_CHECK(allocate(out.fd.get(), bytes, name));
+        BANYAN_TRY(out.map, map_whole(out.fd.get(), bytes));
+        touch(all_of(out.map), page_bytes);
     }
-    // Allocated before it is used: a full node is an error here, not a SIGBUS later.
-    if (const int e = ::posix_fallocate(out.fd.get(), 0, static_cast<off_t>(bytes)); e != 0)
-        return fail_errno(fmt::format("cannot allocate {} for {}", format_bytes(bytes), name), e);
     BANYAN_CHECK(seal_size(out.fd.get(), name));
-    if (!out.map) {
-        BANYAN_TRY(out.map, map_whole(out.fd.get(), bytes, MAP_POPULATE));
-    }
     out.pages[static_cast<std::size_t>(page_kind::ordinary)] = bytes;
     if (transparent) out.see_transparent(transparent_in_mapping(out.map.data()));
     return out;
@@ -184,10 +221,15 @@ result<memory_file> file_of(unique_fd fd) {
     memory_file out;
     const bool reserved = is_reserved(fd.get());
     // Not populated: of what many jobs have that takes long, and nobody is let in meanwhile.
-    BANYAN_TRY(out.map, map_whole(fd.get(), bytes, 0));
+    BANYAN_TRY(out.map, map_whole(fd.get(), bytes));
     out.fd = std::move(fd);
     out.pages[static_cast<std::size_t>(reserved ? page_kind::reserved : page_kind::ordinary)] = bytes;
     return out;
+}
+
+void unmap(mapping memory) {
+    in_pieces(all_of(memory),
+              [](auto piece) { return ::madvise(piece.data(), piece.size(), MADV_DONTNEED); });
 }
 
 std::expected<void, no_such_pages> transparent_pages() {

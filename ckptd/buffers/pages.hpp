@@ -68,6 +68,8 @@ std::expected<memory_file, no_such_pages> file_of_reserved(const std::string& na
 result<memory_file> file_of_ordinary(const std::string& name, std::uint64_t bytes, bool transparent);
 /// Maps a file that was made by another process. Its pages come into the mapping when they are used.
 result<memory_file> file_of(unique_fd fd);
+/// A piece at a time: other threads can map and unmap meanwhile.
+void unmap(mapping memory);
 
 /// Whether the kernel gives shared memory huge pages where it is asked to.
 std::expected<void, no_such_pages> transparent_pages();
