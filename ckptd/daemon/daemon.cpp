@@ -3,6 +3,7 @@
 #include "ckptd/daemon/daemon.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,6 +17,12 @@ namespace {
 constexpr milliseconds tick_every{250};  // also how often what the daemons say to each other is repeated
 constexpr milliseconds first_session_timeout{60'000};  // whoever started this daemon may have died
 constexpr milliseconds finish_timeout{3000};           // at the end, for copies and flushes under way
+
+constexpr std::size_t most_in_answer = 64 * 1024;  // to status, beyond one session
+
+std::size_t size_of(const json& one) {
+    return one.dump(-1, ' ', false, json::error_handler_t::replace).size();
+}
 
 bool may_be_root_only(message type) {
     return type == message::session_open || type == message::step_open || type == message::session_detach ||
@@ -142,7 +149,7 @@ task<answer_meta> daemon::handle_local(client_ptr client, std::uint16_t type, js
         case message::seal_now:
             co_return co_await emergencies_.seal_now(std::move(meta));
         case message::status:
-            co_return on_status(client->uid, root);
+            co_return on_status(client->uid, root, meta);
         case message::given_up:
             co_return users_.on_given_up(client->uid, root, meta);
         default:
@@ -151,19 +158,33 @@ task<answer_meta> daemon::handle_local(client_ptr client, std::uint16_t type, js
 }
 
 // A user hears of his own jobs; the node's figures are root's, since they tell of other users' jobs.
-json daemon::on_status(uid_t uid, bool root) const {
-    json sessions = json::array();
+// One answer holds the newest of his jobs; where there are more it says before which, and he asks on. Root
+// that asks for no page hears of all.
+json daemon::on_status(uid_t uid, bool root, const json& asked) const {
+    const auto before = json_fields(asked).number("before");
+    const auto most = root && !before ? SIZE_MAX : most_in_answer;
+    const bool first = before.value_or(UINT64_MAX) == UINT64_MAX;
+    json sessions = json::array(), out;
     std::uint64_t used = 0;
-    for (const auto& [job, s] : core_.sessions) {
-        if (!root && s->request.uid != uid) continue;
-        used += core_.memory_of_job(*s);
-        sessions.push_back(describe(*s));
+    std::size_t bytes = 0;
+    const auto end = core_.sessions.lower_bound(before.value_or(UINT64_MAX));
+    for (auto it = std::make_reverse_iterator(end); it != core_.sessions.rend(); ++it) {
+        const auto& s = *it->second;
+        if (!root && s.request.uid != uid) continue;
+        if (first) used += core_.memory_of_job(s);
+        if (bytes >= most) {
+            out["more"] = sessions.back()["job"];
+            if (!first) break;
+            continue;
+        }
+        sessions.push_back(describe(s));
+        if (most != SIZE_MAX) bytes += size_of(sessions.back());
     }
-    json out;
+    std::reverse(sessions.begin(), sessions.end());
     out["node"] = core_.config.node;
     out["pid"] = ::getpid();
     out["memory_limit"] = root ? core_.budget->limit() : core_.config.job_limit();
-    out["memory_used"] = root ? core_.budget->used() : used;
+    if (first) out["memory_used"] = root ? core_.budget->used() : used;
     if (root)
         for (std::size_t i = 0; i < page_kind_names.size(); ++i)
             out["memory_pages"][std::string(page_kind_names[i])] =

@@ -37,7 +37,7 @@ class daemon {
 
   private:
     task<answer_meta> handle_local(client_ptr client, std::uint16_t type, json meta);
-    json on_status(uid_t uid, bool root) const;
+    json on_status(uid_t uid, bool root, const json& asked) const;
     task<void> detach_ended();
     task<void> tick();
     task<void> stop_on_signal();

@@ -30,14 +30,21 @@ class local_limits {
     /// Counts a connection of `uid` unless refused. make_room: somebody else holds more than his share, see
     /// gives_way(); one of his idle connections is to be closed.
     verdict enter(uid_t uid, bool has_session);
-    void leave(uid_t uid);
+    void leave(uid_t uid, clock::time_point now = clock::now());
     /// Of the newest verdict make_room: whose connection it is.
     std::optional<uid_t> gives_way() const { return gives_way_; }
-    /// What asks for something, and what says that a rank has saved, which is cheap and comes often.
-    enum class demand { request, note };
+    /// What asks for something; what says that a rank has saved, which is cheap and comes often; and what is
+    /// a request as well, but costs as much as its answer has bytes.
+    enum class demand { request, note, status };
     /// How long a request of one of `uid`'s connections waits before it is heard, so that whoever asks
     /// without end on hundreds of them takes turns with everybody else. Root waits never.
     clock::duration turn(uid_t uid, demand what, clock::time_point now);
+    /// An answer to demand::status has so many bytes. What it costs beyond the one before is paid later.
+    void answered(uid_t uid, std::size_t bytes);
+    /// Answers of `uid` that wait to be read. `bytes` may be negative: they have been.
+    void under_way(uid_t uid, std::int64_t bytes);
+    /// Whether so much waits for him that nothing long is said before he has read.
+    bool reads_too_little(uid_t uid) const;
     std::uint32_t per_user() const { return total_ / 2; }
     std::uint32_t of_strangers() const { return total_ / 8; }
 
@@ -45,7 +52,9 @@ class local_limits {
     struct user {
         std::uint32_t connections = 0;
         bool stranger = false;                    ///< without a session when the newest of them came
-        std::array<clock::time_point, 2> next{};  ///< by what is demanded: when his next one is in time
+        std::array<clock::time_point, 2> next{};  ///< requests and notes: when his next one is in time
+        std::uint32_t price = 1;                  ///< of his next status, in requests
+        std::int64_t under_way = 0;
     };
     std::optional<uid_t> heaviest(bool among_strangers) const;
     std::uint32_t strangers() const;

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -26,6 +27,8 @@ constexpr std::size_t user_meta = 4096;  // a rank's longest message has about 1
 constexpr milliseconds frame_timeout{
     10'000};                                 // from the first byte of a request to its last; for a reply too
 constexpr milliseconds leave_timeout{4000};  // of a predecessor: the end, and some air
+// Of an answer that waits for its reader in the kernel, where nobody counts it for a user.
+constexpr int send_buffer = 16 * 1024;
 
 // Never socket.close(): what its owner left unread may be descriptors whose end takes long.
 void hang_up(asio::local::stream_protocol::socket& socket) {
@@ -41,6 +44,41 @@ bool has_unread(asio::local::stream_protocol::socket& socket) {
     int bytes = 0;
     return socket.is_open() && ::ioctl(socket.native_handle(), SIOCOUTQ, &bytes) == 0 && bytes != 0;
 }
+
+// Whoever it is has closed its end: nobody reads an answer.
+bool has_hung_up(asio::local::stream_protocol::socket& socket) {
+    pollfd p{socket.native_handle(), 0, 0};
+    return !socket.is_open() || (::poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR)) != 0);
+}
+
+bool is(message what, std::uint16_t type) { return type == static_cast<std::uint16_t>(what); }
+
+local_limits::demand demand_of(std::uint16_t type) {
+    if (is(message::sealed, type) || is(message::skipped, type)) return local_limits::demand::note;
+    return is(message::status, type) ? local_limits::demand::status : local_limits::demand::request;
+}
+
+// What nobody is served with who does not hear the answer.
+bool is_for_its_answer(std::uint16_t type) {
+    return is(message::status, type) || is(message::attach, type) || is(message::attach_state, type) ||
+           is(message::attach_part, type) || is(message::restore, type);
+}
+
+// Counts an answer until it has been read, or nobody will.
+class counted_answer {
+  public:
+    counted_answer(local_limits& limits, uid_t uid, std::size_t bytes)
+        : limits_(limits), uid_(uid), bytes_(static_cast<std::int64_t>(bytes)) {
+        limits_.under_way(uid_, bytes_);
+    }
+    ~counted_answer() { limits_.under_way(uid_, -bytes_); }
+    counted_answer(const counted_answer&) = delete;
+
+  private:
+    local_limits& limits_;
+    uid_t uid_;
+    std::int64_t bytes_;
+};
 
 // Until the client has read everything, or is gone. Meanwhile the connection counts as his.
 task<void> until_read(client_ptr client, clock::time_point until) {
@@ -109,21 +147,27 @@ task<result<std::pair<wire::header, json>>> read_request(client_ptr client, watc
     co_return head;
 }
 
-// With a descriptor on its first byte.
-task<result<void>> send_passing(client_ptr client, std::string text, int passed) {
-    auto& socket = client->socket;
+std::string reply_of(const json& meta) {
+    auto text = meta.dump(-1, ' ', false, json::error_handler_t::replace);
     const auto head = wire::encode_header(
         {static_cast<std::uint16_t>(message::reply), static_cast<std::uint32_t>(text.size()), 0});
     text.insert(0, reinterpret_cast<const char*>(head.data()), head.size());
+    return text;
+}
+
+// With a descriptor on its first byte, where there is one.
+task<result<void>> send(client_ptr client, const std::string& text, int passed) {
+    auto& socket = client->socket;
     const auto first = std::as_bytes(std::span(text)).first(1);
-    for (;;) {
+    while (passed >= 0) {
         const auto sent = send_with_descriptor(socket.native_handle(), first, passed);
         if (sent) break;
         if (sent.error().code != errc::unavailable) co_return std::unexpected(sent.error());
         if (auto [ec] = co_await socket.async_wait(asio::socket_base::wait_write, as_result); ec)
             co_return fail(errc::unavailable, "the client closed the connection: " + ec.message());
     }
-    const auto rest = asio::buffer(text.data() + 1, text.size() - 1);
+    const std::size_t done = passed >= 0 ? 1 : 0;
+    const auto rest = asio::buffer(text.data() + done, text.size() - done);
     if (auto [ec, n] = co_await asio::async_write(socket, rest, as_result); ec)
         co_return fail(errc::unavailable, "the client closed the connection: " + ec.message());
     co_return result<void>{};
@@ -269,6 +313,8 @@ void local_server::admit(asio::local::stream_protocol::socket socket, uid_t uid,
             break;
         }
     }
+    boost::system::error_code ignored;
+    client->socket.set_option(asio::socket_base::send_buffer_size(send_buffer), ignored);
     client->id = next_id_++;
     clients_.emplace(client->id, client);
     core_.spawn(serve(client));
@@ -296,32 +342,47 @@ task<void> local_server::converse(client_ptr client) {
         auto asked = co_await read_request(client, dog);
         if (!asked) co_return;
         const auto type = asked->first.type;
-        const bool one_way = type == static_cast<std::uint16_t>(message::sealed) ||
-                             type == static_cast<std::uint16_t>(message::skipped);
-        using demand = local_limits::demand;
-        co_await take_turn(client, one_way ? demand::note : demand::request);
-        auto answer = co_await handlers_.answer(client, type, std::move(asked->second));
-        if (one_way) {
+        const auto what = demand_of(type);
+        const bool no_use = is_for_its_answer(type) && has_hung_up(client->socket);
+        if (!no_use) co_await take_turn(client, what);
+        if (no_use || (is_for_its_answer(type) && has_hung_up(client->socket))) co_return;
+        if (what == local_limits::demand::note) {
+            co_await handlers_.answer(client, type, std::move(asked->second));
             client->busy = false;
             continue;
         }
-        json meta = answer ? std::move(*answer) : wire::error_meta(answer.error());
+        const auto text = co_await answer(client, type, std::move(asked->second));
+        const counted_answer counted(limits_, client->uid, text.size());
         dog.arm();
-        if (const auto memory = std::exchange(client->passed, nullptr)) {
+        int passed = -1;
+        const auto memory = std::exchange(client->passed, nullptr);
+        if (memory) {
             // One descriptor in flight for each connection.
             co_await until_read(client, clock::now() + frame_timeout);
             if (has_unread(client->socket)) co_return;
-            auto text = meta.dump(-1, ' ', false, json::error_handler_t::replace);
             // From here on the rank can hold it, whatever becomes of the answer.
             memory->share();
-            if (!co_await send_passing(client, std::move(text), memory->fd())) co_return;
-        } else {
-            const auto reply_type = static_cast<std::uint16_t>(message::reply);
-            if (!co_await wire::write_frame(client->socket, reply_type, std::move(meta))) co_return;
+            passed = memory->fd();
         }
+        if (!co_await send(client, text, passed)) co_return;
         dog.disarm();
         client->busy = false;
     }
+}
+
+task<std::string> local_server::answer(client_ptr client, std::uint16_t type, json meta) {
+    const bool is_status = demand_of(type) == local_limits::demand::status;
+    if (is_status && limits_.reads_too_little(client->uid))
+        co_return reply_of(wire::error_meta(
+            {errc::exhausted,
+             fmt::format("long answers to uid {} wait to be read on other connections: there is no more "
+                         "before",
+                         client->uid),
+             "read each answer, or close its connection"}));
+    const auto answer = co_await handlers_.answer(client, type, std::move(meta));
+    auto text = reply_of(answer ? *answer : wire::error_meta(answer.error()));
+    if (is_status) limits_.answered(client->uid, text.size());
+    co_return text;
 }
 
 // Also of attached ranks: a job may have thousands of them on this node.

@@ -41,6 +41,8 @@ class local_server {
     void admit(asio::local::stream_protocol::socket socket, uid_t uid, pid_t pid);
     task<void> serve(client_ptr client);
     task<void> converse(client_ptr client);
+    /// The reply, ready to be sent.
+    task<std::string> answer(client_ptr client, std::uint16_t type, json meta);
     task<void> take_turn(client_ptr client, local_limits::demand what);
 
     daemon_core& core_;

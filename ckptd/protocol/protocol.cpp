@@ -168,8 +168,26 @@ result<void> give_up(const std::string& socket, std::uint64_t job, std::uint32_t
 }
 
 result<std::string> status(const std::string& socket, std::chrono::milliseconds timeout) {
-    BANYAN_TRY(const auto meta, ask(socket, message::status, json::object(), timeout));
-    return meta.dump();
+    const auto until = clock::now() + timeout;
+    BANYAN_TRY(const auto fd, wire::connect_unix(socket, until));
+    json out;
+    // From the newest jobs on, a page each. A daemon of another release says all at once.
+    for (std::uint64_t before = UINT64_MAX;;) {
+        BANYAN_TRY(auto reply, wire::call(fd.get(), static_cast<std::uint16_t>(message::status),
+                                          {{"before", before}}, until));
+        auto& page = reply.meta;
+        const auto more = json_fields(page).number("more", before - 1);
+        if (out.is_null()) {
+            out = std::move(page);
+            out.erase("more");
+        } else if (page["sessions"].is_array() && out["sessions"].is_array()) {
+            auto& later = out["sessions"];
+            page["sessions"].insert(page["sessions"].end(), later.begin(), later.end());
+            later = std::move(page["sessions"]);
+        }
+        if (!more) return out.dump(-1, ' ', false, json::error_handler_t::replace);
+        before = *more;
+    }
 }
 
 }  // namespace banyan::ckpt

@@ -31,7 +31,7 @@ enum class message : std::uint16_t {
     restore,              ///< [attached rank] put the newest complete step into a buffer
     finalize,             ///< [attached rank] wait for what is under way
     seal_now,             ///< [root] bring what is sealed into safety and say how far it got
-    status,               ///< [anyone] sessions, steps, bytes
+    status,               ///< [anyone] sessions, steps, bytes; a page of those whose jobs are below "before"
     attach_part,          ///< [attached rank] one more file of its memory, which has grown
     attach_state,         ///< [owner] as attach, for the state that "state" names
     given_up,             ///< [owner] banyan-run does not start the job's step again: for the fault daemon

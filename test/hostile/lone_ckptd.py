@@ -207,9 +207,22 @@ class Daemon:
                 return int(line.split()[1]) * 1024
         raise RuntimeError(key)
 
+    def processor_time(self):
+        """In seconds."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def waits_in(self):
         """Where in the kernel the daemon's own thread is."""
         return pathlib.Path(f"/proc/{self.process.pid}/stack").read_text()
+
+    def descriptors(self, kind=""):
+        """How many it has, of a kind: socket, anon_inode:[pidfd], /memfd:."""
+        count = 0
+        for fd in pathlib.Path(f"/proc/{self.process.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                count += os.readlink(fd).startswith(kind)
+        return count
 
     def forget_peak(self):
         pathlib.Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")

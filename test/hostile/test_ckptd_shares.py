@@ -3,15 +3,18 @@
 memory of jobs that have ended; and a directory that a group shares."""
 import contextlib
 import ctypes
+import json
 import os
 import selectors
 import signal
 import socket
 import struct
+import subprocess
 import tempfile
 import time
 import unittest
 
+from harness import program
 from lone_ckptd import ALICE, MALLORY, TRUDY, Daemon, Link, Rank, as_user, eventually, frame, saves_to_storage, stop
 
 MIB = 1 << 20
@@ -223,6 +226,105 @@ class Time(unittest.TestCase):
                 os.close(write)
             self.assertEqual(as_user(ALICE, lambda: Rank(daemon.socket, 1).reply["buffers"]), 3)
             self.assertEqual(daemon.call("status", seconds=5)["node"], "n1")
+
+
+class Answers(unittest.TestCase):
+    """A user of 250 jobs, whose status is long."""
+    JOBS = range(1000, 1250)
+
+    def daemon(self, **more):
+        daemon = Daemon(**more)
+        self.addCleanup(daemon.__exit__, None)
+        for job in self.JOBS:
+            daemon.open(job, MALLORY)
+            daemon.call("session_detach", dict(job=job))
+        return daemon
+
+    def test_one_answer_is_no_longer_than_a_page_and_the_pages_are_all(self):
+        daemon = self.daemon()
+
+        def look():
+            link, meta, jobs, longest = Link(daemon.socket), {}, [], 0
+            while True:
+                answer = link.call("status", meta)
+                jobs = [s["job"] for s in answer["sessions"]] + jobs
+                longest = max(longest, len(json.dumps(answer)))
+                if "more" not in answer:
+                    return dict(jobs=jobs, longest=longest)
+                meta = dict(before=answer["more"])
+
+        told = as_user(MALLORY, look)
+        self.assertLess(told["longest"], 100_000)
+        self.assertEqual(told["jobs"], list(self.JOBS))
+        # Who asks as tools of before did hears of his newest jobs; root of all.
+        self.assertEqual(as_user(MALLORY, lambda: Link(daemon.socket).call("status")["sessions"][-1]["job"]), self.JOBS[-1])
+        self.assertEqual([s["job"] for s in daemon.call("status")["sessions"]], list(self.JOBS))
+        shown = subprocess.run([program("banyan-ckpt"), "--socket", daemon.socket, "status", "--json"], capture_output=True, text=True)
+        self.assertEqual([s["job"] for s in json.loads(shown.stdout)["sessions"]], list(self.JOBS), shown.stderr)
+
+    def test_a_long_answer_costs_more_of_ones_share_than_a_short_one(self):
+        daemon = self.daemon()
+
+        def flood():
+            links = [Link(daemon.socket, 60) for _ in range(30)]
+            selector = selectors.DefaultSelector()
+            for link in links:
+                selector.register(link.socket, selectors.EVENT_READ)
+                link.socket.sendall(frame("status", {}))
+            count, began = 0, time.monotonic()
+            while time.monotonic() - began < 3:
+                for key, _ in selector.select(0.5):
+                    head = key.fileobj.recv(16, socket.MSG_WAITALL)
+                    count += len(key.fileobj.recv(struct.unpack("<4sHHII", head)[3], socket.MSG_WAITALL))
+                    key.fileobj.sendall(frame("status", {}))
+            return [count, time.monotonic() - began]
+
+        count, seconds = as_user(MALLORY, flood)
+        # 4 KiB are one of the 500 requests a second; a page more or less.
+        self.assertLess(count, 4096 * (100 + 500 * seconds) + 5 * 70_000)
+        self.assertGreater(count, 1_000_000)
+
+    def test_answers_that_nobody_reads_take_little_memory(self):
+        daemon = self.daemon(descriptors=4096)
+        daemon.forget_peak()
+        before = daemon.memory()
+
+        def hoard():
+            links = [Link(daemon.socket, 60) for _ in range(250)]
+            for link in links:
+                link.socket.sendall(frame("status", {}))
+            refused = 0
+            for link in links[-20:]:
+                head = link.socket.recv(16, socket.MSG_WAITALL)
+                refused += b"wait to be read" in link.socket.recv(struct.unpack("<4sHHII", head)[3], socket.MSG_WAITALL)
+            return refused
+
+        self.assertGreater(as_user(MALLORY, hoard), 0)
+        self.assertLess(daemon.memory("VmHWM") - before, 16 * MIB)
+        # Who reads is answered again.
+        self.assertIn("sessions", as_user(MALLORY, lambda: Link(daemon.socket).call("status")))
+
+    def test_requests_of_a_connection_that_has_hung_up_are_not_served(self):
+        daemon = self.daemon()
+        quiet = daemon.descriptors("socket:")
+        spent = daemon.processor_time()
+        for _ in range(100):
+            daemon.call("status")
+        of_one = (daemon.processor_time() - spent) / 100
+
+        def ask_and_go():
+            for _ in range(250):
+                link = Link(daemon.socket)
+                link.socket.sendall(frame("status", {}))
+                link.close()
+
+        os.kill(daemon.process.pid, signal.SIGSTOP)
+        as_user(MALLORY, ask_and_go)
+        spent = daemon.processor_time()
+        os.kill(daemon.process.pid, signal.SIGCONT)
+        self.assertIn("sessions", as_user(ALICE, lambda: Link(daemon.socket).call("status")))  # all have come before
+        self.assertTrue(eventually(lambda: daemon.descriptors("socket:") <= quiet))
+        self.assertLess(daemon.processor_time() - spent, 60 * of_one)
 
 
 class Directories(unittest.TestCase):

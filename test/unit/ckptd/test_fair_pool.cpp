@@ -202,4 +202,52 @@ TEST_CASE("whoever asks without end takes turns, root waits never", "[ckptd]") {
     CHECK(ask(4711, demand::request) == 0ns);  // without a connection
 }
 
+TEST_CASE("a long answer costs more turns than a short one", "[ckptd]") {
+    using namespace std::chrono_literals;
+    using demand = local_limits::demand;
+    local_limits limits(8);
+    const auto now = banyan::clock::time_point{} + 1h;
+    REQUIRE(limits.enter(1000, true) == local_limits::verdict::come);
+    const auto ask = [&] { return limits.turn(1000, demand::status, now); };
+    CHECK(ask() == 0ns);
+    limits.answered(1000, 40 * 4096);  // 41 requests, of which one has been paid
+    CHECK(ask() == 0ns);               // 82 ms + 82 ms
+    CHECK(ask() == 46ms);
+    // A short one in between makes the next long one little cheaper.
+    limits.answered(1000, 10);
+    CHECK(ask() == 46ms + 2ms * 35);
+    for (int i = 0; i < 100; ++i) limits.answered(1000, 10);
+    CHECK(ask() == 46ms + 2ms * 36);
+    CHECK(limits.turn(1000, demand::note, now) == 0ns);
+}
+
+TEST_CASE("who hangs up and comes again owes what he has asked for", "[ckptd]") {
+    using namespace std::chrono_literals;
+    using demand = local_limits::demand;
+    local_limits limits(8);
+    const auto now = banyan::clock::time_point{} + 1h;
+    for (int i = 0; i < 150; ++i) {
+        REQUIRE(limits.enter(1000, true) == local_limits::verdict::come);
+        CHECK((limits.turn(1000, demand::request, now) == 0ns) == (i < 100));
+        limits.leave(1000, now);
+    }
+    REQUIRE(limits.enter(1001, true) == local_limits::verdict::come);
+    limits.leave(1001, now + 1s);  // all is paid
+    REQUIRE(limits.enter(1000, true) == local_limits::verdict::come);
+    CHECK(limits.turn(1000, demand::request, now) == 0ns);
+}
+
+TEST_CASE("who leaves his answers unread gets no more long ones", "[ckptd]") {
+    local_limits limits(8);
+    REQUIRE(limits.enter(1000, true) == local_limits::verdict::come);
+    limits.under_way(1000, 1 << 20);
+    CHECK_FALSE(limits.reads_too_little(1000));
+    limits.under_way(1000, 1);
+    CHECK(limits.reads_too_little(1000));
+    limits.under_way(1000, -1);
+    CHECK_FALSE(limits.reads_too_little(1000));
+    limits.under_way(0, 1 << 30);
+    CHECK_FALSE(limits.reads_too_little(0));
+}
+
 }  // namespace test_fair_pool
