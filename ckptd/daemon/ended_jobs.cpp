@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
@@ -16,6 +17,8 @@ constexpr milliseconds drain_settle{5000};
 constexpr milliseconds letting_go{5000};
 /// Less than a prolog waits for a session, and a rank for its memory.
 constexpr milliseconds kept_from_others{20'000};
+/// Descriptors of all jobs: where there are more no ended one keeps its own, and they are soon counted.
+constexpr std::size_t most_beside_ended = 8192;
 
 std::unexpected<error> not_stored(const session& s, milliseconds lease) {
     const auto& dir = s.request.dir;
@@ -98,9 +101,9 @@ task<void> ended_jobs::settle(session_ptr s, clock::time_point until) {
 
 // A lease keeps what a requeued job will want; a job that runs comes first. Of a user who has several the
 // others go before his last: it is no way to keep a node's memory by one short job after the other.
-bool ended_jobs::give_up_one() {
+bool ended_jobs::give_up_one(scarce what) {
     struct ended {
-        std::uint64_t bytes = 0;
+        std::uint64_t much = 0;
         std::size_t jobs = 0;
         session_ptr oldest;
     };
@@ -110,18 +113,21 @@ bool ended_jobs::give_up_one() {
         const auto all = with_states(s);
         if (!s->detached || std::any_of(all.begin(), all.end(), is_kept)) continue;
         auto& u = users[s->request.uid];
-        u.bytes += core_.memory_of_job(*s);
+        for (const auto& one : all)
+            u.much += what == scarce::memory ? one->memory_bytes() : descriptors_of(*one);
         ++u.jobs;
         if (!u.oldest || s->lease_end < u.oldest->lease_end) u.oldest = s;
     }
     const auto most = std::max_element(users.begin(), users.end(), [](const auto& a, const auto& b) {
-        return std::pair(a.second.jobs > 1, a.second.bytes) < std::pair(b.second.jobs > 1, b.second.bytes);
+        return std::pair(a.second.jobs > 1, a.second.much) < std::pair(b.second.jobs > 1, b.second.much);
     });
     if (most == users.end()) return false;
+    const auto much = what == scarce::memory ? format_bytes(most->second.much)
+                                             : fmt::format("{} descriptors", most->second.much);
     spdlog::warn(
         "job {}: its memory is given up before its lease ends: a job that runs needs it, and uid {} "
         "has {} ended jobs here, with {}",
-        most->second.oldest->job(), most->first, most->second.jobs, format_bytes(most->second.bytes));
+        most->second.oldest->job(), most->first, most->second.jobs, much);
     core_.free_session(most->second.oldest);
     return true;
 }
@@ -133,11 +139,38 @@ std::uint64_t ended_jobs::memory_of_ended() const {
     return sum;
 }
 
+result<void> ended_jobs::make_descriptor(const session& s) {
+    rlimit files{};
+    if (uncounted_ != 0 || ::getrlimit(RLIMIT_NOFILE, &files) != 0) {
+        uncounted_ -= std::min<std::size_t>(uncounted_, 1);
+        return {};
+    }
+    const std::size_t most = files.rlim_cur / 2, beside_ended = std::min(most, most_beside_ended);
+    for (;;) {
+        std::size_t all = 0, his = 0;
+        for (const auto& one : core_.all_sessions()) {
+            const auto some = descriptors_of(*one);
+            all += some;
+            if (one->request.uid == s.request.uid) his += some;
+        }
+        if (all < beside_ended) {
+            uncounted_ = (beside_ended - all) / 8;  // each takes three of them at most
+            return {};
+        }
+        if (give_up_one(scarce::descriptors)) continue;
+        if (all < most || his < most / 2) return {};
+        return fail(errc::exhausted,
+                    fmt::format("{}: jobs of uid {} have {} descriptors of banyan-ckptd, of {} for all users",
+                                in_words(s), s.request.uid, his, most),
+                    "raise LimitNOFILE= of banyan-ckptd, or end jobs on this node");
+    }
+}
+
 task<bool> ended_jobs::make_room(std::uint64_t bytes) {
     const auto used = core_.budget->used(), limit = core_.budget->limit();
     const auto stays = used - std::min(used, memory_of_ended());
     if (bytes > limit || stays > limit - bytes) co_return false;
-    if (give_up_one()) {
+    if (give_up_one(scarce::memory)) {
         // It is free when the last who works on it has let go: storage may have it in its hands.
         timer pause(core_.io);
         const auto until = clock::now() + letting_go;

@@ -25,17 +25,22 @@ class ended_jobs {
     /// one's newest step is still on its way to storage, waits for it a while. False when there is none, and
     /// when all of them together would not make the room: then nothing is given up.
     task<bool> make_room(std::uint64_t bytes);
+    /// For a job that needs one more descriptor. All jobs have half of the process's: where they are taken
+    /// ended ones give theirs up, and who has half of that himself is refused when there are none.
+    result<void> make_descriptor(const session& s);
 
   private:
     /// Until what is sealed here is complete, as far as it can become so.
     task<void> settle(session_ptr s, clock::time_point until);
     /// Of the user who has several here and most in them, else of whoever has most.
-    bool give_up_one();
+    enum class scarce { memory, descriptors };
+    bool give_up_one(scarce what);
     /// Of all jobs that have left.
     std::uint64_t memory_of_ended() const;
 
     daemon_core& core_;
     flusher& flushes_;
+    std::size_t uncounted_ = 0;  ///< that may be made before they are counted again
 };
 
 }  // namespace banyan::ckpt

@@ -7,12 +7,12 @@
 #include <csignal>
 #include <sstream>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-
-#include "common/file.hpp"
+#include <unistd.h>
 
 namespace banyan::ckpt {
 namespace {
@@ -21,13 +21,17 @@ namespace {
 constexpr int SO_PEERPIDFD = 77;  // Linux 6.5; the headers may be older than the kernel
 #endif
 
+bool has_no_descriptor(int error) { return error == EMFILE || error == ENFILE; }
+
 }  // namespace
 
 std::uint64_t process::started_of(pid_t pid) {
-    const auto text = read_file(fmt::format("/proc/{}/stat", pid), 4096);
-    if (!text) return 0;
+    unique_fd fd(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return has_no_descriptor(errno) ? unseen : 0;
+    std::string text(4096, '\0');
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(fd.get(), text.data(), text.size()))));
     // The name may hold blanks and parentheses: the fields are counted behind the last one.
-    std::istringstream in(text->substr(std::min(text->rfind(')') + 1, text->size())));
+    std::istringstream in(text.substr(std::min(text.rfind(')') + 1, text.size())));
     std::string word;
     for (int field = 3; field < 22 && in >> word; ++field) {
     }
@@ -41,14 +45,23 @@ process::process(int socket, pid_t pid, std::uint64_t started) : pid_(pid) {
     socklen_t bytes = sizeof fd;
     if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &bytes) != 0)
         fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+    unseen_ = fd < 0 && has_no_descriptor(errno);
     fd_.reset(fd);
     started_ = started_of(pid);
-    gone_ = started_ != started;
+    unseen_ = unseen_ || started_ == unseen || started == unseen;
+    gone_ = !unseen_ && started_ != started;
 }
 
 process::process(pid_t pid, std::uint64_t started) : pid_(pid), started_(started) {
     fd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    gone_ = started == 0 || started_of(pid) != started;
+    const auto now = started_of(pid);
+    unseen_ = now == unseen;
+    gone_ = started == 0 || (!unseen_ && now != started);
+}
+
+void process::has_ended() const {
+    gone_ = true;
+    fd_.reset();
 }
 
 bool process::alive() const {

@@ -23,16 +23,23 @@ class process {
     /// When it was started, in ticks since boot (proc(5), stat); 0 where that cannot be read.
     std::uint64_t started() const { return started_; }
     bool alive() const;
+    /// This process had no descriptor left to see by whether it is the one that is meant.
+    bool is_unseen() const { return unseen_; }
     /// Readable once it has ended; -1 where there is none.
     int fd() const { return fd_.get(); }
+    /// Whoever was told its end says so: it is not alive, and needs no descriptor.
+    void has_ended() const;
     /// started() of the process that has this number now; 0 where there is none.
     static std::uint64_t started_of(pid_t pid);
+    /// In place of it: there was no descriptor left to read it.
+    static constexpr std::uint64_t unseen = UINT64_MAX;
 
   private:
     pid_t pid_;
-    unique_fd fd_;
+    mutable unique_fd fd_;
     std::uint64_t started_ = 0;
-    bool gone_ = false;  ///< its number is another's
+    bool unseen_ = false;
+    mutable bool gone_ = false;  ///< or its number is another's
 };
 
 }  // namespace banyan::ckpt

@@ -40,8 +40,10 @@ void process_watch::look_again() {
     });
 }
 
-// Who is told may end this object.
+// Who is told may end this object. What has ended needs no descriptor, however long its memory is kept.
 void process_watch::tell() {
+    if (descriptor_.is_open()) descriptor_.release();
+    of_->has_ended();
     const auto ended = std::exchange(ended_, nullptr);
     ended();
 }

@@ -60,6 +60,7 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
     const auto name = fmt::format("banyan-buffers-{}-{}", s->job(), rank);
     const auto from = fits && can.parts && can_grow(r.memory) ? r.memory : nullptr;
     if (!from) let_go_of_unused(core_, s, r);
+    if (!s->detached) BANYAN_CO_CHECK(ended_.make_descriptor(*s));
     const auto more = from ? round_up(bytes, from->unit()) - r.buffer_bytes : 0;
     const auto wanted = from ? buffers * more : bytes_of(shape, round_to_page(bytes));
     const auto limit = core_.config.job_limit();
@@ -137,6 +138,7 @@ task<result<std::shared_ptr<shard_memory>>> rank_buffers::replica_memory(
             fmt::format("a copy of {} and what job {} has on node {} are more than the {} of a job there",
                         format_bytes(size), s->job(), core_.config.node, format_bytes(limit)),
             core_.config.to_raise_job_limit());
+    if (!s->detached) BANYAN_CO_CHECK(ended_.make_descriptor(*s));
     const auto most = limit - used;
     const in_the_making counted(s,
                                 smaller ? size : shard_memory::bytes_to_make(*core_.budget, {}, bytes, most));

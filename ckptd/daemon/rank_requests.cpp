@@ -119,6 +119,12 @@ task<result<void>> rank_requests::take_rank(client_ptr client, session_ptr job, 
     if (const auto who = held_by())
         co_return fail(errc::conflict, fmt::format("rank {} is held by process {}", rank, who->pid()));
     auto now = std::make_shared<const process>(client->socket.native_handle(), client->pid, client->started);
+    if (now->is_unseen())
+        co_return fail(
+            errc::exhausted,
+            fmt::format("rank {}: the node's banyan-ckptd has no descriptor left to watch process {} by",
+                        rank, client->pid),
+            "raise LimitNOFILE= of banyan-ckptd, or end jobs on this node");
     if (!now->alive())
         co_return fail(errc::conflict,
                        fmt::format("process {}, which opened this connection, has ended", client->pid),

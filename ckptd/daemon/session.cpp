@@ -41,6 +41,20 @@ std::vector<std::uint32_t> buddies_in(const session_request& request, const assi
     return buddies_of_first(out, static_cast<std::uint32_t>(a.nodes.size()));
 }
 
+std::unordered_set<const shard_memory*> files_in(const session& s) {
+    std::unordered_set<const shard_memory*> out;
+    const auto add = [&](const std::shared_ptr<shard_memory>& m) {
+        if (!m) return;
+        for (const auto& file : files_of(m)) out.insert(file.get());
+    };
+    for (const auto& [rank, r] : s.ranks) add(r.memory);
+    for (const auto& c : s.copies) add(c->memory);
+    for (const auto& [rank, list] : s.free_replicas)
+        for (const auto& m : list) add(m);
+    for (const auto& m : s.replica_memory) add(m.lock());
+    return out;
+}
+
 }  // namespace
 
 bool is_as_sealed(const shard_copy& c) {
@@ -339,19 +353,15 @@ std::string session::take_untold() {
 }
 
 std::uint64_t session::memory_bytes() const {
-    std::unordered_set<const shard_memory*> seen;
     std::uint64_t sum = bytes_in_the_making;
-    const auto add = [&](const std::shared_ptr<shard_memory>& m) {
-        if (!m) return;
-        for (const auto& file : files_of(m))
-            if (seen.insert(file.get()).second) sum += file->size();
-    };
-    for (const auto& [rank, r] : ranks) add(r.memory);
-    for (const auto& c : copies) add(c->memory);
-    for (const auto& [rank, list] : free_replicas)
-        for (const auto& m : list) add(m);
-    for (const auto& m : replica_memory) add(m.lock());
+    for (const auto* file : files_in(*this)) sum += file->size();
     return sum;
+}
+
+// Its files, the processes that live, and its record.
+std::size_t descriptors_of(const session& s) {
+    const auto lives = [](const auto& r) { return r.second.last && r.second.last->fd() >= 0; };
+    return 1 + files_in(s).size() + static_cast<std::size_t>(std::ranges::count_if(s.ranks, lives));
 }
 
 std::uint64_t durable_lag(const session& s) {

@@ -435,6 +435,9 @@ struct session {
 };
 using session_ptr = std::shared_ptr<session>;
 
+/// How many descriptors it takes here, or at the keeper.
+std::size_t descriptors_of(const session& s);
+
 /// Steps by which storage is behind memory; 0 where nothing is flushed.
 std::uint64_t durable_lag(const session& s);
 

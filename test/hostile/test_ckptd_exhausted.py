@@ -60,6 +60,34 @@ class Exhausted(unittest.TestCase):
             self.assertTrue(eventually(daemon.alive))
             self.assertTrue(as_user(ALICE, lambda: saves_to_storage(daemon.socket, 1, 2)))
 
+    def test_ended_jobs_of_one_user_leave_descriptors_for_another(self):
+        with Daemon(descriptors=256) as daemon:
+            for job in range(1000, 1120):
+                daemon.open(job, MALLORY)
+                answer = as_user(MALLORY, lambda: Link(daemon.socket).call("attach", dict(job=job, rank=0, world=1, bytes=4096)))
+                self.assertNotIn("has ended", answer.get("error", ""))
+                daemon.call("session_detach", dict(job=job))
+            daemon.open(1, ALICE)
+            self.assertEqual(as_user(ALICE, lambda: Rank(daemon.socket, 1).reply["buffers"]), 3)
+            # What has ended is not watched.
+            self.assertTrue(eventually(lambda: daemon.descriptors("anon_inode:[pidfd]") == 0))
+            self.assertGreater(len(daemon.call("status")["sessions"]), 40)  # nor is more given up than needed
+
+    def test_jobs_of_one_user_that_run_leave_descriptors_for_another(self):
+        with Daemon(descriptors=64) as daemon:  # 32 of jobs
+            for job in range(1000, 1020):
+                daemon.open(job, MALLORY)
+
+            def fill():
+                answers = []
+                for job in range(1000, 1020):
+                    answers.append(Link(daemon.socket).call("attach", dict(job=job, rank=0, world=1, bytes=4096)).get("error", ""))
+                return answers
+
+            self.assertIn("of banyan-ckptd, of 32 for all users", as_user(MALLORY, fill)[-1])
+            daemon.open(1, ALICE)
+            self.assertEqual(as_user(ALICE, lambda: Rank(daemon.socket, 1).reply["buffers"]), 3)
+
     def test_no_memory(self):
         with Daemon('memory_limit = "64M"') as daemon:
             daemon.open(1, ALICE, daemon.folder("alice", ALICE), flush=1)

@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,6 +83,26 @@ TEST_CASE("the end of a process is told once, before anybody reaps it") {
     io.run();  // until nothing is left to be told
     CHECK(told == 1);
     CHECK_FALSE(of->alive());
+    CHECK(of->fd() < 0);  // it is of no use any more
+}
+
+TEST_CASE("without a descriptor left a process is not seen, which is no end") {
+    child c;
+    const auto started = process::started_of(c.pid());
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const rlimit none{3, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+    const process by_number(c.pid(), started), by_socket(-1, c.pid(), started);
+    const auto now = process::started_of(c.pid());
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(now == process::unseen);
+    CHECK(by_number.is_unseen());
+    CHECK(by_number.alive());
+    CHECK(by_socket.is_unseen());
+    CHECK_FALSE(process(-1, c.pid(), started).is_unseen());
+    // Nor of one that could not be looked at when it connected.
+    CHECK(process(-1, c.pid(), process::unseen).is_unseen());
 }
 
 TEST_CASE("a process that has ended before is told of from the loop") {
