@@ -2,6 +2,10 @@
 //
 // A crash after each single operation on the claim of a directory: it is never nobody's once it was
 // somebody's, whoever was told that it is his has it, and a beat changes nothing but the beat.
+#include <filesystem>
+#include <functional>
+#include <vector>
+
 #include <catch2/catch.hpp>
 
 #include "crash_model.hpp"
@@ -11,6 +15,7 @@ namespace test_ckptd_replay_owner {
 
 using namespace banyan::ckpt;
 using namespace ckptd_test;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -106,6 +111,41 @@ TEST_CASE("a crash after any operation of a claim's change of hands: never nobod
     CHECK(unwritten > 0);
     CHECK(at_last.job == other);
     CHECK(at_last.generation == 4);
+}
+
+TEST_CASE("whoever takes a claim away at any moment ends nothing but what belongs to it", "[ckptd]") {
+    const temporary t;
+    const auto take_away = [&] {
+        for (const auto& e : fs::directory_iterator(t.dir()))
+            if (e.path().filename().string().starts_with("OWNER.")) fs::remove(e.path());
+    };
+    using act = std::function<bool(claim&)>;
+    const auto other_job = [&](claim& c) {
+        const auto seen = read_owner(self(), t.dir());
+        auto wanted = c;
+        wanted.job = 13;
+        return seen && take_claim(self(), wanted, *seen).has_value();
+    };
+    const std::vector<act> all{other_job, [&](claim& c) { return beat_claim(self(), c).has_value(); },
+                               [&](claim& c) { return rewrite_nodes(self(), c).has_value(); },
+                               [&](claim& c) { return open_flush(self(), c).has_value(); },
+                               [&](claim& c) { return release_claim(self(), c).has_value(); }};
+    for (std::size_t which = 0; which < all.size(); ++which) {
+        bool done = false;
+        for (std::size_t moment = 0; !done; ++moment) {
+            auto c = taken(t.dir(), 12, 3);
+            std::size_t at = 0;
+            crash_model model(t.dir());
+            model.watch([&](const std::string&) {
+                if (at++ == moment) take_away();
+            });
+            const bool succeeded = all[which](c);
+            done = at <= moment;  // it has fewer operations
+            INFO("act " << which << ", moment " << moment);
+            if (done) CHECK(succeeded);
+            REQUIRE(moment < 100);
+        }
+    }
 }
 
 }  // namespace test_ckptd_replay_owner
