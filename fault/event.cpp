@@ -170,6 +170,7 @@ json to_json(const event& e) {
                 {"bdf", f.bdf},
                 {"severity", static_cast<unsigned>(f.severity)},
                 {"follow_up", f.follow_up}};
+    if (!e.serial.empty()) out["serial"] = e.serial;
     if (e.job != 0) out["job"] = e.job;
     if (e.place) out["place"] = to_json(*e.place);
     if (!e.nvlink_domain.empty()) out["nvlink_domain"] = e.nvlink_domain;
@@ -202,6 +203,9 @@ result<event> event_from(const json& meta) {
     BANYAN_TRY(e.uuid, in.text("uuid", max_name));
     BANYAN_TRY(e.repeats, in.number("repeats"));
     BANYAN_TRY(const auto line_ms, in.number("line_ms", latest_ms));
+    if (in.has("serial")) {
+        BANYAN_TRY(e.serial, in.text("serial", max_name));
+    }
     if (in.has("device")) {
         BANYAN_TRY(e.fault.device, in.text("device", max_device));
     }

@@ -30,8 +30,8 @@ struct event {
     /// Of the agent alone: the time of day less a clock that nobody sets, both as line_ms became known.
     std::int64_t clock_gap_ms = 0;
     kernel_fault fault;
-    int gpu = -1;  ///< device minor, -1 when not known
-    std::string uuid;
+    int gpu = -1;                       ///< device minor, -1 when not known
+    std::string uuid, serial;           ///< of the card; empty when not known
     std::string text;                   ///< the line, cleaned and cut
     std::uint64_t repeats = 0;          ///< equal lines that were held back since the last one sent
     std::uint32_t job = 0;              ///< whose process the line names, as its cgroup says; 0: not known

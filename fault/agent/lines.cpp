@@ -66,7 +66,7 @@ void agent::after_line(const log_line& line) {
 
 void agent::take_text(const log_line& line, std::string_view text) {
     auto found = parser_.line(text);
-    if (found.identity) gpus_.learn(found.identity->bdf, found.identity->uuid);
+    if (found.identity) gpus_.learn(*found.identity);
     if (!found.fault) return;
     const bool of_a_gpu = found.fault->kind == fault_kind::xid || found.fault->kind == fault_kind::bus_loss;
     after_fault(std::move(*found.fault), line, text);
@@ -100,6 +100,7 @@ void agent::after_fault(kernel_fault fault, const log_line& line, std::string_vi
         if (const auto* place = gpus_.find(fault.bdf)) {
             e.gpu = place->minor;
             e.uuid = place->uuid;
+            e.serial = place->serial;
         }
     }
     e.place = places_.of(fault.bdf);

@@ -34,6 +34,14 @@ void gpu_map::refresh(const std::filesystem::path& root) {
     }
 }
 
+void gpu_map::learn(const gpu_identity& told) {
+    auto& known = places_[told.bdf];
+    if (!told.serial.empty()) known.serial = told.serial;
+    if (told.uuid.empty() || told.uuid == known.uuid) return;
+    known.uuid = told.uuid;
+    known.serial = told.serial;  // the former card's is not this one's
+}
+
 std::uint32_t driver_branch(const std::filesystem::path& root) {
     constexpr std::size_t most_bytes = 4096;
     const auto text = read_file(root / "proc/driver/nvidia/version", most_bytes);

@@ -9,18 +9,20 @@
 #include <map>
 #include <string>
 
+#include "fault/sources/kernel_fault.hpp"
+
 namespace banyan::fault {
 
 struct gpu_place {
     int minor = -1;  ///< as in /dev/nvidiaN; -1 when not known
-    std::string uuid, model;
+    std::string uuid, model, serial;
 };
 
 class gpu_map {
   public:
     /// Reads anew; keeps what it knew about a card that no longer shows (a lost one leaves /proc).
     void refresh(const std::filesystem::path& root);
-    void learn(const std::string& bdf, const std::string& uuid) { places_[bdf].uuid = uuid; }
+    void learn(const gpu_identity& told);
     const gpu_place* find(const std::string& bdf) const;
     std::size_t size() const { return places_.size(); }
 

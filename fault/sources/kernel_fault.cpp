@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "common/text.hpp"
 #include "fault/sources/process_names.hpp"
@@ -16,7 +17,7 @@ using scan::drop;
 using scan::take_hex_number;
 using scan::take_number;
 
-constexpr std::size_t max_message = 400;
+constexpr std::size_t max_message = 400, max_serial = 32;
 constexpr std::size_t max_comm = 15;  // the kernel's task names have at most 15 characters
 
 std::string bounded(std::string_view text) { return std::string(text.substr(0, max_message)); }
@@ -204,8 +205,11 @@ bool begins_as_fault(std::string_view text) {
 
 kernel_parser::found kernel_parser::line(std::string_view text) {
     if (pending_lines_ > 0) --pending_lines_;
-    if (may_begin_with_a_name(text)) return {};
+    if (may_begin_with_a_name(text) || is_cut_from_oom_line(text)) return {};
+    const auto identified = std::exchange(identified_, {});
     auto rest = text;
+    if (!identified.empty() && drop(rest, "NVRM: GPU Board Serial Number: "))
+        return {{}, gpu_identity{identified, {}, printable(rest.substr(0, max_serial))}};
     if (drop(rest, "nvidia-nvswitch")) {
         if (!take_number(rest) || !drop(rest, ": SXid (")) return {};
         return {parse_sxid(rest), {}};
@@ -232,6 +236,7 @@ kernel_parser::found kernel_parser::driver_line(std::string_view rest) {
     if (drop(rest, "GPU at PCI:")) {
         auto place = take_bdf(rest);
         if (!place || !drop(place->second, ": ") || !place->second.starts_with("GPU-")) return {};
+        identified_ = place->first;
         return {{}, gpu_identity{std::move(place->first), bounded(place->second).substr(0, 64)}};
     }
     if (drop(rest, "GPU ")) {

@@ -40,9 +40,11 @@ struct kernel_fault {
     std::string message;
 };
 
-/// "GPU at PCI:0000:5d:00: GPU-<uuid>": not a fault, but tells which card sits where.
+/// "GPU at PCI:0000:5d:00: GPU-<uuid>", and after it "GPU Board Serial Number: <number>": not a fault, but
+/// tells which card sits where.
 struct gpu_identity {
-    std::string bdf, uuid;
+    std::string bdf, uuid;  ///< the UUID is empty where the next line tells the serial number
+    std::string serial{};   ///< of the board
 };
 
 /// What is known of a device by other means, named as the kernel's lines name it, so that both speak of one.
@@ -71,6 +73,7 @@ class kernel_parser {
     found lost_in_parts(std::string_view rest);
 
     std::uint32_t branch_ = 0;
+    std::string identified_;      // the card of the line before, whose serial number may follow
     std::string pending_bdf_;     // of "The NVIDIA GPU <bdf>", waiting for "fallen off the bus"
     int pending_lines_ = 0;       // texts left until it is forgotten
     bool pending_named_ = false;  // the card's PCI ID was seen

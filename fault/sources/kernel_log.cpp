@@ -193,6 +193,11 @@ kernel_log::origin kernel_log::origin_of(std::string_view raw) {
 kernel_log::outcome kernel_log::read(std::string_view raw, const sink& out) {
     outcome told;
     const auto record = parse_kmsg(raw, told.dirty);
+    if (record.continued) {
+        // The OOM killer's line is printed in parts, and one of them begins with a cgroup's name.
+        told.refused = begins_as_fault(record.text);
+        return told;
+    }
     parted line;
     if (record.has_head)
         line = {form::headed, {}, record.text, record.priority >> 3};

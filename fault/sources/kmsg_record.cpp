@@ -23,6 +23,8 @@ bool take_head(std::string_view& raw, kmsg_record& out) {
     out.priority = *priority;
     out.sequence = *sequence;
     out.usec = *usec;
+    const auto flags = rest.substr(0, std::min(rest.find(','), end));
+    out.continued = flags.find_first_of("c+") != std::string_view::npos;
     raw = rest.substr(end + 1);
     return true;
 }

@@ -16,6 +16,7 @@ struct kmsg_record {
     std::uint32_t priority = 0;  ///< level (low 3 bits) and facility: 0 is the kernel, 1 root's own writes
     std::uint64_t sequence = 0;
     std::uint64_t usec = 0;  ///< since boot
+    bool continued = false;  ///< the rest of a line that others' records cut: it may begin with a user's text
     std::string text;        ///< unescaped; control characters other than line feed are blanks
 };
 

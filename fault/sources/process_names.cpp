@@ -55,6 +55,10 @@ bool begins_with_words(std::string_view rest) {
 
 }  // namespace
 
+bool is_cut_from_oom_line(std::string_view text) {
+    return text.find(",mems_allowed=") != std::string_view::npos && !text.starts_with("oom-kill:");
+}
+
 bool may_begin_with_a_name(std::string_view text) {
     // Here the name stands in the middle, and is passed over from its end.
     if (text.starts_with("INFO: task ")) return false;

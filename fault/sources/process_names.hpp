@@ -14,4 +14,8 @@ namespace banyan::fault {
 /// prints behind such a name.
 bool may_begin_with_a_name(std::string_view text);
 
+/// The OOM killer's line has the name of a cgroup before ",mems_allowed=", printed by itself: where another
+/// processor prints in between, a record begins with that name.
+bool is_cut_from_oom_line(std::string_view text);
+
 }  // namespace banyan::fault

@@ -44,6 +44,7 @@ const char* const forms[] = {
     "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=%p,mems_allowed=0,oom_memcg=/"
     "%p,task=%c,pid=4",
     "oom_reaper: reaped process 42 (%c), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB",
+    "%p,mems_allowed=0,oom_memcg=/user.slice,task_memcg=/user.slice,task=x,pid=42,uid=4105",
     "%c: page allocation failure: order:4, mode:0x40cc0(GFP_KERNEL|__GFP_COMP), nodemask=(null),cpuset=%p",
     "%c: vmalloc error: size 4096, page order 0, failed to allocate pages, mode:0xcc0,cpuset=%p",
     "%c: vmap allocation for size 4096 failed: use vmalloc=<size> to increase size",
@@ -150,6 +151,17 @@ TEST_CASE("no record that begins with a name, or holds one, is a fault", "[hosti
                     if (read_record(text)) FAIL_CHECK(text);
                 }
         }
+}
+
+TEST_CASE("what continues a record is no fault, whatever it begins with", "[hostile]") {
+    for (const auto trust : {kmsg_trust::kernel, kmsg_trust::syslog, kmsg_trust::injected})
+        for (const bool device : {true, false})
+            for (const auto& fault : faults()) {
+                kernel_log log(trust, device);
+                const auto said = [&](std::string_view) { FAIL_CHECK(fault); };
+                CHECK(log.read("4,2288244,25338264750,c;" + fault, said).refused);
+                log.read("4,2288244,25338264750,+,caller=T42;" + fault + ",mems_allowed=0", said);
+            }
 }
 
 TEST_CASE("each recogniser is asked, and believes the kernel", "[hostile]") {

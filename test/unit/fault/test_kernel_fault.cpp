@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "fault/sources/gpu_map.hpp"
 #include "fault/sources/kernel_fault.hpp"
 #include "fault/sources/kernel_log.hpp"
 
@@ -135,6 +136,27 @@ TEST_CASE("a card tells its place", "[fault]") {
     CHECK(got.identity->bdf == "0000:5d:00");
     CHECK(got.identity->uuid == "GPU-11111111-2222-3333-4444-555555555555");
     CHECK_FALSE(got.fault);
+}
+
+TEST_CASE("the line after tells the board's serial number", "[fault]") {
+    constexpr auto place = "NVRM: GPU at PCI:0000:00:06: GPU-39782d54-04bb-39cb-ce12-2ba3b45aaf7d";
+    constexpr auto number = "NVRM: GPU Board Serial Number: 1653824017239";
+    kernel_parser parser;
+    CHECK_FALSE(parser.line(number).identity);  // whose?
+    gpu_map cards;
+    cards.learn(parser.line(place).identity.value());
+    cards.learn(parser.line(number).identity.value());
+    REQUIRE(cards.find("0000:00:06"));
+    CHECK(cards.find("0000:00:06")->uuid == "GPU-39782d54-04bb-39cb-ce12-2ba3b45aaf7d");
+    CHECK(cards.find("0000:00:06")->serial == "1653824017239");
+    CHECK_FALSE(parser.line(number).identity);
+
+    parser.line(place);
+    parser.line("NVRM: Xid (PCI:0000:00:06): 43, pid=980, name=xid, channel 0x0000000a");
+    CHECK_FALSE(parser.line(number).identity);  // not the line after
+
+    cards.learn({"0000:00:06", "GPU-another", {}});
+    CHECK(cards.find("0000:00:06")->serial.empty());
 }
 
 TEST_CASE("SXid lines: severity and link are optional", "[fault]") {
