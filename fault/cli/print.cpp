@@ -20,14 +20,15 @@ namespace banyan::fault {
 
 namespace {
 
-std::string clock_text(std::int64_t ms, bool with_day) {
+/// As in the daemons' logs, and as --since takes it.
+std::string clock_text(std::int64_t ms) {
     if (ms <= 0) return "-";
     const std::time_t seconds = ms / 1000;
     std::tm local{};
     ::localtime_r(&seconds, &local);
     char text[32];
-    std::strftime(text, sizeof text, with_day ? "%m-%d %H:%M:%S" : "%H:%M:%S", &local);
-    return fmt::format("{}.{:03d}", text, ms % 1000);
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &local);
+    return text;
 }
 
 // The controller may be of another release: what is missing, or not as expected, is shown as unknown.
@@ -86,15 +87,15 @@ std::vector<moment> moments_of(const json_fields& i) {
 }  // namespace
 
 std::string incident_header() {
-    return fmt::format("{:<7} {:<18} {:<8} {:<7} {:<32} {}\n", "ID", "SINCE", "SEVERITY", "STATE", "OBJECT",
+    return fmt::format("{:<7} {:<19} {:<8} {:<7} {:<32} {}\n", "ID", "SINCE", "SEVERITY", "STATE", "OBJECT",
                        "CAUSE");
 }
 
 std::string incident_row(const json_fields& i) {
     const auto since = time_in(part_of(i, "times"), "incident_ms");
-    return fmt::format("{:<7} {:<18} {:<8} {:<7} {:<32} {}\n", text_in(i, "id"), clock_text(since, true),
+    return fmt::format("{:<7} {:<19} {:<8} {:<7} {:<32} {}\n", text_in(i, "id"), clock_text(since),
                        text_in(i, "severity"), state_of(i), cut(object_text(i), 32),
-                       cut(text_in(i, "cause"), 23));
+                       cut(text_in(i, "cause"), 22));
 }
 
 std::string incident_story(const json_fields& i) {
@@ -105,6 +106,7 @@ std::string incident_story(const json_fields& i) {
     };
     field("object", object_text(i));
     field("uuid", text_in(object, "uuid", ""));
+    field("serial", text_in(object, "serial", ""));
     for (const auto& end : list_in(object, "ends"))
         field("end",
               fmt::format("{}{} ({})", text_in(end, "name"),
@@ -127,7 +129,7 @@ std::string incident_story(const json_fields& i) {
     field("lines", fmt::format("{}", count_in(i, "lines")));
     if (const auto flaps = count_in(i, "flaps")) field("flaps", fmt::format("broke again {} times", flaps));
     if (const auto since = time_in(times, "avoid_ms"))
-        field("avoided", fmt::format("new jobs are kept off this cable since {}", clock_text(since, true)));
+        field("avoided", fmt::format("new jobs are kept off this cable since {}", clock_text(since)));
     if (const auto* told = i.find("place"))
         if (const auto place = neighbours_from(*told)) field("place", printable(place->text()));
     if (const auto domain = text_in(i, "nvlink_domain", ""); !domain.empty()) {
@@ -138,20 +140,20 @@ std::string incident_story(const json_fields& i) {
                       : "domain " + domain);
     }
     const auto start = time_in(times, "line_ms");
-    out += fmt::format("\n  {:<18} {:>9}\n", "TIME", "MS");
+    out += fmt::format("\n  {:<19} {:>9}\n", "TIME", "MS");
     for (const auto& m : moments_of(i))
-        out += fmt::format("  {:<18} {:>+9}  {}", clock_text(m.at, true), m.at - start, wrap(m.what, 31, 68));
+        out += fmt::format("  {:<19} {:>+9}  {}", clock_text(m.at), m.at - start, wrap(m.what, 32, 67));
     return out;
 }
 
 std::string agent_table(const std::vector<json_fields>& agents) {
-    auto out = fmt::format("{:<24} {:<10} {:<18} {:<18} {:>4} {:>7} {:>6} {:>7} {:>6}\n", "NODE", "STATE",
+    auto out = fmt::format("{:<24} {:<10} {:<18} {:<19} {:>4} {:>7} {:>6} {:>7} {:>6}\n", "NODE", "STATE",
                            "ADDRESS", "HEARD", "GPUS", "EVENTS", "QUEUED", "DROPPED", "LOST");
     for (const auto& a : agents)
         out += fmt::format(
-            "{:<24} {:<10} {:<18} {:<18} {:>4} {:>7} {:>6} {:>7} {:>6}\n", cut(text_in(a, "node"), 24),
+            "{:<24} {:<10} {:<18} {:<19} {:>4} {:>7} {:>6} {:>7} {:>6}\n", cut(text_in(a, "node"), 24),
             a.flag("connected").value_or(false) ? "connected" : "away", cut(text_in(a, "address", ""), 18),
-            clock_text(time_in(a, "heard_ms"), true), count_in(a, "gpus"), count_in(a, "events"),
+            clock_text(time_in(a, "heard_ms")), count_in(a, "gpus"), count_in(a, "events"),
             count_in(a, "queued"), count_in(a, "dropped"), count_in(a, "lost"));
     return out;
 }

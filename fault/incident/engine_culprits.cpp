@@ -45,6 +45,7 @@ void engine::become_root(incident& i, const event& e, precedence w) {
         i.object.bdf = e.fault.bdf;
         i.object.device = e.fault.device;
         i.object.uuid = e.uuid;
+        i.object.serial = e.serial;
         i.boot_id = e.boot_id;  // of a job's the heavier fault may be on another node
         i.cause = cause_words(e);
         i.xid = xid_of(e.fault);
@@ -92,6 +93,7 @@ void engine::accuse_switch(incident& i, const event& e, precedence w) {
         i.object.device = "PCIe switch " + i.place->pci_switch;
         i.object.bdf.clear();
         i.object.uuid.clear();
+        i.object.serial.clear();
         i.object.gpu = -1;
         i.xid.reset();
         i.sxid.reset();

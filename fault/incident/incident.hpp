@@ -33,7 +33,7 @@ struct object {
     object_kind kind = object_kind::node;
     std::string node;  ///< host; the switch's name for a switch; "LID 3 (0x...)" for the subnet manager
     int gpu = -1;
-    std::string bdf, uuid;
+    std::string bdf, uuid, serial;
     std::string hca;              ///< "mlx5_1"
     std::vector<end_point> ends;  ///< link: two; hca: its own and the switch's
     std::string device;           ///< a part of the node that speaks for itself: see symptom_lines.hpp
@@ -201,6 +201,8 @@ std::string_view name_of(incident_state s);
 std::string_view name_of(link_end e);
 
 nlohmann::json to_json(const incident& i, bool with_evidence = true);
+/// What every user may read of it: neither the lines of logs nor the steps of others' jobs.
+nlohmann::json users_json(const incident& i);
 /// Reads what to_json wrote (from the history); checked, since a file can be damaged.
 result<incident> incident_from(const nlohmann::json& j);
 

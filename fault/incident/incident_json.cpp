@@ -68,8 +68,8 @@ result<void> read_end(const json_fields& in, end_point& e) {
 result<object> object_from(const json_fields& in) {
     object o;
     BANYAN_TRY(o.kind, (read_enum<object_kind, 6>(in, "kind")));
-    BANYAN_CHECK(may_all(in, "node", o.node, "gpu", o.gpu, "bdf", o.bdf, "uuid", o.uuid, "hca", o.hca,
-                         "device", o.device, "mbps", o.mbps));
+    BANYAN_CHECK(may_all(in, "node", o.node, "gpu", o.gpu, "bdf", o.bdf, "uuid", o.uuid, "serial", o.serial,
+                         "hca", o.hca, "device", o.device, "mbps", o.mbps));
     BANYAN_CHECK(read_each(in, "ends", o.ends, read_end));
     return o;
 }
@@ -229,6 +229,7 @@ json to_json(const incident& i, bool with_evidence) {
     if (i.object.kind == object_kind::gpu) {
         object["gpu"] = i.object.gpu;
         object["uuid"] = i.object.uuid;
+        if (!i.object.serial.empty()) object["serial"] = i.object.serial;
     }
     if (!i.object.bdf.empty()) object["bdf"] = i.object.bdf;
     if (!i.object.hca.empty()) object["hca"] = i.object.hca;
@@ -309,6 +310,15 @@ json to_json(const incident& i, bool with_evidence) {
     if (i.fallen != link_end::none) out["fallen"] = name_of(i.fallen);
     for (const auto at : i.seen)
         out["seen"].push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(at, 0)));
+    return out;
+}
+
+json users_json(const incident& i) {
+    constexpr const char* hidden = "(for root)";
+    auto out = to_json(i);
+    for (auto& line : out["evidence"]) line["text"] = hidden;
+    for (auto& action : out["actions"])
+        if (action["what"] == "agent_seal" || action["what"] == "seal") action["result"] = hidden;
     return out;
 }
 

@@ -141,6 +141,7 @@ void accuse_domain(incident& i) {
     i.object.device = "NVLink domain " + i.nvlink_domain;
     i.object.bdf.clear();
     i.object.uuid.clear();
+    i.object.serial.clear();
     i.object.gpu = -1;
     i.reason = nvlink_domain_reason;
     i.xid.reset();

@@ -20,7 +20,8 @@ namespace {
 incident example() {
     incident i;
     i.number = 12;
-    i.object = {object_kind::gpu, "n04", 3, "0000:1b:00.0", "GPU-1", "", {{"n04", "spine 1", 7, 0xabcd}},
+    i.object = {object_kind::gpu, "n04",           3,  "0000:1b:00.0",
+                "GPU-1",          "1653824017239", "", {{"n04", "spine 1", 7, 0xabcd}},
                 "nvme0"};
     i.reason = "gpu-xid-79";
     i.cause = "Xid 79";
@@ -54,7 +55,19 @@ TEST_CASE("ranks are shown, and those that are not known are told of", "[inciden
     const auto text = json::parse(to_json(example()).dump());
     const auto story = incident_story(json_fields(text));
     CHECK(story.find("8-15 of the 32 of job 7 were on the node (step 0)") != std::string::npos);
+    CHECK(story.find("1653824017239") != std::string::npos);
     CHECK(story.find("of job 9: not known, job 9 was placed without a plan") != std::string::npos);
+}
+
+TEST_CASE("a user reads neither logs nor others' steps", "[incident]") {
+    auto i = example();
+    i.actions.push_back({"agent_seal", "n04", 6, R"([{"job":1,"replicated":true,"step":6}])"});
+    i.actions.push_back({"seal", "n04", 7, "2/2 nodes answered; job 1 step 6, replicated"});
+    const auto told = users_json(i).dump();
+    CHECK(told.find("NVRM") == std::string::npos);
+    CHECK(told.find("step 6") == std::string::npos);
+    CHECK(told.find("replicated") == std::string::npos);
+    CHECK(told.find(R"("result":"done")") != std::string::npos);
 }
 
 TEST_CASE("an incident that is not readable says where", "[incident]") {
