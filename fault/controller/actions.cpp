@@ -194,6 +194,11 @@ task<void> controller::act_once(std::uint64_t number) {
                .stuck = i->reason == stuck_reason,
                .jobs = {}};
     if (jobs) how.jobs = std::move(*jobs);
+    // The node is well: only the process does not end, and its user may have seen to that.
+    if (how.stuck && std::ranges::any_of(how.jobs, [&](const auto& job) {
+            return std::ranges::find(i->jobs, job.id) == i->jobs.end();
+        }))
+        how.leave = false;
     const bool one_jobs = concerns_one_job(*i);
     if (one_jobs) std::erase_if(how.jobs, [&](const auto& job) { return job.id != i->accused; });
     // Until something was done those count that have the node now: an application's error may have named

@@ -147,7 +147,7 @@ task<job_follower::next> job_follower::without_its_node(job_status now) {
     if (enough)
         co_return goes_on(fmt::format(
             "goes on: {}; {}", left,
-            *again ? "banyan-run puts a spare in place" : "no banyan-run is there to start its step again"));
+            *again ? "banyan-run starts its step again" : "no banyan-run is there to start its step again"));
     if (!now.may_requeue) co_return conclude(left + ", and it may not be requeued", false);
     co_return co_await requeue(left);
 }

@@ -33,6 +33,14 @@ TEST_CASE("a node that does not end the last run of a job goes out, too", "[faul
         b.live({});
         CHECK(b.slurm.calls.size() == 2);
     }
+    SECTION("where another job has the node that one goes on: no new one starts there") {
+        b.job(8, {"n02"}, std::optional<std::uint32_t>());
+        const auto got = b.live({b.xid79()});
+        CHECK(b.slurm.calls == std::vector<std::string>{"down n03", "drain n02"});
+        REQUIRE(got.size() == 2);
+        CHECK(got[1].jobs == std::vector<std::uint64_t>{7});
+        CHECK(got[1].find_action("node_drain", "n02"));
+    }
     SECTION("where no rule is for it") {
         b.rules = *parse_policy("site.toml", "[[rule]]\nname = \"bus\"\nxid = 79\naction = \"down\"\n").rules;
         const auto got = b.live({b.xid79()});
