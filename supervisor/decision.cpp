@@ -72,7 +72,7 @@ decision decide(const situation& s) {
             fmt::format("code {} at once says that the program is not there, cannot be run, or does "
                         "not understand its arguments",
                         s.end.code));
-    if (!node_lost && was_refused(s)) return finish("srun started no step; its message says why");
+    if (!node_lost && was_refused(s)) return finish("no step was seen to begin; what srun said tells why");
     const bool without_step = s.recovering && !s.began;
     const auto idle = without_step ? s.idle_restarts : idle_after(s, node_lost);
     if (idle > s.max_idle_restarts)

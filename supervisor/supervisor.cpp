@@ -154,7 +154,10 @@ result<step_end> supervisor::run_step() {
     overdue_ = grows_ = left_ = false;
     departure_ = {};
     auto end = run_child(words, signals_, [this](pid_t srun) { return look_at_step(srun); });
-    own_error_ = end && !step_ && end->code == code_of_srun_errors();
+    // An option that it does not know ends it with -1 all the same.
+    constexpr int wrong_option = 255;
+    own_error_ = end && !step_ &&
+                 (end->code == code_of_srun_errors() || (end->code == wrong_option && !recovery_.runs()));
     if (own_error_ && end->code == train::srun_error_code) end->code = 1;  // as without us
     return end;
 }
