@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "spank/plugin.hpp"
 #include "spank/srun_step.hpp"
 
@@ -39,19 +41,11 @@ int accept(int index, const char* text, int remote) {
 }  // namespace
 
 settings parse_settings(int ac, char** av) {
-    settings out;
-    for (int i = 0; i < ac; ++i) {
-        const std::string_view argument = av[i];
-        const auto take = [&](std::string_view key, std::string& into) {
-            if (!argument.starts_with(key)) return false;
-            into = argument.substr(key.size());
-            return true;
-        };
-        if (!take("config=", out.config) && !take("ckptd=", out.ckptd) && !take("ckptd_log=", out.ckptd_log))
-            slurm_error(
-                "banyan: plugstack.conf: unknown argument \"%s\"; known are config=, ckptd= and ckptd_log=",
-                av[i]);
-    }
+    const std::vector<std::string> words(av, av + ac);
+    auto out = settings::from(words);
+    for (const auto& word : out.ignored)
+        slurm_error("banyan: plugstack.conf: unknown argument \"%s\"; %s", word.c_str(),
+                    plugstack_hint(word).c_str());
     return out;
 }
 
@@ -120,6 +114,20 @@ result<train::options> asked_options() {
 bool given_here(which option) { return times_given[option] > (was_inherited(option) ? 1u : 0u); }
 
 bool was_inherited(which option) { return !left_by_sbatch(option).empty(); }
+
+void refuse_what_the_job_decides() {
+    for (const auto option : {train::spares, train::min_dp, train::model, train::wait, train::checkpoint}) {
+        const auto submitted = left_by_sbatch(option);
+        if (!given_here(option) || *chosen[option] == submitted) continue;
+        // A job without checkpoints leaves them to its steps.
+        if (option == train::checkpoint && submitted.empty()) continue;
+        refuse(
+            fmt::format("--{}={} cannot be said for a step: the job was submitted {}; omit it, or submit a "
+                        "job with it",
+                        option_names[option].option, *chosen[option],
+                        submitted.empty() ? "without it" : "with " + submitted));
+    }
+}
 
 std::string dimension_variable(topo::dimension d, const char* what) {
     std::string out = "BANYAN_";

@@ -35,6 +35,8 @@ result<train::options> asked_options();
 bool given_here(train::which option);
 /// sbatch left a value in the environment.
 bool was_inherited(train::which option);
+/// Ends srun when its line says what only a job's submission can, or something else than that did.
+void refuse_what_the_job_decides();
 
 /// Replaces it; nothing when `text` is empty.
 void choose(train::which option, std::optional<std::string> text);

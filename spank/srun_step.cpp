@@ -96,6 +96,14 @@ void settle_own(const srun_options& srun, const train::options& asked, const tra
     ask_for(srun, (*request)->nodes, **request);
 }
 
+/// `why` is for srun -v, whose level srun itself has not set by now, and for a step that looks like the
+/// training.
+void be_helper(const srun_options& srun, const std::string& why, bool looks_like_it = false) {
+    decided.role = step_role::helper;
+    if (looks_like_it || number_in(srun.text("verbose")) != 0)
+        slurm_info("banyan: this step is not the training, its tasks get no ranks: %s", why.c_str());
+}
+
 /// The component that a step is of; 0 for that of a job which has none. Nothing for several at once.
 std::optional<std::uint32_t> component_of(const srun_options& srun) {
     if (in_step_of_several()) return std::nullopt;
@@ -151,7 +159,7 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
         refuse("a step of several components is never the training; omit --train-parallel");
     const bool shell = srun.is_set("interactive") || (srun.is_set("pty") && words.tasks == 0);
     if (srun.has_components() || ((shell || words.overlap) && !words.own_shape)) {
-        decided.role = step_role::helper;
+        be_helper(srun, words.overlap ? "it says --overlap" : "it is a shell, or has several components");
         return;
     }
     if (srun.text("distribution").starts_with("arbitrary")) return;  // laid out by hand
@@ -161,7 +169,7 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
             typed->parallel->text(), *component, id));
     const auto job = read_job(id, *component);
     if (!job && job.error().code == errc::not_found && *component != 0) {
-        decided.role = step_role::helper;  // a part of a plain job, or Slurm says that there is none
+        be_helper(srun, "it is for a component that does not train");
         return;
     }
     if (!job) {
@@ -176,10 +184,11 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
     if (plan) decided.restart = plan->restart;
     if (words.own_shape && plan) check_own_shape(*typed->parallel, plan->shape, id, words.tasks);
     if (plan && plan->shape != asked->parallel->text()) {
-        decided.role = step_role::helper;  // of another job than the one whose environment this is
+        be_helper(srun, "the environment is that of another job");
         return;
     }
     if (!plan && !inherited) return settle_own(srun, *asked, words, *job);
+    refuse_what_the_job_decides();
     auto request = request_of(*job, *asked);
     if (!request) return;
     go_on_with_fewer(*request, *job, words);
@@ -187,8 +196,7 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
         {*request, job->nodes, plan ? plan->spares : std::vector<std::string>{}}, words);
     if (!numbers) refuse(numbers.error().text());
     if (!numbers->training) {
-        if (!numbers->notice.empty()) slurm_info("banyan: %s", numbers->notice.c_str());
-        decided.role = step_role::helper;
+        be_helper(srun, numbers->why, numbers->looks_like_it);
         return;
     }
     ask_for(srun, numbers->nodes, *request, numbers->nodelist);

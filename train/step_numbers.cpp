@@ -74,7 +74,11 @@ result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
     if (w.overlap && w.own_shape)
         return fail(errc::invalid_input, "a step with --overlap is never the training",
                     "omit --overlap or --train-parallel");
-    if (w.overlap) return step_numbers{};
+    step_numbers helper;
+    if (w.overlap) {
+        helper.why = "it says --overlap";
+        return helper;
+    }
     if (w.own_shape && w.tasks != 0 && w.tasks != tasks) return std::unexpected(other_tasks(r.dims, w.tasks));
     const bool fits = (w.tasks == 0 || w.tasks == tasks) && nodes_fit(job, w) &&
                       (w.tasks_per_node == 0 || w.tasks_per_node == r.tasks_per_node());
@@ -85,14 +89,11 @@ result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
                         fmt::format("this step says {}, and --train-parallel={} is {}", in_words(w),
                                     r.dims.text(), planned(r)),
                         line);
-        step_numbers helper;
         // As many tasks as ranks, or as Slurm counts for the job, and yet something else.
         const bool of_all = w.tasks == std::uint64_t{all_nodes(r)} * r.tasks_per_node() && !says_nodes(w);
-        if (w.tasks == tasks || of_all)
-            helper.notice = fmt::format(
-                "this step is not the training, its tasks get no ranks: it says {}, and the plan "
-                "has {}; for the training {}",
-                in_words(w), planned(r), line);
+        helper.looks_like_it = w.tasks == tasks || of_all;
+        helper.why = fmt::format("it says {}, and the plan has {}; for the training {}", in_words(w),
+                                 planned(r), line);
         return helper;
     }
     BANYAN_TRY(auto left, nodes_to_take(job, w));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which step of a train job is the training, and what srun has to ask for so that its ranks land where the
+// Which step of a training job is the training, and what srun has to ask for so that its ranks land where the
 // plan has them. Knows no Slurm.
 //
 // A step is the training when what its srun says fits the plan: nothing at all, or -n the ranks, -N the nodes
@@ -43,7 +43,8 @@ struct step_numbers {
     std::uint32_t nodes = 0, tasks = 0, tasks_per_node = 0;  ///< of a training step
     /// Exactly these; empty where the user, or Slurm for want of a plan, chooses.
     std::vector<std::string> nodelist;
-    std::string notice;  ///< why a step that looks like the training is a helper; empty = nothing to say
+    std::string why;             ///< a step that is not the training is a helper
+    bool looks_like_it = false;  ///< and its user may have meant the training
 };
 
 /// Why a step of so many tasks is not the training of `dims`.

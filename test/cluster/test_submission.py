@@ -218,6 +218,11 @@ class Submission(ClusterCase):
             for status, text in steps:
                 self.assertEqual(status, 0, text)
                 self.assert_trained(text, self.planned("tp=4", 3, 2, 1))
+        _, steps = self.run_steps(("-N3", "--no-kill", *SPARE), [f"{run} --no-such-option {self.task}"])
+        status, text = steps[0]
+        self.assertNotEqual(status, 0)
+        self.assertIn("no step was seen to begin", text)
+        self.assertNotIn("starting it again", text)
 
     def test_nodes_that_the_user_chooses(self):
         plan = self.planned("tp=4", 3, 2, 1)
@@ -263,12 +268,22 @@ class Submission(ClusterCase):
         self.assertIn("this step is not the training", text)
         self.assertIn("write srun -n 4", text)
 
+    def test_srun_says_with_v_why_a_step_is_not_the_training(self):
+        words = ("-N1", "--overlap", "-w n01 -n1")
+        _, steps = self.run_steps(("-N3", "-n4", *SPARE), [f"srun -v {one} {self.task}" for one in words])
+        for one, (status, text) in zip(words, steps):
+            with self.subTest(step=one):
+                self.assertEqual(status, 0, text)
+                self.assertIn("this step is not the training", text)
+
     def test_refused_steps_do_not_run(self):
         table = (("-n6 --train-parallel=tp=4", "ask for -n 4"), ("-N1 --train-parallel=tp=4", "write srun -n 4"),
                  ("--train-parallel=dp=4", "not the shape of job"),
                  ("--train-parallel=tp=8", "not the shape of job"), ("--train-parallel=tp=x", "tp=x is not a size"),
                  ("--overlap --train-parallel=tp=4", "--overlap is never the training"),
-                 ("-x n01,n02 --train-parallel=tp=4", "needs 2 nodes"), ("-x n01,n02", "needs 2 nodes"))
+                 ("-x n01,n02 --train-parallel=tp=4", "needs 2 nodes"), ("-x n01,n02", "needs 2 nodes"),
+                 ("--train-spares=2", "the job was submitted with 1"), ("--train-min-dp=1", "the job was submitted without it"),
+                 ("--train-model=layers=2", "the job was submitted without it"))
         _, steps = self.run_steps(("-N3", "-w", "n[01-03]", *SPARE), [f"srun {words} {self.task}" for words, _ in table] + [f"srun {self.task}"])
         for (words, reason), (status, text) in zip(table, steps):
             with self.subTest(step=words):

@@ -136,7 +136,7 @@ TEST_CASE("the training step takes from the plan what it does not say", "[spank]
         CHECK(step.tasks == 4);
         CHECK(step.tasks_per_node == 2);
         CHECK(step.nodelist == names{"n01", "n03"});
-        CHECK(step.notice.empty());
+        CHECK_FALSE(step.looks_like_it);
     }
     CHECK(numbers_of_step(j, {.exclude = {"n01"}}).value().nodelist == names{"n02", "n03"});
     CHECK(numbers_of_step(j, {.nodelist = {"n01", "n02"}}).value().nodelist.empty());
@@ -159,13 +159,14 @@ TEST_CASE("a helper step is none of our business", "[spank]") {
           step_words{.min_nodes = 3, .max_nodes = 3, .tasks = 3, .tasks_per_node = 1}}) {
         const auto step = numbers_of_step(j, words).value();
         CHECK_FALSE(step.training);
-        CHECK(step.notice.empty());
+        CHECK_FALSE(step.looks_like_it);
+        CHECK_FALSE(step.why.empty());
     }
     // As many tasks as ranks: somebody may wonder.
     const auto step = numbers_of_step(j, {.min_nodes = 1, .max_nodes = 1, .tasks = 4}).value();
     CHECK_FALSE(step.training);
-    CHECK(step.notice.find("-n 4 -N 1") != std::string::npos);
-    CHECK_FALSE(numbers_of_step(j, {.tasks = 6}).value().notice.empty());  // $SLURM_NTASKS of the job
+    CHECK(step.why.find("-n 4 -N 1") != std::string::npos);
+    CHECK(numbers_of_step(j, {.tasks = 6}).value().looks_like_it);  // $SLURM_NTASKS of the job
     // Beside a training of one rank a node: all nodes of the job, one task each.
     const auto one = job("dp=2", 1, {"n01", "n02", "n03"}, {"n03"});
     CHECK_FALSE(numbers_of_step(one, {.min_nodes = 3, .max_nodes = 3, .tasks_per_node = 1}).value().training);

@@ -27,7 +27,7 @@ TEST_CASE("a job without our options has none", "[spank]") {
     CHECK_FALSE(none.checkpoint);
 }
 
-TEST_CASE("all options of a train job", "[spank]") {
+TEST_CASE("all options of a training job", "[spank]") {
     const auto o = read({"_SLURM_SPANK_OPTION_banyan_train_parallel=tp=2,pp=2,dp=4",
                          "_SLURM_SPANK_OPTION_banyan_train_spares=1",
                          "_SLURM_SPANK_OPTION_banyan_train_model=hidden=4096,layers=32",
