@@ -66,8 +66,8 @@ class config_file {
     std::shared_ptr<const impl> impl_;
 };
 
-/// The files that make up the configuration at `path`, in the order in which they are read: itself, then
-/// PATH.d/*.conf. None for an empty path.
+/// The files that make up the configuration at `path`, in the order in which they are read: itself, which may
+/// be missing where there are others, then PATH.d/*.conf. None for an empty path.
 result<std::vector<std::filesystem::path>> config_parts(const std::filesystem::path& path);
 
 /// All tables of a file, for --check-config. What runs checks only those that it reads, so that a wrong word
@@ -95,8 +95,8 @@ class config_text {
     std::string text_;
 };
 
-/// Where banyan.conf is: $BANYAN_CONF, else /etc/banyan/banyan.conf when that exists, else empty (all
-/// defaults).
+/// Where banyan.conf is: $BANYAN_CONF, else /etc/banyan/banyan.conf when that or a file of banyan.conf.d
+/// exists, else empty (all defaults).
 std::filesystem::path default_config_path();
 /// The same without the environment, for root inside programs of others.
 std::filesystem::path installed_config_path();

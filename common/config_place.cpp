@@ -22,7 +22,8 @@ result<std::vector<std::filesystem::path>> config_parts(const std::filesystem::p
     if (why && why != std::errc::no_such_file_or_directory && why != std::errc::not_a_directory)
         return fail(errc::unavailable, fmt::format("cannot read {}: {}", folder, why.message()));
     std::ranges::sort(out);
-    out.insert(out.begin(), path);
+    std::error_code ignored;
+    if (out.empty() || std::filesystem::exists(path, ignored)) out.insert(out.begin(), path);
     return out;
 }
 
@@ -48,7 +49,9 @@ std::filesystem::path default_config_path() {
 std::filesystem::path installed_config_path() {
     const std::filesystem::path standard = "/etc/banyan/banyan.conf";
     std::error_code ignored;
-    return std::filesystem::exists(standard, ignored) ? standard : std::filesystem::path{};
+    const auto parts = config_parts(standard);
+    const bool some = !parts || parts->front() != standard || std::filesystem::exists(standard, ignored);
+    return some ? standard : std::filesystem::path{};
 }
 
 }  // namespace banyan

@@ -56,6 +56,9 @@ TEST_CASE("files in the folder beside it are part of the configuration", "[commo
     CHECK(value_of<std::uint32_t>(section, "keep") == 4);
     CHECK(file.section("fault").text("controller") == "ctl");
     CHECK(section.check());
+    std::filesystem::rename(conf, folder + "/away");
+    CHECK(value_of<std::uint16_t>(config_file::load(conf).value().section("ckptd"), "port") == 5);
+    std::filesystem::rename(folder + "/away", conf);
     REQUIRE(write_file_atomic(beside("b.conf"), "[ckptd]\nprot = 5\n"));
     const auto wrong = config_file::load(conf).value().section("ckptd").check();
     REQUIRE_FALSE(wrong);
