@@ -22,13 +22,15 @@ result<void> check_one(const std::filesystem::path& path, bool is_parent) {
         return fail(errc::denied, fmt::format("{} is a symbolic link", path.string()),
                     "name the file itself");
     if (st.st_uid != 0 && st.st_uid != ::geteuid())
-        return fail(errc::denied, fmt::format("{} belongs to uid {}, expected 0 or {}", path.string(),
-                                              st.st_uid, ::geteuid()));
+        return fail(
+            errc::denied,
+            fmt::format("{} belongs to uid {}, expected 0 or {}", path.string(), st.st_uid, ::geteuid()),
+            fmt::format("chown root {}", path.string()));
     const bool shared = (st.st_mode & (S_IWGRP | S_IWOTH)) != 0;
     if (shared && !(is_parent && (st.st_mode & S_ISVTX)))
         return fail(errc::denied,
                     fmt::format("{} can be written by others (mode {:o})", path.string(), st.st_mode & 07777),
-                    "chmod go-w it");
+                    fmt::format("chmod go-w {}", path.string()));
     return {};
 }
 

@@ -65,7 +65,7 @@ result<std::uint64_t> parse_bytes(std::string_view text) {
     double value = 0;
     const auto [end, ec] = std::from_chars(text.data(), text.data() + digits, value);
     if (digits == 0 || ec != std::errc{} || end != text.data() + digits)
-        return fail(errc::invalid_input, fmt::format("\"{}\" is not a size", text),
+        return fail(errc::invalid_input, fmt::format("\"{}\" is not a size", printable(text)),
                     "write for example 64M or 1.5G");
     const auto unit = text.substr(digits);
     constexpr std::string_view letters = "KMGT";

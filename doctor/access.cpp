@@ -73,4 +73,40 @@ std::string cannot_read(const std::filesystem::path& file, const std::string& us
     return opened ? "the file system says so, whatever the modes are" : "";
 }
 
+std::optional<obstacle> hidden_from_users(const std::filesystem::path& path) {
+    std::error_code ignored;
+    const auto named = std::filesystem::absolute(path), real = std::filesystem::canonical(path, ignored);
+    // A symbolic link has two ways: to itself, and to the file.
+    for (const auto& way : {named, real}) {
+        std::filesystem::path at;
+        for (const auto& part : way) {
+            at /= part;
+            struct stat st {};
+            if (::stat(at.c_str(), &st) != 0) return {};
+            const bool folder = S_ISDIR(st.st_mode);
+            const mode_t needed = !folder ? S_IROTH : at == way ? S_IROTH | S_IXOTH : S_IXOTH;
+            if ((st.st_mode & needed) == needed) continue;
+            return obstacle{fmt::format("{} has mode {:04o}", at.string(), st.st_mode & 07777),
+                            fmt::format("chmod {} {}",
+                                        !folder     ? "644"
+                                        : at == way ? "o+rx"
+                                                    : "o+x",
+                                        at.string())};
+        }
+    }
+    return {};
+}
+
+findings judge_hidden(const std::vector<std::filesystem::path>& paths, const char* why) {
+    findings out;
+    for (const auto& path : paths) {
+        const auto found = hidden_from_users(path);
+        // A closed folder is in the way to all that is in it.
+        if (!found || std::ranges::find(out, found->fix, &finding::fix) != out.end()) continue;
+        out.push_back(
+            {verdict::wrong, path.string(), "users cannot read it: " + found->what, why, found->fix});
+    }
+    return out;
+}
+
 }  // namespace banyan::doctor

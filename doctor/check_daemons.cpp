@@ -2,6 +2,7 @@
 //
 // The fault daemon: which nodes its controller hears, by which names, and whether it can reach Slurm.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -21,14 +22,14 @@ constexpr const char* defaults_of_faultd = "/etc/default/banyan-faultd";
 
 /// Without it no node is drained and no job is told of.
 void judge_slurm_of_faultd(const site& s, findings& out) {
-    const auto running = processes_called("banyan-faultd");
+    const auto running = root_processes_called("banyan-faultd");
     if (!running) return;
     for (const auto& daemon : *running) {
         if (std::ranges::find(daemon.words, "controller") == daemon.words.end() || !daemon.environment)
             continue;
         const auto set = variable_in(daemon, "SLURM_CONF");
-        // Where Slurm was built with another place libslurm knows it, and we do not.
-        if (set.empty() && s.slurm.unset_conf.empty()) continue;
+        // Where nobody needs SLURM_CONF Slurm was built with its place, which libslurm knows, and we do not.
+        if (set.empty() && s.slurm.unset_conf.empty() && !std::getenv("SLURM_CONF")) continue;
         const std::filesystem::path conf = set.empty() ? "/etc/slurm/slurm.conf" : set;
         std::error_code ignored;
         if (std::filesystem::exists(conf, ignored)) continue;
@@ -45,7 +46,7 @@ void judge_slurm_of_faultd(const site& s, findings& out) {
 /// those of nodes that have one host, and host names that are not to be seen from here.
 void judge_name_of_agent(const site& s, findings& out) {
     const auto host = ckpt::short_host_name();
-    auto running = processes_called("banyan-faultd");
+    auto running = root_processes_called("banyan-faultd");
     if (!running || s.node == host) return;
     const auto has = [](const process& daemon, const std::string& word) {
         return std::ranges::find(daemon.words, word) != daemon.words.end();

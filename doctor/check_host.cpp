@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// banyan.conf, munge, the folders and the memory of this host.
+// munge, the folders and the memory of this host.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -8,13 +8,11 @@
 #include <unistd.h>
 
 #include "common/command.hpp"
-#include "common/config.hpp"
 #include "common/file.hpp"
 #include "common/munge.hpp"
 #include "common/text.hpp"
 #include "doctor/memory.hpp"
 #include "doctor/site.hpp"
-#include "fault/policy/policy_file.hpp"
 
 namespace banyan::doctor {
 namespace {
@@ -42,44 +40,6 @@ finding judge_folder(const std::filesystem::path& folder, const char* why) {
 std::filesystem::path folder_of(const std::string& file) { return std::filesystem::path(file).parent_path(); }
 
 }  // namespace
-
-findings check_configuration(const site& s) {
-    const char* const why = "no daemon of banyan starts with it";
-    const auto name = s.config_path.empty() ? std::string("banyan.conf") : s.config_path.string();
-    findings out;
-    if (s.config_path.empty())
-        out.push_back({verdict::note, name,
-                       "there is none at /etc/banyan/banyan.conf: all defaults are in force",
-                       "agents look for faultd's controller on their own host",
-                       "[fault] controller = \"HOST\" in /etc/banyan/banyan.conf, on every node"});
-    std::vector<std::string> told;
-    const auto judge = [&](const auto& part) {
-        if (part || std::find(told.begin(), told.end(), part.error().text()) != told.end()) return;
-        told.push_back(part.error().text());
-        const auto& hint = part.error().hint;
-        out.push_back({verdict::wrong, name, part.error().what, why,
-                       hint.empty() ? "man banyan.conf; banyan-fault check-config" : hint});
-    };
-    judge(s.fault), judge(s.ckptd), judge(s.max_age);
-    const auto policy = s.is.controller && s.fault ? s.fault->policy : std::string();
-    if (const auto rules = fault::load_policy(policy); !rules)
-        out.push_back({verdict::wrong, policy, rules.error().text(),
-                       "banyan-faultd's controller does not start with it", "banyan-fault policy check"});
-    auto files = config_parts(s.config_path).value_or(std::vector{s.config_path});
-    files.emplace_back(policy);
-    for (const auto& file : files)
-        if (const auto trusted = file.empty() ? result<void>() : check_trusted(file); !trusted)
-            out.push_back({verdict::wrong, file.string(), trusted.error().text(),
-                           "whoever can write it decides what root's daemons do",
-                           fmt::format("chown root:root {0}; chmod 644 {0}", file.string())});
-    if (!out.empty()) return out;
-    out.push_back(fine(name, "can be read, every key is known"));
-    if (s.fault->dry_run && s.is.controller)
-        out.push_back(
-            {verdict::note, "[fault] dry_run", "true: faults are recorded, and nothing is done about them",
-             "that is right for the first weeks", "dry_run = false, then restart banyan-faultd-controller"});
-    return out;
-}
 
 findings check_munge(const site& s) {
     const auto socket = s.fault ? s.fault->munge_socket : std::string();
@@ -111,6 +71,7 @@ findings check_directories(const site& s) {
 
 findings check_memory(const site& s) {
     if (!s.is.compute || !s.ckptd) return {};
+    if (auto small = judge_limits(s.ckptd->memory_limit, s.ckptd->job_memory_limit)) return {*small};
     const auto text = read_file("/proc/meminfo", most_meminfo);
     const auto total = text ? memory_total(*text) : std::nullopt;
     if (!total)

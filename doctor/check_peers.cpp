@@ -65,6 +65,18 @@ void judge_nodes(const std::vector<target>& targets, const std::vector<reach>& a
                        "fix the others first; names that no server answers for take longest"});
 }
 
+/// What a host calls itself, which is [fault] controller where nobody has set it.
+bool is_loopback(const std::string& name) {
+    return name == "localhost" || name == "::1" || name.starts_with("127.");
+}
+
+std::string controller_to_name(const site& s) {
+    const auto slurms = s.slurm.config ? controllers(*s.slurm.config) : std::vector<std::string>{};
+    return fmt::format(
+        "[fault] controller = \"HOST\" in banyan.conf, on every node; HOST runs banyan-faultd-controller{}",
+        slurms.empty() ? "" : ", usually slurmctld's: " + slurms.front());
+}
+
 finding judge_controller(const site& s) {
     const target to{s.fault->controller, s.fault->controller, s.fault->port};
     const auto subject = fmt::format("port {} of {} (banyan-faultd controller)", to.port, to.name);
@@ -73,6 +85,9 @@ finding judge_controller(const site& s) {
         case reach::open:
             return fine(subject, "answers");
         case reach::closed:
+            if (is_loopback(to.name) && !s.is.controller)
+                return {verdict::wrong, subject, "nobody listens, and this host is not the controller's", why,
+                        controller_to_name(s)};
             return {verdict::wrong, subject, "nobody listens", why,
                     "systemctl enable --now banyan-faultd-controller there; [fault] bind on it"};
         case reach::silent:

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // plugstack.conf, and the SPANK plugin that it is to load. Whoever submits needs it, and whoever runs a step.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "common/command.hpp"
+#include "common/config.hpp"
 #include "common/file.hpp"
 #include "common/text.hpp"
+#include "doctor/access.hpp"
+#include "doctor/check_configuration.hpp"
 #include "doctor/check_plugins.hpp"
 #include "doctor/slurm_conf.hpp"
 
@@ -49,17 +58,52 @@ finding ask_for_options() {
 
 void judge_config(const std::filesystem::path& plugstack, const plugstack_line& line, const site& s,
                   findings& out) {
-    const auto config = line.arguments.find("config");
-    if (config == line.arguments.end()) return;
-    const auto readable = read_file(config->second, most_conf);
-    if (!readable)
-        out.push_back({verdict::wrong, plugstack.string(), "config=: " + readable.error().text(),
-                       "jobs with --train options fail", fix_of(plugstack)});
-    else if (!s.config_path.empty() && std::filesystem::path(config->second) != s.config_path)
+    const std::filesystem::path config = line.arguments.config;
+    if (config.empty()) return;
+    // What is wrong with the one that this looked at anyhow, check_configuration says.
+    if (config == s.config_path) return;
+    // Not whether that file is there: those beside it do.
+    if (const auto loaded = config_file::load(config); !loaded) {
+        auto found = unusable(config, loaded.error());
+        found.subject = plugstack.string();
+        found.what = "config=: " + found.what;
+        if (config != packaged_config && loaded.error().code == errc::not_found)
+            found.fix = fmt::format("config={} in that line of {}, or write {}", packaged_config,
+                                    line.file.string(), config.string());
+        out.push_back(std::move(found));
+        return;
+    }
+    std::ranges::copy(judge_hidden(parts_of_config(config), hidden_config_effect), std::back_inserter(out));
+    if (!s.config_path.empty())
         out.push_back(
             {verdict::note, plugstack.string(),
-             fmt::format("config={}, and this looked at {}", config->second, s.config_path.string()),
-             "jobs and daemons may go by two files", "banyan-doctor --config " + config->second});
+             fmt::format("config={}, and this looked at {}", config.string(), s.config_path.string()),
+             "jobs and daemons may go by two files", "banyan-doctor --config " + config.string()});
+}
+
+/// The checkpoint daemon that a prolog starts where no service runs it, judged as the plugin does.
+void judge_daemon(const plugstack_line& line, const site& s, findings& out) {
+    if (!s.is.compute) return;
+    const auto program = line.arguments.program();
+    const char* const why = "no job gets checkpoints on this node, unless a service runs banyan-ckptd";
+    struct stat st {};
+    if (::stat(program.c_str(), &st) != 0) {
+        const char* const install = "install the package banyan-ckptd on this node";
+        const auto fix =
+            line.arguments.ckptd.empty()
+                ? std::string(install)
+                : fmt::format("take ckptd= out of that line of {}, and {}", line.file.string(), install);
+        out.push_back({verdict::wrong, program,
+                       fmt::format("{}, and a job's prolog has to start it{}", std::strerror(errno),
+                                   line.arguments.ckptd.empty() ? "" : " (ckptd= in plugstack.conf)"),
+                       why, fix});
+    } else if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IXUSR)) {
+        out.push_back({verdict::wrong, program, fmt::format("is no program, mode {:04o}", st.st_mode & 07777),
+                       why, "install the package banyan-ckptd again, or chmod 755 " + program});
+    } else if (const auto trusted = check_trusted(program); !trusted) {
+        out.push_back({verdict::wrong, program, "the SPANK plugin does not start it: " + trusted.error().what,
+                       why, trusted.error().hint});
+    }
 }
 
 void judge_line(const std::filesystem::path& plugstack, const plugstack_line& line, const site& s,
@@ -77,7 +121,13 @@ void judge_line(const std::filesystem::path& plugstack, const plugstack_line& li
                        "there training programs are not started", for_configless});
     else
         out.push_back(fine(plugstack.string(), "loads spank_banyan.so"));
+    for (const auto& word : line.arguments.ignored)
+        out.push_back(
+            {verdict::wrong, line.file.string(),
+             fmt::format("{} behind spank_banyan.so is ignored: the plugin has no such argument", word),
+             "the plugin goes by its defaults", plugstack_hint(word)});
     judge_config(plugstack, line, s, out);
+    judge_daemon(line, s, out);
 }
 
 /// Slurm reads one plugstack.conf: what stands in another beside slurm.conf is lost to the site.
@@ -112,6 +162,9 @@ void judge_spank(const site& s, findings& out) {
         return;
     }
     judge_other(plugstack, s, out);
+    std::ranges::copy(judge_hidden(parts_of_plugstack(plugstack),
+                                   "every srun, sbatch and salloc of a user ends with an error"),
+                      std::back_inserter(out));
     const auto line = find_in_plugstack(plugstack);
     if (line && *line && std::filesystem::path((*line)->plugin).is_absolute()) {
         const std::filesystem::path file = (*line)->plugin;

@@ -8,6 +8,24 @@
 #include "common/text.hpp"
 
 namespace banyan::doctor {
+namespace {
+
+constexpr std::uint64_t least_limit = 64u << 20;
+constexpr const char* rule_of_thumb =
+    "in banyan.conf: six times the state of the node's ranks, three times where jobs have one node "
+    "(docs/install.md, Memory)";
+
+}  // namespace
+
+std::optional<finding> judge_limits(std::uint64_t limit, std::uint64_t of_job) {
+    const bool job_alone = limit >= least_limit;
+    if (job_alone && (of_job == 0 || of_job >= least_limit)) return {};
+    const char* const key = job_alone ? "job_memory_limit" : "memory_limit";
+    return finding{
+        verdict::wrong, "memory",
+        fmt::format("[ckptd] {} is {}: no training fits", key, format_bytes(job_alone ? of_job : limit)),
+        "no job has checkpoints on this node", fmt::format("{} {}", key, rule_of_thumb)};
+}
 
 finding judge_memory(const memory_of_node& m) {
     const char* const why = "the kernel ends processes, perhaps the checkpoint daemon with all that it holds";
@@ -15,9 +33,7 @@ finding judge_memory(const memory_of_node& m) {
     if (m.ckptd_limit >= m.total)
         return {verdict::wrong, "memory",
                 fmt::format("[ckptd] memory_limit is {}, and the node has {}", limit, total), why,
-                "memory_limit in banyan.conf: six times the state of the node's ranks, three times where "
-                "jobs have one "
-                "node (docs/install.md, Memory)"};
+                fmt::format("memory_limit {}", rule_of_thumb)};
     const auto jobs = m.for_slurm - std::min(m.for_slurm, m.kept_from_jobs);
     const auto fix = fmt::format(
         "MemSpecLimit={} on the node's line of slurm.conf, with SelectTypeParameters=CR_Core_Memory; or a "

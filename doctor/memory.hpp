@@ -21,6 +21,9 @@ struct memory_of_node {
 };
 
 finding judge_memory(const memory_of_node& m);
+/// Limits of [ckptd] under which no training fits; nothing where they are not so small. `of_job` 0: none of
+/// its own.
+std::optional<finding> judge_limits(std::uint64_t limit, std::uint64_t of_job);
 
 /// MemTotal of /proc/meminfo, in bytes.
 std::optional<std::uint64_t> memory_total(std::string_view meminfo);

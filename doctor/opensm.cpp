@@ -62,12 +62,12 @@ opensm_log_settings judge_opensm(const std::vector<std::string>& command, std::s
 
 result<std::optional<opensm_log_settings>> opensm_that_logs_to(const std::string& log) {
     std::optional<opensm_log_settings> any;
-    BANYAN_TRY(const auto managers, processes_called("opensm"));
-    for (const auto& [command, environment] : managers) {
-        const auto configuration = read_file(opensm_configuration(command), most_opensm_text);
+    BANYAN_TRY(const auto managers, root_processes_called("opensm"));
+    for (const auto& manager : managers) {
+        const auto configuration = read_file(opensm_configuration(manager.words), most_opensm_text);
         if (!configuration && configuration.error().code != errc::not_found)
             return std::unexpected(configuration.error());
-        auto settings = judge_opensm(command, configuration ? *configuration : std::string());
+        auto settings = judge_opensm(manager.words, configuration ? *configuration : std::string());
         if (settings.log == log) return settings;
         any = std::move(settings);
     }

@@ -2,6 +2,7 @@
 //
 // Slurm's plugins on disk: the version number in the object, and the lines of plugstack.conf. A plugin is
 // read as a file, since loading it would need slurmctld around it.
+#include <algorithm>
 #include <cstring>
 
 #include <elf.h>
@@ -60,9 +61,13 @@ std::optional<std::uint32_t> exported_number(std::string_view object, std::strin
     return {};
 }
 
+std::filesystem::path whole_pattern(const std::filesystem::path& from, const std::string& pattern) {
+    return std::filesystem::path(pattern).is_absolute() ? std::filesystem::path(pattern)
+                                                        : from.parent_path() / pattern;
+}
+
 std::vector<std::string> included(const std::filesystem::path& from, const std::string& pattern) {
-    const auto whole = std::filesystem::path(pattern).is_absolute() ? std::filesystem::path(pattern)
-                                                                    : from.parent_path() / pattern;
+    const auto whole = whole_pattern(from, pattern);
     std::vector<std::string> out;
     glob_t found{};
     if (::glob(whole.c_str(), 0, nullptr, &found) == 0)
@@ -94,13 +99,27 @@ result<std::optional<plugstack_line>> search(const std::filesystem::path& file, 
             continue;
         }
         if (std::filesystem::path(words[1]).filename() != "spank_banyan.so") continue;
-        plugstack_line out{file, words[0] == "required", words[1], {}};
-        for (std::size_t i = 2; i < words.size(); ++i)
-            if (const auto equals = words[i].find('='); equals != std::string::npos)
-                out.arguments[words[i].substr(0, equals)] = words[i].substr(equals + 1);
-        return out;
+        return plugstack_line{file, words[0] == "required", words[1],
+                              plugstack_arguments::from(std::span(words).subspan(2))};
     }
     return std::nullopt;
+}
+
+void collect(const std::filesystem::path& file, int depth, std::vector<std::filesystem::path>& out) {
+    if (depth > most_includes) return;
+    out.push_back(file);
+    const auto text = read_file(file, most_plugstack);
+    if (!text) return;
+    for (const auto line : split(*text, '\n')) {
+        const auto words = words_of(line);
+        if (words.size() < 2 || words[0] != "include") continue;
+        const auto whole = whole_pattern(file, words[1]);
+        std::error_code ignored;
+        if (whole.filename().string().find_first_of("*?[") != std::string::npos &&
+            std::filesystem::is_directory(whole.parent_path(), ignored))
+            out.push_back(whole.parent_path());
+        for (const auto& other : included(file, words[1])) collect(other, depth + 1, out);
+    }
 }
 
 }  // namespace
@@ -114,6 +133,14 @@ result<std::uint32_t> plugin_version(const std::filesystem::path& file) {
 
 result<std::optional<plugstack_line>> find_in_plugstack(const std::filesystem::path& file) {
     return search(file, 0);
+}
+
+std::vector<std::filesystem::path> parts_of_plugstack(const std::filesystem::path& file) {
+    std::vector<std::filesystem::path> out;
+    collect(file, 0, out);
+    std::ranges::sort(out);
+    out.erase(std::ranges::unique(out).begin(), out.end());
+    return out;
 }
 
 }  // namespace banyan::doctor

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <sys/stat.h>
+
 #include "common/file.hpp"
 #include "common/text.hpp"
 
@@ -31,12 +33,20 @@ result<std::vector<process>> processes_called(const std::string& name) {
         if (!std::getline(comm, line) || line != name) continue;
         auto words = texts_in(entry.path() / "cmdline");
         if (!words || words->empty()) continue;  // it has just ended
-        process found{std::move(*words), {}};
+        struct stat owner {};
+        if (::stat(entry.path().c_str(), &owner) != 0) continue;
+        process found{owner.st_uid, std::move(*words), {}};
         if (auto environment = texts_in(entry.path() / "environ"); environment && !environment->empty())
             found.environment = std::move(*environment);
         out.push_back(std::move(found));
     }
     if (failed) return fail(errc::unavailable, "cannot list /proc: " + failed.message());
+    return out;
+}
+
+result<std::vector<process>> root_processes_called(const std::string& name) {
+    BANYAN_TRY(auto out, processes_called(name));
+    std::erase_if(out, [](const process& of) { return of.user != 0; });
     return out;
 }
 

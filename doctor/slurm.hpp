@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/plugstack_arguments.hpp"
 #include "common/result.hpp"
 
 namespace banyan::doctor {
@@ -81,8 +82,11 @@ struct plugstack_line {
     std::filesystem::path file;  ///< where it stands
     bool required = false;
     std::string plugin;
-    std::map<std::string, std::string, std::less<>> arguments;  ///< config=…, ckptd=…
+    plugstack_arguments arguments;
 };
 result<std::optional<plugstack_line>> find_in_plugstack(const std::filesystem::path& file);
+/// The file and all that it includes, with the folders in which a pattern is looked for: what a user's srun
+/// has to read.
+std::vector<std::filesystem::path> parts_of_plugstack(const std::filesystem::path& file);
 
 }  // namespace banyan::doctor

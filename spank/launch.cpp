@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/build_info.hpp"
 #include "common/child.hpp"
 #include "common/clock.hpp"
 #include "common/config.hpp"
@@ -142,8 +141,6 @@ std::vector<std::string> cgroups_outside_job(std::string_view self) {
     return out;
 }
 
-std::string installed_daemon() { return std::string(libexec_dir) + "/banyan-ckptd"; }
-
 std::string config_of(const settings& s) {
     return s.config.empty() ? installed_config_path().string() : s.config;
 }
@@ -166,7 +163,7 @@ namespace {
 /// Returns when the daemon answers on its socket.
 result<void> ensure_daemon(const settings& s, const daemon_paths& paths, const std::string& address) {
     if (answers(paths.socket)) return {};
-    const auto program = s.ckptd.empty() ? installed_daemon() : s.ckptd;
+    const auto program = s.program();
     const auto log = ckpt::socket_path(s.ckptd_log, paths.node);
     BANYAN_CHECK(check_trusted(program));
     std::vector<std::string> command{program, "--node",           paths.node, "--bind",

@@ -10,18 +10,13 @@
 #include <vector>
 
 #include "ckptd/protocol/protocol.hpp"
+#include "common/plugstack_arguments.hpp"
 #include "common/result.hpp"
 
 namespace banyan::spank {
 
-/// Arguments of the line in plugstack.conf. Unknown keys are an error that the log names once.
-struct settings {
-    std::string config;  ///< banyan.conf; empty = /etc/banyan/banyan.conf
-    std::string ckptd;   ///< the checkpoint daemon's program; empty = installed_daemon()
-    std::string ckptd_log = "/var/log/banyan/ckptd.log";  ///< its log file, %n = node; empty = none
-};
-/// The daemon's program where it was installed with this plugin.
-std::string installed_daemon();
+/// Arguments of the line in plugstack.conf.
+using settings = plugstack_arguments;
 
 struct daemon_paths {
     std::string config;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// sbatch and salloc in a train job's script, or in a rank, make a job of its own: what the job around them
+// sbatch and salloc in a training job's script, or in a rank, make a job of its own: what the job around them
 // was given on a command line is none of its options, and its ranks are none of its tasks'. A variable that
 // the user has set himself holds there, too, as those of Slurm do; which are ours is said in a variable.
 #include <cstdlib>

@@ -15,7 +15,7 @@
 namespace banyan::spank {
 
 enum class step_role {
-    none,      ///< of no train job, or nobody knows yet: the step's layout tells
+    none,      ///< of no training job, or nobody knows yet: the step's layout tells
     helper,    ///< beside the training: gets no ranks
     training,  ///< must be laid out as `request` says
 };

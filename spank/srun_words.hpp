@@ -22,7 +22,7 @@ std::uint32_t number_in(const std::string& text);
 /// With which this srun, sbatch or salloc ends on an error of its own.
 int code_of_errors();
 
-/// Before srun reads its environment: in a train job, what of it would be wrong for most steps.
+/// Before srun reads its environment: in a training job, what of it would be wrong for most steps.
 void prepare_srun();
 
 /// For a step in a job: what was typed. `component`: of the heterogeneous job whose environment this is.

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/clock.hpp"
+#include "common/config.hpp"
 #include "common/text.hpp"
 #include "common/wire.hpp"
 #include "fault/cli/moment.hpp"
@@ -188,6 +189,10 @@ int client::reset_breaker() {
 int client::check_config() {
     const auto settings = load_config(config_path_, {});
     if (!settings) return failed({errc::invalid_input, settings.error().what, settings.error().hint});
+    // One command is to answer for all daemons, so also for tables that the fault daemon does not read.
+    const auto notes = banyan::check_config(config_path_);
+    if (!notes) return failed({errc::invalid_input, notes.error().what, notes.error().hint});
+    for (const auto& note : *notes) put(note + "\n");
     put("the configuration is right\n");
     return 0;
 }

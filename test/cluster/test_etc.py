@@ -10,6 +10,9 @@ from harness import REPOSITORY, main, program
 
 SAMPLE = REPOSITORY / "etc" / "banyan.conf"
 DAEMONS = {"banyan-faultd": ["controller"], "banyan-ckptd": []}
+# Everything that says whether a configuration is right.
+CHECKS = (("banyan-faultd", "controller", "--check-config"), ("banyan-faultd", "agent", "--check-config"), ("banyan-ckptd", "--check-config"),
+          ("banyan-fault", "check-config"))
 
 
 def milliseconds(text):
@@ -38,34 +41,35 @@ class Sample(unittest.TestCase):
     def run_daemon(self, name, *options):
         return subprocess.run([program(name), *DAEMONS[name], *options], capture_output=True, text=True, timeout=20, check=False)
 
+    def check_all(self, text):
+        """Of each check: (its words, exit code, standard output, standard error)."""
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+            file.write(text)
+            file.flush()
+            for words in CHECKS:
+                run = subprocess.run([program(words[0]), "--config", file.name, *words[1:]] if words[0] == "banyan-fault" else
+                                     [program(words[0]), *words[1:], "--config", file.name], capture_output=True, text=True, timeout=20, check=False)
+                yield words, run.returncode, run.stdout, run.stderr
+
     def uncommented(self):
         return re.sub(r"^#(\w+ = )", r"\1", SAMPLE.read_text(), flags=re.M)
 
     def test_every_key_is_known(self):
-        with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
-            file.write(self.uncommented())
-            file.flush()
-            for name in DAEMONS:
-                run = self.run_daemon(name, "--config", file.name, "--check-config")
-                self.assertEqual(run.returncode, 0, run.stderr)
+        for words, code, _, error in self.check_all(self.uncommented()):
+            self.assertEqual(code, 0, (words, error))
 
     def test_an_unknown_key_is_not(self):
-        for name, table in (("banyan-faultd", "fault"), ("banyan-ckptd", "ckptd")):
-            with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
-                file.write(f"[{table}]\nprot = 1\n")
-                file.flush()
-                run = self.run_daemon(name, "--config", file.name, "--check-config")
-                self.assertNotEqual(run.returncode, 0)
-                self.assertIn("port", run.stderr)
+        """Not by any of them, whoever reads the table."""
+        for table, wrong, right in (("fault", "prot", "port"), ("ckptd", "memory_limt", "memory_limit"), ("munge", "soket", "socket"),
+                                    ("peers", "encrpt", "encrypt"), ("topo", "max_ag", "max_age"), ("sweep", "lnks", "links")):
+            for words, code, _, error in self.check_all(f"[{table}]\n{wrong} = 1\n"):
+                self.assertEqual(code, 2, (words, table, error))
+                self.assertIn(f'did you mean "{right}"?', error, words)
 
     def test_what_has_no_effect_is_said(self):
         for gpus, times in ((1, 1), (2, 0)):
-            with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
-                file.write(f"[sweep]\ngpus = {gpus}\nallreduce = 300\n")
-                file.flush()
-                for name in DAEMONS:
-                    run = self.run_daemon(name, "--config", file.name, "--check-config")
-                    self.assertEqual((run.returncode, run.stdout.count("allreduce is left out")), (0, times), run.stdout + run.stderr)
+            for words, code, told, error in self.check_all(f"[sweep]\ngpus = {gpus}\nallreduce = 300\n"):
+                self.assertEqual((code, told.count("allreduce is left out")), (0, times), (words, told + error))
 
     def test_the_defaults_are_the_defaults(self):
         shown = tables(self.uncommented())

@@ -202,7 +202,7 @@ class Plugins(unittest.TestCase):
             self.assertIn(variable, page)
             self.assertIn(variable, source("banyan.7"))
         keys = re.search(r"known\{(.*?)\}", (REPOSITORY / "train" / "options.cpp").read_text())[1]
-        arguments = re.findall(r'take\("(\w+)="', self.part("options.cpp"))
+        arguments = re.findall(r'argument\{"(\w+)"', (REPOSITORY / "common" / "plugstack_arguments.cpp").read_text())
         self.assertEqual({tag.split("=")[0] for tag in tags if re.match(r"\w+=", tag)},
                          set(re.findall(r'"(\w+)"', keys)) | set(arguments))
 

@@ -17,15 +17,15 @@ ENTER = r"""
 set -e
 ip link set lo up
 hostname "$2"
-for place in /etc /var/lib; do
+for place in /etc /var/lib /usr/libexec; do
     mkdir -p "$1/over$place/upper" "$1/over$place/work"
 done
 mount -t tmpfs tmpfs "$1/over"
-for place in /etc /var/lib; do
+for place in /etc /var/lib /usr/libexec; do
     mkdir -p "$1/over$place/upper" "$1/over$place/work"
     mount -t overlay overlay -o "lowerdir=$place,upperdir=$1/over$place/upper,workdir=$1/over$place/work" "$place"
 done
-rm -rf /etc/slurm /etc/banyan /var/lib/banyan
+rm -rf /etc/slurm /etc/banyan /var/lib/banyan /usr/libexec/banyan
 mount -t tmpfs -o mode=755 tmpfs /run
 install -d /run/banyan /var/lib/banyan
 cp -a --no-preserve=ownership "$1/files/." /
@@ -94,6 +94,8 @@ class Host:
         self.write("/etc/slurm/plugstack.conf.d/banyan.conf", "optional spank_banyan.so config=/etc/banyan/banyan.conf\n")
         self.write("/etc/banyan/banyan.conf", f'[munge]\nsocket = "{shared}/munge"\n[ckptd]\nmemory_limit = "200M"\nport = 5710\n'
                    '[fault]\ncontroller = "localhost"\nport = 5720\ndry_run = false\n')
+        self.write("/usr/libexec/banyan/banyan-ckptd", "#!/bin/sh\n")
+        self.file("/usr/libexec/banyan/banyan-ckptd").chmod(0o755)
         shutil.copy(shared / "snapshot", self.file("/var/lib/banyan/fabric.snapshot"))
         self.answer("version", f"slurm-wlm {VERSION}\n")
         self.answer("help", "      --train-parallel=SPEC\n")

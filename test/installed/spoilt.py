@@ -3,6 +3,7 @@
 
 CONF, STACK, SNAPSHOT = "/etc/slurm/slurm.conf", "/etc/slurm/plugstack.conf", "/var/lib/banyan/fabric.snapshot"
 BANYAN = "/etc/banyan/banyan.conf"
+SITE, LINE, CKPTD = "/etc/banyan/banyan.conf.d/site.conf", "/etc/slurm/plugstack.conf.d/banyan.conf", "/usr/libexec/banyan/banyan-ckptd"
 CASES = {}  # name: (spoils, what is wrong or unknown as expressions, one finding each)
 
 

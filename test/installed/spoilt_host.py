@@ -5,7 +5,7 @@ import os
 import time
 from pathlib import Path
 
-from spoilt import BANYAN, SNAPSHOT, case, h_agents
+from spoilt import BANYAN, SITE, SNAPSHOT, STACK, case, h_agents
 
 
 # -- snapshot ----------------------------------------------------------------------------------------------------------------------
@@ -88,6 +88,11 @@ def controller_not_listening(h):
     h.listen = []
 
 
+@case(r"wrong port 572 of localhost.*: nobody listens.*\| \[fault\] controller = \"HOST\" in banyan.conf, .*slurmctld's: ctl$")
+def controller_not_named(h):
+    h.write(BANYAN, f'[munge]\nsocket = "{h.shared}/munge"\n[ckptd]\nmemory_limit = "200M"\nport = 5710\n')
+
+
 @case(r"wrong port 5710 \(banyan-ckptd\): no address for n\[002-004\]")
 def addresses_that_do_not_resolve(h):
     for node in h.nodes[1:4]:
@@ -124,6 +129,30 @@ def configuration_of_everybody(h):
 @case(r"wrong /etc/banyan/banyan.conf: .*memory_limits")
 def a_key_that_nobody_knows(h):
     h.change(BANYAN, "memory_limit", "memory_limits")
+
+
+@case(r"wrong /etc/banyan/banyan.conf.d/site.conf: users cannot read it: .*mode 0600 \| chmod 644 /etc/banyan/banyan.conf.d/site.conf$")
+def settings_of_root_alone(h):
+    h.write(SITE, "[fault]\ndry_run = false\n")
+    h.file(SITE).chmod(0o600)
+
+
+@case(r"wrong /etc/slurm/plugstack.conf: config=: cannot open /etc/banyan/banyan.conf.*\| bring it back", r"wrong port 572 of localhost", r"wrong munge|wrong memory")
+def configuration_is_gone(h):
+    h.remove(BANYAN)
+    h.write(STACK, "optional spank_banyan.so config=/etc/banyan/banyan.conf\n")
+    h.listen = []
+
+
+@case(r"wrong /etc/banyan/banyan.conf: .*has no key \"link\"")
+def a_key_of_the_sweep_that_nobody_knows(h):
+    h.write(SITE, "")
+    h.change(BANYAN, "[fault]", "[sweep]\nlink = 1\n[fault]")
+
+
+@case(r"wrong memory: \[ckptd\] memory_limit is 1.0 MiB: no training fits \| memory_limit in banyan.conf: six times")
+def memory_limit_in_which_nothing_fits(h):
+    h.change(BANYAN, "200M", "1M")
 
 
 @case(r"wrong memory: jobs may take")

@@ -5,7 +5,7 @@ import os
 import secrets
 from pathlib import Path
 
-from spoilt import CONF, STACK, case, h_agents, running
+from spoilt import CKPTD, CONF, LINE, STACK, case, h_agents, running
 
 
 # -- plugins -----------------------------------------------------------------------------------------------------------------------
@@ -105,6 +105,37 @@ def plugstack_copy_without_what_it_included(h):
 def plugstack_that_is_given_out(h):
     h.host = "ctl"
     h.config["SlurmctldParameters"] = "enable_configless"
+
+
+@case(r"wrong /etc/slurm/plugstack.conf: users cannot read it: .*mode 0600 \| chmod 644 /etc/slurm/plugstack.conf$")
+def plugstack_of_root_alone(h):
+    h.file(STACK).chmod(0o600)
+
+
+@case(r"wrong /etc/slurm/plugstack.conf.d/banyan.conf: users cannot read it: .*mode 0600 \| chmod 644")
+def plugstack_includes_a_file_of_root_alone(h):
+    h.host = "login1"
+    h.file(LINE).chmod(0o600)
+
+
+@case(r"wrong /etc/slurm/plugstack.conf.d/banyan.conf: confg=/etc/banyan/banyan.conf .*ignored.*did you mean config=")
+def plugstack_with_an_argument_that_nobody_knows(h):
+    h.change(LINE, "config=", "confg=")
+
+
+@case(r"wrong /opt/ckptd: No such file .*\| take ckptd= out of that line of /etc/slurm/plugstack.conf.d/banyan.conf")
+def plugstack_names_no_daemon(h):
+    h.change(LINE, "config=", "ckptd=/opt/ckptd config=")
+
+
+@case(r"wrong /usr/libexec/banyan/banyan-ckptd: No such file .*\| install the package banyan-ckptd")
+def daemon_not_installed(h):
+    h.remove(CKPTD)
+
+
+@case(r"wrong /usr/libexec/banyan/banyan-ckptd: .* /usr/libexec/banyan can be written by others \(mode 775\) \| chmod go-w /usr/libexec/banyan$")
+def daemon_in_a_folder_of_a_group(h):
+    h.before = "chmod 775 /usr/libexec/banyan\n"
 
 
 # -- slurm.conf --------------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""banyan comes, is replaced and goes while a train job runs and another one waits, in the steps of docs/upgrade.md. Every step of the
+"""banyan comes, is replaced and goes while a training job runs and another one waits, in the steps of docs/upgrade.md. Every step of the
 running job that is asked for between two of them runs, with its ranks where the plan has them as long as there is one; what waited
 starts; no node is left completing."""
 

@@ -75,6 +75,7 @@ TEST_CASE("files that others can write are not trusted", "[common]") {
     CHECK(check_trusted(file));
     ::chmod(file.c_str(), 0666);
     CHECK(check_trusted(file).error().code == errc::denied);
+    CHECK(check_trusted(file).error().hint == "chmod go-w " + file.string());
     ::chmod(file.c_str(), 0600);
     fs::create_symlink(file, dir.path / "link");
     CHECK(check_trusted(dir.path / "link").error().code == errc::denied);

@@ -61,7 +61,7 @@ TEST_CASE("plugstack.conf is followed through its includes", "[doctor]") {
     REQUIRE(line);
     REQUIRE(*line);
     CHECK_FALSE((*line)->required);
-    CHECK((*line)->arguments.at("config") == "/x/b.conf");
+    CHECK((*line)->arguments.config == "/x/b.conf");
     line = find_in_plugstack(here.write("plugstack.conf", "required /opt/lib/spank_banyan.so\n"));
     REQUIRE((line && *line));
     CHECK((*line)->required);
