@@ -31,8 +31,8 @@ std::unexpected<error> not_stored(const session& s, milliseconds lease) {
                     : s.durable ? fmt::format("{} has step {}", dir, s.durable->step)
                                 : fmt::format("nothing that this run saved got to {}", dir)),
         fmt::format("it is tried once more when the job ends, and kept there for {} s: a requeue goes on "
-                    "from it",
-                    std::chrono::duration_cast<std::chrono::seconds>(lease).count()));
+                    "from it as soon as {} can be looked at",
+                    std::chrono::duration_cast<std::chrono::seconds>(lease).count(), dir));
 }
 
 }  // namespace
