@@ -59,9 +59,9 @@ class Requeue(ClusterCase):
         # The select plugin has set when it may begin, and banyan-run leaves that to it.
         log = (self.cluster.dir / "log" / "slurmctld.log").read_text()
         self.assertNotRegex(log, rf"setting begin to .* for JobId={job}\b")
-        # The first script ended with its run, and not by going on.
-        self.assertEqual(output.count("banyan-run ended with"), 1, output)
-        self.assertIn("banyan-run ended with 0", output)
+        # The first script ended with its run, and not by going on: at most it saw Slurm kill banyan-run before itself.
+        ends = [line for line in output.splitlines() if "banyan-run ended with" in line]
+        self.assertIn(ends, (["banyan-run ended with 0"], ["banyan-run ended with 137", "banyan-run ended with 0"]), output)
         self.assertEqual(output.count("rank "), 16, output)
 
     def test_whoever_took_the_node(self):

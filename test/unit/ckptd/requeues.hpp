@@ -7,26 +7,30 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cluster.hpp"
 
 namespace ckptd_test {
 
 struct run {
+    std::uint64_t job = 7;
     std::vector<int> nodes;
     std::uint32_t restart = 0;
-    std::vector<int> former = {};  ///< as the plan names nodes of earlier runs
     std::string storage = {};
     std::uint64_t flush = 0;
+    uid_t uid = ::geteuid();
+    std::vector<int> former = {};      ///< as the plan names nodes of earlier runs
     std::chrono::milliseconds gap{0};  ///< from the prologs to the step
 };
 
 /// The session on each of its nodes, then its step.
 inline std::vector<rank_process> begin_run(const cluster& c, const run& l) {
-    auto r = c.request(7, 1, 1, l.storage, l.flush);
+    auto r = c.request(l.job, 1, 1, l.storage, l.flush);
     r.nodes.clear();
     r.spares.clear();
     r.restart = l.restart;
+    r.uid = l.uid;
     r.world = static_cast<std::uint32_t>(l.nodes.size());
     std::vector<std::string> names;
     for (std::uint32_t slot = 0; slot < r.world; ++slot) {
@@ -41,8 +45,8 @@ inline std::vector<rank_process> begin_run(const cluster& c, const run& l) {
         if (!opened) FAIL(opened.error().text());
     }
     pass(l.gap);
-    for (const auto node : l.nodes) REQUIRE(banyan::ckpt::step_open(c.socket(node), {7, 0, names}, 5s));
-    return start_ranks(c, 7, l.nodes, 1, 100'000);
+    for (const auto node : l.nodes) REQUIRE(banyan::ckpt::step_open(c.socket(node), {l.job, 0, names}, 5s));
+    return start_ranks(c, l.job, l.nodes, 1, 100'000);
 }
 
 /// Saves the steps, each with its second copies; then its processes end, and slurmd's epilogs say so.
@@ -54,7 +58,7 @@ inline void train_and_leave(const cluster& c, const run& l, int from, int to) {
         all_are(ask_all(ranks, fmt::format("wait {} 2 9000", step)), BCK_OK);
     }
     for (auto& r : ranks) r.kill();
-    for (const auto node : l.nodes) REQUIRE(banyan::ckpt::session_detach(c.socket(node), 7, 5s));
+    for (const auto node : l.nodes) REQUIRE(banyan::ckpt::session_detach(c.socket(node), l.job, 5s));
 }
 
 }  // namespace ckptd_test

@@ -17,6 +17,7 @@
 #include "cluster.hpp"
 #include "common/fd.hpp"
 #include "ends_at.hpp"
+#include "requeues.hpp"
 
 namespace test_ckptd_former {
 
@@ -26,43 +27,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct launch {
-    std::uint64_t job = 7;
-    std::vector<int> nodes;
-    std::uint32_t restart = 0;
-    std::string storage = {};
-    std::uint64_t flush = 0;
-    uid_t uid = ::geteuid();
-    std::vector<int> former = {};  ///< as the plan names nodes of earlier runs
-};
-
-/// The job's session on each of its nodes, one rank a node, and the ranks.
-std::vector<rank_process> start(const cluster& c, const launch& l) {
-    auto r = c.request(l.job, 1, 1, l.storage, l.flush);
-    r.nodes.clear();
-    r.spares.clear();
-    r.restart = l.restart;
-    r.uid = l.uid;
-    r.world = static_cast<std::uint32_t>(l.nodes.size());
-    std::vector<std::string> names;
-    for (std::uint32_t slot = 0; slot < r.world; ++slot) {
-        const auto node = l.nodes[slot];
-        r.nodes.push_back({c.name(node), c.addr(node), {slot}, (slot + 1) % r.world});
-        names.push_back(c.name(node));
-    }
-    for (const auto node : l.former) r.former.push_back({c.name(node), c.addr(node)});
-    for (const auto node : l.nodes) {
-        r.self = c.name(node);
-        const auto opened = ckpt::session_open(c.socket(node), r, 20s);
-        if (!opened) FAIL(opened.error().text());
-    }
-    for (const auto node : l.nodes) REQUIRE(ckpt::step_open(c.socket(node), {l.job, 0, names}, 5s));
-    return start_ranks(c, l.job, l.nodes, 1, 100'000);
-}
-
 /// Steps 10 (in storage, where there is one) and 15 (in memory alone); then the job leaves its nodes.
-void run_and_leave(const cluster& c, const launch& l) {
-    auto ranks = start(c, l);
+void run_and_leave(const cluster& c, const run& l) {
+    auto ranks = begin_run(c, l);
     for (auto& r : ranks) r.say("restart");
     for (auto& r : ranks) CHECK(r.hear() == not_restored(BCK_E_NOTFOUND));
     for (const int step : {10, 15}) {
@@ -108,15 +75,15 @@ TEST_CASE("a job on other nodes but one gets what the others still hold", "[ckpt
                                               {.step = 15, .source = BCK_FROM_LOCAL},
                                               {.step = 15, .source = BCK_FROM_PEER}};
     SECTION("of three one is left") {
-        auto ranks = start(c, {.nodes = {4, 3, 5}, .restart = 1});
+        auto ranks = begin_run(c, {.nodes = {4, 3, 5}, .restart = 1});
         CHECK(restart(ranks) == brought);
         // What was brought is the job's own.
         all_are(ask_all(ranks, "save 16"), BCK_OK);
         all_are(ask_all(ranks, "wait 16 2 9000"), BCK_OK);
     }
     SECTION("two starts, the first of which never began") {
-        { const auto never = start(c, {.nodes = {4, 5, 3}, .restart = 1}); }
-        auto ranks = start(c, {.nodes = {5, 3, 4}, .restart = 2});
+        { const auto never = begin_run(c, {.nodes = {4, 5, 3}, .restart = 1}); }
+        auto ranks = begin_run(c, {.nodes = {5, 3, 4}, .restart = 2});
         CHECK(restart(ranks) == brought);
     }
 }
@@ -130,16 +97,16 @@ TEST_CASE("a former node that is gone when its shard is fetched", "[ckptd]") {
     SECTION("another one has a copy") {
         run_and_leave(c, {.nodes = {1, 2, 3}});
         ends[0].call("shard", 1, signal);
-        auto ranks = start(c, {.nodes = {4, 3, 5}, .restart = 1});
+        auto ranks = begin_run(c, {.nodes = {4, 3, 5}, .restart = 1});
         CHECK(restart(ranks) == std::vector<restored_state>{{.step = 15, .source = BCK_FROM_PEER},
                                                             {.step = 15, .source = BCK_FROM_LOCAL},
                                                             {.step = 15, .source = BCK_FROM_PEER}});
         CHECK(ends[0].has_come("shard"));
     }
     SECTION("nobody else has it: storage has an older step") {
-        const launch before{.nodes = {1, 2}, .storage = c.dir() + "/store", .flush = 10};
+        const run before{.nodes = {1, 2}, .storage = c.dir() + "/store", .flush = 10};
         {
-            auto ranks = start(c, before);
+            auto ranks = begin_run(c, before);
             for (auto& r : ranks) r.say("restart");
             for (auto& r : ranks) CHECK(r.hear() == not_restored(BCK_E_NOTFOUND));
             all_are(ask_all(ranks, "save 10"), BCK_OK);
@@ -150,7 +117,7 @@ TEST_CASE("a former node that is gone when its shard is fetched", "[ckptd]") {
             all_are(ask_all(ranks, "finalize 0"), BCK_OK);
         }
         for (const auto& e : ends) e.call("shard", 1, signal);
-        auto ranks = start(c, {.nodes = {3, 4}, .restart = 1, .storage = before.storage, .flush = 10});
+        auto ranks = begin_run(c, {.nodes = {3, 4}, .restart = 1, .storage = before.storage, .flush = 10});
         // One that is silent is waited for, as its node may come back; then the ranks hear of it.
         for (auto& r : ranks) r.say("restart");
         for (auto& r : ranks) CHECK(patiently(r) == not_restored(BCK_E_REFUSED));
@@ -183,7 +150,7 @@ TEST_CASE("a former node that is gone when its shard is fetched", "[ckptd]") {
 TEST_CASE("a job that comes back to nodes of two launches ago gets the newest step", "[ckptd]") {
     cluster c({4, "", {}});
     const auto storage = GENERATE(as<std::string>(), "", "store");
-    launch l{.nodes = {1, 2}};
+    run l{.nodes = {1, 2}};
     if (!storage.empty()) {
         l.storage = c.dir() + "/" + storage;
         l.flush = 10;
@@ -192,7 +159,7 @@ TEST_CASE("a job that comes back to nodes of two launches ago gets the newest st
     l.restart = 1;
     l.nodes = {1, 3};  // one that knows of both, and has no rank in the next
     {
-        auto ranks = start(c, l);
+        auto ranks = begin_run(c, l);
         CHECK(restart(ranks)[0] == restored_state{.step = 15, .source = BCK_FROM_LOCAL});
         all_are(ask_all(ranks, "save 17"), BCK_OK);
         all_are(ask_all(ranks, "wait 17 2 9000"), BCK_OK);
@@ -203,24 +170,24 @@ TEST_CASE("a job that comes back to nodes of two launches ago gets the newest st
     l.restart = 2;
     l.nodes = {2, 4};
     if (storage.empty()) l.nodes = {2, 1};
-    auto ranks = start(c, l);
+    auto ranks = begin_run(c, l);
     for (const auto& said : restart(ranks)) CHECK(said == found_step{.step = 17});
 }
 
 TEST_CASE("a job on wholly other nodes finds the former ones by its directory", "[ckptd]") {
     cluster c({4, "", {}});
     const auto storage = c.dir() + "/store";
-    const launch before{.nodes = {1, 2}, .storage = storage, .flush = 10};
-    const launch after{.nodes = {3, 4}, .restart = 1, .storage = storage, .flush = 10};
+    const run before{.nodes = {1, 2}, .storage = storage, .flush = 10};
+    const run after{.nodes = {3, 4}, .restart = 1, .storage = storage, .flush = 10};
     run_and_leave(c, before);
     SECTION("which answer") {
-        auto ranks = start(c, after);
+        auto ranks = begin_run(c, after);
         all_are(restart(ranks), restored_state{.step = 15, .source = BCK_FROM_PEER});
     }
     SECTION("which do not: storage has the step before, and the user is told of the rest") {
         for (const int node : before.nodes) c.kill(node, SIGSTOP);
         // Not what the ended job still wrote there; whichever step it is, all have the same.
-        auto ranks = start(c, after);
+        auto ranks = begin_run(c, after);
         const auto first = restart(ranks);
         all_are(first, first[0]);
         CHECK((first[0] == restored_state{.step = 10, .source = BCK_FROM_STORAGE} ||
@@ -236,18 +203,18 @@ TEST_CASE("a job on wholly other nodes finds the former ones by its directory", 
 TEST_CASE("a former node ends its launch before another one begins, also where nothing of it is needed",
           "[ckptd]") {
     cluster c({4, "", {}});
-    launch l{.nodes = {1, 2, 3}, .storage = c.dir() + "/store", .flush = 10};
+    run l{.nodes = {1, 2, 3}, .storage = c.dir() + "/store", .flush = 10};
     run_and_leave(c, l);
     l.restart = 1;
     l.nodes = {1, 2, 4};  // node 3's shard is on node 1, too
     SECTION("which answers") {
-        auto ranks = start(c, l);
+        auto ranks = begin_run(c, l);
         for (const auto& said : restart(ranks)) CHECK(said == found_step{.step = 15});
         CHECK(c.log(3).find("asks what is held here") != std::string::npos);
     }
     SECTION("which does not: nothing is missing, and nobody is told that something may be") {
         c.kill(3, SIGSTOP);
-        auto ranks = start(c, l);
+        auto ranks = begin_run(c, l);
         for (const auto& said : restart(ranks)) CHECK(said == found_step{.step = 15});
         CHECK(c.printed("no answer from n3") == 0);
         c.kill(3, SIGCONT);
@@ -257,14 +224,14 @@ TEST_CASE("a former node ends its launch before another one begins, also where n
 
 TEST_CASE("a job on wholly other nodes that has no directory finds the former ones by its plan", "[ckptd]") {
     cluster c({4, "", {}});
-    const launch before{.nodes = {1, 2}};
+    const run before{.nodes = {1, 2}};
     run_and_leave(c, before);
     SECTION("which answer") {
-        auto ranks = start(c, {.nodes = {3, 4}, .restart = 1, .former = {1, 2}});
+        auto ranks = begin_run(c, {.nodes = {3, 4}, .restart = 1, .former = {1, 2}});
         all_are(restart(ranks), restored_state{.step = 15, .source = BCK_FROM_PEER});
     }
     SECTION("of which the next run's plan names one, as a node of its own too") {
-        auto ranks = start(c, {.nodes = {3, 2}, .restart = 1, .former = {2, 1}});
+        auto ranks = begin_run(c, {.nodes = {3, 2}, .restart = 1, .former = {2, 1}});
         CHECK(restart(ranks) == std::vector<restored_state>{{.step = 15, .source = BCK_FROM_PEER},
                                                             {.step = 15, .source = BCK_FROM_LOCAL}});
     }
@@ -279,7 +246,7 @@ TEST_CASE("a user who names another one's nodes in his directory gets nothing of
     const ckpt::storage_user me{::geteuid(), ::getegid(), {::getegid()}};
     REQUIRE(ckpt::take_claim(me, {storage, 0, 7, 1, "n1", 1000, 0}, std::nullopt));
     claim_names(storage, {{"n1", c.addr(1)}, {"n2", c.addr(2)}});
-    auto ranks = start(c, {.nodes = {3, 4}, .restart = 1, .storage = storage, .flush = 10});
+    auto ranks = begin_run(c, {.nodes = {3, 4}, .restart = 1, .storage = storage, .flush = 10});
     all_are(restart(ranks), not_restored(BCK_E_NOTFOUND));
 }
 
@@ -306,9 +273,9 @@ TEST_CASE("a directory that names thousands of hosts holds up its own job alone"
     REQUIRE(ckpt::take_claim(me, {storage, 0, 7, 1, "n1", 1000, 0}, std::nullopt));
     claim_names(storage, nodes);
 
-    auto others = start(c, {.job = 8, .nodes = {1, 2}});
+    auto others = begin_run(c, {.job = 8, .nodes = {1, 2}});
     all_are(restart(others), not_restored(BCK_E_NOTFOUND));
-    auto ranks = start(c, {.nodes = {1, 2}, .restart = 1, .storage = storage, .flush = 10});
+    auto ranks = begin_run(c, {.nodes = {1, 2}, .restart = 1, .storage = storage, .flush = 10});
     for (auto& r : ranks) r.say("restart");
     for (int step = 1; step <= 5; ++step) {
         all_are(ask_all(others, fmt::format("save {}", step)), BCK_OK);
