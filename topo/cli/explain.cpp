@@ -48,7 +48,10 @@ result<train::plan> ask_for_job(const fabric& f, const explain_options& o) {
     BANYAN_TRY(const auto text,
                output_of({o.program, "-o", "show", "job", o.job}, std::chrono::seconds(30), 1 << 24,
                          "slurm-client", "does the job exist? see scontrol show job"));
-    BANYAN_TRY(const auto nodes, expand_hostlist(field(text, "NodeList", " ")));
+    const auto list = field(text, "NodeList", " ");
+    if (list.empty() || list == "(null)")
+        return fail(errc::not_found, fmt::format("job {} has no nodes now", o.job), "ask again when it runs");
+    BANYAN_TRY(const auto nodes, expand_hostlist(list));
     const auto summary = train::read_admin_comment(field(text, "AdminComment", "\n"));
     if (!summary)
         return fail(errc::not_found, fmt::format("job {} was not placed by banyan", o.job),

@@ -69,7 +69,8 @@ result<shape> parse_shape(std::string_view text) {
         const auto size = parse_number(part.substr(at + 1), max_ranks);
         if (!size || *size == 0)
             return fail(errc::invalid_input,
-                        fmt::format("{}={} is not a size from 1 to {}", name, part.substr(at + 1), max_ranks),
+                        fmt::format("{}={} is not a size from 1 to {}", name, printable(part.substr(at + 1)),
+                                    max_ranks),
                         example);
         product *= *size;
         if (product > max_ranks)
