@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// What a train job asks for. Read once in each call of slurmctld, and handed down.
+// What a training job asks for. Read once in each call of slurmctld, and handed down.
 #pragma once
 
 #include <optional>

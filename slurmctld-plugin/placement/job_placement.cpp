@@ -23,7 +23,7 @@
 namespace banyan::slurm {
 namespace {
 
-/// One call of job_test for a train job: to start it, or to say when it could.
+/// One call of job_test for a training job: to start it, or to say when it could.
 class attempt {
   public:
     attempt(const train_job& job, const job_request& asked, bitstr_t* node_bitmap, test_mode mode,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// What a train job would gain by a later start: for --train-wait, and for the AdminComment line of one
+// What a training job would gain by a later start: for --train-wait, and for the AdminComment line of one
 // that did not wait.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// The nodes and rank order of a train job, on nodes that are free at one time.
+// The nodes and rank order of a training job, on nodes that are free at one time.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// A train job where there is no fabric to place it on: cons_tres chooses the nodes, the slots are in Slurm's
-// order (train/plan_in_order.hpp), and a requeued job goes back to the nodes that hold its shards.
+// A training job where there is no fabric to place it on: cons_tres chooses the nodes, the slots are in
+// Slurm's order (train/plan_in_order.hpp), and a requeued job goes back to the nodes that hold its shards.
 #pragma once
 
 #include "slurmctld-plugin/ctld_tables.hpp"

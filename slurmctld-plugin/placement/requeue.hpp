@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// A train job that runs again: its shards are still in the memory of the nodes of its last run.
+// A training job that runs again: its shards are still in the memory of the nodes of its last run.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// A train job while slurmctld asks where it may run, and the nodes among which it may choose.
+// A training job while slurmctld asks where it may run, and the nodes among which it may choose.
 #pragma once
 
 #include <ctime>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// What no node of this cluster, or not all of them together, could ever give a train job. Errors name the
+// What no node of this cluster, or not all of them together, could ever give a training job. Errors name the
 // line to type.
 #pragma once
 

@@ -8,9 +8,9 @@
 
 namespace banyan::slurm {
 
-/// An error when the change would give a train job that has not started a number of nodes or tasks that its
-/// shape does not have: it would start on other nodes than planned, and its ranks in Slurm's order. Another
-/// when a job with GPUs is to give its nodes to one that cannot take them.
+/// An error when the change would give a training job that has not started a number of nodes or tasks that
+/// its shape does not have: it would start on other nodes than planned, and its ranks in Slurm's order.
+/// Another when a job with GPUs is to give its nodes to one that cannot take them.
 result<void> check_change(const job_desc_msg_t& change, const job_record_t& job);
 
 }  // namespace banyan::slurm

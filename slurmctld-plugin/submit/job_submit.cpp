@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// job_submit/banyan: refuses a train job whose numbers do not fit, at submission, with the reason and a
+// job_submit/banyan: refuses a training job whose numbers do not fit, at submission, with the reason and a
 // suggestion, and sets those that follow from the shape. The select plugin cannot: what it answers reaches
 // the user as "requested node configuration is not available".
 #include "slurmctld-plugin/slurm_compat.hpp"

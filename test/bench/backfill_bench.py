@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What banyan adds to a cycle of Slurm's backfill scheduler: a slurmctld with 12,800 nodes and 500 pending train jobs, once with
+"""What banyan adds to a cycle of Slurm's backfill scheduler: a slurmctld with 12,800 nodes and 500 pending training jobs, once with
 select/cons_tres_banyan and the fabric snapshot, once with plain select/cons_tres, both with the same topology/tree, cluster and queue.
 
     backfill_bench.py [--json FILE] [--nodes N] [--jobs N] [--cycles N]
@@ -191,7 +191,7 @@ def main():
     else:
         # The shortest: what else this machine does can only make a cycle longer.
         lengths = {select: min(all) for select, all in measure(options).items()}
-        what = f"{options.nodes} nodes, {options.jobs} pending train jobs"
+        what = f"{options.nodes} nodes, {options.jobs} pending training jobs"
         ratio = lengths["cons_tres_banyan"] / lengths["cons_tres"]
         figures = [
             {"figure": f"backfill cycle, select/cons_tres, {what}", "value": lengths["cons_tres"], "unit": "s", "against": None,

@@ -149,7 +149,7 @@ class JobMix:
         return self.dice.choice([["--spread-job"], ["--distribution=cyclic"], ["--ntasks-per-socket=2"], ["--sockets-per-node=2"],
                                  ["--cores-per-socket=8"], ["--extra-node-info=2:4"], ["--ntasks-per-core=1"]])
 
-    # -- train jobs --------------------------------------------------------------------------------------------------------------
+    # -- training jobs --------------------------------------------------------------------------------------------------------------
 
     def train(self, tags):
         dice = self.dice

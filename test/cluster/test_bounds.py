@@ -17,7 +17,7 @@ MODEL = ("-N8192", "--train-parallel=ep=8192", "--train-model=layers=80")
 
 
 class WithoutFilter(LoneController):
-    """12,800 nodes, and every train job gets as far as job_test."""
+    """12,800 nodes, and every training job gets as far as job_test."""
 
     def __init__(self):
         super().__init__("cons_tres_banyan", "backfill", nodes=NODES, group_size=32)

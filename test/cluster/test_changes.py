@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What changes around a train job after its submission: scontrol update by its owner and by an administrator, a step on other nodes, a
+"""What changes around a training job after its submission: scontrol update by its owner and by an administrator, a step on other nodes, a
 snapshot that loses one of its nodes. Its numbers stay those of the shape, its AdminComment says what is so, no rank gets onto a spare,
 and slurmctld lives."""
 

@@ -17,7 +17,7 @@ import harness
 from job_mix import JobMix
 from lone_controller import RUNNING, LoneController, state_of
 
-# jobs of the two comparisons together, and of the mix with train jobs
+# jobs of the two comparisons together, and of the mix with training jobs
 JOBS = int(os.environ.get("BANYAN_EQUALITY_JOBS", "500"))
 MIXED = int(os.environ.get("BANYAN_EQUALITY_MIXED", "150"))
 SEED = int(os.environ.get("BANYAN_EQUALITY_SEED", "20261121"))
@@ -193,7 +193,7 @@ def compare(scheduler, jobs, seed):
 
 
 def mixed(jobs, seed):
-    """Plays a script with train jobs on cons_tres_banyan alone. Returns what compare() does, the jobs that never end, and what is odd
+    """Plays a script with training jobs on cons_tres_banyan alone. Returns what compare() does, the jobs that never end, and what is odd
     about the plans."""
     def nothing_to_compare(_what, *_answers):
         pass
@@ -209,7 +209,7 @@ def mixed(jobs, seed):
             script.play(nothing_to_compare)
             left = [script.latest[name]["line"] for name in script.drain(nothing_to_compare)]
         finally:
-            print(script.report("with train jobs"), flush=True)
+            print(script.report("with training jobs"), flush=True)
         return script, controllers[0].complaints(), left, odd
     return on_controllers(("cons_tres_banyan", "backfill"), then=play)
 
@@ -218,7 +218,7 @@ def oddities(controller, options, job):
     """What is wrong with the line that says how a job with nodes was placed."""
     told = re.search(r" AdminComment=banyan: (\S+) nodes=(\d+) ranks=\d+ spares=(\d+)(?:\((\S+)\))? groups=(\S+)", job["line"])
     if "--train-parallel" not in options:
-        return [f"is no train job, but says {told.group(0)}"] if told else []
+        return [f"is no training job, but says {told.group(0)}"] if told else []
     if not told:
         return ["has no plan"]
     shape, nodes, spares, spare_names, groups = told.groups()
@@ -256,7 +256,7 @@ class Equality(unittest.TestCase):
         self.check(self.backfill)
 
     def test_train_jobs_among_others(self):
-        """With train jobs mixed in every job still gets its turn, and each train job has its plan on exactly the nodes it got."""
+        """With training jobs mixed in every job still gets its turn, and each training job has its plan on exactly the nodes it got."""
         script, complaints, left, odd = self.mixed.result()
         self.assertGreater(len(script.placed), len(script.latest) / 3, "few of these jobs ever had nodes: the script tests too little")
         self.assertEqual(left, [])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""sbatch and salloc in the script of a train job, and in one of its ranks: a job of its own, which has the options that it was given and
+"""sbatch and salloc in the script of a training job, and in one of its ranks: a job of its own, which has the options that it was given and
 no others. A variable that the user has exported holds for it, as Slurm's own do."""
 
 from harness import ClusterCase, main

@@ -133,7 +133,7 @@ class Survival(OnDemandCase):
         self.partition("UP")
         if number % 2:
             # Jobs that slurmctld knows to be running when it is back.
-            self.cluster.wait_for(lambda: "RUNNING" in [self.state(job) for job in trains], "a train job runs")
+            self.cluster.wait_for(lambda: "RUNNING" in [self.state(job) for job in trains], "a training job runs")
             self.wait_for_saved(trains[0])
         moment = dice.uniform(0, 3)
         time.sleep(moment)
@@ -159,7 +159,7 @@ class Survival(OnDemandCase):
 
     def refused_by_its_node(self, jobs):
         """Jobs that ran when slurmctld was back, which knew of no start; it ended them and started them anew before their node would
-        take another credential. Slurm fails them, train jobs or not."""
+        take another credential. Slurm fails them, training jobs or not."""
         log = (self.cluster.dir / "log" / "slurmctld.log").read_text(errors="replace")
         return {job for job in jobs if f"Registered PENDING JobId={job} " in log and
                 f"Killing non-startable batch JobId={job}: Job credential revoked" in log}
@@ -175,7 +175,7 @@ class Survival(OnDemandCase):
         return plan
 
     def see_to_the_end(self, jobs):
-        """What Slurm does about a start that slurmctld died over, for plain jobs as for train jobs: it waits for a registration of the
+        """What Slurm does about a start that slurmctld died over, for plain jobs as for training jobs: it waits for a registration of the
         node, then for the end of the old credential, minutes by default, and may take the second start for a duplicate and drain the
         node. So ask for the first and lift the others."""
         asked = time.monotonic()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""When and where a train job starts that can't start now, or not well: the nodes that slurmctld promises are those that it takes,
+"""When and where a training job starts that can't start now, or not well: the nodes that slurmctld promises are those that it takes,
 --train-wait holds a job for a better place as long as it says, and the line of one that did not wait says what it would have gained.
 
 Pipelines of four nodes on two leaf groups, n[01-08] and n[09-16]; n[07-10] side by side in the node table, but over the spine."""
