@@ -175,6 +175,16 @@ class Changes(ClusterCase):
             self.assertEqual(self.ranks(following()), moved)
             self.assertIn(LINE.format(first), self.comment(job))
 
+    def test_a_snapshot_without_the_node_that_was_lost(self):
+        first = self.planned[0]
+        job, following = self.in_turn(f"srun {self.task}", f"srun -x {first} {self.task}", f"srun {self.task}")
+        self.assertEqual(self.ranks(following()), self.planned)
+        self.without(first)
+        moved = [self.spare, self.spare, *self.planned[2:]]
+        self.assertEqual(self.ranks(following()), moved)
+        self.assertIn(LINE.format(first), self.comment(job))
+        self.assertEqual(self.ranks(following()), moved)
+
 
 if __name__ == "__main__":
     main()

@@ -123,6 +123,14 @@ class Submission(ClusterCase):
         self.assert_even(done.stdout, 4, 2)
         self.assertNotIn(planned[0], done.stdout)
 
+    def test_a_spare_has_processors_for_the_ranks_that_may_come_to_it(self):
+        for options in ((SHARED,), (SHARED, "-c2")):
+            with self.subTest(options=options):
+                job = self.cluster.sbatch("-N3", *options, *SPARE, script="true\n")
+                fields = self.cluster.job(job)
+                self.assertEqual((fields["NumTasks"], fields["NumCPUs"]), ("6", str(6 * len(options))))
+                self.cluster.wait_for_job(job)
+
     # -- nodes that jobs share -------------------------------------------------------------------------------------------------
 
     def test_users_who_share_nodes_have_their_ranks_where_the_plan_says(self):
