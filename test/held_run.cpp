@@ -10,6 +10,7 @@
 
 #include "common/blocking_call.hpp"
 #include "common/timer.hpp"
+#include "test/scratch_path.hpp"
 
 namespace banyan::testing {
 namespace {
@@ -24,7 +25,7 @@ constexpr auto longest_wait = 10min;  // of held time
 std::shared_ptr<held_clock> the_clock() {
     static std::weak_ptr<held_clock> known;
     auto out = known.lock();
-    const auto file = std::filesystem::temp_directory_path() / ("banyan-held-" + std::to_string(::getpid()));
+    const auto file = banyan::testing::scratch_path("held");
     if (!out) known = out = std::make_shared<held_clock>(file.string());
     return out;
 }

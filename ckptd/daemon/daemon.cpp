@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ckptd/protocol/left_ends.hpp"
+#include "common/json_fields.hpp"
 #include "common/ready.hpp"
 
 namespace banyan::ckpt {

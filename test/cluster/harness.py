@@ -210,7 +210,12 @@ class ClusterCase(unittest.TestCase):
         # With a failed test the logs are worth more than a clean folder.
         before = len(result.failures) + len(result.errors)
         super().run(result)
-        if len(result.failures) + len(result.errors) > before and os.environ.get("BANYAN_KEEP"):
+        if len(result.failures) + len(result.errors) == before:
+            return
+        # Its jobs would fail the tests after it.
+        if jobs := self.cluster.run("squeue", "--all", "-h", "-o", "%A", check=False).stdout.split():
+            self.cluster.run("scancel", *jobs, check=False)
+        if os.environ.get("BANYAN_KEEP"):
             keep = Path(os.environ["BANYAN_KEEP"]) / f"{self.id()}"
             shutil.copytree(self.cluster.dir / "log", keep, dirs_exist_ok=True)
 

@@ -69,11 +69,12 @@ class Restart(TrainingCase):
 
     def requeue_behind_another_job(self, job, nodes):
         """The job starts again in the moment in which another one has left these of its nodes."""
-        self.cluster.run("scontrol", "requeue", job)
+        self.cluster.run("scontrol", "requeuehold", job)
         self.cluster.wait_for_nodes_idle()
         other = self.cluster.sbatch("-N2", "-w", ",".join(nodes), script="srun -n2 sleep 600\n")
         self.cluster.wait_for(lambda: self.cluster.out("squeue", "-h", "-s", "-j", other, "-o", "%i"), "the other job's step runs")
         self.cluster.run("scancel", other)
+        self.cluster.run("scontrol", "release", job)
 
         def runs():
             # Each time Slurm looks for jobs to start, at once.

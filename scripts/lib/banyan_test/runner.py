@@ -11,8 +11,8 @@ from pathlib import Path
 from . import tests as registry
 
 ENDED = re.compile(r"^\s*\d+/\d+ Test\s+#\d+: (\S+) \.*\s*(.*?)\s+([\d.]+) sec")
-# ctest counts two for a test in C++ and one for a cluster, which waits for others half of its time.
-AT_ONCE = 2 * os.cpu_count()
+# ctest counts two for a test in C++ and one for a cluster, which waits for others half of its time: some of each run side by side.
+AT_ONCE = 2 * os.cpu_count() + 1
 WORDS = {"Passed": "passed", "***Skipped": "skipped", "***Not Run": "not run"}
 
 

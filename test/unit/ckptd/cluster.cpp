@@ -21,6 +21,7 @@
 
 #include "common/file.hpp"
 #include "common/munge.hpp"
+#include "test/scratch_path.hpp"
 
 namespace ckptd_test {
 namespace {
@@ -73,8 +74,7 @@ void keep_logs(const fs::path& dir, const fs::path& keep) {
 }  // namespace
 
 banyan::testing::idle_clock& idle_time() {
-    static banyan::testing::idle_clock clock(fs::temp_directory_path() /
-                                             ("clock-of-" + std::to_string(::getpid())));
+    static banyan::testing::idle_clock clock(banyan::testing::scratch_path("clock-of"));
     return clock;
 }
 

@@ -8,9 +8,8 @@
 #include <initializer_list>
 #include <string>
 
-#include <unistd.h>
-
 #include "cluster.hpp"
+#include "test/scratch_path.hpp"
 
 namespace ckptd_test {
 
@@ -30,7 +29,7 @@ class gate {
     }
 
   private:
-    const std::string path_ = "/tmp/banyan-gate-" + std::to_string(::getpid());
+    const std::string path_ = banyan::testing::scratch_path("gate").string();
 };
 
 inline bool is_stored(const cluster& c, int step) {

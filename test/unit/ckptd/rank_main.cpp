@@ -92,7 +92,8 @@ std::size_t scribble(const std::string& what) {
     std::vector<mapping> all;
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);) {
-        if (line.find("banyan-") == std::string::npos || line.find(" rw-s ") == std::string::npos) continue;
+        if (line.find("/memfd:banyan-") == std::string::npos || line.find(" rw-s ") == std::string::npos)
+            continue;
         std::size_t end_of_first = 0;
         const auto first = std::stoull(line, &end_of_first, 16);
         const auto last = std::stoull(line.substr(end_of_first + 1), nullptr, 16);

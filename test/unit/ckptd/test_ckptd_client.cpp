@@ -68,7 +68,8 @@ range buffers() {
     range out;
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);) {
-        if (line.find("banyan-") == std::string::npos || line.find(" rw-s ") == std::string::npos) continue;
+        if (line.find("/memfd:banyan-") == std::string::npos || line.find(" rw-s ") == std::string::npos)
+            continue;
         std::size_t end_of_first = 0;
         const auto first = std::stoull(line, &end_of_first, 16);
         if (out.first == 0) out.first = first;

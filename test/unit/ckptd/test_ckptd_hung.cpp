@@ -9,6 +9,7 @@
 
 #include "cluster.hpp"
 #include "gate.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_ckptd_hung {
 
@@ -73,7 +74,7 @@ TEST_CASE("where the directory hangs all ranks hear it in time", "[ckptd]") {
     // Of the first node every look at the directory, or of the second one the read of its shard alone.
     const bool all = GENERATE(true, false);
     const int node = all ? 1 : 2;
-    const std::string gate_file = "/tmp/banyan-gate-" + std::to_string(::getpid());
+    const std::string gate_file = banyan::testing::scratch_path("gate").string();
     o.before[node] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_GATE=" + gate_file,
                       all ? "SLOW_MATCH=OWNER" : "SLOW_READ=rank-000001"};
     cluster c(o);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cluster.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_ckptd_room {
 
@@ -98,7 +99,7 @@ class held_gate {
     }
 
   private:
-    std::string path_ = fmt::format("/tmp/banyan-gate-room-{}", ::getpid());
+    std::string path_ = banyan::testing::scratch_path("gate-room").string();
 };
 
 /// Steps 1 and 2 in storage, and nothing in memory.

@@ -14,6 +14,7 @@
 #include "cluster.hpp"
 #include "common/file.hpp"
 #include "gate.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_ckptd_storage {
 
@@ -173,7 +174,7 @@ TEST_CASE("flushes that last 0.7 to 1.9 turns: steps become durable one after th
 
 TEST_CASE("storage that is much slower than the saves is told", "[ckptd]") {
     cluster::options o{1, "", {}};
-    const auto gate = "/tmp/banyan-gate-" + std::to_string(::getpid());
+    const auto gate = banyan::testing::scratch_path("gate").string();
     std::ofstream{gate};
     o.before[1] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_MATCH=.safetensors.tmp", "SLOW_GATE=" + gate};
     cluster c(o);
@@ -195,7 +196,7 @@ TEST_CASE("storage that is much slower than the saves is told", "[ckptd]") {
 }
 
 TEST_CASE("a flush of an older generation that wakes up late changes nothing", "[ckptd]") {
-    const auto gate = "/tmp/banyan-gate-" + std::to_string(::getpid());
+    const auto gate = banyan::testing::scratch_path("gate").string();
     std::ofstream{gate};
     // Where it stops: before the flush's folder, before a file, before COMMIT.
     const std::string match = GENERATE(as<std::string>(), ".flush.", ".rank-000001", "COMMIT");
@@ -250,7 +251,7 @@ TEST_CASE("a flush of an older generation that wakes up late changes nothing", "
 }
 
 TEST_CASE("a flush under way has the ranks of its launch, whatever a requeue asks for", "[ckptd]") {
-    const auto gate = "/tmp/banyan-gate-" + std::to_string(::getpid());
+    const auto gate = banyan::testing::scratch_path("gate").string();
     std::ofstream{gate};
     cluster::options o{3, "", {}};
     o.before[2] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_MATCH=.rank-000001", "SLOW_GATE=" + gate};

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "test/idle_clock.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_idle_clock {
 
@@ -20,9 +21,7 @@ using banyan::testing::idle_clock;
 
 namespace {
 
-std::string file() {
-    return std::filesystem::temp_directory_path() / ("idle-clock-" + std::to_string(::getpid()));
-}
+std::string file() { return banyan::testing::scratch_path("idle-clock"); }
 
 /// A child's child, which works without end.
 class busy_grandchild {

@@ -8,11 +8,11 @@
 
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
-#include <unistd.h>
 
 #include "common/child.hpp"
 #include "common/timer.hpp"
 #include "test/held_clock.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_clock {
 
@@ -22,9 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string clock_file() {
-    return fs::temp_directory_path() / ("banyan-clock-" + std::to_string(::getpid()));
-}
+std::string clock_file() { return banyan::testing::scratch_path("clock"); }
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 
 #include "common/fd.hpp"
 #include "common/job_news.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_job_news {
 
@@ -25,8 +26,7 @@ constexpr int exited(int code) { return code << 8; }
 
 class listener {
   public:
-    std::string path =
-        (std::filesystem::temp_directory_path() / ("banyan-news-" + std::to_string(::getpid()))).string();
+    std::string path = banyan::testing::scratch_path("news").string();
     listener() {
         sockaddr_un at{};
         at.sun_family = AF_UNIX;

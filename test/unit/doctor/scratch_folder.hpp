@@ -5,12 +5,11 @@
 #include <fstream>
 #include <string>
 
-#include <unistd.h>
+#include "test/scratch_path.hpp"
 
 /// A folder for the files of one test, removed with it.
 struct folder {
-    std::filesystem::path path =
-        std::filesystem::temp_directory_path() / ("banyan-doctor-" + std::to_string(::getpid()));
+    std::filesystem::path path = banyan::testing::scratch_path("doctor");
     folder() { std::filesystem::create_directories(path); }
     ~folder() { std::filesystem::remove_all(path); }
     std::filesystem::path write(const std::string& name, const std::string& text) const {

@@ -7,11 +7,11 @@
 
 #include <boost/asio/detached.hpp>
 #include <catch2/catch.hpp>
-#include <unistd.h>
 
 #include "fault/controller/controller.hpp"
 #include "fault/policy/policy_file.hpp"
 #include "test/held_run.hpp"
+#include "test/scratch_path.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 #include "test/unit/fault/lines.hpp"
 
@@ -23,8 +23,7 @@ using banyan::testing::held_run;
 class controller_bench {
   public:
     held_run time;
-    std::filesystem::path dir =
-        std::filesystem::temp_directory_path() / ("banyan-controller-" + std::to_string(::getpid()));
+    std::filesystem::path dir = banyan::testing::scratch_path("controller");
     fake_state slurm;
     config settings = load_config({}, "n00").value();
     policy rules = shipped_policy();

@@ -12,11 +12,11 @@
 #include <catch2/catch.hpp>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "fault/controller/controller.hpp"
 #include "fault/policy/policy_file.hpp"
 #include "test/held_run.hpp"
+#include "test/scratch_path.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 
 namespace banyan::fault::testing {
@@ -26,8 +26,7 @@ using banyan::testing::held_run;
 class fabric_bench {
   public:
     held_run time;
-    std::filesystem::path dir =
-        std::filesystem::temp_directory_path() / ("banyan-fabric-" + std::to_string(::getpid()));
+    std::filesystem::path dir = banyan::testing::scratch_path("fabric");
     fake_state slurm;
     config settings = load_config({}, "n00").value();
     policy rules = shipped_policy();

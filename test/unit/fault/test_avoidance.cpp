@@ -8,6 +8,7 @@
 
 #include "common/file.hpp"
 #include "fault/fabric/fabric_plan.hpp"
+#include "test/scratch_path.hpp"
 #include "test/unit/fault/fabric_bench.hpp"
 
 namespace test_avoidance {
@@ -116,7 +117,7 @@ TEST_CASE("new jobs are kept off a cable that flaps, and nothing is drained", "[
 }
 
 TEST_CASE("new jobs are kept off what an earlier controller kept them off", "[fault]") {
-    const auto kept = std::filesystem::temp_directory_path() / ("banyan-avoid-" + std::to_string(::getpid()));
+    const auto kept = banyan::testing::scratch_path("avoid");
     std::filesystem::create_directories(kept);
     {
         bench b;

@@ -8,11 +8,11 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "fault/agent/counter_watch.hpp"
 #include "fault/incident/engine.hpp"
 #include "test/held_run.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_counter_watch {
 
@@ -25,8 +25,7 @@ namespace {
 class bench {
   public:
     banyan::testing::held_run time{1ms};  // a real process's answers are on their way
-    std::filesystem::path dir =
-        std::filesystem::temp_directory_path() / ("banyan-looks-" + std::to_string(::getpid()));
+    std::filesystem::path dir = banyan::testing::scratch_path("looks");
     asio::io_context io;
     config settings = load_config({}, "n03").value();
     std::shared_ptr<metrics> counters = std::make_shared<metrics>();

@@ -8,11 +8,11 @@
 #include <catch2/catch.hpp>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "fault/sources/file_follower.hpp"
 #include "fault/sources/gpu_map.hpp"
 #include "test/held_run.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_follower {
 
@@ -23,8 +23,7 @@ namespace {
 
 class bench {
   public:
-    std::filesystem::path dir =
-        std::filesystem::temp_directory_path() / ("banyan-follow-" + std::to_string(::getpid()));
+    std::filesystem::path dir = banyan::testing::scratch_path("follow");
     std::filesystem::path path = dir / "log";
     std::vector<std::string> lines, streams;
     std::unique_ptr<file_follower> follower;

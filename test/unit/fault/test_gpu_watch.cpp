@@ -7,10 +7,10 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "fault/agent/gpu_watch.hpp"
 #include "test/held_run.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_gpu_watch {
 
@@ -25,8 +25,7 @@ namespace {
 class bench {
   public:
     banyan::testing::held_run time{1ms};  // a real process's answers are on their way
-    std::filesystem::path dir =
-        std::filesystem::temp_directory_path() / ("banyan-gpus-" + std::to_string(::getpid()));
+    std::filesystem::path dir = banyan::testing::scratch_path("gpus");
     asio::io_context io;
     config settings = load_config({}, "n03").value();
     std::vector<kernel_fault> found;

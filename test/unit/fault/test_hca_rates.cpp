@@ -7,9 +7,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "fault/sources/hca_rates.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_hca_rates {
 
@@ -23,8 +23,7 @@ namespace {
 /// A node's root with one or more HCAs in it.
 class made_sysfs {
   public:
-    std::filesystem::path root =
-        std::filesystem::temp_directory_path() / ("banyan-hcas-" + std::to_string(::getpid()));
+    std::filesystem::path root = banyan::testing::scratch_path("hcas");
     made_sysfs() {
         std::filesystem::remove_all(root);
         std::filesystem::create_directories(root / "sys/class");

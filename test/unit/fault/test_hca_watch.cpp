@@ -15,6 +15,7 @@
 #include "fault/agent/hca_watch.hpp"
 #include "fault/incident/engine.hpp"
 #include "test/held_run.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_hca_watch {
 
@@ -29,8 +30,7 @@ namespace {
 class bench {
   public:
     banyan::testing::held_run time{1ms};  // a real process's answers are on their way
-    std::filesystem::path dir =
-        std::filesystem::temp_directory_path() / ("banyan-verbs-" + std::to_string(::getpid()));
+    std::filesystem::path dir = banyan::testing::scratch_path("verbs");
     std::filesystem::path fabric = dir / "verbs";
     asio::io_context io;
     config settings = load_config({}, "n03").value();

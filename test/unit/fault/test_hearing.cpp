@@ -2,11 +2,11 @@
 //
 // Who hears of an incident, and how often.
 #include <catch2/catch.hpp>
-#include <unistd.h>
 
 #include "fault/controller/node_incidents.hpp"
 #include "fault/policy/policy_file.hpp"
 #include "fault/sources/log_line.hpp"
+#include "test/scratch_path.hpp"
 #include "test/unit/fault/domain_bench.hpp"
 #include "test/unit/fault/heard.hpp"
 
@@ -53,8 +53,7 @@ class book {
     const incident& one() { return known.incidents().all().begin()->second; }
 
   private:
-    std::filesystem::path dir_ =
-        std::filesystem::temp_directory_path() / ("banyan-hearing-" + std::to_string(::getpid()));
+    std::filesystem::path dir_ = banyan::testing::scratch_path("hearing");
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "fault/history/history.hpp"
 #include "fault/incident/engine.hpp"
+#include "test/scratch_path.hpp"
 #include "test/unit/fault/lines.hpp"
 
 namespace test_history {
@@ -18,8 +19,7 @@ using namespace banyan::fault::testing;
 namespace {
 
 struct scratch {
-    std::filesystem::path dir =
-        std::filesystem::temp_directory_path() / ("banyan-history-" + std::to_string(::getpid()));
+    std::filesystem::path dir = banyan::testing::scratch_path("history");
     scratch() { std::filesystem::create_directories(dir); }
     ~scratch() { std::filesystem::remove_all(dir); }
 };

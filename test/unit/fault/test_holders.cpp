@@ -2,10 +2,10 @@
 //
 // Which nodes hold up a job that is to start again, and what becomes of that.
 #include <catch2/catch.hpp>
-#include <unistd.h>
 
 #include "fault/controller/node_incidents.hpp"
 #include "fault/policy/rule.hpp"
+#include "test/scratch_path.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 
 namespace test_holders {
@@ -66,8 +66,7 @@ class book {
     const incident& at(std::uint64_t number) { return *known.incidents().find(number); }
 
   private:
-    std::filesystem::path dir_ =
-        std::filesystem::temp_directory_path() / ("banyan-holders-" + std::to_string(::getpid()));
+    std::filesystem::path dir_ = banyan::testing::scratch_path("holders");
 };
 
 }  // namespace

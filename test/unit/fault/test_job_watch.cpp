@@ -15,6 +15,7 @@
 #include "common/fd.hpp"
 #include "fault/agent/job_watch.hpp"
 #include "test/held_run.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_job_watch {
 
@@ -37,11 +38,7 @@ class bench {
     std::vector<heard_news> heard;
     asio::io_context io;
 
-    bench() {
-        settings.agent_socket =
-            (std::filesystem::temp_directory_path() / ("banyan-agent-" + std::to_string(::getpid())))
-                .string();
-    }
+    bench() { settings.agent_socket = banyan::testing::scratch_path("agent").string(); }
     job_watch watch() {
         return job_watch(io, settings,
                          [this](kernel_fault fault, const std::string& text, std::uint32_t job) {

@@ -17,6 +17,7 @@
 #include "fault/metrics/metrics.hpp"
 #include "fault/sources/kmsg_device.hpp"
 #include "test/held_run.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_kmsg_device {
 
@@ -28,8 +29,7 @@ namespace {
 // A pipe stands for the device: a record with each write.
 class ring {
   public:
-    std::filesystem::path path =
-        std::filesystem::temp_directory_path() / ("banyan-kmsg-" + std::to_string(::getpid()));
+    std::filesystem::path path = banyan::testing::scratch_path("kmsg");
     std::vector<std::uint64_t> read, losses;
     std::vector<std::int64_t> when;
     std::int64_t wall_us = 1'700'000'000'000'000, since_boot_us = 3'600'000'000;  // what the clocks show

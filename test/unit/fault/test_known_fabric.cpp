@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "common/file.hpp"
+#include "test/scratch_path.hpp"
 #include "test/unit/fault/fabric_bench.hpp"
 
 namespace test_known_fabric {
@@ -49,8 +50,7 @@ std::string fabric_with(const changes& c) {
 
 /// Controllers over one fabric, one after the other.
 struct cluster_of_links {
-    std::filesystem::path kept =
-        std::filesystem::temp_directory_path() / ("banyan-known-" + std::to_string(::getpid()));
+    std::filesystem::path kept = banyan::testing::scratch_path("known");
     std::unique_ptr<fabric_bench> b;
     bool with_snapshot = false;
     std::set<std::string> lost{};  // files that a restart does not find again

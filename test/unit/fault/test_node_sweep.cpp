@@ -10,6 +10,7 @@
 #include "fault/agent/node_sweep.hpp"
 #include "fault/policy/review.hpp"
 #include "test/held_run.hpp"
+#include "test/scratch_path.hpp"
 #include "test/unit/fault/controller_bench.hpp"
 
 namespace test_node_sweep {
@@ -29,8 +30,7 @@ constexpr const char* unfit_json =
 class sweeping {
   public:
     banyan::testing::held_run time{1ms};  // a real process's answers are on their way
-    std::filesystem::path dir =
-        std::filesystem::temp_directory_path() / ("banyan-sweeping-" + std::to_string(::getpid()));
+    std::filesystem::path dir = banyan::testing::scratch_path("sweeping");
     asio::io_context io;
     config settings = load_config({}, "n03").value();
 

@@ -11,10 +11,10 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "common/text.hpp"
 #include "fault/sources/gpu_map.hpp"
+#include "test/scratch_path.hpp"
 #include "test/unit/fault/lines.hpp"
 
 namespace test_nvlink {
@@ -217,8 +217,7 @@ TEST_CASE("the driver's branch comes from its own words and from the machine", "
     parser.line("NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  something else");
     CHECK(parser.branch() == 0);
 
-    const auto root =
-        std::filesystem::temp_directory_path() / ("banyan-branch-" + std::to_string(::getpid()));
+    const auto root = banyan::testing::scratch_path("branch");
     CHECK(driver_branch(root) == 0);
     std::filesystem::create_directories(root / "proc/driver/nvidia");
     std::ofstream(root / "proc/driver/nvidia/version")

@@ -11,6 +11,7 @@
 
 #include "fault/incident/engine.hpp"
 #include "fault/policy/policy_file.hpp"
+#include "test/scratch_path.hpp"
 #include "test/unit/fault/lines.hpp"
 
 namespace test_policy_file {
@@ -46,8 +47,7 @@ incident xid(const std::string& rest) {
 
 class folder {
   public:
-    std::filesystem::path path =
-        std::filesystem::temp_directory_path() / ("banyan-policy-" + std::to_string(::getpid()));
+    std::filesystem::path path = banyan::testing::scratch_path("policy");
     folder() { std::filesystem::create_directories(path); }
     ~folder() { std::filesystem::remove_all(path); }
     std::filesystem::path file(const std::string& name, const std::string& text) const {

@@ -10,6 +10,7 @@
 
 #include "fault/agent/program_watch.hpp"
 #include "test/held_run.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_program_watch {
 
@@ -27,8 +28,7 @@ struct seen {
 class bench {
   public:
     banyan::testing::held_run time;
-    std::filesystem::path dir =
-        std::filesystem::temp_directory_path() / ("banyan-programs-" + std::to_string(::getpid()));
+    std::filesystem::path dir = banyan::testing::scratch_path("programs");
     config settings = load_config({}, "n03").value();
     std::vector<seen> found;
     asio::io_context io;
@@ -149,8 +149,7 @@ TEST_CASE("what is no file of its owner's is not read, and nothing waits for it"
 }
 
 TEST_CASE("a log of no known format is told at the start", "[fault]") {
-    const auto file =
-        std::filesystem::temp_directory_path() / ("banyan-logs-" + std::to_string(::getpid()) + ".conf");
+    const auto file = banyan::testing::scratch_path("logs.conf");
     const auto loads = [&](const std::string& logs) {
         std::ofstream(file) << "[fault]\nlogs = " << logs << "\n";
         return load_config(file, "n03");

@@ -13,6 +13,7 @@
 
 #include "common/fd.hpp"
 #include "test/refused.hpp"
+#include "test/scratch_path.hpp"
 
 #undef ibv_get_device_list
 
@@ -52,8 +53,7 @@ class verbs {
     }
 
   private:
-    std::filesystem::path folder_ =
-        std::filesystem::temp_directory_path() / ("banyan-verbs-rules-" + std::to_string(::getpid()));
+    std::filesystem::path folder_ = banyan::testing::scratch_path("verbs-rules");
     void* library_ = ::dlopen(BANYAN_MOCK_VERBS, RTLD_NOW | RTLD_LOCAL);
 };
 

@@ -8,6 +8,7 @@
 #include "fault/controller/verification.hpp"
 #include "fault/sources/log_line.hpp"
 #include "test/held_run.hpp"
+#include "test/scratch_path.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
 
 namespace test_verification {
@@ -100,8 +101,7 @@ class followed {
         when_asked(told++);
         co_return trained;
     }
-    std::filesystem::path dir_ =
-        std::filesystem::temp_directory_path() / ("banyan-verification-" + std::to_string(::getpid()));
+    std::filesystem::path dir_ = banyan::testing::scratch_path("verification");
     job_status before_;
 };
 

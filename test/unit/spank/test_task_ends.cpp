@@ -11,11 +11,11 @@
 #include <catch2/catch.hpp>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "common/fd.hpp"
 #include "spank/launch.hpp"
 #include "spank/task_ends.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_task_ends {
 
@@ -81,7 +81,7 @@ TEST_CASE("what the agent had no room for is told at the end", "[spank]") {
 }
 
 TEST_CASE("a step that ends tells the agent without its configuration", "[spank]") {
-    const auto dir = std::filesystem::temp_directory_path() / ("banyan-ends-" + std::to_string(::getpid()));
+    const auto dir = banyan::testing::scratch_path("ends");
     std::filesystem::create_directories(dir);
     settings s;
     s.config = (dir / "banyan.conf").string();

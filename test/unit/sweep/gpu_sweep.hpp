@@ -10,9 +10,9 @@
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "sweep/run.hpp"
+#include "test/scratch_path.hpp"
 
 namespace gpu_sweep {
 
@@ -31,8 +31,7 @@ struct mock {
 /// As the program does it: in a child process, which may hang or die.
 inline report swept(const std::string& name, settings asked,
                     std::chrono::steady_clock::duration within = seconds(60)) {
-    const std::filesystem::path root =
-        std::filesystem::temp_directory_path() / fmt::format("banyan-rates-{}", ::getpid());
+    const std::filesystem::path root = banyan::testing::scratch_path("rates");
     std::filesystem::create_directories(root / "run");
     sweep_options o;
     asked.pcie = std::max(asked.pcie, 1u);

@@ -5,12 +5,11 @@
 #include <fstream>
 #include <string>
 
-#include <unistd.h>
+#include "test/scratch_path.hpp"
 
 /// A folder for the files of one test, removed with it. Stands for a node's root, too.
 struct scratch {
-    std::filesystem::path path =
-        std::filesystem::temp_directory_path() / ("banyan-sweep-" + std::to_string(::getpid()));
+    std::filesystem::path path = banyan::testing::scratch_path("sweep");
     scratch() {
         std::filesystem::remove_all(path);
         std::filesystem::create_directories(path);

@@ -9,10 +9,10 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "common/file.hpp"
 #include "fixtures.hpp"
+#include "test/scratch_path.hpp"
 #include "topo/draw/escape.hpp"
 #include "topo/draw/html.hpp"
 #include "topo/draw/job.hpp"
@@ -103,7 +103,7 @@ job small_job(const fabric& f) {
 
 /// What python's XML parser says of the text; empty when it is fine or when there is no python.
 std::string xml_error(const std::string& text) {
-    const auto file = std::filesystem::temp_directory_path() / fmt::format("banyan-draw-{}.svg", ::getpid());
+    const auto file = banyan::testing::scratch_path("draw.svg");
     REQUIRE(banyan::write_file_atomic(file, text));
     const auto command = fmt::format(
         "python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' {} 2>&1", file.string());

@@ -6,11 +6,11 @@
 
 #include <banyan/topo/snapshot.hpp>
 #include <catch2/catch.hpp>
-#include <unistd.h>
 
 #include "common/crc32c.hpp"
 #include "common/file.hpp"
 #include "fixtures.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_snapshot {
 
@@ -54,8 +54,7 @@ TEST_CASE("a snapshot whose indices point outside is refused, checksum or not", 
 
 TEST_CASE("a file that is missing or no snapshot names itself", "[topo]") {
     CHECK(load_snapshot("/nonexistent/fabric").error().what.find("/nonexistent/fabric") != std::string::npos);
-    const auto path =
-        std::filesystem::temp_directory_path() / ("banyan-snapshot-" + std::to_string(::getpid()));
+    const auto path = banyan::testing::scratch_path("snapshot");
     REQUIRE(write_file_atomic(path, "not a snapshot"));
     CHECK(load_snapshot(path).error().what.find("does not begin") != std::string::npos);
     std::filesystem::remove(path);
