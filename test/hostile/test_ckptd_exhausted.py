@@ -38,8 +38,13 @@ class Exhausted(unittest.TestCase):
 
     def test_no_descriptors(self):
         with Daemon(descriptors=64) as daemon:
-            daemon.open(1, ALICE, daemon.folder("alice", ALICE), flush=1)
+            folder = daemon.folder("alice", ALICE)
+            daemon.open(1, ALICE, folder, flush=1)
+            quiet = daemon.descriptors("socket:")
             self.assertTrue(as_user(ALICE, lambda: saves_to_storage(daemon.socket, 1, 1)))
+            # What has ended, and its flush, give theirs back.
+            self.assertTrue(eventually(lambda: daemon.descriptors("anon_inode:[pidfd]") == 0 and daemon.descriptors(str(folder)) == 0
+                                       and daemon.descriptors("socket:") <= quiet))
             # All that is left, from outside: what else a daemon of root may have open is not the attacker's to choose.
             used = len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
             resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (used, 64))
