@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 
 #include <fmt/format.h>
 #include <slurm/slurm.h>
@@ -24,6 +25,21 @@ namespace banyan::fault {
 namespace {
 
 std::string text_of(const char* text) { return text ? text : ""; }
+
+/// Where libslurm looks that is not told: Slurm's own place, by how it was built, then the copy that a node
+/// without a slurm.conf got from slurmctld.
+constexpr const char* conf_places[] = {"/etc/slurm/slurm.conf", BANYAN_SLURM_ETC "/slurm.conf",
+                                       "/run/slurm/conf/slurm.conf"};
+
+/// The slurm.conf that libslurm would miss; none where it finds one.
+std::optional<std::string> missing_conf() {
+    std::error_code ignored;
+    const auto there = [&](const char* path) { return std::filesystem::is_regular_file(path, ignored); };
+    if (const char* named = std::getenv("SLURM_CONF"); named && *named)
+        return there(named) ? std::nullopt : std::optional<std::string>(named);
+    if (std::ranges::any_of(conf_places, there)) return {};
+    return conf_places[0];
+}
 
 std::unexpected<error> slurm_failed(const std::string& doing) {
     const int err = slurm_get_errno();
@@ -268,11 +284,8 @@ class slurm_cluster final : public cluster {
     result<void> ready() {
         const std::lock_guard hold(starting_);
         if (started_) return {};
-        const char* named = std::getenv("SLURM_CONF");
-        const std::string path = named && *named ? named : SLURM_DEFAULT_CONF;
-        std::error_code ec;
-        if (!std::filesystem::is_regular_file(path, ec))
-            return fail(errc::unavailable, fmt::format("there is no {}: Slurm cannot be reached", path),
+        if (const auto missing = missing_conf())
+            return fail(errc::unavailable, fmt::format("there is no {}: Slurm cannot be reached", *missing),
                         "set SLURM_CONF");
         slurm_init(nullptr);
         started_ = true;
@@ -295,7 +308,6 @@ class slurm_cluster final : public cluster {
         return {};
     }
 
-    static constexpr const char* SLURM_DEFAULT_CONF = "/etc/slurm/slurm.conf";
     std::mutex starting_;  // guards started_: slurm_init must run once
     bool started_ = false;
 };
