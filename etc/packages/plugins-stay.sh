@@ -90,8 +90,8 @@ daemons() {
     done
 }
 
-# Every slurm.conf that may be in force on this host: by the daemons that run, their defaults, and Slurm's own places, with the copy
-# that a node without a slurm.conf of its own got from slurmctld.
+# Every slurm.conf that may be in force on this host: by the daemons that run, their defaults, what users' shells are told (a login
+# host has no daemon), and Slurm's own places, with the copy that a node without a slurm.conf of its own got from slurmctld.
 configurations() {
     [ -z "${SLURM_CONF:-}" ] || echo "$SLURM_CONF"
     for process in $(daemons); do
@@ -100,6 +100,8 @@ configurations() {
     done
     sed -n 's/^[A-Z_]*OPTIONS=.*-f *\([^ "'\'']*\).*/\1/p; s/^SLURM_CONF=["'\'']*\([^"'\'']*\).*/\1/p' \
         /etc/default/slurmctld /etc/default/slurmd /etc/sysconfig/slurmctld /etc/sysconfig/slurmd 2>/dev/null || :
+    sed -n 's/^\([^#]*[ ;]\)\{0,1\}SLURM_CONF=["'\'']*\(\/[^"'\'' ;$]*\).*/\2/p' /etc/environment /etc/profile /etc/profile.d/*.sh 2>/dev/null |
+        while read -r file; do [ ! -e "$file" ] || echo "$file"; done
     for place in /etc/slurm "@SLURM_ETC@" /run/slurm/conf; do
         [ ! -e "$place/slurm.conf" ] || echo "$place/slurm.conf"
     done
