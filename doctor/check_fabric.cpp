@@ -58,10 +58,13 @@ void judge_nodes(const topo::fabric& fabric, const std::vector<slurm_node>& node
     const auto names = missing.size() <= 256
                            ? compress_hostlist(missing)
                            : fmt::format("{} and {} more", missing.front(), missing.size() - 1);
+    // Nodes that have no InfiniBand it lacks rightly; those that have are all lacked only by other names.
+    const std::string compare =
+        "banyan-topo show SNAPSHOT, and compare the names; where they differ, see --names in banyan-topo(1)";
     out.push_back({found == 0 ? verdict::wrong : verdict::note, "fabric snapshot",
-                   what + "; it lacks " + names, "training jobs are not placed on the nodes that it lacks",
-                   "banyan-topo show SNAPSHOT, and compare the names; where they differ, see --names in "
-                   "banyan-topo(1)"});
+                   what + "; it lacks " + names,
+                   "a training job with one of the nodes that it lacks has its ranks in Slurm's order",
+                   found == 0 ? compare : "nothing, where these have no InfiniBand; else " + compare});
 }
 
 }  // namespace

@@ -70,6 +70,8 @@ finding silent_slurm(const error& why, bool judged_by_file, const site& s) {
             "install on this host the plugins that slurm.conf names, for the release of its Slurm; scontrol "
             "show "
             "config";
+    else if (says("configuration source"))
+        fix = "export SLURM_CONF=FILE (for cron, too): slurm.conf is in none of Slurm's own places";
     else if (says("cannot run scontrol"))
         fix = "PATH=/where/slurm/is/bin:$PATH banyan-doctor; in the line for cron, too";
     return {verdict::unknown, "slurmctld", text,

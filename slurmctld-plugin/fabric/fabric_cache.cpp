@@ -186,7 +186,8 @@ void fabric_cache::join(const ctld_tables& ctld) {
         "nodes without host",
         without_fabric.empty()
             ? ""
-            : fmt::format("{} nodes are not in the fabric snapshot, training jobs are not placed on them: {}",
+            : fmt::format("{} nodes are not in the fabric snapshot, training jobs with one of them have "
+                          "their ranks in Slurm's order: {}",
                           without_fabric.size(), some_names(without_fabric)));
 }
 

@@ -268,6 +268,13 @@ def no_file_of_slurms(h):
     h.host, h.before = "login1", "rm -rf /etc/slurm\n"
 
 
+@case(r"unknown slurmctld: .*configuration source.* \| export SLURM_CONF=FILE")
+def no_slurm_conf_that_this_shell_knows(h):
+    """And no daemon of Slurm's by which to find it, as on a login host."""
+    h.host, h.before = "login1", "rm -rf /etc/slurm\n"
+    h.silent("scontrol: error: fetch_config: DNS SRV lookup failed\nscontrol: fatal: Could not establish a configuration source")
+
+
 @case(r"wrong srun --help: has no --train options")
 def no_file_of_slurms_and_no_options(h):
     h.host, h.before = "login1", "rm -rf /etc/slurm\n"
