@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Follows a page of docs/ on a site of Debian hosts: each block of code under a line that says where.
 
-    On the controller:                            ```sh    pasted there by root, also "On every compute node", "login host", "host"
-    As a user, on a login host:                   ```sh    pasted there by alice
-    In `/etc/slurm/slurm.conf`, on every host:    ```ini   each line in the place of one with that key, as the page says there
+    On the controller:                          ```sh    pasted there by root, also "On every compute node", "login host", "host"
+    On every host that has a slurm.conf:        ```sh    the same; nodes that get theirs from slurmctld have none
+    As a user, on a login host:                 ```sh    pasted there by alice
+    In slurm.conf, on every host that has one:  ```ini   each line in the place of one with that key, as the page says there
 Other blocks are examples."""
 
 import re
 
-WHERE = re.compile(r"(On the controller|On every compute node|On every login host|On every host|As a user, on a login host|"
-                   r"In `(?P<file>[^`]+)`, on every host)"
+from ordinary_site import CONF
+
+WHERE = re.compile(r"(On the controller|On every compute node|On every login host|On every host that has a slurm\.conf|On every host|"
+                   r"As a user, on a login host|In slurm\.conf, on every host that has one)"
                    r"(, [^:]*| \([^:]*\))?:\n\n```(?P<kind>\w+)\n(?P<text>.*?)```", re.S)
 
 
 class Step:
-    def __init__(self, place, file, kind, text):
-        self.place, self.file, self.kind, self.text = place, file, kind, text
+    def __init__(self, place, kind, text):
+        self.place, self.kind, self.text = place, kind, text
 
     def __repr__(self):
         return f"{self.place}: {self.text.splitlines()[0]}"
@@ -24,11 +27,13 @@ class Step:
 def sections(page):
     """{title: [Step]} of the page, in its order."""
     parts = re.split(r"^## (.*)$", page.read_text(), flags=re.M)
-    return {title: [Step(m[1], m["file"], m["kind"], m["text"]) for m in WHERE.finditer(text)]
+    return {title: [Step(m[1], m["kind"], m["text"]) for m in WHERE.finditer(text)]
             for title, text in zip(parts[1::2], parts[2::2])}
 
 
 def hosts_of(site, step):
+    if "slurm.conf" in step.place:
+        return site.with_conf
     if "controller" in step.place:
         return [site.ctl]
     if "login" in step.place:
@@ -38,9 +43,9 @@ def hosts_of(site, step):
 
 def follow(site, step, folder):
     """Does what the step says; {host: what it printed}."""
-    if step.file:
+    if step.kind == "ini":
         for host in hosts_of(site, step):
-            file = host.file(step.file)
+            file = host.file(CONF)
             file.write_text(set_ini(file.read_text(), step.text))
         return {}
     user = "alice" if step.place.startswith("As a user") else "root"
