@@ -5,7 +5,7 @@
 // them:
 //
 //     template <class Section, class Settings>
-//     void fields(Section& s, Settings& to) { s.field("lease", to.lease); ... }
+//     void fields(Section& s, Settings& to) { s.field("retention", to.retention); ... }
 //
 //     BANYAN_TRY(const auto file, config_file::load(path));
 //     auto section = file.section("ckptd", node);

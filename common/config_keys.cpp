@@ -64,11 +64,11 @@ constexpr std::array keys{
     config_key{"ckptd", "port", number, "571",
                "The TCP port for that, the same on all nodes. "
                "A port below 1024 cannot be taken by a user while no daemon has it.", 1, 65535},
-    config_key{"ckptd", "lease", duration, R"("10m")",
+    config_key{"ckptd", "retention", duration, R"("10m")",
                "How long a job's checkpoints stay in memory after the job left the node; a requeued job finds them there."},
-    config_key{"ckptd", "complete_within", duration, R"("30s")",
+    config_key{"ckptd", "commit_warning_after", duration, R"("30s")",
                "When a step lacks the shards of some nodes for longer than this, the user is told which."},
-    config_key{"ckptd", "begin_within", duration, R"("5m")",
+    config_key{"ckptd", "restore_timeout", duration, R"("5m")",
                "When a node does not answer for longer than this while the ranks wait for their state, they get an error. "
                "So they do when a node has no memory for a checkpoint that is there, or cannot read it from storage for now, storage does "
                "not answer, or a node of an earlier run has what is missing of a step that is known to be replicated: "
@@ -131,7 +131,7 @@ constexpr std::array keys{
     config_key{"fault", "hca_events", flag, "true",
                "Whether the agent listens to what the node's HCAs tell by libibverbs: a device that failed, a port that went down or came "
                "up. It keeps /dev/infiniband/uverbs* open for that."},
-    config_key{"fault", "hca_look", duration, R"("30s")",
+    config_key{"fault", "hca_poll_interval", duration, R"("30s")",
                "How often the agent reads the error counters of the node's HCAs. \"0s\" for never."},
     config_key{"fault", "hca_counters", list,
                R"(["symbol_error:120/1h", "link_error_recovery:5/1m", "link_downed:2/1h", "port_rcv_errors:600/1m", )"
@@ -139,8 +139,8 @@ constexpr std::array keys{
                "How many errors of a port are too many, each as COUNTER:MORE_THAN/TIME with a time from 1s to 24h, 64 at most. "
                "The counters are files of /sys/class/infiniband/DEVICE/ports/N/counters or, where it has none of that name, of hw_counters. "
                "A counter beyond its limit is an event of that HCA."},
-    config_key{"fault", "gpu_look", duration, R"("20s")",
-               "How often the agent asks NVIDIA's library how the GPUs are, shorter than window at best, so that what the kernel and the "
+    config_key{"fault", "gpu_poll_interval", duration, R"("20s")",
+               "How often the agent asks NVIDIA's library how the GPUs are, shorter than correlation_window at best, so that what the kernel and the "
                "library both tell is one incident. Where nvidia-persistenced does not run the driver starts anew for it each time. "
                "\"0s\" for never."},
     config_key{"fault", "logs", list, R"([])",
@@ -148,19 +148,19 @@ constexpr std::array keys{
                "for NVIDIA's fabric manager, \"nccl:PATH\" for a file with NCCL's warnings, such as NCCL_DEBUG_FILE names it; of a file "
                "that several hosts write to, each takes its own lines. "
                "Jobs write NCCL's warnings themselves: these accuse only the job whose process they name, when the file is its user's."},
-    config_key{"fault", "discover", list, R"(["ibnetdiscover"])",
+    config_key{"fault", "fabric_dump_command", list, R"(["ibnetdiscover"])",
                "The program with its arguments that reads the fabric after a change; its output is that of ibnetdiscover(8).", 1},
-    config_key{"fault", "manager", list, R"(["sminfo"])",
+    config_key{"fault", "sm_probe_command", list, R"(["sminfo"])",
                "The program with its arguments that asks whether the subnet manager answers; its output is that of sminfo(8). "
                "[] for none."},
-    config_key{"fault", "manager_grace", duration, R"("10s")",
+    config_key{"fault", "sm_probe_grace", duration, R"("10s")",
                "How long no subnet manager answers before that is told, as after a restart of it."},
     config_key{"fault", "metrics", node_text, R"("")", "ADDRESS:PORT on which to answer to Prometheus; empty for none."},
-    config_key{"fault", "window", duration, R"("30s")", "Events of one cause within this time are one incident."},
+    config_key{"fault", "correlation_window", duration, R"("30s")", "Events of one cause within this time are one incident."},
     config_key{"fault", "seal_timeout", duration, R"("300ms")",
                "How long the job's nodes may take to seal the newest step before the culprit is taken out."},
-    config_key{"fault", "discover_timeout", duration, R"("10s")", "How long one reading of the fabric may take."},
-    config_key{"fault", "settle", duration, R"("25ms")",
+    config_key{"fault", "fabric_dump_timeout", duration, R"("10s")", "How long one reading of the fabric may take."},
+    config_key{"fault", "fabric_debounce", duration, R"("25ms")",
                "How long, after a line of opensm's log that tells of a change, to wait for the line that says that its sweep is over "
                "before the fabric is read."},
     config_key{"fault", "drains_per_hour", number, "8",
@@ -188,7 +188,7 @@ constexpr std::array keys{
                "Whether a GPU with memory errors that were not corrected, since its driver was loaded, makes the node unfit. "
                "false where the GPUs have no ECC."},
     config_key{"sweep", "topology", path, R"("")",
-               "The file that banyan-sweep(8) wrote with --write-golden on a node that is well: what it has and this node lacks makes "
+               "The file that banyan-sweep(8) wrote with --write-topology on a node that is well: what it has and this node lacks makes "
                "the node unfit."},
     config_key{"sweep", "mounts", list, "[]", "Mount points that have to be mounted, 128 at most."},
     config_key{"sweep", "disks", list, "[]", "Folders that have to take a file, on file systems with space left, 128 at most. "
@@ -209,9 +209,9 @@ constexpr std::array keys{
     config_key{"sweep", "allreduce", number, "0",
                "The bus bandwidth in GB/s (10^9 bytes) that an all-reduce by NCCL over the node's GPUs has to reach; its sums are checked. "
                "Left out on a node with one GPU. Measured while no job runs on the node.", 0, 1'000'000},
-    config_key{"sweep", "figures", path, R"("")",
+    config_key{"sweep", "baseline", path, R"("")",
                "What banyan-sweep(8) printed with --json on a node that is well: bandwidths that are measured here are held to those, too."},
-    config_key{"sweep", "figures_percent", number, "90",
+    config_key{"sweep", "baseline_percent", number, "90",
                "The share of such a bandwidth that has to be reached, in percent.", 1, 100},
 };
 // clang-format on

@@ -49,9 +49,10 @@ struct config {
     bool dry_run = true;
     bool encrypt = false;         ///< what goes between agents and controller; done where either wants it
     std::string kmsg_trust_word;  ///< kernel, syslog or injected
-    std::vector<std::string> discover, manager, logs, hca_counters;
-    std::chrono::milliseconds window{}, seal_timeout{}, discover_timeout{}, settle{}, manager_grace{},
-        breaker_window{}, max_event_age{}, avoid_for{}, hca_look{}, gpu_look{};
+    std::vector<std::string> fabric_dump_command, sm_probe_command, logs, hca_counters;
+    std::chrono::milliseconds correlation_window{}, seal_timeout{}, fabric_dump_timeout{}, fabric_debounce{},
+        sm_probe_grace{}, breaker_window{}, max_event_age{}, avoid_for{}, hca_poll_interval{},
+        gpu_poll_interval{};
     std::chrono::milliseconds avoid_pause{
         10'000};  ///< in no file: how often links are looked at that are kept off
     /// In no file: what of it the agent is to run when a sweep is asked for, how long that may take, and for

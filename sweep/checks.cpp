@@ -9,9 +9,9 @@
 
 #include "common/text.hpp"
 #include "sweep/bandwidth.hpp"
+#include "sweep/baseline_figures.hpp"
 #include "sweep/clock.hpp"
 #include "sweep/disks.hpp"
-#include "sweep/golden_figures.hpp"
 #include "sweep/gpus.hpp"
 #include "sweep/links.hpp"
 #include "sweep/memory.hpp"
@@ -28,9 +28,9 @@ finding judged(const result<T>& looked, Judge judge) {
     return looked ? judge(*looked) : unknown(looked.error());
 }
 
-/// Against the golden node's figures, too.
+/// Against the baseline node's figures, too.
 finding held(const place& p, finding f) {
-    hold_to(f, p.asked.figures, p.asked.figures_percent);
+    hold_to(f, p.asked.baseline, p.asked.baseline_percent);
     return f;
 }
 
@@ -75,7 +75,7 @@ std::vector<judged_look> gpus_looks(const place& p) {
 }
 
 std::vector<judged_look> topology_looks(const place& p) {
-    return {[golden = p.asked.topology] { return check_topology(golden); }};
+    return {[baseline = p.asked.topology] { return check_topology(baseline); }};
 }
 
 std::vector<judged_look> bandwidth_looks(const place& p) {

@@ -85,12 +85,12 @@ result<machine_parts> look_at_machine(std::string* xml) {
     return parts_of(t.get());
 }
 
-result<machine_parts> read_golden(const std::string& xml, const std::string& name) {
+result<machine_parts> read_topology(const std::string& xml, const std::string& name) {
     const auto unreadable = [&] {
         return fail(errc::invalid_input, fmt::format("{} is not a topology that libhwloc can read", name),
-                    "write it on a node that is well: banyan-sweep --write-golden FILE");
+                    "write it on a node that is well: banyan-sweep --write-topology FILE");
     };
-    if (xml.size() > max_golden_bytes || xml.find('\0') != std::string::npos || !survives(xml))
+    if (xml.size() > max_topology_bytes || xml.find('\0') != std::string::npos || !survives(xml))
         return unreadable();
     BANYAN_TRY(const auto t, hardware::fresh_topology());
     if (!load(t.get(), xml)) return unreadable();

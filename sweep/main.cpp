@@ -37,7 +37,7 @@ constexpr int wrong_use = 2, not_told = 4;
 
 struct arguments {
     std::string config = default_config_path().string();
-    std::string node{}, textfile{}, golden{}, root = "/";
+    std::string node{}, textfile{}, baseline{}, root = "/";
     std::vector<std::string> only{};
     unsigned jitter = 0, time_limit = 30;
     bool json = false, drain = false, even_if_busy = false;
@@ -123,12 +123,12 @@ bool tell(const arguments& a, const report& found, told& t, deadline until) {
 void end_at_the_latest_after(unsigned seconds) { ::alarm(seconds + 2); }
 
 /// Of this machine as it is, within the time limit.
-int write_golden(const arguments& a) {
+int write_topology(const arguments& a) {
     end_at_the_latest_after(a.time_limit);
     const auto answer = look_apart(telling([&]() -> result<std::string> {
                                        std::string xml;
                                        BANYAN_CHECK(look_at_machine(&xml));
-                                       BANYAN_CHECK(write_file_atomic(a.golden, xml));
+                                       BANYAN_CHECK(write_file_atomic(a.baseline, xml));
                                        return "written";
                                    }),
                                    steady::now() + std::chrono::seconds(a.time_limit));
@@ -189,7 +189,7 @@ void add_options(CLI::App& app, arguments& a) {
            "how many SECONDS all may take after that wait; what has not answered then was not looked at")
         ->check(CLI::Range(1, 3600))
         ->capture_default_str();
-    app.add_option("--write-golden", a.golden,
+    app.add_option("--write-topology", a.baseline,
                    "look at nothing; write what hwloc sees of this node to a file, for topology in [sweep]");
     app.add_option("--root", a.root)->group("");  // for tests: where proc/ and sys/ are
 }
@@ -210,10 +210,10 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& e) {
         return app.exit(e) == 0 ? 0 : wrong_use;
     }
-    if (a.golden.empty()) return run(a);
+    if (a.baseline.empty()) return run(a);
     if (a.drain || a.json || a.even_if_busy || !a.only.empty() || !a.textfile.empty()) {
-        say({errc::invalid_input, "--write-golden looks at nothing", "it goes with --time-limit alone"});
+        say({errc::invalid_input, "--write-topology looks at nothing", "it goes with --time-limit alone"});
         return wrong_use;
     }
-    return write_golden(a);
+    return write_topology(a);
 }

@@ -43,8 +43,8 @@ result<settings> load_settings(const std::filesystem::path& path, const std::str
     section.field("bandwidth", s.bandwidth);
     section.field("pcie", s.pcie);
     section.field("allreduce", s.allreduce);
-    section.field("figures", s.figures);
-    section.field("figures_percent", s.figures_percent);
+    section.field("baseline", s.baseline);
+    section.field("baseline_percent", s.baseline_percent);
     BANYAN_CHECK(check_folders("mounts", s.mounts));
     BANYAN_CHECK(check_folders("disks", s.disks));
     return s;

@@ -24,8 +24,8 @@ struct settings {
     std::chrono::milliseconds clock{};
     std::uint64_t memory = 0;
     std::uint32_t bandwidth = 0, pcie = 0, allreduce = 0;  ///< GB/s
-    std::string figures{};
-    std::uint32_t figures_percent = 90;
+    std::string baseline{};
+    std::uint32_t baseline_percent = 90;
 };
 
 /// `path` empty = defaults; `node` stands for %n.

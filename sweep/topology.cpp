@@ -23,10 +23,10 @@ bool same(const machine_part& a, const machine_part& b) {
 
 }  // namespace
 
-finding judge_topology(const machine_parts& golden, const machine_parts& here) {
+finding judge_topology(const machine_parts& baseline, const machine_parts& here) {
     std::vector<std::string> wrong;
     std::vector<std::string> more;
-    for (const auto& [name, part] : golden) {
+    for (const auto& [name, part] : baseline) {
         const auto it = here.find(name);
         const auto what = described(part);
         if (it == here.end())
@@ -35,11 +35,11 @@ finding judge_topology(const machine_parts& golden, const machine_parts& here) {
             wrong.push_back(fmt::format("{} is {}, expected {}", name, described(it->second), what));
     }
     for (const auto& [name, part] : here)
-        if (!golden.contains(name)) more.push_back(name);
+        if (!baseline.contains(name)) more.push_back(name);
     finding out;
     out.figures["topology_differences"] = static_cast<double>(wrong.size());
     if (wrong.empty()) {
-        out.what.push_back(fmt::format("all {} objects of the golden node are here", golden.size()));
+        out.what.push_back(fmt::format("all {} objects of the baseline node are here", baseline.size()));
     } else {
         out.is = verdict::unfit;
         const auto told = std::min(wrong.size(), most_told);
@@ -49,16 +49,16 @@ finding judge_topology(const machine_parts& golden, const machine_parts& here) {
     }
     if (!more.empty())
         out.what.push_back(
-            fmt::format("{} here, which the golden node does not have: {}{}",
+            fmt::format("{} here, which the baseline node does not have: {}{}",
                         more.size() == 1 ? "1 object is" : fmt::format("{} objects are", more.size()),
                         more.front(), more.size() > 1 ? ", ..." : ""));
     return out;
 }
 
-finding check_topology(const std::string& golden) {
-    const auto xml = hardware::read_small(golden, max_golden_bytes);
+finding check_topology(const std::string& baseline) {
+    const auto xml = hardware::read_small(baseline, max_topology_bytes);
     if (!xml) return unknown(xml.error());
-    const auto wanted = read_golden(*xml, golden);
+    const auto wanted = read_topology(*xml, baseline);
     if (!wanted) return unknown(wanted.error());
     const auto here = look_at_machine();
     return here ? judge_topology(*wanted, *here) : unknown(here.error());

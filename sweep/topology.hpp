@@ -18,18 +18,18 @@ struct machine_part {
 };
 using machine_parts = std::map<std::string, machine_part>;
 
-constexpr std::size_t max_golden_bytes = std::size_t{16} << 20;
+constexpr std::size_t max_topology_bytes = std::size_t{16} << 20;
 
-/// Missing and other parts make the node unfit; what it has beyond the golden one is told. Memory may differ
-/// by 2 %: firmware takes more or less of it.
-finding judge_topology(const machine_parts& golden, const machine_parts& here);
+/// Missing and other parts make the node unfit; what it has beyond the baseline one is told. Memory may
+/// differ by 2 %: firmware takes more or less of it.
+finding judge_topology(const machine_parts& baseline, const machine_parts& here);
 
 /// Of the machine that we run on; `xml` gets it as hwloc's XML.
 result<machine_parts> look_at_machine(std::string* xml = nullptr);
-/// Of a file that --write-golden, or lstopo, wrote. `name` is for messages.
-result<machine_parts> read_golden(const std::string& xml, const std::string& name);
+/// Of a file that --write-topology, or lstopo, wrote. `name` is for messages.
+result<machine_parts> read_topology(const std::string& xml, const std::string& name);
 
 /// Looks and judges.
-finding check_topology(const std::string& golden);
+finding check_topology(const std::string& baseline);
 
 }  // namespace banyan::sweep

@@ -252,11 +252,11 @@ int bck_wait(uint64_t step, int level, int timeout_ms) {
     return bck_state_wait(nullptr, step, level, timeout_ms);
 }
 
-int bck_state_restart_test(bck_state* state, uint64_t* step) {
-    return report([&] { return client_of(state).restart_test(step); });
+int bck_state_restart_query(bck_state* state, uint64_t* step) {
+    return report([&] { return client_of(state).restart_query(step); });
 }
 
-int bck_restart_test(uint64_t* step) { return bck_state_restart_test(nullptr, step); }
+int bck_restart_query(uint64_t* step) { return bck_state_restart_query(nullptr, step); }
 
 int bck_state_restart(bck_state* state, uint64_t* step, int* source) {
     return report([&] { return client_of(state).restart(step, source, {}); });

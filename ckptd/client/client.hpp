@@ -40,7 +40,7 @@ class client {
     /// Nothing for `given`: what is protected.
     outcome checkpoint(std::uint64_t step, given_regions given);
     outcome wait(std::uint64_t step, int level, int timeout_ms);
-    outcome restart_test(std::uint64_t* step);
+    outcome restart_query(std::uint64_t* step);
     /// What restart() would bring, without bringing it.
     outcome stat(image_contents* found);
     outcome restart(std::uint64_t* step, int* source, given_regions given);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// bck_restart_test, bck_stat and bck_restart; and who may not save before the last of them.
+// bck_restart_query, bck_stat and bck_restart; and who may not save before the last of them.
 #include <banyan/ckpt.h>
 #include <fmt/format.h>
 
@@ -48,7 +48,7 @@ bool client::is_behind() const {
 }
 
 outcome behind(bool unanswered) {
-    return {BCK_E_BEHIND,
+    return {BCK_E_STALE,
             unanswered
                 ? "this process was not given the state that it is to begin with: bck_restart brings it, or "
                   "says that there is none"
@@ -78,7 +78,7 @@ outcome client::ask_before_saving() {
     if (in.has("waits")) return {};
     if (const auto step = in.number("step", max_step)) {
         past_.unanswered = true;
-        return {BCK_E_BEHIND,
+        return {BCK_E_STALE,
                 fmt::format("this process has not asked for its state: bck_restart brings step {}", *step)};
     }
     if (const auto generation = in.number("generation")) daemon_.link.set_generation(*generation);
@@ -119,7 +119,7 @@ outcome client::ask_for_state(bool test, nlohmann::json* reply, const region_tab
     }
 }
 
-outcome client::restart_test(std::uint64_t* step) {
+outcome client::restart_query(std::uint64_t* step) {
     std::unique_lock<std::mutex> turn;
     if (auto r = take_turn(turn); r.code != 0) return r;
     return heard(find(step));

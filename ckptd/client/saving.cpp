@@ -75,7 +75,7 @@ outcome client::checkpoint(std::uint64_t step, given_regions given) {
     daemon_.begin_save(step);
     auto out = save(step, given);
     // What the arguments were wrong for may be saved yet.
-    if (out.code != 0 && out.code != BCK_E_BEHIND && out.code != BCK_E_INVALID) daemon_.pass_over();
+    if (out.code != 0 && out.code != BCK_E_STALE && out.code != BCK_E_INVALID) daemon_.pass_over();
     daemon_.end_save();
     return out;
 }

@@ -54,7 +54,7 @@ void departures::watch_silence(const session_ptr& s) {
     };
     const bool has_others =
         s->agreed->rules().has_begun() && !is_over(*s) && std::ranges::any_of(s->request.nodes, is_there);
-    const clock::duration most = has_others ? std::max<milliseconds>(core_.config.lease, shortest_silence)
+    const clock::duration most = has_others ? std::max<milliseconds>(core_.config.retention, shortest_silence)
                                             : milliseconds(longest_silence);
     if (clock::now() < s->heard + most) return;
     spdlog::warn("job {}: nothing was heard of it for {} s, no rank of it lives here: its lease begins",
@@ -65,7 +65,7 @@ void departures::watch_silence(const session_ptr& s) {
 void departures::begin_lease(const session_ptr& s) {
     for (const auto& one : with_states(s)) {
         one->detached = true;
-        one->lease_end = clock::now() + core_.config.lease;
+        one->lease_end = clock::now() + core_.config.retention;
         core_.keep(one);
     }
 }

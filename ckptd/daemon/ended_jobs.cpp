@@ -61,7 +61,7 @@ task<result<void>> ended_jobs::drain(session_ptr s) {
     co_await settle(s, until);
     const std::function<bool()> goes_on = [] { return true; };
     co_await flushes_.store_newest(s, goes_on, until);
-    if (!is_stored(*s)) co_return not_stored(*s, core_.config.lease);
+    if (!is_stored(*s)) co_return not_stored(*s, core_.config.retention);
     co_return result<void>{};
 }
 

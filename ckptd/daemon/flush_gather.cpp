@@ -70,7 +70,8 @@ task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
     const auto goes_on = [&] {
         const auto& f = *s->flush.now;
         if (f.failed.empty()) return f.count < f.files.size();
-        return f.overtaken && !all_have_answered(*s) && clock::now() < began + core_.config.complete_within;
+        return f.overtaken && !all_have_answered(*s) &&
+               clock::now() < began + core_.config.commit_warning_after;
     };
     while (mine() && goes_on()) {
         if (clock::now() >= next) {
@@ -82,8 +83,8 @@ task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
         // A node whose storage hangs, not one that is slow: as slow as storage is, the others say.
         if (!most && 2 * s->flush.now->answered.size() >= s->request.nodes.size())
             most = clock::now() - began;
-        if (most &&
-            clock::now() >= began + std::max<clock::duration>(core_.config.complete_within, slow * *most))
+        if (most && clock::now() >=
+                        began + std::max<clock::duration>(core_.config.commit_warning_after, slow * *most))
             note_hung(s);
         const auto lost = have_replaced(s, silent_slots(s));
         const auto is_silent = [&](std::uint32_t slot) {
@@ -92,7 +93,7 @@ task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
         if (s->detached && std::ranges::any_of(lost, is_silent))
             co_return fail(errc::unavailable, fmt::format("{} does not answer", names_of(*s, lost)),
                            "the job has ended: its newest step stays in memory as long as its lease");
-        if (clock::now() > began + core_.config.complete_within) tell_of_missing(s, key);
+        if (clock::now() > began + core_.config.commit_warning_after) tell_of_missing(s, key);
         co_await s->changed->wait(std::min(next, clock::now() + milliseconds(500)));
     }
     if (!mine()) co_return fail(errc::conflict, "a newer step of the job has begun");
@@ -121,7 +122,7 @@ void flusher::note_hung(const session_ptr& s) {
 
 void flusher::tell_of_missing(const session_ptr& s, const copy_key& key) {
     const auto within =
-        std::chrono::duration_cast<std::chrono::seconds>(core_.config.complete_within).count();
+        std::chrono::duration_cast<std::chrono::seconds>(core_.config.commit_warning_after).count();
     users_.warn(s, s->request.dir,
                 does_not_reach(*s, fmt::format("nothing of step {} from {} after {} s; the node, or storage "
                                                "there, does not answer",

@@ -77,7 +77,7 @@ std::optional<error> restorer::given_up(const session& s) const {
     if (s.agreed->rules().has_begun()) return std::nullopt;
     // Nothing may begin from a directory that is another's.
     if (s.agreed->rules().coordinating() && s.storage.refused) return s.storage.refused;
-    const auto limit = core_.config.begin_within;
+    const auto limit = core_.config.restore_timeout;
     const auto is_over = [&](clock::time_point since) {
         return limit != limit.zero() && clock::now() >= since + limit;
     };

@@ -230,7 +230,7 @@ task<answer_meta> job_sessions::on_detach(json meta) {
         core_.free_session(s);
         co_return json::object();
     }
-    const auto lease_end = clock::now() + core_.config.lease;
+    const auto lease_end = clock::now() + core_.config.retention;
     for (const auto& one : all) {
         one->detached = true;
         one->lease_end = lease_end;

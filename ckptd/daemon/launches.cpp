@@ -264,7 +264,7 @@ void launches::tell_of_given_up(const session_ptr& s) {
                     "and the job had not come back",
                     known->second.step,
                     duration_cast<std::chrono::seconds>(clock::now() - known->second.at).count(),
-                    duration_cast<std::chrono::seconds>(core_.config.lease).count()));
+                    duration_cast<std::chrono::seconds>(core_.config.retention).count()));
     core_.given_up.erase(known);
 }
 
@@ -304,7 +304,7 @@ void launches::watch(const session_ptr& s) {
         s->publish();
     }
     if (begun || s->generation == 0 || !s->slot || s->detached || s->storage.refused) return;
-    if (clock::now() < s->launched + core_.config.complete_within) return;
+    if (clock::now() < s->launched + core_.config.commit_warning_after) return;
     to_.users.warn(s, user_warnings::launch,
                    fmt::format("the ranks do not begin yet: {}", what_is_waited_for(*s)));
 }

@@ -127,7 +127,7 @@ void reporter::watch_votes(const session_ptr& s) {
         s->incomplete.since = clock::now();
     }
     if (!oldest || s->warnings.reported.contains(user_warnings::votes)) return;
-    if (clock::now() < s->incomplete.since + core_.config.complete_within) return;
+    if (clock::now() < s->incomplete.since + core_.config.commit_warning_after) return;
     const auto key = *oldest;
     const auto ranks = votes.missing(key);
     std::vector<bool> lacking(s->request.world);
@@ -140,7 +140,7 @@ void reporter::watch_votes(const session_ptr& s) {
             nodes.push_back(s->request.nodes[i].name);
     }
     if (nodes.empty()) return;
-    const auto timeout = std::chrono::duration<double>(core_.config.complete_within).count();
+    const auto timeout = std::chrono::duration<double>(core_.config.commit_warning_after).count();
     warn(s, user_warnings::votes,
          fmt::format("step {} is not complete after {} s: nothing from {}; look there into slurmd's log and "
                      "banyan-ckpt status",

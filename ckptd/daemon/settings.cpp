@@ -26,9 +26,9 @@ void ckptd_fields(Section& section, Settings& s) {
     section.field("socket", s.socket);
     section.field("bind", s.bind);
     section.field("port", s.port);
-    section.field("lease", s.lease);
-    section.field("complete_within", s.complete_within);
-    section.field("begin_within", s.begin_within);
+    section.field("retention", s.retention);
+    section.field("commit_warning_after", s.commit_warning_after);
+    section.field("restore_timeout", s.restore_timeout);
     section.field("memory_limit", s.memory_limit);
     section.field("job_memory_limit", s.job_memory_limit);
     section.field("huge_pages", s.huge_pages);

@@ -19,11 +19,11 @@ struct settings {
     std::string socket;
     std::string bind;
     std::uint16_t port = 0;
-    std::chrono::milliseconds lease{};
+    std::chrono::milliseconds retention{};
     /// A step that lacks shards for longer is told to the user.
-    std::chrono::milliseconds complete_within{};
+    std::chrono::milliseconds commit_warning_after{};
     /// A node that does not answer while the ranks wait for their state is waited for so long; 0 = for ever.
-    std::chrono::milliseconds begin_within{};
+    std::chrono::milliseconds restore_timeout{};
     std::uint64_t memory_limit = 0;
     std::uint64_t job_memory_limit = 0;  ///< of one job's ranks and copies on a node; 0 = memory_limit
     std::string huge_pages;              ///< "auto": in huge pages, where there are; "off"

@@ -164,7 +164,7 @@ void run(const settings& s) {
         // A save that does not come about is no reason to stop either: the one before it stands. Only
         // ranks that went back are: this one would wait for them in the next exchange.
         const auto saved = session.checkpoint(done);
-        if (!saved && saved.error().code == BCK_E_BEHIND) stop(saved.error().text);
+        if (!saved && saved.error().code == BCK_E_STALE) stop(saved.error().text);
     }
     const auto hash = heat.hash();
     if (rank == 0) std::printf("step %" PRIu64 ", hash %016" PRIx64 "\n", done, hash);

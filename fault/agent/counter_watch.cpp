@@ -29,7 +29,7 @@ counter_watch::counter_watch(asio::io_context& io, const config& settings, std::
       sight_("HCAs", std::move(counters)) {}
 
 void counter_watch::start() {
-    if (config_.hca_look.count() > 0 && !config_.hca_counters.empty())
+    if (config_.hca_poll_interval.count() > 0 && !config_.hca_counters.empty())
         asio::co_spawn(io_, run(), asio::detached);
 }
 
@@ -38,7 +38,7 @@ task<void> counter_watch::run() {
     for (;;) {
         const auto told = co_await look_.ask();
         after_look(told, clock::now());
-        timer.expires_after(config_.hca_look);
+        timer.expires_after(config_.hca_poll_interval);
         co_await timer.async_wait(as_result);
     }
 }

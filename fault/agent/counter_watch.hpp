@@ -27,7 +27,7 @@ class counter_watch {
     /// `settings` must outlive it.
     counter_watch(asio::io_context& io, const config& settings, std::shared_ptr<metrics> counters,
                   finding_sink to);
-    /// Looks for ever, in `io`; not at all where [fault] hca_look is 0 or hca_counters is empty.
+    /// Looks for ever, in `io`; not at all where [fault] hca_poll_interval is 0 or hca_counters is empty.
     void start();
 
     /// What a look told; the watch itself calls it.

@@ -29,7 +29,7 @@ gpu_watch::gpu_watch(asio::io_context& io, const config& settings, std::shared_p
       timer_(io) {}
 
 void gpu_watch::start() {
-    if (config_.gpu_look.count() > 0) asio::co_spawn(io_, run(), asio::detached);
+    if (config_.gpu_poll_interval.count() > 0) asio::co_spawn(io_, run(), asio::detached);
 }
 
 void gpu_watch::hurry() {
@@ -42,8 +42,8 @@ task<void> gpu_watch::run() {
         const auto told = co_await look_.ask();
         const bool again = after_look(told);
         looked_ = clock::now();
-        timer_.expires_at(looked_ + (again ? std::min<clock::duration>(look_soon, config_.gpu_look)
-                                           : clock::duration(config_.gpu_look)));
+        timer_.expires_at(looked_ + (again ? std::min<clock::duration>(look_soon, config_.gpu_poll_interval)
+                                           : clock::duration(config_.gpu_poll_interval)));
         // Whoever hurries sets another time.
         while (clock::now() < timer_.expiry()) co_await timer_.async_wait(as_result);
     }

@@ -24,7 +24,7 @@ class gpu_watch {
     /// `settings` must outlive it.
     gpu_watch(asio::io_context& io, const config& settings, std::shared_ptr<metrics> counters,
               finding_sink to);
-    /// Looks for ever, in `io`; not at all where [fault] gpu_look is 0.
+    /// Looks for ever, in `io`; not at all where [fault] gpu_poll_interval is 0.
     void start();
     /// The kernel told of a GPU: the next look comes soon.
     void hurry();

@@ -148,7 +148,7 @@ int policy_test(const policy_call& call, const std::string& log, const std::stri
     if (!from) return complain(from.error(), 3);
     const auto rules = right_policy(*from);
     if (!rules) return complain(rules.error(), 2);
-    policy_trial trial(*rules, settings->window.count());
+    policy_trial trial(*rules, settings->correlation_window.count());
     feeder feed(trial, *wanted);
     const auto cut = read_lines(log, longest_line, [&](std::string_view line) { feed.line(line); });
     if (!cut) return complain(cut.error(), 3);

@@ -45,8 +45,9 @@ constexpr std::string_view user_told = "its user is told";
 
 /// An attempt that failed, or was none in dry run, has told nobody.
 bool was_told(const incident& i, const std::string& job, std::string_view result) {
-    return std::ranges::any_of(
-        i.actions, [&](const auto& a) { return a.what == "tell" && a.target == job && a.result == result; });
+    return std::ranges::any_of(i.actions, [&](const auto& a) {
+        return a.what == "notify-user" && a.target == job && a.result == result;
+    });
 }
 
 /// Why what somebody approved is not that any more which is to be done now.
@@ -315,8 +316,8 @@ task<void> controller::tell_users(std::uint64_t number, std::vector<job_status> 
     const auto node = i->object.node,
                text = fmt::format("{} {} ({}): {} [{}]", our_reason_prefix, i->cause.substr(0, longest_told),
                                   i->object.text(), i->advice, i->id());
-    if (whom.empty() && !i->find_action("tell", node))
-        records_.record(number, "tell", node,
+    if (whom.empty() && !i->find_action("notify-user", node))
+        records_.record(number, "notify-user", node,
                         i->accused == 0 && concerns_one_job(*i)
                             ? "which job's application failed is not known: nobody is told"
                             : "no job has the node: nobody is told",
@@ -331,7 +332,7 @@ task<void> controller::tell_users(std::uint64_t number, std::vector<job_status> 
                                        : done          ? std::string(user_told)
                                                        : done.error().text();
         if (!(i = records_.incidents().find(number)) || was_told(*i, target, came_of_it)) continue;
-        records_.record(number, "tell", target, came_of_it, !config_.dry_run && done);
+        records_.record(number, "notify-user", target, came_of_it, !config_.dry_run && done);
     }
 }
 

@@ -20,7 +20,7 @@ controller::controller(asio::io_context& io, asio::thread_pool& pool, config set
       config_(std::move(settings)),
       metrics_(std::move(counters)),
       slurm_(std::move(slurm)),
-      records_(io, config_.window, metrics_),
+      records_(io, config_.correlation_window, metrics_),
       rules_(std::move(rules)),
       hearing_(records_, rules_, metrics_),
       limiter_(config_.limits()),

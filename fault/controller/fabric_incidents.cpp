@@ -44,7 +44,7 @@ object ufm_object(const ufm_event& told) {
 fabric_incidents::fabric_incidents(asio::io_context& io, asio::thread_pool& pool, const config& settings,
                                    records& known, cluster& slurm, hear to)
     : records_(known),
-      window_ms_(settings.window.count()),
+      window_ms_(settings.correlation_window.count()),
       hear_(std::move(to)),
       fabric_(io, pool, settings,
               {.looked = [this](fabric_news news) { after_look(std::move(news)); },

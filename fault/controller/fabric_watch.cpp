@@ -118,7 +118,7 @@ task<void> fabric_watch::look_when_told() {
         while (!changed_ && clock::now() < next) co_await told_.async_wait(as_result);
         if (!changed_) settled_ = true;
         // The subnet manager sweeps after a trap; what it found is settled when it says so, or after a while.
-        const auto until = clock::now() + config_.settle;
+        const auto until = clock::now() + config_.fabric_debounce;
         while (!settled_ && clock::now() < until) {
             told_.expires_at(until);
             co_await told_.async_wait(as_result);
@@ -168,7 +168,7 @@ task<void> fabric_watch::look() {
     news.line_ms = std::exchange(line_ms_, 0);
     auto named = std::exchange(named_, {});
     auto missing = co_await run_blocking(pool_, [this, &news, &named, &given_up, &saved]() -> result<void> {
-        BANYAN_TRY(const auto dump, run_command(config_.discover, config_.discover_timeout));
+        BANYAN_TRY(const auto dump, run_command(config_.fabric_dump_command, config_.fabric_dump_timeout));
         news.passing = memory_.links_at(named);  // before what is new is accepted
         BANYAN_TRY(news.missing, memory_.compare(dump, given_up, {config_.names, config_.site}));
         news.seen = memory_.seen();

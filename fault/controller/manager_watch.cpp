@@ -24,11 +24,11 @@ manager_watch::manager_watch(asio::io_context& io, asio::thread_pool& pool, cons
       config_(settings),
       look_(std::move(look)),
       report_(std::move(to)),
-      memory_(settings.manager_grace.count()),
+      memory_(settings.sm_probe_grace.count()),
       wake_(io) {}
 
 void manager_watch::start() {
-    if (!config_.manager.empty()) asio::co_spawn(io_, run(), asio::detached);
+    if (!config_.sm_probe_command.empty()) asio::co_spawn(io_, run(), asio::detached);
 }
 
 void manager_watch::ask_soon() {
@@ -49,15 +49,15 @@ task<void> manager_watch::run() {
 
 task<void> manager_watch::ask() {
     const auto look = co_await run_blocking(pool_, [this] {
-        command_limits limits{config_.discover_timeout};
+        command_limits limits{config_.fabric_dump_timeout};
         limits.max_bytes = most_output;
-        return read_sminfo(capture(config_.manager, limits));
+        return read_sminfo(capture(config_.sm_probe_command, limits));
     });
     blind_ = look.answer == manager_look::said::unknown;
     std::uint64_t held = 0;
     if (blind_ && quiet_.pass("blind", clock::now(), held))
-        spdlog::warn("whether the subnet manager answers is not known: {} says: {}", config_.manager.front(),
-                     look.words);
+        spdlog::warn("whether the subnet manager answers is not known: {} says: {}",
+                     config_.sm_probe_command.front(), look.words);
     if (const auto news = memory_.take(look, clock::wall_ms())) report_(*news);
 }
 

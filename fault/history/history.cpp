@@ -205,7 +205,7 @@ result<std::vector<incident>> history::incidents(std::size_t most, std::size_t m
                           AND NOT {0} END ORDER BY number DESC LIMIT ?4)
         OR number IN (SELECT number FROM incidents WHERE CASE WHEN json_valid(json) THEN
                           json_extract(json, '$.times.closed_ms') = 0 AND {0} END
-                      ORDER BY ifnull(json_extract(json, '$.asked'), '') NOT IN ('', 'ignore', 'note', 'tell') DESC,
+                      ORDER BY ifnull(json_extract(json, '$.asked'), '') NOT IN ('', 'ignore', 'log', 'notify-user') DESC,
                                (ifnull(json_extract(json, '$.accused'), 0) <> 0
                                 OR json_array_length(json, '$.jobs') = 1) DESC, number DESC LIMIT ?5)
         ORDER BY number DESC)",

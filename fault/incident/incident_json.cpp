@@ -160,11 +160,6 @@ result<void> read_decision(const json_fields& in, incident& i) {
     if (in.has("asked")) {
         BANYAN_TRY(const auto step, in.one_of("asked", action_words()));
         i.decided = static_cast<std::uint8_t>(step);
-    } else if (in.has("decided")) {  // by number: note, alert, seal, drain, down
-        BANYAN_TRY(const auto step, in.number("decided", UINT8_MAX));
-        constexpr std::array were{step_kind::none, step_kind::alert, step_kind::seal, step_kind::drain,
-                                  step_kind::node_out};
-        if (step < were.size()) i.decided = static_cast<std::uint8_t>(were.at(step));
     }
     BANYAN_CHECK(in.may("symptom", i.symptom));
     if (in.has("fallen")) {

@@ -193,7 +193,7 @@ std::string conditions_of(const rule& r) {
     };
     std::vector<std::string> out;
     condition(out, "kind", r.when.kinds, word(kind_words()));
-    condition(out, "asks", r.when.asks, word(asks_words()));
+    condition(out, "class", r.when.classes, word(class_words()));
     condition(out, "object", r.when.objects, word(object_words()));
     condition(out, "reason", r.when.reasons, same);
     condition(out, "severity", r.when.severities, word(severity_words()));

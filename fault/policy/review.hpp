@@ -24,7 +24,7 @@ policy_review review(const policy& p);
 
 /// "Xid 1-7, 9; SXid fatal"; at most `most` names of a group.
 std::string text_of(const sample_names& names, std::size_t most = SIZE_MAX);
-/// "kind = xid, asks = reset; 3 times within 24h"
+/// "kind = xid, class = reset; 3 times within 24h"
 std::string conditions_of(const rule& r);
 
 }  // namespace banyan::fault

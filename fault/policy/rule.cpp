@@ -7,11 +7,13 @@
 namespace banyan::fault {
 namespace {
 
-constexpr std::array<std::string_view, 11> actions{
-    "ignore", "note", "tell", "alert", "seal", "avoid", "sweep", "restart-step", "requeue", "drain", "down"};
+constexpr std::array<std::string_view, 11> actions{"ignore",  "log",   "notify-user", "alert",
+                                                   "seal",    "avoid", "sweep",       "restart-step",
+                                                   "requeue", "drain", "down"};
 constexpr std::array<std::string_view, 6> line_kinds{"xid", "sxid", "symptom", "fabric", "silence", "stuck"};
 constexpr std::array<std::string_view, 4> severity_names{"notice", "warning", "error", "fatal"};
-constexpr std::array<std::string_view, 6> weights{"echo", "note", "job", "look", "reset", "restart"};
+constexpr std::array<std::string_view, 6> class_names{"secondary", "harmless", "job",
+                                                      "inspect",   "reset",    "restart"};
 constexpr std::array<std::string_view, 9> part_names{"gpu",  "hca",         "pcie",   "memory", "cpu",
                                                      "disk", "file-system", "kernel", "job"};
 constexpr std::array<std::string_view, 6> culprits{"gpu", "hca", "link", "switch", "node", "manager"};
@@ -61,7 +63,7 @@ line_kind kind_of(const incident& i) {
 }
 
 bool criteria::match(const incident& i) const {
-    return has(asks, static_cast<precedence>(i.root_precedence)) && has(kinds, kind_of(i)) &&
+    return has(classes, static_cast<precedence>(i.root_precedence)) && has(kinds, kind_of(i)) &&
            has(objects, i.object.kind) && has(severities, i.severity) && has(reasons, i.reason) &&
            has(xids, i.xid) && has(sxids, i.sxid) && has(symptoms, i.symptom) && has(swept, i.swept) &&
            has_part(parts, i.symptom);
@@ -70,7 +72,7 @@ bool criteria::match(const incident& i) const {
 std::span<const std::string_view> action_words() { return actions; }
 std::span<const std::string_view> kind_words() { return line_kinds; }
 std::span<const std::string_view> severity_words() { return severity_names; }
-std::span<const std::string_view> asks_words() { return weights; }
+std::span<const std::string_view> class_words() { return class_names; }
 std::span<const std::string_view> part_words() { return part_names; }
 std::span<const std::string_view> object_words() { return culprits; }
 std::span<const std::string_view> swept_words() { return sweep_verdicts; }

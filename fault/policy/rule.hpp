@@ -61,7 +61,7 @@ struct criteria {
     std::vector<line_kind> kinds;
     std::vector<number_range> xids, sxids;
     std::vector<severity> severities;
-    std::vector<precedence> asks;
+    std::vector<precedence> classes;
     std::vector<catalog::part> parts;
     std::vector<object_kind> objects;
 
@@ -87,7 +87,7 @@ inline bool needs_unfit(const rule& r) { return r.when.swept.size() == 1 && r.wh
 std::span<const std::string_view> action_words();  ///< ignore, note, tell, alert, seal ...
 std::span<const std::string_view> kind_words();
 std::span<const std::string_view> severity_words();
-std::span<const std::string_view> asks_words();
+std::span<const std::string_view> class_words();
 std::span<const std::string_view> part_words();
 std::span<const std::string_view> object_words();
 std::span<const std::string_view> swept_words();  ///< fit, unfit, unknown

@@ -14,7 +14,7 @@ namespace banyan::fault {
 namespace {
 
 constexpr std::array<std::string_view, 17> keys{"swept", "busy",    "name",     "reason", "kind", "xid",
-                                                "sxid",  "symptom", "severity", "asks",   "part", "object",
+                                                "sxid",  "symptom", "severity", "class",  "part", "object",
                                                 "count", "jobs",    "within",   "action", "why"};
 constexpr std::size_t most_name = 40, most_why = 200, most_listed = 1000;
 constexpr std::int64_t most_count = incident::max_seen, most_number = 99'999;
@@ -191,7 +191,7 @@ void rule_reader::conditions(const toml::table& from, criteria& into) {
     into.swept = chosen(words(from, "swept", swept_words()), swept_words());
     into.kinds = enumerators<line_kind>(words(from, "kind", kind_words()));
     into.severities = enumerators<severity>(words(from, "severity", severity_words()));
-    into.asks = enumerators<precedence>(words(from, "asks", asks_words()));
+    into.classes = enumerators<precedence>(words(from, "class", class_words()));
     into.parts = enumerators<catalog::part>(words(from, "part", part_words()));
     into.objects = enumerators<object_kind>(words(from, "object", object_words()));
     into.xids = numbers(from, "xid");

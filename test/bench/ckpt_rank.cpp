@@ -40,7 +40,7 @@ outcome_of carry_out(const order& o, state& s) {
             out.code = bck_wait(o.arg, o.level, 30'000);
             break;
         case deed::look:
-            out.code = bck_restart_test(&out.step);
+            out.code = bck_restart_query(&out.step);
             break;
         case deed::restart:
             out.code = bck_restart(&out.step, &out.source);

@@ -20,7 +20,7 @@ enum class deed : std::uint32_t {
     copy,     ///< memcpy of the state into a warm buffer
     save,     ///< bck_checkpoint(arg)
     wait,     ///< bck_wait(arg, level, 30 s)
-    look,     ///< bck_restart_test
+    look,     ///< bck_restart_query
     restart,  ///< bck_restart
     finalize,
 };
@@ -71,7 +71,7 @@ class rank_process {
 /// Rank 0 on node 1 with `bytes`, rank 1 on node 2 with next to nothing: all that travels is rank 0's.
 result<std::vector<rank_process>> start_pair(const fleet& f, std::uint64_t job, std::size_t bytes);
 
-/// bck_restart_test by all, as a launch that finds nothing: they are attached from there on.
+/// bck_restart_query by all, as a launch that finds nothing: they are attached from there on.
 result<void> look_all(std::vector<rank_process>& ranks);
 
 /// All at the same time; the longest of their seconds.

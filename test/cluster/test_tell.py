@@ -12,7 +12,7 @@ from banyan_cluster import parts
 RULES = """[[rule]]
 name = "users"
 xid = 31
-action = "tell"
+action = "notify-user"
 why = "look for a wild pointer"
 """
 XID_31 = "NVRM: Xid (PCI:0000:13:00): 31, pid=77, name=python3, Ch 00000008, MMU Fault: ENGINE GRAPHICS"
@@ -68,7 +68,7 @@ class Tell(ClusterCase):
         incident = self.done_incident("n01")
         self.assertRegex(incident["ranks"][0]["unknown"], "without a plan")
         self.assertEqual((incident["rule"], incident["jobs"]), ("users", [job]))
-        self.assertEqual([(a["what"], a["target"], a["result"]) for a in incident["actions"]], [("tell", str(job), "its user is told")])
+        self.assertEqual([(a["what"], a["target"], a["result"]) for a in incident["actions"]], [("notify-user", str(job), "its user is told")])
         said, = self.cluster.output(job).splitlines()
         self.assertRegex(said, rf"banyan: Xid 31 GPU 3: .+ \(n01 GPU 3 .*\): look for a wild pointer \[{incident['id']}\]$")
         self.assertEqual(self.cluster.output(other), "")

@@ -35,7 +35,7 @@ def load(path):
     library.bck_error.restype = ctypes.c_char_p
     library.bck_checkpoint_of.argtypes = [ctypes.c_uint64, ctypes.POINTER(Tensor), ctypes.c_size_t]
     library.bck_restart_into.argtypes = [NUMBERS, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(Tensor), ctypes.c_size_t]
-    library.bck_restart_test.argtypes = [NUMBERS]
+    library.bck_restart_query.argtypes = [NUMBERS]
     library.bck_wait.argtypes = [ctypes.c_uint64, ctypes.c_int, ctypes.c_int]
     return library
 
@@ -58,9 +58,9 @@ class Checkpoints:
 
     def nothing_is_there(self):
         step = ctypes.c_uint64()
-        code = self.library.bck_restart_test(ctypes.byref(step))
+        code = self.library.bck_restart_query(ctypes.byref(step))
         if code != NOT_FOUND:
-            self.check(code or 1, "bck_restart_test")
+            self.check(code or 1, "bck_restart_query")
 
     @staticmethod
     def described(state):

@@ -225,7 +225,7 @@ TEST_CASE("a port that any user may take is not answered", "[hostile]") {
 
 TEST_CASE("a relay between two daemons hears nothing of a shard", "[hostile]") {
     for (const bool same_node : {false, true}) {
-        cluster c({3, "complete_within = \"1s\"\n", {}});
+        cluster c({3, "commit_warning_after = \"1s\"\n", {}});
         c.kill(2, SIGKILL);
         // Either the relay passes n1's calls for n2 on to n3, or n2 itself runs at another address.
         auto target = c.addr(3);

@@ -109,7 +109,7 @@ class Policy(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         lines = done.stdout.splitlines()
         self.assertEqual([line.split(": ")[0] for line in lines[:-1]], [f"{path}:{place}" for place in ("3:10", "4:8", "7:8", "8:10")])
-        self.assertIn("possible are ignore, note, tell, alert, seal, avoid, sweep, restart-step, requeue, drain, down", lines[0])
+        self.assertIn("possible are ignore, log, notify-user, alert, seal, avoid, sweep, restart-step, requeue, drain, down", lines[0])
         self.assertNotIn("\x1b", done.stdout)
         self.assertEqual(lines[-1], f"{path} is wrong: 4 errors")
         problems = json.loads(self.tool("check", "--json", path).stdout)
@@ -187,7 +187,7 @@ class Policy(unittest.TestCase):
                 wait(lambda: log.read_text().count("is not read again") == refused, what)
                 self.assertEqual(digest(), shipped)
         self.assertNotIn("\x1b", log.read_text())
-        replaced(lambda: path.write_text('[[rule]]\nname = "all"\naction = "note"\n'))
+        replaced(lambda: path.write_text('[[rule]]\nname = "all"\naction = "log"\n'))
         daemon.send_signal(signal.SIGHUP)
         wait(lambda: digest() != shipped, "the new rules are in force")
         self.assertIn("was read again: 1 rules", log.read_text())
@@ -206,7 +206,7 @@ class Policy(unittest.TestCase):
         policy = self.file('[[rule]]\nname = "again"\nxid = 94\ncount = 3\nwithin = "3h"\naction = "drain"\n' + SHIPPED.read_text())
         told = json.loads(self.tool("test", "--policy", policy, "--json", text=log).stdout)["incidents"]
         self.assertEqual([(i["rule"], i["action"]) for i in told],
-                         [("application", "note"), ("application", "note"), ("again", "drain"), ("restart", "down")])
+                         [("application", "log"), ("application", "log"), ("again", "drain"), ("restart", "down")])
         table = self.tool("test", "--policy", policy, text=log)
         self.assertRegex(table.stdout, r"(?m)^f00003 +drain +again +localhost GPU at 0000:03:00 ")
         self.assertIn("4 lines of format kmsg, 4 events", table.stderr)

@@ -65,7 +65,7 @@ class Sweep(unittest.TestCase):
         self.verdicts("links = 9\ntopology = '/none'", code=UNFIT)
         for config, words in (("", []), ("links = 8", ["--only", "clock"]), ("links = 8", ["--only", "x"]), ("links = 8", ["--x"]),
                               ("link = 8", []), ("links = 8", ["--time-limit", "0"]), (Path("/none"), []),
-                              ("links = 8", ["--write-golden", "x", "--drain"])):
+                              ("links = 8", ["--write-topology", "x", "--drain"])):
             done = self.run_it(config, *words)
             self.assertEqual((done.returncode, done.stdout), (WRONG_USE, ""), (config, words, done.stderr))
             self.assertTrue(done.stderr)
@@ -129,23 +129,23 @@ class Sweep(unittest.TestCase):
 
     def test_a_golden_node(self):
         """The machine is a file, too: the memory of a virtual one may change meanwhile."""
-        golden, config = self.dir / "golden.xml", f"topology = '{self.dir}/golden.xml'"
+        baseline, config = self.dir / "baseline.xml", f"topology = '{self.dir}/baseline.xml'"
         machine = {"HWLOC_XMLFILE": str(REPOSITORY / "test" / "fixtures" / "export" / "hwloc-2p8g8h.xml")}
-        self.assertEqual(self.run_it("links = 8", "--write-golden", golden, env=machine).returncode, 0)
+        self.assertEqual(self.run_it("links = 8", "--write-topology", baseline, env=machine).returncode, 0)
         self.verdicts(config, code=FIT, env=machine)
-        whole = golden.read_text()
+        whole = baseline.read_text()
         for kind, old, new, words in (("a CPU", 'type="PU" os_index="0"', 'type="PU" os_index="777"', "CPU 777 is missing"),
                                       ("an HCA", 'name="mlx5_3"', 'name="mlx5_x"', "HCA mlx5_x is missing"),
                                       ("a GPU", "[10de:", "[10dd:", "expected 10dd:")):
             self.assertIn(old, whole, kind)
-            golden.write_text(whole.replace(old, new, 1))
+            baseline.write_text(whole.replace(old, new, 1))
             self.assertIn(words, " ".join(self.verdicts(config, code=UNFIT, env=machine)["topology"][1]), kind)
-        golden.write_text(whole[:2000])
+        baseline.write_text(whole[:2000])
         self.verdicts(config, code=UNKNOWN)
-        golden.unlink()
-        os.mkfifo(golden)
+        baseline.unlink()
+        os.mkfifo(baseline)
         self.verdicts(config, code=UNKNOWN)
-        self.assertEqual(self.run_it("links = 8", "--write-golden", golden).returncode, UNKNOWN, "a FIFO is not replaced")
+        self.assertEqual(self.run_it("links = 8", "--write-topology", baseline).returncode, UNKNOWN, "a FIFO is not replaced")
 
     def test_without_slurm_a_busy_node_is_not_an_idle_one(self):
         config = 'links = 8\nmemory = "1M"'

@@ -3,7 +3,7 @@
 
 faults    moves (moves.py, log_moves.py) in order, each with its words
 culprits  (part that broke, its node, reason, action) of each incident; none other may be opened. The node is one of moves.py, or "-".
-          The action is what was done: "down", "drain"; or else what the policy asked for: "seal", "alert", "note"
+          The action is what was done: "down", "drain"; or else what the policy asked for: "seal", "alert", "log"
 outcome   "untouched": the same run trains on; "in place": a new step on the same nodes; "swap": a new step without the broken ones;
           "requeue": it runs again, from the queue; "stopped": it ended, and its output says why it is not started again
 out       nodes that are out of service at the end: those of the culprits that were taken out, and `also_out` but for `back`

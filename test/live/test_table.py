@@ -34,7 +34,7 @@ class Table(unittest.TestCase):
         for row in SCENARIOS:
             for _, _, reason, action in row.culprits:
                 if reason in ("gpu-app", "job-memory", "job-nccl"):
-                    self.assertEqual(action, "note", row.name)
+                    self.assertEqual(action, "log", row.name)
 
 
 if __name__ == "__main__":

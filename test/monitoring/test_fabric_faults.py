@@ -44,8 +44,8 @@ class Faults(unittest.TestCase):
             port = free.getsockname()[1]
         self.conf = self.dir / "banyan.conf"
         self.conf.write_text(f'[fault]\nport = {port}\nbind = "127.0.0.1"\nsocket = "{self.dir}/sock"\nhistory = "{self.dir}/h.db"\n'
-                             f'opensm_log = "{self.dir}/opensm.log"\ndiscover = ["{self.dir}/ibnetdiscover"]\n'
-                             f'manager = ["{self.dir}/sminfo"]\nmanager_grace = "2s"\n[topo]\nsnapshot = "{self.dir}/none"\n')
+                             f'opensm_log = "{self.dir}/opensm.log"\nfabric_dump_command = ["{self.dir}/ibnetdiscover"]\n'
+                             f'sm_probe_command = ["{self.dir}/sminfo"]\nsm_probe_grace = "2s"\n[topo]\nsnapshot = "{self.dir}/none"\n')
         self.start([BIN / "banyan-faultd", "controller", "--config", self.conf, "--log", self.dir / "log"])
         self.wait(lambda: self.incidents() == [], "the controller answers")
 

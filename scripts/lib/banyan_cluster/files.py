@@ -176,8 +176,8 @@ logs = ["fabric-manager:{d}/log/fabricmanager-%n.log", "nccl:{d}/log/nccl-%n.log
 kmsg = "{d}/kmsg/%n.log"
 kmsg_trust = "injected"
 root = "{d}/nodes/%n"
-discover = ["{d}/bin/ibnetdiscover"]
-manager = ["{d}/bin/sminfo"]
+fabric_dump_command = ["{d}/bin/ibnetdiscover"]
+sm_probe_command = ["{d}/bin/sminfo"]
 """
 
 

@@ -178,7 +178,7 @@ class second_state {
                                                           &count, 1, &all, &begin));
         }
         if (command == "test") {
-            const int code = bck_state_restart_test(handle_, &step);
+            const int code = bck_state_restart_query(handle_, &step);
             return std::to_string(code) + " " + std::to_string(step);
         }
         std::fill(data_.begin(), data_.end(), 0xee);
@@ -274,7 +274,7 @@ int main() {
             std::cout << bck_wait(which, level, ms) << std::endl;
         } else if (command == "test") {
             std::uint64_t found = 0;
-            const int code = bck_restart_test(&found);
+            const int code = bck_restart_query(&found);
             std::cout << found_step{code, found} << std::endl;
         } else if (command == "restart") {
             std::fill(state.begin(), state.end(), 0xee);

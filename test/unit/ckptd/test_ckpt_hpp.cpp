@@ -130,7 +130,7 @@ TEST_CASE("a second state has regions of its own, and ends with the session", "[
     CHECK(ema->protect("step", step));
     CHECK(ema->checkpoint(1).error().code == BCK_E_NODAEMON);
     CHECK(ema->restart().error().code == BCK_E_NODAEMON);
-    CHECK(ema->restart_test().error().code == BCK_E_NODAEMON);
+    CHECK(ema->restart_query().error().code == BCK_E_NODAEMON);
     CHECK(ema->stat().error().code == BCK_E_NODAEMON);
     CHECK(ema->wait(1, bck::level::memory, std::chrono::seconds(0)).error().code == BCK_E_NODAEMON);
     CHECK(session.open("Ema").error().text.find("is no name of a state") != std::string::npos);
@@ -144,7 +144,7 @@ TEST_CASE("no checkpoint is a result, no daemon is an error", "[wrapper]") {
     int step = 0;
     CHECK(session.protect("step", step));
     CHECK(session.restart().error().code == BCK_E_NODAEMON);
-    CHECK(session.restart_test().error().code == BCK_E_NODAEMON);
+    CHECK(session.restart_query().error().code == BCK_E_NODAEMON);
     CHECK(session.stat().error().code == BCK_E_NODAEMON);
     CHECK(session.checkpoint(1).error().code == BCK_E_NODAEMON);
     CHECK(session.wait(1, bck::level::memory, std::chrono::hours(10'000)).error().code == BCK_E_NODAEMON);

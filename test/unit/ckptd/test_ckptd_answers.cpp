@@ -28,7 +28,7 @@ std::vector<rank_process> begin(const cluster& c, int nodes, const std::string& 
 }  // namespace
 
 TEST_CASE("bck_finalize says so where what was saved is not complete", "[ckptd]") {
-    cluster c({3, "complete_within = \"4s\"\n", {}});
+    cluster c({3, "commit_warning_after = \"4s\"\n", {}});
     auto ranks = begin(c, 3, c.dir() + "/store", 5);
     all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
     SECTION("a node has lost its daemon") {
@@ -70,9 +70,9 @@ TEST_CASE("a process that has never asked for its state does not save over it", 
         all_are(ask_all(ranks, "wait 50 3 9000"), BCK_OK);
     }
     auto ranks = begin(c, 2, storage, 10, 1);
-    all_are(ask_all(ranks, "save 1"), BCK_E_BEHIND);
+    all_are(ask_all(ranks, "save 1"), BCK_E_STALE);
     CHECK(ranks[1].ask("error").find("bck_restart brings step 50") != std::string::npos);
-    all_are(ask_all(ranks, "save 2"), BCK_E_BEHIND);
+    all_are(ask_all(ranks, "save 2"), BCK_E_STALE);
     all_are(ask_all(ranks, "restart"), found_step{.step = 50});
     all_are(ask_all(ranks, "save 51"), BCK_OK);
     all_are(ask_all(ranks, "wait 51 2 9000"), BCK_OK);
@@ -116,7 +116,7 @@ TEST_CASE("a daemon that stands still is waited for once", "[ckptd]") {
 }
 
 TEST_CASE("a job that comes back after its lease hears of what it has lost", "[ckptd]") {
-    cluster c({1, "lease = \"3s\"\n", {}});
+    cluster c({1, "retention = \"3s\"\n", {}});
     {
         auto ranks = begin(c, 1);
         CHECK(ranks[0].ask("save 500") == BCK_OK);

@@ -232,7 +232,7 @@ TEST_CASE("who was told that there is nothing to go back to saves from the begin
     ranks[1].kill();  // before its first save
     rank_process again(c, 2, 1, 1, 2, state_bytes);
     CHECK(again.ask("restart") == not_restored(BCK_E_NOTFOUND));
-    CHECK(ranks[0].ask("save 6") == BCK_E_BEHIND);
+    CHECK(ranks[0].ask("save 6") == BCK_E_STALE);
     CHECK(ranks[0].ask(asks) == BCK_E_NOTFOUND);
     CHECK(ranks[0].ask("wait 5 0 0") == BCK_E_TIMEOUT);  // what was sealed is of a history that is over
     CHECK(ranks[0].ask("stat") == found_step{.code = BCK_E_NOTFOUND, .step = 0});
@@ -308,23 +308,23 @@ TEST_CASE("who asked for its state and has no answer saves nothing until it has 
     const auto later = c.dir() + "/later.sock";
     rank_here rank(later);
     std::uint64_t step = 0;
-    const auto asks = GENERATE(as<std::string>(), "restart", "restart_test", "stat");
+    const auto asks = GENERATE(as<std::string>(), "restart", "restart_query", "stat");
     CAPTURE(asks);
     CHECK(rank.init(job) == BCK_E_NODAEMON);
     bck_contents* contents = nullptr;
-    CHECK((asks == "restart"        ? bck_restart(&step, nullptr)
-           : asks == "restart_test" ? bck_restart_test(&step)
-                                    : bck_stat(&contents)) == BCK_E_NODAEMON);
+    CHECK((asks == "restart"         ? bck_restart(&step, nullptr)
+           : asks == "restart_query" ? bck_restart_query(&step)
+                                     : bck_stat(&contents)) == BCK_E_NODAEMON);
     REQUIRE(::symlink(c.socket(1).c_str(), later.c_str()) == 0);
     SECTION("as bck_init brings the connection") {
         CHECK(rank.init(job) == BCK_OK);
-        CHECK(rank.save(1) == BCK_E_BEHIND);
+        CHECK(rank.save(1) == BCK_E_STALE);
         CHECK(std::string(bck_error()).find("bck_restart") != std::string::npos);
     }
     SECTION("as bck_restart looks for the daemon at once") {
-        CHECK(bck_restart_test(&step) == BCK_OK);
+        CHECK(bck_restart_query(&step) == BCK_OK);
         CHECK(step == 5);
-        CHECK(rank.save(1) == BCK_E_BEHIND);
+        CHECK(rank.save(1) == BCK_E_STALE);
     }
     CHECK(bck_restart(&step, nullptr) == BCK_OK);
     CHECK(step == 5);

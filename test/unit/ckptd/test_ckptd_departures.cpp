@@ -17,7 +17,7 @@ namespace ckpt = banyan::ckpt;
 
 namespace {
 
-constexpr auto lease = "lease = \"300ms\"\n";
+constexpr auto lease = "retention = \"300ms\"\n";
 
 /// Step 1 with its second copies, on nodes 1 and 2 of three.
 void begin(const cluster& c, std::uint64_t job) {

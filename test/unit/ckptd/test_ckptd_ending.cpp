@@ -192,7 +192,7 @@ TEST_CASE("a requeue in the middle of it goes on from memory", "[ckptd]") {
 
 TEST_CASE("a job that comes back and leaves again ends as long as it takes from then on", "[ckptd]") {
     const gate g;
-    cluster c(g.on({2}, 2, "lease = \"9s\"\n"));
+    cluster c(g.on({2}, 2, "retention = \"9s\"\n"));
     train_until_killed(c, 7, {1, 2}, 3);
     const auto is_ending = [&] { return c.session(2, 7)["state"] == "ending"; };
     c.kill(1, SIGSTOP);
@@ -214,7 +214,7 @@ TEST_CASE("a job that comes back and leaves again ends as long as it takes from 
 TEST_CASE("of several jobs that end at once one whose storage hangs goes with its lease, the others do not",
           "[ckptd]") {
     const gate g;
-    auto o = g.on({1}, 1, "lease = \"8s\"\n");
+    auto o = g.on({1}, 1, "retention = \"8s\"\n");
     o.before[1].at(2) = "SLOW_MATCH=rank-000001";  // which the first job alone has
     cluster c(std::move(o));
     const auto store_of = [&](std::uint64_t job) { return c.dir() + "/store-" + std::to_string(job); };

@@ -337,8 +337,8 @@ TEST_CASE("one process started anew within the step: all begin again, from one s
     rank_process again(c, 2, 10, 1, 2, state_bytes);
     CHECK(again.ask("restart") == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
     // The other has not gone back: what it would save is of another history.
-    CHECK(ranks[0].ask("save 3") == BCK_E_BEHIND);
-    CHECK(ranks[0].ask("wait 2 1 5000") == BCK_E_BEHIND);
+    CHECK(ranks[0].ask("save 3") == BCK_E_STALE);
+    CHECK(ranks[0].ask("wait 2 1 5000") == BCK_E_STALE);
     CHECK(again.ask("save 3") == BCK_OK);
     CHECK(again.ask("wait 3 1 300") == BCK_E_TIMEOUT);
     CHECK(ranks[0].ask("restart") == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
@@ -392,7 +392,7 @@ TEST_CASE("a process that has not gone back does not count by attaching again", 
     rank_process again(c, 2, 11, 1, 2, state_bytes);
     CHECK(again.ask("restart") == restored_state{.step = 1, .source = BCK_FROM_LOCAL});
     CHECK(ranks[0].ask("grow 20000000") == BCK_OK);
-    CHECK(ranks[0].ask("save 8") == BCK_E_BEHIND);
+    CHECK(ranks[0].ask("save 8") == BCK_E_STALE);
     CHECK(ranks[0].ask("error").find("bck_restart") != std::string::npos);
     CHECK(again.ask("save 8") == BCK_OK);
     CHECK(again.ask("wait 8 1 500") == BCK_E_TIMEOUT);

@@ -90,7 +90,7 @@ TEST_CASE("a job on other nodes but one gets what the others still hold", "[ckpt
 
 TEST_CASE("a former node that is gone when its shard is fetched", "[ckptd]") {
     const std::array<ends_at, 2> ends;
-    cluster::options o{5, "begin_within = \"20s\"\n", {}};
+    cluster::options o{5, "restore_timeout = \"20s\"\n", {}};
     for (const int node : {1, 2}) o.before[node] = ends[static_cast<std::size_t>(node - 1)].before();
     cluster c(std::move(o));
     const auto signal = GENERATE(SIGKILL, SIGSTOP);

@@ -52,7 +52,7 @@ void flip_a_bit(const fs::path& file, std::streamoff at) {
 
 TEST_CASE("one node whose storage hangs does not keep the job's steps from it", "[ckptd]") {
     const gate g;
-    cluster c(g.on({3}, 4, "complete_within = \"2s\"\n"));
+    cluster c(g.on({3}, 4, "commit_warning_after = \"2s\"\n"));
     auto ranks = begin(c, 7, 4, 2);
     all_are(ask_all(ranks, "restart"), not_restored(BCK_E_NOTFOUND));
     for (int step = 1; step <= 12; ++step) {
@@ -70,7 +70,7 @@ TEST_CASE("one node whose storage hangs does not keep the job's steps from it", 
 TEST_CASE("where the directory hangs all ranks hear it in time", "[ckptd]") {
     const gate g;
     g.open();
-    cluster::options o{2, "begin_within = \"4s\"\n", {}};
+    cluster::options o{2, "restore_timeout = \"4s\"\n", {}};
     // Of the first node every look at the directory, or of the second one the read of its shard alone.
     const bool all = GENERATE(true, false);
     const int node = all ? 1 : 2;

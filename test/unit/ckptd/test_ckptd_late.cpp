@@ -24,7 +24,7 @@ void lose_one(const cluster& c, cluster& of, const run& before) {
 }  // namespace
 
 TEST_CASE("a late former node is waited for where a step is not whole without it", "[ckptd]") {
-    cluster c({5, "begin_within = \"10s\"\n", {}});
+    cluster c({5, "restore_timeout = \"10s\"\n", {}});
     run l{.nodes = {3, 5, 2}};
     if (GENERATE(false, true)) {
         l.storage = c.dir() + "/store";
@@ -79,7 +79,7 @@ TEST_CASE("between the prologs of a requeue and its step nobody forgets where th
 }
 
 TEST_CASE("a node that the job has left begins its lease though nobody tells it", "[ckptd]") {
-    cluster c({4, "lease = \"5s\"\n", {}});
+    cluster c({4, "retention = \"5s\"\n", {}});
     auto r = c.request(7, 3, 1, "", 0);
     CHECK(c.open(r).empty());
     c.new_step(7, 0, {1, 2, 3});

@@ -195,11 +195,11 @@ TEST_CASE("looking at a step is not going back to it", "[ckptd]") {
     ranks[1].kill();
     rank_process again(c, 2, 19, 1, 2, state_bytes);
     CHECK(again.ask("restart") == restored_state{.step = 3, .source = BCK_FROM_LOCAL});
-    CHECK(eventually([&] { return ranks[0].ask("wait 3 0 0") == BCK_E_BEHIND; }));
+    CHECK(eventually([&] { return ranks[0].ask("wait 3 0 0") == BCK_E_STALE; }));
     CHECK(ranks[0].ask("stat").starts_with("0 3 layer.weight"));
-    CHECK(ranks[0].ask("save 4") == BCK_E_BEHIND);
+    CHECK(ranks[0].ask("save 4") == BCK_E_STALE);
     CHECK(ranks[0].ask("grow 20000000") == BCK_OK);
-    CHECK(ranks[0].ask("save 4") == BCK_E_BEHIND);
+    CHECK(ranks[0].ask("save 4") == BCK_E_STALE);
     CHECK(ranks[0].ask("unprotect grown") == BCK_OK);
     CHECK(ranks[0].ask("restart") == restored_state{.step = 3, .source = BCK_FROM_LOCAL});
     CHECK(ranks[0].ask("save 4") == BCK_OK);
@@ -315,7 +315,7 @@ TEST_CASE("there is memory for another node's copies before the first one comes"
 }
 
 TEST_CASE("lease and idle end", "[ckptd]") {
-    cluster c({1, "lease = \"300ms\"\n", {"--exit-when-idle"}});
+    cluster c({1, "retention = \"300ms\"\n", {"--exit-when-idle"}});
     auto r = c.request(8, 1, 1, "", 0);
     r.bytes = 1 << 20;
     c.open(r);
@@ -412,9 +412,9 @@ TEST_CASE("a process that went back, and could not take its state, saves nothing
     for (auto& r : ranks) CHECK(r.ask("given 1 w:1000000") == BCK_OK);
     all_are(ask_all(ranks, "wait 1 2 5000"), BCK_OK);
     all_are(ask_all(ranks, "restart"), not_restored(BCK_E_LAYOUT));
-    all_are(ask_all(ranks, "save 2"), BCK_E_BEHIND);
+    all_are(ask_all(ranks, "save 2"), BCK_E_STALE);
     all_are(ask_all(ranks, "stat"), "0 1 w:U8:[1000000]:1000000");
-    all_are(ask_all(ranks, "save 2"), BCK_E_BEHIND);
+    all_are(ask_all(ranks, "save 2"), BCK_E_STALE);
     all_are(ask_all(ranks, "into w:1000000"), restored_state{.step = 1, .source = BCK_FROM_LOCAL});
     all_are(ask_all(ranks, "save 2"), BCK_OK);
     all_are(ask_all(ranks, "wait 2 2 5000"), BCK_OK);

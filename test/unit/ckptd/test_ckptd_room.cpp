@@ -21,7 +21,8 @@ TEST_CASE("a step in storage is not given up because memory is short", "[ckptd]"
     constexpr std::uint64_t limit = 40u << 20, left = 1u << 20;
     const bool bounded = GENERATE(true, false);
     CAPTURE(bounded);
-    cluster c({3, fmt::format("memory_limit = \"40M\"\nbegin_within = \"{}\"\n", bounded ? "2s" : "5m"), {}});
+    cluster c(
+        {3, fmt::format("memory_limit = \"40M\"\nrestore_timeout = \"{}\"\n", bounded ? "2s" : "5m"), {}});
     const auto storage = c.dir() + "/store";
     {
         CHECK(c.open(c.request(7, 3, 1, storage, 1)).empty());
@@ -124,7 +125,7 @@ TEST_CASE("a node that had no room for a while does not end a launch that waits 
     constexpr std::uint64_t limit = 40u << 20, left = 1u << 20;
     // Each chunk of node 3's shard takes almost as long as a beginning is waited for that something hinders.
     cluster c({3,
-               "memory_limit = \"40M\"\nbegin_within = \"5s\"\n",
+               "memory_limit = \"40M\"\nrestore_timeout = \"5s\"\n",
                {},
                {{3,
                  {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_READ=step-000000000002/rank-000002",
@@ -228,7 +229,7 @@ TEST_CASE("an older step in storage that cannot be looked at holds up nobody", "
 
 TEST_CASE("a directory that is not mounted at the first slot is no empty one", "[ckptd]") {
     const auto flush = GENERATE(0u, 1u);
-    cluster c({2, "begin_within = \"2s\"\n", {}});
+    cluster c({2, "restore_timeout = \"2s\"\n", {}});
     const auto mount = c.dir() + "/mount";
     const auto storage = mount + "/store";
     store_two(c, 2, storage, 100'000);

@@ -131,7 +131,7 @@ TEST_CASE("a node that is lost has left the copies of both states at its buddy",
 }
 
 TEST_CASE("a run on other nodes has both states, whenever its ranks ask for them", "[ckptd]") {
-    cluster c({4, "lease = \"500ms\"\n", {}});
+    cluster c({4, "retention = \"500ms\"\n", {}});
     {
         auto ranks = start(c, {1, 2}, 0);
         for (int step = 1; step <= 3; ++step) save(ranks, step);

@@ -106,8 +106,8 @@ TEST_CASE("a process that is started again takes every state back, each to its o
         ranks.emplace_back(c, 2, 7, 1, 2, small);
         CHECK(ranks[1].ask("restart") == restored_state{.step = 4, .source = BCK_FROM_LOCAL});
         // Both of the one that lives went back, though the new process has not asked for the second one.
-        CHECK(ranks[0].ask("save 5") == BCK_E_BEHIND);
-        CHECK(eventually([&] { return ranks[0].ask("in ema wait 2 1 0") == BCK_E_BEHIND; }));
+        CHECK(ranks[0].ask("save 5") == BCK_E_STALE);
+        CHECK(eventually([&] { return ranks[0].ask("in ema wait 2 1 0") == BCK_E_STALE; }));
         CHECK(ranks[0].ask("restart") == restored_state{.step = 4, .source = BCK_FROM_LOCAL});
         CHECK(ranks[0].ask("in ema restart") == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
         CHECK(ranks[1].ask("in ema restart") == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
@@ -123,7 +123,7 @@ TEST_CASE("a process that is started again takes every state back, each to its o
     SECTION("and a process that goes back in one stays where it is in the other") {
         ranks[1].say("in ema restart");
         CHECK(ranks[1].hear() == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
-        CHECK(eventually([&] { return ranks[0].ask("in ema wait 2 1 0") == BCK_E_BEHIND; }));
+        CHECK(eventually([&] { return ranks[0].ask("in ema wait 2 1 0") == BCK_E_STALE; }));
         save(ranks, 5);
         CHECK(ranks[0].ask("in ema restart") == restored_state{.step = 2, .source = BCK_FROM_LOCAL});
         save_in(ranks, "ema", 6);
@@ -247,7 +247,7 @@ TEST_CASE("states are named where an operator looks", "[ckptd]") {
 }
 
 TEST_CASE("names that are none, and one state too many, are refused", "[ckptd]") {
-    cluster c({2, "begin_within = \"2s\"\n", {}});
+    cluster c({2, "restore_timeout = \"2s\"\n", {}});
     c.open(c.request(7, 2, 1, "", 0));
     c.new_step(7, 0, {1, 2});
     auto ranks = start_ranks(c, 7, {1, 2}, 1, small);

@@ -71,8 +71,8 @@ TEST_CASE("two jobs, one directory: the second one is told whose it is and touch
         auto second = start_alone(c, 200, 2, storage, 0, not_restored(BCK_E_REFUSED));
         CHECK(second.ask("error").find("belongs to job 100") != std::string::npos);
         // One that trains all the same has not heard what it was to begin with, and saves nothing.
-        CHECK(second.ask("save 20") == BCK_E_BEHIND);
-        CHECK(second.ask("wait 20 1 300") == BCK_E_BEHIND);
+        CHECK(second.ask("save 20") == BCK_E_STALE);
+        CHECK(second.ask("wait 20 1 300") == BCK_E_STALE);
         CHECK(c.printed("belongs to job 100, which is running (node n1)") == 1);
     }
     const std::vector<std::string> kept{"OWNER.1", "latest", "step-000000001000", "step-000000001010"};
@@ -103,7 +103,7 @@ TEST_CASE("a directory whose job is dead is taken over, and no generation of it 
     CHECK(names(storage) == std::vector<std::string>{"OWNER.8", "latest", "step-000000000010"});
     // An older start of the job, on a node that did not hear of the newer one.
     auto old = start_alone(c, 100, 2, storage, 0, not_restored(BCK_E_REFUSED));
-    CHECK(old.ask("save 20") == BCK_E_BEHIND);
+    CHECK(old.ask("save 20") == BCK_E_STALE);
     CHECK(c.session(2, 100)["warning"].get<std::string>().find("used by a newer start of job 100") !=
           std::string::npos);
     CHECK(names(storage) == std::vector<std::string>{"OWNER.8", "latest", "step-000000000010"});

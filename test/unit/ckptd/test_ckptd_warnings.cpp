@@ -73,7 +73,7 @@ TEST_CASE("all daemons dead: one line", "[ckptd]") {
 }
 
 TEST_CASE("one dead daemon: the leader says who is missing and whose copy is local only", "[ckptd]") {
-    cluster c({2, "complete_within = \"400ms\"\n", {}});
+    cluster c({2, "commit_warning_after = \"400ms\"\n", {}});
     c.open(c.request(2, 2, 1, "", 0));
     auto ranks = start_ranks(c, 2, {1, 2});
     all_are(ask_all(ranks, "save 1"), BCK_OK);
@@ -100,7 +100,7 @@ TEST_CASE("one dead daemon: the leader says who is missing and whose copy is loc
 }
 
 TEST_CASE("a node without a daemon: nobody waits for it for ever, and nobody begins", "[ckptd]") {
-    cluster c({3, "begin_within = \"3s\"\n", {}});
+    cluster c({3, "restore_timeout = \"3s\"\n", {}});
     const int gone = GENERATE(1, 2);  // slot 0, which all wait for, and another one
     CAPTURE(gone);
     c.kill(gone, SIGKILL);
@@ -127,7 +127,7 @@ TEST_CASE("a node without a daemon: nobody waits for it for ever, and nobody beg
 
 TEST_CASE("a node without a session of the job, or with one of an older run: as one without a daemon",
           "[ckptd]") {
-    cluster c({2, "begin_within = \"2s\"\n", {}});
+    cluster c({2, "restore_timeout = \"2s\"\n", {}});
     const bool older = GENERATE(false, true);
     CAPTURE(older);
     auto request = c.request(34, 2, 1, "", 0);

@@ -76,12 +76,12 @@ TEST_CASE("a block that is pasted behind its table is told where it belongs", "[
 
 TEST_CASE("values, defaults and absent sections", "[common]") {
     const auto file = config_from(
-                          "[ckptd]\nport = 3\nlease = \"250ms\"\nmemory_limit = \"1.5G\"\n"
+                          "[ckptd]\nport = 3\nretention = \"250ms\"\nmemory_limit = \"1.5G\"\n"
                           "socket = \"/run/%n/%n.sock\"\n")
                           .value();
     const auto a = file.section("ckptd", "n01");
     CHECK(value_of<std::uint16_t>(a, "port") == 3);
-    CHECK(value_of<std::chrono::milliseconds>(a, "lease") == std::chrono::milliseconds(250));
+    CHECK(value_of<std::chrono::milliseconds>(a, "retention") == std::chrono::milliseconds(250));
     CHECK(value_of<std::uint64_t>(a, "memory_limit") == 3ull << 29);
     CHECK(a.text("socket") == "/run/n01/n01.sock");
     CHECK(file.section("ckptd").text("socket") == "/run/%n/%n.sock");
@@ -89,24 +89,26 @@ TEST_CASE("values, defaults and absent sections", "[common]") {
     CHECK(a.check());
     const auto b = file.section("fault");
     CHECK(value_of<bool>(b, "dry_run"));
-    CHECK(value_of<std::vector<std::string>>(b, "discover") == std::vector<std::string>{"ibnetdiscover"});
+    CHECK(value_of<std::vector<std::string>>(b, "fabric_dump_command") ==
+          std::vector<std::string>{"ibnetdiscover"});
     CHECK(b.check());
     CHECK(config_file::defaults().section("topo").text("snapshot").ends_with("fabric.snapshot"));
 }
 
 TEST_CASE("an unknown key is an error that offers the nearest", "[common]") {
-    const auto e = check("[ckptd]\nleese = \"1s\"\n", "ckptd").error();
-    CHECK(e.what.find("no key \"leese\"") != std::string::npos);
-    CHECK(e.hint.find("lease") != std::string::npos);
+    const auto e = check("[ckptd]\nretentoin = \"1s\"\n", "ckptd").error();
+    CHECK(e.what.find("no key \"retentoin\"") != std::string::npos);
+    CHECK(e.hint.find("retention") != std::string::npos);
 }
 
 TEST_CASE("a wrong value names file, line and key, and its default is read", "[common]") {
     CHECK(check("[ckptd]\nkeep = 0\n", "ckptd")
               .error()
               .what.find(":2: [ckptd] keep is not a number from 1 to 1000") != std::string::npos);
-    for (const auto* wrong : {"port = 65536", "port = \"571\"", "port = 1.0", "dry_run = \"yes\"",
-                              "discover = []", "discover = [1]", "discover = \"ibnetdiscover\"",
-                              "window = 30", "window = \"-1s\"", "kmsg_trust = \"all\"", "socket = 3"})
+    for (const auto* wrong :
+         {"port = 65536", "port = \"571\"", "port = 1.0", "dry_run = \"yes\"", "fabric_dump_command = []",
+          "fabric_dump_command = [1]", "fabric_dump_command = \"ibnetdiscover\"", "correlation_window = 30",
+          "correlation_window = \"-1s\"", "kmsg_trust = \"all\"", "socket = 3"})
         CHECK_FALSE(check(std::string("[fault]\n") + wrong + "\n", "fault"));
     for (const auto* wrong : {"memory_limit = 64", "memory_limit = \"lots\"", "log_level = \"loud\""})
         CHECK_FALSE(check(std::string("[ckptd]\n") + wrong + "\n", "ckptd"));
@@ -143,17 +145,19 @@ TEST_CASE("what is written is read again, whatever stands in it", "[common]") {
     const std::string hostile = "a\"b\\c\n\t[x]\x01 = 'y' # \xc3\xa9";
     config_text out("fault");
     out.field("controller", hostile);
-    out.field("discover", std::vector<std::string>{hostile, ""});
+    out.field("fabric_dump_command", std::vector<std::string>{hostile, ""});
     out.field("port", std::uint16_t{7});
     out.field("dry_run", false);
-    out.field("window", std::chrono::milliseconds(1500));
+    out.field("correlation_window", std::chrono::milliseconds(1500));
     const auto section = config_from(out.text()).value().section("fault");
     REQUIRE(section.check());
     CHECK(section.text("controller") == hostile);
-    CHECK(value_of<std::vector<std::string>>(section, "discover") == std::vector<std::string>{hostile, ""});
+    CHECK(value_of<std::vector<std::string>>(section, "fabric_dump_command") ==
+          std::vector<std::string>{hostile, ""});
     CHECK(value_of<std::uint16_t>(section, "port") == 7);
     CHECK_FALSE(value_of<bool>(section, "dry_run"));
-    CHECK(value_of<std::chrono::milliseconds>(section, "window") == std::chrono::milliseconds(1500));
+    CHECK(value_of<std::chrono::milliseconds>(section, "correlation_window") ==
+          std::chrono::milliseconds(1500));
 }
 
 // BANYAN_UPDATE_GOLDEN=1 writes both anew.

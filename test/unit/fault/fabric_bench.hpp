@@ -46,12 +46,12 @@ class fabric_bench {
         settings.snapshot.clear();
         settings.opensm_log = (dir / "opensm.log").string();
         settings.ufm_log = (dir / "ufm.log").string();
-        settings.discover = {"cat", (dir / "fabric").string()};
-        settings.manager = {
+        settings.fabric_dump_command = {"cat", (dir / "fabric").string()};
+        settings.sm_probe_command = {
             "sh", "-c",
             "cat " + (dir / "sm").string() +
                 " 2>/dev/null && exit 0; echo 'sminfo: iberror: failed: query' >&2; exit 255"};
-        settings.manager_grace = std::chrono::milliseconds(100);
+        settings.sm_probe_grace = std::chrono::milliseconds(100);
         std::filesystem::copy_file(BANYAN_FIXTURES "/ib/ibnetdiscover.txt", dir / "fabric");
         say("opensm.log", "");
         say("ufm.log", "");

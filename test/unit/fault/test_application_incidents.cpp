@@ -118,7 +118,7 @@ TEST_CASE("an application's error is closed after a day of quiet, and counts sti
     const auto site = [](const std::string& counts) {
         return *parse_policy("site", "[[rule]]\nname = \"week\"\nxid = 13\n" + counts +
                                          "\nwithin = \"168h\"\naction = \"alert\"\n"
-                                         "[[rule]]\nname = \"rest\"\naction = \"note\"\n")
+                                         "[[rule]]\nname = \"rest\"\naction = \"log\"\n")
                     .rules;
     };
     const auto& third = a.crash("n03", 5);

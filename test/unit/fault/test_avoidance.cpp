@@ -260,7 +260,7 @@ TEST_CASE("a link that is up and slower is kept off until it is as it was", "[fa
 
 TEST_CASE("new jobs are kept off a cable of which UFM tells again and again", "[fault]") {
     bench b;
-    b.settings.window = std::chrono::milliseconds(50);
+    b.settings.correlation_window = std::chrono::milliseconds(50);
     b.start();
     for (std::size_t n = 0; n < 3; ++n) {
         b.say("ufm.log",

@@ -34,7 +34,7 @@ class bench {
     bench() {
         std::filesystem::remove_all(dir);
         std::filesystem::create_directories(dir);
-        settings.hca_look = 10ms;
+        settings.hca_poll_interval = 10ms;
         settings.look_timeout = 5s;
         settings.look_program = (dir / "look").string();
         program("cat " + (dir / "told").string());
@@ -139,10 +139,10 @@ TEST_CASE("a look that hangs, crashes or prints nonsense is told, and the next o
 TEST_CASE("no look is begun where none is wanted", "[fault]") {
     bench b;
     b.program("touch " + (b.dir / "looked").string());
-    b.settings.hca_look = 0ms;
+    b.settings.hca_poll_interval = 0ms;
     auto none = b.watch();
     none.start();
-    b.settings.hca_look = 10ms;
+    b.settings.hca_poll_interval = 10ms;
     b.settings.hca_counters.clear();
     auto nothing = b.watch();
     nothing.start();

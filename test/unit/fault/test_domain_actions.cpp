@@ -42,7 +42,7 @@ TEST_CASE("of an NVLink domain whose switch fails no node goes out", "[fault][do
     CHECK(was_folded(known[0]));
     CHECK(known[0].actions.empty());
     CHECK(known[1].reason == "nvlink-domain");
-    CHECK(known[1].rule == "look");
+    CHECK(known[1].rule == "inspect");
     CHECK(known[1].node_out_ms == 0);
     CHECK(known[1].lines == 8);
     for (const auto& [name, node] : b.slurm.nodes) CHECK_FALSE((node.down || node.drained));

@@ -45,7 +45,7 @@ TEST_CASE("a dead subnet manager is an incident, and nothing is drained for it",
 
 TEST_CASE("whoever cannot see the fabric does not say that nobody manages it", "[fault]") {
     fabric_bench b;
-    b.settings.discover_timeout = std::chrono::milliseconds(2000);
+    b.settings.fabric_dump_timeout = std::chrono::milliseconds(2000);
     b.start();
     b.dead();
     std::filesystem::remove(b.dir / "fabric");  // this host's own link is lost
@@ -121,7 +121,7 @@ TEST_CASE("the policy is read again, and a wrong one changes nothing", "[fault]"
     const auto write = [&](const std::string& action) {
         std::ofstream(file) << "[[rule]]\nname = \"all\"\naction = \"" << action << "\"\n";
     };
-    write("note");
+    write("log");
     b.settings.policy = file.string();
     b.start();
     const auto reload = [&] {

@@ -33,7 +33,7 @@ class bench {
     bench() {
         std::filesystem::remove_all(dir);
         std::filesystem::create_directories(dir);
-        settings.gpu_look = 10ms;
+        settings.gpu_poll_interval = 10ms;
         settings.look_timeout = 60s;
         settings.look_program = (dir / "look").string();
         program("echo . >>" + (dir / "looks").string() + "; cat " + (dir / "told").string());
@@ -92,7 +92,7 @@ TEST_CASE("a library that hangs with a lost card is told, and what it then says 
 TEST_CASE("after a line of the kernel the next look comes soon, and a storm brings no storm of looks",
           "[fault]") {
     bench b;
-    b.settings.gpu_look = 1h;
+    b.settings.gpu_poll_interval = 1h;
     b.tell({at("00000000:01:00.0")});
     auto w = b.watch();
     w.start();

@@ -67,7 +67,7 @@ TEST_CASE("a silent node is heard of when the rules do not ignore it any more, o
     CHECK(b.one().state == incident_state::done);
     CHECK(b.acted == 0);
     CHECK(log.times("incident ") == 0);
-    b.rules = silence_is(GENERATE("note", "alert", "down"));
+    b.rules = silence_is(GENERATE("log", "alert", "down"));
     b.of_nodes.silent("n1", "no answer");
     CHECK(b.one().rule == b.rules.rules().front().name);
     CHECK(b.acted == 1);
@@ -86,7 +86,7 @@ TEST_CASE("a link's incident is open again when the node that explained it was n
     REQUIRE(b.known.incidents().absorb(told, told.line_ms).number == 1);
     b.of_nodes.silent("n1", "no answer");
     REQUIRE(was_folded(b.one()));
-    b.rules = silence_is("note");
+    b.rules = silence_is("log");
     SECTION("it was down") {
         b.boot = "the next";
         b.of_nodes.back("n1");
@@ -106,7 +106,7 @@ TEST_CASE("a consequence is noted, and looked into where a rule asks for more", 
     incident i;
     i.reason = std::string(silent_reason);
     auto& made = b.known.incidents().open(std::move(i), 1);
-    SECTION("it does not") { b.rules = silence_is("note"); }
+    SECTION("it does not") { b.rules = silence_is("log"); }
     SECTION("it does") { b.rules = silence_is("drain"); }
     const bool more = b.rules.rules().front().step > step_kind::none;
     CHECK(b.desk.hear(made, change::echo) == (more ? heard::act : heard::noted));

@@ -264,7 +264,7 @@ TEST_CASE("there is nothing to rule on where nothing is held back", "[fault]") {
         return done ? std::string() : done.error().text();
     };
     for (const auto what : {ruling::approve, ruling::retry, ruling::cancel}) {
-        CHECK(error_of(what, 2) == "nothing of incident f00002 is held back: what is asked for is \"note\"");
+        CHECK(error_of(what, 2) == "nothing of incident f00002 is held back: what is asked for is \"log\"");
         CHECK(error_of(what, 99).find("there is no open incident f00099") == 0);
     }
     CHECK(error_of(ruling::retry, 1).find("for good") != std::string::npos);

@@ -56,7 +56,7 @@ TEST_CASE("a fault of the fabric that stands is heard of when the rules do not i
     b.dead();
     b.opensm("Exiting SM");
     REQUIRE(b.until([&] { return b.has(1, true); }));
-    const std::string action = GENERATE("note", "alert");
+    const std::string action = GENERATE("log", "alert");
     std::ofstream(file) << "[[rule]]\nname = \"new\"\naction = \"" << action << "\"\n";
     asio::co_spawn(b.io, b.daemon->reload_policy(), asio::detached);
     REQUIRE(b.until([&] { return b.all()[0].rule == "new" && b.has(1, true); }));
@@ -104,7 +104,7 @@ TEST_CASE("a line's fault is heard of once when the rules do not ignore it any m
     b.rules = rules_of("[[rule]]\nname = \"known\"\nxid = 31\naction = \"ignore\"\n");
     CHECK(is_ignored(b.live({line(1), line(2)}).at(0)));
     CHECK(heard.times("incident f00001") == 0);
-    const std::string action = GENERATE("note", "alert");
+    const std::string action = GENERATE("log", "alert");
     b.rules = rules_of("[[rule]]\nname = \"new\"\nxid = 31\naction = \"" + action + "\"\n");
     const auto got = b.live({line(3), line(4), line(5)});
     REQUIRE(got.size() == 1);

@@ -276,7 +276,7 @@ TEST_CASE("what is told of a job is done to that job alone", "[fault]") {
         CHECK(got.at(0).advice.find("no node is taken out") != std::string::npos);
     }
     SECTION("and of what is told again and again the history keeps little") {
-        rule("note");
+        rule("log");
         std::vector<event> many;
         for (std::uint64_t n = 0; n < 40; ++n) many.push_back(end_of(8, status));
         for (std::uint64_t n = 0; n < 40; ++n) many[n].position = 100 + n;

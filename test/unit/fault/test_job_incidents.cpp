@@ -174,7 +174,7 @@ TEST_CASE("what is told of a job is closed after a day of quiet, and counts stil
     auto read = parse_policy("site",
                              "[[rule]]\nname = \"week\"\nsymptom = \"job-crashed\"\njobs = 2\n"
                              "within = \"168h\"\naction = \"alert\"\n"
-                             "[[rule]]\nname = \"rest\"\naction = \"note\"\n");
+                             "[[rule]]\nname = \"rest\"\naction = \"log\"\n");
     REQUIRE(read.rules);
     b.rules = *read.rules;
     CHECK(b.about(b.task(18, 0, SIGBUS, quiet + 2).number).rule == "week");

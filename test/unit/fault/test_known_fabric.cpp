@@ -91,7 +91,7 @@ struct cluster_of_links {
             REQUIRE(topo::save_snapshot(topo::build_fabric(topo::read_dump(fabric_with(c)).value()),
                                         b->settings.snapshot));
         }
-        b->settings.discover = {
+        b->settings.fabric_dump_command = {
             "sh", "-c",
             "printf x >> " + (b->dir / "looks").string() + "; exec cat " + (b->dir / "fabric").string()};
         b->start();

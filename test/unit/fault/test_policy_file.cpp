@@ -56,7 +56,7 @@ class folder {
     }
 };
 
-constexpr const char* one_rule = "[[rule]]\nname = \"a\"\naction = \"note\"\n";
+constexpr const char* one_rule = "[[rule]]\nname = \"a\"\naction = \"log\"\n";
 
 }  // namespace
 
@@ -67,8 +67,8 @@ TEST_CASE("what is wrong in a policy is told with its place, the rule, what is g
     };
     for (const auto& [line, place, told] : {
              wrong_line{"action = \"reboot\"", "p:3:10: rule \"a\": action = \"reboot\" is not possible",
-                        "possible are ignore, note, tell, alert, seal, avoid, sweep, restart-step, requeue, "
-                        "drain, down"},
+                        "possible are ignore, log, notify-user, alert, seal, avoid, sweep, restart-step, "
+                        "requeue, drain, down"},
              {"action = \"restart in place\"", "p:3:10: ", "is not possible"},
              {"action = \"dran\"", "p:3:10: ", "did you mean \"drain\"?"},
              {"action = [\"drain\", \"down\"]", "p:3:10: ", "several actions"},
@@ -77,7 +77,7 @@ TEST_CASE("what is wrong in a policy is told with its place, the rule, what is g
              {"reason = \"gpu-rest\"", "p:3:10: ", "did you mean \"gpu-reset\"?"},
              {"reason = [\"memory\", \"a\\u001b[2J\"]", "p:3:21: ", "\\x1b[2J"},
              {"kind = \"Xid\"", "p:3:8: ", "xid, sxid, symptom, fabric, silence"},
-             {"asks = \"drain\"", "p:3:8: ", "echo, note, job, look, reset, restart"},
+             {"class = \"drain\"", "p:3:9: ", "secondary, harmless, job, inspect, reset, restart"},
              {"object = \"sw\"", "p:3:10: ", "gpu, hca, link, switch, node"},
              {"part = \"ram\"", "p:3:8: ", "part = \"ram\" is not possible"},
              {"severity = \"bad\"", "p:3:12: ", "notice, warning, error, fatal"},
@@ -101,8 +101,8 @@ TEST_CASE("what is wrong in a policy is told with its place, the rule, what is g
              {"count = 2\nwithin = \"1s\"", "p:4:10: ", "expected a duration from \"1m\" to \"720h\""},
              {"count = 2\nwithin = \"1000h\"", "p:4:10: ", "expected a duration"},
              {"count = 2\nwithin = 60", "p:4:10: ", "expected a duration"},
-             {"why = \"a\\nb\"\naction = \"note\"", "p:3:7: ", "expected one line of text"},
-             {"why = \"\"\naction = \"note\"", "p:3:7: ", "expected one line of text"},
+             {"why = \"a\\nb\"\naction = \"log\"", "p:3:7: ", "expected one line of text"},
+             {"why = \"\"\naction = \"log\"", "p:3:7: ", "expected one line of text"},
              {"raeson = \"memory\"", "p:3:10: ", "there is no key \"raeson\""},
          }) {
         CAPTURE(line);
@@ -117,8 +117,8 @@ TEST_CASE("what is wrong in a policy is told with its place, the rule, what is g
 
 TEST_CASE("all that is wrong is told at once", "[fault]") {
     const auto got = problems_of(
-        "[[rule]]\nname = \"a\"\nkind = \"x\"\naction = \"y\"\n[[rule]]\naction = \"note\"\n[[rule]]\nname = "
-        "\"a\"\naction = \"note\"\n[[rule]]\nname = \"a b\"\naction = \"note\"\n[other]\n");
+        "[[rule]]\nname = \"a\"\nkind = \"x\"\naction = \"y\"\n[[rule]]\naction = \"log\"\n[[rule]]\nname = "
+        "\"a\"\naction = \"log\"\n[[rule]]\nname = \"a b\"\naction = \"log\"\n[other]\n");
     CHECK(got.find("p:3:8: rule \"a\": kind = \"x\"") != std::string::npos);
     CHECK(got.find("p:4:10: rule \"a\": action = \"y\"") != std::string::npos);
     CHECK(got.find("p:5:1: rule 2: it has no name") != std::string::npos);
@@ -137,9 +137,9 @@ TEST_CASE("files without rules, and with too many, are refused", "[fault]") {
     CHECK(problems_of(std::string(100'000, '[')).find("it is not TOML") != std::string::npos);
     CHECK(problems_of("[[rule]]\nname = \"\xff\"\n").find("it is not TOML") != std::string::npos);
     std::string many;
-    for (int n = 0; n < 4096; ++n) many += fmt::format("[[rule]]\nname=\"r{}\"\nxid=5\naction=\"note\"\n", n);
+    for (int n = 0; n < 4096; ++n) many += fmt::format("[[rule]]\nname=\"r{}\"\nxid=5\naction=\"log\"\n", n);
     CHECK(made(many).decide(xid("79, x")).rule.empty());
-    many += "[[rule]]\nname = \"more\"\naction = \"note\"\n";
+    many += "[[rule]]\nname = \"more\"\naction = \"log\"\n";
     CHECK(problems_of(many).find("there are 4097 rules; at most 4096") != std::string::npos);
 }
 
@@ -188,7 +188,7 @@ action = "drain"
 [[rule]]
 name = "rest"
 kind = ["xid", "symptom"]
-action = "note"
+action = "log"
 )");
     CHECK(p.decide(xid("149, x")).rule == "nvlink");
     CHECK(p.decide(xid("149, x")).step == step_kind::seal);
@@ -245,7 +245,7 @@ TEST_CASE("a rule counts how often the part's fault was seen within its time", "
     constexpr std::int64_t hour = 3'600'000, begin = 1'000 * hour;
     const auto p = made(
         "[[rule]]\nname = \"again\"\nxid = 94\ncount = 3\nwithin = \"24h\"\naction = \"drain\"\n"
-        "[[rule]]\nname = \"rest\"\naction = \"note\"\n");
+        "[[rule]]\nname = \"rest\"\naction = \"log\"\n");
     engine e;
     const auto rule_after = [&](std::int64_t at, const std::string& node = "n03") {
         return p.decide(xid(e, "94, x", at, node), e.all()).rule;
@@ -278,7 +278,7 @@ TEST_CASE("lines of what goes on for days count, and ask for a new look", "[faul
     const auto p = made(
         "[[rule]]\nname = \"many\"\nsymptom = \"pcie-corrected\"\ncount = 5\nwithin = \"1h\"\naction = "
         "\"drain\"\n"
-        "[[rule]]\nname = \"rest\"\naction = \"note\"\n");
+        "[[rule]]\nname = \"rest\"\naction = \"log\"\n");
     engine e;
     const auto line = "pcieport 0000:00:1c.5: AER: Corrected error received: 0000:03:00.0";
     REQUIRE(event_of(line).fault.kind == fault_kind::symptom);

@@ -37,13 +37,13 @@ std::string rule_text(const char* name, const char* conditions, const char* acti
     return fmt::format("[[rule]]\nname = \"{}\"\n{}\naction = \"{}\"\n", name, conditions, action);
 }
 
-const std::string rest = rule_text("rest", "", "note");
+const std::string rest = rule_text("rest", "", "log");
 
 void check_review_of(std::size_t rules) {
     std::string many;
     for (std::size_t n = 0; n < rules; ++n)
-        many += rule_text(fmt::format("r{}", n).c_str(), fmt::format("xid = \"{}-99999\"", n + 1).c_str(),
-                          "note");
+        many +=
+            rule_text(fmt::format("r{}", n).c_str(), fmt::format("xid = \"{}-99999\"", n + 1).c_str(), "log");
     const auto all = review(made(many));
     CHECK(all.decides.size() == rules);
     CHECK(all.warnings.size() == rules);  // all but the first, and what no rule is for
@@ -80,7 +80,7 @@ TEST_CASE("the samples have every kind, weight, culprit and reason", "[fault]") 
     }
     CHECK(reasons.size() == reason_words().size());
     for (const auto reason : reason_words()) CHECK(reasons.contains(std::string(reason)));
-    CHECK(weights.size() == asks_words().size());
+    CHECK(weights.size() == class_words().size());
     CHECK(kinds.size() == kind_words().size());
     CHECK(objects.size() == object_words().size());
     CHECK(severities.size() == severity_words().size());
@@ -88,16 +88,16 @@ TEST_CASE("the samples have every kind, weight, culprit and reason", "[fault]") 
 
 TEST_CASE("rules that never decide are told, with those before them", "[fault]") {
     const auto got =
-        warnings_of(rule_text("all", "kind = \"xid\"", "note") + rule_text("one", "xid = 79", "down") + rest);
+        warnings_of(rule_text("all", "kind = \"xid\"", "log") + rule_text("one", "xid = 79", "down") + rest);
     CHECK(got ==
           "p:5:1: warning: rule \"one\": it never decides: others before it take all that it is for; put it "
           "before "
           "rule \"all\" of line 1\n");
     // One that counts leaves something to those after it.
-    CHECK(warnings_of(rule_text("all", "kind = \"xid\"\ncount = 2\nwithin = \"1h\"", "note") +
+    CHECK(warnings_of(rule_text("all", "kind = \"xid\"\ncount = 2\nwithin = \"1h\"", "log") +
                       rule_text("one", "xid = 79", "down") + rest)
               .empty());
-    CHECK(warnings_of(rule_text("none", "kind = \"fabric\"\nxid = 79", "note") + rest)
+    CHECK(warnings_of(rule_text("none", "kind = \"fabric\"\nxid = 79", "log") + rest)
               .find("rule \"none\": it is for nothing that banyan knows") != std::string::npos);
     // A number that the catalogue does not have may come.
     CHECK(warnings_of(rule_text("new", "xid = 4711", "alert") + rest).empty());
@@ -127,10 +127,10 @@ TEST_CASE("hundreds of rules are reviewed", "[fault]") { check_review_of(256); }
 TEST_CASE("thousands of rules are reviewed", "[.large]") { check_review_of(4096); }
 
 TEST_CASE("conditions in words", "[fault]") {
-    const auto p =
-        made(rule_text("a", "xid = [74, \"144-150\"]\nasks = \"look\"\ncount = 3\nwithin = \"90m\"", "note") +
-             rest);
-    CHECK(conditions_of(p.rules()[0]) == "asks = look, xid = 74 or 144-150; 3 times within 90m");
+    const auto p = made(
+        rule_text("a", "xid = [74, \"144-150\"]\nclass = \"inspect\"\ncount = 3\nwithin = \"90m\"", "log") +
+        rest);
+    CHECK(conditions_of(p.rules()[0]) == "class = inspect, xid = 74 or 144-150; 3 times within 90m");
     CHECK(conditions_of(p.rules()[1]) == "always");
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("a trial judges as the controller does", "[fault]") {
     std::string steps;
     for (const auto& [at, what] : trial.judgements(1))
         steps += fmt::format("{} {} {};", at, what.rule, name_of(what.step));
-    CHECK(steps == "1000000 harmless note;1000100 look alert;1000200 restart down;");
+    CHECK(steps == "1000000 harmless log;1000100 inspect alert;1000200 restart down;");
     CHECK(trial.judgements(2).back().what.rule == "application");
 }
 

@@ -28,8 +28,8 @@ constexpr std::array kinds{object_kind::gpu, object_kind::hca, object_kind::link
                            object_kind::node};
 constexpr std::array weights{precedence::sympathetic, precedence::note,  precedence::app,
                              precedence::alert,       precedence::reset, precedence::node_out};
-constexpr std::array steps{"ignore", "none",    "tell",    "alert", "seal",    "avoid",
-                           "sweep",  "restart", "requeue", "drain", "node_out"};
+constexpr std::array steps{"ignore", "none",    "notify-user", "alert", "seal",    "avoid",
+                           "sweep",  "restart", "requeue",     "drain", "node_out"};
 
 /// Letter by letter: what is decided, and in which words.
 const std::map<std::string, char>& legend() {

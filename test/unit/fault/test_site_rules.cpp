@@ -41,10 +41,10 @@ TEST_CASE("a site's rules decide, within the limits", "[fault]") {
         CHECK(got[0].find_action("node_drain", "n03")->result.starts_with("held back: the line is"));
     }
     SECTION("what follows from another fault, alone") {
-        rules("[[rule]]\nname = \"echo\"\nasks = \"echo\"\naction = \"drain\"\n");
+        rules("[[rule]]\nname = \"secondary\"\nclass = \"secondary\"\naction = \"drain\"\n");
         const auto got = b.live({event_of(gpu_line(3, "45, pid=1"), clock::wall_ms(), 5)});
         CHECK(b.slurm.calls == std::vector<std::string>{"drain n03"});
-        CHECK(got[0].rule == "echo");
+        CHECK(got[0].rule == "secondary");
     }
     SECTION("what nobody is to hear of") {
         rules(
@@ -65,7 +65,9 @@ TEST_CASE("a site's rules decide, within the limits", "[fault]") {
         CHECK(b.slurm.calls == std::vector<std::string>{"down n03"});
     }
     SECTION("the user is told, once") {
-        rules("[[rule]]\nname = \"users\"\nxid = 31\naction = \"tell\"\nwhy = \"look for a wild pointer\"\n");
+        rules(
+            "[[rule]]\nname = \"users\"\nxid = 31\naction = \"notify-user\"\nwhy = \"look for a wild "
+            "pointer\"\n");
         b.settings.dry_run = GENERATE(false, true);
         b.job(7, {"n02", "n03"}, with_spare);
         b.job(8, {"n03"}, with_spare);
@@ -81,8 +83,8 @@ TEST_CASE("a site's rules decide, within the limits", "[fault]") {
         REQUIRE(got[0].actions.size() == whom.size());
         std::vector<std::string> calls;
         for (const auto& job : whom) {
-            REQUIRE(got[0].find_action("tell", job));
-            CHECK(got[0].find_action("tell", job)->result ==
+            REQUIRE(got[0].find_action("notify-user", job));
+            CHECK(got[0].find_action("notify-user", job)->result ==
                   (b.settings.dry_run ? "dry run: its user would be told" : "its user is told"));
             calls.push_back("tell " + job);
         }
@@ -93,7 +95,7 @@ TEST_CASE("a site's rules decide, within the limits", "[fault]") {
         CHECK(b.slurm.calls.size() == (b.settings.dry_run ? 0 : whom.size()));
     }
     SECTION("a user's text about a node that another's job has") {
-        const std::string action = GENERATE("tell", "restart-step", "requeue", "alert");
+        const std::string action = GENERATE("notify-user", "restart-step", "requeue", "alert");
         rules("[[rule]]\nname = \"users\"\nsymptom = [\"nccl-async-event\"]\naction = \"" + action + "\"\n");
         b.job(7, {"n03"}, with_spare);
         auto wrote = app;
@@ -105,16 +107,16 @@ TEST_CASE("a site's rules decide, within the limits", "[fault]") {
         CHECK(b.slurm.calls.empty());
     }
     SECTION("nobody to tell") {
-        rules("[[rule]]\nname = \"users\"\nxid = 31\naction = \"tell\"\n");
+        rules("[[rule]]\nname = \"users\"\nxid = 31\naction = \"notify-user\"\n");
         const auto got = b.live({app});
-        REQUIRE(got[0].find_action("tell", "n03"));
-        CHECK(got[0].find_action("tell", "n03")->result == "no job has the node: nobody is told");
+        REQUIRE(got[0].find_action("notify-user", "n03"));
+        CHECK(got[0].find_action("notify-user", "n03")->result == "no job has the node: nobody is told");
         CHECK(b.slurm.calls.empty());
     }
     SECTION("the third time") {
         rules(
             "[[rule]]\nname = \"again\"\nxid = 31\ncount = 3\nwithin = \"1h\"\naction = \"drain\"\n"
-            "[[rule]]\nname = \"rest\"\naction = \"note\"\n");
+            "[[rule]]\nname = \"rest\"\naction = \"log\"\n");
         b.settings.max_event_age = std::chrono::hours(1);
         const auto at = [&](int minutes) {
             auto e = app;
@@ -132,13 +134,14 @@ TEST_CASE("a site's rules decide, within the limits", "[fault]") {
 
 TEST_CASE("an attempt to tell a user that failed, or was none in dry run, has told nobody", "[fault]") {
     controller_bench b;
-    b.rules = *parse_policy("site.toml", "[[rule]]\nname = \"users\"\nxid = 31\naction = \"tell\"\n").rules;
+    b.rules =
+        *parse_policy("site.toml", "[[rule]]\nname = \"users\"\nxid = 31\naction = \"notify-user\"\n").rules;
     b.job(7, {"n03"}, with_spare);
     b.settings.dry_run = GENERATE(false, true);
     if (!b.settings.dry_run) b.slurm.tell_fails = 1;
     const auto first = b.live({event_of(gpu_line(3, "31, MMU fault"), clock::wall_ms(), 1)});
     REQUIRE(first.size() == 1);
-    REQUIRE(first[0].find_action("tell", "7"));
+    REQUIRE(first[0].find_action("notify-user", "7"));
     CHECK(b.slurm.calls.empty());
     b.settings.dry_run = false;
     for (int life = 0; life < 2; ++life) {  // the second finds it done

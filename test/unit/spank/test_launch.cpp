@@ -36,7 +36,7 @@ namespace {
 /// A node without a daemon, and what a prolog there knows.
 class node {
   public:
-    node() : cluster_({1, "lease = \"1ms\"\n", {}}) {
+    node() : cluster_({1, "retention = \"1ms\"\n", {}}) {
         cluster_.kill(1, SIGTERM);
         settings_.config = cluster_.dir() + "/banyan.conf";
         wrap_daemon("");

@@ -61,7 +61,7 @@ TEST_CASE("an all-reduce of one GPU is left out", "[sweep]") {
     const mock m("", "1");
     settings one;
     one.gpus = 1;
-    one.figures = "/nowhere";
+    one.baseline = "/nowhere";
     const auto f = found("allreduce", one);
     INFO(text(f));
     CHECK(f.is == verdict::fit);

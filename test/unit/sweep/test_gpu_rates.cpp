@@ -5,7 +5,7 @@
 
 #include "gpu_sweep.hpp"
 #include "scratch_folder.hpp"
-#include "sweep/golden_figures.hpp"
+#include "sweep/baseline_figures.hpp"
 #include "sweep/pcie.hpp"
 #include "sweep/print.hpp"
 
@@ -94,25 +94,25 @@ TEST_CASE("a node without the library, or without GPUs, is not fit", "[sweep]") 
     CHECK(found("pcie").is == verdict::unfit);
 }
 
-TEST_CASE("bandwidths are held to those of a golden node", "[sweep]") {
+TEST_CASE("bandwidths are held to those of a baseline node", "[sweep]") {
     const scratch folder;
     settings s;
-    s.figures_percent = 90;
+    s.baseline_percent = 90;
     const mock m("");
-    s.figures = figures_file(folder, 1, 1);
+    s.baseline = figures_file(folder, 1, 1);
     const auto well = found("pcie", s);
     INFO(text(well));
-    CHECK(text(well).find("golden") == std::string::npos);
-    s.figures = figures_file(folder, 1e15, 1e15);
+    CHECK(text(well).find("baseline") == std::string::npos);
+    s.baseline = figures_file(folder, 1e15, 1e15);
     const auto slow = found("pcie", s);
     CHECK(slow.is == verdict::unfit);
-    CHECK(text(slow).find("expected 900000.0, 90 % of the golden node's 1000000.0") != std::string::npos);
-    s.figures = (folder.path / "nothing").string();
+    CHECK(text(slow).find("expected 900000.0, 90 % of the baseline node's 1000000.0") != std::string::npos);
+    s.baseline = (folder.path / "nothing").string();
     CHECK(text(found("pcie", s)).find("could not look") != std::string::npos);
     finding f{verdict::fit, {}, {{"memory_bandwidth_bytes_per_second", 5}, {"gpus", 8}}};
-    hold_to(f, golden_figures{{"memory_bandwidth_bytes_per_second", 5}}, 100);
+    hold_to(f, baseline_figures{{"memory_bandwidth_bytes_per_second", 5}}, 100);
     CHECK(f.is == verdict::fit);
-    hold_to(f, golden_figures{{"allreduce_bytes_per_second", 5}}, 100);
+    hold_to(f, baseline_figures{{"allreduce_bytes_per_second", 5}}, 100);
     CHECK(f.is == verdict::unknown);
     for (const char* wrong :
          {"", "[]", "{}", R"({"checks": 1})", R"({"checks": [{"figures": {"gpus": 8}}]})"})

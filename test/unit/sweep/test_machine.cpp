@@ -20,10 +20,10 @@ using namespace banyan::sweep;
 
 namespace {
 
-const machine_parts golden{{"CPU 0", {}},
-                           {"CPU 1", {}},
-                           {"NUMA node 0", {"", 1000u << 20}},
-                           {"PCI 0000:1b:00.0", {"10de:2330, class 0302", 0}}};
+const machine_parts baseline{{"CPU 0", {}},
+                             {"CPU 1", {}},
+                             {"NUMA node 0", {"", 1000u << 20}},
+                             {"PCI 0000:1b:00.0", {"10de:2330, class 0302", 0}}};
 
 std::string shipped_node() {
     return read_file(std::string(BANYAN_FIXTURES) + "/export/hwloc-2p8g8h.xml", 1u << 20).value();
@@ -37,13 +37,13 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 }  // namespace
 
-TEST_CASE("what the golden node has and this one lacks is named", "[sweep]") {
-    CHECK(judge_topology(golden, golden).is == verdict::fit);
-    auto here = golden;
+TEST_CASE("what the baseline node has and this one lacks is named", "[sweep]") {
+    CHECK(judge_topology(baseline, baseline).is == verdict::fit);
+    auto here = baseline;
     here.erase("CPU 1");
     here["PCI 0000:1b:00.0"].is = "10de:20b0, class 0302";
     here["NUMA node 0"].bytes = 900u << 20;
-    const auto found = judge_topology(golden, here);
+    const auto found = judge_topology(baseline, here);
     CHECK(found.is == verdict::unfit);
     CHECK(found.what == std::vector<std::string>{
                             "CPU 1 is missing", "NUMA node 0 is 900.0 MiB, expected 1000.0 MiB",
@@ -52,20 +52,20 @@ TEST_CASE("what the golden node has and this one lacks is named", "[sweep]") {
 }
 
 TEST_CASE("a little memory more or less is no difference, and more objects are told", "[sweep]") {
-    auto here = golden;
+    auto here = baseline;
     for (const auto mib : {980u, 1000u, 1020u}) {
         here["NUMA node 0"].bytes = std::uint64_t{mib} << 20;
-        CHECK(judge_topology(golden, here).is == verdict::fit);
+        CHECK(judge_topology(baseline, here).is == verdict::fit);
     }
     for (const auto mib : {0u, 979u, 1021u}) {
         here["NUMA node 0"].bytes = std::uint64_t{mib} << 20;
-        CHECK(judge_topology(golden, here).is == verdict::unfit);
+        CHECK(judge_topology(baseline, here).is == verdict::unfit);
     }
-    here = golden;
+    here = baseline;
     here["HCA mlx5_9"];
-    const auto found = judge_topology(golden, here);
+    const auto found = judge_topology(baseline, here);
     CHECK(found.is == verdict::fit);
-    CHECK(found.what.back() == "1 object is here, which the golden node does not have: HCA mlx5_9");
+    CHECK(found.what.back() == "1 object is here, which the baseline node does not have: HCA mlx5_9");
 }
 
 TEST_CASE("a thousand differences are told in a few lines", "[sweep]") {
@@ -77,7 +77,7 @@ TEST_CASE("a thousand differences are told in a few lines", "[sweep]") {
 }
 
 TEST_CASE("GPUs, HCAs, CPUs and memory of a node are found in its XML", "[sweep]") {
-    const auto parts = read_golden(shipped_node(), "a.xml");
+    const auto parts = read_topology(shipped_node(), "a.xml");
     REQUIRE(parts);
     std::map<std::string, int> kinds;
     for (const auto& [name, part] : *parts) ++kinds[name.substr(0, name.find(' '))];
@@ -87,11 +87,11 @@ TEST_CASE("GPUs, HCAs, CPUs and memory of a node are found in its XML", "[sweep]
     CHECK(kinds["CPU"] > 0);
     CHECK(kinds["PCI"] >= 16);
     const auto less =
-        read_golden(replaced(shipped_node(), "name=\"mlx5_3\"", "name=\"mlx5_x\""), "b.xml").value();
+        read_topology(replaced(shipped_node(), "name=\"mlx5_3\"", "name=\"mlx5_x\""), "b.xml").value();
     CHECK(judge_topology(*parts, less).what.front() == "HCA mlx5_3 is missing");
 }
 
-TEST_CASE("a golden file that is damaged, huge or none could not be looked at", "[sweep]") {
+TEST_CASE("a baseline file that is damaged, huge or none could not be looked at", "[sweep]") {
     const scratch files;
     const auto looked = [&](const std::string& text) {
         return check_topology(files.write("g.xml", text)).is;
@@ -99,7 +99,7 @@ TEST_CASE("a golden file that is damaged, huge or none could not be looked at", 
     const auto whole = shipped_node();
     for (const auto& text :
          {std::string(), std::string("<topology/>"), std::string("\0<", 2), whole.substr(0, 4000),
-          whole.substr(0, whole.size() / 2), std::string(max_golden_bytes + 1, '<')})
+          whole.substr(0, whole.size() / 2), std::string(max_topology_bytes + 1, '<')})
         CHECK(looked(text) == verdict::unknown);
     for (std::size_t cut = 0; cut < whole.size(); cut += whole.size() / 40)
         CHECK(looked(whole.substr(0, cut)) == verdict::unknown);
@@ -107,7 +107,7 @@ TEST_CASE("a golden file that is damaged, huge or none could not be looked at", 
     CHECK(check_topology("/dev/zero").is == verdict::unknown);
 }
 
-TEST_CASE("a machine is the one that it was when its golden file was written", "[sweep]") {
+TEST_CASE("a machine is the one that it was when its baseline file was written", "[sweep]") {
     const scratch files;
     // In a child process, as the program does it: hwloc's reader of PCI leaves memory behind.
     const auto looked = [&](const std::function<finding()>& work) {
@@ -125,7 +125,7 @@ TEST_CASE("a machine is the one that it was when its golden file was written", "
         return check_topology(files.write("g.xml", xml));
     });
     CHECK(same.is == verdict::fit);
-    CHECK(same.what == std::vector<std::string>{"all 20 objects of the golden node are here"});
+    CHECK(same.what == std::vector<std::string>{"all 20 objects of the baseline node are here"});
 }
 
 TEST_CASE("the triad takes what is there, and no more", "[sweep]") {

@@ -55,7 +55,7 @@ extern "C" {
 #define BCK_E_MEMORY (-7)   /* the daemon's memory limit does not allow it, or no memory here */
 #define BCK_E_REFUSED (-8)  /* the daemon refused: see bck_error() */
 #define BCK_E_DEVICE (-9)   /* a copy from or to the GPU failed */
-#define BCK_E_BEHIND (-10)  /* the ranks went back, or this one does not know to what: bck_restart says */
+#define BCK_E_STALE (-10)   /* the ranks went back, or this one does not know to what: bck_restart says */
 
 /* How safe a step is. */
 enum bck_level {
@@ -103,12 +103,12 @@ BCK_API int bck_unprotect(const char* name);
  * saved is BCK_E_INVALID, until bck_restart goes back to an older state, or says that there is none; so is
  * one below the step that bck_restart has brought, from which a training counts on. Once a process of another
  * rank was started again, or called bck_restart after it had saved, the step is not saved and the code is
- * BCK_E_BEHIND, until this process has called bck_restart too. The call waits up to BANYAN_CKPT_WAIT_MS
+ * BCK_E_STALE, until this process has called bck_restart too. The call waits up to BANYAN_CKPT_WAIT_MS
  * (2000) for a free buffer, then skips this save with BCK_E_BUSY; while the daemon stands still the saves
  * after that one do not wait. The first save of a process that has never asked for its state asks whether
- * there is one: BCK_E_BEHIND then, too, until bck_restart has brought it. A step that is skipped so, or by
+ * there is one: BCK_E_STALE then, too, until bck_restart has brought it. A step that is skipped so, or by
  * BCK_E_DEVICE or BCK_E_MEMORY, the other ranks pass over: save the next one. Neither allocates nor faults
- * pages once the memory is attached, which the first call of bck_restart_test, bck_restart or bck_checkpoint
+ * pages once the memory is attached, which the first call of bck_restart_query, bck_restart or bck_checkpoint
  * does. */
 BCK_API int bck_checkpoint(uint64_t step);
 
@@ -132,7 +132,7 @@ typedef struct bck_tensor {
 BCK_API int bck_checkpoint_of(uint64_t step, const bck_tensor* tensors, size_t count);
 
 /* Waits until `step` or a newer one has reached `level`. `timeout_ms` 0 only looks; -1 waits without end.
- * Other threads' calls take their turns meanwhile: what is waited for may be their next save. BCK_E_BEHIND as
+ * Other threads' calls take their turns meanwhile: what is waited for may be their next save. BCK_E_STALE as
  * above. BCK_E_INVALID for a level that no step of the job reaches: BCK_REPLICATED on one node, BCK_DURABLE
  * where nothing is flushed. */
 BCK_API int bck_wait(uint64_t step, int level, int timeout_ms);
@@ -140,14 +140,14 @@ BCK_API int bck_wait(uint64_t step, int level, int timeout_ms);
 /* The step that bck_restart would bring back, the same on all ranks; BCK_E_NOTFOUND when there is none.
  * Waits, at most ten minutes, until every node of the job has its ranks' state; rank 0 prints what is waited
  * for. BCK_E_REFUSED when a node's daemon does not answer, or has no session of the job, for too long
- * ([ckptd] begin_within), or has no memory for the step that is there, or storage does not answer:
+ * ([ckptd] restore_timeout), or has no memory for the step that is there, or storage does not answer:
  * bck_error() names the node. So it is where a node of an earlier run has what is missing of a replicated
  * step: no older one is taken. A call after that waits until the node was asked once more. A daemon that is
  * being started again is waited for as by bck_init, and looked for whatever was heard before. An error is not
  * "there is none": only after BCK_E_NOTFOUND may the training begin anew, and a process that has heard an
- * error, and has not begun before, saves nothing (BCK_E_BEHIND) until bck_restart gives it its state or says
+ * error, and has not begun before, saves nothing (BCK_E_STALE) until bck_restart gives it its state or says
  * that there is none. No region need be protected for it. */
-BCK_API int bck_restart_test(uint64_t* step);
+BCK_API int bck_restart_query(uint64_t* step);
 
 /* What the step holds that bck_restart would bring to this rank. No region need be protected for it: memory
  * for them may be made after it. */
@@ -165,7 +165,7 @@ typedef struct bck_region {
 } bck_region;
 
 /* Makes a bck_contents, which the caller frees; on an error `*contents` is NULL. Waits like
- * bck_restart_test, and makes memory for the step in the daemon. Only before the first bck_checkpoint (or
+ * bck_restart_query, and makes memory for the step in the daemon. Only before the first bck_checkpoint (or
  * since bck_restart): BCK_E_INVALID later. */
 BCK_API int bck_stat(bck_contents** contents);
 BCK_API uint64_t bck_contents_step(const bck_contents* contents);
@@ -175,14 +175,14 @@ BCK_API int bck_contents_at(const bck_contents* contents, size_t index, bck_regi
 BCK_API int bck_contents_find(const bck_contents* contents, const char* name, bck_region* region);
 BCK_API void bck_contents_free(bck_contents* contents); /* NULL is fine */
 
-/* Fills the regions with the newest complete step; waits like bck_restart_test. A process that has saved and
+/* Fills the regions with the newest complete step; waits like bck_restart_query. A process that has saved and
  * calls it goes back: every rank must call it then, and what a rank saves before it does counts no more.
  * Every protected region must be in the step with the same dtype and shape; what the step has besides is
  * passed over (bck_stat names it). `step` and `source` (one of enum bck_source) may be NULL. On an error the
  * regions may hold a part of it only when the code is BCK_E_DEVICE. After BCK_E_LAYOUT, where a protected
  * region is not in the step, or otherwise, nothing was brought: ask bck_stat, protect what is there or give
  * it to bck_restart_into, and call again. After any code but BCK_OK and BCK_E_NOTFOUND, also BCK_E_NODAEMON
- * and BCK_E_INVALID, the process saves nothing (BCK_E_BEHIND) until a later call gives it one of these two:
+ * and BCK_E_INVALID, the process saves nothing (BCK_E_STALE) until a later call gives it one of these two:
  * what it would save otherwise could take the place of the step that it was not given. */
 BCK_API int bck_restart(uint64_t* step, int* source);
 
@@ -216,7 +216,7 @@ BCK_API int bck_state_unprotect(bck_state* state, const char* name);
 BCK_API int bck_state_checkpoint(bck_state* state, uint64_t step);
 BCK_API int bck_state_checkpoint_of(bck_state* state, uint64_t step, const bck_tensor* tensors, size_t count);
 BCK_API int bck_state_wait(bck_state* state, uint64_t step, int level, int timeout_ms);
-BCK_API int bck_state_restart_test(bck_state* state, uint64_t* step);
+BCK_API int bck_state_restart_query(bck_state* state, uint64_t* step);
 BCK_API int bck_state_stat(bck_state* state, bck_contents** contents);
 BCK_API int bck_state_restart(bck_state* state, uint64_t* step, int* source);
 BCK_API int bck_state_restart_into(bck_state* state, uint64_t* step, int* source, const bck_tensor* tensors,

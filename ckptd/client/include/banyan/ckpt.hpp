@@ -356,9 +356,9 @@ class state {
 
     // Nothing in it: there is no checkpoint, the training begins anew. An error is something else.
 
-    result<std::optional<std::uint64_t>> restart_test() {
+    result<std::optional<std::uint64_t>> restart_query() {
         std::uint64_t step = 0;
-        return found(bck_state_restart_test(state_, &step), step);
+        return found(bck_state_restart_query(state_, &step), step);
     }
     result<std::optional<restored>> restart() {
         std::uint64_t step = 0;

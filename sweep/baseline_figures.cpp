@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sweep/golden_figures.hpp"
+#include "sweep/baseline_figures.hpp"
 
 #include <string_view>
 
@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view rate_ends = "_bytes_per_second";
 
-result<golden_figures> figures_in(const nlohmann::json& report) {
-    golden_figures out;
+result<baseline_figures> figures_in(const nlohmann::json& report) {
+    baseline_figures out;
     BANYAN_TRY(const auto checks, json_fields(report).list("checks"));
     for (const auto& one : checks) {
         if (!one.has("figures")) continue;
@@ -30,29 +30,29 @@ result<golden_figures> figures_in(const nlohmann::json& report) {
 
 }  // namespace
 
-result<golden_figures> read_figures(const std::string& json, const std::string& name) {
+result<baseline_figures> read_figures(const std::string& json, const std::string& name) {
     auto out = figures_in(nlohmann::json::parse(json, nullptr, false));
     if (!out)
         return fail(errc::invalid_input,
-                    fmt::format("{} has no figures of a golden node: {}", name, out.error().what),
+                    fmt::format("{} has no figures of a baseline node: {}", name, out.error().what),
                     "write it there: banyan-sweep --json >FILE");
     return out;
 }
 
-void hold_to(finding& f, const golden_figures& golden, std::uint32_t percent) {
+void hold_to(finding& f, const baseline_figures& baseline, std::uint32_t percent) {
     constexpr double giga = 1e9;
     const auto measured = f.figures;
     for (const auto& [name, rate] : measured) {
         if (!name.ends_with(rate_ends)) continue;
         const auto words = name.substr(0, name.size() - rate_ends.size());
-        const auto at = golden.find(name);
-        if (at == golden.end() || !(at->second > 0)) {
-            add(f, unknown({errc::not_found, fmt::format("the golden node has no figure {}", name), {}}));
+        const auto at = baseline.find(name);
+        if (at == baseline.end() || !(at->second > 0)) {
+            add(f, unknown({errc::not_found, fmt::format("the baseline node has no figure {}", name), {}}));
             continue;
         }
         const auto least = at->second * percent / 100;
         if (rate < least)
-            add(f, unfit(fmt::format("{}: {:.1f} GB/s, expected {:.1f}, {} % of the golden node's {:.1f}",
+            add(f, unfit(fmt::format("{}: {:.1f} GB/s, expected {:.1f}, {} % of the baseline node's {:.1f}",
                                      words, rate / giga, least / giga, percent, at->second / giga)));
     }
 }
@@ -60,8 +60,8 @@ void hold_to(finding& f, const golden_figures& golden, std::uint32_t percent) {
 void hold_to(finding& f, const std::string& path, std::uint32_t percent) {
     if (path.empty()) return;
     const auto text = hardware::read_small(path, max_figures_bytes);
-    const auto golden = text ? read_figures(*text, path) : std::unexpected(text.error());
-    golden ? hold_to(f, *golden, percent) : add(f, unknown(golden.error()));
+    const auto baseline = text ? read_figures(*text, path) : std::unexpected(text.error());
+    baseline ? hold_to(f, *baseline, percent) : add(f, unknown(baseline.error()));
 }
 
 }  // namespace banyan::sweep
