@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#ifdef __x86_64__
 #include <cstddef>
 
+namespace banyan {
+constexpr std::size_t cache_line = 64;  ///< bytes
+}
+
+#ifdef __x86_64__
 #include <immintrin.h>
 
 namespace banyan {
-
-constexpr std::size_t cache_line = 64;  ///< bytes
 
 /// Copies a cache line past the cache. `to` lies at the beginning of one. Seen by others in order only after
 /// _mm_sfence().

@@ -9,10 +9,11 @@
 #include <cstring>
 #include <mutex>
 
+#include "common/stream_line.hpp"
+
 namespace banyan::ckpt {
 namespace {
 
-constexpr std::size_t cache_line = 64;
 constexpr std::size_t worth_streaming = 64 * 1024;  // below, memcpy stays within the cache and wins
 constexpr std::size_t piece = 256 * 1024;           // takes long beside the clock's steps
 /// Of each way, in turn: the median counts, whatever page faults and caches do to some.

@@ -66,9 +66,9 @@ json describe(const shard_file& f, const image_contents& contents) {
     json regions = json::array();
     for (const auto& r : contents.regions) {
         json one{{"name", r.name}, {"dtype", r.dtype}, {"shape", r.shape}, {"bytes", r.bytes}};
-        if (!r.global_shape.empty()) {
-            one["global_shape"] = r.global_shape;
-            one["offset"] = r.begin;
+        if (r.part) {
+            one["global_shape"] = r.part->global_shape;
+            one["offset"] = r.part->begin;
         }
         regions.push_back(std::move(one));
     }
@@ -80,8 +80,9 @@ void print_rank(const shard_file& f, const image_contents& contents) {
     fmt::print("rank {}: {} regions, {}\n", f.rank, contents.regions.size(), format_bytes(f.bytes));
     for (const auto& r : contents.regions) {
         auto shape = fmt::format("[{}]", fmt::join(r.shape, ","));
-        if (!r.global_shape.empty())
-            shape += fmt::format(" at [{}] of [{}]", fmt::join(r.begin, ","), fmt::join(r.global_shape, ","));
+        if (r.part)
+            shape += fmt::format(" at [{}] of [{}]", fmt::join(r.part->begin, ","),
+                                 fmt::join(r.part->global_shape, ","));
         const auto said = fmt::format("{:<8} {:>10}  {}", r.dtype, format_bytes(r.bytes), fitted(shape, 40));
         fmt::print("  {:<62} {}\n", said, fitted(r.name, 34));
     }

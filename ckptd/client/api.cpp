@@ -15,6 +15,7 @@
 #include <banyan/ckpt.h>
 
 #include "ckptd/client/client.hpp"
+#include "ckptd/client/device.hpp"
 #include "ckptd/protocol/state_name.hpp"
 #include "common/guard.hpp"
 
@@ -28,14 +29,15 @@ struct bck_contents {
 namespace {
 
 bck_region describe(const banyan::ckpt::region& r) {
-    const bool piece = !r.global_shape.empty();
+    static constexpr uint64_t none = 0;  // of a scalar: no extents, and not NULL
+    const auto numbers = [](const std::vector<std::uint64_t>& of) { return of.empty() ? &none : of.data(); };
     return {r.name.c_str(),
             r.dtype.c_str(),
             static_cast<int>(r.shape.size()),
             r.shape.data(),
             r.bytes,
-            piece ? r.global_shape.data() : nullptr,
-            piece ? r.begin.data() : nullptr};
+            r.part ? numbers(r.part->global_shape) : nullptr,
+            r.part ? numbers(r.part->begin) : nullptr};
 }
 
 thread_local std::string last_error;
@@ -252,6 +254,18 @@ int bck_wait(uint64_t step, int level, int timeout_ms) {
     return bck_state_wait(nullptr, step, level, timeout_ms);
 }
 
+int bck_state_reserve(bck_state* state, const bck_tensor* tensors, size_t count) {
+    return report([&] {
+        const bool protects = !tensors && count == 0;
+        return client_of(state).reserve(protects ? std::nullopt
+                                                 : banyan::ckpt::given_regions({tensors, count}));
+    });
+}
+
+int bck_reserve(const bck_tensor* tensors, size_t count) {
+    return bck_state_reserve(nullptr, tensors, count);
+}
+
 int bck_state_restart_query(bck_state* state, uint64_t* step) {
     return report([&] { return client_of(state).restart_query(step); });
 }
@@ -278,4 +292,11 @@ int bck_finalize(int drain) {
 }
 
 const char* bck_error(void) { return last_error.c_str(); }
+
+const char* bck_version(void) { return BANYAN_LIBRARY_VERSION; }
+
+int bck_has_cuda(void) {
+    return banyan::guarded(
+        "bck_has_cuda", [] { return 0; }, [] { return banyan::ckpt::device::has_driver() ? 1 : 0; });
+}
 }

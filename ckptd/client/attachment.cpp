@@ -130,6 +130,8 @@ outcome attachment::attach_for(std::uint64_t bytes, bool populate) {
     auto attached = attach(bytes, populate);
     // It has ended since this process connected to it.
     if (!attached && !link.alive()) attached = attach_anew(bytes, populate);
+    if (!attached && attached.error().code == errc::exhausted && link.was_refused())
+        return too_large(attached.error());
     if (!attached) {
         const bool is_there = link.is_open();
         auto out = off(attached.error());
@@ -137,6 +139,13 @@ outcome attachment::attach_for(std::uint64_t bytes, bool populate) {
         return out;
     }
     return {};
+}
+
+// A smaller state is saved all the same.
+outcome attachment::too_large(const error& e) {
+    if (who_.rank == 0 && !std::exchange(told_too_large_, true))
+        say(who_, fmt::format("a state is not saved: {}", e.text()));
+    return {BCK_E_MEMORY, e.text()};
 }
 
 result<void> attachment::attach(std::uint64_t bytes, bool populate) {

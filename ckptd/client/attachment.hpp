@@ -57,6 +57,7 @@ class attachment {
     connection link;
 
   private:
+    outcome too_large(const error& e);
     bool may_come(const error& e) const;
     result<void> connect(clock::time_point until);
     result<void> attach(std::uint64_t bytes, bool populate);
@@ -71,7 +72,7 @@ class attachment {
     std::optional<std::uint64_t> saving_;  ///< by the call under way
     std::uint32_t warnings_seen_ = 0;
     std::vector<device::pinned> pinned_;  ///< each buffer, and tried once; goes before what is mapped
-    bool told_off_ = false;
+    bool told_off_ = false, told_too_large_ = false;
 };
 
 }  // namespace banyan::ckpt

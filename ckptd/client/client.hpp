@@ -39,6 +39,8 @@ class client {
     outcome unprotect(const char* name);
     /// Nothing for `given`: what is protected.
     outcome checkpoint(std::uint64_t step, given_regions given);
+    /// Makes the memory that checkpoint() of the same would make.
+    outcome reserve(given_regions given);
     outcome wait(std::uint64_t step, int level, int timeout_ms);
     outcome restart_query(std::uint64_t* step);
     /// What restart() would bring, without bringing it.
@@ -72,9 +74,6 @@ class client {
     outcome find(std::uint64_t* step);
     outcome look(image_contents* found);
     outcome bring(std::uint64_t* step, int* source, const given_regions& given);
-    /// `of`: the rank that saved it, if it was another one, or one of another number of ranks.
-    outcome take(std::span<std::byte> image, std::uint64_t step, std::optional<std::uint32_t> of,
-                 const region_table& table);
     /// The job has gone back since this process was given its state.
     bool is_behind() const;
 

@@ -60,6 +60,7 @@ void connection::close() {
 
 result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes, bool populate) {
     const auto until = in(attach_timeout);
+    refused_ = false;
     nlohmann::json meta{{"job", who.job}, {"rank", who.rank}, {"world", who.world},
                         {"bytes", bytes}, {"parts", true},    {"huge", maps_huge_}};
     if (who.step) meta["step"] = *who.step;
@@ -70,6 +71,7 @@ result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes
     unique_fd memory;
     BANYAN_TRY(const auto reply, wire::receive_frame(fd_.get(), until, &memory));
     if (auto refused = wire::error_from(reply.meta)) {
+        refused_ = true;
         if (!who.state.empty() && refused->code == errc::invalid_input)
             refused->hint = "states with names need a daemon of this library's release";
         return std::unexpected(std::move(*refused));

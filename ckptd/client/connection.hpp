@@ -35,6 +35,8 @@ class connection {
     /// Gets memory for images of `bytes` and maps all of it. Returns the daemon's warning for the user.
     /// Without `populate` the pages come with populate().
     result<std::string> attach(const rank_name& who, std::uint64_t bytes, bool populate = true);
+    /// The last attach() failed by the daemon's word: what was attached before still is.
+    bool was_refused() const { return refused_; }
     /// Has all pages in the mapping, so that no save has page faults.
     void populate();
     /// The reply as it came, a refusal too; an error here means that the connection is lost. `meanwhile` is
@@ -83,6 +85,7 @@ class connection {
     bool kept_ = false;
     bool replicates_ = true, stores_ = true;  ///< the job's steps, for all that is known
     bool populated_ = false;
+    bool refused_ = false;
     bool maps_huge_ = true;  ///< reserved huge pages, for all that is known
 };
 

@@ -4,12 +4,15 @@
 // is built, and serves, wherever there is no CUDA.
 #include "ckptd/client/device.hpp"
 
+#include <cerrno>
+#include <cstdint>
 #include <mutex>
 #include <utility>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace banyan::ckpt::device {
@@ -125,6 +128,19 @@ bool owns(const void* ptr) {
     if (by.attribute(&type, type_attribute, address_of(ptr)) != success) return false;
     if (by.attribute(&managed, managed_attribute, address_of(ptr)) == success && managed != 0) return false;
     return type == gpu_memory;
+}
+
+bool has_driver() { return cuda().usable; }
+
+bool is_mapped(const void* ptr, std::size_t bytes) {
+    static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto first = reinterpret_cast<std::uintptr_t>(ptr), last = first + bytes - 1;
+    const auto has = [](std::uintptr_t at) {
+        unsigned char resident = 0;
+        // ENOMEM alone says that there is nothing.
+        return ::mincore(reinterpret_cast<void*>(at - at % page), 1, &resident) == 0 || errno != ENOMEM;
+    };
+    return last >= first && has(first) && (last / page == first / page || has(last));
 }
 
 result<void> copy_to_host(void* host, const void* gpu, std::size_t bytes) {

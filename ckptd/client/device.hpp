@@ -14,6 +14,11 @@ namespace banyan::ckpt::device {
 
 /// Whether `ptr` is memory of a GPU (not managed or pinned host memory, which memcpy reads as well).
 bool owns(const void* ptr);
+/// Whether the process has loaded a driver by which this can be told.
+bool has_driver();
+/// Whether the process has something at the first and the last of these bytes. Says nothing of who may read
+/// it.
+bool is_mapped(const void* ptr, std::size_t bytes);
 result<void> copy_to_host(void* host, const void* gpu, std::size_t bytes);
 result<void> copy_from_host(void* gpu, const void* host, std::size_t bytes);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <expected>
 #include <string_view>
 
 #include <banyan/ckpt.h>
@@ -41,10 +42,6 @@ bool same_layout(const region& a, const region& b) {
     return a.bytes == b.bytes && a.dtype == b.dtype && a.shape == b.shape;
 }
 
-bool same_piece(const region& a, const region& b) {
-    return a.global_shape == b.global_shape && a.begin == b.begin;
-}
-
 bool same_text(const std::string& a, const char* b) {
     return b && std::strncmp(a.c_str(), b, a.size() + 1) == 0;
 }
@@ -52,41 +49,64 @@ bool same_text(const std::string& a, const char* b) {
 bool is_described(const region& r, const bck_tensor& d) {
     if (d.ndim < 0 || r.shape.size() != static_cast<std::size_t>(d.ndim)) return false;
     if (!d.global_shape != !d.offset || (!d.ptr && d.bytes != 0)) return false;
-    if (d.ndim > 0 && (!d.shape || !d.global_shape != r.global_shape.empty())) return false;
+    if ((d.ndim > 0 && !d.shape) || !d.global_shape != !r.part) return false;
+    const auto same = [](const std::vector<std::uint64_t>& a, const std::uint64_t* b) {
+        return std::equal(a.begin(), a.end(), b);
+    };
     return r.bytes == d.bytes && same_text(r.name, d.name) && same_text(r.dtype, d.dtype) &&
-           std::equal(r.shape.begin(), r.shape.end(), d.shape) &&
-           std::equal(r.global_shape.begin(), r.global_shape.end(), d.global_shape) &&
-           std::equal(r.begin.begin(), r.begin.end(), d.offset);
+           same(r.shape, d.shape) &&
+           (!r.part || (same(r.part->global_shape, d.global_shape) && same(r.part->begin, d.offset)));
+}
+
+std::expected<region, std::string> region_of(const bck_tensor& described) {
+    const auto [name, ptr, bytes, dtype, ndim, shape, global_shape, begin] = described;
+    const auto wrong = [](std::string why) { return std::unexpected(std::move(why)); };
+    if (!dtype || dtype_bytes(dtype) == 0)
+        return wrong(fmt::format(
+            "unknown dtype \"{}\"; known are F64 F32 F16 BF16 C64 F8_E4M3 F8_E5M2 F8_E8M0 F8_E4M3FNUZ "
+            "F8_E5M2FNUZ I64 I32 I16 I8 U64 U32 U16 U8 BOOL",
+            printable(std::string_view(dtype ? dtype : "").substr(0, 40))));
+    if (ndim < 0 || ndim > static_cast<int>(max_dimensions))
+        return wrong(fmt::format("ndim is {}, expected 0 to {}", ndim, max_dimensions));
+    if (ndim > 0 && !shape) return wrong("shape is NULL");
+    if (!ptr && bytes != 0) return wrong(fmt::format("ptr is NULL, for {} bytes", bytes));
+    region r{name, dtype, std::vector<std::uint64_t>(shape, shape + ndim), bytes, 0};
+    std::uint64_t size = dtype_bytes(dtype);
+    for (const auto extent : r.shape)
+        if (__builtin_mul_overflow(size, extent, &size)) return wrong("the shape overflows");
+    if (size != bytes)
+        return wrong(fmt::format("it has {} bytes, but its shape and dtype say {}", bytes, size));
+    if (!global_shape != !begin) return wrong("of global_shape and offset one is NULL");
+    if (global_shape) {
+        r.part = {{global_shape, global_shape + ndim}, {begin, begin + ndim}};
+        if (!fits(r, *r.part)) return wrong("it does not lie within its global shape, or that overflows");
+    }
+    return r;
+}
+
+/// Whether a copy can read there, by which way. Where the region lay before was looked at then.
+outcome look_at(place* at, std::uint64_t bytes, const void* before = nullptr) {
+    if (bytes == 0) return {};
+    at->on_device = device::owns(at->ptr);
+    if (at->on_device || at->ptr == before || device::is_mapped(at->ptr, bytes)) return {};
+    return {BCK_E_DEVICE, fmt::format("this process has no memory at {}{}", at->ptr,
+                                      device::has_driver() ? "" : ", and no CUDA driver: is it a GPU's?")};
 }
 
 }  // namespace
 
 outcome region_table::add(const bck_tensor& described) {
-    const auto [name, ptr, bytes, dtype, ndim, shape, global_shape, begin] = described;
+    const auto* name = described.name;
     if (auto named = check_name(name); named.code != 0) return named;
-    if (!dtype || dtype_bytes(dtype) == 0)
-        return bad("unknown dtype; known are F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I64 ... U8 BOOL");
-    if (ndim < 0 || ndim > static_cast<int>(max_dimensions) || (ndim > 0 && !shape) || (!ptr && bytes != 0))
-        return bad("ptr, shape or ndim is wrong");
-    region r{name, dtype, std::vector<std::uint64_t>(shape, shape + ndim), bytes, 0};
-    std::uint64_t size = dtype_bytes(dtype);
-    for (const auto extent : r.shape)
-        if (__builtin_mul_overflow(size, extent, &size)) return bad("the shape overflows");
-    if (size != bytes)
-        return bad(
-            fmt::format("region \"{}\" has {} bytes, but its shape and dtype say {}", name, bytes, size));
-    if (!global_shape != !begin) return bad("of global_shape and offset one is NULL");
-    if (global_shape) {
-        r.global_shape.assign(global_shape, global_shape + ndim);
-        r.begin.assign(begin, begin + ndim);
-        if (!is_piece_or_whole(r))
-            return bad(
-                fmt::format("region \"{}\" does not lie within its global shape, or that overflows", name));
-    }
-    const place where{ptr, bytes != 0 && device::owns(ptr)};
+    auto made = region_of(described);
+    if (!made) return bad(fmt::format("region \"{}\": {}", printable(name), made.error()));
+    auto& r = *made;
+    place where{described.ptr, false};
+    if (auto found = look_at(&where, r.bytes); found.code != 0)
+        return {found.code, fmt::format("region \"{}\": {}", printable(name), found.text)};
     if (const auto known = by_name_.find(r.name); known != by_name_.end()) {
         const auto i = known->second;
-        if (!same_layout(regions_[i], r) || !same_piece(regions_[i], r)) changed_ = true;
+        if (!same_layout(regions_[i], r) || regions_[i].part != r.part) changed_ = true;
         r.offset = regions_[i].offset;
         regions_[i] = std::move(r);
         move(i, where);
@@ -154,15 +174,16 @@ bool region_table::describe(const char* name, bck_tensor* described) const {
     const auto known = by_name_.find(std::string_view(name));
     if (known == by_name_.end()) return false;
     const auto& r = regions_[known->second];
-    const bool piece = !r.global_shape.empty();
+    static constexpr std::uint64_t none = 0;  // of a scalar: no extents, and not NULL
+    const auto numbers = [](const std::vector<std::uint64_t>& of) { return of.empty() ? &none : of.data(); };
     *described = {r.name.c_str(),
                   places_[known->second].ptr,
                   r.bytes,
                   r.dtype.c_str(),
                   static_cast<int>(r.shape.size()),
                   r.shape.data(),
-                  piece ? r.global_shape.data() : nullptr,
-                  piece ? r.begin.data() : nullptr};
+                  r.part ? numbers(r.part->global_shape) : nullptr,
+                  r.part ? numbers(r.part->begin) : nullptr};
     return true;
 }
 
@@ -170,8 +191,11 @@ bool region_table::move_to(std::span<const bck_tensor> described) {
     if (described.size() != regions_.size()) return false;
     for (std::size_t i = 0; i < regions_.size(); ++i)
         if (!is_described(regions_[i], described[i])) return false;
-    for (std::size_t i = 0; i < places_.size(); ++i)
-        move(i, {described[i].ptr, described[i].bytes != 0 && device::owns(described[i].ptr)});
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+        place to{described[i].ptr, false};
+        if (look_at(&to, described[i].bytes, places_[i].ptr).code != 0) return false;
+        move(i, to);
+    }
     return true;
 }
 
@@ -225,11 +249,10 @@ outcome region_table::find_in(const image_contents& image, std::vector<std::uint
             return {BCK_E_LAYOUT, fmt::format("region \"{}\" is not in step {} with this dtype and shape",
                                               regions_[i].name, image.step)};
         // What does not say which piece it is may be any.
-        if (!found->global_shape.empty() && !regions_[i].global_shape.empty() &&
-            !same_piece(*found, regions_[i]))
+        if (found->part && regions_[i].part && found->part != regions_[i].part)
             return {BCK_E_LAYOUT, fmt::format("region \"{}\" is another piece of its tensor in step {}",
                                               regions_[i].name, image.step)};
-        if (of_another && regions_[i].bytes != 0 && !same_piece(*found, regions_[i]))
+        if (of_another && regions_[i].bytes != 0 && (!found->part || found->part != regions_[i].part))
             return {BCK_E_LAYOUT,
                     fmt::format(
                         "region \"{}\" of step {} is what rank {} of {} has saved: it is taken only as the "

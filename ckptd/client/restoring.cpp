@@ -40,6 +40,27 @@ outcome find_image(const connection& of, const nlohmann::json& reply, std::uint6
     return {};
 }
 
+/// Into the regions of `table`, for rank `rank`. `of`: the rank that saved it, if it was another one, or one
+/// of another number of ranks.
+outcome take(std::span<std::byte> image, std::uint64_t step, std::uint32_t rank,
+             std::optional<std::uint32_t> of, const region_table& table) {
+    image_contents contents;
+    if (auto r = read(image, step, of.value_or(rank), &contents); r.code != 0) return r;
+    std::vector<std::uint64_t> offsets;
+    if (auto found = table.find_in(contents, &offsets, of.has_value()); found.code != 0) return found;
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        const auto* from = image.data() + offsets[i];
+        const auto& r = table.at(i);
+        const auto& to = table.place_of(i);
+        if (!to.on_device) {
+            copy_state(static_cast<std::byte*>(to.ptr), from, r.bytes);
+        } else if (auto copied = device::copy_from_host(to.ptr, from, r.bytes); !copied) {
+            return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", r.name, copied.error().text())};
+        }
+    }
+    return {};
+}
+
 }  // namespace
 
 bool client::is_behind() const {
@@ -171,25 +192,6 @@ outcome client::look(image_contents* found) {
                 found);
 }
 
-outcome client::take(std::span<std::byte> image, std::uint64_t step, std::optional<std::uint32_t> of,
-                     const region_table& table) {
-    image_contents contents;
-    if (auto r = read(image, step, of.value_or(who_.rank), &contents); r.code != 0) return r;
-    std::vector<std::uint64_t> offsets;
-    if (auto found = table.find_in(contents, &offsets, of.has_value()); found.code != 0) return found;
-    for (std::size_t i = 0; i < table.size(); ++i) {
-        const auto* from = image.data() + offsets[i];
-        const auto& r = table.at(i);
-        const auto& to = table.place_of(i);
-        if (!to.on_device) {
-            copy_state(static_cast<std::byte*>(to.ptr), from, r.bytes);
-        } else if (auto copied = device::copy_from_host(to.ptr, from, r.bytes); !copied) {
-            return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", r.name, copied.error().text())};
-        }
-    }
-    return {};
-}
-
 outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
     std::unique_lock<std::mutex> turn;
     if (auto r = take_turn(turn); r.code != 0) return r;
@@ -213,7 +215,7 @@ outcome client::bring(std::uint64_t* step, int* source, const given_regions& giv
     if (auto r = find_image(daemon_.link, reply, *found, &image); r.code != 0) return r;
     std::optional<std::uint32_t> of;
     if (const auto rank = json_fields(reply).number("of", 1'048'575)) of = static_cast<std::uint32_t>(*rank);
-    if (auto taken = take(image, *found, of, *table); taken.code != 0) return taken;
+    if (auto taken = take(image, *found, who_.rank, of, *table); taken.code != 0) return taken;
     past_.sealed = *found + 1;
     past_.saved.reset();
     past_.must_restart = false;

@@ -80,6 +80,13 @@ outcome client::checkpoint(std::uint64_t step, given_regions given) {
     return out;
 }
 
+outcome client::reserve(given_regions given) {
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
+    region_table* table = nullptr;
+    return ready(given, &table);
+}
+
 outcome client::ready(const given_regions& given, region_table** table, bool asks) {
     *table = &regions_;
     if (given && !given->data() && !given->empty()) return {BCK_E_INVALID, "tensors is NULL"};

@@ -81,7 +81,7 @@ result<std::optional<std::string>> why_not_in_parts(std::span<const std::byte> i
             format_bytes(bytes), format_bytes(most_read));
     const std::string text(reinterpret_cast<const char*>(image.data()) + 8, bytes);
     BANYAN_TRY(const auto has, read_header(text, image.size()));
-    const auto unsaid = [](const region& r) { return r.global_shape.empty() && r.bytes != 0; };
+    const auto unsaid = [](const region& r) { return !r.part && r.bytes != 0; };
     const auto without = std::ranges::find_if(has.regions, unsaid);
     if (without == has.regions.end()) return std::nullopt;
     return fmt::format("its region \"{}\" does not say which part of which tensor it is (bck_protect_piece)",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,12 +14,12 @@
 
 #include "ckptd/buffers/rank_memory.hpp"
 #include "ckptd/store/header_entries.hpp"
+#include "common/stream_line.hpp"
 #include "common/text.hpp"
 
 namespace banyan::ckpt {
 namespace {
 
-constexpr std::size_t tensor_alignment = 64;
 // As JSON has it. Most names are plain.
 std::string json_text(const std::string& text) {
     const auto plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
@@ -28,7 +29,6 @@ std::string json_text(const std::string& text) {
     return out.append(1, '"').append(text).append(1, '"');
 }
 
-constexpr std::string_view pad_prefix = "__pad__/";
 constexpr std::string_view pieces_key = "pieces";
 
 result<region> read_tensor(const header_entry& in, std::uint64_t data_at, std::uint64_t image_bytes) {
@@ -82,10 +82,10 @@ result<void> names_differ(const std::vector<region>& regions) {
 std::string pieces_of(const std::vector<region>& regions) {
     std::string json;
     for (const auto& r : regions)
-        if (!r.global_shape.empty())
+        if (r.part)
             fmt::format_to(std::back_inserter(json), "{}{}:{{\"global_shape\":[{}],\"offset\":[{}]}}",
-                           json.empty() ? "{" : ",", json_text(r.name), fmt::join(r.global_shape, ","),
-                           fmt::join(r.begin, ","));
+                           json.empty() ? "{" : ",", json_text(r.name), fmt::join(r.part->global_shape, ","),
+                           fmt::join(r.part->begin, ","));
     return json.empty() ? json : nlohmann::json(json + "}").dump();
 }
 
@@ -96,33 +96,47 @@ result<void> read_pieces(const std::string& json, std::vector<region>& regions) 
         const auto wrong = fail(errc::invalid_input, fmt::format("\"{}\" is no piece of a tensor", in.name));
         const auto it = named.find(in.name);
         const auto *global = in.list("global_shape"), *begin = in.list("offset");
-        if (it == named.end() || !global || !begin || global->empty()) return wrong;
-        it->second->global_shape = *global;
-        it->second->begin = *begin;
-        return is_piece_or_whole(*it->second) ? result<void>{} : wrong;
+        if (it == named.end() || !global || !begin) return wrong;
+        it->second->part = {*global, *begin};
+        return fits(*it->second, *it->second->part) ? result<void>{} : wrong;
     };
     return read_entries(json, take);
 }
 
-// A cache line for what is copied past the cache; many small ones are not worth an entry each for their gaps.
-std::size_t alignment_of(std::uint64_t bytes) { return bytes < tensor_alignment ? 8 : tensor_alignment; }
+// The format allows no holes. So whatever would leave one comes last, the largest elements first: each tensor
+// lies on a multiple of its element's size, and of a cache line where its own size is one. Returns their sum.
+result<std::uint64_t> lay_out(std::vector<region>& regions) {
+    const auto alignment = [](const region* r) {
+        return r->bytes % cache_line == 0 ? cache_line : dtype_bytes(r->dtype);
+    };
+    std::vector<region*> order;
+    order.reserve(regions.size());
+    for (auto& r : regions) order.push_back(&r);
+    std::ranges::stable_sort(order, std::greater(), alignment);
+    std::uint64_t at = 0;
+    for (auto* r : order) {
+        r->offset = at;
+        if (__builtin_add_overflow(at, r->bytes, &at))
+            return fail(errc::invalid_input, "the sizes of the regions overflow");
+    }
+    return at;
+}
 
-void put_entry(std::string& json, const std::string& quoted_name, const region& r, std::uint64_t at) {
+void put_entry(std::string& json, const region& r) {
     fmt::format_to(std::back_inserter(json),
-                   ",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted_name, r.dtype,
-                   fmt::join(r.shape, ","), at, at + r.bytes);
+                   ",{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", json_text(r.name),
+                   r.dtype, fmt::join(r.shape, ","), r.offset, r.offset + r.bytes);
 }
 
 }  // namespace
 
-bool is_piece_or_whole(const region& r) {
-    if (r.global_shape.size() != r.begin.size()) return false;
-    if (r.global_shape.empty()) return true;
-    if (r.global_shape.size() != r.shape.size()) return false;
+bool fits(const region& r, const tensor_part& part) {
+    const auto& [whole, begin] = part;
+    if (whole.size() != r.shape.size() || begin.size() != r.shape.size()) return false;
     std::uint64_t all = dtype_bytes(r.dtype);
     for (std::size_t i = 0; i < r.shape.size(); ++i) {
-        if (r.begin[i] > r.global_shape[i] || r.shape[i] > r.global_shape[i] - r.begin[i]) return false;
-        if (__builtin_mul_overflow(all, r.global_shape[i], &all)) return false;
+        if (begin[i] > whole[i] || r.shape[i] > whole[i] - begin[i]) return false;
+        if (__builtin_mul_overflow(all, whole[i], &all)) return false;
     }
     return true;
 }
@@ -132,7 +146,8 @@ std::size_t dtype_bytes(std::string_view dtype) {
         std::string_view name;
         std::size_t bytes;
     };
-    static constexpr std::array<known, 15> all{{{"F64", 8},
+    static constexpr std::array<known, 19> all{{{"F64", 8},
+                                                {"C64", 8},
                                                 {"F32", 4},
                                                 {"F16", 2},
                                                 {"BF16", 2},
@@ -146,7 +161,10 @@ std::size_t dtype_bytes(std::string_view dtype) {
                                                 {"U8", 1},
                                                 {"BOOL", 1},
                                                 {"F8_E4M3", 1},
-                                                {"F8_E5M2", 1}}};
+                                                {"F8_E5M2", 1},
+                                                {"F8_E8M0", 1},
+                                                {"F8_E4M3FNUZ", 1},
+                                                {"F8_E5M2FNUZ", 1}}};
     for (const auto& k : all)
         if (k.name == dtype) return k.bytes;
     return 0;
@@ -170,18 +188,9 @@ result<image_header> make_image_header(std::vector<region>& regions, std::uint64
     if (const auto pieces = pieces_of(regions); !pieces.empty())
         fmt::format_to(std::back_inserter(json), ",\"{}\":{}", pieces_key, pieces);
     json += '}';
-    std::uint64_t at = 0;
-    std::size_t pads = 0;
-    for (auto& r : regions) {
-        const auto alignment = alignment_of(r.bytes);
-        if (const auto gap = (alignment - at % alignment) % alignment; gap != 0) {
-            put_entry(json, fmt::format("\"{}{}\"", pad_prefix, pads++), {"", "U8", {gap}, gap, 0}, at);
-            at += gap;
-        }
-        put_entry(json, json_text(r.name), r, at);
-        r.offset = at;
-        if (__builtin_add_overflow(at, r.bytes, &at))
-            return fail(errc::invalid_input, "the sizes of the regions overflow");
+    BANYAN_TRY(const auto bytes, lay_out(regions));
+    for (const auto& r : regions) {
+        put_entry(json, r);
         if (json.size() > max_header_bytes - page_bytes)
             return fail(errc::invalid_input,
                         fmt::format("{} regions are too many for one shard: what is said of them, with their "
@@ -195,7 +204,7 @@ result<image_header> make_image_header(std::vector<region>& regions, std::uint64
     out.text.resize(data_at, ' ');
     std::memcpy(out.text.data(), &header_bytes, 8);
     std::memcpy(out.text.data() + 8, json.data(), json.size());
-    if (__builtin_add_overflow(data_at, at, &out.image_bytes))
+    if (__builtin_add_overflow(data_at, bytes, &out.image_bytes))
         return fail(errc::invalid_input, "the sizes of the regions overflow");
     for (auto& r : regions) r.offset += data_at;
     return out;
@@ -223,7 +232,7 @@ result<image_contents> read_header(std::string_view json, std::uint64_t image_by
             return read_metadata(entry, out, pieces);
         }
         BANYAN_TRY(auto r, read_tensor(entry, 8 + json.size(), image_bytes));
-        if (!entry.name.starts_with(pad_prefix)) out.regions.push_back(std::move(r));
+        out.regions.push_back(std::move(r));
         return {};
     };
     BANYAN_CHECK(read_entries(json, take));

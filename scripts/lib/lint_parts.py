@@ -84,7 +84,7 @@ def wrong_includes(path, text):
 GUARDS = re.compile(r"\b(?:banyan::)?(?:guarded|hook|report)\s*\(")
 FUNCTION = re.compile(r"^(?:BANYAN_EXPORT\s+)?[A-Za-z_][\w\s*]*?\b(\w+)\s*\([^;{}]*\)\s*(?:noexcept\s*)?\{", re.M)
 # Bodies that do no work of ours, or have one that is guarded do it.
-PLAIN = re.compile(r"^\s*return\s+(?:SLURM_SUCCESS|SLURM_ERROR|0|last_error\.c_str\(\)|bck_state_\w+\([\w\s,]*\))\s*;\s*$")
+PLAIN = re.compile(r"^\s*return\s+(?:SLURM_SUCCESS|SLURM_ERROR|0|last_error\.c_str\(\)|BANYAN_LIBRARY_VERSION|bck_state_\w+\([\w\s,]*\))\s*;\s*$")
 
 
 def block_end(text, open_brace):

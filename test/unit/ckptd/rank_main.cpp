@@ -6,6 +6,7 @@
 //     test                  -> "code step"
 //     restart               -> "code step source same": `same` is 1 when every byte is that step's
 //     grow BYTES            -> code: one more region
+//     reserve               -> code
 //     protect               -> code: everything, as at the start, layer.weight as a piece
 //     pieces PARTS PART     -> code: everything, each region as that part of so many, with that part's state
 //     unprotect NAME        -> code
@@ -205,6 +206,10 @@ class second_state {
     if (void* at = std::malloc(bytes == 0 ? 1 : bytes)) return at;
     throw std::bad_alloc();
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    ++allocations;
+    return std::malloc(bytes == 0 ? 1 : bytes);
+}
 [[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
 [[gnu::noinline]] void operator delete(void* at, std::size_t) noexcept { std::free(at); }
 
@@ -290,6 +295,8 @@ int main() {
             words >> more;
             grown.resize(more);
             std::cout << bck_protect_bytes("grown", grown.data(), more) << std::endl;
+        } else if (command == "reserve") {
+            std::cout << bck_reserve(nullptr, 0) << std::endl;
         } else if (command == "protect") {
             moves = false;
             const std::uint64_t at = rank * half, all = 4 * half;
@@ -301,7 +308,7 @@ int main() {
             moves = false;
             std::uint64_t parts = 0;
             words >> parts >> part;
-            const std::uint64_t rest = bytes - half * 4, one = 1;
+            const std::uint64_t rest = bytes - half * 4, none = 0;
             const auto piece = [&](const char* name, void* at, const char* dtype, std::size_t size,
                                    std::uint64_t count) {
                 const std::uint64_t all = parts * count, begin = part * count;
@@ -309,7 +316,9 @@ int main() {
             };
             int code = piece("layer.weight", state.data(), "F32", half * 4, half);
             if (code == BCK_OK) code = piece("rest", state.data() + half * 4, "U8", rest, rest);
-            if (code == BCK_OK) code = piece("step", &step, "U64", sizeof step, one);
+            // As an optimizer has it: a scalar, the same on all ranks.
+            if (code == BCK_OK)
+                code = bck_protect_piece("step", &step, sizeof step, "U64", nullptr, 0, &none, &none);
             std::cout << code << std::endl;
         } else if (command == "unprotect") {
             std::string name;

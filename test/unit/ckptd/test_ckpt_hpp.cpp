@@ -53,7 +53,7 @@ TEST_CASE("regions of every form are taken, and what does not fit is told", "[wr
     const auto refused = session.protect("weights", std::span(weights), wrong);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == BCK_E_INVALID);
-    CHECK(refused.error().text == "region \"weights\" has 48 bytes, but its shape and dtype say 60");
+    CHECK(refused.error().text == "region \"weights\": it has 48 bytes, but its shape and dtype say 60");
     CHECK_FALSE(session.protect_piece("piece", std::span(weights), shape, global, wrong));
     CHECK_FALSE(session.protect_piece("piece", std::span(weights), shape, global, {}));
     CHECK(session.unprotect("row"));
@@ -104,6 +104,7 @@ TEST_CASE("regions for one call are listed, and the list is filled again without
     CHECK((at[1].ndim == 2 && at[1].shape[1] == 4));
     CHECK((at[2].ndim == 0 && at[2].dtype == std::string("I32")));
     CHECK((at[3].global_shape[0] == 6 && at[3].offset[0] == 3 && at[3].offset[1] == 0));
+    CHECK((at[4].ndim == 0 && at[4].global_shape && at[4].offset));
     CHECK((at[5].dtype == std::string("U8") && at[5].bytes == sizeof(plain) * 2));
     CHECK((at[6].dtype == nullptr && at[6].name == std::string("kept")));
     fill();

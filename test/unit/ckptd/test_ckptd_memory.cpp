@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include "cluster.hpp"
 
@@ -255,6 +256,36 @@ TEST_CASE("memory beyond the limit is refused with numbers", "[ckptd]") {
     REQUIRE(ckpt::session_open(c.socket(1), r, 5s));
     auto ranks = start_ranks(c, 6, {1}, 1, 30u << 20);
     CHECK(ranks[0].ask("save 1") == BCK_E_MEMORY);
+}
+
+TEST_CASE("a state beyond the limit costs its own save alone", "[ckptd]") {
+    cluster c({1, "memory_limit = \"40M\"\n", {}});
+    c.open(c.request(6, 1, 1, "", 0));
+    auto ranks = start_ranks(c, 6, {1});
+    CHECK(ranks[0].ask("save 1") == BCK_OK);
+    for (int step = 2; step <= 5; ++step) {
+        CHECK(ranks[0].ask("grow 100000000") == BCK_OK);
+        CHECK(ranks[0].ask(fmt::format("save {}", step)) == BCK_E_MEMORY);
+        CHECK(ranks[0].ask("reserve") == BCK_E_MEMORY);
+        CHECK(ranks[0].ask("unprotect grown") == BCK_OK);
+    }
+    CHECK(ranks[0].ask("save 6") == BCK_OK);
+    CHECK(ranks[0].ask("wait 6 1 5000") == BCK_OK);
+    CHECK(c.printed("a state is not saved") == 1);
+    CHECK(c.printed("checkpoints are off") == 0);
+}
+
+TEST_CASE("memory that was reserved is the first save's", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(6, 1, 1, "", 0));
+    auto ranks = start_ranks(c, 6, {1});
+    CHECK(ranks[0].ask("reserve") == BCK_OK);
+    const auto reserved = c.session(1, 6)["memory_bytes"];
+    CHECK(reserved.get<std::uint64_t>() > state_bytes);
+    CHECK(c.session(1, 6)["committed"].is_null());
+    CHECK(ranks[0].ask("save 1") == BCK_OK);
+    CHECK(ranks[0].ask("wait 1 1 5000") == BCK_OK);
+    CHECK(c.session(1, 6)["memory_bytes"] == reserved);
 }
 
 TEST_CASE("there is memory for another node's copies before the first one comes", "[ckptd]") {

@@ -142,18 +142,17 @@ TEST_CASE("names of regions never command a terminal", "[cli]") {
     ckpt::manifest m{owner.job, 5, owner.generation, 1, {}};
     std::string wide;
     for (int i = 0; i < 150; ++i) wide += "\xe6\xbc\xa2";
-    std::vector<ckpt::region> regions{
-        {"\x1b[2J\n\x07", "U8", {1}, 1, 0},
-        {wide, "U8", std::vector<std::uint64_t>(16, 1), 1, 0, std::vector<std::uint64_t>(16, 1'000'000),
-         std::vector<std::uint64_t>(16, 999'999)},
-        {"\xe2\x80\xae"
-         "evil",
-         "U8",
-         {1},
-         1,
-         0}};
-    regions[1].global_shape.assign(16, 1);
-    regions[1].begin.assign(16, 0);
+    std::vector<ckpt::region> regions{{"\x1b[2J\n\x07", "U8", {1}, 1, 0},
+                                      {wide, "U8", std::vector<std::uint64_t>(16, 1), 1, 0,
+                                       ckpt::tensor_part{std::vector<std::uint64_t>(16, 1'000'000),
+                                                         std::vector<std::uint64_t>(16, 999'999)}},
+                                      {"\xe2\x80\xae"
+                                       "evil",
+                                       "U8",
+                                       {1},
+                                       1,
+                                       0}};
+    regions[1].part = {std::vector<std::uint64_t>(16, 1), std::vector<std::uint64_t>(16, 0)};
     auto head = ckpt::make_image_header(regions, 12, 0, 1);
     REQUIRE(head);
     ckpt::put_step(head->text.data() + head->step_at, 5);

@@ -7,6 +7,8 @@
 
 #include <banyan/ckpt.h>
 #include <catch2/catch.hpp>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace {
 
@@ -64,6 +66,25 @@ TEST_CASE("shapes that overflow or do not fit are refused", "[client]") {
     CHECK(bck_protect("w", data.data(), 4, "F32", nullptr, -1) == BCK_E_INVALID);
     CHECK(bck_protect("w", nullptr, 4, "F32", nullptr, 0) == BCK_E_INVALID);
     CHECK(bck_protect("w", data.data(), 4, "f32", nullptr, 0) == BCK_E_INVALID);
+}
+
+TEST_CASE("an address at which the process has nothing is refused by the region's name", "[client]") {
+    const session s;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    auto* const at = static_cast<char*>(
+        ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    REQUIRE(at != MAP_FAILED);
+    CHECK(bck_protect_bytes("whole", at, 2 * page) == BCK_OK);
+    REQUIRE(::munmap(at + page, page) == 0);
+    CHECK(bck_protect_bytes("first", at, page) == BCK_OK);
+    CHECK(bck_protect_bytes("second", at + page, page) == BCK_E_DEVICE);
+    CHECK(std::string(bck_error()).starts_with("region \"second\": this process has no memory at 0x"));
+    CHECK(bck_protect_bytes("both", at, 2 * page) == BCK_E_DEVICE);
+    CHECK(bck_protect_bytes("nothing", at + page, 0) == BCK_OK);
+    CHECK(bck_protect_bytes("beyond", at, std::numeric_limits<std::size_t>::max()) == BCK_E_DEVICE);
+    ::munmap(at, page);
+    CHECK(bck_has_cuda() == 0);
+    CHECK(std::string(bck_version()).find('.') != std::string::npos);
 }
 
 TEST_CASE("a piece lies within its tensor, whatever the numbers are", "[client]") {

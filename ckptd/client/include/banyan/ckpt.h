@@ -54,8 +54,9 @@ extern "C" {
 #define BCK_E_LAYOUT (-6)   /* the checkpoint's regions are not those that are protected here */
 #define BCK_E_MEMORY (-7)   /* the daemon's memory limit does not allow it, or no memory here */
 #define BCK_E_REFUSED (-8)  /* the daemon refused: see bck_error() */
-#define BCK_E_DEVICE (-9)   /* a copy from or to the GPU failed */
-#define BCK_E_STALE (-10)   /* the ranks went back, or this one does not know to what: bck_restart says */
+#define BCK_E_DEVICE \
+    (-9) /* a copy from or to the GPU failed, or an address is neither the host's nor a GPU's */
+#define BCK_E_STALE (-10) /* the ranks went back, or this one does not know to what: bck_restart says */
 
 /* How safe a step is. */
 enum bck_level {
@@ -74,10 +75,10 @@ enum bck_source { BCK_FROM_NONE = 0, BCK_FROM_LOCAL = 1, BCK_FROM_PEER = 2, BCK_
 BCK_API int bck_init(const char* job, int rank, int world);
 
 /* Registers a region of `bytes` bytes at `ptr` (host or GPU memory) under `name` (1 to 512 bytes of UTF-8, no
- * leading
- * "__"). `dtype` as safetensors writes it: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I64 I32 I16 I8 U64 U32 U16 U8
- * BOOL; `shape` has `ndim` (0 to 16) extents whose product times the element's size must be `bytes`. The same
- * name again replaces the region. Regions are written in the order in which their names first came. */
+ * leading "__"). `dtype` as safetensors writes it: F64 F32 F16 BF16 C64 I64 I32 I16 I8 U64 U32 U16 U8 BOOL
+ * F8_E4M3 F8_E5M2 F8_E8M0 F8_E4M3FNUZ F8_E5M2FNUZ (what has less than a byte for an element is saved as U8);
+ * `shape` has `ndim` (0 to 16) extents whose product times the element's size must be `bytes`. The same
+ * name again replaces the region. Regions are listed in the order in which their names first came. */
 BCK_API int bck_protect(const char* name, void* ptr, size_t bytes, const char* dtype, const uint64_t* shape,
                         int ndim);
 
@@ -130,6 +131,12 @@ typedef struct bck_tensor {
  * another rank others than this one; none (`count` 0) is a step in which this rank has nothing. The same list
  * as one of the last few, but for its pointers, costs nothing more, and allocates nothing. */
 BCK_API int bck_checkpoint_of(uint64_t step, const bck_tensor* tensors, size_t count);
+
+/* Makes the memory for a save of these regions now, and pins it where one is in a GPU's memory: the first
+ * bck_checkpoint_of then costs what later ones do. `tensors` NULL with `count` 0: for what is protected.
+ * Nothing is read there, and saves of other regions work as before. BCK_E_MEMORY where they do not fit: that
+ * is of this state alone, as it is at bck_checkpoint; a smaller one is saved. */
+BCK_API int bck_reserve(const bck_tensor* tensors, size_t count);
 
 /* Waits until `step` or a newer one has reached `level`. `timeout_ms` 0 only looks; -1 waits without end.
  * Other threads' calls take their turns meanwhile: what is waited for may be their next save. BCK_E_STALE as
@@ -215,6 +222,7 @@ BCK_API int bck_state_protect_piece(bck_state* state, const char* name, void* pt
 BCK_API int bck_state_unprotect(bck_state* state, const char* name);
 BCK_API int bck_state_checkpoint(bck_state* state, uint64_t step);
 BCK_API int bck_state_checkpoint_of(bck_state* state, uint64_t step, const bck_tensor* tensors, size_t count);
+BCK_API int bck_state_reserve(bck_state* state, const bck_tensor* tensors, size_t count);
 BCK_API int bck_state_wait(bck_state* state, uint64_t step, int level, int timeout_ms);
 BCK_API int bck_state_restart_query(bck_state* state, uint64_t* step);
 BCK_API int bck_state_stat(bck_state* state, bck_contents** contents);
@@ -235,6 +243,13 @@ BCK_API int bck_finalize(int drain);
 /* What the last error of the calling thread was, in words; "" when there was none. Valid until its next call.
  */
 BCK_API const char* bck_error(void);
+
+/* The library's release, such as "0.1.0". */
+BCK_API const char* bck_version(void);
+
+/* Whether the library can copy from and to GPUs: 1 where the process has loaded CUDA's driver, as every
+ * program has that has memory of a GPU, else 0. */
+BCK_API int bck_has_cuda(void);
 
 #ifdef __cplusplus
 }

@@ -141,7 +141,8 @@ struct region {
     std::string_view name, dtype;
     std::span<const std::uint64_t> shape;
     std::uint64_t bytes = 0;
-    std::span<const std::uint64_t> global_shape, offset;  ///< of a piece; else empty
+    std::span<const std::uint64_t> global_shape, offset;  ///< of a piece that is no scalar; else empty
+    bool is_piece = false;
 };
 
 /// What a checkpoint holds of this rank.
@@ -171,6 +172,7 @@ class contents {
         out.dtype = r.dtype;
         out.shape = {r.shape, n};
         out.bytes = r.bytes;
+        out.is_piece = r.global_shape != nullptr;
         if (r.global_shape) out.global_shape = {r.global_shape, n};
         if (r.offset) out.offset = {r.offset, n};
         return out;
@@ -280,10 +282,11 @@ class tensors {
         e.bytes = bytes;
         e.dtype = dtype;
         e.ndim = shape.size();
-        e.piece = piece && !shape.empty();
+        e.piece = piece;
         e.numbers.assign(shape.begin(), shape.end());
         e.numbers.insert(e.numbers.end(), global.begin(), global.end());
         e.numbers.insert(e.numbers.end(), offset.begin(), offset.end());
+        if (e.numbers.empty()) e.numbers.push_back(0);  // NULL would say that nothing is given
         ++size_;
     }
     std::vector<entry> entries_;
@@ -346,6 +349,11 @@ class state {
     /// Of these regions alone, whatever is protected.
     result<void> checkpoint(std::uint64_t step, tensors& given) {
         return detail::checked(bck_state_checkpoint_of(state_, step, given.data(), given.size()));
+    }
+    /// Makes the memory for it beforehand.
+    result<void> reserve() { return detail::checked(bck_state_reserve(state_, nullptr, 0)); }
+    result<void> reserve(tensors& given) {
+        return detail::checked(bck_state_reserve(state_, given.data(), given.size()));
     }
     result<void> wait(std::uint64_t step, level how, std::chrono::milliseconds timeout) {
         constexpr std::chrono::milliseconds most{1'000'000'000};
