@@ -82,8 +82,12 @@ class Fabric(ClusterCase):
             fabric.console(self.layout, f"PerformanceSet {port} PortCounters.{counter}=240")
             self.undo.append(f"PerformanceSet {port} PortCounters.{counter}=0")
         errors = self.cluster.dir / "tmp" / "errors.txt"
-        run = self.cluster.run("ibqueryerrors", check=False)  # 1 where it found any
-        errors.write_text(run.stdout + self.cluster.out("sminfo"))
+
+        def seen():
+            # The simulator takes what its console was told when it comes to it.
+            errors.write_text(self.cluster.run("ibqueryerrors", check=False).stdout + self.cluster.out("sminfo"))  # 1 where it found any
+            return all(counter in errors.read_text() for counter in ("SymbolErrorCounter", "PortRcvErrors"))
+        self.cluster.wait_for(seen, "both ports' errors are read")
         found = self.defects(self.before, "--health", errors)
         self.assertEqual({kind for kind, *_ in found}, {"bad-link"})
         ends = " ".join(end for _, *ends in found for end in ends)
