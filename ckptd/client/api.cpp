@@ -147,7 +147,9 @@ int bck_state_protect_piece(bck_state* state, const char* name, void* ptr, size_
                             const uint64_t* shape, int ndim, const uint64_t* global_shape,
                             const uint64_t* offset) {
     return report([&]() -> banyan::ckpt::outcome {
-        if (!global_shape || !offset) return {BCK_E_INVALID, "global_shape or offset is NULL"};
+        if (!global_shape || !offset)
+            return {BCK_E_INVALID,
+                    "region \"" + std::string(name ? name : "") + "\": global_shape or offset is NULL"};
         return client_of(state).protect({name, ptr, bytes, dtype, ndim, shape, global_shape, offset});
     });
 }
@@ -221,7 +223,8 @@ int bck_contents_find(const bck_contents* contents, const char* name, bck_region
     return report([&]() -> banyan::ckpt::outcome {
         if (!contents || !region || !name) return {BCK_E_INVALID, "contents, name or region is NULL"};
         const auto it = contents->by_name.find(name);
-        if (it == contents->by_name.end()) return {BCK_E_LAYOUT, "the step has no region of this name"};
+        if (it == contents->by_name.end())
+            return {BCK_E_LAYOUT, "the step has no region \"" + std::string(name) + "\""};
         *region = describe(contents->image.regions[it->second]);
         return {};
     });

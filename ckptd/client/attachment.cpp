@@ -126,7 +126,6 @@ outcome attachment::attach_for(std::uint64_t bytes, bool populate) {
     if (link.attached() && !link.alive()) {
         if (auto r = come_back(); r.code != 0) return r;
     }
-    pinned_.clear();  // it may move
     auto attached = attach(bytes, populate);
     // It has ended since this process connected to it.
     if (!attached && !link.alive()) attached = attach_anew(bytes, populate);
@@ -141,15 +140,21 @@ outcome attachment::attach_for(std::uint64_t bytes, bool populate) {
     return {};
 }
 
-// A smaller state is saved all the same.
+// A smaller state is saved all the same. Attached it is for that, and to say that this one is skipped.
 outcome attachment::too_large(const error& e) {
+    hold_place();
     if (who_.rank == 0 && !std::exchange(told_too_large_, true))
-        say(who_, fmt::format("a state is not saved: {}", e.text()));
+        say(who_, fmt::format("this state has no memory: {}", e.text()));
     return {BCK_E_MEMORY, e.text()};
 }
 
+void attachment::hold_place() {
+    if (link.attached() || !link.is_open()) return;
+    if (const auto attached = attach(0, false); !attached) off(attached.error());
+}
+
 result<void> attachment::attach(std::uint64_t bytes, bool populate) {
-    BANYAN_TRY(const auto warning, link.attach(who_, bytes, populate));
+    BANYAN_TRY(const auto warning, link.attach(who_, bytes, populate, [this] { pinned_.clear(); }));
     warnings_seen_ = link.header().warning_count.load();
     link.header().warnings_read.store(warnings_seen_);
     if (!warning.empty()) say(who_, warning);

@@ -37,6 +37,9 @@ class attachment {
     outcome reach(bool asks);
     /// Attached to memory for an image of `bytes`, at least.
     outcome attach_for(std::uint64_t bytes, bool populate = true);
+    /// Attached, with whatever memory there is for this rank: so that the daemon hears of a save that is
+    /// skipped.
+    void hold_place();
     /// After the daemon has ended: attached to the next one, where its keeper starts one.
     outcome come_back();
     /// Makes the daemon's memory fit for copies from a GPU, where a region is on one.

@@ -58,7 +58,8 @@ void connection::close() {
     buffer_bytes_ = 0;
 }
 
-result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes, bool populate) {
+result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes, bool populate,
+                                       const std::function<void()>& moves) {
     const auto until = in(attach_timeout);
     refused_ = false;
     nlohmann::json meta{{"job", who.job}, {"rank", who.rank}, {"world", who.world},
@@ -92,9 +93,11 @@ result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes
     if (buffers_ == 0 || buffer_bytes_ < bytes)
         return fail(errc::invalid_input, "the daemon's memory is not what it says");
     BANYAN_TRY(auto parts, receive_parts(reply.meta, std::move(memory), shape.header, until));
+    moves();
     auto mapped = map(parts, shape);
     // Whatever keeps this process from huge pages, there are others.
-    if (!mapped && shape.lead() != 0 && std::exchange(maps_huge_, false)) return attach(who, bytes, populate);
+    if (!mapped && shape.lead() != 0 && std::exchange(maps_huge_, false))
+        return attach(who, bytes, populate, moves);
     BANYAN_TRY(map_, std::move(mapped));
     mapped_by_ = ::getpid();
     lead_ = shape.lead();

@@ -33,8 +33,9 @@ class connection {
     /// Connects to the daemon; nothing is attached yet.
     result<void> open(const std::string& socket);
     /// Gets memory for images of `bytes` and maps all of it. Returns the daemon's warning for the user.
-    /// Without `populate` the pages come with populate().
-    result<std::string> attach(const rank_name& who, std::uint64_t bytes, bool populate = true);
+    /// Without `populate` the pages come with populate(). `moves` is done before what is mapped may move.
+    result<std::string> attach(const rank_name& who, std::uint64_t bytes, bool populate,
+                               const std::function<void()>& moves);
     /// The last attach() failed by the daemon's word: what was attached before still is.
     bool was_refused() const { return refused_; }
     /// Has all pages in the mapping, so that no save has page faults.

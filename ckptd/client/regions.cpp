@@ -32,7 +32,9 @@ outcome bad(std::string what) { return {BCK_E_INVALID, std::move(what)}; }
 
 outcome check_name(const char* name) {
     if (!name || !*name || ::strnlen(name, max_name + 1) > max_name || std::strncmp(name, "__", 2) == 0)
-        return bad("a region's name has 1 to 512 bytes and does not begin with \"__\"");
+        return bad(
+            fmt::format("a region's name has 1 to 512 bytes and does not begin with \"__\": \"{}\"",
+                        printable(std::string_view(name ? name : "", name ? ::strnlen(name, 40) : 0))));
     // It becomes JSON, which has no other text.
     if (!is_utf8(name)) return bad(fmt::format("the region's name \"{}\" is not UTF-8", printable(name)));
     return {};
@@ -222,9 +224,11 @@ outcome given_tables::find(std::span<const bck_tensor> described, const region_t
     }
     region_table made;
     for (const auto& d : resolved_) {
+        const auto before = made.size();
         if (auto added = made.add(d); added.code != 0) return added;
+        if (made.size() == before)
+            return bad(fmt::format("region \"{}\" is there twice in one list of regions", printable(d.name)));
     }
-    if (made.size() != resolved_.size()) return bad("a name is there twice in one list of regions");
     *oldest = {std::move(made), calls_};
     *table = &oldest->table;
     return {};

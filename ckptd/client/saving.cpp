@@ -94,7 +94,10 @@ outcome client::ready(const given_regions& given, region_table** table, bool ask
     if (!given && regions_.empty()) return {BCK_E_INVALID, "no region is protected"};
     if (auto r = daemon_.reach(asks); r.code != 0) return r;
     if (given)
-        if (auto r = given_.find(*given, regions_, table); r.code != 0) return r;
+        if (auto r = given_.find(*given, regions_, table); r.code != 0) {
+            if (r.code == BCK_E_DEVICE) daemon_.hold_place();  // the save is skipped
+            return r;
+        }
     if (auto made = (*table)->make_header(who_.job, who_.rank, who_.world); !made)
         return {BCK_E_INVALID, made.error().text()};
     if (auto r = daemon_.attach_for((*table)->header().image_bytes, !asks); r.code != 0) return r;

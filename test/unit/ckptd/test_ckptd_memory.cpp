@@ -271,8 +271,24 @@ TEST_CASE("a state beyond the limit costs its own save alone", "[ckptd]") {
     }
     CHECK(ranks[0].ask("save 6") == BCK_OK);
     CHECK(ranks[0].ask("wait 6 1 5000") == BCK_OK);
-    CHECK(c.printed("a state is not saved") == 1);
+    CHECK(c.printed("this state has no memory") == 1);
     CHECK(c.printed("checkpoints are off") == 0);
+}
+
+TEST_CASE("a rank whose first states are too large does not hold up the others", "[ckptd]") {
+    cluster c({2, "memory_limit = \"120M\"\n", {}});
+    c.open(c.request(6, 2, 1, "", 0));
+    c.new_step(6, 0, {1, 2});
+    auto ranks = start_ranks(c, 6, {1, 2});
+    CHECK(ranks[1].ask("grow 200000000") == BCK_OK);
+    for (int step = 1; step <= 4; ++step) {  // more than there are buffers
+        CHECK(ranks[1].ask(fmt::format("save {}", step)) == BCK_E_MEMORY);
+        CHECK(ranks[0].ask(fmt::format("save {}", step)) == BCK_OK);
+    }
+    CHECK(ranks[1].ask("wait 4 0 0") == BCK_E_TIMEOUT);  // there is a daemon
+    CHECK(ranks[1].ask("unprotect grown") == BCK_OK);
+    all_are(ask_all(ranks, "save 5"), BCK_OK);
+    all_are(ask_all(ranks, "wait 5 2 5000"), BCK_OK);
 }
 
 TEST_CASE("memory that was reserved is the first save's", "[ckptd]") {
@@ -391,7 +407,7 @@ TEST_CASE("a save holds what it is given for itself alone, each rank's and each 
         CHECK(ranks[1].ask("given 3") == BCK_OK);
         all_are(ask_all(ranks, "wait 3 3 8000"), BCK_OK);
         CHECK(ranks[0].ask("given 4 bias:40 bias:40") == BCK_E_INVALID);
-        CHECK(ranks[0].ask("error") == "a name is there twice in one list of regions");
+        CHECK(ranks[0].ask("error") == "region \"bias\" is there twice in one list of regions");
         CHECK(ranks[0].ask("given 4 neither") == BCK_E_INVALID);
         CHECK(ranks[0].ask("error") == "\"neither\" has no dtype, and no region of this name is protected");
         CHECK(ranks[0].ask("given 4 weight:4000000 bias:40") == BCK_OK);

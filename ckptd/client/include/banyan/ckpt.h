@@ -55,7 +55,7 @@ extern "C" {
 #define BCK_E_MEMORY (-7)   /* the daemon's memory limit does not allow it, or no memory here */
 #define BCK_E_REFUSED (-8)  /* the daemon refused: see bck_error() */
 #define BCK_E_DEVICE \
-    (-9) /* a copy from or to the GPU failed, or an address is neither the host's nor a GPU's */
+    (-9) /* a copy from or to the GPU failed, or nothing is mapped where a region is said to lie */
 #define BCK_E_STALE (-10) /* the ranks went back, or this one does not know to what: bck_restart says */
 
 /* How safe a step is. */
