@@ -17,7 +17,6 @@ namespace banyan::ckpt::cli {
 int complain(const error& e);
 /// With what to do where no daemon answered.
 error on_a_node(error e);
-storage_user myself();
 /// Who changes something in a checkpoint directory: root does it in the name and with the rights of whose it
 /// is.
 storage_user user_of(const std::string& dir);

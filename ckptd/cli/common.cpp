@@ -25,8 +25,6 @@ error on_a_node(error e) {
     return e;
 }
 
-storage_user myself() { return {::geteuid(), ::getegid(), {::getegid()}}; }
-
 storage_user user_of(const std::string& dir) {
     struct stat st {};
     if (::geteuid() != 0 || ::stat(dir.c_str(), &st) != 0) return myself();

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The C functions: nothing throws out of them, every failure leaves its words for bck_error().
+// The C functions of a process and of its states.
+#include "ckptd/client/api.hpp"
+
 #include <algorithm>
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <banyan/ckpt.h>
@@ -19,28 +18,12 @@
 #include "ckptd/protocol/state_name.hpp"
 #include "common/guard.hpp"
 
+using banyan::ckpt::last_error;
+using banyan::ckpt::report;
+
 struct bck_state : banyan::ckpt::client {};
 
-struct bck_contents {
-    banyan::ckpt::image_contents image;
-    std::unordered_map<std::string_view, std::size_t> by_name;
-};
-
 namespace {
-
-bck_region describe(const banyan::ckpt::region& r) {
-    static constexpr uint64_t none = 0;  // of a scalar: no extents, and not NULL
-    const auto numbers = [](const std::vector<std::uint64_t>& of) { return of.empty() ? &none : of.data(); };
-    return {r.name.c_str(),
-            r.dtype.c_str(),
-            static_cast<int>(r.shape.size()),
-            r.shape.data(),
-            r.bytes,
-            r.part ? numbers(r.part->global_shape) : nullptr,
-            r.part ? numbers(r.part->begin) : nullptr};
-}
-
-thread_local std::string last_error;
 
 // The states that were opened, as long as the process lives: a handle stays one.
 struct open_states {
@@ -89,24 +72,6 @@ banyan::ckpt::outcome finalize(const std::vector<bck_state*>& states, std::size_
     auto& c = from == 0 ? the_client() : *states[from - 1];
     auto own = c.finalize(drain, from < states.size() ? next : nullptr);
     return own.code != 0 ? own : others;
-}
-
-template <class Body>
-int report(Body&& body) noexcept {
-    try {
-        auto done = body();
-        last_error = std::move(done.text);
-        return done.code;
-    } catch (const std::exception& e) {
-        try {
-            last_error = e.what();
-        } catch (...) {
-            last_error.clear();
-        }
-        return BCK_E_MEMORY;
-    } catch (...) {
-        return BCK_E_MEMORY;
-    }
 }
 
 }  // namespace
@@ -169,11 +134,9 @@ int bck_state_stat(bck_state* state, bck_contents** contents) {
     return report([&]() -> banyan::ckpt::outcome {
         if (!contents) return {BCK_E_INVALID, "contents is NULL"};
         *contents = nullptr;
-        auto found = std::make_unique<bck_contents>();
-        if (auto r = client_of(state).stat(&found->image); r.code != 0) return r;
-        for (std::size_t i = 0; i < found->image.regions.size(); ++i)
-            found->by_name.emplace(found->image.regions[i].name, i);
-        *contents = found.release();
+        banyan::ckpt::image_contents found;
+        if (auto r = client_of(state).stat(&found); r.code != 0) return r;
+        *contents = new bck_contents(std::move(found));
         return {};
     });
 }
@@ -196,43 +159,6 @@ bck_state* bck_open(const char* name) {
         return done;
     });
     return opened;
-}
-
-uint64_t bck_contents_step(const bck_contents* contents) {
-    return banyan::guarded(
-        "bck_contents_step", [] { return std::uint64_t{}; },
-        [&] { return contents ? contents->image.step : 0; });
-}
-
-size_t bck_contents_size(const bck_contents* contents) {
-    return banyan::guarded(
-        "bck_contents_size", [] { return std::size_t{}; },
-        [&] { return contents ? contents->image.regions.size() : 0; });
-}
-
-int bck_contents_at(const bck_contents* contents, size_t index, bck_region* region) {
-    return report([&]() -> banyan::ckpt::outcome {
-        if (!contents || !region || index >= contents->image.regions.size())
-            return {BCK_E_INVALID, "contents or region is NULL, or there are fewer regions"};
-        *region = describe(contents->image.regions[index]);
-        return {};
-    });
-}
-
-int bck_contents_find(const bck_contents* contents, const char* name, bck_region* region) {
-    return report([&]() -> banyan::ckpt::outcome {
-        if (!contents || !region || !name) return {BCK_E_INVALID, "contents, name or region is NULL"};
-        const auto it = contents->by_name.find(name);
-        if (it == contents->by_name.end())
-            return {BCK_E_LAYOUT, "the step has no region \"" + std::string(name) + "\""};
-        *region = describe(contents->image.regions[it->second]);
-        return {};
-    });
-}
-
-void bck_contents_free(bck_contents* contents) {
-    banyan::guarded(
-        "bck_contents_free", [] {}, [&] { delete contents; });
 }
 
 int bck_state_checkpoint(bck_state* state, uint64_t step) {

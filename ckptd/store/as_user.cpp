@@ -37,6 +37,8 @@ bool set_effective(const std::array<std::uint32_t, 2>& effective) {
 
 }  // namespace
 
+storage_user myself() { return {::geteuid(), ::getegid(), {::getegid()}}; }
+
 storage_user find_user(uid_t uid, gid_t gid) {
     storage_user out{uid, gid, {gid}};
     passwd entry{};

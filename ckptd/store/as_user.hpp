@@ -22,6 +22,9 @@ struct storage_user {
     std::vector<gid_t> groups;  ///< supplementary
 };
 
+/// Of this process, as it is: for programs that read as who runs them.
+storage_user myself();
+
 /// Looks up the user's groups (getgrouplist; may ask a directory service: from a worker thread).
 storage_user find_user(uid_t uid, gid_t gid);
 

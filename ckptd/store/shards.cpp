@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "ckptd/buffers/memory.hpp"
 #include "ckptd/store/big_file.hpp"
 #include "ckptd/store/leftovers.hpp"
+#include "ckptd/store/step_reader.hpp"
 #include "ckptd/store/steps.hpp"
 #include "ckptd/store/store.hpp"
 #include "ckptd/store/user_dir.hpp"
@@ -133,6 +135,43 @@ result<void> for_each_chunk(const storage_user& user, const std::string& dir, st
 result<void> check_shard(const storage_user& user, const std::string& dir, std::uint64_t step,
                          const shard_file& file) {
     return for_each_chunk(user, dir, step, file, [](std::span<const std::byte>) { return result<void>{}; });
+}
+
+result<shard_reader> shard_reader::open(const std::string& dir, std::uint64_t step, const shard_file& file) {
+    shard_reader out;
+    out.path_ = step_folder(dir, step) + "/" + shard_name(file.rank);
+    out.file_ = file;
+    BANYAN_TRY(out.fd_, open_shard(dir, step, file));
+    return out;
+}
+
+result<void> shard_reader::load(std::size_t chunk, std::span<std::byte> into) {
+    return read_chunk(fd_.get(), into, chunk, file_.chunks[chunk], path_);
+}
+
+// A chunk that is wanted whole comes to its place at once.
+result<void> shard_reader::read(std::uint64_t at, std::span<std::byte> into) {
+    if (at > file_.bytes || into.size() > file_.bytes - at)
+        return fail(errc::invalid_input, fmt::format("{} ends before byte {}", path_, at + into.size()));
+    while (!into.empty()) {
+        const std::size_t chunk = at / chunk_bytes, inside = at % chunk_bytes;
+        const auto bytes = std::min<std::uint64_t>(chunk_bytes, file_.bytes - chunk * chunk_bytes);
+        const auto some = std::min<std::uint64_t>(bytes - inside, into.size());
+        if (some == bytes) {
+            BANYAN_CHECK(load(chunk, into.first(some)));
+        } else {
+            if (kept_chunk_ != chunk) {
+                kept_chunk_.reset();
+                kept_.resize(bytes);
+                BANYAN_CHECK(load(chunk, kept_));
+                kept_chunk_ = chunk;
+            }
+            std::memcpy(into.data(), kept_.data() + inside, some);
+        }
+        at += some;
+        into = into.subspan(some);
+    }
+    return {};
 }
 
 result<image_contents> read_shard_header(const storage_user& user, const std::string& dir, std::uint64_t step,

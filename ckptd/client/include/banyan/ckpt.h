@@ -230,6 +230,26 @@ BCK_API int bck_state_restart(bck_state* state, uint64_t* step, int* source);
 BCK_API int bck_state_restart_into(bck_state* state, uint64_t* step, int* source, const bck_tensor* tensors,
                                    size_t count);
 
+/* Reads a step of a checkpoint directory, in a job or outside of any: no daemon and no bck_init are needed.
+ * All that is read is held against its checksums. One thread at a time for each bck_reader. */
+typedef struct bck_reader bck_reader;
+
+/* `dir` as in --train-ckpt=dir=, or states/NAME in it; `step` NULL: the newest that is committed.
+ * BCK_E_NOTFOUND: there is none. BCK_E_REFUSED: it is damaged, or cannot be looked at. The caller closes it.
+ */
+BCK_API int bck_reader_open(const char* dir, const uint64_t* step, bck_reader** reader);
+BCK_API uint64_t bck_reader_step(const bck_reader* reader);
+BCK_API uint32_t bck_reader_world(const bck_reader* reader);
+/* What rank `rank` (below bck_reader_world) has saved; the caller frees it. */
+BCK_API int bck_reader_stat(bck_reader* reader, uint32_t rank, bck_contents** contents);
+/* Fills regions of any layout. One with `global_shape` and `offset` is a part of the tensor of its name: it
+ * is put together from whatever parts the ranks have saved of that, in whatever number of ranks. One without
+ * comes from what `rank` has saved under its name. BCK_E_LAYOUT: the step has no such tensor, or not all of
+ * it; the regions before that one are filled. Needs memory for 4 MiB, and for a region in a GPU's memory its
+ * size. */
+BCK_API int bck_reader_fill(bck_reader* reader, uint32_t rank, const bck_tensor* tensors, size_t count);
+BCK_API void bck_reader_close(bck_reader* reader); /* NULL is fine */
+
 /* Ends the use of the library, of all states. `drain` != 0: waits (at most a minute) until what was saved is
  * complete in memory and, when the job flushes its steps, in storage: BCK_E_TIMEOUT when the newest step that
  * this rank has saved is not complete, storage has not got the newest complete one, or nobody has said so in

@@ -294,6 +294,38 @@ class tensors {
     std::size_t size_ = 0;
 };
 
+/// A step of a checkpoint directory, read without a job.
+class reader {
+  public:
+    /// Without `step` the newest that is committed.
+    static result<reader> open(const std::string& dir, std::optional<std::uint64_t> step = std::nullopt) {
+        bck_reader* opened = nullptr;
+        const int code = bck_reader_open(dir.c_str(), step ? &*step : nullptr, &opened);
+        if (code != BCK_OK) return failure(detail::checked(code).error());
+        return reader(opened);
+    }
+    std::uint64_t step() const { return bck_reader_step(handle_.get()); }
+    std::uint32_t world() const { return bck_reader_world(handle_.get()); }
+    /// `rank` below world().
+    result<contents> stat(std::uint32_t rank) {
+        bck_contents* found = nullptr;
+        const int code = bck_reader_stat(handle_.get(), rank, &found);
+        if (code != BCK_OK) return failure(detail::checked(code).error());
+        return contents(found);
+    }
+    /// Pieces from whichever ranks have them, the rest from `rank`.
+    result<void> fill(std::uint32_t rank, tensors& wanted) {
+        return detail::checked(bck_reader_fill(handle_.get(), rank, wanted.data(), wanted.size()));
+    }
+
+  private:
+    struct close {
+        void operator()(bck_reader* r) const noexcept { bck_reader_close(r); }
+    };
+    explicit reader(bck_reader* opened) : handle_(opened) {}
+    std::unique_ptr<bck_reader, close> handle_;
+};
+
 /// One state of the process. The one without a name is the session's own; a copy is the same state.
 class state {
   public:

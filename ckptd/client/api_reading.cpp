@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The C functions that say what a checkpoint holds, and that read a step of a directory without a job.
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <banyan/ckpt.h>
+#include <fmt/format.h>
+
+#include "ckptd/client/api.hpp"
+#include "ckptd/client/device.hpp"
+#include "ckptd/client/regions.hpp"
+#include "ckptd/store/step_reader.hpp"
+#include "common/guard.hpp"
+
+struct bck_reader {
+    banyan::ckpt::step_reader step;
+};
+
+bck_contents::bck_contents(banyan::ckpt::image_contents of) : image(std::move(of)) {
+    for (std::size_t i = 0; i < image.regions.size(); ++i) by_name.emplace(image.regions[i].name, i);
+}
+
+namespace banyan::ckpt {
+namespace {
+
+bck_region describe(const region& r) {
+    static constexpr uint64_t none = 0;  // of a scalar: no extents, and not NULL
+    const auto numbers = [](const std::vector<std::uint64_t>& of) { return of.empty() ? &none : of.data(); };
+    return {r.name.c_str(),
+            r.dtype.c_str(),
+            static_cast<int>(r.shape.size()),
+            r.shape.data(),
+            r.bytes,
+            r.part ? numbers(r.part->global_shape) : nullptr,
+            r.part ? numbers(r.part->begin) : nullptr};
+}
+
+outcome outcome_of(const error& e) {
+    switch (e.code) {
+        case errc::not_found:
+            return {BCK_E_NOTFOUND, e.text()};
+        case errc::conflict:
+            return {BCK_E_LAYOUT, e.text()};
+        case errc::exhausted:
+            return {BCK_E_MEMORY, e.text()};
+        default:
+            return {BCK_E_REFUSED, e.text()};
+    }
+}
+
+outcome fill(step_reader& from, std::uint32_t rank, const region& wanted, const place& to) {
+    if (!to.on_device) {
+        const std::span into(static_cast<std::byte*>(to.ptr), wanted.bytes);
+        if (auto done = from.fill(wanted, rank, into); !done) return outcome_of(done.error());
+        return {};
+    }
+    std::vector<std::byte> host(wanted.bytes);
+    if (auto done = from.fill(wanted, rank, host); !done) return outcome_of(done.error());
+    if (auto copied = device::copy_from_host(to.ptr, host.data(), host.size()); !copied)
+        return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", wanted.name, copied.error().text())};
+    return {};
+}
+
+outcome fill_all(step_reader& from, std::uint32_t rank, std::span<const bck_tensor> tensors) {
+    region_table table;
+    for (const auto& one : tensors)
+        if (auto added = table.add(one); added.code != 0) return added;
+    if (table.size() != tensors.size())
+        return {BCK_E_INVALID, "a name is there twice in one list of regions"};
+    for (std::size_t i = 0; i < table.size(); ++i)
+        if (auto done = fill(from, rank, table.at(i), table.place_of(i)); done.code != 0) return done;
+    return {};
+}
+
+}  // namespace
+}  // namespace banyan::ckpt
+
+using banyan::ckpt::outcome;
+using banyan::ckpt::report;
+
+extern "C" {
+
+uint64_t bck_contents_step(const bck_contents* contents) {
+    return banyan::guarded(
+        "bck_contents_step", [] { return std::uint64_t{}; },
+        [&] { return contents ? contents->image.step : 0; });
+}
+
+size_t bck_contents_size(const bck_contents* contents) {
+    return banyan::guarded(
+        "bck_contents_size", [] { return std::size_t{}; },
+        [&] { return contents ? contents->image.regions.size() : 0; });
+}
+
+int bck_contents_at(const bck_contents* contents, size_t index, bck_region* region) {
+    return report([&]() -> outcome {
+        if (!contents || !region || index >= contents->image.regions.size())
+            return {BCK_E_INVALID, "contents or region is NULL, or there are fewer regions"};
+        *region = banyan::ckpt::describe(contents->image.regions[index]);
+        return {};
+    });
+}
+
+int bck_contents_find(const bck_contents* contents, const char* name, bck_region* region) {
+    return report([&]() -> outcome {
+        if (!contents || !region || !name) return {BCK_E_INVALID, "contents, name or region is NULL"};
+        const auto it = contents->by_name.find(name);
+        if (it == contents->by_name.end())
+            return {BCK_E_LAYOUT, "the step has no region \"" + std::string(name) + "\""};
+        *region = banyan::ckpt::describe(contents->image.regions[it->second]);
+        return {};
+    });
+}
+
+void bck_contents_free(bck_contents* contents) {
+    banyan::guarded(
+        "bck_contents_free", [] {}, [&] { delete contents; });
+}
+
+int bck_reader_open(const char* dir, const uint64_t* step, bck_reader** reader) {
+    return report([&]() -> outcome {
+        if (!dir || !reader) return {BCK_E_INVALID, "dir or reader is NULL"};
+        *reader = nullptr;
+        auto opened = banyan::ckpt::step_reader::open(dir, step ? std::optional(*step) : std::nullopt);
+        if (!opened) return banyan::ckpt::outcome_of(opened.error());
+        *reader = new bck_reader{std::move(*opened)};
+        return {};
+    });
+}
+
+uint64_t bck_reader_step(const bck_reader* reader) {
+    return banyan::guarded(
+        "bck_reader_step", [] { return std::uint64_t{}; }, [&] { return reader ? reader->step.step() : 0; });
+}
+
+uint32_t bck_reader_world(const bck_reader* reader) {
+    return banyan::guarded(
+        "bck_reader_world", [] { return std::uint32_t{}; },
+        [&] { return reader ? reader->step.world() : 0; });
+}
+
+int bck_reader_stat(bck_reader* reader, uint32_t rank, bck_contents** contents) {
+    return report([&]() -> outcome {
+        if (!reader || !contents) return {BCK_E_INVALID, "reader or contents is NULL"};
+        *contents = nullptr;
+        auto found = reader->step.contents(rank);
+        if (!found) return banyan::ckpt::outcome_of(found.error());
+        *contents = new bck_contents(**found);
+        return {};
+    });
+}
+
+int bck_reader_fill(bck_reader* reader, uint32_t rank, const bck_tensor* tensors, size_t count) {
+    return report([&]() -> outcome {
+        if (!reader || (!tensors && count != 0)) return {BCK_E_INVALID, "reader or tensors is NULL"};
+        return banyan::ckpt::fill_all(reader->step, rank, std::span(tensors, count));
+    });
+}
+
+void bck_reader_close(bck_reader* reader) {
+    banyan::guarded(
+        "bck_reader_close", [] {}, [&] { delete reader; });
+}
+}
