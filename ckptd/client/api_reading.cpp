@@ -28,15 +28,13 @@ namespace banyan::ckpt {
 namespace {
 
 bck_region describe(const region& r) {
-    static constexpr uint64_t none = 0;  // of a scalar: no extents, and not NULL
-    const auto numbers = [](const std::vector<std::uint64_t>& of) { return of.empty() ? &none : of.data(); };
     return {r.name.c_str(),
             r.dtype.c_str(),
             static_cast<int>(r.shape.size()),
             r.shape.data(),
             r.bytes,
-            r.part ? numbers(r.part->global_shape) : nullptr,
-            r.part ? numbers(r.part->begin) : nullptr};
+            r.part ? numbers_of(r.part->global_shape) : nullptr,
+            r.part ? numbers_of(r.part->begin) : nullptr};
 }
 
 outcome outcome_of(const error& e) {

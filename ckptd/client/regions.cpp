@@ -176,16 +176,14 @@ bool region_table::describe(const char* name, bck_tensor* described) const {
     const auto known = by_name_.find(std::string_view(name));
     if (known == by_name_.end()) return false;
     const auto& r = regions_[known->second];
-    static constexpr std::uint64_t none = 0;  // of a scalar: no extents, and not NULL
-    const auto numbers = [](const std::vector<std::uint64_t>& of) { return of.empty() ? &none : of.data(); };
     *described = {r.name.c_str(),
                   places_[known->second].ptr,
                   r.bytes,
                   r.dtype.c_str(),
                   static_cast<int>(r.shape.size()),
                   r.shape.data(),
-                  r.part ? numbers(r.part->global_shape) : nullptr,
-                  r.part ? numbers(r.part->begin) : nullptr};
+                  r.part ? numbers_of(r.part->global_shape) : nullptr,
+                  r.part ? numbers_of(r.part->begin) : nullptr};
     return true;
 }
 

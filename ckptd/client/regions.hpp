@@ -20,6 +20,12 @@
 
 namespace banyan::ckpt {
 
+/// Never NULL, which would say that nothing is given: a scalar has no extents.
+inline const std::uint64_t* numbers_of(const std::vector<std::uint64_t>& extents) {
+    static constexpr std::uint64_t none = 0;
+    return extents.empty() ? &none : extents.data();
+}
+
 struct place {
     void* ptr = nullptr;
     bool on_device = false;
