@@ -24,7 +24,7 @@ class Training(TrainingCase):
 
     def test_the_state_survives_every_rank(self):
         reference = self.undisturbed()
-        job = self.submit(8)
+        job = self.submit_unending(8)
         self.wait_step(job, 15)
         placed = {rank: node for rank, (_, node) in self.ranks(job).items()}
         self.assertEqual(len(placed), 16)
@@ -33,8 +33,8 @@ class Training(TrainingCase):
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        log = self.wait_finished(job)
-        self.assertEqual(trainer_log.losses(log), reference)
+        log = self.end(job)
+        self.assert_losses(log, reference)
         self.assertEqual({r["source"] for r in log.restored}, {"local"})
         self.assertEqual({r["rank"]: r["node"] for r in log.restored}, placed)
         self.assertLessEqual(log.replayed, 1)
@@ -45,7 +45,7 @@ class Training(TrainingCase):
         """It has another number, so storage is all it can begin from, and no flush was due by far."""
         reference = self.undisturbed()
         ckpt = f"dir={self.checkpoints()},every=1,flush=1000"
-        first = self.submit(8, ckpt=ckpt)
+        first = self.submit(8, ckpt=ckpt, step_ms=200)
         self.wait_step(first, 15)
         self.cluster.run("scancel", first)
         self.cluster.wait_for_job(first, "CANCELLED")
@@ -61,22 +61,22 @@ class Training(TrainingCase):
 
     def test_the_state_survives_the_step(self):
         reference = self.undisturbed()
-        job = self.submit(8)
+        job = self.submit_unending(8)
         self.wait_step(job, 15)
         self.cluster.run("scancel", "--signal=KILL", f"{job}.0")
-        log = self.wait_finished(job)
-        self.assertEqual(trainer_log.losses(log), reference)
+        log = self.end(job)
+        self.assert_losses(log, reference)
         self.assertEqual(len(log.starts), 2)
 
     def test_a_spare_takes_the_place_of_a_failed_node(self):
         reference = self.undisturbed()
-        job = self.submit(9, spares=1, ckpt=f"dir={self.checkpoints()},every=1,flush=10")
+        job = self.submit_unending(9, spares=1, ckpt=f"dir={self.checkpoints()},every=1,flush=10")
         self.wait_step(job, 20)
         before = {rank: node for rank, (_, node) in self.ranks(job).items()}
         victim = sorted(set(before.values()))[3]
         self.cluster.kmsg(victim, XID_79)
-        log = self.wait_finished(job)
-        self.assertEqual(trainer_log.losses(log), reference)
+        log = self.end(job)
+        self.assert_losses(log, reference)
         after = {r["rank"]: r for r in log.restored}
         self.assertEqual(len(after), 16)
         moved = {rank for rank, node in before.items() if after[rank]["node"] != node}
@@ -152,14 +152,14 @@ class Requeue(TrainingCase):
 
     def test_without_a_spare_the_job_is_requeued_at_once(self):
         reference = self.undisturbed()
-        job = self.submit(8)
+        job = self.submit_unending(8)
         self.wait_step(job, 20)
         before = {rank: node for rank, (_, node) in self.ranks(job).items()}
         # Neither the batch host nor the last one.
         victim = sorted(set(before.values()))[4]
         self.cluster.kmsg(victim, XID_79)
-        log = self.wait_finished(job)
-        self.assertEqual(trainer_log.losses(log), reference)
+        log = self.end(job)
+        self.assert_losses(log, reference)
         self.assertEqual(self.cluster.job(job)["Restarts"], "1")
         after = {r["rank"]: r for r in log.restored}
         self.assertEqual({rank for rank, node in before.items() if after[rank]["node"] != node},
@@ -169,7 +169,7 @@ class Requeue(TrainingCase):
     def test_on_wholly_other_nodes_without_storage(self):
         """What it begins from is in the memory of nodes that are no longer its own, and the plan alone names these."""
         reference = self.undisturbed()
-        job = self.submit(8)
+        job = self.submit_unending(8)
         self.wait_step(job, 20)
         before = {node for _, node in self.ranks(job).values()}
         reached = max(self.log(job).steps)
@@ -183,8 +183,8 @@ class Requeue(TrainingCase):
             self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
             return False
         self.cluster.wait_for(starts, "it is started again")
-        log = self.wait_finished(job)
-        self.assertEqual(trainer_log.losses(log), reference)
+        log = self.end(job)
+        self.assert_losses(log, reference)
         self.assertEqual({r["source"] for r in log.restored}, {"peer"})
         self.assertFalse(before & {r["node"] for r in log.restored})
         self.assertGreaterEqual(min(r["step"] for r in log.restored), reached - 1)

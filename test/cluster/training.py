@@ -3,6 +3,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 
 from harness import REPOSITORY, ClusterCase
@@ -18,7 +19,7 @@ XID_79 = "NVRM: Xid (PCI:0000:13:00): 79, pid='<unknown>', name=<unknown>, GPU h
 class TrainingCase(ClusterCase):
     """A cluster on which jobs train."""
 
-    def submit(self, nodes, spares=0, steps=60, step_ms=40, ckpt="every=1", shape=SHAPE, per_node=2, options=()):
+    def submit(self, nodes, spares=0, steps=60, step_ms=40, ckpt="every=1", shape=SHAPE, per_node=2, options=(), trainer=()):
         """Submits the example's own batch script. Returns the job id."""
         cluster = self.cluster
         words = [f"-N{nodes}", f"--ntasks-per-node={per_node}", "--gres=gpu:8", "--no-kill", "--requeue", "--open-mode=append",
@@ -27,8 +28,25 @@ class TrainingCase(ClusterCase):
             words.append(f"--train-spares={spares}")
         if ckpt:
             words.append(f"--train-ckpt={ckpt}")
-        out = cluster.out("sbatch", "--parsable", *words, REPOSITORY / "examples/trainer/job.sh", "--steps", steps, "--step-ms", step_ms)
+        out = cluster.out("sbatch", "--parsable", *words, REPOSITORY / "examples/trainer/job.sh", "--steps", steps, "--step-ms", step_ms,
+                          *trainer)
         return int(out)
+
+    def submit_unending(self, nodes, **more):
+        """A job that something is to happen to: it trains until end() has seen that it has."""
+        self.stop = self.cluster.dir / "tmp" / f"stop-{time.monotonic_ns()}"
+        return self.submit(nodes, trainer=("--stop-file", self.stop), **more)
+
+    def end(self, job):
+        """Has the job's processes started a second time, and then come to their end."""
+        self.cluster.wait_for(lambda: len(self.log(job).starts) >= 2, "the ranks have begun again", timeout=90)
+        self.stop.touch()
+        return self.wait_finished(job)
+
+    def assert_losses(self, log, reference):
+        """Those of the undisturbed run, as far as that went."""
+        losses = trainer_log.losses(log)
+        self.assertEqual({step: losses.get(step) for step in reference}, reference)
 
     def log(self, job):
         return trainer_log.read(self.cluster.dir / "tmp" / f"slurm-{job}.out")
