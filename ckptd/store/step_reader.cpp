@@ -25,25 +25,14 @@ std::string extents(const std::vector<std::uint64_t>& of) { return fmt::format("
 result<step_reader> step_reader::open(const std::string& dir, std::optional<std::uint64_t> step) {
     step_reader out;
     out.dir_ = dir;
-    std::vector<std::uint64_t> steps;
-    if (step) {
-        steps.push_back(*step);
-    } else {
-        BANYAN_TRY(steps, list_steps(myself(), dir));
+    if (!step) {
+        BANYAN_TRY(const auto steps, list_steps(myself(), dir));
+        if (steps.empty()) return fail(errc::not_found, fmt::format("there is no step in {}", dir));
+        step = steps.front();
     }
-    error why{errc::not_found, fmt::format("there is no step in {}", dir), ""};
-    for (const auto one : steps) {
-        out.files_.clear();
-        auto found =
-            scan_step(myself(), dir, one, 0, [&](const shard_file& file) { out.files_.push_back(file); });
-        if (found) {
-            out.summary_ = *found;
-            return out;
-        }
-        why = found.error();
-        if (!was_seen(why)) break;
-    }
-    return std::unexpected(std::move(why));
+    const auto keep = [&](const shard_file& file) { out.files_.push_back(file); };
+    BANYAN_TRY(out.summary_, scan_step(myself(), dir, *step, 0, keep));
+    return out;
 }
 
 result<shard_reader*> step_reader::shard(std::uint32_t rank) {

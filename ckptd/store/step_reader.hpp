@@ -42,7 +42,8 @@ class shard_reader {
 /// Not thread-safe.
 class step_reader {
   public:
-    /// Without `step` the newest one whose COMMIT fits its manifest. errc::not_found: there is none.
+    /// Without `step` the newest one that has a COMMIT: where that is damaged it is the error, and no older
+    /// one is taken without a word. errc::not_found: there is none.
     static result<step_reader> open(const std::string& dir, std::optional<std::uint64_t> step);
 
     std::uint64_t step() const { return summary_.step; }

@@ -215,6 +215,18 @@ TEST_CASE("the newest step is read, and what is damaged is told", "[client]") {
           std::string::npos);
 }
 
+TEST_CASE("no older step is read in place of a damaged one", "[client]") {
+    const temporary t;
+    for (const std::uint64_t step : {1, 2}) write(t.dir(), step, grid(2, 1));
+    std::ofstream(step_folder(t.dir(), 2) + "/MANIFEST.json", std::ios::app) << " ";
+    bck_reader* r = nullptr;
+    CHECK(bck_reader_open(t.dir().c_str(), nullptr, &r) == BCK_E_REFUSED);
+    CHECK(std::string(bck_error()).find("step-000000000002") != std::string::npos);
+    const std::uint64_t first = 1;
+    REQUIRE(bck_reader_open(t.dir().c_str(), &first, &r) == BCK_OK);
+    bck_reader_close(r);
+}
+
 TEST_CASE("regions of many chunks are read in pieces", "[client]") {
     const temporary t;
     constexpr std::uint64_t side = 2304;  // 20 MiB

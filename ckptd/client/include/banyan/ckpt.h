@@ -235,7 +235,8 @@ BCK_API int bck_state_restart_into(bck_state* state, uint64_t* step, int* source
 typedef struct bck_reader bck_reader;
 
 /* `dir` as in --train-ckpt=dir=, or states/NAME in it; `step` NULL: the newest that is committed.
- * BCK_E_NOTFOUND: there is none. BCK_E_REFUSED: it is damaged, or cannot be looked at. The caller closes it.
+ * BCK_E_NOTFOUND: there is none. BCK_E_REFUSED: it is damaged (no older one is taken for it), or cannot be
+ * looked at. The caller closes it.
  */
 BCK_API int bck_reader_open(const char* dir, const uint64_t* step, bck_reader** reader);
 BCK_API uint64_t bck_reader_step(const bck_reader* reader);
