@@ -99,13 +99,12 @@ std::map<copy_key, choice> coordinator::candidates() const {
         }
         return c;
     };
-    // Of ranks that there are no more, by which others may begin.
-    std::map<copy_key, std::map<std::uint32_t, std::vector<std::uint32_t>>> beyond;
     const auto add = [&](std::uint32_t holder, const std::vector<held>& copies) {
         for (const auto& h : copies) {
             if (h.rank >= world_ && group_ == 0) continue;
             auto& c = entry(h.key);
-            (h.rank < world_ ? c.holders[h.rank] : beyond[h.key][h.rank]).push_back(holder);
+            c.saved[h.rank].push_back(holder);
+            if (h.rank < world_) c.holders[h.rank].push_back(holder);
         }
     };
     for (const auto& [slot, i] : inventories_) add(slot, i.copies);
@@ -113,7 +112,7 @@ std::map<copy_key, choice> coordinator::candidates() const {
     for (const auto& o : outside_.said) add(number++, o.has.copies);
     for (const auto& key : *storage_) entry(key).storage = true;
     if (group_ != 0)
-        for (auto& [key, c] : out) stand_in(c, beyond[key]);
+        for (auto& [key, c] : out) stand_in(c);
     std::erase_if(out, [&](const auto& one) {
         const auto& c = one.second;
         const auto has = [&](const auto& holders) { return !holders.empty(); };
@@ -122,14 +121,13 @@ std::map<copy_key, choice> coordinator::candidates() const {
     return out;
 }
 
-void coordinator::stand_in(choice& c,
-                           const std::map<std::uint32_t, std::vector<std::uint32_t>>& beyond) const {
-    const auto ranks = beyond.empty() ? world_ : std::max(world_, beyond.rbegin()->first + 1);
+// Of ranks that there are no more, too.
+void coordinator::stand_in(choice& c) const {
+    const auto ranks = c.saved.empty() ? world_ : std::max(world_, c.saved.rbegin()->first + 1);
     const auto own = c.holders;
     const auto holders_of = [&](std::uint32_t rank) {
-        if (rank < world_) return own[rank];
-        const auto at = beyond.find(rank);
-        return at == beyond.end() ? std::vector<std::uint32_t>() : at->second;
+        const auto at = c.saved.find(rank);
+        return at == c.saved.end() ? std::vector<std::uint32_t>() : at->second;
     };
     for (std::uint32_t rank = 0; rank < world_; ++rank) {
         const auto tried = [&](std::uint32_t source, const std::vector<std::uint32_t>& holders) {

@@ -92,7 +92,7 @@ class coordinator {
     /// Of which somebody knows that it is replicated, and which is not whole, as nobody has given it up.
     std::optional<copy_key> missed(const std::set<copy_key>& whole) const;
     /// Of the ranks for which `c` has no holder, or none that gives it, another rank's shard.
-    void stand_in(choice& c, const std::map<std::uint32_t, std::vector<std::uint32_t>>& beyond) const;
+    void stand_in(choice& c) const;
     /// What those outside know to be replicated, if it can take the place of what the members know.
     std::optional<copy_key> replicated_outside(const std::set<copy_key>& whole) const;
 

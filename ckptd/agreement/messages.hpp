@@ -60,6 +60,9 @@ struct choice {
     /// Ranks that begin with another rank's shard, since nobody gives one of their own: with that of a rank
     /// whose state is the same (launch::group). `holders` are that one's.
     std::map<std::uint32_t, std::uint32_t> instead{};
+    /// All shards of it that somebody holds, by the rank that saved them, of which there may be more now or
+    /// fewer: who reads by name asks the coordinator, and nobody is sent this.
+    std::map<std::uint32_t, std::vector<std::uint32_t>> saved{};
 
     /// Whose shard `rank` begins with.
     std::uint32_t source_of(std::uint32_t rank) const {

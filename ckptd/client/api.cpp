@@ -63,8 +63,6 @@ banyan::ckpt::client& the_client() {
     return *c;
 }
 
-banyan::ckpt::client& client_of(bck_state* state) { return state ? *state : the_client(); }
-
 // One after the other, the next one while the daemon works for the one before.
 banyan::ckpt::outcome finalize(const std::vector<bck_state*>& states, std::size_t from, bool drain) {
     banyan::ckpt::outcome others;
@@ -75,6 +73,9 @@ banyan::ckpt::outcome finalize(const std::vector<bck_state*>& states, std::size_
 }
 
 }  // namespace
+
+banyan::ckpt::client& banyan::ckpt::client_of(bck_state* state) { return state ? *state : the_client(); }
+using banyan::ckpt::client_of;
 
 extern "C" {
 

@@ -23,6 +23,10 @@ struct bck_contents {
 
 namespace banyan::ckpt {
 
+class client;
+/// NULL is the state without a name.
+client& client_of(bck_state* state);
+
 inline thread_local std::string last_error;
 
 template <class Body>

@@ -11,9 +11,8 @@
 #include <fmt/format.h>
 
 #include "ckptd/client/api.hpp"
-#include "ckptd/client/device.hpp"
-#include "ckptd/client/regions.hpp"
-#include "ckptd/store/step_reader.hpp"
+#include "ckptd/client/client.hpp"
+#include "ckptd/client/reading.hpp"
 #include "common/guard.hpp"
 
 struct bck_reader {
@@ -37,41 +36,13 @@ bck_region describe(const region& r) {
             r.part ? numbers_of(r.part->begin) : nullptr};
 }
 
-outcome outcome_of(const error& e) {
-    switch (e.code) {
-        case errc::not_found:
-            return {BCK_E_NOTFOUND, e.text()};
-        case errc::conflict:
-            return {BCK_E_LAYOUT, e.text()};
-        case errc::exhausted:
-            return {BCK_E_MEMORY, e.text()};
-        default:
-            return {BCK_E_REFUSED, e.text()};
-    }
-}
-
-outcome fill(step_reader& from, std::uint32_t rank, const region& wanted, const place& to) {
-    if (!to.on_device) {
-        const std::span into(static_cast<std::byte*>(to.ptr), wanted.bytes);
-        if (auto done = from.fill(wanted, rank, into); !done) return outcome_of(done.error());
-        return {};
-    }
-    std::vector<std::byte> host(wanted.bytes);
-    if (auto done = from.fill(wanted, rank, host); !done) return outcome_of(done.error());
-    if (auto copied = device::copy_from_host(to.ptr, host.data(), host.size()); !copied)
-        return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", wanted.name, copied.error().text())};
-    return {};
-}
-
-outcome fill_all(step_reader& from, std::uint32_t rank, std::span<const bck_tensor> tensors) {
+outcome fill_given(step_reader& from, std::uint32_t rank, std::span<const bck_tensor> tensors) {
     region_table table;
     for (const auto& one : tensors)
         if (auto added = table.add(one); added.code != 0) return added;
     if (table.size() != tensors.size())
         return {BCK_E_INVALID, "a name is there twice in one list of regions"};
-    for (std::size_t i = 0; i < table.size(); ++i)
-        if (auto done = fill(from, rank, table.at(i), table.place_of(i)); done.code != 0) return done;
-    return {};
+    return fill_all(from, rank, table);
 }
 
 }  // namespace
@@ -123,9 +94,22 @@ int bck_reader_open(const char* dir, const uint64_t* step, bck_reader** reader) 
     return report([&]() -> outcome {
         if (!dir || !reader) return {BCK_E_INVALID, "dir or reader is NULL"};
         *reader = nullptr;
-        auto opened = banyan::ckpt::step_reader::open(dir, step ? std::optional(*step) : std::nullopt);
-        if (!opened) return banyan::ckpt::outcome_of(opened.error());
-        *reader = new bck_reader{std::move(*opened)};
+        auto opened = banyan::ckpt::open_stored_step(dir, step ? std::optional(*step) : std::nullopt);
+        if (!opened && opened.error().code == banyan::errc::not_found)
+            return {BCK_E_NOTFOUND, opened.error().text()};
+        if (!opened) return banyan::ckpt::unread(opened.error());
+        *reader = new bck_reader{banyan::ckpt::step_reader(std::move(*opened))};
+        return {};
+    });
+}
+
+int bck_reader_open_job(bck_state* state, bck_reader** reader) {
+    return report([&]() -> outcome {
+        if (!reader) return {BCK_E_INVALID, "reader is NULL"};
+        *reader = nullptr;
+        std::unique_ptr<banyan::ckpt::step_source> found;
+        if (auto r = banyan::ckpt::client_of(state).open_step(&found); r.code != 0) return r;
+        *reader = new bck_reader{banyan::ckpt::step_reader(std::move(found))};
         return {};
     });
 }
@@ -146,7 +130,7 @@ int bck_reader_stat(bck_reader* reader, uint32_t rank, bck_contents** contents) 
         if (!reader || !contents) return {BCK_E_INVALID, "reader or contents is NULL"};
         *contents = nullptr;
         auto found = reader->step.contents(rank);
-        if (!found) return banyan::ckpt::outcome_of(found.error());
+        if (!found) return banyan::ckpt::unread(found.error());
         *contents = new bck_contents(**found);
         return {};
     });
@@ -155,7 +139,7 @@ int bck_reader_stat(bck_reader* reader, uint32_t rank, bck_contents** contents) 
 int bck_reader_fill(bck_reader* reader, uint32_t rank, const bck_tensor* tensors, size_t count) {
     return report([&]() -> outcome {
         if (!reader || (!tensors && count != 0)) return {BCK_E_INVALID, "reader or tensors is NULL"};
-        return banyan::ckpt::fill_all(reader->step, rank, std::span(tensors, count));
+        return banyan::ckpt::fill_given(reader->step, rank, std::span(tensors, count));
     });
 }
 

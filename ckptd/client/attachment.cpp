@@ -180,11 +180,12 @@ void attachment::tell_warning() {
 }
 
 outcome attachment::ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
-                        nlohmann::json* reply, const std::function<void()>& meanwhile) {
-    auto answer = link.call(type, meta, timeout, meanwhile);
+                        nlohmann::json* reply, const std::function<void()>& meanwhile,
+                        std::span<std::byte> into) {
+    auto answer = link.call(type, meta, timeout, meanwhile, into);
     if (!answer && !link.alive()) {
         if (auto r = come_back(); r.code != 0) return r;
-        answer = link.call(type, meta, timeout, meanwhile);
+        answer = link.call(type, meta, timeout, meanwhile, into);
     }
     if (!answer && answer.error().code == errc::unavailable && link.alive()) {
         const auto in_vain = std::chrono::duration_cast<std::chrono::seconds>(timeout).count();

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,8 @@ class attachment {
     /// Makes the daemon's memory fit for copies from a GPU, where a region is on one.
     void pin(const region_table& table);
     outcome ask(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
-                nlohmann::json* reply, const std::function<void()>& meanwhile = {});
+                nlohmann::json* reply, const std::function<void()>& meanwhile = {},
+                std::span<std::byte> into = {});
     void tell_warning();
     /// There is none to go on with, which the user is told once. Always BCK_E_NODAEMON.
     outcome off(const error& e);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -16,17 +17,15 @@
 
 #include "ckptd/client/attachment.hpp"
 #include "ckptd/client/outcome.hpp"
+#include "ckptd/client/past.hpp"
 #include "ckptd/client/regions.hpp"
-#include "ckptd/store/safetensors.hpp"
+#include "ckptd/store/step_source.hpp"
 #include "common/clock.hpp"
 
 namespace banyan::ckpt {
 
 /// Regions that a call brings along.
 using given_regions = std::optional<std::span<const bck_tensor>>;
-
-/// Why a process that is behind its job saves nothing. `unanswered`: it has asked, and not been told.
-outcome behind(bool unanswered);
 
 class client {
   public:
@@ -45,6 +44,8 @@ class client {
     outcome restart_query(std::uint64_t* step);
     /// What restart() would bring, without bringing it.
     outcome stat(image_contents* found);
+    /// The same step, of all ranks that saved it; it outlives no state.
+    outcome open_step(std::unique_ptr<step_source>* found);
     outcome restart(std::uint64_t* step, int* source, given_regions given);
     /// `meanwhile` is done while the daemon works.
     outcome finalize(bool drain, const std::function<void()>& meanwhile = {});
@@ -55,7 +56,6 @@ class client {
     outcome take_turn(std::unique_lock<std::mutex>& turn);
     /// bck_init was called, by this process.
     outcome usable() const;
-    void become(const rank_name& who);
 
     /// Attached to memory for the regions of one call, which `table` then names. `asks` as of
     /// attachment::reach(); the pages come later then.
@@ -69,13 +69,11 @@ class client {
     outcome ask_for_state(bool test, nlohmann::json* reply, const region_table& into);
     /// Of one who saves and has never asked: whether there is a state that would be lost by it.
     outcome ask_before_saving();
-    /// What a question for the state has come to.
-    outcome heard(outcome answer);
-    outcome find(std::uint64_t* step);
+    outcome find(std::uint64_t* step, nlohmann::json* reply);
     outcome look(image_contents* found);
     outcome bring(std::uint64_t* step, int* source, const given_regions& given);
-    /// The job has gone back since this process was given its state.
-    bool is_behind() const;
+    outcome take_from(const nlohmann::json& reply, std::uint64_t step, const region_table& table);
+    result<nlohmann::json> ask_of_step(message type, const nlohmann::json& meta, std::span<std::byte> into);
 
     std::mutex lock_;
     bool initialised_ = false;
@@ -86,16 +84,7 @@ class client {
     given_tables given_;
     attachment daemon_{who_};
     std::uint64_t hung_at_ = 0;  ///< the daemon's beat while a save waited for it in vain; 0: it did not
-    /// Of this process; as at the beginning where it begins anew.
-    struct past {
-        std::uint64_t sealed = 0;   ///< newest sealed or restored step, plus 1
-        bool has_saved = false;     ///< since it was given its state, in this or an earlier session
-        bool has_begun = false;     ///< it was given its state, or told that there is none, or has saved
-        bool knows = false;         ///< the same, but that it has saved
-        bool must_restart = false;  ///< it was behind, and has only looked since
-        bool unanswered = false;    ///< it has asked for its state, and does not know what it is
-        std::optional<std::uint64_t> saved;  ///< newest step sealed since the state was restored
-    } past_;
+    past past_;                  ///< of this process
 };
 
 }  // namespace banyan::ckpt

@@ -185,7 +185,7 @@ void connection::populate() {
 
 result<nlohmann::json> connection::call(message type, const nlohmann::json& meta,
                                         std::chrono::milliseconds timeout,
-                                        const std::function<void()>& meanwhile) {
+                                        const std::function<void()>& meanwhile, std::span<std::byte> into) {
     auto until = in(timeout);
     BANYAN_CHECK(wire::send_frame(fd_.get(), static_cast<std::uint16_t>(type), meta, {}, until));
     if (meanwhile) {
@@ -193,6 +193,11 @@ result<nlohmann::json> connection::call(message type, const nlohmann::json& meta
         until = in(timeout);
     }
     BANYAN_TRY(auto reply, wire::receive_frame(fd_.get(), until));
+    if (reply.body.size() == into.size())
+        std::ranges::copy(reply.body, into.begin());
+    else if (!wire::error_from(reply.meta))
+        return fail(errc::invalid_input,
+                    fmt::format("the daemon sent {} bytes, not {}", reply.body.size(), into.size()));
     return std::move(reply.meta);
 }
 

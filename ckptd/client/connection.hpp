@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,9 +42,9 @@ class connection {
     /// Has all pages in the mapping, so that no save has page faults.
     void populate();
     /// The reply as it came, a refusal too; an error here means that the connection is lost. `meanwhile` is
-    /// done while the daemon works, and the time counts from its end.
+    /// done while the daemon works, and the time counts from its end. The reply's body fills `into`.
     result<nlohmann::json> call(message type, const nlohmann::json& meta, std::chrono::milliseconds timeout,
-                                const std::function<void()>& meanwhile = {});
+                                const std::function<void()>& meanwhile = {}, std::span<std::byte> into = {});
     /// A one-way message of one number, without allocation. False when the daemon is gone.
     bool post(message type, const char* field, std::uint64_t value);
     void close();

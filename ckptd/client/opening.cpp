@@ -82,7 +82,7 @@ outcome client::init(const char* job, int rank, int world) {
     rank_name now{*j, {}, static_cast<std::uint32_t>(*r), static_cast<std::uint32_t>(*w), {}};
     if (const auto step = parse_number(environment("BANYAN_STEP"), UINT32_MAX - 1))
         now.step = static_cast<std::uint32_t>(*step);
-    become(now);
+    past_.become(who_, now);
     if (const auto wait_ms = parse_number(environment("BANYAN_CKPT_WAIT_MS"), 3'600'000))
         buffer_timeout_ = std::chrono::milliseconds(*wait_ms);
     return daemon_.reach(true);
@@ -109,17 +109,16 @@ outcome client::open(client& of, const std::string& state) {
     if (pid_.exchange(of.pid_) != of.pid_) past_ = {};
     auto now = of.who_;
     now.state = state;
-    become(now);
+    past_.become(who_, now);
     daemon_.begin_as(of.daemon_);
     buffer_timeout_ = of.buffer_timeout_;
     initialised_ = true;
     return {};
 }
 
-// What another rank has saved is not this one's.
-void client::become(const rank_name& who) {
-    if (who.job != who_.job || who.rank != who_.rank || who.world != who_.world) past_ = {};
-    who_ = who;
+void past::become(rank_name& who, const rank_name& now) {
+    if (now.job != who.job || now.rank != who.rank || now.world != who.world) *this = {};
+    who = now;
 }
 
 outcome client::finalize(bool drain, const std::function<void()>& meanwhile) {

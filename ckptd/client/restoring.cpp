@@ -7,6 +7,7 @@
 #include "ckptd/buffers/copy.hpp"
 #include "ckptd/client/client.hpp"
 #include "ckptd/client/device.hpp"
+#include "ckptd/client/reading.hpp"
 #include "ckptd/client/words.hpp"
 #include "common/json_fields.hpp"
 
@@ -63,11 +64,6 @@ outcome take(std::span<std::byte> image, std::uint64_t step, std::uint32_t rank,
 
 }  // namespace
 
-bool client::is_behind() const {
-    return past_.must_restart || past_.unanswered ||
-           daemon_.link.header().round.load() != daemon_.link.generation();
-}
-
 outcome behind(bool unanswered) {
     return {BCK_E_STALE,
             unanswered
@@ -78,15 +74,24 @@ outcome behind(bool unanswered) {
 }
 
 // Whoever has begun has had its answer before.
-outcome client::heard(outcome answer) {
+outcome past::heard(outcome answer) {
     if (answer.code == BCK_E_NOTFOUND) {
-        past_.has_begun = true;
-        past_.knows = true;
-        past_.unanswered = false;
-    } else if (answer.code != BCK_OK && !past_.has_begun) {
-        past_.unanswered = true;
+        has_begun = true;
+        knows = true;
+        unanswered = false;
+    } else if (answer.code != BCK_OK && !has_begun) {
+        unanswered = true;
     }
     return answer;
+}
+
+void past::begin_from(std::uint64_t step) {
+    sealed = step + 1;
+    saved.reset();
+    must_restart = false;
+    unanswered = false;
+    has_begun = true;
+    knows = true;
 }
 
 // Once the launch has begun its daemon knows. Until then nothing that is saved counts, nor is anything lost.
@@ -125,7 +130,7 @@ outcome client::ask_for_state(bool test, nlohmann::json* reply, const region_tab
             if (daemon_.link.attached()) daemon_.tell_warning();  // it may say why
             return asked;
         }
-        const bool was_behind = is_behind();
+        const bool was_behind = past_.is_behind(daemon_.link);
         if (const auto generation = json_fields(*reply).number("generation"))
             daemon_.link.set_generation(*generation);
         const auto why = json_fields(*reply).text("waits");
@@ -143,18 +148,18 @@ outcome client::ask_for_state(bool test, nlohmann::json* reply, const region_tab
 outcome client::restart_query(std::uint64_t* step) {
     std::unique_lock<std::mutex> turn;
     if (auto r = take_turn(turn); r.code != 0) return r;
-    return heard(find(step));
+    nlohmann::json reply;
+    return past_.heard(find(step, &reply));
 }
 
-outcome client::find(std::uint64_t* step) {
+outcome client::find(std::uint64_t* step, nlohmann::json* reply) {
     if (!step) return {BCK_E_INVALID, "step is NULL"};
     if (auto r = usable(); r.code != 0) return r;
     region_table* table = nullptr;
     if (auto r = regions_.empty() ? daemon_.reach(true) : ready({}, &table, true); r.code != 0) return r;
     if (auto r = daemon_.attach_for(0); r.code != 0) return r;
-    nlohmann::json reply;
-    if (auto asked = ask_for_state(true, &reply, regions_); asked.code != 0) return asked;
-    const auto found = json_fields(reply).number("step", max_step);
+    if (auto asked = ask_for_state(true, reply, regions_); asked.code != 0) return asked;
+    const auto found = json_fields(*reply).number("step", max_step);
     if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
     *step = *found;
     return {};
@@ -163,7 +168,7 @@ outcome client::find(std::uint64_t* step) {
 outcome client::stat(image_contents* found) {
     std::unique_lock<std::mutex> turn;
     if (auto r = take_turn(turn); r.code != 0) return r;
-    return heard(look(found));
+    return past_.heard(look(found));
 }
 
 outcome client::look(image_contents* found) {
@@ -181,15 +186,67 @@ outcome client::look(image_contents* found) {
     const auto bytes = json_fields(reply).number("bytes", 1ull << 48).value_or(0);
     if (auto r = daemon_.attach_for(bytes); r.code != 0) return r;
     // Whoever has only looked has not gone back.
-    past_.must_restart = is_behind();
+    past_.must_restart = past_.is_behind(daemon_.link);
     const auto before = daemon_.link.generation();
     if (auto asked = ask_for_state(false, &reply, regions_); asked.code != 0) return asked;
     past_.must_restart = past_.must_restart || before != daemon_.link.generation();
+    if (!json_fields(reply).has("buffer"))
+        return {BCK_E_LAYOUT,
+                fmt::format("step {} is of {} ranks, this job has {}: bck_reader_open_job reads it", *step,
+                            json_fields(reply).number("world").value_or(0), who_.world)};
     std::span<std::byte> image;
     if (auto r = find_image(daemon_.link, reply, *step, &image); r.code != 0) return r;
     return read(image, *step,
                 static_cast<std::uint32_t>(json_fields(reply).number("of", 1'048'575).value_or(who_.rank)),
                 found);
+}
+
+result<nlohmann::json> client::ask_of_step(message type, const nlohmann::json& meta,
+                                           std::span<std::byte> into) {
+    nlohmann::json reply;
+    const auto said = daemon_.ask(type, meta, answer_timeout, &reply, {}, into);
+    if (said.code == 0) return reply;
+    return fail(errc::unavailable, said.text);
+}
+
+outcome client::open_step(std::unique_ptr<step_source>* found) {
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
+    nlohmann::json reply;
+    std::uint64_t step = 0;
+    if (auto r = past_.heard(find(&step, &reply)); r.code != 0) return r;
+    auto what = job_step::described(reply, who_.world);
+    if (!what) return unread(what.error());
+    const auto in_turn = [this](message type, const nlohmann::json& meta,
+                                std::span<std::byte> into) -> result<nlohmann::json> {
+        std::unique_lock<std::mutex> its_turn;
+        auto r = take_turn(its_turn);
+        if (r.code == 0) r = usable();
+        if (r.code != 0) return fail(errc::conflict, r.text);
+        return ask_of_step(type, meta, into);
+    };
+    *found = std::make_unique<job_step>(std::move(*what), in_turn);
+    return {};
+}
+
+// The shard that the daemon has put into a buffer; or, where that is not this rank's own and does not have
+// what it needs, and where there is none, whatever the ranks have saved.
+outcome client::take_from(const nlohmann::json& reply, std::uint64_t step, const region_table& table) {
+    const json_fields in(reply);
+    std::optional<std::uint32_t> of;
+    if (const auto rank = in.number("of", 1'048'575)) of = static_cast<std::uint32_t>(*rank);
+    if (in.has("buffer")) {
+        std::span<std::byte> image;
+        if (auto r = find_image(daemon_.link, reply, step, &image); r.code != 0) return r;
+        auto taken = take(image, step, who_.rank, of, table);
+        if (taken.code != BCK_E_LAYOUT || !of) return taken;
+    }
+    auto what = job_step::described(reply, who_.world);
+    if (!what) return unread(what.error());
+    step_reader all(std::make_unique<job_step>(
+        std::move(*what),
+        [this](message type, const auto& meta, auto into) { return ask_of_step(type, meta, into); }));
+    return fill_from_other_ranks(all, table);
 }
 
 outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
@@ -198,7 +255,7 @@ outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
     past_.has_begun = false;
     past_.knows = false;
     past_.unanswered = true;  // also where memory runs out
-    return heard(bring(step, source, given));
+    return past_.heard(bring(step, source, given));
 }
 
 outcome client::bring(std::uint64_t* step, int* source, const given_regions& given) {
@@ -211,17 +268,8 @@ outcome client::bring(std::uint64_t* step, int* source, const given_regions& giv
     if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
     // The round is entered, but until its state is brought this process does not train in it.
     past_.must_restart = past_.must_restart || std::exchange(past_.has_saved, false);
-    std::span<std::byte> image;
-    if (auto r = find_image(daemon_.link, reply, *found, &image); r.code != 0) return r;
-    std::optional<std::uint32_t> of;
-    if (const auto rank = json_fields(reply).number("of", 1'048'575)) of = static_cast<std::uint32_t>(*rank);
-    if (auto taken = take(image, *found, who_.rank, of, *table); taken.code != 0) return taken;
-    past_.sealed = *found + 1;
-    past_.saved.reset();
-    past_.must_restart = false;
-    past_.unanswered = false;
-    past_.has_begun = true;
-    past_.knows = true;
+    if (auto taken = take_from(reply, *found, *table); taken.code != 0) return taken;
+    past_.begin_from(*found);
     if (step) *step = *found;
     const auto from = json_fields(reply).text("source").value_or("");
     if (source)

@@ -55,7 +55,8 @@ int client::free_buffer() {
         if (is_late && buffer_timeout_ >= std::chrono::seconds(1) && header.beat.load() == beat)
             hung_at_ = beat;
         if (hung_at_ != 0 && header.beat.load() == hung_at_) return -1;
-        if (is_late || header.stalled.load() != 0 || is_behind() || !daemon_.link.alive()) return -1;
+        if (is_late || header.stalled.load() != 0 || past_.is_behind(daemon_.link) || !daemon_.link.alive())
+            return -1;
         wait_for_change(header, seen, clock::before_next_look(std::chrono::milliseconds(20)));
     }
 }
@@ -110,7 +111,7 @@ outcome client::save(std::uint64_t step, const given_regions& given) {
     if (auto r = ready(given, &table); r.code != 0) return r;
     if (!daemon_.link.alive())
         if (auto r = daemon_.come_back(); r.code != 0) return r;
-    if (is_behind()) return behind(past_.unanswered);
+    if (past_.is_behind(daemon_.link)) return behind(past_.unanswered);
     if (!past_.knows)
         if (auto r = ask_before_saving(); r.code != 0) return r;
     int buffer = free_buffer();
@@ -118,7 +119,7 @@ outcome client::save(std::uint64_t step, const given_regions& given) {
         if (auto r = daemon_.come_back(); r.code != 0) return r;
         buffer = free_buffer();
     }
-    if (buffer < 0 && is_behind()) return behind(past_.unanswered);
+    if (buffer < 0 && past_.is_behind(daemon_.link)) return behind(past_.unanswered);
     if (buffer < 0) {
         daemon_.tell_warning();
         if (daemon_.link.header().stalled.load() != 0)
@@ -171,7 +172,7 @@ outcome client::wait(std::uint64_t step, int level, int timeout_ms) {
                                                           : header.durable_step.load();
         // Above what was saved since there is only what this process began from.
         if (past_.saved && reached > *past_.saved + 1) reached = 0;
-        if (is_behind()) return behind(past_.unanswered);
+        if (past_.is_behind(daemon_.link)) return behind(past_.unanswered);
         if (reached >= step + 1) return {};
         if (clock::now() >= until)
             return {BCK_E_TIMEOUT,

@@ -41,6 +41,7 @@ daemon::daemon(asio::io_context& io, settings s, std::shared_ptr<keeper::custody
       flushes_(core_, peers_, users_, directories_),
       copies_(core_, peers_, users_),
       restores_(core_, peers_, users_),
+      reads_(core_, peers_),
       former_(core_, peers_, users_),
       launches_(core_, {peers_, users_, directories_, former_, copies_, flushes_, restores_}),
       departures_(core_, peers_, former_, launches_),
@@ -145,6 +146,10 @@ task<answer_meta> daemon::handle_local(client_ptr client, std::uint16_t type, js
             co_return json::object();
         case message::restore:
             co_return co_await restores_.on_restore(client, std::move(meta));
+        case message::look:
+            co_return co_await reads_.on_look(client, std::move(meta));
+        case message::read:
+            co_return co_await reads_.on_read(client, std::move(meta));
         case message::finalize:
             co_return co_await ranks_.on_finalize(client, std::move(meta));
         case message::seal_now:

@@ -24,6 +24,7 @@
 #include "ckptd/daemon/metrics.hpp"
 #include "ckptd/daemon/peer_requests.hpp"
 #include "ckptd/daemon/rank_requests.hpp"
+#include "ckptd/daemon/step_reads.hpp"
 #include "common/clock.hpp"
 
 namespace banyan::ckpt {
@@ -53,6 +54,7 @@ class daemon {
     flusher flushes_;
     protector copies_;
     restorer restores_;
+    step_reads reads_;
     former_nodes former_;
     launches launches_;
     departures departures_;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include <boost/asio/local/stream_protocol.hpp>
 #include <sys/ioctl.h>
@@ -29,6 +30,11 @@ struct local_client {
     std::uint32_t rank = 0;
     std::uint64_t generation = 0;
     std::shared_ptr<shard_memory> passed;  ///< goes out with the next reply
+    struct bytes {
+        std::shared_ptr<const void> keeps;  ///< them there
+        std::span<const std::byte> at;
+    };
+    bytes body;  ///< of the next reply
 
     /// The session that its rank is attached to; null where that has ended, or never was.
     session_ptr session_of_rank() const {

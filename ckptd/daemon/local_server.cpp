@@ -27,8 +27,9 @@ constexpr std::size_t user_meta = 4096;  // a rank's longest message has about 1
 constexpr milliseconds frame_timeout{
     10'000};                                 // from the first byte of a request to its last; for a reply too
 constexpr milliseconds leave_timeout{4000};  // of a predecessor: the end, and some air
-// Of an answer that waits for its reader in the kernel, where nobody counts it for a user.
-constexpr int send_buffer = 16 * 1024;
+// Of an answer that waits for its reader in the kernel, where nobody counts it for a user; and of one that
+// brings a part of a step.
+constexpr int send_buffer = 16 * 1024, send_buffer_of_bytes = 512 * 1024;
 
 // Never socket.close(): what its owner left unread may be descriptors whose end takes long.
 void hang_up(asio::local::stream_protocol::socket& socket) {
@@ -61,7 +62,8 @@ local_limits::demand demand_of(std::uint16_t type) {
 // What nobody is served with who does not hear the answer.
 bool is_for_its_answer(std::uint16_t type) {
     return is(message::status, type) || is(message::attach, type) || is(message::attach_state, type) ||
-           is(message::attach_part, type) || is(message::restore, type);
+           is(message::attach_part, type) || is(message::restore, type) || is(message::look, type) ||
+           is(message::read, type);
 }
 
 // Counts an answer until it has been read, or nobody will.
@@ -147,10 +149,11 @@ task<result<std::pair<wire::header, json>>> read_request(client_ptr client, watc
     co_return head;
 }
 
-std::string reply_of(const json& meta) {
+std::string reply_of(const json& meta, std::size_t body = 0) {
     auto text = meta.dump(-1, ' ', false, json::error_handler_t::replace);
-    const auto head = wire::encode_header(
-        {static_cast<std::uint16_t>(message::reply), static_cast<std::uint32_t>(text.size()), 0});
+    const auto head =
+        wire::encode_header({static_cast<std::uint16_t>(message::reply),
+                             static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(body)});
     text.insert(0, reinterpret_cast<const char*>(head.data()), head.size());
     return text;
 }
@@ -170,6 +173,17 @@ task<result<void>> send(client_ptr client, const std::string& text, int passed) 
     const auto rest = asio::buffer(text.data() + done, text.size() - done);
     if (auto [ec, n] = co_await asio::async_write(socket, rest, as_result); ec)
         co_return fail(errc::unavailable, "the client closed the connection: " + ec.message());
+    co_return result<void>{};
+}
+
+task<result<void>> send_bytes(client_ptr client, std::span<const std::byte> bytes) {
+    auto& socket = client->socket;
+    boost::system::error_code ignored;
+    socket.set_option(asio::socket_base::send_buffer_size(send_buffer_of_bytes), ignored);
+    const auto all = asio::buffer(bytes.data(), bytes.size());
+    auto [ec, n] = co_await asio::async_write(socket, all, as_result);
+    socket.set_option(asio::socket_base::send_buffer_size(send_buffer), ignored);
+    if (ec) co_return fail(errc::unavailable, "the client closed the connection: " + ec.message());
     co_return result<void>{};
 }
 
@@ -352,7 +366,8 @@ task<void> local_server::converse(client_ptr client) {
             continue;
         }
         const auto text = co_await answer(client, type, std::move(asked->second));
-        const counted_answer counted(limits_, client->uid, text.size());
+        const auto body = std::exchange(client->body, {});
+        const counted_answer counted(limits_, client->uid, text.size() + body.at.size());
         dog.arm();
         int passed = -1;
         const auto memory = std::exchange(client->passed, nullptr);
@@ -365,6 +380,7 @@ task<void> local_server::converse(client_ptr client) {
             passed = memory->fd();
         }
         if (!co_await send(client, text, passed)) co_return;
+        if (!body.at.empty() && !co_await send_bytes(client, body.at)) co_return;
         dog.disarm();
         client->busy = false;
     }
@@ -380,7 +396,8 @@ task<std::string> local_server::answer(client_ptr client, std::uint16_t type, js
                          client->uid),
              "read each answer, or close its connection"}));
     const auto answer = co_await handlers_.answer(client, type, std::move(meta));
-    auto text = reply_of(answer ? *answer : wire::error_meta(answer.error()));
+    if (!answer) client->body = {};
+    auto text = reply_of(answer ? *answer : wire::error_meta(answer.error()), client->body.at.size());
     if (is_status) limits_.answered(client->uid, text.size());
     co_return text;
 }

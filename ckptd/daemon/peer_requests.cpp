@@ -9,6 +9,7 @@
 #include "ckptd/daemon/holes.hpp"
 #include "ckptd/daemon/packing.hpp"
 #include "ckptd/daemon/request.hpp"
+#include "ckptd/daemon/step_reads.hpp"
 #include "ckptd/protocol/state_name.hpp"
 #include "common/crc32c.hpp"
 #include "common/json_fields.hpp"
@@ -144,6 +145,8 @@ task<answer_meta> peer_requests::answer(peer_state* from, peer_message type, jso
             to_.flushes.on_flush_word(s, key, meta);
             co_return json::object();
         }
+        case peer_message::where:
+            co_return step_reads::tell_places(*s);
         case peer_message::flushed:
             co_return to_.flushes.take_files(s, node, meta);
         case peer_message::durable: {
@@ -353,19 +356,31 @@ task<result<void>> peer_requests::on_get(peer_state* from, json meta) {
     const auto& s = fenced->s;
     const auto rank = json_fields(meta).number("rank", most_ranks(fenced->job->request) - 1);
     const auto key = get_key(meta);
-    const auto copy = s && rank && key ? s->find_copy(static_cast<std::uint32_t>(*rank), *key) : nullptr;
+    const bool looks = meta.contains("look"), is_part = meta.contains("only");
+    copy_ptr copy;
+    if (s && rank && key)
+        copy = looks || is_part ? step_reads::saved_here(*s, static_cast<std::uint32_t>(*rank), *key)
+                                : s->find_copy(static_cast<std::uint32_t>(*rank), *key);
     if (!copy) {
         answer_meta missing = fail(errc::not_found, "that shard is not here");
         co_return co_await reply_to(from->connection.get(), std::move(missing));
     }
     const auto memory = copy->memory;  // the copy may move or go meanwhile
     const auto data = copy->data();
-    json out;
-    out["bytes"] = copy->bytes;
-    out["chunks"] = copy->chunks;
+    const auto only = json_fields(meta).number("only", copy->chunks.size() - 1);
+    if (is_part && !only) {
+        answer_meta missing = fail(errc::invalid_input, "that shard has no such chunk");
+        co_return co_await reply_to(from->connection.get(), std::move(missing));
+    }
+    json out = json::object();
+    if (!is_part) {
+        out["bytes"] = copy->bytes;
+        out["chunks"] = copy->chunks;
+    }
     answer_meta found = std::move(out);
     BANYAN_CO_CHECK(co_await reply_to(from->connection.get(), std::move(found)));
-    for (std::size_t i = 0; i < copy->chunks.size(); ++i) {
+    const auto first = only.value_or(0), end = looks ? 0 : is_part ? first + 1 : copy->chunks.size();
+    for (auto i = first; i < end; ++i) {
         const auto chunk = chunk_of(data, i);
         json none = json::object();
         std::uint32_t crc = 0;

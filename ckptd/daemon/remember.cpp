@@ -58,6 +58,7 @@ json of_rank(std::uint32_t rank, const rank_state& r) {
              {"saved", r.saved},
              {"again", r.again},
              {"source", r.source},
+             {"saved_by", r.saved_by},
              {"began", r.began != nullptr && r.began == r.last},
              {"finalized", r.finalized != nullptr && r.finalized == r.last}};
     if (r.newest) out["newest"] = put(*r.newest);
@@ -98,6 +99,7 @@ void take_rank(const json& in, const kept_memory& memory, session& s) {
     take(in.at("saved"), r.saved);
     take(in.at("again"), r.again);
     r.source = in.at("source").get<std::string>();
+    r.saved_by = in.value("saved_by", 0u);
     if (in.contains("newest")) take(in.at("newest"), r.newest.emplace());
     if (in.contains("memory")) {
         if (auto found = take_memory(in.at("memory"), memory)) {

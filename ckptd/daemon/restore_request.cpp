@@ -24,6 +24,25 @@ enum class filled {
     differs,  ///< it is as it was, and the buffer is not
 };
 
+// What a process has to know of the step before it takes its state: how much memory that needs, how many
+// ranks saved it, and whose shard it is to begin with, where that is not its own: it takes only the same
+// pieces of that. None: it reads by name.
+void describe_step(const session& s, std::uint32_t rank, const copy_key& key, json& out) {
+    out["step"] = key.step;
+    const auto& mine = s.ranks.at(rank);
+    out["source"] = mine.source;
+    if (!s.request.dir.empty()) out["dir"] = s.request.dir;
+    if (mine.saved_by != 0) out["world"] = mine.saved_by;
+    const auto* held = s.agreed->rules().copies().find({key, rank}, true);
+    const auto c = held ? s.find_copy(held->number) : nullptr;
+    if (!c) return;
+    out["bytes"] = c->bytes;
+    const auto has = read_origin(c->data());
+    if (!has) return;
+    out["world"] = has->world;
+    if (has->rank != rank || has->world != s.request.world) out["of"] = has->rank;
+}
+
 }  // namespace
 
 // The restored copy in a buffer of the rank, which waits.
@@ -156,30 +175,20 @@ task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
     if (!test || !key) client->generation = s->ranks[rank].generation = s->generation;
     out["generation"] = client->generation;
     out["source"] = "none";
-    if (key) out["step"] = key->step;
-    if (test && key) {
-        // So much memory is to be attached before it can be handed over.
-        const auto* held = s->agreed->rules().copies().find({*key, rank}, true);
-        if (const auto c = held ? s->find_copy(held->number) : nullptr) out["bytes"] = c->bytes;
-    }
+    if (key) describe_step(*s, rank, *key, out);
     if (test) co_return out;
     s->ranks[rank].began = s->ranks[rank].process;
     core_.keep(s);
-    if (!key) co_return out;
+    if (!key || s->ranks[rank].saved_by != 0) co_return out;
+    // Another rank's, of more rows: nothing says that this one takes all of it.
+    if (out.contains("of") && out["bytes"] > s->ranks[rank].buffer_bytes) co_return out;
     const auto generation = s->generation;
     BANYAN_CO_TRY(const auto copy, co_await into_buffer(s, rank));
     if (!mine() || generation != s->generation)
         co_return fail(errc::conflict, "another round has begun meanwhile");
-    const auto& source = s->ranks[rank].source;
-    if (source == "local") s->bytes.memory_restored += copy->bytes;
-    out["source"] = source;
+    if (s->ranks[rank].source == "local") s->bytes.memory_restored += copy->bytes;
     out["buffer"] = copy->buffer;
     out["bytes"] = copy->bytes;
-    // Another rank's, or one of another number of ranks: the process takes only the same pieces of it.
-    if (s->request.group != 0)
-        if (const auto has = read_origin(copy->data());
-            has && (has->rank != rank || has->world != s->request.world))
-            out["of"] = has->rank;
     co_return out;
 }
 

@@ -85,11 +85,12 @@ task<bool> restorer::take_local_instead(session_ptr s, agreement::held what, std
 
 task<bool> restorer::may_begin_with(session_ptr s, std::uint32_t rank, copy_key key,
                                     agreement::ballot number) {
-    if (s->request.group == 0) co_return true;
+    if (s->request.group == 0 || s->ranks[rank].saved_by != 0) co_return true;
     const auto copy = s->find_copy(rank, key);
     if (!copy) co_return false;
     const auto of = read_origin(copy->data());
-    if (of && of->rank == rank && of->world == s->request.world) co_return true;
+    // With another number of ranks the process says what it can take, and may read other shards besides.
+    if (of && (of->rank == rank || of->world != s->request.world)) co_return true;
     const auto work = [data = copy->data(), keep = copy->memory] { return why_not_in_parts(data); };
     result<std::optional<std::string>> without = std::nullopt;
     if (!of) without = std::unexpected(of.error());
@@ -231,28 +232,37 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
     const auto user = s->user;
     const auto dir = s->request.dir;
     const auto world = s->request.world, group = s->request.group;
+    // Nothing to bring where no rank has its own shard, nor one of a rank with the same state.
+    struct stored {
+        std::uint32_t saved_by = 0;  ///< ranks, where that is so
+        shard_file file;
+    };
     const auto reads = fmt::format("step {} is read from {}, which gives nothing", what.key.step, dir);
     std::string damage;
     for (int attempt = 0; attempt < storage_attempts; ++attempt) {
         if (!s->hindered.here) s->hindered.note(hindrance::of::answer, reads);
-        const auto look = [=]() -> result<shard_file> {
-            shard_file mine;
+        const auto look = [=]() -> result<stored> {
+            stored mine;
             auto rank = what.rank;
             const auto keep = [&](const shard_file& f) {
-                if (f.rank == rank) mine = f;
+                if (f.rank == rank) mine.file = f;
             };
-            if (group != 0) {
-                // Of fewer ranks than there are now: that of one with the same state.
-                BANYAN_TRY(const auto of, scan_step(user, dir, what.key.step, 0));
-                if (of.world == 0 || of.world % group != 0)
-                    return fail(errc::conflict, fmt::format("it is of {} ranks", of.world));
-                rank %= of.world;
-            }
-            BANYAN_CHECK(scan_step(user, dir, what.key.step, group != 0 ? 0 : world, keep));
+            BANYAN_TRY(const auto of, scan_step(user, dir, what.key.step, 0, keep));
+            const bool has_equals = group != 0 && of.world % group == 0;
+            if (of.world != world && !has_equals) return stored{of.world, {}};
+            if (rank < of.world) return mine;
+            rank %= of.world;
+            BANYAN_CHECK(scan_step(user, dir, what.key.step, of.world, keep));
             return mine;
         };
-        const auto file = co_await core_.storage.run(user.uid, look);
-        result<void> done = file ? result<void>{} : std::unexpected(file.error());
+        const auto found = co_await core_.storage.run(user.uid, look);
+        const auto* file = found ? &found->file : nullptr;
+        result<void> done = found ? result<void>{} : std::unexpected(found.error());
+        if (found && found->saved_by != 0) {
+            s->ranks[what.rank].saved_by = found->saved_by;
+            s->ranks[what.rank].source = "storage";
+            co_return fetched::done;
+        }
         if (file) {
             auto copy = co_await room_for(s, what, file->bytes);
             if (!copy) {
@@ -388,6 +398,7 @@ task<void> restorer::bring_all(session_ptr s, agreement::prepare what) {
     const auto ranks = s->own_ranks();
     for (const auto rank : ranks) {
         s->ranks[rank].source.clear();
+        s->ranks[rank].saved_by = 0;
         if (!what.what.key) continue;
         const bool brought = co_await bring(s, rank, what.what, number);
         if (s->closed || s->bringing != number) co_return;

@@ -203,6 +203,7 @@ void session::enter_generation(std::uint64_t g, bool new_launch) {
     flush.hung.clear();
     incomplete = {};
     bringing.reset();
+    places.reset();
     hindered = {};
     commits.forget();
     for (auto& [node, word] : former.said) word.keeps.reset();  // what it said was for the one before

@@ -24,6 +24,7 @@
 #include "ckptd/daemon/job_agreement.hpp"
 #include "ckptd/daemon/patience.hpp"
 #include "ckptd/daemon/process.hpp"
+#include "ckptd/daemon/step_places.hpp"
 #include "ckptd/keeper/ledger.hpp"
 #include "ckptd/protocol/protocol.hpp"
 #include "ckptd/store/store.hpp"
@@ -100,6 +101,9 @@ struct rank_state {
     std::optional<copy_key> newest;  ///< that it has sealed, as far as this life of the daemon knows
     bool again = false;  ///< it asks for its state anew: the round that runs is not its own any more
     std::string source;  ///< where its state came from in this launch: local, peer, storage
+    /// The step in storage is of so many ranks, not the launch's: it has no shard of its own, and its process
+    /// reads what it needs by name. 0: it has one.
+    std::uint32_t saved_by = 0;
     taken_copies at_buddy;
 
     rank_memory_header& header() const { return *reinterpret_cast<rank_memory_header*>(memory->data()); }
@@ -375,6 +379,7 @@ struct session {
     std::set<std::pair<std::uint32_t, std::size_t>> in_checksum;  ///< (rank, buffer) under way
     clock::time_point launched{};
     std::uint64_t ticks = 0;
+    std::optional<step_places> places;          ///< as they were asked for last
     std::optional<agreement::ballot> bringing;  ///< the newest attempt for which shards are brought
     bool stalled = false;                       ///< saves wait for other nodes, and will for long
     patience commits;                           ///< from a rank's vote to its step's commit

@@ -37,7 +37,6 @@ struct sought {
     std::string home;    ///< of the job, where `dir` is that of a state with a name
     bool began = false;  ///< it has trained before: an empty directory has to be looked at twice
     std::uint64_t job = 0;
-    std::uint32_t world = 0, group = 0;
 };
 
 result<stored_steps> committed_steps(const storage_user& user, const std::string& dir, const sought& of) {
@@ -50,7 +49,7 @@ result<stored_steps> committed_steps(const storage_user& user, const std::string
     std::string why;
     for (const auto step : listed) {
         if (out.usable.size() >= enough_steps) break;
-        auto m = scan_step(user, dir, step, of.group != 0 ? 0 : of.world);
+        const auto m = scan_step(user, dir, step, 0);
         if (!m && !was_seen(m.error())) {
             if (out.usable.empty()) return std::unexpected(m.error());
             break;  // what is newer stands, and of what is older nothing is said
@@ -58,9 +57,6 @@ result<stored_steps> committed_steps(const storage_user& user, const std::string
         if (!m && m.error().code == errc::invalid_input && out.usable.empty() &&
             out.damaged.size() < enough_steps)
             out.damaged.push_back(m.error().what);
-        if (m && of.group != 0 && m->world % of.group != 0)
-            m = fail(errc::conflict,
-                     fmt::format("it is of {} ranks, which are no whole groups of {}", m->world, of.group));
         if (m)
             out.usable.push_back({m->job == of.job ? m->generation : 0, m->step});
         else if (why.empty())
@@ -69,8 +65,7 @@ result<stored_steps> committed_steps(const storage_user& user, const std::string
     // There is something, and it is not for us to say that it is nothing.
     if (out.usable.empty() && !listed.empty())
         return fail(errc::conflict,
-                    fmt::format("none of the {} checkpoints in {} can be used for {} ranks: {}",
-                                listed.size(), dir, of.world, why),
+                    fmt::format("none of the {} checkpoints in {} can be used: {}", listed.size(), dir, why),
                     "to begin anew, give another directory with --train-ckpt, or move these away");
     return out;
 }
@@ -133,7 +128,7 @@ task<void> launches::look_in_storage(session_ptr s, std::uint64_t number) {
     const auto in_job = s->state.empty() ? std::string() : fmt::format("/states/{}", s->state);
     const sought wanted{dir.substr(0, dir.size() - in_job.size()),
                         s->request.restart != 0 || s->agreed->rules().copies().begun().generation != 0,
-                        s->job(), s->request.world, s->request.group};
+                        s->job()};
     const auto work = [user = s->user, dir, wanted] { return committed_steps(user, dir, wanted); };
     const auto is_void = [&] { return s->closed || s->storage.look != number; };
     s->storage.problem = fmt::format("the checkpoint directory {} does not answer", dir);

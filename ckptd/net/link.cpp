@@ -306,4 +306,42 @@ task<result<std::uint64_t>> link::get(nlohmann::json meta, room into, std::vecto
     }
 }
 
+task<result<void>> link::get_chunk_on(nlohmann::json meta, std::span<std::byte> into) {
+    watch(chunk_timeout);
+    BANYAN_CO_TRY(const auto reply, co_await exchange(peer_message::get, std::move(meta)));
+    if (auto refused = wire::error_from(reply)) {
+        refused->code = errc::conflict;
+        co_return std::unexpected(std::move(*refused));
+    }
+    watch(chunk_timeout);
+    BANYAN_CO_TRY(const auto head, co_await channel_->read_head(64));
+    if (head.first.type != static_cast<std::uint16_t>(peer_message::get_chunk) ||
+        head.first.body_bytes != into.size())
+        co_return fail(errc::invalid_input, "the peer broke a transfer off");
+    co_return co_await channel_->read_body(into);
+}
+
+task<result<void>> link::get_chunk(nlohmann::json meta, std::size_t chunk, std::span<std::byte> into) {
+    const auto self = shared_from_this();
+    const auto held = co_await lock_.acquire();
+    const bool fresh = !channel_ || !channel_->is_open();
+    meta["only"] = chunk;
+    BANYAN_CO_CHECK(co_await connect());
+    auto out = co_await get_chunk_on(meta, into);
+    if (!out && out.error().code != errc::conflict && !fresh && clock::now() < watchdog_.expiry()) {
+        // An old connection may have ended with a daemon that was started again since.
+        close();
+        BANYAN_CO_CHECK(co_await connect());
+        out = co_await get_chunk_on(std::move(meta), into);
+    }
+    watchdog_.cancel();
+    const bool answered = out || out.error().code == errc::conflict;
+    note(answered);
+    if (!answered) {
+        close();
+        out.error().code = errc::unavailable;
+    }
+    co_return out;
+}
+
 }  // namespace banyan::ckpt

@@ -60,6 +60,10 @@ class link : public std::enable_shared_from_this<link> {
     /// answer; errc::exhausted = there is no room; else it does not have the shard, or not undamaged.
     task<result<std::uint64_t>> get(nlohmann::json meta, room into, std::vector<std::uint32_t>* chunks);
 
+    /// One chunk of it, into the memory that it fills, as it comes: nothing is held against a checksum.
+    /// Errors as those of get().
+    task<result<void>> get_chunk(nlohmann::json meta, std::size_t chunk, std::span<std::byte> into);
+
     /// No request has been answered for longer than a daemon needs that its keeper starts again.
     bool is_silent() const;
     /// When the part of a shard that is waited for now is later than it usually is; `max` when none is.
@@ -79,6 +83,7 @@ class link : public std::enable_shared_from_this<link> {
     task<result<put_result>> put_on(nlohmann::json meta, std::span<const std::byte> image, put_place place,
                                     std::function<bool()> wanted, put_count* sent);
     task<result<std::uint64_t>> get_on(nlohmann::json meta, room into, std::vector<std::uint32_t>* chunks);
+    task<result<void>> get_chunk_on(nlohmann::json meta, std::span<std::byte> into);
     void watch(clock::duration timeout);
     void note(bool answered);
     /// What is waited for while a shard is sent. Each has its own usual time.

@@ -19,7 +19,8 @@ enum class peer_message : std::uint16_t {
                 ///< most put_at_once it may be the body; then the reply is put_end's where it is taken
     put_chunk,  ///< [no reply] {"i"} and the chunk as body
     put_end,    ///< reply {"bad": [chunks whose checksum differed]}
-    get,        ///< rank and key; reply {"bytes", "chunks"}, then one get_chunk per chunk
+    get,        ///< rank and key; reply {"bytes", "chunks"}, then one get_chunk per chunk; of "only" that
+                ///< chunk alone; with "look" none
     get_chunk,  ///< [part of a reply] the chunk as body
     ping,       ///< are you there; no job
     agree,      ///< messages of ckptd/agreement, those of every step as the body (daemon/packing.hpp);
@@ -33,6 +34,7 @@ enum class peer_message : std::uint16_t {
                 ///< inventory's
     leave,      ///< from a later launch, which needs nothing of the node any more: "uid"
     agreed,     ///< [no reply] as `agree`, words that are said again until they have led to something
+    where,      ///< to the first slot: who holds the shards of key; reply {"nodes", "ranks", "at"}
 };
 
 constexpr std::size_t put_at_once = 256 * 1024;
@@ -42,6 +44,6 @@ constexpr std::size_t put_at_once = 256 * 1024;
 constexpr std::uint16_t of_named_state = 0x1000;
 
 /// With the number of these messages: daemons of another one are refused before they say anything.
-constexpr const char* peer_role = "ckptd 5";
+constexpr const char* peer_role = "ckptd 6";
 
 }  // namespace banyan::ckpt

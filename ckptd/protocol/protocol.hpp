@@ -35,6 +35,8 @@ enum class message : std::uint16_t {
     attach_part,          ///< [attached rank] one more file of its memory, which has grown
     attach_state,         ///< [owner] as attach, for the state that "state" names
     given_up,             ///< [owner] banyan-run does not start the job's step again: for the fault daemon
+    look,                 ///< [attached rank] how long any rank's shard is, and its checksums
+    read,                 ///< [attached rank] a chunk of it, as the reply's body
 };
 
 /// Path that stands in [ckptd] socket of banyan.conf, with %n replaced by the node's name.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <list>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,7 +15,7 @@
 #include "ckptd/buffers/memory.hpp"
 #include "ckptd/store/big_file.hpp"
 #include "ckptd/store/leftovers.hpp"
-#include "ckptd/store/step_reader.hpp"
+#include "ckptd/store/step_source.hpp"
 #include "ckptd/store/steps.hpp"
 #include "ckptd/store/store.hpp"
 #include "ckptd/store/user_dir.hpp"
@@ -137,43 +138,6 @@ result<void> check_shard(const storage_user& user, const std::string& dir, std::
     return for_each_chunk(user, dir, step, file, [](std::span<const std::byte>) { return result<void>{}; });
 }
 
-result<shard_reader> shard_reader::open(const std::string& dir, std::uint64_t step, const shard_file& file) {
-    shard_reader out;
-    out.path_ = step_folder(dir, step) + "/" + shard_name(file.rank);
-    out.file_ = file;
-    BANYAN_TRY(out.fd_, open_shard(dir, step, file));
-    return out;
-}
-
-result<void> shard_reader::load(std::size_t chunk, std::span<std::byte> into) {
-    return read_chunk(fd_.get(), into, chunk, file_.chunks[chunk], path_);
-}
-
-// A chunk that is wanted whole comes to its place at once.
-result<void> shard_reader::read(std::uint64_t at, std::span<std::byte> into) {
-    if (at > file_.bytes || into.size() > file_.bytes - at)
-        return fail(errc::invalid_input, fmt::format("{} ends before byte {}", path_, at + into.size()));
-    while (!into.empty()) {
-        const std::size_t chunk = at / chunk_bytes, inside = at % chunk_bytes;
-        const auto bytes = std::min<std::uint64_t>(chunk_bytes, file_.bytes - chunk * chunk_bytes);
-        const auto some = std::min<std::uint64_t>(bytes - inside, into.size());
-        if (some == bytes) {
-            BANYAN_CHECK(load(chunk, into.first(some)));
-        } else {
-            if (kept_chunk_ != chunk) {
-                kept_chunk_.reset();
-                kept_.resize(bytes);
-                BANYAN_CHECK(load(chunk, kept_));
-                kept_chunk_ = chunk;
-            }
-            std::memcpy(into.data(), kept_.data() + inside, some);
-        }
-        at += some;
-        into = into.subspan(some);
-    }
-    return {};
-}
-
 result<image_contents> read_shard_header(const storage_user& user, const std::string& dir, std::uint64_t step,
                                          const shard_file& file) {
     BANYAN_TRY(const auto identity, as_user::take(user));
@@ -195,6 +159,57 @@ result<image_contents> read_shard_header(const storage_user& user, const std::st
         return damaged({errc::invalid_input,
                         fmt::format("it is of step {}, rank {}", contents->step, contents->rank), ""});
     return contents;
+}
+
+namespace {
+
+class stored_step final : public step_source {
+  public:
+    explicit stored_step(std::string dir) : dir_(std::move(dir)) {}
+
+    result<void> open(std::uint64_t step) {
+        const auto keep = [&](const shard_file& file) { files_.push_back(file); };
+        BANYAN_TRY(summary_, scan_step(myself(), dir_, step, 0, keep));
+        return {};
+    }
+    std::uint64_t step() const override { return summary_.step; }
+    std::uint32_t world() const override { return summary_.world; }
+    result<const shard_file*> shard(std::uint32_t rank) override { return &files_.at(rank); }
+    result<void> read(const shard_file& of, std::size_t chunk, std::span<std::byte> into) override {
+        auto known = std::ranges::find(open_, of.rank, &std::pair<std::uint32_t, unique_fd>::first);
+        if (known == open_.end()) {
+            BANYAN_TRY(auto fd, open_shard(dir_, step(), of));
+            open_.emplace_front(of.rank, std::move(fd));
+            if (open_.size() > most_open) open_.pop_back();
+        } else {
+            open_.splice(open_.begin(), open_, known);
+        }
+        return read_at(open_.front().second.get(), into, chunk * chunk_bytes, name_of(of.rank));
+    }
+    std::string name_of(std::uint32_t rank) const override {
+        return step_folder(dir_, step()) + "/" + shard_name(rank);
+    }
+
+  private:
+    static constexpr std::size_t most_open = 8;
+    std::string dir_;
+    step_summary summary_;
+    std::vector<shard_file> files_;
+    std::list<std::pair<std::uint32_t, unique_fd>> open_;  ///< the last ones used, the newest first
+};
+
+}  // namespace
+
+result<std::unique_ptr<step_source>> open_stored_step(const std::string& dir,
+                                                      std::optional<std::uint64_t> step) {
+    if (!step) {
+        BANYAN_TRY(const auto steps, list_steps(myself(), dir));
+        if (steps.empty()) return fail(errc::not_found, fmt::format("there is no step in {}", dir));
+        step = steps.front();
+    }
+    auto out = std::make_unique<stored_step>(dir);
+    BANYAN_CHECK(out->open(*step));
+    return out;
 }
 
 }  // namespace banyan::ckpt

@@ -2,17 +2,19 @@
 #include "ckptd/store/step_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "ckptd/buffers/memory.hpp"
+#include "common/crc32c.hpp"
 #include "common/text.hpp"
 
 namespace banyan::ckpt {
 namespace {
 
-constexpr std::size_t most_open = 8;
+constexpr std::size_t most_kept = 8;  // chunks, so that parts of several shards may be read in turn
 /// What a damaged step could make of a tensor's parts, not what a job does.
 constexpr std::size_t most_missing = 100'000;
 
@@ -22,61 +24,95 @@ std::string extents(const std::vector<std::uint64_t>& of) { return fmt::format("
 
 }  // namespace
 
-result<step_reader> step_reader::open(const std::string& dir, std::optional<std::uint64_t> step) {
-    step_reader out;
-    out.dir_ = dir;
-    if (!step) {
-        BANYAN_TRY(const auto steps, list_steps(myself(), dir));
-        if (steps.empty()) return fail(errc::not_found, fmt::format("there is no step in {}", dir));
-        step = steps.front();
-    }
-    const auto keep = [&](const shard_file& file) { out.files_.push_back(file); };
-    BANYAN_TRY(out.summary_, scan_step(myself(), dir, *step, 0, keep));
-    return out;
+result<const shard_file*> step_reader::shard(std::uint32_t rank) {
+    if (rank >= world())
+        return fail(errc::invalid_input,
+                    fmt::format("rank {} is not one of the {} of step {}", rank, world(), step()));
+    BANYAN_TRY(const auto* of, from_->shard(rank));
+    if (!of) return fail(errc::not_found, fmt::format("nobody has rank {}'s shard of step {}", rank, step()));
+    if (of->chunks.size() != chunk_count(of->bytes))
+        return fail(errc::invalid_input, fmt::format("{} lacks checksums", from_->name_of(rank)));
+    return of;
 }
 
-result<shard_reader*> step_reader::shard(std::uint32_t rank) {
-    auto known = std::ranges::find(open_, rank, [](const auto& one) { return one.first; });
-    if (known == open_.end()) {
-        BANYAN_TRY(auto fresh, shard_reader::open(dir_, summary_.step, files_[rank]));
-        open_.emplace_front(rank, std::move(fresh));
-        if (open_.size() > most_open) open_.pop_back();
-    } else {
-        open_.splice(open_.begin(), open_, known);
+result<void> step_reader::load(const shard_file& of, std::size_t chunk, std::span<std::byte> into) {
+    BANYAN_CHECK(from_->read(of, chunk, into));
+    if (crc32c(into) == of.chunks[chunk]) return {};
+    return fail(
+        errc::invalid_input,
+        fmt::format("{} is damaged: checksum of its chunk {} differs", from_->name_of(of.rank), chunk),
+        "the step is damaged");
+}
+
+result<const step_reader::kept_chunk*> step_reader::kept(const shard_file& of, std::size_t chunk,
+                                                         std::size_t bytes) {
+    const auto known =
+        std::ranges::find_if(kept_, [&](const auto& k) { return k.rank == of.rank && k.number == chunk; });
+    if (known != kept_.end()) {
+        kept_.splice(kept_.begin(), kept_, known);
+        return &kept_.front();
     }
-    return &open_.front().second;
+    kept_chunk fresh;
+    if (kept_.size() == most_kept) {
+        fresh = std::move(kept_.back());
+        kept_.pop_back();
+    }
+    fresh.rank = of.rank;
+    fresh.number = chunk;
+    fresh.bytes.resize(bytes);
+    BANYAN_CHECK(load(of, chunk, fresh.bytes));
+    kept_.push_front(std::move(fresh));
+    return &kept_.front();
+}
+
+// A chunk that is wanted whole comes to its place at once.
+result<void> step_reader::read(std::uint32_t rank, std::uint64_t at, std::span<std::byte> into) {
+    BANYAN_TRY(const auto* of, shard(rank));
+    if (at > of->bytes || into.size() > of->bytes - at)
+        return fail(errc::invalid_input,
+                    fmt::format("{} ends before byte {}", from_->name_of(rank), at + into.size()));
+    while (!into.empty()) {
+        const std::size_t chunk = at / chunk_bytes, inside = at % chunk_bytes;
+        const auto bytes = std::min<std::uint64_t>(chunk_bytes, of->bytes - chunk * chunk_bytes);
+        const auto some = std::min<std::uint64_t>(bytes - inside, into.size());
+        if (some == bytes) {
+            BANYAN_CHECK(load(*of, chunk, into.first(some)));
+        } else {
+            BANYAN_TRY(const auto* from, kept(*of, chunk, bytes));
+            std::memcpy(into.data(), from->bytes.data() + inside, some);
+        }
+        at += some;
+        into = into.subspan(some);
+    }
+    return {};
 }
 
 result<const image_contents*> step_reader::contents(std::uint32_t rank) {
-    if (rank >= files_.size())
-        return fail(errc::invalid_input,
-                    fmt::format("rank {} is not one of the {} of step {}", rank, files_.size(), step()));
-    auto& known = contents_[rank];
-    if (known) return known.get();
-    const auto bytes = files_[rank].bytes;
+    if (const auto known = contents_.find(rank); known != contents_.end()) return known->second.get();
+    BANYAN_TRY(const auto* of, shard(rank));
     std::array<std::byte, 8> start{};
-    if (bytes < start.size())
+    if (of->bytes < start.size())
         return fail(errc::invalid_input, fmt::format("rank {}'s shard is too short", rank));
-    BANYAN_TRY(auto* const from, shard(rank));
-    BANYAN_CHECK(from->read(0, start));
-    BANYAN_TRY(const auto length, header_bytes_of(start, bytes));
+    BANYAN_CHECK(read(rank, 0, start));
+    BANYAN_TRY(const auto length, header_bytes_of(start, of->bytes));
     std::string json(length, '\0');
-    BANYAN_CHECK(from->read(start.size(), std::as_writable_bytes(std::span(json))));
-    BANYAN_TRY(auto read, read_header(json, bytes));
-    if (read.step != step() || read.rank != rank)
-        return fail(errc::invalid_input,
-                    fmt::format("rank {}'s shard is of step {}, rank {}", rank, read.step, read.rank));
-    known = std::make_unique<image_contents>(std::move(read));
-    return known.get();
+    BANYAN_CHECK(read(rank, start.size(), std::as_writable_bytes(std::span(json))));
+    BANYAN_TRY(auto has, read_header(json, of->bytes));
+    if (has.step != step() || has.rank != rank || has.world != world())
+        return fail(errc::invalid_input, fmt::format("rank {}'s shard is of step {}, rank {} of {}", rank,
+                                                     has.step, has.rank, has.world));
+    return contents_.emplace(rank, std::make_unique<image_contents>(std::move(has))).first->second.get();
 }
 
 result<const std::vector<step_reader::piece>*> step_reader::pieces_of(const std::string& name) {
     static const std::vector<piece> none;
     if (!tensors_) {
         std::unordered_map<std::string, std::vector<piece>> made;
-        for (std::uint32_t rank = 0; rank < files_.size(); ++rank) {
-            BANYAN_TRY(const auto* has, contents(rank));
-            for (const auto& r : has->regions)
+        for (std::uint32_t rank = 0; rank < world(); ++rank) {
+            const auto has = contents(rank);
+            if (!has && has.error().code == errc::not_found) continue;  // others may have the same parts
+            if (!has) return std::unexpected(has.error());
+            for (const auto& r : (*has)->regions)
                 if (r.part) made[r.name].push_back({rank, &r});
         }
         tensors_ = std::move(made);
@@ -93,8 +129,7 @@ result<void> step_reader::fill(const region& wanted, std::uint32_t rank, std::sp
         return fail(errc::conflict,
                     fmt::format("region \"{}\" is not in step {} of rank {} with this dtype and shape",
                                 printable(wanted.name), step(), rank));
-    BANYAN_TRY(auto* const from, shard(rank));
-    return from->read(found->offset, into);
+    return read(rank, found->offset, into);
 }
 
 result<void> step_reader::fill_part(const region& wanted, std::span<std::byte> into) {
@@ -131,10 +166,9 @@ result<void> step_reader::fill_part(const region& wanted, std::span<std::byte> i
 
 result<void> step_reader::copy(const piece& from, const block& to, const block& shared,
                                std::span<std::byte> into) {
-    BANYAN_TRY(auto* const shard_of, shard(from.rank));
     result<void> done;
     for_each_run(block_of(*from.of), to, shared, dtype_bytes(from.of->dtype), [&](const run& r) {
-        done = shard_of->read(from.of->offset + r.from, into.subspan(r.to, r.bytes));
+        done = read(from.rank, from.of->offset + r.from, into.subspan(r.to, r.bytes));
         return done.has_value();
     });
     return done;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A committed step as its user reads it: any rank's regions, and any part of a tensor, put together from
-// whatever parts the ranks saved. Every byte is held against its checksum. Nothing of the job need be there
-// any more.
+// A step as its user reads it: any rank's regions, and any part of a tensor, put together from whatever parts
+// the ranks saved, wherever these lie. Every byte is held against its checksum.
 #pragma once
 
 #include <cstdint>
@@ -16,39 +15,19 @@
 #include <vector>
 
 #include "ckptd/store/block.hpp"
-#include "ckptd/store/store.hpp"
+#include "ckptd/store/step_source.hpp"
 #include "common/result.hpp"
 
 namespace banyan::ckpt {
 
-/// One shard's bytes, in the order in which they are wanted. Keeps its file open, and the chunk that was read
-/// last.
-class shard_reader {
-  public:
-    static result<shard_reader> open(const std::string& dir, std::uint64_t step, const shard_file& file);
-    /// The image's bytes from `at` on. errc::invalid_input: they are damaged.
-    result<void> read(std::uint64_t at, std::span<std::byte> into);
-
-  private:
-    result<void> load(std::size_t chunk, std::span<std::byte> into);
-
-    std::string path_;
-    unique_fd fd_;
-    shard_file file_;
-    std::vector<std::byte> kept_;
-    std::optional<std::size_t> kept_chunk_;
-};
-
 /// Not thread-safe.
 class step_reader {
   public:
-    /// Without `step` the newest one that has a COMMIT: where that is damaged it is the error, and no older
-    /// one is taken without a word. errc::not_found: there is none.
-    static result<step_reader> open(const std::string& dir, std::optional<std::uint64_t> step);
+    explicit step_reader(std::unique_ptr<step_source> from) : from_(std::move(from)) {}
 
-    std::uint64_t step() const { return summary_.step; }
-    std::uint32_t world() const { return summary_.world; }
-    /// What a rank below world() has saved. It lives as long as this.
+    std::uint64_t step() const { return from_->step(); }
+    std::uint32_t world() const { return from_->world(); }
+    /// What a rank below world() has saved. It lives as long as this. errc::not_found: nobody has its shard.
     result<const image_contents*> contents(std::uint32_t rank);
     /// Brings a region, of `wanted.bytes` bytes. With a part: from the tensor of this name, whichever ranks
     /// hold it. Without: from what this rank has saved under the name. errc::conflict: the step has none like
@@ -60,17 +39,24 @@ class step_reader {
         std::uint32_t rank = 0;
         const region* of = nullptr;
     };
-    result<shard_reader*> shard(std::uint32_t rank);
+    struct kept_chunk {
+        std::uint32_t rank = 0;
+        std::size_t number = 0;
+        std::vector<std::byte> bytes;
+    };
+    result<const shard_file*> shard(std::uint32_t rank);
+    /// The image's bytes from `at` on. errc::invalid_input: they are damaged.
+    result<void> read(std::uint32_t rank, std::uint64_t at, std::span<std::byte> into);
+    result<void> load(const shard_file& of, std::size_t chunk, std::span<std::byte> into);
+    result<const kept_chunk*> kept(const shard_file& of, std::size_t chunk, std::size_t bytes);
     result<const std::vector<piece>*> pieces_of(const std::string& name);
     result<void> fill_part(const region& wanted, std::span<std::byte> into);
     result<void> copy(const piece& from, const block& to, const block& shared, std::span<std::byte> into);
 
-    std::string dir_;
-    step_summary summary_;
-    std::vector<shard_file> files_;
+    std::unique_ptr<step_source> from_;
     std::map<std::uint32_t, std::unique_ptr<image_contents>> contents_;
     std::optional<std::unordered_map<std::string, std::vector<piece>>> tensors_;
-    std::list<std::pair<std::uint32_t, shard_reader>> open_;  ///< the last ones used, the newest first
+    std::list<kept_chunk> kept_;  ///< the last ones used, the newest first
 };
 
 }  // namespace banyan::ckpt

@@ -24,6 +24,10 @@
 //                           -> how many mappings of buffers there are: from now on a thread writes to them,
 //                           or
 //                              takes pages out of them, or writes to what the daemon reads of them
+//     rows FIRST COUNT ALL  -> 0: from now on the state is these rows of a table
+//     rows_save STEP        -> code
+//     rows_restart          -> "code step source same"
+//     rows_read             -> the same, by bck_reader_open_job
 //     in NAME save|wait|test|restart|pieces ...
 //                           -> of that state
 #include <algorithm>
@@ -47,6 +51,7 @@
 #include "answer.hpp"
 #include "common/clock.hpp"
 #include "state.hpp"
+#include "table_state.hpp"
 
 using ckptd_test::found_step;
 using ckptd_test::restored_state;
@@ -229,6 +234,7 @@ int main() {
     auto part = rank;   // whose state it is
     std::size_t allocated = 0;
     std::map<std::string, second_state> others;
+    ckptd_test::table_state table(0, 0, 0);
     std::string line;
     while (std::getline(std::cin, line)) {
         std::istringstream words(line);
@@ -320,6 +326,18 @@ int main() {
             if (code == BCK_OK)
                 code = bck_protect_piece("step", &step, sizeof step, "U64", nullptr, 0, &none, &none);
             std::cout << code << std::endl;
+        } else if (command == "rows") {
+            std::uint64_t first = 0, count = 0, all = 0;
+            words >> first >> count >> all;
+            table = {first, count, all};
+            std::cout << 0 << std::endl;
+        } else if (command == "rows_save") {
+            words >> step;
+            std::cout << table.save(step) << std::endl;
+        } else if (command == "rows_restart") {
+            std::cout << table.restart() << std::endl;
+        } else if (command == "rows_read") {
+            std::cout << table.read() << std::endl;
         } else if (command == "unprotect") {
             std::string name;
             words >> name;

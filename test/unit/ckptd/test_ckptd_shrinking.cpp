@@ -175,16 +175,7 @@ TEST_CASE("what may not stand in for another rank's is refused, and kept for all
     c.new_step(7, 1, {1, 2, 3});
     ranks = start_ranks(c, 7, {1, 2, 3}, 1, 100'000);
     of("3");
-    if (said) {
-        for (const auto& answer : ask_all(ranks, "restart")) {
-            CAPTURE(answer);
-            CHECK(answer == BCK_E_LAYOUT);
-        }
-    } else {
-        for (auto& r : ranks) r.say("restart");
-        CHECK(ranks[0].hear() == BCK_E_REFUSED);  // whose end is that of the others
-        CHECK(c.printed("bck_protect_piece") == 1);
-    }
+    all_are(ask_all(ranks, "restart"), not_restored(BCK_E_LAYOUT));
     end(ranks);
     c.new_step(7, 2, {1, 2, 3, 4});
     ranks = start_ranks(c, 7, {1, 2, 3, 4}, 1, 100'000);
@@ -354,8 +345,7 @@ TEST_CASE("a named state whose shards may not stand in is refused, and the other
     c.new_step(7, 1, {1, 2, 3});
     ranks = begin(c, {1, 2, 3}, 1);
     all_begin_with(ranks, "1");
-    for (auto& r : ranks) r.say("in ema restart");
-    CHECK(ranks[0].hear() == BCK_E_REFUSED);
+    all_are(ask_all(ranks, "in ema restart"), not_restored(BCK_E_LAYOUT));
     end(ranks);
     c.new_step(7, 2, {1, 2, 3, 4});
     ranks = begin(c, {1, 2, 3, 4}, 1);

@@ -156,8 +156,9 @@ BCK_API int bck_wait(uint64_t step, int level, int timeout_ms);
  * that there is none. No region need be protected for it. */
 BCK_API int bck_restart_query(uint64_t* step);
 
-/* What the step holds that bck_restart would bring to this rank. No region need be protected for it: memory
- * for them may be made after it. */
+/* What the step holds that bck_restart would bring to this rank. BCK_E_LAYOUT: another number of ranks has
+ * saved it, so that none of it is this rank's own (bck_reader_open_job). No region need be protected for it:
+ * memory for them may be made after it. */
 typedef struct bck_contents bck_contents;
 
 /* One region of it. What is pointed to belongs to the bck_contents. */
@@ -185,12 +186,14 @@ BCK_API void bck_contents_free(bck_contents* contents); /* NULL is fine */
 /* Fills the regions with the newest complete step; waits like bck_restart_query. A process that has saved and
  * calls it goes back: every rank must call it then, and what a rank saves before it does counts no more.
  * Every protected region must be in the step with the same dtype and shape; what the step has besides is
- * passed over (bck_stat names it). `step` and `source` (one of enum bck_source) may be NULL. On an error the
- * regions may hold a part of it only when the code is BCK_E_DEVICE. After BCK_E_LAYOUT, where a protected
- * region is not in the step, or otherwise, nothing was brought: ask bck_stat, protect what is there or give
- * it to bck_restart_into, and call again. After any code but BCK_OK and BCK_E_NOTFOUND, also BCK_E_NODAEMON
- * and BCK_E_INVALID, the process saves nothing (BCK_E_STALE) until a later call gives it one of these two:
- * what it would save otherwise could take the place of the step that it was not given. */
+ * passed over (bck_stat names it). Of a step that another number of ranks has saved each region takes its
+ * part of the tensor from whatever ranks saved that (bck_protect_piece; bck_reader_open_job is for the rest).
+ * `step` and `source` (one of enum bck_source) may be NULL. On an error the regions may hold a part of it
+ * only when the code is BCK_E_DEVICE, or the step is of another number of ranks. After BCK_E_LAYOUT, where a
+ * protected region is not in the step, or otherwise, nothing was brought: ask bck_stat, protect what is there
+ * or give it to bck_restart_into, and call again. After any code but BCK_OK and BCK_E_NOTFOUND, also
+ * BCK_E_NODAEMON and BCK_E_INVALID, the process saves nothing (BCK_E_STALE) until a later call gives it one
+ * of these two: what it would save otherwise could take the place of the step that it was not given. */
 BCK_API int bck_restart(uint64_t* step, int* source);
 
 /* The same into these regions alone, whatever is protected. None (`count` 0) goes to the step without
@@ -230,23 +233,33 @@ BCK_API int bck_state_restart(bck_state* state, uint64_t* step, int* source);
 BCK_API int bck_state_restart_into(bck_state* state, uint64_t* step, int* source, const bck_tensor* tensors,
                                    size_t count);
 
-/* Reads a step of a checkpoint directory, in a job or outside of any: no daemon and no bck_init are needed.
- * All that is read is held against its checksums. One thread at a time for each bck_reader. */
+/* Reads a step by name: what any rank has saved, and any part of any tensor. All that is read is held against
+ * its checksums. One thread at a time for each bck_reader. */
 typedef struct bck_reader bck_reader;
 
-/* `dir` as in --train-ckpt=dir=, or states/NAME in it; `step` NULL: the newest that is committed.
- * BCK_E_NOTFOUND: there is none. BCK_E_REFUSED: it is damaged (no older one is taken for it), or cannot be
- * looked at. The caller closes it.
+/* A step of a checkpoint directory, in a job or outside of any: no daemon and no bck_init are needed. `dir`
+ * as in --train-ckpt=dir=, or states/NAME in it; `step` NULL: the newest that is committed. BCK_E_NOTFOUND:
+ * there is none. BCK_E_REFUSED: it is damaged (no older one is taken for it), or cannot be looked at. The
+ * caller closes it.
  */
 BCK_API int bck_reader_open(const char* dir, const uint64_t* step, bck_reader** reader);
+/* The step to which the ranks of the job go back, from whatever holds it: this node's memory, another's, or
+ * the job's directory. Waits like bck_restart_query, with its codes. For a job with another number of ranks
+ * than those that saved it, and for what another rank has saved: who has filled what it needs says by
+ * bck_restart_into(&step, NULL, NULL, 0) that it goes on from there. It can be read until the ranks have
+ * saved a newer one; after that, and when the ranks go back once more, functions of this reader return
+ * BCK_E_REFUSED. */
+BCK_API int bck_reader_open_job(bck_state* state, bck_reader** reader);
 BCK_API uint64_t bck_reader_step(const bck_reader* reader);
 BCK_API uint32_t bck_reader_world(const bck_reader* reader);
-/* What rank `rank` (below bck_reader_world) has saved; the caller frees it. */
+/* What rank `rank` (below bck_reader_world) has saved; the caller frees it. BCK_E_LAYOUT: nobody has its
+ * shard any more, as where a job with fewer data parallel groups has lost those of one; others may hold the
+ * same. */
 BCK_API int bck_reader_stat(bck_reader* reader, uint32_t rank, bck_contents** contents);
 /* Fills regions of any layout. One with `global_shape` and `offset` is a part of the tensor of its name: it
  * is put together from whatever parts the ranks have saved of that, in whatever number of ranks. One without
  * comes from what `rank` has saved under its name. BCK_E_LAYOUT: the step has no such tensor, or not all of
- * it; the regions before that one are filled. Needs memory for 4 MiB, and for a region in a GPU's memory its
+ * it; the regions before that one are filled. Needs memory for 32 MiB, and for a region in a GPU's memory its
  * size. */
 BCK_API int bck_reader_fill(bck_reader* reader, uint32_t rank, const bck_tensor* tensors, size_t count);
 BCK_API void bck_reader_close(bck_reader* reader); /* NULL is fine */

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ckptd/client/reading.hpp"
+
+#include <banyan/ckpt.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "ckptd/buffers/memory.hpp"
+#include "ckptd/client/device.hpp"
+#include "common/json_fields.hpp"
+#include "common/text.hpp"
+
+namespace banyan::ckpt {
+namespace {
+
+outcome fill(step_reader& from, std::uint32_t rank, const region& wanted, const place& to) {
+    if (!to.on_device) {
+        const std::span into(static_cast<std::byte*>(to.ptr), wanted.bytes);
+        if (auto done = from.fill(wanted, rank, into); !done) return unread(done.error());
+        return {};
+    }
+    std::vector<std::byte> host(wanted.bytes);
+    if (auto done = from.fill(wanted, rank, host); !done) return unread(done.error());
+    if (auto copied = device::copy_from_host(to.ptr, host.data(), host.size()); !copied)
+        return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", wanted.name, copied.error().text())};
+    return {};
+}
+
+}  // namespace
+
+// Never BCK_E_NOTFOUND, after which a training would begin anew.
+outcome unread(const error& e) {
+    switch (e.code) {
+        case errc::not_found:
+        case errc::conflict:
+            return {BCK_E_LAYOUT, e.text()};
+        case errc::exhausted:
+            return {BCK_E_MEMORY, e.text()};
+        default:
+            return {BCK_E_REFUSED, e.text()};
+    }
+}
+
+outcome fill_all(step_reader& from, std::uint32_t rank, const region_table& into) {
+    for (std::size_t i = 0; i < into.size(); ++i)
+        if (auto done = fill(from, rank, into.at(i), into.place_of(i)); done.code != 0) return done;
+    return {};
+}
+
+outcome fill_from_other_ranks(step_reader& from, const region_table& into) {
+    for (std::size_t i = 0; i < into.size(); ++i)
+        if (const auto& r = into.at(i); !r.part && r.bytes != 0)
+            return {BCK_E_LAYOUT,
+                    fmt::format("step {} is of {} ranks, and region \"{}\" does not say which part of "
+                                "which tensor it is (bck_protect_piece)",
+                                from.step(), from.world(), printable(r.name))};
+    return fill_all(from, 0, into);
+}
+
+result<job_step::description> job_step::described(const nlohmann::json& reply, std::uint32_t world) {
+    const json_fields in(reply);
+    description out;
+    BANYAN_TRY(out.step, in.number("step", max_step));
+    out.world = world;
+    BANYAN_CHECK(in.may("world", out.world));
+    BANYAN_CHECK(in.may("dir", out.dir));
+    return out;
+}
+
+result<step_source*> job_step::stored() {
+    if (stored_) return stored_.get();
+    BANYAN_TRY(stored_, open_stored_step(what_.dir, what_.step));
+    if (stored_->world() == what_.world) return stored_.get();
+    const auto found = std::exchange(stored_, nullptr)->world();
+    return fail(errc::conflict, fmt::format("step {} in {} is of {} ranks, not {}", what_.step, what_.dir,
+                                            found, what_.world));
+}
+
+result<job_step::known> job_step::look(std::uint32_t rank) {
+    BANYAN_TRY(const auto said, ask_(message::look, {{"rank", rank}}, {}));
+    const json_fields in(said);
+    known out;
+    out.file.rank = rank;
+    if (in.has("bytes")) {
+        BANYAN_TRY(out.file.bytes, in.number("bytes", 1ull << 48));
+        BANYAN_TRY(out.file.chunks, in.numbers("chunks", chunk_count(out.file.bytes)));
+        return out;
+    }
+    out.is_anywhere = !what_.dir.empty();
+    if (!out.is_anywhere) return out;
+    const auto from = stored();
+    out.is_anywhere = from.has_value();
+    // That nobody has it is to be seen, not taken from silence.
+    if (!from && !was_seen(from.error())) return std::unexpected(from.error());
+    if (!from) return out;
+    BANYAN_TRY(const auto* file, (*from)->shard(rank));
+    out.file = *file;
+    out.is_stored = true;
+    return out;
+}
+
+result<const shard_file*> job_step::shard(std::uint32_t rank) {
+    auto at = shards_.find(rank);
+    if (at == shards_.end()) {
+        BANYAN_TRY(auto found, look(rank));
+        at = shards_.emplace(rank, std::move(found)).first;
+    }
+    return at->second.is_anywhere ? &at->second.file : nullptr;
+}
+
+result<void> job_step::read(const shard_file& of, std::size_t chunk, std::span<std::byte> into) {
+    if (shards_.at(of.rank).is_stored) {
+        BANYAN_TRY(auto* const from, stored());
+        return from->read(of, chunk, into);
+    }
+    const nlohmann::json meta{{"rank", of.rank}, {"chunk", chunk}, {"bytes", into.size()}};
+    BANYAN_TRY([[maybe_unused]] const auto said, ask_(message::read, meta, into));
+    return {};
+}
+
+std::string job_step::name_of(std::uint32_t rank) const {
+    return fmt::format("rank {}'s shard of step {}", rank, what_.step);
+}
+
+}  // namespace banyan::ckpt
