@@ -59,6 +59,13 @@ struct rank_memory_header {
     std::atomic<std::uint32_t> warnings_read;
     /// Grows with every tick of the daemon; 0: of one that does not count them.
     shared_word beat;
+    shared_word seals_wanted;  ///< how often somebody has asked that the ranks save
+    /// By the rank alone, in a line of its own.
+    struct alignas(64) heartbeat {
+        shared_word at_ns;  ///< of the machine's steady clock; 0: the rank has not said anything
+        shared_word step;
+        std::atomic<std::uint32_t> phase;
+    } rank_beat;
 };
 static_assert(sizeof(rank_memory_header) <= page_bytes);
 

@@ -63,6 +63,11 @@ banyan::ckpt::client& the_client() {
     return *c;
 }
 
+banyan::ckpt::given_regions given_or_protected(const bck_tensor* tensors, size_t count) {
+    if (!tensors && count == 0) return std::nullopt;
+    return std::span(tensors, count);
+}
+
 // One after the other, the next one while the daemon works for the one before.
 banyan::ckpt::outcome finalize(const std::vector<bck_state*>& states, std::size_t from, bool drain) {
     banyan::ckpt::outcome others;
@@ -176,6 +181,31 @@ int bck_checkpoint_of(uint64_t step, const bck_tensor* tensors, size_t count) {
     return bck_state_checkpoint_of(nullptr, step, tensors, count);
 }
 
+int bck_state_checkpoint_begin(bck_state* state, uint64_t step, const bck_tensor* tensors, size_t count,
+                               void* stream) {
+    return report([&] { return client_of(state).begin(step, given_or_protected(tensors, count), stream); });
+}
+
+int bck_checkpoint_begin(uint64_t step, const bck_tensor* tensors, size_t count, void* stream) {
+    return bck_state_checkpoint_begin(nullptr, step, tensors, count, stream);
+}
+
+int bck_state_checkpoint_end(bck_state* state) {
+    return report([&] { return client_of(state).end(); });
+}
+
+int bck_checkpoint_end(void) { return bck_state_checkpoint_end(nullptr); }
+
+int bck_seal_requested(void) {
+    return banyan::guarded(
+        "bck_seal_requested", [] { return 0; }, [] { return the_client().seal_requested() ? 1 : 0; });
+}
+
+void bck_heartbeat(uint64_t step, uint32_t phase) {
+    banyan::guarded(
+        "bck_heartbeat", [] {}, [&] { the_client().heartbeat(step, phase); });
+}
+
 int bck_state_wait(bck_state* state, uint64_t step, int level, int timeout_ms) {
     return report([&] { return client_of(state).wait(step, level, timeout_ms); });
 }
@@ -185,11 +215,7 @@ int bck_wait(uint64_t step, int level, int timeout_ms) {
 }
 
 int bck_state_reserve(bck_state* state, const bck_tensor* tensors, size_t count) {
-    return report([&] {
-        const bool protects = !tensors && count == 0;
-        return client_of(state).reserve(protects ? std::nullopt
-                                                 : banyan::ckpt::given_regions({tensors, count}));
-    });
+    return report([&] { return client_of(state).reserve(given_or_protected(tensors, count)); });
 }
 
 int bck_reserve(const bck_tensor* tensors, size_t count) {

@@ -51,6 +51,7 @@ void attachment::pass_over() {
 }
 
 void attachment::detach() {
+    copying.cancel();
     pinned_.clear();
     link.close();
 }
@@ -154,7 +155,10 @@ void attachment::hold_place() {
 }
 
 result<void> attachment::attach(std::uint64_t bytes, bool populate) {
-    BANYAN_TRY(const auto warning, link.attach(who_, bytes, populate, [this] { pinned_.clear(); }));
+    BANYAN_TRY(const auto warning, link.attach(who_, bytes, populate, [this] {
+        copying.cancel();
+        pinned_.clear();
+    }));
     warnings_seen_ = link.header().warning_count.load();
     link.header().warnings_read.store(warnings_seen_);
     if (!warning.empty()) say(who_, warning);

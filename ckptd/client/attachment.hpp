@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ckptd/client/background.hpp"
 #include "ckptd/client/connection.hpp"
 #include "ckptd/client/device.hpp"
 #include "ckptd/client/outcome.hpp"
@@ -60,6 +61,7 @@ class attachment {
     void pass_over();
 
     connection link;
+    background copying;  ///< into the memory of `link`, which waits for its end where it moves or goes
 
   private:
     outcome too_large(const error& e);

@@ -27,30 +27,9 @@ namespace banyan::ckpt {
 /// Regions that a call brings along.
 using given_regions = std::optional<std::span<const bck_tensor>>;
 
-class client {
-  public:
-    outcome init(const char* job, int rank, int world);
-    /// A state with a name of the process that `of` was told of; nothing new where it is open.
-    outcome open(client& of, const std::string& state);
-    /// It was opened, or initialised, and not ended since.
-    bool is_in_use();
-    outcome protect(const bck_tensor& region);
-    outcome unprotect(const char* name);
-    /// Nothing for `given`: what is protected.
-    outcome checkpoint(std::uint64_t step, given_regions given);
-    /// Makes the memory that checkpoint() of the same would make.
-    outcome reserve(given_regions given);
-    outcome wait(std::uint64_t step, int level, int timeout_ms);
-    outcome restart_query(std::uint64_t* step);
-    /// What restart() would bring, without bringing it.
-    outcome stat(image_contents* found);
-    /// The same step, of all ranks that saved it; it outlives no state.
-    outcome open_step(std::unique_ptr<step_source>* found);
-    outcome restart(std::uint64_t* step, int* source, given_regions given);
-    /// `meanwhile` is done while the daemon works.
-    outcome finalize(bool drain, const std::function<void()>& meanwhile = {});
-
-  private:
+/// What the calls do, under the lock that they take.
+class unlocked_client {
+  protected:
     // opening.cpp
     /// The lock, for the length of a call.
     outcome take_turn(std::unique_lock<std::mutex>& turn);
@@ -62,7 +41,20 @@ class client {
     outcome ready(const given_regions& given, region_table** table, bool asks = false);
 
     // saving.cpp
-    outcome save(std::uint64_t step, const given_regions& given);
+    struct begun_save {
+        std::uint64_t step = 0;
+        std::size_t buffer = 0;
+        std::uint64_t bytes = 0;
+        std::uint64_t answers = 0;      ///< so many requests to save
+        region_table* table = nullptr;  ///< until the next call that brings regions along
+    };
+    /// What a step's number may not be.
+    outcome check_step(std::uint64_t step) const;
+    /// A buffer is this save's.
+    outcome begin_save(std::uint64_t step, const given_regions& given, begun_save* begun);
+    /// Its copy is in the buffer: the daemon has it.
+    outcome seal(const begun_save& begun);
+    outcome skip(outcome why);
     int free_buffer();
 
     // restoring.cpp
@@ -85,6 +77,37 @@ class client {
     attachment daemon_{who_};
     std::uint64_t hung_at_ = 0;  ///< the daemon's beat while a save waited for it in vain; 0: it did not
     past past_;                  ///< of this process
+    std::optional<begun_save> begun_;  ///< its copy is under way, or was cancelled
+};
+
+class client : unlocked_client {
+  public:
+    outcome init(const char* job, int rank, int world);
+    /// A state with a name of the process that `of` was told of; nothing new where it is open.
+    outcome open(client& of, const std::string& state);
+    /// It was opened, or initialised, and not ended since.
+    bool is_in_use();
+    outcome protect(const bck_tensor& region);
+    outcome unprotect(const char* name);
+    /// Nothing for `given`: what is protected.
+    outcome checkpoint(std::uint64_t step, given_regions given);
+    /// The first half of it, and the second. `stream`: of a GPU, by which the regions there are written.
+    outcome begin(std::uint64_t step, given_regions given, void* stream);
+    outcome end();
+    /// Makes the memory that checkpoint() of the same would make.
+    outcome reserve(given_regions given);
+    outcome wait(std::uint64_t step, int level, int timeout_ms);
+    /// Neither waits for another thread's call.
+    bool seal_requested();
+    void heartbeat(std::uint64_t step, std::uint32_t phase);
+    outcome restart_query(std::uint64_t* step);
+    /// What restart() would bring, without bringing it.
+    outcome stat(image_contents* found);
+    /// The same step, of all ranks that saved it; it outlives no state.
+    outcome open_step(std::unique_ptr<step_source>* found);
+    outcome restart(std::uint64_t* step, int* source, given_regions given);
+    /// `meanwhile` is done while the daemon works.
+    outcome finalize(bool drain, const std::function<void()>& meanwhile = {});
 };
 
 }  // namespace banyan::ckpt

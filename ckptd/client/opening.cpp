@@ -34,7 +34,7 @@ outcome forked() {
 }  // namespace
 
 // What a thread of the parent's holds at fork() nobody lets go of in the child: nothing is waited for there.
-outcome client::take_turn(std::unique_lock<std::mutex>& turn) {
+outcome unlocked_client::take_turn(std::unique_lock<std::mutex>& turn) {
     turn = std::unique_lock(lock_, std::defer_lock);
     if (pid_ == ::getpid())
         turn.lock();
@@ -45,7 +45,7 @@ outcome client::take_turn(std::unique_lock<std::mutex>& turn) {
     return {};
 }
 
-outcome client::usable() const {
+outcome unlocked_client::usable() const {
     if (!initialised_)
         return {BCK_E_INVALID,
                 who_.state.empty() ? "bck_init was not called" : "the state is not open: bck_open"};
@@ -67,6 +67,7 @@ outcome client::init(const char* job, int rank, int world) {
     const auto r = number_or(rank_text.c_str(), rank >= 0, "RANK", 1'048'575);
     const auto w = number_or(world_text.c_str(), world > 0, "WORLD_SIZE", 1'048'576);
     if (pid_.exchange(::getpid()) != ::getpid()) past_ = {};
+    begun_.reset();
     initialised_ = true;
     const auto socket = environment("BANYAN_CKPT_SOCKET");
     daemon_.begin(j && r && w && *r < *w ? socket : "");
@@ -107,6 +108,7 @@ outcome client::open(client& of, const std::string& state) {
     if (auto r = of.usable(); r.code != 0) return r;
     if (initialised_) return {};
     if (pid_.exchange(of.pid_) != of.pid_) past_ = {};
+    begun_.reset();
     auto now = of.who_;
     now.state = state;
     past_.become(who_, now);
@@ -150,6 +152,7 @@ outcome client::finalize(bool drain, const std::function<void()>& meanwhile) {
                fmt::format("nobody has said that what was saved is safe: {}", daemon_.off_because())};
     once();
     daemon_.detach();
+    begun_.reset();
     initialised_ = false;
     regions_.clear();
     given_.clear();

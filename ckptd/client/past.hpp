@@ -23,6 +23,7 @@ struct past {
     bool must_restart = false;           ///< it was behind, and has only looked since
     bool unanswered = false;             ///< it has asked for its state, and does not know what it is
     std::optional<std::uint64_t> saved;  ///< newest step sealed since the state was restored
+    std::uint64_t seals_answered = 0;    ///< of those that somebody has asked for, as the newest save began
 
     /// The job has gone back since this process was given its state.
     bool is_behind(const connection& daemon) const {

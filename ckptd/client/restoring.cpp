@@ -95,7 +95,7 @@ void past::begin_from(std::uint64_t step) {
 }
 
 // Once the launch has begun its daemon knows. Until then nothing that is saved counts, nor is anything lost.
-outcome client::ask_before_saving() {
+outcome unlocked_client::ask_before_saving() {
     nlohmann::json reply;
     const nlohmann::json meta{{"test", true}, {"within_ms", buffer_timeout_.count()}};
     if (auto asked = daemon_.ask(message::restore, meta, answer_timeout, &reply); asked.code != 0)
@@ -113,7 +113,7 @@ outcome client::ask_before_saving() {
 }
 
 // No rank gets its state before all can. Rank 0 says what is waited for, once for each reason.
-outcome client::ask_for_state(bool test, nlohmann::json* reply, const region_table& into) {
+outcome unlocked_client::ask_for_state(bool test, nlohmann::json* reply, const region_table& into) {
     // Until a rank waits for its state the daemon brings that into memory of its own, and copies it later: so
     // it is asked first, and the rank's mapping made ready while it works.
     const auto make_ready = [&] {
@@ -152,7 +152,7 @@ outcome client::restart_query(std::uint64_t* step) {
     return past_.heard(find(step, &reply));
 }
 
-outcome client::find(std::uint64_t* step, nlohmann::json* reply) {
+outcome unlocked_client::find(std::uint64_t* step, nlohmann::json* reply) {
     if (!step) return {BCK_E_INVALID, "step is NULL"};
     if (auto r = usable(); r.code != 0) return r;
     region_table* table = nullptr;
@@ -171,7 +171,7 @@ outcome client::stat(image_contents* found) {
     return past_.heard(look(found));
 }
 
-outcome client::look(image_contents* found) {
+outcome unlocked_client::look(image_contents* found) {
     if (auto r = usable(); r.code != 0) return r;
     if (auto r = daemon_.reach(true); r.code != 0) return r;
     // The daemon would take all ranks back, as it does at bck_restart.
@@ -201,8 +201,8 @@ outcome client::look(image_contents* found) {
                 found);
 }
 
-result<nlohmann::json> client::ask_of_step(message type, const nlohmann::json& meta,
-                                           std::span<std::byte> into) {
+result<nlohmann::json> unlocked_client::ask_of_step(message type, const nlohmann::json& meta,
+                                                    std::span<std::byte> into) {
     nlohmann::json reply;
     const auto said = daemon_.ask(type, meta, answer_timeout, &reply, {}, into);
     if (said.code == 0) return reply;
@@ -231,7 +231,8 @@ outcome client::open_step(std::unique_ptr<step_source>* found) {
 
 // The shard that the daemon has put into a buffer; or, where that is not this rank's own and does not have
 // what it needs, and where there is none, whatever the ranks have saved.
-outcome client::take_from(const nlohmann::json& reply, std::uint64_t step, const region_table& table) {
+outcome unlocked_client::take_from(const nlohmann::json& reply, std::uint64_t step,
+                                   const region_table& table) {
     const json_fields in(reply);
     std::optional<std::uint32_t> of;
     if (const auto rank = in.number("of", 1'048'575)) of = static_cast<std::uint32_t>(*rank);
@@ -255,10 +256,12 @@ outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
     past_.has_begun = false;
     past_.knows = false;
     past_.unanswered = true;  // also where memory runs out
+    daemon_.copying.cancel();
+    begun_.reset();
     return past_.heard(bring(step, source, given));
 }
 
-outcome client::bring(std::uint64_t* step, int* source, const given_regions& given) {
+outcome unlocked_client::bring(std::uint64_t* step, int* source, const given_regions& given) {
     if (source) *source = BCK_FROM_NONE;
     region_table* table = nullptr;
     if (auto r = ready(given, &table, true); r.code != 0) return r;

@@ -88,6 +88,11 @@ task<void> emergencies::store(session_ptr s) {
 
 task<answer_meta> emergencies::seal_now(json meta) {
     const auto job = json_fields(meta).number("job");
+    for (const auto& s : core_.all_sessions()) {
+        if (!job || (*job != 0 && s->job() != *job) || s->detached) continue;
+        ++s->seals_wanted;
+        s->publish();
+    }
     auto answer = co_await copies_.seal_now(std::move(meta));
     if (!answer) co_return answer;
     for (const auto& s : core_.all_sessions()) {

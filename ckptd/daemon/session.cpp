@@ -308,6 +308,7 @@ void session::publish() {
         show(header.replicated_step, shown(agreed->rules().committed(agreement::level::replicated)));
         show(header.durable_step, shown(durable));
         show(header.round, generation);
+        show(header.seals_wanted, seals_wanted);
         if (news) wake(header);
     }
 }
@@ -376,6 +377,23 @@ nlohmann::json describe_key(const std::optional<copy_key>& key) {
     return {{"step", key->step}, {"generation", key->generation}};
 }
 
+namespace {
+
+// What the rank has said of itself last; null where it has not.
+nlohmann::json describe_heartbeat(const rank_state& r) {
+    if (!r.memory) return nullptr;
+    const auto& beat = r.header().rank_beat;
+    const auto at = beat.at_ns.load();
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    const std::chrono::nanoseconds age = now - std::chrono::nanoseconds(at);
+    if (at == 0 || age.count() < 0) return nullptr;
+    return {{"step", beat.step.load()},
+            {"phase", beat.phase.load()},
+            {"age_ms", std::chrono::duration_cast<std::chrono::milliseconds>(age).count()}};
+}
+
+}  // namespace
+
 nlohmann::json describe(const session& s) {
     nlohmann::json ranks = nlohmann::json::array(), replicas = nlohmann::json::array();
     for (const auto& [rank, r] : s.ranks) {
@@ -384,6 +402,7 @@ nlohmann::json describe(const session& s) {
             if (c->rank == rank && c->buffer >= 0) steps.push_back(c->key.step);
         ranks.push_back(
             {{"rank", rank}, {"attached", r.owner != 0}, {"buffer_bytes", r.buffer_bytes}, {"steps", steps}});
+        if (auto beat = describe_heartbeat(r); !beat.is_null()) ranks.back()["heartbeat"] = std::move(beat);
     }
     for (const auto& c : s.copies)
         if (c->buffer < 0)

@@ -385,6 +385,7 @@ struct session {
     patience commits;                           ///< from a rank's vote to its step's commit
     std::uint32_t pending = 0;                  ///< sealed buffers on their way into safety
     user_warnings warnings;
+    std::uint64_t seals_wanted = 0;  ///< how often somebody has asked that the ranks save
     byte_counters bytes;
 
     std::shared_ptr<async_event> changed;

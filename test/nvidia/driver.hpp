@@ -55,6 +55,15 @@ class driver {
              bytes);
         return out;
     }
+    void* stream() const {
+        void* out = nullptr;
+        call("cuStreamCreate", &out, 1u);
+        return out;
+    }
+    /// Queued on the stream (null: the default one), and done when somebody waits for that.
+    void fill_on(void* stream, void* gpu, unsigned char with, std::size_t bytes) const {
+        call("cuMemsetD8Async", reinterpret_cast<unsigned long long>(gpu), with, bytes, stream);
+    }
 
   private:
     void* library_;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <utility>
 
 namespace mock {
 
@@ -51,10 +53,36 @@ block& find_block(const void* at, std::size_t bytes, int gpu) {
     return *it;
 }
 
+// What is queued may wait for other streams.
+void stream::work(std::size_t most) {
+    auto now = std::exchange(queued, {});
+    most = std::min(most, now.size());
+    const auto rest = now.begin() + static_cast<std::ptrdiff_t>(most);
+    queued.assign(std::make_move_iterator(rest), std::make_move_iterator(now.end()));
+    for (std::size_t i = 0; i < most; ++i) now[i]();
+    for (auto& e : all().events)
+        if (e.on == this) e.behind -= std::min(e.behind, most);
+}
+
+event& find_event(void* handle, int gpu) {
+    auto& events = all().events;
+    const auto it = std::ranges::find_if(events, [&](const event& e) { return &e == handle; });
+    must(it != events.end() && !it->ended, "there is no such event",
+         "CUDA driver API, CUDA_ERROR_INVALID_HANDLE");
+    must(it->gpu == gpu, "that event is of another context", "CUDA driver API, Event Management");
+    return *it;
+}
+
 stream& find_stream(void* handle, int gpu) {
+    if (!handle) {
+        auto& own = all().defaults[gpu];
+        own.gpu = gpu;
+        return own;
+    }
     auto& streams = all().streams;
     const auto it = std::ranges::find_if(streams, [&](const stream& s) { return &s == handle; });
-    must(it != streams.end(), "there is no such stream", "CUDA driver API, CUDA_ERROR_INVALID_HANDLE");
+    must(it != streams.end() && !it->ended, "there is no such stream",
+         "CUDA driver API, CUDA_ERROR_INVALID_HANDLE");
     must(it->gpu == gpu, "that stream is of another context", "CUDA driver API, Stream Management");
     return *it;
 }

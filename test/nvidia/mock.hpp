@@ -54,6 +54,16 @@ block& find_block(const void* at, std::size_t bytes, int gpu);
 struct stream {
     int gpu = 0;
     std::vector<std::function<void()>> queued{};
+    bool ended = false;
+    /// Does the first of it; all where that is not said.
+    void work(std::size_t most = SIZE_MAX);
+};
+/// The work that a stream had when it was recorded.
+struct event {
+    int gpu = 0;
+    stream* on = nullptr;
+    std::size_t behind = 0;
+    bool ended = false;
 };
 struct everything {
     std::mutex turn;
@@ -61,14 +71,17 @@ struct everything {
     std::map<int, int> retained;  ///< how often, by GPU
     std::deque<block> blocks;
     std::deque<stream> streams;
+    std::map<int, stream> defaults;  ///< by GPU
+    std::deque<event> events;
     host_memory host;
 };
 everything& all();
 /// Of the calling thread: the GPU's number and one; 0: it has none.
 inline thread_local long current = 0;
 
-/// Ends the process where it is none of `gpu`.
+/// Ends the process where it is none of `gpu`; null: its default stream.
 stream& find_stream(void* handle, int gpu);
+event& find_event(void* handle, int gpu);
 
 /// The GPU of the calling thread's context; ends the process where it has none.
 int current_gpu();

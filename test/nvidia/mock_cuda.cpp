@@ -3,7 +3,6 @@
 // libcuda, as far as banyan calls it: GPUs, contexts, streams. Numbers and types as in cuda.h, which is not
 // needed.
 #include <cstdio>
-#include <utility>
 
 #include "mock.hpp"
 
@@ -61,7 +60,46 @@ int cuStreamCreate(void** out, unsigned) {
 }
 int cuStreamSynchronize(void* handle) {
     const auto lock = turn();
-    for (const auto& work : std::exchange(find_stream(handle, current_gpu()).queued, {})) work();
+    find_stream(handle, current_gpu()).work();
+    return success;
+}
+// Stream Management, cuStreamDestroy: what is queued is done all the same.
+int cuStreamDestroy_v2(void* handle) {
+    const auto lock = turn();
+    must(handle != nullptr, "the default stream cannot be destroyed", "CUDA driver API, cuStreamDestroy");
+    auto& s = find_stream(handle, current_gpu());
+    s.work();
+    return s.ended = true, success;
+}
+int cuStreamWaitEvent(void* handle, void* which, unsigned flags) {
+    const auto lock = turn();
+    must(flags == 0, "the flags must be 0", "CUDA driver API, cuStreamWaitEvent");
+    auto& on = find_stream(handle, current_gpu());
+    auto& e = find_event(which, current_gpu());
+    if (e.on) on.queued.emplace_back([&e] { e.on->work(e.behind); });
+    return success;
+}
+int cuEventCreate(void** out, unsigned) {
+    const auto lock = turn();
+    all().events.push_back({current_gpu()});
+    return *out = &all().events.back(), success;
+}
+int cuEventRecord(void* which, void* handle) {
+    const auto lock = turn();
+    auto& e = find_event(which, current_gpu());
+    e.on = &find_stream(handle, current_gpu());
+    return e.behind = e.on->queued.size(), success;
+}
+int cuEventDestroy_v2(void* which) {
+    const auto lock = turn();
+    return find_event(which, current_gpu()).ended = true, success;
+}
+int cuCtxSynchronize() {
+    const auto lock = turn();
+    const int gpu = current_gpu();
+    find_stream(nullptr, gpu).work();
+    for (auto& s : all().streams)
+        if (s.gpu == gpu) s.work();
     return success;
 }
 int cuGetErrorString(int why, const char** text) {

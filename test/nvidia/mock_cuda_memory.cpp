@@ -122,5 +122,29 @@ int cuMemcpyDtoH_v2(void* to, unsigned long long from, std::size_t bytes) {
     if (is("ecc") && current == 2) return ecc_uncorrectable;
     return std::memcpy(to, there, bytes), success;
 }
+// Both are done when somebody waits for the stream, with what is there then.
+int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, std::size_t bytes, void* handle) {
+    const auto lock = turn();
+    begin_copy();
+    const int gpu = current_gpu();
+    (void)find_block(reinterpret_cast<const void*>(from), bytes, gpu);
+    all().host.copy(to, bytes);
+    if (is("ecc") && current == 2) return ecc_uncorrectable;
+    find_stream(handle, gpu).queued.emplace_back([=] {
+        const auto& b = find_block(reinterpret_cast<const void*>(from), bytes, gpu);
+        std::memcpy(to, b.content + (from - b.at), bytes);
+    });
+    return success;
+}
+int cuMemsetD8Async(unsigned long long at, unsigned char to, std::size_t bytes, void* handle) {
+    const auto lock = turn();
+    const int gpu = current_gpu();
+    (void)find_block(reinterpret_cast<const void*>(at), bytes, gpu);
+    find_stream(handle, gpu).queued.emplace_back([=] {
+        const auto& b = find_block(reinterpret_cast<const void*>(at), bytes, gpu);
+        std::memset(b.content + (at - b.at), to, bytes);
+    });
+    return success;
+}
 }
 #pragma GCC visibility pop

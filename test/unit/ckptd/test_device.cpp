@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "ckptd/client/device.hpp"
+#include "ckptd/client/transfer.hpp"
 #include "common/child.hpp"
 #include "test/nvidia/driver.hpp"
 
@@ -103,6 +104,50 @@ TEST_CASE("a forked child does not touch what its parent has pinned", "[client]"
     REQUIRE(child);
     CHECK(child->code == 0);
     CHECK(device::copy_to_host(b.at + mib, gpu, mib));
+}
+
+TEST_CASE("a save has what was queued on a GPU before it", "[client]") {
+    void* const gpu = cuda().allocate(mib);
+    void* const stream = GENERATE(true, false) ? cuda().stream() : nullptr;
+    cuda().put(gpu, std::vector<unsigned char>(mib, 1));
+    std::vector<unsigned char> host(mib);
+    SECTION("on any stream, where none is named") {
+        cuda().fill_on(stream, gpu, 2, mib);
+        device::transfer save;
+        REQUIRE(save.copy(host.data(), gpu, mib));
+        REQUIRE(save.finish());
+        CHECK(host == std::vector<unsigned char>(mib, 2));
+    }
+    SECTION("on the stream that is named, and nothing of what comes after") {
+        cuda().fill_on(stream, gpu, 2, mib);
+        device::transfer save(gpu, stream);
+        cuda().fill_on(stream, gpu, 3, mib);
+        std::thread([&] {
+            REQUIRE(save.copy(host.data(), gpu, mib));
+            REQUIRE(save.finish());
+        }).join();
+        CHECK(host == std::vector<unsigned char>(mib, 2));
+        cuda().call("cuCtxSynchronize");
+        CHECK(cuda().get(gpu, mib) == std::vector<unsigned char>(mib, 3));
+    }
+}
+
+TEST_CASE("a save of two GPUs copies from each by its own context", "[client]") {
+    void* const one = cuda().allocate(mib);
+    cuda().put(one, std::vector<unsigned char>(mib, 1));
+    cuda().use(1);
+    void* const other = cuda().allocate_pooled(mib);
+    cuda().put(other, std::vector<unsigned char>(mib, 2));
+    cuda().use(0);
+    std::vector<unsigned char> first(mib), second(mib);
+    device::transfer save(one, nullptr);
+    for (int piece = 0; piece < 3; ++piece) {
+        REQUIRE(save.copy(first.data(), one, mib));
+        REQUIRE(save.copy(second.data(), other, mib));
+    }
+    REQUIRE(save.finish());
+    CHECK(first == std::vector<unsigned char>(mib, 1));
+    CHECK(second == std::vector<unsigned char>(mib, 2));
 }
 
 }  // namespace test_device

@@ -138,6 +138,27 @@ BCK_API int bck_checkpoint_of(uint64_t step, const bck_tensor* tensors, size_t c
  * is of this state alone, as it is at bck_checkpoint; a smaller one is saved. */
 BCK_API int bck_reserve(const bck_tensor* tensors, size_t count);
 
+/* bck_checkpoint_of in two halves, so that the copy runs while the process goes on: the regions may be read,
+ * and must not change, between the two. `tensors` NULL with `count` 0: what is protected. Host memory is
+ * copied by a thread of the library; a GPU's on a stream of its own, behind what is queued on `stream` (a
+ * CUstream or cudaStream_t of the GPU that the regions are on; NULL: the default stream) when begin is
+ * called. bck_checkpoint and bck_checkpoint_of, which name no stream, wait for all that is queued on the GPU.
+ * Codes as those of bck_checkpoint: begin's of whether there is a buffer, end's of the copy and the seal;
+ * after any but BCK_OK the save is over, and skipped. Between the two bck_wait, bck_heartbeat and
+ * bck_seal_requested may be called; another save of the state is BCK_E_INVALID, and bck_restart or
+ * bck_finalize gives this one up. */
+BCK_API int bck_checkpoint_begin(uint64_t step, const bck_tensor* tensors, size_t count, void* stream);
+BCK_API int bck_checkpoint_end(void);
+
+/* 1 when somebody has asked that the job be saved since its newest save began (an administrator, or the fault
+ * daemon before it takes a node); else 0. Costs nanoseconds. The ranks may see it at different steps: let one
+ * rank ask, and tell the others with what they exchange at each step. */
+BCK_API int bck_seal_requested(void);
+
+/* Says that this rank is alive, at which step, and in which phase of it (a number of the program's own). Its
+ * node's `banyan-ckpt status --json` shows the newest. Costs nanoseconds: call it at each step. */
+BCK_API void bck_heartbeat(uint64_t step, uint32_t phase);
+
 /* Waits until `step` or a newer one has reached `level`. `timeout_ms` 0 only looks; -1 waits without end.
  * Other threads' calls take their turns meanwhile: what is waited for may be their next save. BCK_E_STALE as
  * above. BCK_E_INVALID for a level that no step of the job reaches: BCK_REPLICATED on one node, BCK_DURABLE
@@ -226,6 +247,9 @@ BCK_API int bck_state_unprotect(bck_state* state, const char* name);
 BCK_API int bck_state_checkpoint(bck_state* state, uint64_t step);
 BCK_API int bck_state_checkpoint_of(bck_state* state, uint64_t step, const bck_tensor* tensors, size_t count);
 BCK_API int bck_state_reserve(bck_state* state, const bck_tensor* tensors, size_t count);
+BCK_API int bck_state_checkpoint_begin(bck_state* state, uint64_t step, const bck_tensor* tensors,
+                                       size_t count, void* stream);
+BCK_API int bck_state_checkpoint_end(bck_state* state);
 BCK_API int bck_state_wait(bck_state* state, uint64_t step, int level, int timeout_ms);
 BCK_API int bck_state_restart_query(bck_state* state, uint64_t* step);
 BCK_API int bck_state_stat(bck_state* state, bck_contents** contents);
