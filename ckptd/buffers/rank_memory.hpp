@@ -21,7 +21,6 @@ constexpr std::uint64_t rank_memory_magic = 0x32464655424e4142;  // "BANBUFF2"
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t huge_page_bytes = 2u << 20;
 constexpr std::size_t max_buffers = 8;
-constexpr std::size_t chunk_bytes = 4u << 20;  // unit of checksums and of transfers
 
 using shared_word = std::atomic<std::uint64_t>;
 static_assert(shared_word::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "ckptd/buffers/memory.hpp"
 #include "common/text.hpp"
 
 namespace banyan::ckpt {
